@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--transformers", action="store_true")
     options = parser.parse_args()
     lengths = [int(length) for length in options.lengths.split(",")]
-    models = [checkpoints.reader(name) for name in checkpoints.SEEDS]
+    models = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
     trained = models[0].spec
     print(
         f"{len(models)} seeds, {options.sequences * 16} questions each, trained to {trained.context} tokens; ", end=""

@@ -1,4 +1,4 @@
-"""I have this model and need a longer context: what do I write, where, and is it right?"""
+"""The page Extend: how to give a model a longer context, and how to verify it."""
 
 from rope_viz.figures.words import extend as words
 from rope_viz.pictures import extend
@@ -27,7 +27,7 @@ else:
     page.picture_sentence(extend.options)
     page.show(extend.options)
     page.paragraph(words.short(extend.answer(now)))
-    page.link("recall", "What a small trained reader still finds with each method: Recall")
+    page.link("recall", "What a small trained model still finds with each method: Recall")
     page.picture_sentence(extend.memory)
     page.show(extend.memory)
 
@@ -35,6 +35,6 @@ else:
     extend_sections.file(extend.answer(now))
     extend_sections.runtimes(extend.answer(now))
 
-    page.section("5 · How to check that it took")
+    page.section("5 · Verify it worked")
     extend_sections.checks(extend.answer(now))
 page.explain("extend")

@@ -1,4 +1,4 @@
-"""What RoPE is, with one live picture, and which page answers which question."""
+"""The first page: RoPE in one live picture, and the question that each page answers."""
 
 from rope_viz.pictures import home
 from rope_viz.ui import page
@@ -7,7 +7,7 @@ from rope_viz.ui import page
 STARTS = [
     ("Llama 3.1 8B", "8k to 128k by Llama 3 scaling", "scaling", "llama-3.1-8b"),
     ("Qwen3 8B with YaRN × 4", "the documented way to 128k", "scaling", "qwen3-8b-yarn"),
-    ("gpt-oss 20B", "YaRN × 32, its range not rounded", "scaling", "gpt-oss-20b"),
+    ("gpt-oss 20B", "YaRN × 32, ramp bounds not rounded", "scaling", "gpt-oss-20b"),
     ("DeepSeek-V3", "64 rotated dimensions, YaRN × 40", "frequencies", "deepseek-v3"),
     ("Phi-4 mini", "LongRoPE: a divisor for every pair", "scaling", "phi-4-mini"),
     ("Llama 2 7B", "plain RoPE, trained to 4k", "frequencies", "llama-2-7b"),
@@ -22,19 +22,19 @@ page.explain("picture")
 page.starts(STARTS)
 page.questions(
     {
-        "learn": "What is it all about? Twelve steps, each one picture, one sentence and one thing to do.",
-        "rotation": "What does turning q and k do, and why does only the distance matter?",
-        "frequencies": "How fast does every pair turn, and which never went round in training?",
+        "learn": "How does RoPE work? Twelve steps, each with one picture, one sentence and one task.",
+        "rotation": "What does rotating q and k do, and why does only the distance matter?",
+        "frequencies": "What is the frequency of every pair, and which pairs never completed a turn in training?",
         "scaling": "What do YaRN, NTK, Llama 3 and LongRoPE do to this model, pair by pair?",
-        "extend": "You have this model and need 128k: what to write, where, and is it right?",
-        "runtimes": "What does each runtime make of this config, and what is wrong with it?",
+        "extend": "This model needs a context of 128k: which keys and flags do you write, and how do you verify them?",
+        "runtimes": "How does each runtime read this config, and what is wrong with it?",
         "decay": "How does the score of a query and a key change with distance, and what do the bounds promise?",
-        "axes": "How do rows, columns and frames turn the pairs of models that see, and what lies beyond their grid?",
-        "attention": "What does position do to the attention of a sentence, added, rotated or not at all?",
-        "recall": "Does a model still find what it read, under any scaling, and which pairs carry that?",
-        "heads": "Which pairs does a real model's head use, and what would another method do to it?",
-        "precision": "From which position on does rounding confuse this model, and who rounds where?",
-        "kernels": "How exactly and how fast are q and k rotated for real, here and on your machine?",
+        "axes": "How do rows, columns and frames rotate pairs in vision models, and what changes beyond their grid?",
+        "attention": "How does position change the attention of a sentence: rotated, added, or absent?",
+        "recall": "Does a model still find what it read with each scaling method, and which pairs does it need?",
+        "heads": "Which pairs does a head of a real model use, and what would another method change?",
+        "precision": "From which position on does rounding disturb this model, and what does each runtime round?",
+        "kernels": "How exactly and how fast do kernels rotate q and k, here and on your machine?",
     }
 )
 page.words()

@@ -160,7 +160,7 @@ def check_other_layers(result: Export, model: ModelConfig, written: ModelConfig,
     result = dataclasses.replace(result, changed=(layer, *strayed), kept=tuple(kept))
     if not strayed or not result.faithful:
         return result
-    return dataclasses.replace(result, faithful=False, reason=f"it changes the {' and '.join(strayed)} layers too")
+    return dataclasses.replace(result, faithful=False, reason=f"it also changes the {' and '.join(strayed)} layers")
 
 
 def emulate_or_none(config: ModelConfig, **asked: Any) -> Emulation | None:
@@ -183,9 +183,9 @@ def describe_difference(spec: RopeSpec, result: Emulation, length: int | None) -
     """Return why a runtime does not compute this embedding; empty where it does."""
     if result.inv_freq is None or result.attention_factor is None:
         return result.reason
-    intended, because = spec.inv_freq(length), join_rules(result) or "it has no key or flag for another"
+    intended, because = spec.inv_freq(length), join_rules(result) or "it has no key or flag for this"
     if len(intended) != len(result.inv_freq):
-        return f"{len(result.inv_freq)} pairs rotate and not {len(intended)}: {because}"
+        return f"{len(result.inv_freq)} pairs rotate, not {len(intended)}: {because}"
     if not np.allclose(intended, result.inv_freq, rtol=TOLERANCE, atol=0.0):
         at = "" if length is None else f" at {length:,} tokens"
         return f"other frequencies{at}: {because}"
@@ -288,7 +288,7 @@ def sglang_text(change: Change, spec: RopeSpec) -> str:
     length = f"--context-length {spec.target}"
     if len(change.part.loaded) <= 1:
         return format_option("--json-model-override-args", change.override, length)
-    comment = f"# the override does not reach this deep: write this into config.json, then: {length}"
+    comment = f"# the override cannot change nested keys: write this into config.json, then: {length}"
     return f"{comment}\n{as_json(change.fragment)}"
 
 

@@ -48,7 +48,7 @@ class Option:
     config: dict[str, Any] | None
 
 
-def options(
+def measure_methods(
     spec: RopeSpec, target: int, *, config: Source | None = None, layer: str | None = None
 ) -> tuple[Option, ...]:
     """Return every method of `METHODS` with its defaults, set to take this model from its context to `target` tokens.

@@ -11,7 +11,7 @@ from rope_viz.advice.kv_cache import GPU, USED, Cache, Group, cache, human
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.parameter_count import weight_bytes
 from rope_viz.advice.rank_methods import Advice, Way, recommend
-from rope_viz.advice.runtime_instructions import Whole, Writing, whole, writing
+from rope_viz.advice.runtime_instructions import ConfigFile, Instructions, write_config_file, write_instructions
 from rope_viz.embedding.spec import require_number
 from rope_viz.models.catalog import Model
 from rope_viz.models.identify_model import Identity
@@ -39,9 +39,9 @@ class Memory:
     def sentences(self, length: int) -> tuple[str, ...]:
         """Return the numbers in sentences."""
         if self.cache is None:
-            return (f"The memory is not known: {self.problem.rstrip('.')}.",)
+            return (f"The memory is unknown: {self.problem.rstrip('.')}.",)
         many = f"{self.sequences:,} sequences of " if self.sequences > 1 else ""
-        each = f", {human(self.cache.per_token)} for every further token" if self.cache.per_token else ""
+        each = f", {human(self.cache.per_token)} for each additional token" if self.cache.per_token else ""
         groups = join_words([f"{group.layers} layers with {describe_kind(group)}" for group in self.cache.groups])
         out = [
             f"KV cache in {self.cache.dtype}: {human(self.cached)} for {many}{length:,} tokens{each} ({groups}).",
@@ -60,8 +60,8 @@ class Plan:
     advice: Advice
     way: Way
     memory: Memory
-    file: Whole
-    writings: tuple[Writing, ...]
+    file: ConfigFile
+    instructions: tuple[Instructions, ...]
 
     @property
     def recognised(self) -> Identity:
@@ -74,7 +74,7 @@ class Plan:
         return self.advice.target
 
 
-def plan(
+def make_plan(
     config: Source,
     target: int,
     runtimes: Sequence[str],
@@ -97,21 +97,22 @@ def plan(
     if advice is None:
         advice = recommend(model, model.identify(known=known, trained=trained, layer=layer), target)
     chosen, layer = advice.way(way) if way else advice.best, advice.recognised.layer or None
-    file = whole(chosen.spec, model, layer)
-    writings = tuple(
-        writing(chosen.spec, name, config=model, layer=layer, length=advice.target, file=file) for name in runtimes
+    file = write_config_file(chosen.spec, model, layer)
+    instructions = tuple(
+        write_instructions(chosen.spec, name, config=model, layer=layer, length=advice.target, file=file)
+        for name in runtimes
     )
-    needed = memory(model, advice.recognised, advice.target, dtype=dtype, sequences=sequences)
-    found = mistakes(model) if found is None else found
-    return Plan(model.mapping, found, advice, chosen, needed, file, writings)
+    needed = estimate_memory(model, advice.recognised, advice.target, dtype=dtype, sequences=sequences)
+    found = find_mistakes(model) if found is None else found
+    return Plan(model.mapping, found, advice, chosen, needed, file, instructions)
 
 
-def mistakes(config: Source) -> tuple[Finding, ...]:
+def find_mistakes(config: Source) -> tuple[Finding, ...]:
     """Return what the check finds in a config, without the rule that the user's word on the trained length replaces."""
     return tuple(check(without_about(config), without=("trained-length",)))
 
 
-def memory(
+def estimate_memory(
     model: ModelConfig, recognised: Identity, length: int, *, dtype: str = "bfloat16", sequences: int = 1
 ) -> Memory:
     """Return what a length takes, with sizes of the catalog's model where the config says none."""
@@ -131,11 +132,11 @@ def memory(
 def describe_fit(needed: Memory) -> str:
     """Return up to which length it fits on one GPU of 80 GB, of which servers take nine tenths."""
     if needed.longest is None:
-        return "Fits on one 80 GB GPU at any length: its windows bound the cache."
+        return "Fits on one 80 GB GPU at any length: its windows limit the cache."
     if needed.longest == 0:
         return f"Does not fit on one 80 GB GPU: the weights alone take {human(needed.weights)}."
-    each = f", {needed.sequences:,} sequences at once" if needed.sequences > 1 else ""
-    return f"Fits on one 80 GB GPU up to {needed.longest:,} tokens{each} (90 % of it used, activations not counted)."
+    each = f" with {needed.sequences:,} parallel requests" if needed.sequences > 1 else ""
+    return f"Fits on one 80 GB GPU up to {needed.longest:,} tokens{each} (90 % of the memory, without activations)."
 
 
 def describe_kind(group: Group) -> str:

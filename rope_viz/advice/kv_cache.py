@@ -74,20 +74,20 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     `dtype` is one of `DTYPES`. Raises `ValueError` where the config does not say enough, with the key that is missing.
     """
     if dtype not in DTYPES:
-        raise ValueError(f"the type of the cache must be one of {', '.join(DTYPES)}, got {dtype!r}")
+        raise ValueError(f"the data type of the cache must be one of {', '.join(DTYPES)}, got {dtype!r}")
     fields = ModelConfig.read(config).fields
     facts = fields.architecture.memory
     if facts.cache == "none":
-        raise ValueError(f"{fields.kind} reads a whole text at once and keeps no cache")
+        raise ValueError(f"{fields.kind} reads a whole text at once and has no KV cache")
     if facts.cache == "unknown":
-        raise ValueError(f"how {fields.kind} keeps its cache is not a matter of heads and windows alone")
+        raise ValueError(f"the cache of {fields.kind} does not follow from heads and windows alone")
     notes = []
     if "index_head_dim" in fields.config or facts.indexer:
-        notes.append("The indexer of its sparse attention keeps some 132 bytes more per token and layer.")
+        notes.append("The indexer of its sparse attention stores about 132 more bytes per token and layer.")
     kinds = Counter(find_layer_kinds(fields))
     groups = [make_group(fields, kind, layers, DTYPES[dtype]) for kind, layers in kinds.items()]
     if any(one.kind not in ATTENTION for one in groups):
-        notes.append("Recurrent layers keep a state of one size, whatever the length.")
+        notes.append("Recurrent layers store a state of constant size at every length.")
     return Cache(tuple(groups), dtype, tuple(notes))
 
 
@@ -119,7 +119,7 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     if config.get("attn_type_list"):
         return ["full_attention" if flag else "linear_attention" for flag in config["attn_type_list"]]
     if facts.needs_layer_types:
-        raise ValueError(f"layer_types is missing: which layers of {fields.kind} have a window is not known")
+        raise ValueError(f"layer_types is missing, so it is unknown which layers of {fields.kind} have a window")
     # The caches of transformers and vLLM take a window for any type.
     slides = config.get("sliding_window") and not facts.window_switch
     return ["sliding_attention" if slides else "full_attention"] * count

@@ -27,6 +27,17 @@ from rope_viz.models.shipped_scaling import is_factor_for_length as differs_by_f
 Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
 RANKS: tuple[Rank, ...] = get_args(Rank)
 
+SUPPORT: dict[Rank, str] = {
+    "as it is": "as shipped",
+    "documented": "vendor method",
+    "its own, further": "vendor method, extrapolated",
+    "usual": "common",
+    "possible": "untested",
+    "as set": "set by you",
+    "not advised": "not recommended",
+}
+"""How a rank is called in texts; the ranks themselves are values in the JSON of `rope-viz extend`."""
+
 # The order of the methods that nobody documented for a model, the best first.
 USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
 
@@ -105,7 +116,7 @@ def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpe
     others = other_ways(recognised, int(target))
     ways += [one for one in others if not any(is_same_embedding(one.spec, spec) for spec in kept)]
     if own is not None:
-        ways.append(Way("as set", own, int(target), recognised, "What the knobs say"))
+        ways.append(Way("as set", own, int(target), recognised, "The settings of the sidebar"))
     seen: dict[str, Way] = {}
     for found in sorted(ways, key=lambda one: RANKS.index(one.rank)):
         if found.rank == "as set" or not any(is_same_embedding(found.spec, one.spec) for one in seen.values()):
@@ -158,11 +169,11 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
         if not 1e-6 < spec.scaling.factor_for(spec) * target / reach < LARGEST_FACTOR:
             return
         made = with_larger_factor(recognised, target)
-        title = f"{label} with a larger factor, further than its maker went"
+        title = f"{label} with a larger factor than its maker used"
         if made.scaling == spec.scaling:
-            title = f"Raise max_position_embeddings: {label} with the factor that is there"
+            title = f"Raise max_position_embeddings: {label} with its present factor"
         elif not recognised.exact:
-            title = f"{label} with a larger factor, further than the config goes"
+            title = f"{label} with a larger factor than the config has"
         yield Way("its own, further", made, target, recognised, title)
 
 
@@ -170,19 +181,19 @@ def describe_owner(config: ModelConfig, recognised: Identity) -> str:
     """Return whose scaling the config has: the model's own, what its maker documents, or what somebody has changed."""
     model, spec = recognised.model, recognised.spec
     if model is None:
-        return "what the config has"
+        return "as in the config"
     name = family_name(model)
     if recognised.exact:
-        return f"what {name} ships with"
+        return f"as {name} ships it"
     if recognised.departs:
-        return f"with {' and '.join(recognised.departs.values())} as {name} ships"
+        return f"with {' and '.join(recognised.departs.values())} as in {name}"
     for one in model.documented:
         made = documented_spec(config, recognised, one["rope_scaling"])
         if is_same_embedding(made, dataclasses.replace(spec, target=one["to"])):
             return f"which the maker of {name} documents"
     if spec in from_config(model.config).values() and is_added_later(model):
         return f"which the maker of {name} documents"
-    return f"which {name} does not ship with"
+    return f"which {name} does not use"
 
 
 def find_shipped_way(recognised: Identity, target: int) -> Way | None:
@@ -192,11 +203,11 @@ def find_shipped_way(recognised: Identity, target: int) -> Way | None:
         return None
     name, label = family_name(model), LABELS[ships.scaling.name]
     if recognised.departs:
-        title = f"{label} as {name} ships with it, which reaches {ships.target:,} tokens; yours has "
+        title = f"{label} as {name} ships it, which reaches {ships.target:,} tokens; your config has "
         title += " and ".join(recognised.departs.values())
     elif target > spec.target:
-        title = f"Raise max_position_embeddings: {label}, what {name} ships with, reaches {ships.target:,} tokens; "
-        title += f"{spec.target:,} is a written limit"
+        title = f"Raise max_position_embeddings: {label}, as {name} ships it, reaches {ships.target:,} tokens; "
+        title += f"{spec.target:,} is only a limit in the config"
     else:
         return None
     return Way("documented", ships, target, recognised, title, model.source, ships.target)
@@ -244,9 +255,11 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
     base, trained = start(recognised), recognised.trained.length
     if target <= trained:
         return
-    plain = Way("not advised", extend(base, "none", target), target, recognised, "Nothing: only a longer limit")
+    plain = Way("not advised", extend(base, "none", target), target, recognised, "No scaling, only a longer limit")
     if unseen_pairs(plain.spec, target) == 0:
-        yield dataclasses.replace(plain, rank="usual", title="Nothing to scale: no pair meets an angle it never had")
+        yield dataclasses.replace(
+            plain, rank="usual", title="No scaling needed: no pair reaches an angle never seen in training"
+        )
         return
     for name in USUAL:
         if fits(base, name, target):
@@ -267,25 +280,25 @@ def list_reasons(way: Way) -> Iterator[str]:
     spec, target, reach, measured = way.spec, way.target, way.reach, way.option
     trained = way.recognised.trained.length
     if reach is not None and reach > target:
-        yield f"It reaches {reach:,} tokens; you asked for {target:,}."
+        yield f"It reaches {reach:,} tokens; you need {target:,}."
     if target <= trained and spec.scaling.name == "none":
         yield "Every angle up to this length was seen in training."
         return
     if measured.unseen:
         yield (
-            f"{measured.unseen} of {spec.pairs} pairs reach angles at {target:,} tokens that they never had in "
-            f"{trained:,} tokens of training."
+            f"At {target:,} tokens {measured.unseen} of {spec.pairs} pairs reach angles never seen in training on "
+            f"{trained:,} tokens."
         )
     else:
-        yield f"No pair reaches an angle at {target:,} tokens that it did not have in training."
+        yield f"At {target:,} tokens no pair reaches an angle never seen in training."
     yield from describe_method(spec, measured, target, way.recognised.spec)
     if measured.first_negative is not None:
         yield (
-            f"The mean cosine over the head is first negative at distance {measured.first_negative:,}: beyond it, "
-            "tokens that are alike are no longer preferred on average."
+            f"The mean cosine over the head is first negative at distance {measured.first_negative:,}: from there "
+            "similar tokens are no longer preferred on average."
         )
     if abs(measured.logit_factor - 1.0) > 1e-3:
-        yield f"All logits are multiplied by {measured.logit_factor:.3g}, to counter how attention spreads out."
+        yield f"All logits are multiplied by {measured.logit_factor:.3g}, because attention spreads over more tokens."
 
 
 def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
@@ -294,24 +307,24 @@ def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeS
     nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
     if name == "linear" and nearest < 1.0:
         yield (
-            f"Every pair is slowed by {1.0 / nearest:.3g}, so neighbouring tokens come as much closer together; a "
-            "model needs fine-tuning to read them."
+            f"Every frequency is divided by {1.0 / nearest:.3g}, so neighbouring tokens are harder to tell apart: the "
+            "model needs fine-tuning."
         )
     elif name in ("yarn", "llama3") and measured.kept:
-        yield f"{measured.kept} of {pairs} pairs keep their speed: neighbouring tokens stay as far apart as they were."
+        yield f"{measured.kept} of {pairs} pairs keep their frequency: neighbouring tokens stay as distinct as before."
     elif name in ("ntk", "dynamic"):
-        yield "The fastest pair keeps its speed and the slowest is divided by the whole factor; those between, in part."
+        yield "The highest frequency stays, the lowest is divided by the full factor, the others by less."
     elif name == "longrope":
-        yield "Its lists were searched for one length of this model; they say nothing about another."
+        yield "Its lists were found by search for one length of this model and do not apply to another."
     elif name == "none":
-        yield "Nothing is divided, so nothing is lost on short texts, and nothing is won on long ones."
+        yield "No frequency changes, so short texts lose nothing and long texts gain nothing."
     if name == "dynamic":
         yield (
-            "Its base follows the length, so short texts stay as they were: in transformers only. Keys in the cache "
-            "keep the base at which they were made; vLLM, SGLang and llama.cpp do not scale by the length."
+            "Only transformers computes its base from the current length, so short texts do not change there. Cached "
+            "keys keep the base of an earlier length. vLLM, SGLang and llama.cpp do not scale by the length."
         )
     if name == "llama3":
-        yield "It is known from models that were trained with it, and has no factor on cos and sin."
+        yield "Known models with this method were trained with it. It has no factor on cos and sin."
 
 
 def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
@@ -320,47 +333,47 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     if spec.scaling.name == "none":
         return
     if spec.scaling.name == "dynamic":
-        yield f"Up to {spec.context:,} tokens nothing changes: dynamic NTK scales by the length."
+        yield f"Up to {spec.context:,} tokens nothing changes, because dynamic NTK scales by the length."
         return
     if recognised.shipped is not None and is_same_scaling(spec, recognised.shipped):
-        yield "The model was trained with this scaling: short texts are read as its maker meant them."
+        yield "The model was trained with this scaling, so short texts work as its maker intended."
         return
     if best.rank == "as it is" and recognised.departs and recognised.model is not None:
         yield (
-            f"{family_name(recognised.model)} was trained with other numbers "
-            f"({' and '.join(recognised.departs.values())}): short texts are read otherwise than it learned, unless "
-            "whoever changed them trained it so."
+            f"{family_name(recognised.model)} was trained with other values; this config has "
+            f"{' and '.join(recognised.departs.values())}. Unless the model was trained again with these values, short "
+            "texts no longer match its training."
         )
         return
     if best.rank == "as it is" and recognised.model is None:
         yield from describe_unlisted(best, trained)
         return
     if spec.scaling.name == "longrope":
-        yield f"Up to {spec.context:,} tokens the short list is used, beyond it the long one."
+        yield f"Up to {spec.context:,} tokens the short list is used, beyond that the long one."
         return
     changed = np.abs(spec.inv_freq() / np.where(spec.plain_inv_freq > 0, spec.plain_inv_freq, 1.0) - 1.0) > 1e-9
     count, factor = int(np.count_nonzero(changed)), spec.attention_factor() ** 2
     logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
-    slower = f"{count} of {spec.pairs} pairs turn more slowly below {trained:,} tokens too"
+    slower = f"{count} of {spec.pairs} pairs have a lower frequency below {trained:,} tokens, too"
     yield f"The factor is always on: {slower}{logits}."
     yield (
-        f"Serve two configs where most texts are shorter than {trained:,} tokens: the stock one for those, this one "
-        "for the long ones. transformers scales by the length with dynamic and longrope only; vLLM, SGLang, llama.cpp "
-        "and mlx-lm never do."
+        f"If most texts are shorter than {trained:,} tokens, serve them with the original config and long texts with "
+        "this one. transformers scales by the length with dynamic and longrope only; vLLM, SGLang, llama.cpp and "
+        "mlx-lm never do."
     )
 
 
 def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
     """Yield the same for a config that stays as it is, of a model that is not in the catalog."""
     name = best.spec.scaling.name
-    yield "Whether its maker trained it with this scaling is not known: the model is not in the list."
+    yield "It is unknown whether this model was trained with this scaling: it is not in the list of models."
     if name in TRAINED_WITH:
         label = f"{LABELS[name]} scaling" if name == "llama3" else LABELS[name]
-        yield f"{label} is normally part of the training: then short texts are read as its maker meant them."
+        yield f"{label} is normally part of the training; then short texts work as its maker intended."
     elif name == "linear":
-        yield "Linear scaling asks for training: where it was trained so, short texts are read as its maker meant them."
+        yield "Linear scaling needs training. If the model was trained with it, short texts work as its maker intended."
     else:
         yield (
-            f"Some models were trained with {LABELS[name]}, to others it was added afterwards, which their cards say: "
-            f"those read texts below {trained:,} tokens better by a config without it."
+            f"Some models were trained with {LABELS[name]}; for others it was added later, as their model cards tell. "
+            f"Those read texts below {trained:,} tokens better with a config without it."
         )

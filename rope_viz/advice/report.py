@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rope_viz.advice.extension_plan import Plan
-from rope_viz.advice.rank_methods import Way
-from rope_viz.advice.runtime_instructions import difference
+from rope_viz.advice.rank_methods import SUPPORT, Way
+from rope_viz.advice.runtime_instructions import format_diff
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
@@ -40,17 +40,17 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         },
         "config": dict(plan.file.config),
         "config_keys": plan.file.generation,
-        "read_by": list(plan.file.readers),
+        "read_by": list(plan.file.runtimes),
         "not_read_by": list(plan.file.others),
         "not_verified": list(plan.file.unverified),
         "runtimes": {
             one.runtime: {
                 "name": one.name,
-                "faithful": one.proved,
+                "faithful": one.is_checked,
                 "known": one.made.known.how,
                 **pick(one, "proof", "text", "command", "notes", "log", "check"),
             }
-            for one in plan.writings
+            for one in plan.instructions
         },
     }
 
@@ -99,14 +99,14 @@ def text(plan: Plan) -> str:
 def lines(plan: Plan) -> Iterator[str]:
     """Yield the document, line by line."""
     known = plan.recognised
-    yield from ("## What you have", "", known.sentence, f"Trained length: {known.trained.source}.")
-    yield from (f"**Mistake:** {mistake}" for mistake in known.mistakes)
+    yield from ("## What you have", "", known.sentence, f"Source of the trained length: {known.trained.source}.")
+    yield from (f"**Probably a mistake:** {mistake}" for mistake in known.mistakes)
     yield from (f"- {one.severity}: {one.message}" for one in plan.found)
     yield from ("", f"## What you need: {plan.target:,} tokens", "")
     yield from ("## What to do, and why", "")
     for number, way in enumerate(plan.advice.ways, start=1):
         mark = "**" if way.id == plan.way.id else ""
-        yield f"{number}. {mark}{way.title}{mark} ({way.rank})"
+        yield f"{number}. {mark}{way.title}{mark} ({SUPPORT[way.rank]})"
         if way.source:
             yield f"   Source: {way.source}"
         if way.id == plan.way.id:
@@ -117,16 +117,16 @@ def lines(plan: Plan) -> Iterator[str]:
     yield from plan.memory.sentences(plan.target)
     yield from ("", "## What to write", "", plan.file.generation)
     if plan.file.fragment:
-        yield from ("", "```diff", difference(plan.config, plan.file.config), "```", "")
+        yield from ("", "```diff", format_diff(plan.config, plan.file.config), "```", "")
     yield from plan.file.proof
-    for one in plan.writings:
+    for one in plan.instructions:
         yield from ("", f"### {one.name}", "", one.proof)
         if one.text:
             yield from ("", f"```{one.language}", one.text, "```")
         yield from ("", "Start it:", "", "```bash", one.command, "```")
         yield from one.notes
-    yield from ("", "## How to check that it took", "")
-    for one in plan.writings:
+    yield from ("", "## Verify it worked", "")
+    for one in plan.instructions:
         yield from (f"### {one.name}: the frequencies of the running model", "")
         yield from (f"```{'bash' if one.runtime == 'llama.cpp' else 'python'}", one.check, "```", "")
         if one.runtime != "llama.cpp":

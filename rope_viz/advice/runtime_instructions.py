@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
 from rope_viz.runtimes.releases import format_release
 
@@ -30,19 +31,19 @@ COMPARE = "Compare the running model's frequencies with rope-viz verify before y
 
 
 @dataclass(frozen=True)
-class Whole:
+class ConfigFile:
     """The whole config.json to write.
 
     `fragment` are its keys that are new or changed (null: the key has to go; {}: nothing changes). `generation` says
-    which keys it is written in. `readers` are the runtimes that compute what is meant from it, executed or by rule,
-    `others` those that do not, each with the reason. `unverified` are those that do by their general rules, while it is
+    which keys it is written in. `runtimes` are those that compute the intended frequencies from it, `others` those that
+    do not, each with the reason. `unverified` are those that do by their general rules, while it is
     not known how they read this model. `findings` are those of the check, by the rules that may find an error.
     """
 
     config: Mapping[str, Any]
     fragment: Mapping[str, Any]
     generation: str
-    readers: tuple[str, ...]
+    runtimes: tuple[str, ...]
     others: tuple[str, ...]
     findings: tuple[Finding, ...]
     unverified: tuple[str, ...] = ()
@@ -55,16 +56,20 @@ class Whole:
     @property
     def proof(self) -> tuple[str, ...]:
         """Which runtimes read it as it is meant, which do not, and for which that is not known, in sentences."""
-        able = (f"Proved: sent back, it means what is intended to {', '.join(self.readers)}.",) if self.readers else ()
-        unable = tuple(f"Not to {other.rstrip('.')}." for other in self.others)
+        able = (
+            (f"Checked: {join_words(list(self.runtimes))} {compute(self.runtimes)} from this.",)
+            if self.runtimes
+            else ()
+        )
+        unable = tuple(f"Not in {other.rstrip('.')}." for other in self.others)
         if not self.unverified:
             return able + unable
-        said = f"By the general rules, not verified for this model, also to {', '.join(self.unverified)}."
-        return (*able, *unable, f"{said if able else said.replace('also', 'it means what is intended')} {COMPARE}")
+        general = f"By general rules, not verified for this model, {join_words(list(self.unverified))}"
+        return (*able, *unable, f"{general} {compute(self.unverified)}{' too' if able else ''}. {COMPARE}")
 
 
 @dataclass(frozen=True)
-class Writing:
+class Instructions:
     """What to give one runtime: `text` to copy, and the `command` that starts it.
 
     `notes` are about generations of keys, GGUF and older versions. `log` is the line to look for. `check` is a snippet
@@ -82,7 +87,7 @@ class Writing:
     check: str
 
     @property
-    def proved(self) -> bool | None:
+    def is_checked(self) -> bool | None:
         """Whether the runtime computes what is meant; None where it is not known how it reads this model."""
         return None if self.made.known.how == "not known" or self.made.remote else self.made.faithful
 
@@ -92,24 +97,24 @@ class Writing:
         if self.made.remote:
             gives = "gives" if self.made.faithful else "does not give"
             return (
-                f"Not verified: {self.name} alone refuses it, as {self.made.remote}. By the code that travels with the "
-                f"model, which was read and not run in it, the file {gives} what is intended. {COMPARE}"
+                f"Not verified: {self.name} alone refuses this model, because {self.made.remote}. The model's own code "
+                f"was read, not executed in it: with that code the file {gives} the intended frequencies. {COMPARE}"
             )
-        if self.proved is None:
+        if self.is_checked is None:
             gives = "give" if self.made.faithful else "do not give"
             why, source = in_brackets(self.made.reason), in_brackets(self.made.known.source)
             return (
-                f"Not verified: how {self.name} reads this model is not known{source}. "
-                f"Its general rules {gives} what is intended{why}. {COMPARE}"
+                f"Not verified: it is unknown how {self.name} reads this model{source}. "
+                f"Its general rules {gives} the intended frequencies{why}. {COMPARE}"
             )
         if self.made.faithful:
-            return f"Proved: sent back through the rules of {self.name}, it gives the intended frequencies and factor."
-        size = f", by up to ×{self.made.effect.ratio:.3g}" if self.made.effect else ""
-        return f"{self.name} does not do this{size}: {self.made.reason.rstrip('.')}."
+            return f"Checked: {self.name} computes the intended frequencies and factor from this."
+        size = f" (off by up to ×{self.made.effect.ratio:.3g})" if self.made.effect else ""
+        return f"{self.name} cannot do this{size}: {self.made.reason.rstrip('.')}."
 
 
 @dataclass(frozen=True)
-class Readers:
+class RuntimeSupport:
     """Which runtimes compute the embedding from a file, which do not, and which do by general rules only."""
 
     able: tuple[str, ...] = ()
@@ -122,59 +127,66 @@ class Readers:
         return any(name.startswith("transformers 5") for name in self.able), len(self.able), len(self.unverified)
 
 
-def whole(spec: RopeSpec, config: Source | None, layer: str | None = None) -> Whole:
+def write_config_file(spec: RopeSpec, config: Source | None, layer: str | None = None) -> ConfigFile:
     """Return the config.json to write, the same for every runtime that reads one."""
     model = config_to_change(config, spec)
     if model.specs.get(layer if layer in model.specs else model.main_layer) == spec:
-        return make_whole(model, {}, "Nothing in the file has to change.", find_readers(model, spec, layer))
-    judged: list[tuple[bool, ModelConfig, Mapping[str, Any], Readers]] = []
+        return check_config_file(model, {}, "The file does not need to change.", find_support(model, spec, layer))
+    judged: list[tuple[bool, ModelConfig, Mapping[str, Any], RuntimeSupport]] = []
     for old in (True, False):
         try:
             change = (write_old_keys if old else write_new_keys)(model, spec, layer)
         except ValueError:
             continue
         file = ModelConfig.read(change.whole)
-        judged.append((old, file, change.fragment, find_readers(file, spec, layer)))
+        judged.append((old, file, change.fragment, find_support(file, spec, layer)))
         if not judged[-1][3].unable:
             break  # every runtime reads it, and the old keys are preferred
     if not judged:
         made = export(spec, to="transformers", config=model, layer_type=layer)
         file = ModelConfig.read(made.config)
-        judged.append((False, file, made.fragment, find_readers(file, spec, layer)))
+        judged.append((False, file, made.fragment, find_support(file, spec, layer)))
     old, file, fragment, found = max(judged, key=lambda one: (one[3].rank, one[0]))
     # A value that is equal stays as it is written: 4 does not become 4.0.
     same = {key: value for key, value in model.mapping.items() if key in file.mapping and file.mapping[key] == value}
     best = {key: same.get(key, value) for key, value in file.mapping.items()}
     fragment = {key: value for key, value in fragment.items() if model.mapping.get(key, file) != value}
-    return make_whole(ModelConfig.read(best), fragment, describe_generation(old, found, model), found)
+    return check_config_file(ModelConfig.read(best), fragment, describe_generation(old, found, model), found)
 
 
-def make_whole(model: ModelConfig, fragment: Mapping[str, Any], generation: str, found: Readers) -> Whole:
+def check_config_file(
+    model: ModelConfig, fragment: Mapping[str, Any], generation: str, found: RuntimeSupport
+) -> ConfigFile:
     """Return a file with what the check finds in it, without slow rules that find no errors."""
     slow = ("runtimes-differ", "trained-length", "not-as-shipped", "base-too-small")
     findings = tuple(check(model, without=slow))
-    return Whole(model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified)
+    return ConfigFile(model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified)
 
 
-def describe_generation(old: bool, found: Readers, model: ModelConfig) -> str:
+def describe_generation(old: bool, found: RuntimeSupport, model: ModelConfig) -> str:
     """Return which keys a file is written in, who reads those, and what transformers_version has to do with it."""
     four = any(name.startswith("transformers 4") for name in found.able)
     if not found.able and found.unverified:
         keys = "rope_theta and rope_scaling" if old else "rope_parameters"
-        text = f"Written as {keys}, by the general rules: whether any release of transformers reads them is not known."
+        text = f"Written as {keys}, by general rules: it is unknown whether any release of transformers reads them."
     elif old and four:
-        text = "Written as rope_theta and rope_scaling: transformers 4 and 5 read these alike."
+        text = "Written as rope_theta and rope_scaling: transformers 4 and 5 read these in the same way."
     elif old:
-        text = "Written as rope_theta and rope_scaling; no release 4 of transformers that was run has this model."
+        text = "Written as rope_theta and rope_scaling; no executed release 4 of transformers has this model."
     else:
         text = "Written as rope_parameters, for transformers 5: releases before 5 do not read this key."
     version = model.mapping.get("transformers_version") or model.part.config.get("transformers_version")
     if isinstance(version, str):
         text += (
-            f' transformers_version stays "{version[:20]}": it names the release that wrote the file, and no runtime '
-            "decides by it how to read these keys."
+            f' transformers_version stays "{version[:20]}": it names the release that wrote the file. No runtime uses '
+            "it to decide how to read these keys."
         )
     return text
+
+
+def compute(names: Sequence[str]) -> str:
+    """Return the end of a sentence about these runtimes, with the verb in the right number."""
+    return f"{'computes' if len(names) == 1 else 'compute'} the intended frequencies"
 
 
 def in_brackets(text: str) -> str:
@@ -182,7 +194,7 @@ def in_brackets(text: str) -> str:
     return f" ({text.rstrip('.')})" if text else ""
 
 
-def find_readers(model: ModelConfig, spec: RopeSpec, layer: str | None) -> Readers:
+def find_support(model: ModelConfig, spec: RopeSpec, layer: str | None) -> RuntimeSupport:
     """Return which runtimes compute the embedding from the file as it is."""
     able: list[str] = []
     unable: list[str] = []
@@ -191,7 +203,7 @@ def find_readers(model: ModelConfig, spec: RopeSpec, layer: str | None) -> Reade
     try:
         case = read_case(model, length=length, layer_type=layer)
     except ValueError as error:
-        return Readers(unable=(f"any runtime: {error}",))
+        return RuntimeSupport(unable=(f"any runtime: {error}",))
     for runtime, version in RUNTIMES:
         if runtime in ("paper", "tensorrt-llm"):
             continue
@@ -199,7 +211,7 @@ def find_readers(model: ModelConfig, spec: RopeSpec, layer: str | None) -> Reade
         try:
             found = emulate_case(runtime, version, case)
         except ValueError as error:
-            unable.append(f"{name}, which cannot be asked: {error}")
+            unable.append(f"{name}, which cannot be emulated: {error}")
             continue
         if found.remote:
             why = f"which refuses it without the model's own code: {found.remote}"
@@ -213,18 +225,18 @@ def find_readers(model: ModelConfig, spec: RopeSpec, layer: str | None) -> Reade
             unable.append(f"{name}, {why.rstrip('.')}{GENERAL if unknown else ''}")
         else:
             (unverified if unknown else able).append(name)
-    return Readers(tuple(able), tuple(unable), tuple(unverified))
+    return RuntimeSupport(tuple(able), tuple(unable), tuple(unverified))
 
 
-def writing(
+def write_instructions(
     spec: RopeSpec,
     runtime: str,
     *,
     config: Source | None = None,
     layer: str | None = None,
     length: int | None = None,
-    file: Whole | None = None,
-) -> Writing:
+    file: ConfigFile | None = None,
+) -> Instructions:
     """Return what to write for one of `NAMES`, to serve `length` tokens, by default the spec's target.
 
     With `file`, the config.json to write, runtimes that read it and have no flags for this get its keys. Raises
@@ -235,14 +247,14 @@ def writing(
     model = None if config is None else ModelConfig.read(config)
     made = export(spec, to=runtime, config=model, layer_type=layer)
     served, text, name = length or spec.target, made.text, NAMES[runtime]
-    if file is not None and text.startswith("{") and name in (*file.readers, *file.unverified):
+    if file is not None and text.startswith("{") and name in (*file.runtimes, *file.unverified):
         text = as_json(dict(file.fragment)) if file.fragment else ""
     for option in ("--max-model-len", "--context-length", "-c"):
         text = text.replace(f"{option} {spec.target}", f"{option} {served}")
     language = "bash" if text and not text.startswith("{") else "json"
     more = tuple(list_notes(runtime, spec, made, model, served))
     start, log = write_command(runtime, text, served), find_log_line(runtime, spec, served)
-    return Writing(runtime, name, made, text, language, start, more, log, SNIPPETS[runtime])
+    return Instructions(runtime, name, made, text, language, start, more, log, SNIPPETS[runtime])
 
 
 def write_command(runtime: str, text: str, served: int) -> str:
@@ -264,20 +276,20 @@ def write_command(runtime: str, text: str, served: int) -> str:
 def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | None, served: int) -> Iterator[str]:
     """Yield what else there is to know: generations of keys, GGUF, older versions."""
     if runtime == "vllm":
-        yield "--hf-overrides is merged into the loaded config, in the keys of transformers 5; the file may stay."
+        yield "--hf-overrides is merged into the loaded config, in the keys of transformers 5; the file can stay."
         rope = old_rope_scaling(spec, model)
         if rope and spec.scaling.name != "none":
             older = f"--rope-scaling {shlex.quote(json.dumps(rope))} --max-model-len {served}"
-            yield f"vLLM before 0.11.1 has an option of its own, which was not run here: {older}"
+            yield f"vLLM before 0.11.1 has its own option, which was not executed here: {older}"
     if runtime == "sglang":
         yield (
-            "The override is merged into the loaded config, too. Where --context-length is beyond what that says, it "
-            "wants SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment."
+            "The override is merged into the loaded config, too. If --context-length is above the config's limit, set "
+            "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment."
         )
     if runtime == "llama.cpp":
         yield from describe_gguf(spec, made)
     if runtime.startswith("transformers") and spec.scaling.name != "none":
-        yield "generate() does not look at the limit; the factor is in the file, so it is on for every text."
+        yield "generate() ignores the limit. The factor is in the file, so it applies to every text."
     if model is not None and not has_one_axis(model.mapping):
         # Imported here because plain configs do not need the rooms about several axes.
         from rope_viz.runtimes.axes import in_words
@@ -298,9 +310,9 @@ def old_rope_scaling(spec: RopeSpec, model: ModelConfig | None) -> dict[str, Any
 def describe_gguf(spec: RopeSpec, made: Export) -> Iterator[str]:
     """Yield what a GGUF file holds, and whether it has to be converted again."""
     if made.text.startswith("#"):
-        yield "The GGUF has to be converted again: no flag says this, so it must stand in config.json beforehand."
+        yield "Convert the GGUF again: no flag can do this, so write it into config.json before."
         return
-    yield "The GGUF stays as it is: the flags win over what it holds."
+    yield "The GGUF does not need to change: flags override its contents."
     keys = [f"<arch>.context_length = {spec.target}", f"<arch>.rope.freq_base = {spec.base:g}"]
     if spec.scaling.name in ("yarn", "linear"):
         keys += [
@@ -308,7 +320,7 @@ def describe_gguf(spec: RopeSpec, made: Export) -> Iterator[str]:
             f"<arch>.rope.scaling.factor = {spec.scaling.factor_for(spec):g}",
             f"<arch>.rope.scaling.original_context_length = {spec.context}",
         ]
-    yield f"Converted again from the written config.json it holds {', '.join(keys)}, and needs -c alone."
+    yield f"Converted again from the new config.json it contains {', '.join(keys)}, and needs only -c."
 
 
 def find_log_line(runtime: str, spec: RopeSpec, served: int) -> str:
@@ -323,7 +335,7 @@ def find_log_line(runtime: str, spec: RopeSpec, served: int) -> str:
     return ""
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def format_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """Return what changes in the file, as a unified diff of the two."""
     old, new = (json.dumps(one, indent=2, ensure_ascii=False).splitlines() for one in (before, after))
     lines = difflib.unified_diff(old, new, "config.json (yours)", "config.json (to write)", lineterm="", n=2)

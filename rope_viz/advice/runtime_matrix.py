@@ -88,10 +88,10 @@ def config_for(
     """
     model = None if config is None else ModelConfig.read(config)
     if model is not None and spec == start:
-        return Asked(model, layer, spec, f"The config of {name}, as it stands")
+        return Asked(model, layer, spec, f"The config of {name}, unchanged")
     whose = f"The config of {name} with your changes"
     if model is None:
-        whose, layer = "The config of a Llama with these numbers", ""
+        whose, layer = "A Llama config with these settings", ""
     # The form of the config itself comes first: older releases do not know rope_parameters.
     forms = FORMS[::-1] if model is not None and "rope_parameters" in model.part.config else FORMS
     asked = []
@@ -99,7 +99,7 @@ def config_for(
         made = export(spec, to=form, config=model, layer_type=layer or None)
         written = ModelConfig.read(made.config)
         missing = unexpressible_part(written, spec, layer)
-        problem = missing and (made.reason or f"no key of this architecture says {missing}")
+        problem = missing and (made.reason or f"no key of this architecture expresses {missing}")
         asked.append(Asked(written, layer, spec, whose, problem))
         if not problem:
             return asked[-1]
@@ -124,7 +124,7 @@ def unexpressible_part(config: Source, spec: RopeSpec, layer: str) -> str:
     return "" if same else "the frequencies"
 
 
-def board(asked: Asked, length: int | None = None, releases: Mapping[str, str] | None = None) -> Board:
+def compare_runtimes(asked: Asked, length: int | None = None, releases: Mapping[str, str] | None = None) -> Board:
     """Return every runtime's answer, compared with transformers 5.23.0, or with the first that does not refuse.
 
     `releases` names older ones to ask in the place of today's.
@@ -162,7 +162,7 @@ def explain(one: Comparison, base: Emulation) -> str:
     if one.how == "not known":
         return f"{one.emulation.known.source}."
     if one.emulation.remote:
-        return f"{one.emulation.remote}. The others are put beside what that code computes."
+        return f"{one.emulation.remote}. The others are compared with that code."
     if not one.emulation.supported:
         return one.emulation.reason
     if one.agrees:
@@ -170,7 +170,7 @@ def explain(one: Comparison, base: Emulation) -> str:
     ours, theirs = ({rule.key: rule.text for rule in rules} for rules in (one.emulation.rules, base.rules))
     own = " ".join(text for key, text in ours.items() if key not in theirs)
     missing = " ".join(text for key, text in theirs.items() if key not in ours)
-    return own or (f"It leaves out what the reference does: {missing}" if missing else "")
+    return own or (f"It omits a rule of the reference: {missing}" if missing else "")
 
 
 def find_repair(one: Comparison, asked: Asked) -> str:
@@ -179,36 +179,38 @@ def find_repair(one: Comparison, asked: Asked) -> str:
     if not one.differs or target is None or one.effect is None:
         return ""
     try:
-        made = exported(asked, target)
+        made = export_intended(asked, target)
     except ValueError:
-        return "nothing: a config of this architecture cannot say this"
+        return "nothing: a config of this architecture cannot express this"
     if not made.faithful:
-        return "nothing: no key or flag of it says this"
-    return made.flags or "the config that Extend writes"
+        return "nothing: it has no key or flag for this"
+    return made.flags or "the config written on the page Extend"
 
 
-def exported(asked: Asked, target: str) -> Export:
+def export_intended(asked: Asked, target: str) -> Export:
     """Return the intended embedding for one target."""
     return export(asked.spec, to=target, config=asked.config, layer_type=asked.layer or None)
 
 
-def by_length(spec: RopeSpec) -> bool:
+def depends_on_length(spec: RopeSpec) -> bool:
     """Return whether the frequencies depend on the length of the sequence."""
     return isinstance(spec.scaling, (DynamicNtk, LongRope))
 
 
 @functools.cache
-def models() -> tuple[tuple[str, Board], ...]:
+def compare_catalog() -> tuple[tuple[str, Board], ...]:
     """Return every model of the catalog, name and answers, those that differ most first."""
     found = []
     for model in catalog().values():
         specs = model_specs(model.id)
         layer = main_layer(model, specs)
-        found.append((model.name, board(Asked(ModelConfig.read(model.config), layer, specs[layer], model.name))))
-    return tuple(sorted(found, key=lambda item: -worst(item[1].rows)))
+        found.append(
+            (model.name, compare_runtimes(Asked(ModelConfig.read(model.config), layer, specs[layer], model.name)))
+        )
+    return tuple(sorted(found, key=lambda item: -find_largest_ratio(item[1].rows)))
 
 
-def worst(rows: Sequence[Row]) -> float:
+def find_largest_ratio(rows: Sequence[Row]) -> float:
     """Return how far the runtimes of a board are apart, for sorting."""
     ratios = [1.0]
     for one in (row.comparison for row in rows if row.runtime):
@@ -218,6 +220,6 @@ def worst(rows: Sequence[Row]) -> float:
 
 
 @functools.lru_cache(maxsize=64)
-def options(spec: RopeSpec, target: int) -> tuple[Option, ...]:
-    """Return `extend.options`, cached: the mean cosine takes a second at a million tokens."""
-    return extend.options(spec, target)
+def measure_methods(spec: RopeSpec, target: int) -> tuple[Option, ...]:
+    """Return `extend.measure_methods`, cached: the mean cosine takes a second at a million tokens."""
+    return extend.measure_methods(spec, target)

@@ -1,7 +1,7 @@
-"""Snippets to run beside a model: each writes the frequencies it really uses to inv_freq.json.
+"""Snippets to run with a model: each writes the frequencies it really uses to inv_freq.json.
 
 `rope-viz verify config.json --from inv_freq.json` compares them with what the config means. The one for transformers
-is run by tests; those for vLLM, SGLang and mlx-lm were read in their code and not run.
+is run by tests; those for vLLM, SGLang and mlx-lm follow from their code and were not run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ found = {
 }
 json.dump(found, open("inv_freq.json", "w"))"""
 
-# What a server keeps is the table of cosines and sines itself: a row per position, cosines first.
+# Servers store only the table of cosines and sines: one row per position, cosines first.
 TABLE = """import json
 
 def read_table(model):  # the first table of cosines and sines among the model's modules
@@ -36,7 +36,7 @@ llm = LLM("./model", hf_overrides=OVERRIDES, max_model_len=LENGTH)
 open("inv_freq.json", "w").write(llm.apply_model(read_table)[0])"""
 
 SGLANG = f"""{TABLE}
-# A running server lets nobody look inside: this asks its own rotary code with the config of the server.
+# A running server cannot be inspected: this runs its own rotary code with the config of the server.
 from sglang.srt.layers.rotary_embedding import get_rope
 from transformers import AutoConfig
 
@@ -55,7 +55,7 @@ from mlx_lm import load
 
 model, _ = load("./model")
 rope = model.layers[0].self_attn.rope
-# mlx keeps periods, the inverse of frequencies; plain RoPE keeps its base alone.
+# mlx stores periods, the inverse of frequencies; plain RoPE stores only its base.
 periods = getattr(rope, "_freqs", None)
 if periods is None:
     inv_freq = [rope.base ** (-2 * pair / rope.dims) * rope.scale for pair in range(rope.dims // 2)]

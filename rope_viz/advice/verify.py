@@ -21,7 +21,7 @@ from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
 from rope_viz.runtimes.llamacpp import parse_flags
 
 TOLERANCE = 1e-5
-"""A running model keeps float32, and a table of cosines gives its angles back to some 1e-6."""
+"""A running model stores float32, and angles from a table of cosines are exact to about 1e-6."""
 COARSE = 1e-4
 MOST_KEYS, MOST_TEXT = 100_000, 64 << 20
 
@@ -42,7 +42,7 @@ class Held:
 class Verdict:
     """The comparison: the largest ratio of frequencies, and the factor that is held over the one that is meant."""
 
-    took: bool
+    matches: bool
     sentence: str
     effect: Effect | None = None
     attention_ratio: float | None = None
@@ -52,15 +52,15 @@ def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
     """Return whether a model or a file holds this embedding, at a length where the method depends on it."""
     meant = spec.inv_freq(length)
     if len(meant) != len(held.inv_freq):
-        return Verdict(False, f"It did not take: {len(held.inv_freq)} pairs rotate in {held.source}, not {len(meant)}.")
+        return Verdict(False, f"Does not match: {len(held.inv_freq)} pairs rotate in {held.source}, not {len(meant)}.")
     effect = find_max_ratio(meant, held.inv_freq)
     wrong = effect is not None and effect.ratio > 1.0 + COARSE
     still = not np.array_equal(meant > 0, held.inv_freq > 0)
     ratio = None if held.attention_factor is None else divide(held.attention_factor, spec.attention_factor(length))
     factor = ratio is not None and not math.isclose(ratio, 1.0, rel_tol=COARSE)
     if not (wrong or still or factor):
-        more = "" if held.attention_factor is not None else "; the factor on cos and sin was not told"
-        text = f"It took: all {len(meant)} frequencies of {held.source} are the meant ones{more}."
+        more = "" if held.attention_factor is not None else "; the factor on cos and sin is unknown"
+        text = f"Matches: all {len(meant)} frequencies of {held.source} are as intended{more}."
         return Verdict(True, text, None, ratio)
     parts = []
     if wrong and effect is not None:
@@ -68,9 +68,9 @@ def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
         unscaled = plain is None or plain.ratio < 1.0 + COARSE
         parts.append(f"frequencies are off by up to ×{effect.ratio:.4g}, at pair {effect.pair}")
         parts += ["they are those of the model without any scaling"] if unscaled else []
-    parts += ["other pairs stand still"] if still else []
-    parts += [f"the factor on cos and sin is ×{ratio:.4g} of the meant one"] if factor else []
-    return Verdict(False, f"It did not take in {held.source}: {'; '.join(parts)}.", effect if wrong else None, ratio)
+    parts += ["other pairs have zero frequency"] if still else []
+    parts += [f"the factor on cos and sin is {ratio:.4g} times the intended one"] if factor else []
+    return Verdict(False, f"Does not match in {held.source}: {'; '.join(parts)}.", effect if wrong else None, ratio)
 
 
 def read_numbers(text: str | bytes, source: str) -> Held:
@@ -78,10 +78,10 @@ def read_numbers(text: str | bytes, source: str) -> Held:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise ValueError(f"{source} is not the JSON that the snippets write") from None
+        raise ValueError(f"{source} is not JSON as written by the snippets") from None
     values = found.get("inv_freq") if isinstance(found, Mapping) else None
     if not isinstance(values, list) or not 1 <= len(values) <= 4096:
-        raise ValueError(f"{source} holds no list of frequencies under inv_freq")
+        raise ValueError(f"{source} has no list of frequencies under inv_freq")
     for value in values:
         require_number(value, "inv_freq entries", least=0.0, most=1e9)
     factor = found.get("attention_factor")
@@ -98,13 +98,13 @@ def read_gguf(path: str | Path, flags: str | None = None) -> Held:
     keys, factors = read_gguf_keys(Path(path))
     kind = keys.get("general.architecture")
     if not isinstance(kind, str):
-        raise ValueError("the GGUF file names no architecture")
+        raise ValueError("the GGUF file does not name an architecture")
     given = parse_flags(flags)
 
     def number(name: str, default: float | None = None) -> float:
         value = keys.get(f"{kind}.{name}", default)
         if value is None:
-            raise ValueError(f"the GGUF file holds no {kind}.{name}")
+            raise ValueError(f"the GGUF file has no {kind}.{name}")
         require_number(value, f"{kind}.{name}")
         return float(value)
 
@@ -145,7 +145,7 @@ def choose_factors(factors: Mapping[str, FloatArray], spec: RopeSpec, length: in
         name = "rope_factors_long.weight" if length > original else "rope_factors_short.weight"
     found = factors.get(name)
     if found is not None and len(found) != spec.pairs:
-        raise ValueError(f"{name} holds {len(found)} numbers for {spec.pairs} pairs")
+        raise ValueError(f"{name} has {len(found)} numbers for {spec.pairs} pairs")
     return found
 
 
@@ -153,10 +153,10 @@ def read_gguf_keys(path: Path) -> tuple[dict[str, Any], dict[str, FloatArray]]:
     """Return the keys of a GGUF file, long arrays left out, and its tensors of divisors of frequencies."""
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
-            raise ValueError(f"{path.name} is no GGUF file")
+            raise ValueError(f"{path.name} is not a GGUF file")
         version, tensors, count = read_number(file, "I"), read_number(file, "Q"), read_number(file, "Q")
         if version not in (2, 3) or count > MOST_KEYS or tensors > MOST_KEYS:
-            raise ValueError(f"{path.name} is a GGUF of version {version}, which is not read here")
+            raise ValueError(f"{path.name} is a GGUF file of version {version}, which is not supported")
         keys = {}
         for _ in range(count):
             name = read_text(file)
@@ -188,7 +188,7 @@ def read_value(file: BinaryIO, kind: int) -> Any:
             return None
         return [read_value(file, inner) for _ in range(size)]
     if kind not in NUMBERS:
-        raise ValueError(f"the GGUF file holds a value of type {short_repr(kind)}")
+        raise ValueError(f"the GGUF file contains a value of unknown type {short_repr(kind)}")
     return read_number(file, NUMBERS[kind])
 
 
@@ -196,7 +196,7 @@ def read_text(file: BinaryIO) -> str:
     """Read a text with its length before it."""
     size = read_number(file, "Q")
     if size > MOST_TEXT:
-        raise ValueError("the GGUF file holds a text that is too long")
+        raise ValueError("the GGUF file contains a text that is too long")
     return read_exactly(file, size).decode("utf-8", "replace")
 
 
@@ -209,5 +209,5 @@ def read_exactly(file: BinaryIO, size: int) -> bytes:
     """Read so many bytes. Raises `ValueError` where the file ends before."""
     found = file.read(size)
     if len(found) < size:
-        raise ValueError("the GGUF file ends too early")
+        raise ValueError("the GGUF file is truncated")
     return found

@@ -29,20 +29,18 @@ PART = re.compile(r"[A-Za-z0-9._~-]+")
 
 def add(commands: Any) -> None:
     """Add the command."""
-    served = commands.add_parser("app", help="open the dashboard in a browser; what `rope-viz` alone does")
+    served = commands.add_parser("app", help="open the dashboard in a browser, as does `rope-viz` without a command")
     add_flags(served)
 
 
 def add_flags(served: argparse.ArgumentParser) -> None:
     """Add the flags of the dashboard."""
-    served.add_argument("--port", type=int, default=8501, help="8501 unless told otherwise")
-    served.add_argument("--host", default="127.0.0.1", help="127.0.0.1, this machine alone, unless told otherwise")
-    served.add_argument("--workers", type=int, default=1, help="server processes that share the port")
+    served.add_argument("--port", type=int, default=8501, help="default: 8501")
+    served.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, only this machine")
+    served.add_argument("--workers", type=int, default=1, help="number of server processes that share the port")
     served.add_argument("--base-path", default="", metavar="PATH", help="path behind a proxy, such as rope")
-    served.add_argument("--no-browser", action="store_true", help="open no browser")
-    served.add_argument(
-        "--health", action="store_true", help="ask a running dashboard whether it is well: exit code 0 or 1"
-    )
+    served.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    served.add_argument("--health", action="store_true", help="check whether a dashboard is running: exit code 0 or 1")
     served.set_defaults(run=run)
 
 
@@ -57,7 +55,7 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.health:
         if healthy(address):
             return 0
-        print(f"rope-viz: {address}{HEALTH} did not answer that it is well", file=sys.stderr)
+        print(f"rope-viz: {address}{HEALTH} does not answer as a running dashboard", file=sys.stderr)
         return 1
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
@@ -66,7 +64,7 @@ def run(parsed: argparse.Namespace) -> int:
     folder = root()
     server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, environment(base))
     everywhere = ", and every other address of this machine" if host in EVERYWHERE else ""
-    print(f"RoPE Viz: {address}{everywhere}. Ctrl-C ends it.", flush=True)
+    print(f"RoPE Viz: {address}{everywhere}. Ctrl-C stops it.", flush=True)
     if not parsed.no_browser:
         threading.Thread(target=browse, args=(address,), daemon=True).start()
     return server.wait()
@@ -76,7 +74,7 @@ def host_of(written: str) -> str:
     """Return the address to listen on, an IPv6 one without brackets. Raise `ValueError` for an empty one."""
     if not written.strip():
         # A server would listen on every address, which an unset shell variable must not cause.
-        raise ValueError("--host is empty: 127.0.0.1 is this machine alone, 0.0.0.0 is for all others too")
+        raise ValueError("--host is empty: use 127.0.0.1 for only this machine, 0.0.0.0 for all")
     return written[1:-1] if written.startswith("[") and written.endswith("]") else written
 
 
@@ -86,8 +84,8 @@ def base_of(written: str) -> str:
     for part in parts:
         if part in (".", "..") or not PART.fullmatch(part):
             raise ValueError(
-                f"--base-path must be letters, digits, . _ ~ and - between slashes, such as tools/rope: "
-                f"{short_repr(part)} is not possible"
+                f"--base-path must be letters, digits, . _ ~ and - between slashes, such as tools/rope; "
+                f"{short_repr(part)} is not"
             )
     return "/".join(parts)
 
@@ -115,9 +113,9 @@ def try_port(host: str, port: int) -> None:
             free = port + 1 if port < 65535 else 8501
             raise ValueError(f"port {port} of {host} is in use: try --port {free}") from None
         if number in (errno.EACCES, errno.EPERM):
-            raise ValueError(f"port {port} of {host} is not for this user: try --port 8501") from None
+            raise ValueError(f"port {port} of {host} is not allowed for this user: try --port 8501") from None
         raise ValueError(
-            f"--host {short_repr(host)} is no address of this machine: try 127.0.0.1, or 0.0.0.0 for all of them"
+            f"--host {short_repr(host)} is not an address of this machine: try 127.0.0.1, or 0.0.0.0 for all addresses"
         ) from None
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from rope_viz.runtimes.axes import axes_answers
 
-NAMES = ("runtime", "version", "pairs of each axis", "against transformers", "text behind a film", "YaRN")
+NAMES = ("runtime", "version", "pairs of each axis", "against transformers", "text after a video", "YaRN")
 
 
-def rows(config: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def list_rows(config: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return one row per runtime, [] for a model with one axis; its video has 6 grids of 2 × 2 from position 3."""
     return [
         (
@@ -45,7 +45,7 @@ def as_dicts(config: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def added(listed: list[dict[str, Any]], config: Mapping[str, Any]) -> list[dict[str, Any]]:
+def merge_axes(listed: list[dict[str, Any]], config: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Merge the axes' answers into those of the same runtime and version, and append the remaining ones."""
     answers = {(one.pop("runtime"), one.pop("version")): one for one in as_dicts(config)}
     for one in listed:

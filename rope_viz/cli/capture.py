@@ -19,34 +19,34 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     taken = commands.add_parser(
         "capture",
-        help="q and k of a real model before it rotates them",
-        description="Runs a transformers model on a text and writes q and k of the chosen layers and heads, before "
-        "rotation, to a safetensors file that the Heads page opens. Needs transformers and PyTorch; nothing is "
-        "downloaded and no code of the model's folder is run.",
+        help="write q and k of a real model before rotation to a file",
+        description="Run a transformers model on a text. Write q and k of the chosen layers and heads, before "
+        "rotation, to a safetensors file for the Heads page. This needs transformers and PyTorch. Nothing is "
+        "downloaded, and no code from the model's folder runs.",
     )
     taken.add_argument("model", metavar="MODEL", help="a folder with config.json, weights and tokenizer")
     taken.add_argument("--text", required=True, metavar="FILE", help="UTF-8 text, or - for stdin")
     taken.add_argument(
-        "--tokens", type=tokens, default=4096, metavar="N", help="of the text, 4096 unless told otherwise"
+        "--tokens", type=tokens, default=4096, metavar="N", help="number of tokens of the text; default: 4096"
     )
     taken.add_argument("-o", "--output", required=True, metavar="FILE", help="qk.safetensors")
-    taken.add_argument("--layers", type=numbers, metavar="LIST", help="such as 0,5,10-12; all unless told otherwise")
-    taken.add_argument("--heads", type=numbers, metavar="LIST", help="query heads; all unless told otherwise")
-    taken.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="of the file")
+    taken.add_argument("--layers", type=read_numbers, metavar="LIST", help="such as 0,5,10-12; default: all")
+    taken.add_argument("--heads", type=read_numbers, metavar="LIST", help="query heads; default: all")
+    taken.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="data type in the file")
     taken.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
     taken.set_defaults(run=run)
 
 
-def numbers(written: str) -> list[int]:
+def read_numbers(written: str) -> list[int]:
     """Read a list such as 0,5,10-12, for argparse."""
     found: list[int] = []
     for part in written.split(","):
         first, dash, last = part.strip().partition("-")
         if not all(word.isascii() and word.isdecimal() and len(word) < 6 for word in (first, last if dash else first)):
-            raise argparse.ArgumentTypeError(f"{short_repr(written)} is no list of numbers such as 0,5,10-12")
+            raise argparse.ArgumentTypeError(f"{short_repr(written)} is not a list of numbers such as 0,5,10-12")
         ends = int(first), int(last if dash else first)
         if ends[1] < ends[0] or len(found) + ends[1] - ends[0] >= MOST:
-            raise argparse.ArgumentTypeError(f"{short_repr(written)} must rise and name at most {MOST} numbers")
+            raise argparse.ArgumentTypeError(f"{short_repr(written)} must be ascending and have at most {MOST} numbers")
         found += [number for number in range(ends[0], ends[1] + 1) if number not in found]
     return found
 
@@ -54,7 +54,7 @@ def numbers(written: str) -> list[int]:
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
     if not Path(parsed.model, "config.json").is_file():
-        raise ValueError(f"{parsed.model}: no folder with a config.json")
+        raise ValueError(f"{parsed.model} is not a folder with a config.json")
     text = sys.stdin.read() if parsed.text == "-" else Path(parsed.text).read_text(encoding="utf-8")
     taken = capture_folder(
         parsed.model,
@@ -63,20 +63,20 @@ def run(parsed: argparse.Namespace) -> int:
         layers=parsed.layers,
         heads=parsed.heads,
         device=parsed.device,
-        progress=bar,
+        progress=show_progress,
     )
     if taken.skipped:
-        print(f"rope-viz: no rotation in layers {', '.join(map(str, taken.skipped))}: left out", file=sys.stderr)
+        print(f"rope-viz: layers without rotation were left out: {', '.join(map(str, taken.skipped))}", file=sys.stderr)
     taken.save(parsed.output, dtype=parsed.dtype)
     first = next(iter(taken.layers.values()))
     if first.q.shape[1] < parsed.tokens:
-        print(f"rope-viz: the text has {first.q.shape[1]:,} tokens only", file=sys.stderr)
+        print(f"rope-viz: the text has only {first.q.shape[1]:,} tokens", file=sys.stderr)
     heads, count, dim = first.q.shape
     print(f"{parsed.output}: {len(taken.layers)} layers, {heads} heads, {count:,} tokens, {dim} dimensions")
     return 0
 
 
-def bar(done: int, of: int) -> None:
+def show_progress(done: int, of: int) -> None:
     """Show a progress bar of the layers, on a terminal only."""
     if sys.stderr.isatty() and of:
         filled = WIDTH * done // of

@@ -22,7 +22,7 @@ from typing import Any
 
 from rope_viz.advice.lint import SEVERITIES, Finding, repair
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
-from rope_viz.cli.find_configs import found
+from rope_viz.cli.find_configs import find_configs
 from rope_viz.cli.output import named, one_line
 from rope_viz.models.json_source import Raw, find_key_lines, read_raw
 
@@ -48,21 +48,25 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     linted = commands.add_parser(
         "check",
-        help="what is wrong with config.json files",
-        description="Exit code 0: nothing at or above --fail-on. 1: a note or a warning is the worst. 2: an error. "
-        "3: a file could not be read. For pre-commit and CI: name files, folders or models, nothing else is needed.",
+        help="find errors in config.json files",
+        description="Find errors in config.json files. Exit code 0: no finding at or above --fail-on. 1: at worst a "
+        "note or a warning. 2: an error. 3: a file could not be read. In pre-commit and CI, name files or folders.",
     )
     linted.add_argument("files", nargs="*", metavar="CONFIG", help="config.json, a folder, a model's name, - for stdin")
-    linted.add_argument("--format", choices=("text", "json", "sarif"), default="text", help="SARIF is for code hosts")
+    linted.add_argument(
+        "--format", choices=("text", "json", "sarif"), default="text", help="output format; sarif is for code hosts"
+    )
     linted.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     linted.add_argument(
         "--sarif", dest="format", action="store_const", const="sarif", help="the same as --format sarif"
     )
-    linted.add_argument("--fail-on", choices=SEVERITIES, help="the mildest that decides the exit code: warning")
+    linted.add_argument(
+        "--fail-on", choices=SEVERITIES, help="the least severity that sets the exit code; default: warning"
+    )
     linted.add_argument(
         "--ignore", action="append", default=[], metavar="RULE", help="leave a rule out; may be repeated"
     )
-    linted.add_argument("--explain", metavar="RULE", help="what a rule looks for, and where it is known from")
+    linted.add_argument("--explain", metavar="RULE", help="print what a rule looks for, and its source")
     linted.add_argument("--repair", action="store_true", help="print the repaired config instead (one file)")
     linted.set_defaults(run=run)
 
@@ -79,7 +83,9 @@ def run(parsed: argparse.Namespace) -> int:
     if level not in SEVERITIES:
         raise ValueError(f"fail-on in pyproject.toml must be one of {', '.join(SEVERITIES)}, got {level!r}")
     if not parsed.files:
-        raise ValueError("check needs a config.json, a folder, a model of the list or of the local cache, or -")
+        raise ValueError(
+            "check needs a config.json, a folder, a model of the list or of the local cache, or - for stdin"
+        )
     if parsed.repair:
         return print_repaired(parsed.files)
     reports = [report for name in parsed.files for report in reports_of(name, ignored)]
@@ -89,7 +95,9 @@ def run(parsed: argparse.Namespace) -> int:
     elif parsed.format == "sarif":
         from rope_viz.cli.sarif import document
 
-        print(json.dumps(document([(report.name, report.findings, spots(report)) for report in reports]), indent=2))
+        print(
+            json.dumps(document([(report.name, report.findings, find_lines(report)) for report in reports]), indent=2)
+        )
     else:
         for report in reports:
             print_findings(report)
@@ -107,9 +115,9 @@ def exit_code(reports: Sequence[Report], level: str) -> int:
 
 
 def reports_of(name: str, ignored: Sequence[str]) -> Iterator[Report]:
-    """Yield a report for each config that this name stands for."""
+    """Yield a report for each config of this name."""
     try:
-        sources = found(name)
+        sources = find_configs(name)
     except (ValueError, OSError) as error:
         yield Report(name, (Finding("unreadable", "error", "", one_line(error)),), None)
         return
@@ -128,7 +136,7 @@ def print_repaired(names: Sequence[str]) -> int:
         raise ValueError("--repair takes one file")
     try:
         with named(names[0]):
-            sources = list(found(names[0]))
+            sources = list(find_configs(names[0]))
             config = read_raw(sources[0][1]()).config if len(sources) == 1 else None
     except ValueError as error:
         print(f"rope-viz: {one_line(error)}", file=sys.stderr)
@@ -148,8 +156,8 @@ def checked_rules(names: Any, where: str) -> list[str]:
     for name in names:
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
-            meant = f"; {close[0]} is meant?" if close else f"; rules are {', '.join(sorted(known))}"
-            raise ValueError(f"{where}: there is no rule {name!r}{meant}")
+            meant = f". Did you mean {close[0]!r}?" if close else f"; rules are {', '.join(sorted(known))}"
+            raise ValueError(f"{where}: unknown rule {name!r}{meant}")
     return list(names)
 
 
@@ -172,7 +180,7 @@ def from_pyproject(folder: Path) -> dict[str, Any]:
             raise ValueError(f"{path.name}: {name} must be a table, with ignore and fail-on in [tool.rope-viz]")
     unknown = sorted(set(table) - {"ignore", "fail-on"})
     if unknown:
-        raise ValueError(f"{path.name}: [tool.rope-viz] has no key {unknown[0]!r}; keys are ignore and fail-on")
+        raise ValueError(f"{path.name}: unknown key {unknown[0]!r} in [tool.rope-viz]; keys are ignore and fail-on")
     return dict(table)
 
 
@@ -202,9 +210,9 @@ def print_findings(report: Report) -> None:
         place = f" {finding.key}:" if finding.key else ""
         print(f"{report.name}: {finding.severity}:{place} {finding.message}{size} ({finding.rule})")
     if not report.findings:
-        print(f"{report.name}: nothing to say")
+        print(f"{report.name}: No problems found.")
 
 
-def spots(report: Report) -> dict[str, tuple[int, int]]:
+def find_lines(report: Report) -> dict[str, tuple[int, int]]:
     """Return {key in the config: (line, column)}, {} for an unreadable file."""
     return {} if report.raw is None else find_key_lines(report.raw.text)

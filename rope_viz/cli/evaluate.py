@@ -30,39 +30,45 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "evaluate",
-        help="ask a real model for what it read, by depth, length and method",
-        description="Hides a key in filler and asks for it. (a) `evaluate FOLDER`: a transformers model on this "
-        "machine, once with every scaling method. (b) `evaluate --server yarn=http://localhost:8000/v1 …`: servers "
-        "that speak the OpenAI protocol (vLLM, SGLang, llama.cpp, transformers serve), one per method, started with "
-        "the flags that `rope-viz export` prints. A run that was stopped goes on where it was.",
+        help="test whether a real model finds what it read, by depth, length and method",
+        description="Hide a key in filler text and ask for it. (a) `evaluate FOLDER`: a transformers model on this "
+        "machine, once with every scaling method. (b) `evaluate --server yarn=http://localhost:8000/v1 …`: one server "
+        "per method, with the OpenAI protocol (vLLM, SGLang, llama.cpp, transformers serve). Start the servers with "
+        "the flags that `rope-viz export` prints. An interrupted run continues where it stopped.",
     )
     asked.add_argument(
         "model", nargs="?", metavar="MODEL", help="a folder with a transformers model; for --flags a config"
     )
     asked.add_argument("-o", "--output", metavar="FILE", help="recall.json")
+    asked.add_argument("--lengths", default="1k,2k,4k,8k", metavar="LIST", help="in tokens; default: 1k,2k,4k,8k")
     asked.add_argument(
-        "--lengths", default="1k,2k,4k,8k", metavar="LIST", help="tokens; 1k,2k,4k,8k unless told otherwise"
+        "--depths", type=tokens, default=11, metavar="N", help="number of depths, from beginning to end; default: 11"
     )
-    asked.add_argument("--depths", type=tokens, default=11, metavar="N", help="from beginning to end; 11")
-    asked.add_argument("--repeats", type=tokens, default=1, metavar="N", help="questions at each length and depth; 1")
     asked.add_argument(
-        "--words", choices=WORDINGS, default="english", help="the language: english, or the reader's own"
+        "--repeats", type=tokens, default=1, metavar="N", help="questions at each length and depth; default: 1"
     )
-    asked.add_argument("--dry-run", action="store_true", help="say what it would ask and cost in tokens, and stop")
-    asked.add_argument("--show", metavar="FILE", help="only show what an earlier run found")
+    asked.add_argument(
+        "--words", choices=WORDINGS, default="english", help="the language: english, or that of the tiny demo model"
+    )
+    asked.add_argument("--dry-run", action="store_true", help="print the number of questions and tokens, and stop")
+    asked.add_argument("--show", metavar="FILE", help="only print the results of an earlier run")
     local = asked.add_argument_group("a model on this machine")
-    local.add_argument("--methods", default=USUAL, metavar="LIST", help=f"of {', '.join(OFFERED)}; {USUAL}")
-    local.add_argument("--factor", type=float, metavar="S", help="longest ÷ trained length unless told otherwise")
+    local.add_argument("--methods", default=USUAL, metavar="LIST", help=f"from {', '.join(OFFERED)}; default: {USUAL}")
+    local.add_argument("--factor", type=float, metavar="S", help="default: longest length ÷ trained length")
     local.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
     served = asked.add_argument_group("servers")
-    served.add_argument("--server", action="append", default=[], metavar="METHOD=URL", help="once for every method")
-    served.add_argument("--served-model", metavar="NAME", help="the first one that the server names, unless told")
-    served.add_argument("--chat", action="store_true", help="ask by messages, for a model tuned to follow them")
-    served.add_argument("--concurrency", type=tokens, default=4, metavar="N", help="questions at once; 4")
-    served.add_argument("--retries", type=int, default=5, metavar="N", help="of a request that failed; 5")
-    served.add_argument("--timeout", type=float, default=600.0, metavar="S", help="seconds for one answer; 600")
-    served.add_argument("--key-env", default="OPENAI_API_KEY", metavar="NAME", help="where the server's key stands")
-    served.add_argument("--tokenizer", metavar="FOLDER", help="to count tokens where the server reports none")
+    served.add_argument("--server", action="append", default=[], metavar="METHOD=URL", help="repeat for every method")
+    served.add_argument("--served-model", metavar="NAME", help="default: the first model that the server lists")
+    served.add_argument("--chat", action="store_true", help="ask with chat messages, for instruction-tuned models")
+    served.add_argument("--concurrency", type=tokens, default=4, metavar="N", help="parallel requests; default: 4")
+    served.add_argument("--retries", type=int, default=5, metavar="N", help="retries of a failed request; default: 5")
+    served.add_argument(
+        "--timeout", type=float, default=600.0, metavar="S", help="seconds for one answer; default: 600"
+    )
+    served.add_argument(
+        "--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the server's key"
+    )
+    served.add_argument("--tokenizer", metavar="FOLDER", help="to count tokens if the server does not report them")
     served.add_argument("--flags", choices=TARGETS, help="with MODEL: print what to start each server with, and stop")
     asked.set_defaults(run=run)
 
@@ -70,7 +76,7 @@ def add(commands: Any) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
     if parsed.show:
-        show(read_evaluation(parsed.show))
+        print_recall(read_evaluation(parsed.show))
         return 0
     lengths = tuple(tokens_of(part) for part in parsed.lengths.split(","))
     if parsed.flags:
@@ -104,10 +110,12 @@ def run(parsed: argparse.Namespace) -> int:
         say=lambda line: print(f"rope-viz: {line}", file=sys.stderr, flush=True),
     )
     found = read_evaluation(parsed.output)
-    show(found)
+    print_recall(found)
     refused = [row for row in found.rows if row.right is None]
     if refused:
-        print(f"rope-viz: {len(refused):,} without an answer, first: {refused[0].answer}", file=sys.stderr)
+        print(
+            f"rope-viz: {len(refused):,} questions without an answer, the first: {refused[0].answer}", file=sys.stderr
+        )
     return 1 if refused else 0
 
 
@@ -118,17 +126,17 @@ def server_engines(parsed: argparse.Namespace) -> Found:
     """Return ({method: description}, {method: function that makes its engine}) of the servers."""
     about: dict[str, dict[str, Any]] = {}
     makers: dict[str, Callable[[], Engine]] = {}
-    for word in parsed.server:
-        method, equals, url = word.partition("=")
+    for written in parsed.server:
+        method, equals, url = written.partition("=")
         if not equals or not method or method in makers:
-            raise ValueError(f"a server must be METHOD=URL, each method once, got {short_repr(word)}")
+            raise ValueError(f"a server must be METHOD=URL, each method once, got {short_repr(written)}")
         Server(url, "")  # reject an invalid address before any request
         about[method] = {"engine": "server", "url": url, "chat": parsed.chat}
-        makers[method] = lambda url=url: server(parsed, url)  # type: ignore[misc]
+        makers[method] = lambda url=url: connect_server(parsed, url)  # type: ignore[misc]
     return about, makers
 
 
-def server(parsed: argparse.Namespace, url: str) -> Engine:
+def connect_server(parsed: argparse.Namespace, url: str) -> Engine:
     """Connect to one server, with a local tokenizer if one is given."""
     options = {"key": os.environ.get(parsed.key_env), "timeout": parsed.timeout, "retries": parsed.retries}
     first = Server(url, parsed.served_model or "", chat=parsed.chat, **options)
@@ -141,12 +149,12 @@ def local_engines(parsed: argparse.Namespace, longest: int) -> Found:
     """Return the same as `server_engines` for a local model, with one engine for each method."""
     folder = Path(parsed.model)
     if not (folder / "config.json").is_file():
-        raise ValueError(f"{parsed.model}: no folder with a config.json")
+        raise ValueError(f"{parsed.model} is not a folder with a config.json")
     config = read_config(str(folder / "config.json"))
     about: dict[str, dict[str, Any]] = {}
     makers: dict[str, Callable[[], Engine]] = {}
     read = ModelConfig.read(config)
-    for method, spec in scaled(read, parsed.methods, parsed.factor, longest).items():
+    for method, spec in scale_by_methods(read, parsed.methods, parsed.factor, longest).items():
         exported = export(spec, to="transformers", config=config, layer_type=read.main_layer)
         if not exported.faithful:
             raise ValueError(f"transformers cannot run {method} on this model: {exported.reason}")
@@ -155,7 +163,7 @@ def local_engines(parsed: argparse.Namespace, longest: int) -> Found:
     return about, makers
 
 
-def scaled(config: ModelConfig, methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:
+def scale_by_methods(config: ModelConfig, methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:
     """Return {method: the model's spec under it}, all with the same factor."""
     spec = config.start_specs[config.main_layer]
     factor = factor or max(longest / spec.context, 1.0)
@@ -176,7 +184,7 @@ def print_flags(parsed: argparse.Namespace, longest: int) -> int:
     name = parsed.model if not Path(parsed.model).is_dir() else str(Path(parsed.model) / "config.json")
     config = read_config(name)
     faithful, read = True, read_model(name, config)
-    for method, spec in scaled(read, parsed.methods, parsed.factor, longest).items():
+    for method, spec in scale_by_methods(read, parsed.methods, parsed.factor, longest).items():
         exported = export(spec, to=parsed.flags, config=config, layer_type=read.main_layer)
         print(f"# {method}" + ("" if exported.faithful else f": not as intended, {exported.reason}"))
         print(exported.text)
@@ -184,7 +192,7 @@ def print_flags(parsed: argparse.Namespace, longest: int) -> int:
     return 0 if faithful else 1
 
 
-def show(found: Evaluation) -> None:
+def print_recall(found: Evaluation) -> None:
     """Print recall by length and method."""
     print("  ".join(["length".rjust(9), *(method.rjust(16) for method in found.methods)]))
     columns = [found.over_lengths(method) for method in found.methods]

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rope_viz.advice.extension_plan import plan
+from rope_viz.advice.extension_plan import make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.report import data, markdown, text
 from rope_viz.advice.runtime_instructions import NAMES
@@ -24,24 +24,24 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "extend",
-        help="what to do for a longer context, why, and what to write",
-        description="Exit code 0: what is to be written was sent back through the rules of every runtime asked for and "
-        "means what is intended; where it is not known how a runtime reads this model (the text says so), through its "
-        "general rules. 1: to some of them it does not. 2: the input is bad.",
+        help="how to reach a longer context: methods, reasons, keys and flags",
+        description="Show how to reach a longer context, and check it with the rules of every requested runtime. If it "
+        "is unknown how a runtime reads this model, its general rules are used, and the output tells so. Exit code 0: "
+        "all of them compute the intended frequencies. 1: some do not. 2: the input is invalid.",
     )
     asked.add_argument("config", metavar="CONFIG", help=CONFIGS)
     asked.add_argument("--to", required=True, type=tokens, metavar="LENGTH", help="tokens, such as 128k")
     asked.add_argument(
-        "--runtime", action="append", default=[], metavar="NAME", help=f"of {', '.join(NAMES)}; may be repeated"
+        "--runtime", action="append", default=[], metavar="NAME", help=f"one of {', '.join(NAMES)}; may be repeated"
     )
-    asked.add_argument("--trained", type=tokens, metavar="LENGTH", help="the trained length, where you know better")
+    asked.add_argument("--trained", type=tokens, metavar="LENGTH", help="the trained length, if you know it better")
     asked.add_argument("--layer", help="layer type, such as full_attention")
-    asked.add_argument("--way", default="", metavar="WAY", help="another of the ways it lists, such as yarn or linear")
-    asked.add_argument("--dtype", choices=DTYPES, default="bfloat16", help="of the KV cache")
-    asked.add_argument("--sequences", type=tokens, default=1, metavar="N", help="served at once; 1")
+    asked.add_argument("--way", default="", metavar="WAY", help="another of the listed methods, such as yarn or linear")
+    asked.add_argument("--dtype", choices=DTYPES, default="bfloat16", help="data type of the KV cache")
+    asked.add_argument("--sequences", type=tokens, default=1, metavar="N", help="parallel requests; default: 1")
     asked.add_argument("--format", choices=FORMATS, default="text", help="text, markdown or json")
     asked.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
-    asked.add_argument("-o", "--output", metavar="FILE", help="write the whole config.json there")
+    asked.add_argument("-o", "--output", metavar="FILE", help="write the whole config.json to this file")
     asked.set_defaults(run=run)
 
 
@@ -55,7 +55,7 @@ def run(parsed: argparse.Namespace) -> int:
     known = catalog().get(parsed.config) if not Path(parsed.config).exists() else None
     with named(parsed.config):
         refuse_diffusion(config)
-        made = plan(
+        made = make_plan(
             config,
             parsed.to,
             list(dict.fromkeys(runtimes)),
@@ -73,7 +73,9 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.output:
         if not made.file.fit:
             worst = made.file.findings[0]
-            print(f"rope-viz: not written, the check finds {worst.severity}: {worst.message}", file=sys.stderr)
+            print(
+                f"rope-viz: not written, because the check finds an {worst.severity}: {worst.message}", file=sys.stderr
+            )
             return 1
         Path(parsed.output).write_text(json.dumps(dict(made.file.config), indent=2) + "\n", encoding="utf-8")
-    return 0 if all(one.made.faithful for one in made.writings) else 1
+    return 0 if all(one.made.faithful for one in made.instructions) else 1

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from rope_viz.pictures.picture_request import Choice, Now
 
 NOT_IN_IT = {
-    "own": "this address holds no config, which stays with the reader: name it behind the address, as in "
+    "own": "this address does not contain your config. Name the file after it, as in "
     "rope-viz figure 'ADDRESS' config.json -o plot.svg",
-    "spec": "this address holds no numbers, which were too long for it: save the picture as JSON and draw that",
+    "spec": "this address does not contain the numbers, which are too long. Save the picture as JSON and draw it",
 }
 """{key of an address: advice if it names content that no address can hold}."""
 
@@ -38,32 +38,34 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     asked = arguments[:1] == ["figure"] and name
     drawn = commands.add_parser(
         "figure",
-        help="a picture of the app as a file",
-        description=description(name) if asked else "Every picture of the app as a file; --list names them all.",
-        epilog="" if asked else "rope-viz figure PAGE/PICTURE --help shows the flags that a picture has of its own.",
+        help="write a picture of the app to a file",
+        description=describe_picture(name)
+        if asked
+        else "Write any picture of the app to a file; --list prints their names.",
+        epilog="" if asked else "rope-viz figure PAGE/PICTURE --help also shows the flags of that picture.",
     )
     drawn.add_argument(
         "picture",
         nargs="?",
         metavar="PAGE/PICTURE",
-        help="such as scaling/comparison, the address of a picture, or a file that was saved as .json",
+        help="such as scaling/comparison, the address of a picture, or a saved .json file",
     )
-    drawn.add_argument("--list", action="store_true", help="all pictures, one a line")
+    drawn.add_argument("--list", action="store_true", help="print all pictures, one per line")
     add_spec_flags(drawn, length=False)
     drawn.add_argument("-o", "--output", metavar="FILE", help="plot.svg, .pdf, .png, .html, .csv or .json")
-    looks = drawn.add_argument_group("how it looks, as in an address")
+    looks = drawn.add_argument_group("style, as in an address")
     for key, parameter in PARAMETERS.items():
         known = f"{', '.join(filter(None, parameter.options))}. " if parameter.options else ""
         looks.add_argument(flag(key), dest=f"look.{key}", metavar="VALUE", help=known + parameter.help)
     looks.add_argument(
-        "--label", action="append", default=[], metavar="LINE=TEXT", help="A label of your own for a line; repeatable."
+        "--label", action="append", default=[], metavar="LINE=TEXT", help="your own label for a line; may be repeated"
     )
-    looks.add_argument("--pin", metavar="PAIR", help="mark a pair")
-    looks.add_argument("--view", metavar="LOW,HIGH", help="the part of the x axis to draw, in its own units")
+    looks.add_argument("--pin", metavar="PAIR", help="mark this pair")
+    looks.add_argument("--view", metavar="LOW,HIGH", help="the range of the x axis, in its own units")
     if asked:
-        own = drawn.add_argument_group("of this picture")
-        for choice in choices(name):
-            own.add_argument(*flags(choice, drawn), dest=choice.key, metavar="VALUE", help=help_of(choice))
+        own = drawn.add_argument_group("choices of this picture")
+        for choice in find_choices(name):
+            own.add_argument(*make_flags(choice, drawn), dest=choice.key, metavar="VALUE", help=describe_choice(choice))
     drawn.set_defaults(run=run)
 
 
@@ -77,31 +79,35 @@ def run(parsed: argparse.Namespace) -> int:
             print(f"{picture.address:24}{picture.about}")
         return 0
     if parsed.picture is None or parsed.output is None:
-        raise ValueError("name a picture and a file: rope-viz figure scaling/comparison -o plot.svg; --list names all")
+        raise ValueError(
+            "name a picture and a file: rope-viz figure scaling/comparison -o plot.svg; --list prints all names"
+        )
     form = Path(parsed.output).suffix.lower().removeprefix(".")
     if form not in export.FORMS or form == "packed":
         endings = ", ".join(f".{name}" for name in export.FORMS if name != "packed")
         raise ValueError(f"{parsed.output}: the file must end in {endings}")
-    given_looks = looks_of(parsed)
+    given_looks = read_style_flags(parsed)
     look = Style.read(given_looks)
     name = addressed(parsed.picture)
     if is_file(parsed.picture):
         # A saved JSON file contains its picture's name and style.
         for key in flags_besides_style(parsed, name):
-            raise ValueError(f"a saved file says all but the look: leave {key} out, or name the picture instead")
+            raise ValueError(f"a saved file already contains {key}: omit it, or name the picture instead")
         saved = Path(parsed.picture).read_bytes()
         Path(parsed.output).write_bytes(export.redraw_saved(saved, form, given_looks))
         return 0
     asked = query_of(parsed.picture)
     if asked is not None or not name.strip("/").partition("/")[2]:
         refuse_page(parsed.picture, name, asked or {})
-    picture = found(name)
+    picture = find_picture(name)
     if asked is not None:
         # An address determines everything; only flags of the style may override it.
         brought = asked.pop("own", None) is not None
         for key in flags_besides_style(parsed, name):
             if not (key == "model" and (brought or "spec" in asked)):
-                raise ValueError(f"an address says all but the look: put {key} into it, or name the picture alone")
+                raise ValueError(
+                    f"with an address only the style can be set: put {key} into the address, or name only the picture"
+                )
         if "spec" in asked or (brought and parsed.model is None):
             raise ValueError(NOT_IN_IT["spec" if "spec" in asked else "own"])
         styled = {key: asked.pop(key) for key in list(asked) if is_key(key)}
@@ -112,7 +118,7 @@ def run(parsed: argparse.Namespace) -> int:
         Path(parsed.output).write_bytes(render(picture, picture.finished(now), form, look))
         return 0
     given: dict[str, Any] = {}
-    for choice in choices(name):
+    for choice in find_choices(name):
         if (text := getattr(parsed, choice.key)) is None:
             continue
         given[choice.key] = (
@@ -158,12 +164,12 @@ def query_of(word: str) -> dict[str, str] | None:
     try:
         parts = urlsplit(word)
     except ValueError as error:
-        raise ValueError(f"this is no address: {error}") from None
+        raise ValueError(f"not an address: {error}") from None
     if "?" not in word and not parts.scheme and not word.startswith("/"):
         return None
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     if repeated := [key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place])]:
-        raise ValueError(f"the address says one thing twice: leave one {short_repr(repeated[0])} out")
+        raise ValueError(f"the address contains {short_repr(repeated[0])} twice: omit one")
     # The asking version and the ranges of a page's charts do not affect the picture.
     return {key: text for key, text in pairs if key != "v" and not key.startswith("axes-")}
 
@@ -176,7 +182,7 @@ def is_file(word: str) -> bool:
 def is_picture(name: str) -> bool:
     """True if there is a picture of this name."""
     try:
-        return bool(found(name))
+        return bool(find_picture(name))
     except ValueError:
         return False
 
@@ -198,13 +204,13 @@ def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
     pictures = [*registry.page(page).pictures]
     written = f"{page}/{pictures[0]}" + (f"?{urlencode(asked)}" if asked else "")
     others = f"; it has {', '.join(pictures)}" if len(pictures) > 1 else ""
-    raise ValueError(f"this is the page {registry.PAGES[page]}: name one picture of it, as '{written}'{others}")
+    raise ValueError(f"this is the page {registry.PAGES[page]}: name one of its pictures, such as '{written}'{others}")
 
 
 def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:
     """Yield the flags given for the model, the spec, the range and the picture's own choices."""
     keys = ("model", "layer", "scaling", "pin", "view", *knobs(RopeSpec), *method_knobs(), "truncate", *LISTS)
-    for key in (*keys, *(choice.key for choice in choices(name))):
+    for key in (*keys, *(choice.key for choice in find_choices(name))):
         if getattr(parsed, key, None) is not None:
             yield key
 
@@ -220,7 +226,7 @@ def render(picture: Picture, now: Now, form: str, look: Style) -> bytes:
         raise ValueError(strip_markup(str(error))) from None
 
 
-def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
+def read_style_flags(parsed: argparse.Namespace) -> dict[str, str]:
     """Return the style flags as parameters of an address. Raise `ValueError` with one sentence."""
     given = {key: text for key in PARAMETERS if (text := getattr(parsed, f"look.{key}")) is not None}
     for written in parsed.label:
@@ -228,12 +234,12 @@ def looks_of(parsed: argparse.Namespace) -> dict[str, str]:
         if not equals:
             raise ValueError(f"--label takes LINE=TEXT, not {short_repr(written)}")
         if LABEL + line in given:
-            raise ValueError(f"--label names the line {short_repr(line)} twice: leave one out")
+            raise ValueError(f"--label names the line {short_repr(line)} twice: omit one")
         given[LABEL + line] = text
     return given
 
 
-def found(name: str) -> Picture:
+def find_picture(name: str) -> Picture:
     """Return the picture of this name. Raise `ValueError` with a sentence if there is none."""
     from rope_viz.pictures import registry
 
@@ -241,37 +247,37 @@ def found(name: str) -> Picture:
     try:
         return registry.picture(page, picture)
     except KeyError as error:
-        raise ValueError(f"{str(error.args[0]).rstrip('.')}: rope-viz figure --list names them all") from None
+        raise ValueError(f"{str(error.args[0]).rstrip('.')}: rope-viz figure --list prints all names") from None
 
 
-def choices(name: str) -> list[Choice[Any]]:
+def find_choices(name: str) -> list[Choice[Any]]:
     """Return the choices that a picture depends on, [] for an unknown name."""
     from rope_viz.pictures import registry
 
     try:
-        picture = found(name)
+        picture = find_picture(name)
     except ValueError:
         return []
     return [choice for choice in registry.page(picture.page).choices if choice.key in picture.depends]
 
 
-def flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:
+def make_flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:
     """Return the flags of a choice: its short name if that is free, and its key as in the address."""
     short = flag(choice.name)
     taken = {name for action in command._actions for name in action.option_strings}
     return [*([short] if short not in taken else []), f"--{choice.key}"]
 
 
-def help_of(choice: Choice[Any]) -> str:
+def describe_choice(choice: Choice[Any]) -> str:
     """Return one line of help."""
     return ". ".join(text for text in (choice.label, choice.help.rstrip("."), choice.describe()) if text).replace(
         "%", "%%"
     )
 
 
-def description(name: str) -> str:
+def describe_picture(name: str) -> str:
     """Return a picture's description, "" for an unknown name."""
     try:
-        return found(name).about
+        return find_picture(name).about
     except ValueError:
         return ""

@@ -24,8 +24,8 @@ def configs_under(folder: Path) -> Iterator[Path]:
             yield Path(place) / NAME
 
 
-def found(name: str) -> list[tuple[str, Callable[[], bytes]]]:
-    """Return the configs that a name stands for, as (label, read function). Raise `ValueError` if there are none."""
+def find_configs(name: str) -> list[tuple[str, Callable[[], bytes]]]:
+    """Return the configs of a name, as (label, read function). Raise `ValueError` if there are none."""
     if name == "-":
         return [(name, standard_input)]
     if not name.strip():
@@ -35,7 +35,7 @@ def found(name: str) -> list[tuple[str, Callable[[], bytes]]]:
     if path.is_dir():
         configs = list(configs_under(path))
         if not configs:
-            raise ValueError("this folder holds no config.json, nor do those in it")
+            raise ValueError("no config.json in this folder or its subfolders")
         return [(str(config), make_reader(config)) for config in configs]
     if path.exists():
         return [(name, make_reader(path))]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.extend import options
+from rope_viz.advice.extend import measure_methods
 from rope_viz.cli.spec import add_spec_flags, describe_lengths, lengths_line, read_model, read_spec
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import catalog, main_layer, model_specs
@@ -19,26 +19,26 @@ from rope_viz.models.model_config import ModelConfig
 
 def add_table(commands: Any) -> None:
     """Add `table` and its flags."""
-    table = commands.add_parser("table", help="frequency, wavelength and turns of every pair")
+    table = commands.add_parser("table", help="print frequency, wavelength and turns of every pair")
     add_spec_flags(table)
     form = table.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="comma-separated, full precision")
-    form.add_argument("--json", action="store_true", help="the same as columns, with the factor and what is to be said")
+    form.add_argument("--json", action="store_true", help="the same as JSON columns, with the factor and remarks")
     table.set_defaults(run=run_table)
 
 
 def add_compare(commands: Any) -> None:
     """Add `compare` and its flags."""
-    weighed = commands.add_parser("compare", help="every scaling method at the target length")
+    weighed = commands.add_parser("compare", help="compare every scaling method at the target length")
     add_spec_flags(weighed)
-    weighed.add_argument("--json", action="store_true", help="with the config to write for each method")
+    weighed.add_argument("--json", action="store_true", help="as JSON, with the config to write for each method")
     weighed.set_defaults(run=run_compare)
 
 
 def add_models(commands: Any) -> None:
     """Add `models` and its flags."""
-    listed = commands.add_parser("models", help="the models of the list")
-    listed.add_argument("--json", action="store_true", help="with source and status")
+    listed = commands.add_parser("models", help="print the models of the list")
+    listed.add_argument("--json", action="store_true", help="as JSON, with source and status")
     listed.set_defaults(run=run_models)
 
 
@@ -78,7 +78,7 @@ def run_table(parsed: argparse.Namespace) -> int:
 def run_compare(parsed: argparse.Namespace) -> int:
     """Run `compare` and return its exit code."""
     spec, config, layer = read_spec(parsed)
-    found = options(spec, parsed.length or spec.target, config=config, layer=layer)
+    found = measure_methods(spec, parsed.length or spec.target, config=config, layer=layer)
     if parsed.json:
         kept = [{**vars(option), "spec": None} for option in found]
         print(json.dumps([{key: value for key, value in row.items() if key != "spec"} for row in kept], indent=2))

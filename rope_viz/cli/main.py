@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = (sys.argv[1:] if arguments is None else list(arguments)) or ["app"]
     with ignore_broken_pipe():
         try:
-            return run_command(parser(given).parse_args(joined(given)))
+            return run_command(make_parser(given).parse_args(join_negative_values(given)))
         except ModuleNotFoundError as error:
             if error.name not in EXTRAS:
                 raise
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 2
 
 
-def joined(arguments: Sequence[str]) -> list[str]:
+def join_negative_values(arguments: Sequence[str]) -> list[str]:
     """Join negative values to their flags, because argparse would take `-1e-3` or `-5,3` for a flag."""
     out: list[str] = []
     for place, word in enumerate(arguments):
@@ -86,12 +86,12 @@ def run_command(parsed: argparse.Namespace) -> int:
     try:
         return run(parsed)
     except NoRope as absence:
-        return say_absence(str(absence), parsed)
+        return report_absence(str(absence), parsed)
     except ArithmeticError:
         print(f"rope-viz: {UNCOMPUTABLE}", file=sys.stderr)
     except (ValueError, OSError) as error:
         if isinstance(error, FileNotFoundError) and folder_is_gone():
-            print("rope-viz: the folder this runs in is gone: cd to one that exists", file=sys.stderr)
+            print("rope-viz: the working directory was deleted: change to one that exists", file=sys.stderr)
             return 2
         place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
         print(f"rope-viz: {place}{one_line(error)}", file=sys.stderr)
@@ -107,7 +107,7 @@ def folder_is_gone() -> bool:
     return False
 
 
-def say_absence(sentence: str, parsed: argparse.Namespace) -> int:
+def report_absence(sentence: str, parsed: argparse.Namespace) -> int:
     """Report a model without RoPE: exit code 0, but 2 if the command should have written a file."""
     # `extend` writes a file only with --output.
     asked_in_words = hasattr(parsed, "to") and getattr(parsed, "output", "") is None
@@ -121,9 +121,11 @@ def say_absence(sentence: str, parsed: argparse.Namespace) -> int:
     return 0
 
 
-def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Return the parser; if `arguments` name a command, only that command's modules are loaded."""
-    top = argparse.ArgumentParser(prog="rope-viz", description="What position does to attention, in numbers.")
+    top = argparse.ArgumentParser(
+        prog="rope-viz", description="How rotary position embedding (RoPE) changes attention, in numbers."
+    )
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     asked = [arguments[0]] if arguments and arguments[0] in COMMANDS else COMMANDS

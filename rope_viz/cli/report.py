@@ -16,13 +16,13 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     command = commands.add_parser(
         "report",
-        help="all pictures of a model in one file",
-        description="Every picture of every page for one model, with its sentences and what the check finds: "
-        "a page that works offline, or Markdown with a folder of SVG files for a model card.",
+        help="write all pictures of a model to one file",
+        description="Write every picture of every page for one model, with its sentences and the findings of the "
+        "check. The result is a page that works offline, or Markdown with a folder of SVG files for a model card.",
     )
     add_spec_flags(command, length=False)
     command.add_argument("-o", "--output", metavar="FILE", required=True, help="report.html or report.md")
-    command.add_argument("--format", choices=FORMATS, help="what is written; by the ending of the file unless told")
+    command.add_argument("--format", choices=FORMATS, help="default: by the ending of the file")
     command.set_defaults(run=run)
 
 
@@ -33,7 +33,7 @@ def run(parsed: argparse.Namespace) -> int:
     path = Path(parsed.output)
     form = parsed.format or {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}.get(path.suffix.lower())
     if form is None:
-        raise ValueError(f"{path}: the file must end in .html or .md, or --format say which it is")
+        raise ValueError(f"{path}: the file must end in .html or .md, or use --format")
     now = read_flags(parsed)
     if form == "html":
         path.write_bytes(report.to_html(now))

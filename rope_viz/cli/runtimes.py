@@ -35,7 +35,7 @@ from rope_viz.runtimes.provenance import Known
 
 def add_runtimes(commands: Any) -> None:
     """Add `runtimes` and its flags."""
-    served = commands.add_parser("runtimes", help="what each runtime makes of a config")
+    served = commands.add_parser("runtimes", help="show how each runtime reads a config")
     served.add_argument("config", metavar="CONFIG", help=NAMES)
     served.add_argument("--length", type=tokens, help="current length, max_model_len or n_ctx")
     served.add_argument("--layer", help="layer type, such as full_attention")
@@ -44,9 +44,9 @@ def add_runtimes(commands: Any) -> None:
         action="append",
         default=[],
         metavar="RUNTIME=VERSION",
-        help="an older one in the place of today's, such as vllm=0.8.5; may be repeated",
+        help="an older release instead of the newest, such as vllm=0.8.5; may be repeated",
     )
-    served.add_argument("--json", action="store_true", help="with the frequencies")
+    served.add_argument("--json", action="store_true", help="as JSON, with the frequencies")
     served.set_defaults(run=run_runtimes)
 
 
@@ -54,14 +54,14 @@ def add_export(commands: Any) -> None:
     """Add `export` and its flags."""
     given = commands.add_parser(
         "export",
-        help="this embedding as the keys or flags of a runtime",
-        description="For a runtime that reads config.json: the whole of yours, changed where the language model stands "
-        "(null: the key has to go). Exit code 1 where the runtime cannot do what is asked.",
+        help="print this embedding as the keys or flags of a runtime",
+        description="Print this embedding as the keys or flags of a runtime. For a runtime that reads config.json: "
+        "your whole config with the changes (null: remove this key). Exit code 1: the runtime cannot do this.",
     )
     add_spec_flags(given)
     given.add_argument("--to", required=True, choices=TARGETS, help="the runtime")
-    given.add_argument("--changes", action="store_true", help="only the keys of config.json that change")
-    given.add_argument("--json", action="store_true", help="with what the runtime makes of it")
+    given.add_argument("--changes", action="store_true", help="print only the keys of config.json that change")
+    given.add_argument("--json", action="store_true", help="as JSON, with what the runtime computes from it")
     given.set_defaults(run=run_export)
 
 
@@ -70,27 +70,27 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     config = read_config(parsed.config)
     with named(parsed.config):
         refuse_diffusion(config)
-        found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=releases(parsed.release))
+        found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=read_releases(parsed.release))
     if parsed.json:
-        print(json.dumps(cli_axes.added([comparison_dict(one) for one in found], config), indent=2))
+        print(json.dumps(cli_axes.merge_axes([comparison_dict(one) for one in found], config), indent=2))
         return 0
     for text in remarks(config):
         print(text)
     rows = [
-        (one.emulation.runtime, one.emulation.version.split(" ")[0], verdict(one), one.how, explain(one))
+        (one.emulation.runtime, one.emulation.version.split(" ")[0], format_verdict(one), one.how, explain(one))
         for one in found
     ]
     print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
     for history in histories(config, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format):
         print(history.sentence(history.runtime))
-    several = cli_axes.rows(config)
+    several = cli_axes.list_rows(config)
     if several:
-        print("\nthe axes of its positions; the film has six grids of 2 x 2 tokens and begins at 3")
+        print("\nthe axes of its positions; the video has six grids of 2 x 2 tokens and begins at 3")
         print_rows(cli_axes.NAMES, several)
     return 0
 
 
-def releases(written: Sequence[str]) -> dict[str, str]:
+def read_releases(written: Sequence[str]) -> dict[str, str]:
     """Read RUNTIME=VERSION arguments. Raise `ValueError` for anything else."""
     pairs = [word.partition("=") for word in written]
     for name, sign, version in pairs:
@@ -99,7 +99,7 @@ def releases(written: Sequence[str]) -> dict[str, str]:
     return {name: version for name, _, version in pairs}
 
 
-def verdict(one: Comparison) -> str:
+def format_verdict(one: Comparison) -> str:
     """Return a cell of the runtime matrix."""
     return one.verdict("x{:.4g}".format).replace(" at pair ", " pair ").replace("cos and sin", "cos, sin")
 
@@ -123,7 +123,7 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
         "reason": emulation.reason,
         "known": emulation.known.how,
         "source": emulation.known.source,
-        "verdict": verdict(one),
+        "verdict": format_verdict(one),
         "agrees": None if one.how == "not known" else one.agrees,
         "effect": one.effect and {"ratio": one.effect.ratio, "pair": one.effect.pair},
         "attention_factor": emulation.attention_factor,
@@ -144,17 +144,18 @@ def run_export(parsed: argparse.Namespace) -> int:
         lengths = {} if config is None else describe_lengths(read_model(parsed.model, config))
         print(json.dumps({**vars(result), "effect": effect, **known, **lengths}, indent=2))
     elif config is not None and result.text.startswith("{") and not parsed.changes:
-        fragment = removals(result.fragment, ModelConfig.read(config).part.kind)
+        fragment = find_removals(result.fragment, ModelConfig.read(config).part.kind)
         print(json.dumps(merge_dicts(fragment, result.config), indent=2))
     else:
         print(result.text)
     for text in (*remarks(config), *rotation_remarks(config, layer, spec), *layer_remarks(result)):
         print(f"rope-viz: {text}", file=sys.stderr)
     if config is not None and basis.how != "executed":
-        print(f"rope-viz: what {result.runtime} makes of this is {basis.how}: {basis.source}", file=sys.stderr)
+        how = "is not known" if basis.how == "not known" else "is known by rule, not by execution"
+        print(f"rope-viz: how {result.runtime} reads this {how}: {basis.source}", file=sys.stderr)
     if not result.faithful:
         off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
-        verb = "will not give" if basis.how != "not known" else "would by its general rules not give"
+        verb = "will not give" if basis.how != "not known" else "by its general rules does not give"
         print(f"rope-viz: {result.runtime} {verb} the intended embedding{off}: {result.reason}", file=sys.stderr)
     return 0 if result.faithful else 1
 
@@ -173,24 +174,24 @@ def rotation_remarks(config: Mapping[str, Any] | None, layer: str | None, spec: 
     if before is None or not isinstance(before.scaling, Proportional) or isinstance(spec.scaling, Proportional):
         return []
     still = int((before.inv_freq() == 0).sum())
-    return [f"{still} of {before.pairs} pairs stand still in this model; with {spec.scaling.name} all of them turn"]
+    return [f"{still} of {before.pairs} pairs have zero frequency in this model; with {spec.scaling.name} all rotate"]
 
 
 def layer_remarks(result: Export) -> list[str]:
-    """Say which layers the export changes, if layer types differ."""
+    """Return which layers the export changes, if layer types differ."""
     if not result.changed:
         return []
-    stays = f"; those of type {join_words(list(result.kept))} stay as they are" if result.kept else ""
+    stays = f"; those of type {join_words(list(result.kept))} do not change" if result.kept else ""
     return [f"changes the layers of type {join_words(list(result.changed))}{stays}"]
 
 
-def removals(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def find_removals(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """Return only the keys to remove, as null, so that merging the result over the old config removes them.
 
     Keys that the model type's class does not accept as null are left out.
     """
     inner = {
-        key: removals(part, kind) if isinstance(part, Mapping) else part
+        key: find_removals(part, kind) if isinstance(part, Mapping) else part
         for key, part in fragment.items()
         if key not in ("rope_parameters", "rope_scaling") or part is None
     }

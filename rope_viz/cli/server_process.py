@@ -76,7 +76,7 @@ class Served:
             return code
         # Workers whose supervisor was killed would keep the port in use.
         self.kill()
-        print(f"rope-viz: the server was ended by signal {-code}", file=sys.stderr)
+        print(f"rope-viz: the server was stopped by signal {-code}", file=sys.stderr)
         return 128 - code
 
 

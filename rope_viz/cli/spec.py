@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rope_viz.cli.find_configs import found
+from rope_viz.cli.find_configs import find_configs
 from rope_viz.cli.output import named as named
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs, short_repr
@@ -17,7 +17,7 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.spec_url import method_knobs, parse_number, with_method, with_sizes
 from rope_viz.models.user_config import parse_config
 
-NAMES = "config.json, its folder, a model of the list or of the local Hugging Face cache, or - for stdin"
+NAMES = "a config.json, its folder, a model of the list or of the local Hugging Face cache, or - for stdin"
 LISTS = ("short_factor", "long_factor")
 
 
@@ -34,7 +34,13 @@ def add_spec_flags(command: argparse.ArgumentParser, *, length: bool = True) -> 
     scaling.add_argument("--scaling", choices=METHODS, help="the method: " + ", ".join(LABELS.values()))
     for name, knob in method_knobs().items():
         add_knob(scaling, name, knob)
-    scaling.add_argument("--no-truncate", dest="truncate", action="store_false", default=None, help="do not round β")
+    scaling.add_argument(
+        "--no-truncate",
+        dest="truncate",
+        action="store_false",
+        default=None,
+        help="do not round the bounds of YaRN's ramp",
+    )
     for name in LISTS:
         scaling.add_argument(flag(name), metavar="LIST", help="LongRoPE divisors, comma-separated")
 
@@ -68,11 +74,11 @@ def tokens(written: str) -> int:
 
 
 def read_config(name: str) -> Mapping[str, Any]:
-    """Return the single config that a name stands for. Raise `ValueError` with one sentence that names it."""
+    """Return the single config of a name. Raise `ValueError` with one sentence that names it."""
     with named(name):
-        sources = found(name)
+        sources = find_configs(name)
         if len(sources) > 1:
-            raise ValueError(f"this folder holds {len(sources)} configs: name one of them")
+            raise ValueError(f"this folder contains {len(sources)} configs: name one of them")
         return parse_config(sources[0][1]())
 
 
@@ -80,7 +86,7 @@ def refuse_diffusion(config: Mapping[str, Any]) -> None:
     """Raise `ValueError` for a part of a diffusion pipeline, which language model runtimes do not serve."""
     name = config.get("_class_name")
     if isinstance(name, str):
-        raise ValueError(f"{name[:60]} belongs to a diffusion pipeline: the runtimes here serve language models")
+        raise ValueError(f"{name[:60]} belongs to a diffusion pipeline, but these runtimes serve language models")
 
 
 def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] | None, str | None]:
@@ -94,7 +100,7 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
             specs, layer = read.start_specs, layer or read.main_layer
         if layer not in specs:
             if "" in specs:
-                raise ValueError(f"all layers share one embedding: leave the layer {short_repr(layer)} out")
+                raise ValueError(f"all layers share one embedding: omit the layer {short_repr(layer)}")
             raise ValueError(f"layer must be one of {', '.join(specs)}, got {short_repr(layer)}")
         spec = specs[layer]
     changes = {name: getattr(parsed, name) for name in knobs(RopeSpec) if getattr(parsed, name) is not None}
@@ -109,7 +115,7 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
 
 
 def read_model(name: str, config: Mapping[str, Any]) -> ModelConfig:
-    """Return the config that a name on the command line stands for, as the model of the catalog where it is one."""
+    """Return the config of a name on the command line, as the model of the catalog if it is one."""
     return ModelConfig.read(config, known=None if Path(name).exists() else catalog().get(name))
 
 
@@ -138,6 +144,6 @@ def with_knobs(spec: RopeSpec, parsed: argparse.Namespace) -> RopeSpec:
         if value is None:
             continue
         if name not in fields:
-            raise ValueError(f"{flag(name)} is no knob of the method {spec.scaling.name}")
+            raise ValueError(f"the method {spec.scaling.name} has no {flag(name)}")
         changes[name] = parse_factors(value) if name in LISTS else value
     return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **changes)) if changes else spec

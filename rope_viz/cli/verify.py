@@ -21,9 +21,10 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "verify",
-        help="whether a running model or a file holds what the config means",
-        description="Exit code 0: it took. 1: it did not. 2: the input is bad. `rope-viz extend` prints a snippet for "
-        "every runtime that writes inv_freq.json out of the running model.",
+        help="compare the frequencies of a running model or a file with the config",
+        description="Compare the frequencies of a running model or a file with those that the config means. Exit code "
+        "0: they match. 1: they do not. 2: the input is invalid. For every runtime `rope-viz extend` prints a snippet "
+        "that writes inv_freq.json.",
     )
     asked.add_argument("config", metavar="CONFIG", help=NAMES)
     asked.add_argument(
@@ -31,12 +32,12 @@ def add(commands: Any) -> None:
         dest="source",
         required=True,
         metavar="WHERE",
-        help="inv_freq.json of a snippet, gguf:FILE, or transformers:FOLDER (its class is built here)",
+        help="inv_freq.json of a snippet, gguf:FILE, or transformers:FOLDER (builds its class)",
     )
-    asked.add_argument("--flags", help="with gguf: the flags of llama.cpp's command line")
+    asked.add_argument("--flags", help="with gguf:FILE, the flags of llama.cpp's command line")
     asked.add_argument("--layer", help="layer type, such as full_attention")
     asked.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
-    asked.add_argument("--json", action="store_true", help="with the largest ratio")
+    asked.add_argument("--json", action="store_true", help="as JSON, with the largest ratio")
     asked.set_defaults(run=run)
 
 
@@ -50,17 +51,17 @@ def run(parsed: argparse.Namespace) -> int:
     if layer not in specs:
         raise ValueError(f"layer must be one of {', '.join(specs)}, got {short_repr(layer)}")
     if parsed.flags and not parsed.source.startswith("gguf:"):
-        raise ValueError("--flags are those of llama.cpp, for gguf:FILE")
+        raise ValueError("--flags are those of llama.cpp: use them with gguf:FILE")
     with named(parsed.source):
         held = read_source(parsed.source, parsed.flags, layer)
     found = verify(specs[layer], held, parsed.length)
     if parsed.json:
         effect = found.effect and {"ratio": found.effect.ratio, "pair": found.effect.pair}
-        report = {"took": found.took, "sentence": found.sentence, "effect": effect}
+        report = {"took": found.matches, "sentence": found.sentence, "effect": effect}
         print(json.dumps({**report, "attention_ratio": found.attention_ratio}, indent=2))
     else:
         print(found.sentence)
-    return 0 if found.took else 1
+    return 0 if found.matches else 1
 
 
 def read_source(source: str, flags: str | None, layer: str) -> Held:
@@ -71,7 +72,7 @@ def read_source(source: str, flags: str | None, layer: str) -> Held:
     if kind == "transformers" and place:
         return from_transformers(place, layer)
     if Path(source).stat().st_size > LARGEST:
-        raise ValueError("it is larger than 1 MiB, so no inv_freq.json")
+        raise ValueError("it is larger than 1 MiB, so it is not an inv_freq.json")
     return read_numbers(Path(source).read_bytes(), Path(source).name)
 
 
@@ -96,4 +97,4 @@ def from_transformers(folder: str, layer: str) -> Held:
             factor = getattr(live, name.replace("inv_freq", "attention_scaling"), 1.0)
             label = f"{type(module).__name__} of transformers {transformers.__version__}"
             return Held(np.asarray(getattr(live, name).double().tolist()), float(factor), label)
-    raise ValueError("the model has no rotary module that was built from a config")
+    raise ValueError("the model has no rotary module built from a config")

@@ -15,16 +15,27 @@ from rope_viz.figures import theme
 from rope_viz.figures.heatmap_grid import Panel, draw_panels
 from rope_viz.figures.scaling import short_label
 from rope_viz.studies import attention, linear_attention
-from rope_viz.texts.numbers import format_number
+from rope_viz.texts import Sentence, Texts
 
-VIEWS = {"weights": "Weights", "scores": "Scores"}
-COSTS = {"operations": "Operations", "time": "Time on this machine"}
+TEXTS = Texts("attention")
+VIEWS = TEXTS.group("views")
+COSTS = TEXTS.group("cost_views")
 TIMED = (128, 512, 2048)
 # Most multiply-adds one measurement may take, counting four for each one in the loop over tokens: about half a second.
 # Large heads are measured on fewer tokens, or not at all.
 TIMED_WORK = 1 << 30
-OFFSET = Knob("Sentence starts at", 0, 1_000_000, "Moves every word by as many positions.", integer=True, unit="tokens")
-SPACING = Knob("Words stand apart by", 1, 1_000_000, "Spreads the words.", log=True, integer=True, unit="tokens")
+OFFSET = Knob(
+    TEXTS("choices.offset"), 0, 1_000_000, TEXTS("choices.offset_help"), integer=True, unit=TEXTS("choices.unit")
+)
+SPACING = Knob(
+    TEXTS("choices.spacing"),
+    1,
+    1_000_000,
+    TEXTS("choices.spacing_help"),
+    log=True,
+    integer=True,
+    unit=TEXTS("choices.unit"),
+)
 LONGEST_LABEL = 12
 
 
@@ -74,8 +85,8 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str
         lines = []
         if repeated:
             _, first, second = repeated[0]
-            lines.append(f"rows {_apart(attention.row_difference(each, first, second)[shown == 'weights'])}")
-        lines.append(f"move changes {_change(moved[name][shown == 'weights'])}")
+            lines.append(_describe_rows(attention.row_difference(each, first, second)[shown == "weights"]))
+        lines.append(_describe_move(offset, moved[name][shown == "weights"]))
         # Scores are drawn unmasked, so equal rows stay equal; under a causal mask later queries see more keys.
         masked = causal and shown == "weights"
         seen = np.where(attention.visible_keys(len(labels), causal=masked), values[name], np.nan)
@@ -94,7 +105,9 @@ def map_label(spec: RopeSpec, name: str) -> str:
     """Return the title of a map; the scaled map is named after its scaling method."""
     if name != "scaled":
         return attention.LABELS[name]
-    return "RoPE, not scaled" if spec.scaling.name == "none" else f"RoPE, {short_label(spec.scaling.name)}"
+    if spec.scaling.name == "none":
+        return TEXTS("panels.unscaled")
+    return TEXTS("panels.scaled", method=short_label(spec.scaling.name))
 
 
 def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.Figure:
@@ -102,8 +115,8 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.F
     both = attention.sinusoidal_dots(spec, count, offset=offset)
     labels = [f"{offset + place}" for place in range(count)]
     drawn = [
-        Panel(f"pₘ·pₙ ÷ {both.factor:.0f}", ["sinusoidal, added"], both.dots / both.factor),
-        Panel("mean of cos (m − n)θᵢ", ["RoPE, multiplied"], both.mean_cosine),
+        Panel(f"pₘ·pₙ ÷ {both.factor:.0f}", [TEXTS("panels.added")], both.dots / both.factor),
+        Panel("mean of cos (m − n)θᵢ", [TEXTS("panels.multiplied")], both.mean_cosine),
     ]
     fig = draw_panels(
         drawn,
@@ -193,9 +206,9 @@ def linear_weights(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool)
         "texttemplate": "%{text}",
         "textfont": {"size": max(6, min(15, 240 // count)), "color": theme.TEXT},
     }
-    title = f"φ(q)·φ(k), words {spacing:,} apart"
+    title = TEXTS("panels.linear", spacing=spacing)
     return draw_panels(
-        [Panel(title, ["− marks a negative weight"], seen, minus)],
+        [Panel(title, [TEXTS("panels.minus")], seen, minus)],
         word_labels(sentence),
         ends=(-most, most),
         scale=theme.DIVERGING,
@@ -242,7 +255,9 @@ def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool
     if shown != "time":
         rules.append(theme.rule(cross, "", axis="x", dash="dot"))
         note = {"x": math.log10(cross), "y": 0.02, "yref": "paper", "xanchor": "left", "yanchor": "bottom", "xshift": 3}
-        notes.append(note | {"text": f"state is less work from {cross:,}", "showarrow": False, "font": {"size": 12}})
+        notes.append(
+            note | {"text": TEXTS("panels.crossover", crossover=cross), "showarrow": False, "font": {"size": 12}}
+        )
     return theme.figure(
         traces,
         x={
@@ -259,11 +274,11 @@ def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool
     )
 
 
-def _apart(value: float) -> str:
-    return "equal" if value == 0.0 else f"{format_number(float(f'{value:.2g}'))} apart"
+def _describe_rows(difference: float) -> Sentence:
+    return TEXTS("panels.rows_differ", rows=difference) if difference else TEXTS("panels.rows_equal")
 
 
-def _change(difference: float) -> str:
-    if difference == 0.0:
-        return "nothing"
-    return f"{format_number(float(f'{difference:.2g}'))}"
+def _describe_move(offset: int, change: float) -> Sentence:
+    if not offset:
+        return TEXTS("panels.not_moved")
+    return TEXTS("panels.changed", change=change) if change else TEXTS("panels.unchanged")

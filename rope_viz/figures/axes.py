@@ -156,7 +156,7 @@ def ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
 
 def average_scores(scene: Scene, edges: FloatArray) -> FloatArray:
     """Average the score of one scene over blocks of displacements, shape (rows, columns)."""
-    return block_means(scene.seen, edges, edges, axes=("row", "column"))
+    return block_means(scene.role_spec, edges, edges, axes=("row", "column"))
 
 
 def block_edges(reach: int, half: int = HALF) -> tuple[FloatArray, list[str]]:
@@ -189,8 +189,8 @@ def title(scene: Scene) -> str:
 
 def count_pairs(scene: Scene) -> str:
     """Count the pairs that each axis owns, as text."""
-    owner = scene.seen.owner
-    counts = [f"{int(np.sum(owner == k))} {look(axis).letter}" for k, axis in enumerate(scene.seen.axes)]
+    owner = scene.role_spec.owner
+    counts = [f"{int(np.sum(owner == k))} {look(axis).letter}" for k, axis in enumerate(scene.role_spec.axes)]
     counts = [text for text in counts if not text.startswith("0 ")]
     for mark, name in ((MIXED, "mixed"), (STILL, "zero frequency")):
         if np.any(owner == mark):
@@ -220,7 +220,7 @@ def speeds(shown: Sequence[Scene]) -> go.Figure:
             names[y] = f"{lane.look.word} {lane.look.letter}".rstrip()
             ticks_here = lane.pairs(scene)
             traces.append(lane_ticks(scene, lane, ticks_here, y))
-            if scene.seen.second is not None:
+            if scene.role_spec.second is not None:
                 traces.append(lane_ticks(scene, lane, ticks_here, y, second=True))
             if lane.side > 1:
                 inside = int(np.sum(ticks_here.length <= lane.side))
@@ -273,7 +273,7 @@ class Lane:
 
     def pairs(self, scene: Scene) -> Ticks:
         """Return the lane's pairs and their wavelengths."""
-        seen = scene.seen
+        seen = scene.role_spec
         pair = np.flatnonzero(seen.owner == self.direction)
         return Ticks(pair, wavelengths(seen.weights)[pair])
 
@@ -295,7 +295,7 @@ def wavelengths(weights: FloatArray) -> FloatArray:
 
 def lanes_of(scene: Scene) -> list[Lane]:
     """Return a lane for each axis that owns a pair, and one for the pairs that mix axes."""
-    seen, units = scene.seen, TEXTS.group("units")
+    seen, units = scene.role_spec, TEXTS.group("units")
     sides: Mapping[str, int] = scene.sides  # type: ignore[assignment]
     lanes = [
         Lane(k, look(axis), sides.get(axis, 1), units.get(axis, ""))
@@ -311,8 +311,8 @@ def lanes_of(scene: Scene) -> list[Lane]:
 def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool = False) -> dict[str, Any]:
     """Return the ticks of a lane; second members of pairs with their own frequency get short ticks below the others."""
     length = here.length
-    if second and scene.seen.second is not None:
-        length = wavelengths(scene.seen.second)[here.pair]
+    if second and scene.role_spec.second is not None:
+        length = wavelengths(scene.role_spec.second)[here.pair]
     marker = {"symbol": "line-ns", "size": 9 if second else 15, "line": {"color": lane.look.colour, "width": 1.5}}
     member = "second member of pair" if second else "pair"
     return {
@@ -337,7 +337,7 @@ def format_wavelength(length: float) -> str:
 
 def wavelength_ends(shown: Sequence[Scene]) -> tuple[float, float]:
     """Return the ends of the wavelength axis: powers of four around all finite wavelengths and all sides."""
-    lengths = np.concatenate([wavelengths(scene.seen.weights) for scene in shown])
+    lengths = np.concatenate([wavelengths(scene.role_spec.weights) for scene in shown])
     sides = [float(side) for scene in shown for side in scene.sides.values()]
     top = max([*lengths[np.isfinite(lengths)], *sides, 64.0])
     low = min([*lengths[np.isfinite(lengths)], 6.0])

@@ -12,8 +12,10 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import static_clocks, theme
 from rope_viz.figures.files.colours import grey_pair, to_grey
+from rope_viz.texts import Sentence, Texts, join
 
-MODES = {"turn": "One position", "score": "Query and key"}
+TEXTS = Texts("rotation")
+MODES = TEXTS.group("modes")
 STARTS = {"turn": (0, 0), "score": (1040, 1024)}
 MAX_PAIRS = 256  # drawn as dials; the score uses all pairs
 LAST_POSITION = 10_000_000
@@ -63,10 +65,8 @@ def packed(spec: RopeSpec, *, mode: str, plain: bool) -> dict[str, Any]:
     """Return what the browser needs of a spec: frequencies in radians per position, bands, lengths and colours."""
     scaled, first = spec.inv_freq(spec.target), spec.plain_inv_freq
     changed = bool(np.any(scaled != first))
-    shown = f"The first {MAX_PAIRS} of {spec.pairs}" if spec.pairs > MAX_PAIRS else f"{spec.pairs}"
-    what = "a query and a key turning together, and their score" if mode == "score" else "turning with the position"
     return {
-        "title": f"{shown} pairs as dials, {what}. Space plays and pauses, left and right arrows step.",
+        "title": str(title(spec, mode)),
         "mode": mode,
         "most": MAX_PAIRS,
         "first": first.tolist(),
@@ -79,6 +79,13 @@ def packed(spec: RopeSpec, *, mode: str, plain: bool) -> dict[str, Any]:
         "palette": palette(),
         "cycle": [plotly.colors.unlabel_rgb(colour) for _, colour in theme.CYCLIC],
     }
+
+
+def title(spec: RopeSpec, mode: str) -> Sentence:
+    """Return the description of the dials for screen readers, with their keys."""
+    count = "some" if spec.pairs > MAX_PAIRS else "one" if spec.pairs == 1 else "all"
+    drawn = TEXTS(f"dials.{count}", most=MAX_PAIRS, pairs=spec.pairs, motion=TEXTS(f"dials.{mode}"))
+    return join(drawn, TEXTS("dials.keys"))
 
 
 def has_two_hands(spec: RopeSpec, mode: str) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rope_viz.advice.extension_plan import Memory, Plan
 from rope_viz.advice.kv_cache import GPU, USED, human
-from rope_viz.advice.rank_methods import Way
+from rope_viz.advice.rank_methods import SUPPORT, Way
 from rope_viz.figures import theme
 from rope_viz.texts.numbers import format_tokens
 
@@ -20,7 +20,7 @@ def ways(plan: Plan) -> list[dict[str, str]]:
     """Return the table of methods in ranked order, each with its support level and reasons."""
     known: set[str] = set()
     return [
-        {"way": f"{number}. {way.title}", "place": way.rank, "why": " ".join(why(way, known))}
+        {"way": f"{number}. {way.title}", "support": SUPPORT[way.rank], "why": " ".join(why(way, known))}
         for number, way in enumerate(plan.advice.ways, start=1)
     ]
 

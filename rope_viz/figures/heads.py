@@ -11,23 +11,19 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures import theme
+from rope_viz.texts import Texts
 
-QUANTITIES = {
-    "strength": "Strength |qᵢ||kᵢ|",
-    "energy_q": "Energy of q",
-    "energy_k": "Energy of k",
-    "steady": "Steadiness",
-    "phase": "Phase",
-}
-"""Quantities the map of heads and pairs can show, as fields of `studies.heads.PairStatistics`."""
+TEXTS = Texts("heads")
+QUANTITIES = TEXTS.group("quantities")
+"""Quantities the map of heads and pairs can show, as fields of `studies.heads.ByPair`."""
 
 
 def heads_map(
-    values: FloatArray, names: Sequence[str], bands: Bands, *, quantity: str, still: int = 0, pin: int | None = None
+    values: FloatArray, names: Sequence[str], bands: Bands, *, quantity: str, unrotated: int = 0, pin: int | None = None
 ) -> go.Figure:
     """Draw a quantity by head and pair, (heads, pairs), rows in the given order, pairs from high to low frequency.
 
-    The last `still` columns do not rotate. Band colours are shown above the columns.
+    The last `unrotated` columns do not rotate. Band colours are shown above the columns.
     """
     phase = quantity == "phase"
     shown = values.astype(np.float32)
@@ -64,9 +60,9 @@ def heads_map(
                 "line": {"color": colour, "width": 4},
             }
         )
-    if still:
-        edge = values.shape[1] - still - 0.5
-        shapes.append(theme.rule(edge, "not rotated", axis="x"))
+    if unrotated:
+        edge = values.shape[1] - unrotated - 0.5
+        shapes.append(theme.rule(edge, TEXTS("unrotated"), axis="x"))
     if pin is not None and pin < values.shape[1]:
         shapes.append(
             {"type": "rect", "x0": pin - 0.5, "x1": pin + 0.5, "y0": 0, "y1": 1, "yref": "paper"}

@@ -27,7 +27,7 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
     `bands` is an index into `names` per pair: the axis that rotates it, several, or none. `first` is a pair's rotation
     over the sides of the image, in radians.
     """
-    seen = scene.seen
+    seen = scene.role_spec
     roles = [role for role in ORDER if role in seen.axes]
     weights = np.stack([seen.along(role) if role in roles else np.zeros(seen.pairs) for role in ORDER], axis=1)
     looks, kinds = kinds_of(scene)
@@ -61,10 +61,10 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
 
 def kinds_of(scene: Scene) -> tuple[list[Look], list[int]]:
     """Return the styles of everything that rotates a pair of this part, and each pair's index in them."""
-    owner = scene.seen.owner
+    owner = scene.role_spec.owner
     found = sorted({int(each) for each in owner}, key=lambda each: (each < 0, abs(each)))
     names = {MIXED: MIX, STILL: ZERO_FREQUENCY}
-    looks = [names[each] if each < 0 else look(scene.seen.axes[each]) for each in found]
+    looks = [names[each] if each < 0 else look(scene.role_spec.axes[each]) for each in found]
     # There are MOST dash styles for rings; further kinds share the last.
     return looks[:MOST], [min(found.index(int(each)), MOST - 1) for each in owner]
 

@@ -14,11 +14,13 @@ from rope_viz.models.catalog import catalog
 from rope_viz.studies import conversion
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import Form, IntArray, pair_dimensions, pairing_permutation, rotation_matrix
+from rope_viz.texts import Texts
 
-PARTS = {"whole": "Whole head", "few": "First 8 pairs"}
-WAYS = {"interleaved": "Interleaved to half", "half": "Half to interleaved"}
-LIBRARIES = {"torch": "torch", "numpy": "NumPy"}
-PAIRING_NAMES = {"half": "split in halves", "interleaved": "interleaved"}
+TEXTS = Texts("rotation")
+PARTS = TEXTS.group("parts")
+WAYS = TEXTS.group("ways")
+LIBRARIES = TEXTS.group("libraries")
+PAIRING_NAMES = TEXTS.group("pairing_names")
 FEW = 8
 DISTANCES = 256
 PANELS = ((0.0, 0.29), (0.355, 0.645), (0.71, 1.0))

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.advice import extend, runtime_matrix
-from rope_viz.advice.runtime_matrix import Asked, Board, Row, worst
+from rope_viz.advice.runtime_matrix import Asked, Board, Row, find_largest_ratio
 from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, scaling, theme
@@ -26,7 +26,7 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
     groups = grouped(answers)
     if not groups:
         fig = scaling.ratios(scaling.compared(spec, []), pin=pin)
-        return fig, "Scaled over plain speed of each pair, the same in every runtime that takes the config"
+        return fig, "Scaled over plain frequency of each pair, the same in every runtime that accepts the config"
     reference = answers.rows[0]
     remote = bool(reference.comparison.emulation.remote)
     ref_name = "The model's own code" if remote else reference.name
@@ -130,14 +130,17 @@ def reference(row: Row, answers: Board) -> bool:
 
 def remedy(row: Row) -> str:
     """Return the fix for a row as a sentence, "" if there is none."""
-    return f"Repaired by: {row.repair}" if row.repair else ""
+    _, colon, why = row.repair.partition("nothing: ")
+    if colon:
+        return f"No repair: {why}."
+    return f"Repair: {row.repair}" if row.repair else ""
 
 
 def model_list(*, everything: bool = False) -> list[dict[str, str]]:
     """Return the catalog against every runtime, as by `compact`; by default only models with differences."""
     rows = []
-    for name, answers in runtime_matrix.models():
-        if everything or worst(answers.rows) > 1.0:
+    for name, answers in runtime_matrix.compare_catalog():
+        if everything or find_largest_ratio(answers.rows) > 1.0:
             cells = {row.name: compact(row.verdict) for row in answers.rows}
             rows.append({"model": name, **{key: cells[key] for key in sorted(cells, key=order)}})
     # Drop columns without a difference, such as the reference's.
@@ -148,7 +151,7 @@ def model_list(*, everything: bool = False) -> list[dict[str, str]]:
 def several(answers: Sequence[AxesAnswer]) -> list[dict[str, str]]:
     """Return how each runtime treats the position axes; a single row for a one-axis model."""
     if not answers:
-        return [{"runtime": "all of them", "pairs of each axis": "one axis: every token has one position"}]
+        return [{"runtime": "all", "pairs of each axis": "one axis: every token has one position"}]
     return [
         {
             "runtime": answer.name,
@@ -179,7 +182,7 @@ def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
             "logits × (λ)": option.logit_factor,
             "first negative distance": "none" if option.first_negative is None else f"{option.first_negative:,}",
         }
-        for option in runtime_matrix.options(spec, target)
+        for option in runtime_matrix.measure_methods(spec, target)
     ]
     return scaling.without_zeros(rows)
 

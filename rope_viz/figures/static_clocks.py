@@ -16,7 +16,9 @@ from rope_viz.embedding.exact_angles import exact_angles
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.figures.files.colours import ramp
+from rope_viz.texts import Texts
 
+TEXTS = Texts("rotation")
 MOST = 256
 TAU = 2.0 * math.pi
 RADIUS, CELL = 0.42, 1.0
@@ -242,13 +244,13 @@ def _heading(data: Mapping[str, Any], m: int, n: int, pair: bool, *, narrow: boo
 
     if pair:
         distance = f"{m - n:,}".replace("-", "−")
-        words = f"<b>{coloured(f'query m = {m:,}', theme.QUERY)}  {coloured(f'key n = {n:,}', theme.KEY)}"
-        words += f"  distance {distance}</b>"
+        hands = coloured(TEXTS("dials.query", m=m), theme.QUERY), coloured(TEXTS("dials.key", n=n), theme.KEY)
+        heading = f"<b>{'  '.join(hands)}  {TEXTS('dials.distance', distance=distance)}</b>"
     else:
-        words = f"<b>position {m:,}</b>"
+        heading = f"<b>{TEXTS('dials.position', m=m)}</b>"
         if not narrow:
-            short = "short grey hand: before scaling · " if data.get("plain") else ""
-            words += coloured(f"   {short}grey face: angles seen in training", theme.PLAIN)
+            plain = TEXTS("dials.plain_hand") if data.get("plain") else ""
+            heading += coloured(f"   {plain}{TEXTS('dials.face')}", theme.PLAIN)
     kinds = list(data["bands"])
     rings = [
         f"{coloured(f'{spectrum.BAND_NAMES[kind]} {kinds.count(kind)}', theme.BAND_COLOURS[kind])} ({STROKES[kind]})"
@@ -256,9 +258,9 @@ def _heading(data: Mapping[str, Any], m: int, n: int, pair: bool, *, narrow: boo
         if kind in kinds
     ]
     if len(rings) > 1:
-        words += "<br>rings: " + ", ".join(rings)
+        heading += f"<br>{TEXTS('dials.rings', rings=', '.join(rings))}"
     place = {"x": 0, "y": 1, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "bottom"}
-    return [place | {"text": words, "align": "left", "showarrow": False, "yshift": 4, "font": {"size": 12}}]
+    return [place | {"text": heading, "align": "left", "showarrow": False, "yshift": 4, "font": {"size": 12}}]
 
 
 def _frame(cx: FloatArray, cy: FloatArray, pin: int, step: float) -> list[dict[str, Any]]:
@@ -279,10 +281,10 @@ def _score(
     bars = on | {"type": "bar", "orientation": "h", "x": parts, "y": pair, "name": "cos (m − n)θᵢ", "width": 0.9}
     bars |= {"marker": {"color": colours}, "hovertemplate": "pair %{y}: cos %{x:.4f}<extra></extra>"}
     line = theme.line(mean, pair + 0.5, "running mean", theme.TEXT, hovertemplate="%{x:.4f}<extra></extra>") | on
-    words = f"score {mean[-1]:.4f}".replace("-", "−")
+    score = f"score {mean[-1]:.4f}".replace("-", "−")
     axis = theme.merge_dicts(theme.AXIS, {"domain": across, "anchor": "y2", "range": [-1, 1], "tickvals": [-1, 0, 1]})
     axis = theme.merge_dicts(
-        axis, {"title": f"cos by pair, and its mean: {words}", "showspikes": False, "zeroline": True}
+        axis, {"title": f"cos by pair, and its mean: {score}", "showspikes": False, "zeroline": True}
     )
     axis |= {"zerolinecolor": theme.RULE, "showgrid": False}
     ticks = {"tickvals": theme.thin_ticks(len(parts), 9), "title": "pair i", "showgrid": False}

@@ -54,8 +54,8 @@ class Change:
         for key in self.part.path:
             place[key] = dict(place.get(key) or {})
             place = place[key]
-        place |= self.written
-        for key in [key for key, value in self.written.items() if value is None]:
+        place |= self.keys_to_write
+        for key in [key for key, value in self.keys_to_write.items() if value is None]:
             del place[key]
         return changed
 
@@ -66,7 +66,9 @@ class Change:
         When a user merges it into the file, a rope dict meets the one of its own name, which may not have been read.
         """
         before = self.part.config if self.part.is_in_file else {}
-        keys = {key: value for key, value in self.written.items() if value is not None or before.get(key) is not None}
+        keys = {
+            key: value for key, value in self.keys_to_write.items() if value is not None or before.get(key) is not None
+        }
         for key in ("rope_parameters", "rope_scaling"):
             if isinstance(keys.get(key), Mapping) and isinstance(before.get(key), Mapping):
                 same = {"type"} - keys[key].keys() if before[key].get("type") == keys[key].get("rope_type") else set()
@@ -95,7 +97,7 @@ class Change:
         return replace(self, keys=self.keys | {key: merge_dicts(rope, old) for key, rope in ropes.items()}).whole
 
     @property
-    def written(self) -> Config:
+    def keys_to_write(self) -> Config:
         """The keys to write, with everything that a part needs which is not in the file yet."""
         if self.part.is_in_file:
             return self.keys

@@ -72,7 +72,7 @@ def find_in_cache(id: str) -> Path | None:
         try:
             wanted = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
         except UnicodeDecodeError:
-            raise ValueError(f"{reference} names no commit: delete it, or fetch the model again") from None
+            raise ValueError(f"{reference} does not name a commit: delete it, or download the model again") from None
         # Without a reference: the snapshot that was fetched last.
         newest = sorted(snapshots.iterdir(), key=lambda place: place.stat().st_mtime, reverse=True)
         for snapshot in [place for place in newest if place.name == wanted] or ([] if revision else newest):

@@ -33,9 +33,9 @@ PASSED_OVER = re.compile(
 VOCABULARY = "vocab_size"
 # Without these it is any model of this type.
 NEEDED = ("hidden_size", "num_attention_heads")
-OWN_WORD = "your own word"
+OWN_WORD = "your setting"
 ENOUGH = 6
-"""So many numbers must agree where no name is given; one less where the list knows no more than one more."""
+"""So many numbers must agree if no name is given; one less if the list has at most one more."""
 
 
 @dataclass(frozen=True)
@@ -114,26 +114,32 @@ class Identity:
 
     @property
     def sentence(self) -> str:
-        """What you have, in words."""
-        opening = {
-            "model": f"This is {self.name}",
-            "numbers": f"It names no model; its numbers are those of {self.name}",
-            "fine-tune": f"This is a fine-tune of {self.name}",
-            "": f"{self.name} is none of the models of the list",
-        }[self.how]
-        signs = f" ({'; '.join(self.signs)})" if self.signs else " (matches the list)" if self.how == "model" else ""
-        lengths = f"trained on {self.trained.length:,} tokens"
-        if not self.trained.is_documented:
-            lengths = f"no training length is documented: {self.trained.length:,} tokens are assumed"
-        if self.room:
-            lengths += f"; the config says {self.says:,}, of which {self.room:,} are room for the prompt"
-        elif self.says != self.trained.length:
-            lengths += f"; the config says {self.says:,}"
-        if self.exact and self.says < self.reach:
-            lengths += f" (its written limit, {self.says:,}, is below the {self.reach:,} that it ships with)"
+        """Which model the config is of, and its lengths, in sentences."""
         count, known = self.agree
-        why = f"{count} of the {known} numbers that the list knows of it agree." if known else self.near
-        return f"{opening}{signs}, {lengths}. {why}".rstrip()
+        opening = {
+            "model": f"Recognised: {self.name}",
+            "numbers": f"Recognised by its numbers: {self.name}",
+            "fine-tune": f"Recognised: a fine-tune of {self.name}",
+            "": f"Not recognised: {self.name} is not in the list of models",
+        }[self.how]
+        found = f" ({count} of {known} fields match)" if known else " (chosen from the list)" if self.how else ""
+        parts = [f"{opening}{found}.", self.near]
+        if self.signs:
+            parts.append(f"Signs of a fine-tune: {'; '.join(self.signs)}.")
+        length = f"{self.trained.length:,}"
+        if self.trained.is_documented or self.trained.source == OWN_WORD:
+            parts.append(f"Trained length: {length} tokens.")
+        else:
+            parts.append(f"No trained length is documented; {length} tokens are assumed.")
+        if self.exact and self.says < self.reach:
+            parts.append(
+                f"max_position_embeddings is {self.says:,}, below the {self.reach:,} that the model ships with."
+            )
+        elif self.room:
+            parts.append(f"max_position_embeddings {self.says:,} = {length} trained + {self.room:,} for the prompt.")
+        elif self.says != self.trained.length:
+            parts.append(f"max_position_embeddings is {self.says:,}.")
+        return " ".join(part for part in parts if part)
 
 
 def identify_model(
@@ -256,12 +262,10 @@ def explain_nearest(close: list[Likeness]) -> str:
     best = max(close, key=lambda one: (one.agree, one.based, one.order), default=None)
     if best is None or best.agree < 3:
         return ""
-    share = f"{best.agree} of the {best.known} numbers that the list knows of {family_name(best.model)}"
+    nearest = f"Nearest: {family_name(best.model)}, {best.agree} of {best.known} fields match"
     if not best.based and best.agree >= ENOUGH - 1:
-        return (
-            f"It has {share}, and another base: trained further, or changed, so what that was trained on says little."
-        )
-    return f"It has {share}: too few to call it that." if best.based else ""
+        return f"{nearest}, but the base differs. A model trained further may have another trained length."
+    return f"{nearest}, too few to recognise it." if best.based else ""
 
 
 def find_missing_scaling(close: list[Likeness], model: Model, says: int) -> str:
@@ -270,9 +274,8 @@ def find_missing_scaling(close: list[Likeness], model: Model, says: int) -> str:
         spec = model_specs(one.model.id)[main_layer(one.model, model_specs(one.model.id))]
         other = one.enough and family_name(one.model) != family_name(model)
         if other and spec.scaling.name != "none" and one.model.config.get("max_position_embeddings") == says:
-            return (
-                f" {family_name(one.model)} has the same numbers and this length: with it, its rope_scaling is missing."
-            )
+            name = family_name(one.model)
+            return f" {name} has the same sizes and this length. For that model, rope_scaling is missing."
     return ""
 
 
@@ -281,7 +284,7 @@ def find_fine_tune_signs(config: Mapping[str, Any], fields: Fields, model: Model
     found, named = [], read_own_name(config)
     name = simplify_name(named)
     if name and not (name.startswith(simplify_name(model.name)) and len(name) - len(simplify_name(model.name)) < 3):
-        found.append(f"it is named {named[:60]}")
+        found.append(f"its name is {named[:60]}")
     ours, theirs = fields.config.get("vocab_size"), model.sizes.get("vocab_size")
     if isinstance(ours, int) and theirs and ours != theirs:
         more = "more" if ours > theirs else "fewer"
@@ -290,7 +293,7 @@ def find_fine_tune_signs(config: Mapping[str, Any], fields: Fields, model: Model
         found.append("it was written by Unsloth")
     kinds = [str(kind) for kind in config.get("architectures") or [] if isinstance(kind, str)]
     if kinds and not any(kind.endswith(("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")) for kind in kinds):
-        found.append(f"its head is another one, {kinds[0][:60]}")
+        found.append(f"its class has another head, {kinds[0][:60]}")
     return tuple(found)
 
 
@@ -349,14 +352,14 @@ def find_length_mistakes(
     own = model.config.get("max_position_embeddings")
     if spec.scaling.name == "none" and says > trained.length and not room and own != says:
         out.append(
-            f"max_position_embeddings is {says:,} and nothing scales the positions, but the trained length of "
-            f"{family_name(model)} is {trained.length:,} tokens. Raising this key alone teaches it nothing: beyond "
-            f"{trained.length:,} its slow pairs reach angles they never had."
+            f"max_position_embeddings is {says:,} without scaling, but the trained length of {family_name(model)} is "
+            f"{trained.length:,} tokens. Raising only this key does not extend the context: beyond "
+            f"{trained.length:,} tokens pairs of low frequency reach angles never seen in training."
         )
     theirs = find_original(read_text_fields(find_text_part(model.config)))
     if spec.scaling.name in PRETRAINED_TYPES and given is not None and given not in (trained.length, theirs):
         out.append(
-            f"{ORIGINAL} is {given:,}, and {family_name(model)} was trained on {trained.length:,} tokens: the factor "
+            f"{ORIGINAL} is {given:,}, but {family_name(model)} was trained on {trained.length:,} tokens. The factor "
             "counts from the trained length."
         )
     return out

@@ -23,8 +23,8 @@ DEEPEST = 100
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 # What a failed download leaves in place of a config, by how it begins.
 OTHERS = {
-    "version https://git-lfs": "it is not JSON: it is the pointer of Git LFS to the file, run git lfs pull",
-    "<": "it is not JSON: it is a web page or XML, download the raw file",
+    "version https://git-lfs": "it is not JSON but a Git LFS pointer: run git lfs pull",
+    "<": "it is not JSON but a web page or XML: download the raw file",
 }
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
@@ -33,7 +33,7 @@ TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 class Raw:
     """The object that a text holds, and the text.
 
-    `repeated` are the places of keys that stand twice; `marked` says that the text starts with a byte order mark.
+    `repeated` are the paths of keys that occur twice; `marked` is true if the text starts with a byte order mark.
     """
 
     config: Mapping[str, Any]
@@ -43,9 +43,9 @@ class Raw:
 
 
 def read_raw(data: str | bytes) -> Raw:
-    """Read the object of a JSON text. Raises `ValueError` with one sentence that says what to do."""
+    """Read the object of a JSON text. Raises `ValueError` with one sentence that tells what to do."""
     if len(data) > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so no config.json")
+        raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so it is not a config.json")
     text = decode_utf8(data) if isinstance(data, bytes) else data
     marked = text.startswith("\ufeff")
     text = text.removeprefix("\ufeff")
@@ -70,14 +70,14 @@ def read_raw(data: str | bytes) -> Raw:
             raise ValueError(other) from None
         raise ValueError(f"it is not JSON: {describe_json_error(text, error)}") from None
     except RecursionError:
-        raise ValueError("it is not JSON that can be read: nested too deeply") from None
+        raise ValueError("it is not readable JSON: nested too deeply") from None
     except ValueError:
         # A number of more digits than Python converts.
-        raise ValueError("it holds a number that is too long") from None
+        raise ValueError("it contains a number that is too long") from None
     if not isinstance(config, dict):
         raise ValueError(f"a config must be an object, {{…}}, got {short_repr(config)}")
     if is_deeper(config, DEEPEST):
-        raise ValueError(f"it is nested more than {DEEPEST} levels deep, and no config is")
+        raise ValueError(f"it is nested more than {DEEPEST} levels deep, which no config is")
     return Raw(config, text, tuple(find_repeated_keys(config, twice)) if twice else (), marked)
 
 
@@ -102,15 +102,15 @@ def decode_utf8(data: bytes) -> str:
         unmarked = data[:2] in (b"{\x00", b"\x00{")
         kind = MARKS.get(data[:2]) or ("UTF-16" if unmarked else None)
         kind = "UTF-32" if kind and b"\x00\x00" in data[:8] else kind
-        raise ValueError(f"it is not JSON: {f'text in {kind}, save it as UTF-8' if kind else 'not even text in UTF-8'}")
+        raise ValueError(f"it is not JSON: {f'text in {kind}, save it as UTF-8' if kind else 'not text in UTF-8'}")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         shown = data[error.start]
         brace = data.lstrip()[:1] == b"{"
-        hint = f": line {line} holds the byte 0x{shown:02x}; save it as UTF-8" if brace else ""
-        raise ValueError(f"it is not JSON: not even text in UTF-8{hint}") from None
+        hint = f": line {line} has the byte 0x{shown:02x}; save it as UTF-8" if brace else ""
+        raise ValueError(f"it is not JSON: not text in UTF-8{hint}") from None
 
 
 def describe_json_error(text: str, error: json.JSONDecodeError) -> str:
@@ -118,17 +118,17 @@ def describe_json_error(text: str, error: json.JSONDecodeError) -> str:
     message = error.msg.removesuffix(" at")
     where, rest, before = f"line {error.lineno}, column {error.colno}", text[error.pos :], text[: error.pos].rstrip()
     if rest.startswith(("//", "/*", "#")):
-        return f"a comment at {where}, and JSON has none"
+        return f"a comment at {where}, which JSON does not allow"
     if (before.endswith(",") and rest.lstrip()[:1] in ("}", "]")) or "trailing comma" in error.msg:
         return f"a comma before the closing bracket at {where}"
     if rest.startswith("'"):
-        return f"single quotes at {where}; JSON has double ones"
+        return f"single quotes at {where}; JSON needs double quotes"
     if rest.startswith(("None", "True", "False")):
-        return f"{re.split('[^A-Za-z]', rest)[0]} at {where}; JSON writes null, true and false"
+        return f"{re.split('[^A-Za-z]', rest)[0]} at {where}; JSON uses null, true and false"
     if not rest.strip() or error.msg.startswith("Unterminated string"):
-        return f"{message} at {where}, where the file ends: it is cut off"
+        return f"{message} at {where}, where the file ends: it is truncated"
     if message == "Extra data":
-        return f"the object is closed, and more follows at {where}"
+        return f"text after the end of the object, at {where}"
     if rest[0] > "\x7f":
         return f"{message} at {where}, at {rest[0]!r} (U+{ord(rest[0]):04X})"
     return f"{message} at {where}"

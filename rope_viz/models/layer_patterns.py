@@ -19,9 +19,9 @@ MAX_LAYERS = 10_000
 WHERE = {
     "no_rope_layers": "those with a 1 in no_rope_layers (by default every 4th has no positions)",
     "layer_rope_theta": "those whose layer_rope_theta is not 0",
-    "attn_type_list": "those with a 1 in attn_type_list; lightning attention keeps the order itself",
+    "attn_type_list": "those with a 1 in attn_type_list; lightning attention encodes the order itself",
     "sliding": "the sliding-window layers; the full-attention layers have no positions",
-    "attention": "the attention layers; the recurrent or convolution layers between them keep the order themselves",
+    "attention": "the attention layers; the recurrent or convolution layers between them encode the order themselves",
 }
 
 
@@ -127,6 +127,6 @@ def describe_rotated_shares(fields: Fields) -> str:
     if not fields.architecture.rope.global_heads:
         return ""
     return (
-        "The sliding-attention layers rotate the whole head, the full-attention layers only the first pairs of a "
-        "larger one (partial_rotary_factor, 0.25 by default): the rest stands still."
+        "The sliding-attention layers rotate the whole head. The full-attention layers have a larger head and rotate "
+        "only its first pairs (partial_rotary_factor, 0.25 by default); the others have zero frequency."
     )

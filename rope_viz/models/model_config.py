@@ -174,7 +174,7 @@ class ModelConfig:
 def read_catalog_model(id: str) -> ModelConfig:
     """Return the config of a model of the catalog. Raises `ValueError` for an id that is not there."""
     if id not in catalog():
-        raise ValueError(f"there is no model {short_repr(id)} in the list")
+        raise ValueError(f"unknown model {short_repr(id)}: it is not in the list of models")
     return ModelConfig.read(catalog()[id].config, known=catalog()[id])
 
 

@@ -18,7 +18,7 @@ from rope_viz.embedding.spec import short_repr
 
 
 class NoRope(ValueError):  # noqa: N818 - nothing is wrong
-    """The config describes a model without rotary embedding: nothing is wrong with it, and there is nothing to say."""
+    """The config describes a model without rotary embedding: nothing is wrong with it, and RoPE does not apply."""
 
 
 @functools.cache
@@ -78,7 +78,7 @@ def find_no_rope_reason(kind: str, config: Mapping[str, Any], *, listed: bool) -
     if (kind == "falcon" or not listed) and (config.get("alibi") is True or config.get("use_alibi") is True):
         return f"alibi is true, so {explain('alibi')}"
     if kind == "baichuan" and config.get("hidden_size") == 5120:
-        return f"its 13B models do not rotate, {explain('alibi')}"
+        return f"its 13B models do not rotate: {explain('alibi')}"
     if kind == "zamba2" and config.get("use_mem_rope") is False:
         return f"use_mem_rope is false, so {explain('hybrid')}"
     if kind == "olmo_hybrid" and has_null_base(config):
@@ -90,7 +90,7 @@ def find_no_rope_reason(kind: str, config: Mapping[str, Any], *, listed: bool) -
         if kind == "deepseek":
             break  # its attention rotates whole heads, whatever those keys say
         if isinstance(config.get(key), (int, float)) and not isinstance(config.get(key), bool) and config[key] == 0:
-            return f"{key} is 0, so no part of a head rotates"
+            return f"{key} is 0, so no dimension of a head rotates"
     return ""
 
 

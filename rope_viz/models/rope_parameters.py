@@ -64,8 +64,8 @@ def fold_keys(fields: Fields) -> Layers:
     for layer in nested_keys(params):
         if fields.is_listed and not fields.architecture.rope.layer_types:
             raise ValueError(
-                f"the RoPE parameters are nested by layer type, {layer}, and all layers of {fields.kind} share one "
-                "embedding: transformers does not read what is nested. Write them without the layer type"
+                f"the RoPE parameters are nested by layer type, {layer}, but all layers of {fields.kind} share one "
+                "embedding, so transformers does not read them. Write them without the layer type"
             )
     partial = fields.config.get("partial_rotary_factor")
     if partial is None or fields.architecture.partial_rotary_fixed:
@@ -150,8 +150,8 @@ def refuse_shared(fields: Fields) -> None:
     nested = fields.architecture.rope.nested
     if (nested == "always" or (nested == "with_rope_scaling" and has_scaling)) and params and not nested_keys(params):
         raise ValueError(
-            f"rope_parameters says nothing of layer types, and the layers of {fields.kind} differ: transformers raises "
-            "KeyError. Write one object for each of them into it, full_attention and so on"
+            f"rope_parameters has no layer types, but the layers of {fields.kind} differ: transformers raises "
+            "KeyError. Write one object per layer type into it, such as full_attention"
         )
     if fields.architecture.rope.refuses_flat_scaling:
         refuse_flat(fields)
@@ -162,7 +162,7 @@ def refuse_flat(fields: Fields) -> None:
     scaling = fields.mapping("rope_scaling")
     if scaling and not nested_keys(scaling):
         raise ValueError(
-            f"rope_scaling says nothing of layer types, and the layers of {fields.kind} differ: transformers raises "
+            f"rope_scaling has no layer types, but the layers of {fields.kind} differ: transformers raises "
             "KeyError. Write the scaling into rope_parameters, under full_attention"
         )
 

@@ -16,7 +16,7 @@ from rope_viz.models.rope_config import KEYS, ORIGINAL, PRETRAINED_TYPES
 # Methods that come from training: hardly anybody adds them to a model afterwards.
 TRAINED_WITH = ("llama3", "longrope")
 NEAR = 0.05
-"""Lengths that are this close, in parts, are the same."""
+"""Lengths with a smaller relative difference count as the same."""
 
 
 def family_name(model: Model) -> str:

@@ -128,7 +128,7 @@ def read_query(params: Mapping[str, str]) -> Opened:
     problems: list[str] = []
     model = params.get("model", DEFAULT_MODEL)
     if model != CUSTOM and model not in catalog():
-        problems.append(f"There is no model {short_repr(model)} in the list; this is {catalog()[DEFAULT_MODEL].name}.")
+        problems.append(f"Unknown model {short_repr(model)}. Showing {catalog()[DEFAULT_MODEL].name}.")
         model = DEFAULT_MODEL
     layer = params.get("layer", "")
     if layer and not (LAYER.fullmatch(layer) if model == CUSTOM else layer in model_specs(model)):
@@ -183,7 +183,7 @@ def clamp_knob(written: str, key: str, knob: Knob, problems: list[str]) -> float
         inside = step * round(inside / step)
     if inside != value:
         problems.append(
-            f"{key} = {short_repr(written)[1:-1]} in the link is not possible; this is {format_value(inside)}."
+            f"{key} = {short_repr(written)[1:-1]} in the link is out of range. Using {format_value(inside)}."
         )
     return inside
 
@@ -197,19 +197,19 @@ def _take_size(spec: RopeSpec, key: str, name: str, written: str, problems: list
             return resize(spec, int(value))
         return with_sizes(spec, **{name: int(value) if knobs(RopeSpec)[name].integer else value})
     except ValueError as error:
-        problems.append(f"{key} in the link was left out: {error}.")
+        problems.append(f"{key} in the link was ignored: {error}.")
         return spec
 
 
 def _take_method(spec: RopeSpec, params: Mapping[str, str], problems: list[str]) -> RopeSpec:
     method = params.get("method", spec.scaling.name)
     if method not in METHODS:
-        problems.append(f"There is no scaling method {short_repr(method)}; this is {LABELS[spec.scaling.name]}.")
+        problems.append(f"Unknown scaling method {short_repr(method)}. Using {LABELS[spec.scaling.name]}.")
     elif method != spec.scaling.name:
         try:
             spec = with_method(spec, method)
         except ValueError as error:
-            problems.append(f"{LABELS[method]} was left out: {error}.")
+            problems.append(f"{LABELS[method]} was ignored: {error}.")
     for item in dataclasses.fields(spec.scaling):
         key = next((key for key, name in LISTS.items() if name == item.name), item.name)
         if not item.init or key not in params:
@@ -218,7 +218,7 @@ def _take_method(spec: RopeSpec, params: Mapping[str, str], problems: list[str])
             value = _knob_value(item, params[key], key, problems)
             spec = dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **{item.name: value}))
         except ValueError as error:
-            problems.append(f"{key} in the link was left out: {error}.")
+            problems.append(f"{key} in the link was ignored: {error}.")
     return spec
 
 

@@ -161,10 +161,12 @@ def read_text_fields(part: Part) -> Fields:
         refuse_others(part.config, part.kind)
         return read_unknown_fields(part.config, part.kind, part.unlisted)
     if part.architecture.not_text:
-        raise ValueError(f"model_type must be a language model's: {part.kind} has positions in more than one dimension")
+        raise ValueError(
+            f"model_type must be of a language model, but {part.kind} has positions in more than one dimension"
+        )
     if part.kind == "chatglm" and part.config.get("position_encoding_2d") is True:
         raise ValueError(
-            "position_encoding_2d is true: ChatGLM-6B rotates by two positions, which is not computed here"
+            "position_encoding_2d is true: ChatGLM-6B rotates by two positions, which RoPE Viz does not support"
         )
     return Fields(part.config, part.architecture, wrapper=part.unlisted)
 

@@ -37,15 +37,15 @@ UNMISTAKABLE = {
 
 # Files that come with a config.json, by a key that only they have.
 OTHER_FILES = {
-    "peft_type": "this is an adapter's config, and RoPE is its base model's: ask for that one's config.json",
-    "weight_map": "this is the index of the weights: the config.json next to it is meant",
-    "tokenizer_class": "this is a tokenizer's config: the config.json next to it is meant",
-    "image_processor_type": "this is a preprocessor's config: the config.json next to it is meant",
-    "feature_extractor_type": "this is a preprocessor's config: the config.json next to it is meant",
-    "general.architecture": "these are keys of a GGUF file: ask for the config.json that it was converted from",
-    "text_model_id": "its language model is another's, named by text_model_id: ask for that one's config.json",
-    "rope_type": "this is the content of rope_scaling, without the sizes of a model: ask for its config",
-    "eos_token_id": "it says nothing of a model; generation_config.json is no config.json",
+    "peft_type": "this is the config of an adapter: use the config.json of its base model",
+    "weight_map": "this is the index of the weights: use the config.json next to it",
+    "tokenizer_class": "this is the config of a tokenizer: use the config.json next to it",
+    "image_processor_type": "this is the config of a preprocessor: use the config.json next to it",
+    "feature_extractor_type": "this is the config of a preprocessor: use the config.json next to it",
+    "general.architecture": "these are keys of a GGUF file: use the config.json from which it was converted",
+    "text_model_id": "its language model is another model, named by text_model_id: use the config.json of that one",
+    "rope_type": "this is only the content of rope_scaling, without the sizes of a model: use the whole config.json",
+    "eos_token_id": "it does not describe a model: generation_config.json is not a config.json",
 }
 SIZES = ("hidden_size", "num_attention_heads", "head_dim", "rope_scaling", "rope_parameters", "rope_theta")
 
@@ -58,7 +58,7 @@ def refuse_others(config: Mapping[str, Any], kind: str) -> None:
         return
     found = next((message for key, message in OTHER_FILES.items() if key in config), None)
     if found is None and not kind:
-        found = "it names neither a model_type nor any size of a model, so it is no config.json of one"
+        found = "it has neither a model_type nor any size of a model, so it is not a model's config.json"
     if found is not None:
         base = config.get("base_model_name_or_path", config.get("text_model_id"))
         raise ValueError(f"{found} ({short_repr(base)})" if isinstance(base, str) else found)
@@ -107,19 +107,14 @@ def describe_doubt(fields: Fields) -> str:
     if fields.is_listed:
         if not fields.wrapper:
             return ""
-        return (
-            f"model_type {short_repr(fields.wrapper)} is not in the list: the {fields.kind} in it is read by its code."
-        )
+        return f"model_type {short_repr(fields.wrapper)} is unknown. The {fields.kind} inside is read by its own rules."
     if not fields.kind:
-        used = f"{', '.join(fields.own_keys)} is" if fields.own_keys else "it is"
-        return f"There is no model_type, and transformers refuses that: {used} read by the general rules."
+        used = f"{', '.join(fields.own_keys)} is" if fields.own_keys else "the config is"
+        return f"model_type is missing, which transformers refuses; {used} read by general rules."
     spelled = next((name for name in sorted(listed_types()) if letters_of(name) == letters_of(fields.kind)), "")
     if spelled:
-        return (
-            f"model_type {short_repr(fields.kind)} is not in the list, where {spelled} is: transformers knows no other."
-        )
-    used = f", with {', '.join(fields.own_keys)} of its own," if fields.own_keys else ""
+        return f"Unknown model_type {short_repr(fields.kind)}. Did you mean {spelled}? transformers reads only that."
+    used = f" with its keys {', '.join(fields.own_keys)}" if fields.own_keys else ""
     return (
-        f"model_type {short_repr(fields.kind)} is not in the list: it is read{used} by the general rules, "
-        "and its own code may do otherwise."
+        f"model_type {short_repr(fields.kind)} is unknown. It is read by general rules{used}; its own code may differ."
     )

@@ -50,7 +50,9 @@ def parse_config(text: str | bytes, notes: list[str] | None = None) -> dict[str,
         shown = ", ".join(short_repr(place[-1]) for place in raw.repeated[:3])
         notes.append(f"In your config {shown} occurs more than once; the last one counts, as in transformers.")
     if notes is not None and raw.marked and isinstance(text, bytes):
-        notes.append("Your file starts with a byte order mark, which transformers does not read: save it without.")
+        notes.append(
+            "Your file starts with a byte order mark, which transformers does not read: save it as UTF-8 without BOM."
+        )
     return dict(raw.config)
 
 

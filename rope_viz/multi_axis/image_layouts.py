@@ -80,14 +80,14 @@ class Scene:
 
     @functools.cached_property
     def roles(self) -> tuple[Role, ...]:
-        """Return those of time, row and column that rotate any pair."""
-        seen = self.seen
-        both = seen.weights if seen.second is None else np.concatenate([seen.weights, seen.second])
-        return tuple(role for role in ROLES if role in seen.axes and np.any(both[:, seen.index(role)]))
+        """Time, row and column, if any pair follows them."""
+        spec = self.role_spec
+        both = spec.weights if spec.second is None else np.concatenate([spec.weights, spec.second])
+        return tuple(role for role in ROLES if role in spec.axes and np.any(both[:, spec.index(role)]))
 
     @functools.cached_property
-    def seen(self) -> AxesSpec:
-        """Return the rotation over "time", "row" and "column" in units of patches, followed by the other axes."""
+    def role_spec(self) -> AxesSpec:
+        """The same rotation over "time", "row" and "column" in units of patches, then over the other axes."""
         steps = self.steps
         moves = np.array([[steps[role].get(axis, 0.0) for role in steps] for axis in self.spec.axes])
         second = None if self.spec.second is None else self.spec.second @ moves

@@ -205,7 +205,7 @@ def positions(now: Now) -> Figure:
     """The positions of every axis along a prompt, in one runtime or two."""
     first, second = lay_out_prompt(now)
     name, other = now[RUNTIME], now[SECOND] if second is not None else ""
-    figure = prompt.positions(first, name, second, other, view=now.seen((0.0, float(first.positions.tokens))))
+    figure = prompt.positions(first, name, second, other, view=now.visible_range((0.0, float(first.positions.tokens))))
     sentence = words.describe_prompt(first, name, second, other)
     if "llama.cpp" in (name, other):
         sentence = join(sentence, words.describe_zero_pairs(zero_pairs(now), "llama.cpp"))

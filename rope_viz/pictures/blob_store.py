@@ -15,6 +15,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from rope_viz.texts import Texts
+
+TEXTS = Texts("app")
 T = TypeVar("T")
 SALT = 16
 NAME = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -30,9 +33,7 @@ class UnknownError(ValueError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(
-            "What this picture is drawn from is no longer kept on this server. The page it came from sends it again."
-        )
+        super().__init__(TEXTS("stored.unknown"))
 
 
 def salt() -> bytes:
@@ -57,7 +58,7 @@ class Store:
     def keep(self, salted: bytes) -> str:
         """Store a salted content and return its name. Raise `ValueError` if it is too large."""
         if not SALT <= len(salted) <= LARGEST:
-            raise ValueError(f"at most {LARGEST >> 20} MiB are kept, got {len(salted) >> 20} MiB")
+            raise ValueError(TEXTS("stored.too_large", most=LARGEST >> 20, size=len(salted) >> 20))
         name = name_of(salted)
         with self._lock:
             if name not in self._contents:

@@ -17,7 +17,9 @@ from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import blob_store
 from rope_viz.pictures.picture_request import Choice, Now, T, always
+from rope_viz.texts import Texts
 
+TEXTS = Texts("app")
 Name = TypeVar("Name", bound=str)
 Names: TypeAlias = tuple[str, ...]
 JOINERS = "\u200c\u200d"
@@ -41,15 +43,16 @@ class Pick(Choice[Name]):
 
     def default(self, now: Now) -> Name:
         shown = self.shown(now)
-        if self.usual is not None and (usual := self.usual(now)) in shown:
-            return usual
+        if self.usual is not None and (preferred := self.usual(now)) in shown:
+            return preferred
         return next(iter(shown), next(iter(self.options)))
 
-    def parse(self, written: str) -> Name:
+    def parse(self, text: str) -> Name:
         for name in self.options:
-            if name == written:
+            if name == text:
                 return name
-        raise ValueError(f"{self.key} must be one of {', '.join(self.options)}, not {short_repr(written)}")
+        options = ", ".join(self.options)
+        raise ValueError(TEXTS("choices.one_of", name=self.key, options=options, value=short_repr(text)))
 
     def resolve(self, value: Name, now: Now) -> Name:
         return value if value in self.shown(now) else self.default(now)
@@ -71,13 +74,13 @@ class Menu(Choice[str]):
     width: int = 260
 
     def default(self, now: Now) -> str:
-        shown, usual = self.entries(now), self.usual(now)
-        return usual if usual in shown else next(iter(shown))
+        shown, preferred = self.entries(now), self.usual(now)
+        return preferred if preferred in shown else next(iter(shown))
 
-    def parse(self, written: str) -> str:
-        if not self.check(written):
-            raise ValueError(f"{self.key} has no entry {short_repr(written)}")
-        return written
+    def parse(self, text: str) -> str:
+        if not self.check(text):
+            raise ValueError(TEXTS("choices.no_entry", name=self.key, value=short_repr(text)))
+        return text
 
     def resolve(self, value: str, now: Now) -> str:
         return value if value in self.entries(now) else self.default(now)
@@ -92,23 +95,21 @@ class Borders(Choice[tuple[int, ...]]):
     def default(self, now: Now) -> tuple[int, ...]:
         return tuple(self.shares(now).values())
 
-    def parse(self, written: str) -> tuple[int, ...]:
-        words = written.split(",")
-        if not 1 <= len(words) <= 16 or not all(re.fullmatch(r"[0-9]{1,4}", word) for word in words):
-            raise ValueError(
-                f"{self.key} must be whole numbers with commas, such as 24,20,20, not {short_repr(written)}"
-            )
-        return tuple(int(word) for word in words)
+    def parse(self, text: str) -> tuple[int, ...]:
+        counts = text.split(",")
+        if not 1 <= len(counts) <= 16 or not all(re.fullmatch(r"[0-9]{1,4}", count) for count in counts):
+            raise ValueError(TEXTS("choices.shares", name=self.key, value=short_repr(text)))
+        return tuple(int(count) for count in counts)
 
     def resolve(self, value: tuple[int, ...], now: Now) -> tuple[int, ...]:
-        usual = self.default(now)
-        return value if len(value) == len(usual) and sum(value) == sum(usual) else usual
+        default = self.default(now)
+        return value if len(value) == len(default) and sum(value) == sum(default) else default
 
     def text(self, value: tuple[int, ...]) -> str:
         return ",".join(map(str, value))
 
     def describe(self) -> str:
-        return "pairs of each axis, such as 24,20,20"
+        return TEXTS("choices.shares_form")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,11 +127,12 @@ class Several(Choice[Names]):
     def default(self, now: Now) -> Names:
         return tuple(self.usual(now))
 
-    def parse(self, written: str) -> Names:
-        names = tuple(dict.fromkeys(name for name in written.split(",") if name))
+    def parse(self, text: str) -> Names:
+        names = tuple(dict.fromkeys(name for name in text.split(",") if name))
         for name in names:
             if name not in self.options:
-                raise ValueError(f"{self.key} may hold {', '.join(self.options)}, not {short_repr(name)}")
+                options = ", ".join(self.options)
+                raise ValueError(TEXTS("choices.several", name=self.key, options=options, value=short_repr(name)))
         return names
 
     def resolve(self, value: Names, now: Now) -> Names:
@@ -150,30 +152,30 @@ class Several(Choice[Names]):
         return ",".join(value)
 
     def describe(self) -> str:
-        return "any of " + ", ".join(self.options)
+        return TEXTS("choices.several_form", options=", ".join(self.options))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Models(Choice[Names]):
     """Any number of catalog models."""
 
-    label: str = "Beside other models"
+    label: str = TEXTS("controls.compare_models")
 
     def default(self, now: Now) -> Names:
         return ()
 
-    def parse(self, written: str) -> Names:
-        names = tuple(dict.fromkeys(name for name in written.split(",") if name))
+    def parse(self, text: str) -> Names:
+        names = tuple(dict.fromkeys(name for name in text.split(",") if name))
         for name in names:
             if name not in catalog():
-                raise ValueError(f"{self.key} may hold models of the list, not {short_repr(name)}")
+                raise ValueError(TEXTS("choices.models", name=self.key, value=short_repr(name)))
         return names
 
     def text(self, value: Names) -> str:
         return ",".join(value)
 
     def describe(self) -> str:
-        return "models of the list, with commas"
+        return TEXTS("choices.models_form")
 
 
 def model_specs(names: Names) -> dict[str, RopeSpec]:
@@ -190,10 +192,10 @@ class Switch(Choice[bool]):
     def default(self, now: Now) -> bool:
         return self.on
 
-    def parse(self, written: str) -> bool:
-        if written not in ("yes", "no"):
-            raise ValueError(f"{self.key} must be yes or no, not {short_repr(written)}")
-        return written == "yes"
+    def parse(self, text: str) -> bool:
+        if text not in ("yes", "no"):
+            raise ValueError(TEXTS("choices.switch", name=self.key, value=short_repr(text)))
+        return text == "yes"
 
     def describe(self) -> str:
         return "yes, no"
@@ -217,21 +219,21 @@ class Number(Choice[Any]):
     def default(self, now: Now) -> float:
         return self.resolve(self.usual(now) if callable(self.usual) else self.usual, now)
 
-    def parse(self, written: str) -> float:
+    def parse(self, text: str) -> float:
         knob = self.knob
         try:
-            value = spec_url.parse_number(written)
+            value = spec_url.parse_number(text)
         except ValueError as error:
             raise ValueError(f"{self.key}: {error}") from None
         if not knob.low <= value <= knob.high or (knob.integer and value != int(value)):
-            kind = "a whole number" if knob.integer else "a number"
-            ends = f"{spec_url.format_value(knob.low)} to {spec_url.format_value(knob.high)}"
-            raise ValueError(f"{self.key} must be {kind} from {ends}, not {short_repr(written)}")
+            key = "choices.whole_number" if knob.integer else "choices.number"
+            low, high = spec_url.format_value(knob.low), spec_url.format_value(knob.high)
+            raise ValueError(TEXTS(key, name=self.key, low=low, high=high, value=short_repr(text)))
         return int(value) if knob.integer else value
 
-    def near(self, written: str) -> float:
+    def near(self, text: str) -> float:
         """Read a number and clamp it to the knob's range. Raise `ValueError` if it is not a number."""
-        value = min(max(spec_url.parse_number(written), self.knob.low), self.knob.high)
+        value = min(max(spec_url.parse_number(text), self.knob.low), self.knob.high)
         return round(value) if self.knob.integer else value
 
     def resolve(self, value: float, now: Now) -> float:
@@ -240,7 +242,8 @@ class Number(Choice[Any]):
         return round(value) if knob.integer else float(value)
 
     def describe(self) -> str:
-        return f"{spec_url.format_value(self.knob.low)} to {spec_url.format_value(self.knob.high)}"
+        low, high = spec_url.format_value(self.knob.low), spec_url.format_value(self.knob.high)
+        return TEXTS("choices.number_form", low=low, high=high)
 
 
 def length(
@@ -274,8 +277,8 @@ class Line(Choice[str]):
     def default(self, now: Now) -> str:
         return self.usual
 
-    def parse(self, written: str) -> str:
-        line = clean_line(written, self.most) or self.usual
+    def parse(self, text: str) -> str:
+        line = clean_line(text, self.most) or self.usual
         self.check(line)
         return line
 
@@ -292,7 +295,7 @@ class Pieces(Line):
     count: int
 
     def describe(self) -> str:
-        return f"pieces with commas between them, such as {self.usual}"
+        return TEXTS("choices.pieces_form", example=self.usual)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -305,15 +308,15 @@ class Positions(Choice[tuple[int, int]]):
     def default(self, now: Now) -> tuple[int, int]:
         return self.usual(now)
 
-    def parse(self, written: str) -> tuple[int, int]:
-        words = written.split(",")
-        if len(words) != 2 or not all(word.isascii() and word.isdecimal() and len(word) < 9 for word in words):
-            raise ValueError(f"{self.key} must be two positions with a comma between them, not {short_repr(written)}")
-        m, n = (min(int(word), self.most) for word in words)
+    def parse(self, text: str) -> tuple[int, int]:
+        both = text.split(",")
+        if len(both) != 2 or not all(one.isascii() and one.isdecimal() and len(one) < 9 for one in both):
+            raise ValueError(TEXTS("choices.positions", name=self.key, value=short_repr(text)))
+        m, n = (min(int(one), self.most) for one in both)
         return m, n
 
     def describe(self) -> str:
-        return "two positions, m,n"
+        return TEXTS("choices.positions_form")
 
 
 @dataclass(frozen=True)
@@ -324,7 +327,7 @@ class Held(Generic[T]):
     value: T = field(compare=False)
 
 
-def unchecked(held: Held[Any], now: Now) -> None:
+def accept_any(held: Held[Any], now: Now) -> None:
     """Accept every value: the default `check`."""
 
 
@@ -339,25 +342,25 @@ class Kept(Choice[Held[T] | None]):
 
     decode: Callable[[bytes], T]
     load: Callable[[str], bytes]
-    check: Callable[[Held[T], Now], object] = unchecked
-    instead: str = "Not taken"
+    check: Callable[[Held[T], Now], object] = accept_any
+    instead: str = TEXTS("controls.not_used")
     typed: Callable[[Now], Mapping[str, tuple[str, str]]] | None = None
     suffixes: tuple[str, ...] = ()
 
     def default(self, now: Now) -> Held[T] | None:
         return None
 
-    def parse(self, written: str) -> Held[T] | None:
-        return Held(written, blob_store.STORE.load(written, self.decode))
+    def parse(self, text: str) -> Held[T] | None:
+        return Held(text, blob_store.STORE.load(text, self.decode))
 
     def text(self, value: Held[T] | None) -> str:
         return "" if value is None else value.name
 
     def describe(self) -> str:
-        return "a file"
+        return TEXTS("choices.file_form")
 
 
-def clean_line(written: str, most: int) -> str:
+def clean_line(text: str, most: int) -> str:
     """Return text as one printable line cut to `most`; joiners, which some scripts need, are kept."""
-    shown = (each if each.isprintable() or each in JOINERS else " " for each in written[:most])
+    shown = (each if each.isprintable() or each in JOINERS else " " for each in text[:most])
     return " ".join("".join(shown).split())

@@ -10,6 +10,9 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import is_encoder_only, multi_axis_upload, single_axis_upload
+from rope_viz.texts import Texts
+
+TEXTS = Texts("app")
 
 
 def upload_bytes(own: Upload) -> bytes:
@@ -21,7 +24,7 @@ def upload_of(content: bytes) -> Upload:
     """Decode a user's config. Raise `ValueError` if the content is not one."""
     config = _read(content)
     if not isinstance(config, dict):
-        raise ValueError("the content kept under this name is no config")
+        raise ValueError(TEXTS("stored.no_config"))
     if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
         return multi_axis_upload(config)
     return single_axis_upload(config)
@@ -31,7 +34,7 @@ def _read(content: bytes) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        raise ValueError("the content kept under this name is not JSON that can be read") from None
+        raise ValueError(TEXTS("stored.no_json")) from None
 
 
 def spec_bytes(spec: RopeSpec) -> bytes:
@@ -48,4 +51,4 @@ def spec_of(content: bytes) -> RopeSpec:
         lists = {name: tuple(value) if isinstance(value, list) else value for name, value in scaling.items()}
         return RopeSpec(**fields, scaling=kind(**lists))
     except (KeyError, TypeError, AttributeError):
-        raise ValueError("the content kept under this name is no embedding") from None
+        raise ValueError(TEXTS("stored.no_spec")) from None

@@ -98,7 +98,7 @@ def curves(now: Now) -> Figure:
     """The score over the distance."""
     spec, shown, log, length = looked(now, AXIS), now[SHOW], now[LOG], now[LENGTH]
     where = decay.Range.from_length(
-        length, now.seen(decay.whole(length, log)), log=log, quick=now.coarse, backend=now[BACKEND]
+        length, now.visible_range(decay.whole(length, log)), log=log, quick=now.coarse, backend=now[BACKEND]
     )
     names = now[COMPARE]
     others = scaling.compared(spec, scaling.alternatives(spec, names), model_specs(now[MODELS]), name=now.name)

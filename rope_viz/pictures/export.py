@@ -18,14 +18,15 @@ from rope_viz.figures.files import PRESETS, Style
 from rope_viz.figures.files.apply_style import apply_style, css
 from rope_viz.figures.files.colours import grey_pair
 from rope_viz.figures.files.html_json import to_meta_elements
-from rope_viz.figures.files.redraw_json import columns_to_json as columns_kept
-from rope_viz.figures.files.redraw_json import first_reason
+from rope_viz.figures.files.redraw_json import columns_to_json, first_reason
 from rope_viz.pictures import provenance, registry
 from rope_viz.pictures.outputs import Clocks, Figure, Kind, Patch, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.wire_format import cells, columns, escape_markup, markdown_to_html, packed, strip_markup
+from rope_viz.texts import Texts
 
+TEXTS = Texts("export")
 FORMS = {
     "packed": "application/octet-stream",
     "json": "application/json",
@@ -63,7 +64,7 @@ def to_file(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> by
     if form == "html" and isinstance(drawn, Table):
         return table_page(drawn, look, facts)
     if form == "json" and not isinstance(drawn, Figure):
-        given = columns_kept(numbers(drawn))
+        given = columns_to_json(numbers(drawn))
         body = {"values": list(given.values())}
         fig = go.Figure([{"type": "table", "header": {"values": list(given)}, "cells": body}])
     return files.render(fig, form, options=look, title=drawn.title, meta=facts)
@@ -87,10 +88,10 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
     page = "" if picture.page == "home" else picture.page
     own: dict[str, str] = {}
     try:
-        asked = registry.query(now, picture)
-        query = urlencode(asked)
-        address = f"/{page}?{query}" if query else f"/{page}"
-        own = {"figure": provenance.address(picture, asked | provenance.seen(picture, now) | look.query())}
+        query = registry.query(now, picture)
+        text = urlencode(query)
+        address = f"/{page}?{text}" if text else f"/{page}"
+        own = {"figure": provenance.address(picture, query | provenance.view_query(picture, now) | look.query())}
     except KeyError:
         # A stored content (a user's own config) has no name outside a session.
         address = ""
@@ -111,21 +112,22 @@ def redraw_saved(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
     fig, facts = files.from_json(content)
     then = {str(key): str(text) for key, text in facts.pop("style", {}).items()}
     style = Style.read(then | PRESETS.get(look.get("preset", ""), {}) | dict(look))
-    title, kept = str(facts.get("title") or ""), {key: each for key, each in facts.items() if key not in WRITTEN_ANEW}
-    if "figure" in kept:
-        kept["figure"] = provenance.relooked(str(kept["figure"]), style)
+    title, saved = str(facts.get("title") or ""), {key: each for key, each in facts.items() if key not in WRITTEN_ANEW}
+    if "figure" in saved:
+        saved["figure"] = provenance.restyle_address(str(saved["figure"]), style)
     try:
         if form in ("csv", "json") or not (fig.data and fig.data[0].type == "table"):
-            meta = kept if form == "json" else provenance.said_of(kept)
+            meta = saved if form == "json" else provenance.drop_json_only(saved)
             return files.render(fig, form, options=style, title=title, meta=meta)
-        drawn = provenance.turning(kept) or Table(fig.table(), title, escape_markup(str(kept.get("sentence") or "")))
-        return to_file(drawn, form, style, provenance.said_of(kept))
+        sentence = escape_markup(str(saved.get("sentence") or ""))
+        drawn = provenance.redraw_clocks(saved) or Table(fig.table(), title, sentence)
+        return to_file(drawn, form, style, provenance.drop_json_only(saved))
     except Exception as error:
         if isinstance(error, (ValueError, OSError)) and "could not convert" not in str(error):
             raise
         # A Plotly file may contain figure types that the Matplotlib renderer does not support.
-        what = f"this figure holds what cannot be drawn as {form} here ({type(error).__name__}: {first_reason(error)})"
-        raise ValueError(what if form in ("html", "json") else f"{what}: take json or html") from error
+        key = "problems.undrawable" if form in ("html", "json") else "problems.undrawable_offer"
+        raise ValueError(TEXTS(key, form=form, kind=type(error).__name__, reason=first_reason(error))) from error
 
 
 def figure(drawn: Kind) -> go.Figure:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.advice.export import llama_config
-from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, mistakes, plan
+from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, find_mistakes, make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.rank_methods import Advice, recommend, start
@@ -31,24 +31,24 @@ from rope_viz.pictures.picture_request import Now, config_of
 
 # Cache size: enough for all unchanged catalog models, which are computed at start.
 KEPT = 256
-WAYS = {"documented": "As documented", "kept": "As it is", "set": "As the knobs say", **LABELS}
+WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set in the sidebar", **LABELS}
 
 # Defaults of transformers' Llama class, for a spec without a config.
 LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
 
-TARGET = length("extend.target", "I need", lambda now: wanted(now), least=1024, most=4_194_304)
+TARGET = length("extend.target", "Context needed", lambda now: wanted(now), least=1024, most=4_194_304)
 TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=16_777_216)
 RUNTIMES = Several(key="extend.for", label="For", options=NAMES, usual=lambda now: ("vllm",))
 DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
 SEQUENCES = Number(
     key="extend.sequences",
-    label="At once",
-    knob=Knob("At once", 1, MOST_SEQUENCES, "", log=True, integer=True, unit="sequences"),
+    label="Parallel requests",
+    knob=Knob("Parallel requests", 1, MOST_SEQUENCES, "", log=True, integer=True, unit="sequences"),
     usual=1,
 )
 WAY = Pick(
     key="extend.way",
-    label="Write it by",
+    label="Method to write",
     options=WAYS,
     offered=lambda now: offered(now),
     needs=(TARGET, TRAINED),
@@ -83,13 +83,13 @@ def trained(now: Now) -> int:
 def problem(now: Now) -> str:
     """Return why there is no answer, "" if there is one."""
     if now.config is not None and "_class_name" in now.config:
-        return "A diffusion transformer has no context in tokens: see Beyond the grid on page Axes."
+        return 'A diffusion transformer has no context in tokens. See "Beyond the grid" on the page Axes.'
     if now.own is not None and is_encoder_only(now.own.config):
-        return "An encoder of images has no context in tokens: see Beyond the grid on page Axes."
+        return 'An image encoder has no context in tokens. See "Beyond the grid" on the page Axes.'
     try:
         _rank_ways(*_arguments(now))
     except (ValueError, ArithmeticError) as error:
-        return f"Nothing can be said of this config: {error}."
+        return f"This config cannot be extended: {error}."
     return ""
 
 
@@ -120,7 +120,7 @@ def _arguments(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | 
 def ways(now: Now) -> Table:
     """The ways to reach the length, in order, each with its reasons and what was measured."""
     made = answer(now)
-    return Table(extend.ways(made), "The ways to reach the length, the best first", words.best(made), words=True)
+    return Table(extend.ways(made), "Methods that reach this length, best first", words.best(made), words=True)
 
 
 @PAGE.picture(TARGET, TRAINED, WAY, config=True, pin=True, refuses=problem)
@@ -151,7 +151,7 @@ def memory(now: Now) -> Figure:
 def options(now: Now) -> Table:
     """Every method in numbers at the wanted length, from the trained length."""
     base = start(answer(now).recognised)
-    return Table(methods(base, now[TARGET]), "Methods at the wanted length", extension(base, now[TARGET]))
+    return Table(methods(base, now[TARGET]), "Every method at this length", extension(base, now[TARGET]))
 
 
 @functools.lru_cache(KEPT)
@@ -187,9 +187,9 @@ def _answer(
 ) -> Plan:
     spec, _, model, _, own, target, _ = asked
     config, advice, found = _config(spec, model, own), _rank_ways(*asked), _mistakes(spec, model, own)
-    return plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, advice=advice, found=found)
+    return make_plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, advice=advice, found=found)
 
 
 @functools.lru_cache(KEPT)
 def _mistakes(spec: RopeSpec, model: str, own: Upload | None) -> tuple[Finding, ...]:
-    return mistakes(_config(spec, model, own))
+    return find_mistakes(_config(spec, model, own))

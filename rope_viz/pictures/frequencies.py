@@ -32,7 +32,7 @@ def wavelengths(now: Now) -> Figure:
 def heatmap(now: Now) -> Figure:
     """cos, sin or angle of every pair over the positions, as the exact mean of each bin."""
     stop, quantity = now[LENGTH], now[QUANTITY]
-    view, bins = now.seen((-0.5, stop - 0.5)), 300 if now.coarse else 800
+    view, bins = now.visible_range((-0.5, stop - 0.5)), 300 if now.coarse else 800
     figure = frequencies.heatmap(looked(now, AXIS), stop=stop, view=view, quantity=quantity, bins=bins, pin=now.pin)
     return Figure(figure, TEXTS(f"heatmap_titles.{quantity}", last=stop - 1), pins="y")
 

@@ -13,6 +13,7 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.figures import heads as figures
 from rope_viz.figures import recall, theme
+from rope_viz.figures.heads import TEXTS
 from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words import heads as words
 from rope_viz.pictures import vectors
@@ -22,6 +23,7 @@ from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import heads as studies
 from rope_viz.studies.heads import Heads, PairStatistics, Turning
+from rope_viz.texts import join
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
 from rope_viz.tiny_lm.capture_file import Captured, Layer, read_capture
@@ -48,13 +50,17 @@ class Looked:
     order: tuple[int, ...]
 
     @property
-    def still(self) -> int:
+    def unrotated(self) -> int:
         """Return the number of columns (pairs of dimensions) that do not rotate."""
         return int(self.by_pair.strength.shape[1]) - self.spec.pairs
 
     def label(self, head: int) -> str:
         """Return a head's label, by its number in the model."""
-        return f"head {self.layer.heads[head] if self.layer.heads else head}"
+        return TEXTS("head", number=self.number_of(head))
+
+    def number_of(self, head: int) -> int:
+        """Return a head's number in the model."""
+        return self.layer.heads[head] if self.layer.heads else head
 
 
 def load(written: str) -> bytes:
@@ -74,21 +80,20 @@ def require_drawable(held: Held[Captured], now: Now) -> object:
 
 FILE = Kept(
     key="heads.file",
-    label="A capture",
-    help="What `rope-viz capture MODEL --text FILE -o qk.safetensors` writes; up to 8 MB here, so choose layers and "
-    "heads. A larger one in the terminal: `rope-viz figure heads/across --file qk.safetensors -o heads.svg`.",
+    label=TEXTS("choices.file"),
+    help=TEXTS("choices.file_help"),
     decode=decode,
     load=load,
     check=require_drawable,
     suffixes=(".safetensors",),
-    instead="Not shown",
+    instead=TEXTS("choices.file_fallback"),
 )
 
 
 @functools.cache
 def demo_capture() -> OwnCapture:
     """Return the capture shown without a file: q and k of tiny_lm on a text with facts, 256 tokens."""
-    return OwnCapture(checkpoints.reader(checkpoints.SEEDS[0]), 256)
+    return OwnCapture(checkpoints.load_tiny_lm(checkpoints.SEEDS[0]), 256)
 
 
 def source(now: Now) -> Capture:
@@ -107,7 +112,7 @@ def count(now: Now) -> int:
     """Return the number of heads of the layer, from the file's header only."""
     found = source(now)
     return (
-        found.reader.heads
+        found.tiny_lm.heads
         if isinstance(found, OwnCapture)
         else found.file.entries[f"layers.{layer_at(now)}.q"].shape[0]
     )
@@ -115,15 +120,15 @@ def count(now: Now) -> int:
 
 LAYER = Number(
     key="heads.layer",
-    knob=Knob("Layer, of those taken", 0, 511, "", integer=True),
+    knob=Knob(TEXTS("choices.layer"), 0, 511, "", integer=True),
     usual=0,
     limit=lambda now: max(len(source(now).layers) - 1, 0),
     needs=(FILE,),
 )
-SHOW: Pick[str] = Pick(key="heads.show", label="Show", options=figures.QUANTITIES)
+SHOW: Pick[str] = Pick(key="heads.show", label=TEXTS("choices.show"), options=figures.QUANTITIES)
 HEAD = Number(
     key="heads.head",
-    knob=Knob("Head, positional first", 0, 1023, "", integer=True),
+    knob=Knob(TEXTS("choices.head"), 0, 1023, "", integer=True),
     usual=0,
     limit=lambda now: count(now) - 1,
     needs=(FILE, LAYER),
@@ -153,13 +158,13 @@ def problem(now: Now) -> str:
     try:
         looked(now)
     except ValueError as error:
-        return f"This layer cannot be shown: {error}. Capture it again, or choose another."
+        return join(TEXTS("layer.problem", error=error), TEXTS("layer.repair"))
     return ""
 
 
 def compared_specs(now: Now, what: Looked) -> list[tuple[str, str, str, RopeSpec]]:
     """Return (label, colour, dash, spec) as captured and, if different, under the chosen method."""
-    out = [("as captured", theme.PLAIN, "dot", what.spec)]
+    out: list[tuple[str, str, str, RopeSpec]] = [(TEXTS("captured"), theme.PLAIN, "dot", what.spec)]
     try:
         spec = checkpoints.spec_for(now.spec, what.spec)
     except ValueError:  # the method's lists are for another number of pairs
@@ -182,9 +187,9 @@ def across(now: Now) -> Figure:
     values = np.asarray(getattr(what.by_pair, now[SHOW]))[rows]
     names = [what.label(head) for head in rows]
     drawn = compared_specs(now, what)[-1][3]
-    fig = figures.heads_map(values, names, bands(drawn), quantity=now[SHOW], still=what.still, pin=now.pin)
-    sentence = words.across(what.name, what.number, what.by_pair.strength, bands(drawn), what.positional, what.still)
-    return Figure(fig, "Heads and pairs", sentence, variant=f"{what.name} {what.number}", pins="y")
+    fig = figures.heads_map(values, names, bands(drawn), quantity=now[SHOW], unrotated=what.unrotated, pin=now.pin)
+    sentence = words.describe_layer(what.name, what.number, what.by_pair.strength, what.positional, what.unrotated)
+    return Figure(fig, TEXTS("across_title"), sentence, variant=f"{what.name} {what.number}", pins="y")
 
 
 def open_head(now: Now) -> tuple[Looked, int]:
@@ -205,12 +210,12 @@ def distance(now: Now) -> Figure:
         near.append(float(studies.attention_by_distance(one, 0, Turning.from_spec(spec, one.tokens))[:NEAR].sum()))
         last = spec
     parts = studies.contributions(one, 0, Turning.from_spec(last, one.tokens))
-    number = what.layer.heads[head] if what.layer.heads else head
-    sentence = words.one(
-        number, bands(last), parts, float(what.positional[head]), min(near[0], 1), min(near[-1], 1), len(near) > 1
+    sentence = join(
+        words.describe_head(what.number_of(head), float(what.positional[head]), bands(last), parts),
+        words.describe_change(NEAR, min(near[0], 1.0), min(near[-1], 1.0)) if len(near) > 1 else "",
     )
     fig = figures.mean_logits(curves, tokens=one.tokens)
-    return Figure(fig, "Mean logit by distance", sentence, variant=f"{one.tokens}")
+    return Figure(fig, TEXTS("distance_title"), sentence, variant=f"{one.tokens}")
 
 
 @PAGE.picture(FILE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
@@ -223,7 +228,7 @@ def attention(now: Now) -> Figure:
         for label, colour, dash, spec in compared_specs(now, what)
     ]
     fig = recall.attention_by_distance(curves, most=min(NEAR, one.tokens))
-    return Figure(fig, "Attention by distance")
+    return Figure(fig, TEXTS("attention_title"))
 
 
 @PAGE.picture(FILE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
@@ -234,8 +239,8 @@ def pairs(now: Now) -> Figure:
     drawn = compared_specs(now, what)
     found = [studies.contributions(one, 0, Turning.from_spec(spec, one.tokens)) for *_, spec in drawn]
     before = found[0] if len(found) > 1 else None
-    fig = recall.parts(found[-1], bands(drawn[-1][3]), before=before, still=what.still)
-    return Figure(fig, "What each pair adds to the logits of the open head")
+    fig = recall.parts(found[-1], bands(drawn[-1][3]), before=before, still=what.unrotated)
+    return Figure(fig, TEXTS("pairs_title"))
 
 
 def one_head(what: Looked, head: int) -> Heads:

@@ -69,10 +69,10 @@ def beyond(spec: RopeSpec, position: int) -> int:
 
 def why_position(now: Now) -> str:
     """Explain that equal words are equal without position."""
-    found = words.maps(now.spec, now[attention.SENTENCE], offset=0, causal=now[attention.CAUSAL])
+    sentence, causal = now[attention.SENTENCE], now[attention.CAUSAL]
     return (
-        "A *logit* says how much one word looks at another, before softmax makes weights of them. "
-        + found.split(" Move the")[0]
+        "A *logit* measures how much one word attends to another; softmax turns logits into weights. "
+        + words.describe_repetition(now.spec, sentence, offset=0, causal=causal)
     )
 
 
@@ -80,8 +80,9 @@ def one_pair(now: Now) -> str:
     """Explain one pair as an arrow and its two numbers."""
     m = now[learn.M]
     return (
-        f"RoPE takes two numbers of a vector as a point and turns it by its position: at m = {m} by {m} × 1 radian, so "
-        f"(1, 0) becomes **({math.cos(m):.2f}, {math.sin(m):.2f})**. Its length stays 1."
+        "RoPE reads two numbers of a vector as a point and rotates it by an angle proportional to its position. "
+        f"At m = {m} the angle is {m} × 1 radian, so (1, 0) becomes **({math.cos(m):.2f}, {math.sin(m):.2f})**. "
+        "Its length stays 1."
     )
 
 
@@ -89,9 +90,9 @@ def four_pairs(now: Now) -> str:
     """Explain the frequencies of a small head."""
     *first, last = (format_number(value) for value in now.spec.inv_freq(now.spec.target))
     return (
-        f"A head of {now.spec.head_dim} numbers has {now.spec.pairs} pairs. Each turns at its own speed θᵢ: "
-        f"{', '.join(first)} and {last} radians per token. Fast hands tell neighbours "
-        "apart, slow ones tell far from near."
+        f"A head of {now.spec.head_dim} numbers has {now.spec.pairs} pairs. Each turns at its own frequency θᵢ: "
+        f"{', '.join(first)} and {last} radians per token. "
+        "High frequencies separate neighbours; low frequencies separate far from near."
     )
 
 
@@ -111,17 +112,17 @@ def places(now: Now) -> tuple[int, int]:
 def only_distance(now: Now) -> str:
     """Explain that the score depends only on the distance."""
     return (
-        "The query q turns with its position m, the key k with its own, n. Their score depends on the angle between "
-        f"them, (m − n)θᵢ, so on the distance alone: here m − n = **{distance(now):,}**."
+        "The query q turns with its position m, and the key k with its position n. Their score depends on the angle "
+        f"between them, (m − n)θᵢ. So it depends only on the distance, here m − n = **{distance(now):,}**."
     )
 
 
 def moved_sentence(now: Now) -> str:
     """Explain what changes when the sentence moves."""
-    found = words.maps(now.spec, now[attention.SENTENCE], offset=now[attention.OFFSET], causal=now[attention.CAUSAL])
+    sentence, offset, causal = now[attention.SENTENCE], now[attention.OFFSET], now[attention.CAUSAL]
     return (
         "The *sinusoidal encoding* of the first transformers adds position to the vector instead. "
-        + found[max(found.find("Moved from"), found.find("Move the")) :]
+        + words.describe_move(now.spec, sentence, offset=offset, causal=causal)
     )
 
 
@@ -129,32 +130,34 @@ def real_head(now: Now) -> str:
     """Explain the first and last hand of a real head."""
     first, last = (float(spectrum.TAU / now.spec.inv_freq(now.spec.target)[at]) for at in (0, -1))
     return (
-        f"A head of Llama 2 7B has {now.spec.head_dim} numbers: **{now.spec.pairs} hands**. The first goes round every "
-        f"{format_number(first)} tokens, the last every {format_tokens(round(last))}."
+        f"A head of Llama 2 7B has {now.spec.head_dim} numbers: **{now.spec.pairs} hands**. The first completes a turn "
+        f"every {format_number(first)} tokens, the last every {format_tokens(round(last))}."
     )
 
 
 def pinned(now: Now) -> str:
     """Return a sentence with the pinned pair's frequency."""
-    return f"Pair {now.pin} turns by {format_number(now.spec.inv_freq(now.spec.target)[now.pin or 0])} radians a token."
+    return (
+        f"Pair {now.pin} turns by {format_number(now.spec.inv_freq(now.spec.target)[now.pin or 0])} radians per token."
+    )
 
 
-def speeds(now: Now) -> str:
+def frequency_series(now: Now) -> str:
     """Explain the geometric series of frequencies."""
     step, last = now.spec.base ** (2 / now.spec.rotary_dim), float(spectrum.TAU / now.spec.plain_inv_freq[-1])
     return (
-        f"θᵢ = b⁻²ⁱᐟᵈ: from pair to pair the speed falls by the same factor, here {format_number(step)}. The *base* b sets "
-        "how slow the last becomes. A *wavelength* is the number of tokens of one turn: with b = "
-        f"{format_number(now.spec.base)} the last is **{format_tokens(round(last))}**."
+        f"θᵢ = b⁻²ⁱᐟᵈ: from pair to pair the frequency falls by the same factor, here {format_number(step)}. The "
+        "*base* b sets the lowest frequency. A *wavelength* is the number of tokens of one turn. With b = "
+        f"{format_number(now.spec.base)} the longest is **{format_tokens(round(last))}**."
     )
 
 
 def left_over(now: Now) -> str:
     """Explain that some pairs never complete a turn in training."""
     return (
-        f"In {format_tokens(now.spec.context)} tokens, the {now.spec.length_name} length, "
+        f"The {now.spec.length_name} length is {format_tokens(now.spec.context)} tokens. In it "
         f"**{unfinished(now.spec)} of {now.spec.pairs} pairs** never "
-        "went round once: the model has seen only a part of their circle."
+        "complete a turn: the model has seen only part of their circle."
     )
 
 
@@ -162,9 +165,9 @@ def too_far(now: Now) -> str:
     """Explain angles that training never showed."""
     at = max(places(now))
     return (
-        f"At position {at:,}, with {now.spec.length_name} length {format_tokens(now.spec.context)}, "
-        f"**{beyond(now.spec, at)} of {now.spec.pairs} pairs** point where no token of training did: their "
-        "hands have left the shaded arc. This is why a long context breaks."
+        f"The {now.spec.length_name} length is {format_tokens(now.spec.context)}. At position {at:,} "
+        f"**{beyond(now.spec, at)} of {now.spec.pairs} pairs** have angles never seen in training: their hands have "
+        "left the shaded arc. This is why a long context breaks."
     )
 
 
@@ -172,9 +175,10 @@ def linear(now: Now) -> str:
     """Explain linear interpolation: neighbours blur."""
     spec = now.spec
     return (
-        f"Linear interpolation divides every speed by s = {format_number(spec.scaling.factor_for(spec))}. No hand leaves its "
-        f"arc any more, but neighbours, once {format_number(spec.plain_inv_freq[0])} radian apart on the fastest pair, are "
-        f"now **{format_number(spec.inv_freq(spec.target)[0])}** apart: they blur."
+        f"Linear interpolation divides every frequency by s = {format_number(spec.scaling.factor_for(spec))}. "
+        "No hand leaves its arc any more, but neighbours become hard to tell apart. On the first pair they were "
+        f"{format_number(spec.plain_inv_freq[0])} radian apart and are now "
+        f"**{format_number(spec.inv_freq(spec.target)[0])}**."
     )
 
 
@@ -182,9 +186,9 @@ def ntk(now: Now) -> str:
     """Explain NTK-aware scaling: only low frequencies change much."""
     spec = now.spec
     return (
-        "NTK-aware scaling raises the base instead: the first pair keeps its speed, the last is divided by "
-        f"**{format_number(spec.plain_inv_freq[-1] / spec.inv_freq(spec.target)[-1])}**, and those between by something "
-        "between. No training is needed, but the middle pairs go a little past what they know."
+        "NTK-aware scaling raises the base instead. The first pair keeps its frequency, the last is divided by "
+        f"**{format_number(spec.plain_inv_freq[-1] / spec.inv_freq(spec.target)[-1])}**, the others by an amount in "
+        "between. No training is needed, but some middle pairs reach angles slightly beyond training."
     )
 
 
@@ -193,11 +197,12 @@ def yarn(now: Now) -> str:
     spec = now.spec
     found = spectrum.bands(spec, length=spec.target)
     kept, blended, divided = (found.count(kind) for kind in range(3))
+    logits = format_number(spec.attention_factor(spec.target) ** 2)
     return (
-        f"YaRN treats each *band* as it needs: **{kept}** pairs keep their speed, **{blended}** are blended along a "
-        f"*ramp*, **{divided}** are divided. And since more tokens flatten the softmax, it turns it up: the *attention "
-        f"factor* (λ) makes every logit **{format_number(spec.attention_factor(spec.target) ** 2)}** times as large. And so "
-        "the model finds again what it read: **Next** leads to that."
+        f"YaRN treats each *band* of pairs differently: **{kept}** pairs keep their frequency, **{blended}** are "
+        f"blended along a *ramp*, **{divided}** are divided. More tokens flatten the softmax, so the "
+        f"*attention factor* (λ) makes every logit **{logits}** times as large. "
+        "**Next** shows whether the model still finds what it read."
     )
 
 
@@ -212,9 +217,11 @@ STEPS: tuple[Step, ...] = (
         attention.maps,
         LLAMA | {"attention.offset": "0"},
         why_position,
-        "Choose **Scores** and compare the two rows of the word that comes twice, in the first map and in the third.",
+        "Choose **Scores**. Compare the two rows of the repeated word, in the first map and in the third.",
         lambda start, now: now[attention.SHOW] != start[attention.SHOW],
-        lambda now: "In the first map both rows are the same: without position the model cannot know who is who.",
+        lambda now: (
+            "In the first map both rows are the same: without position the model cannot tell the two words apart."
+        ),
         choices=(attention.SHOW,),
     ),
     Step(
@@ -224,24 +231,26 @@ STEPS: tuple[Step, ...] = (
         one_pair,
         "Move m to **3**: just short of half a turn.",
         lambda start, now: now[learn.M] == 3,
-        lambda now: "cos 3 = −0.99 and sin 3 = 0.14. The position is in the direction, the length is untouched.",
+        lambda now: "cos 3 = −0.99 and sin 3 = 0.14. The direction encodes the position; the length does not change.",
         choices=(learn.M,),
     ),
     Step(
-        "Every pair at its own speed",
+        "Every pair at its own frequency",
         rotation.turning,
         FOUR,
         four_pairs,
-        "Go some positions on: press **→** on the dials, or move the position.",
+        "Change the position: press **→** on the dials, or move the slider.",
         lambda start, now: places(now) != places(start),
-        lambda now: f"At position {places(now)[0]:,} the four hands stand as at no other position of training.",
+        lambda now: (
+            f"At position {places(now)[0]:,} the four angles differ from those at every other position in training."
+        ),
     ),
     Step(
         "Only the distance stays",
         rotation.turning,
         FOUR | {"rotation.show": "score", "rotation.at": "100,84"},
         only_distance,
-        "Move **both together** and watch the score: nothing happens to it.",
+        "Move **both together** and watch the score: it does not change.",
         lambda start, now: places(now) != places(start) and distance(now) == distance(start),
         lambda now: "The hands have turned, the score has not changed. This is what *relative* position means.",
     ),
@@ -252,7 +261,7 @@ STEPS: tuple[Step, ...] = (
         moved_sentence,
         "Move the sentence away from position 0.",
         lambda start, now: now[attention.OFFSET] > 0,
-        lambda now: "RoPE's scores are what they were; the sinusoidal ones are not.",
+        lambda now: "RoPE's scores stay the same; the sinusoidal ones change.",
         choices=(attention.OFFSET,),
     ),
     Step(
@@ -260,47 +269,49 @@ STEPS: tuple[Step, ...] = (
         rotation.turning,
         LLAMA,
         real_head,
-        "Click a dial: the pair is then lit on every page.",
+        "Click a dial: the pair is then highlighted on every page.",
         lambda start, now: now.pin is not None,
         pinned,
     ),
     Step(
-        "Where the speeds come from",
+        "How the base sets the frequencies",
         frequencies.wavelengths,
         LLAMA,
-        speeds,
+        frequency_series,
         "Drag the **base** and watch the line tilt; its first point never moves.",
         lambda start, now: now.spec.base != start.spec.base,
-        lambda now: "Pair 0 always turns by 1 radian a token. The base moves all the others, the last most.",
+        lambda now: "Pair 0 always turns by 1 radian per token. The base changes all the others, the last one most.",
         knobs=("base",),
     ),
     Step(
-        "Some never finished a turn",
+        "Some pairs never complete a turn",
         frequencies.wavelengths,
         LLAMA,
         left_over,
-        "Drag the **length**: how many pairs are left over at 64k?",
+        "Drag the **length**: how many pairs never complete a turn at 64k?",
         lambda start, now: now.spec.context != start.spec.context,
-        lambda now: f"With length {format_tokens(now.spec.context)}, {unfinished(now.spec)} pairs are left over.",
+        lambda now: (
+            f"With length {format_tokens(now.spec.context)}, {unfinished(now.spec)} pairs never complete a turn."
+        ),
         knobs=("context",),
     ),
     Step(
-        "Beyond what was trained",
+        "Beyond the trained length",
         rotation.turning,
         LONG | {"rotation.at": "12000,0"},
         too_far,
-        "Bring the position back below 4,096 and see the hands return.",
+        "Move the position back below 4,096 and watch the hands.",
         lambda start, now: max(places(now)) <= now.spec.context,
-        lambda now: "Below the trained length every hand points where training has shown it.",
+        lambda now: "Below the trained length no hand leaves the angles seen in training.",
     ),
     Step(
-        "Slow them all: linear",
+        "Divide every frequency: linear",
         scaling.comparison,
         LONG | {"method": "linear"} | RATIO,
         linear,
         "Drag the **factor**: the whole line sinks.",
         scaled,
-        lambda now: f"All {now.spec.pairs} pairs keep the same share of their speed, the fast ones too.",
+        lambda now: f"All {now.spec.pairs} pairs keep the same share of their frequency, even the highest.",
         knobs=("factor",),
     ),
     Step(
@@ -310,17 +321,17 @@ STEPS: tuple[Step, ...] = (
         ntk,
         "Drag the **factor** and watch which end moves.",
         scaled,
-        lambda now: "Only the slow end sinks. Neighbours stay as clear as they were.",
+        lambda now: "Only the low frequencies fall. Neighbours stay as distinct as before.",
         knobs=("factor",),
     ),
     Step(
-        "YaRN: keep the fast, divide the slow",
+        "YaRN: keep the high frequencies, divide the low",
         scaling.comparison,
         LONG | {"method": "yarn"} | RATIO,
         yarn,
-        "Drag the **factor**: the slow band sinks, the fast one stays, and the sentence changes.",
+        "Drag the **factor**: the low frequencies fall, the high ones stay, and the numbers above change.",
         scaled,
-        lambda now: "This is what Qwen, DeepSeek and gpt-oss ship. Open it, and choose a model of your own.",
+        lambda now: "Qwen documents YaRN, and DeepSeek and gpt-oss ship it. Open the page and choose your own model.",
         knobs=("factor",),
     ),
 )

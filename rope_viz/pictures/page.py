@@ -118,11 +118,11 @@ class Page:
         """Decorate a function that draws a picture of this page from the model and these choices only.
 
         `height` is the reserved height in pixels, `narrow` that on a narrow screen (default: the same); both may depend
-        on `Now`. `pin`: it shows the pinned pair. `zooms`: it is rendered again for the zoomed range (`now.seen`).
-        `sets`: a click sets this choice instead of the pin. `config`: it depends on the model's config.json, not only
-        on the spec. `still`: it is slow, so it is not updated while a knob moves. `refuses`: returns why there is
-        nothing to draw, a sentence shown in its place. `parts`: the number of requests, `now.part` = 0, 1, …, with
-        which a slow picture is refined.
+        on `Now`. `pin`: it shows the pinned pair. `zooms`: it is rendered again for `now.visible_range`. `sets`: a
+        click sets this choice instead of the pin. `config`: it depends on the model's config.json, not only on the
+        spec. `still`: it is slow, so it is not updated while a knob moves. `refuses`: returns why there is nothing to
+        draw, a sentence shown in its place. `parts`: the number of requests, `now.part` = 0, 1, …, with which a slow
+        picture is refined.
         """
 
         def add(draw: Draw) -> Picture:

@@ -13,7 +13,9 @@ from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.user_config import Upload
+from rope_viz.texts import Texts
 
+TEXTS = Texts("app")
 T = TypeVar("T")
 View: TypeAlias = tuple[float, float]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -46,7 +48,7 @@ class Choice(Generic[T]):
         """Return the value if none was chosen."""
         raise NotImplementedError
 
-    def parse(self, written: str) -> T:
+    def parse(self, text: str) -> T:
         """Read a value from text. Raise `ValueError` if it can never be valid."""
         raise NotImplementedError
 
@@ -93,7 +95,7 @@ class Now:
             self._values[choice.key] = choice.resolve(self.given[choice.key], self) if taken else choice.default(self)
         return self._values[choice.key]  # type: ignore[no-any-return]
 
-    def seen(self, full: View) -> View | None:
+    def visible_range(self, full: View) -> View | None:
         """Return the zoomed part of `full`, None if all of it is shown."""
         if self.view is None:
             return None
@@ -120,14 +122,19 @@ class Now:
     @property
     def name(self) -> str:
         """Return the model's name."""
-        if self.model == spec_url.CUSTOM:
-            return "Custom" if self.own is None else self.own.name
-        return catalog()[self.model].name
+        return name_of(self.model, self.own)
 
     @property
     def spec_json(self) -> dict[str, Any]:
         """Return the full spec as plain data."""
         return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
+
+
+def name_of(model: str, own: Upload | None) -> str:
+    """Return the name of a catalog model or of the user's own config."""
+    if model == spec_url.CUSTOM:
+        return TEXTS("custom_model") if own is None else own.name
+    return catalog()[model].name
 
 
 def config_of(model: str, own: Upload | None) -> Mapping[str, Any] | None:

@@ -16,29 +16,30 @@ from rope_viz.pictures import blob_store as contents
 from rope_viz.pictures.outputs import Clocks
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
+from rope_viz.texts import Texts
 
+TEXTS = Texts("export")
 HELD = ("config", "choices")
 """Metadata that only JSON files contain."""
-TOO_LITTLE = "this file does not hold all that its picture is drawn from: save it again, or name the picture itself"
 
 
 def address(picture: Picture, query: Mapping[str, str]) -> str:
     """Return the address of a picture."""
-    asked = urlencode(query)
-    return f"{ROUTE}/{picture.address}?{asked}" if asked else f"{ROUTE}/{picture.address}"
+    text = urlencode(query)
+    return f"{ROUTE}/{picture.address}?{text}" if text else f"{ROUTE}/{picture.address}"
 
 
-def seen(picture: Picture, now: Now) -> dict[str, str]:
+def view_query(picture: Picture, now: Now) -> dict[str, str]:
     """Return the part of a picture's query about its zoom and refinement."""
     view = {"view": ",".join(map(spec_url.format_value, now.view))} if picture.zooms and now.view is not None else {}
     part = min(now.part, picture.parts(now) - 1)
     return view | ({"part": str(part)} if part else {})
 
 
-def relooked(written: str, look: Style) -> str:
+def restyle_address(address: str, look: Style) -> str:
     """Return a picture's address with another style."""
-    path, _, asked = written.partition("?")
-    query = {key: text for key, text in parse_qsl(asked, keep_blank_values=True) if not is_key(key)} | look.query()
+    path, _, before = address.partition("?")
+    query = {key: text for key, text in parse_qsl(before, keep_blank_values=True) if not is_key(key)} | look.query()
     return f"{path}?{urlencode(query)}" if query else path
 
 
@@ -51,12 +52,12 @@ def own_inputs(picture: Picture, now: Now) -> dict[str, Any]:
         return own
 
 
-def said_of(saved: Mapping[str, Any]) -> dict[str, Any]:
+def drop_json_only(saved: Mapping[str, Any]) -> dict[str, Any]:
     """Drop the metadata that only JSON files contain."""
     return {key: value for key, value in saved.items() if key not in HELD}
 
 
-def turning(saved: Mapping[str, Any]) -> Clocks | None:
+def redraw_clocks(saved: Mapping[str, Any]) -> Clocks | None:
     """Redraw saved clocks from their spec, choices and config; return None if the picture has no clocks.
 
     Raise `ValueError` with a sentence if the file lacks data.
@@ -82,21 +83,21 @@ def _now(picture: Picture, saved: Mapping[str, Any]) -> Now:
         try:
             return registry.read_request(page, query)
         except contents.UnknownError:
-            raise ValueError(TOO_LITTLE) from None
+            raise ValueError(TEXTS("problems.too_little")) from None
     if not isinstance(spec, dict) or not isinstance(choices, dict):
-        raise ValueError(TOO_LITTLE)
+        raise ValueError(TEXTS("problems.too_little"))
     model, layer = (str(spec.get(key) or "") for key in ("model", "layer"))
     if model != spec_url.CUSTOM and model not in catalog():
-        raise ValueError(f"the spec in this file names the model {short_repr(model)}, which is not in the list")
+        raise ValueError(TEXTS("problems.unknown_model", model=short_repr(model)))
     rest = {key: value for key, value in spec.items() if key not in ("model", "layer")}
     try:
         made = configs.spec_of(json.dumps(rest).encode())
         own = configs.upload_of(json.dumps(saved["config"]).encode()) if "config" in saved else None
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        raise ValueError(f"the spec or the config in this file cannot be read: {error}") from None
-    asked = {str(key): str(text) for key, text in choices.items()}
+        raise ValueError(TEXTS("problems.unreadable_spec", error=error)) from None
+    query = {str(key): str(text) for key, text in choices.items()}
     try:
-        given = registry.strict(page.choices, asked)
+        given = registry.strict(page.choices, query)
     except contents.UnknownError:
-        raise ValueError(TOO_LITTLE) from None
-    return Now(made, model, layer, own, registry.pin_of(asked, made.pairs), given)
+        raise ValueError(TEXTS("problems.too_little")) from None
+    return Now(made, model, layer, own, registry.pin_of(query, made.pairs), given)

@@ -233,7 +233,7 @@ def carry(now: Now) -> Figure:
         return evaluate(load_models()[:seeds], spec, tokens, sequences=sequences, switch=turned).share
 
     values = np.array([share((pair,)) for pair in range(spec.pairs)])
-    seen = now.seen((-0.5, spec.pairs - 0.5))
+    seen = now.visible_range((-0.5, spec.pairs - 0.5))
     brushed = () if seen is None else tuple(range(math.ceil(seen[0]), math.floor(seen[1]) + 1))
     sentence = words.describe_single_pairs(values, share(()), how, tokens)
     if brushed:

@@ -13,7 +13,7 @@ from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
 from rope_viz.pictures.picture_request import Now
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
-from rope_viz.tiny_lm.numpy_model import Reader
+from rope_viz.tiny_lm.numpy_model import TinyLm
 from rope_viz.tiny_lm.recall import Recall, interval, recall
 
 TRAINED = RopeSpec(head_dim=32, base=10_000.0, context=256)
@@ -37,9 +37,9 @@ def tiny_lm_spec(now: Now) -> RopeSpec:
     return checkpoints.spec_for(now.spec, TRAINED)
 
 
-def load_models() -> list[Reader]:
+def load_models() -> list[TinyLm]:
     """Return the three seeds of tiny_lm."""
-    return [checkpoints.reader(name) for name in checkpoints.SEEDS]
+    return [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
 
 
 def name_method(spec: RopeSpec) -> str:

@@ -15,28 +15,21 @@ from rope_viz.pictures import blob_store, configs
 from rope_viz.pictures.choices import Borders, Held, Number
 from rope_viz.pictures.page import Page, Picture
 from rope_viz.pictures.picture_request import Choice, Now
+from rope_viz.texts import Texts
 
-PAGES = {
-    "home": "Home",
-    "learn": "Learn",
-    "rotation": "Rotation",
-    "frequencies": "Frequencies",
-    "scaling": "Scaling",
-    "decay": "Decay",
-    "axes": "Axes",
-    "recall": "Recall",
-    "heads": "Heads",
-    "extend": "Extend",
-    "runtimes": "Runtimes",
-    "attention": "Attention",
-    "precision": "Precision",
-    "kernels": "Kernels",
+TEXTS = Texts("app")
+PAGES: dict[str, str] = {
+    name: TEXTS(f"pages.{name}")
+    for name in (
+        *("home", "learn", "rotation", "frequencies", "scaling", "decay", "axes"),
+        *("recall", "heads", "extend", "runtimes", "attention", "precision", "kernels"),
+    )
 }
 """{name: title} in menu order; `rope_viz.pictures.<name>` holds the page's choices and pictures."""
 
 LONGEST = 2000
 """Characters of a query; a longer spec is stored under a name instead."""
-ASKED = ("pin", "view", "knob", "value", "coarse", "part", "own", "spec")
+OTHER_KEYS = ("pin", "view", "knob", "value", "coarse", "part", "own", "spec")
 """Query keys other than those of the model and of the page's choices."""
 
 
@@ -44,7 +37,7 @@ ASKED = ("pin", "view", "knob", "value", "coarse", "part", "own", "spec")
 def page(name: str) -> Page:
     """Return a page by name, loaded on first use. Raise `KeyError` with a sentence for an unknown one."""
     if name not in PAGES:
-        raise KeyError(f"There is no page {short_repr(name)}; the pages are {', '.join(PAGES)}.")
+        raise KeyError(TEXTS("address.page", name=short_repr(name), pages=", ".join(PAGES)))
     found: Page = importlib.import_module(f"rope_viz.pictures.{name}").PAGE
     return found
 
@@ -53,7 +46,8 @@ def picture(page_name: str, name: str) -> Picture:
     """Return a picture by page and name. Raise `KeyError` with a sentence for an unknown one."""
     found = page(page_name).pictures
     if name not in found:
-        raise KeyError(f"There is no picture {short_repr(name)} on the page {page_name}; it has {', '.join(found)}.")
+        listed = ", ".join(found)
+        raise KeyError(TEXTS("address.picture", name=short_repr(name), page=page_name, pictures=listed))
     return found[name]
 
 
@@ -64,10 +58,10 @@ def pictures() -> list[Picture]:
 
 def read_request(page: Page, query: Mapping[str, str]) -> Now:
     """Read a query. Raise `ValueError` with a sentence for anything in it that is unknown or invalid."""
-    known = {*spec_url.KEYS, *ASKED, *(choice.key for choice in page.choices)}
+    known = {*spec_url.KEYS, *OTHER_KEYS, *(choice.key for choice in page.choices)}
     for key in query:
         if key not in known:
-            raise ValueError(f"There is nothing named {short_repr(key)} to choose here.")
+            raise ValueError(TEXTS("address.key", name=short_repr(key)))
     ours = {key: text for key, text in query.items() if key in spec_url.KEYS}
     opened = spec_url.read_query(ours)
     if opened.problems:
@@ -76,7 +70,7 @@ def read_request(page: Page, query: Mapping[str, str]) -> Now:
     own = blob_store.STORE.load(held["own"], configs.upload_of) if "own" in held else None
     spec = blob_store.STORE.load(held["spec"], configs.spec_of) if "spec" in held else opened.spec
     if own is not None and opened.model != spec_url.CUSTOM:
-        raise ValueError(f"own is a config beside model={spec_url.CUSTOM}, not beside {opened.model}.")
+        raise ValueError(TEXTS("address.own", custom=spec_url.CUSTOM, model=opened.model))
     coarse, given = query.get("coarse") == "1", strict(page.choices, query)
     pin, view, part = pin_of(query, spec.pairs), view_of(query), part_of(query)
     now = Now(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
@@ -90,7 +84,7 @@ def moved(page: Page, now: Now, name: str, value: str) -> Now:
         return dataclasses.replace(now, given={**now.given, name: choice.parse(value)})
     knob = (knobs(now.spec) | knobs(now.spec.scaling)).get(name)
     if knob is None:
-        raise ValueError(f"There is no knob {short_repr(name)} here.")
+        raise ValueError(TEXTS("address.knob", name=short_repr(name)))
     number = spec_url.parse_number(value)
     require_number(number, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
     spec = spec_url.move_knob(now.spec, name, number)
@@ -98,12 +92,12 @@ def moved(page: Page, now: Now, name: str, value: str) -> Now:
     return dataclasses.replace(now, spec=spec, pin=pin)
 
 
-def lenient(choices: Sequence[Choice[Any]], written: Mapping[str, str]) -> dict[str, Any]:
+def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:
     """Read choices from a page's address: drop unreadable values and clamp numbers."""
     out: dict[str, Any] = {}
     for choice in choices:
-        if choice.key in written:
-            text = written[choice.key]
+        if choice.key in query:
+            text = query[choice.key]
             try:
                 out[choice.key] = choice.near(text) if isinstance(choice, Number) else choice.parse(text)
             except ValueError:
@@ -111,9 +105,9 @@ def lenient(choices: Sequence[Choice[Any]], written: Mapping[str, str]) -> dict[
     return out
 
 
-def strict(choices: Sequence[Choice[Any]], written: Mapping[str, str]) -> dict[str, Any]:
+def strict(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:
     """Read choices from a query. Raise `ValueError` with a sentence for an invalid one."""
-    return {choice.key: choice.parse(written[choice.key]) for choice in choices if choice.key in written}
+    return {choice.key: choice.parse(query[choice.key]) for choice in choices if choice.key in query}
 
 
 def query(now: Now, picture: Picture) -> dict[str, str]:
@@ -183,7 +177,7 @@ def pin_of(query: Mapping[str, str], pairs: int) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) < pairs):
-        raise ValueError(f"pin must be a pair from 0 to {pairs - 1}, not {short_repr(text)}.")
+        raise ValueError(TEXTS("address.pin", last=pairs - 1, value=short_repr(text)))
     return int(text)
 
 
@@ -191,7 +185,7 @@ def part_of(query: Mapping[str, str]) -> int:
     """Read the part of a slow picture. Raise `ValueError` if it is invalid."""
     text = query.get("part", "0")
     if not (text.isascii() and text.isdecimal() and len(text) < 3):
-        raise ValueError(f"part must be a number from 0 to 99, not {short_repr(text)}.")
+        raise ValueError(TEXTS("address.part", value=short_repr(text)))
     return int(text)
 
 
@@ -203,7 +197,7 @@ def view_of(query: Mapping[str, str]) -> tuple[float, float] | None:
     try:
         low, high = sorted(float(end) for end in text.split(","))
     except ValueError:
-        raise ValueError(f"view must be two numbers with a comma between them, not {short_repr(text)}.") from None
+        raise ValueError(TEXTS("address.view", value=short_repr(text))) from None
     if not (-1e15 < low < high < 1e15):
-        raise ValueError(f"view must be a range of finite numbers, not {short_repr(text)}.")
+        raise ValueError(TEXTS("address.view_range", value=short_repr(text)))
     return low, high

@@ -21,7 +21,9 @@ from rope_viz.pictures.outputs import Clocks, Figure, Kind, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.wire_format import cells, markdown_to_html, strip_markup
+from rope_viz.texts import Texts
 
+TEXTS = Texts("report")
 MOST_ROWS = 200
 # Draw each chart when it scrolls near the view, fitted to its width.
 DRAW = """const near = new IntersectionObserver((seen) => {
@@ -84,9 +86,15 @@ def sections(now: Now) -> Iterator[tuple[str, str, list[Part]]]:
 def about(now: Now) -> list[tuple[str, str]]:
     """Return the model's main numbers as (name, value)."""
     spec = now.spec
-    rows = [("head dimension", f"{spec.head_dim}, of which {spec.rotary_dim} rotate"), ("base", f"{spec.base:,.10g}")]
-    rows += [*lengths(now), ("target length", f"{spec.target:,} tokens")]
-    rows += [("scaling", spec.scaling.name), ("layer", now.layer)]
+    rotating = TEXTS("model.head_dim_value", head_dim=spec.head_dim, rotary_dim=spec.rotary_dim)
+    rows: list[tuple[str, str]] = [
+        (TEXTS("model.head_dim"), rotating),
+        (TEXTS("model.base"), f"{spec.base:,.10g}"),
+        *lengths(now),
+        (TEXTS("model.target"), TEXTS("model.length_value", length=spec.target)),
+        (TEXTS("model.scaling"), spec.scaling.name),
+        (TEXTS("model.layer"), now.layer),
+    ]
     return [(name, value) for name, value in rows if value]
 
 
@@ -94,9 +102,13 @@ def lengths(now: Now) -> list[tuple[str, str]]:
     """Return the model's lengths, the trained one with its source."""
     config = now.model_config
     trained = None if config is None or config.problems else config.trained_length
-    rows = [] if trained is None else [("trained length", f"{trained.length:,} tokens ({trained.source})")]
-    named = f"{now.spec.length_name} length"
-    return rows if rows and rows[0][0] == named else [*rows, (named, f"{now.spec.context:,} tokens")]
+    rows: list[tuple[str, str]] = []
+    if trained is not None:
+        value = TEXTS("model.trained_value", length=trained.length, source=trained.source)
+        rows.append((TEXTS("model.trained"), value))
+    named = TEXTS("model.length", length_name=now.spec.length_name)
+    has_it = bool(rows) and rows[0][0] == named
+    return rows if has_it else [*rows, (named, TEXTS("model.length_value", length=now.spec.context))]
 
 
 def address(now: Now, picture: Picture) -> str:
@@ -130,11 +142,12 @@ def to_html(now: Now) -> bytes:
             elif part.drawn is not None:
                 body.append(f'<div {WIDE} aria-label="{label}">{table(part.drawn)}</div>')
         body.append("</section>")
-    title = html.escape(f"{now.name}: rotary position embedding")
+    title = html.escape(TEXTS("title", name=now.name))
     rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in about(now))
     head = f"<h1>{title}</h1><table>{rows}</table><nav>{' '.join(menu)}</nav>"
-    found = f'<section id="findings"><h2>What the check finds</h2>{found_html(findings(now))}</section>'
-    page = f"<main>{head}{found}{''.join(body)}<footer>RoPE Viz {__version__}</footer></main>"
+    found = f'<section id="findings"><h2>{TEXTS("findings")}</h2>{found_html(findings(now))}</section>'
+    footer = TEXTS("footer", version=__version__)
+    page = f"<main>{head}{found}{''.join(body)}<footer>{footer}</footer></main>"
     meta = f'<meta name="rope-viz:spec" content="{html.escape(json.dumps(now.spec_json, default=str))}">'
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -175,14 +188,14 @@ def table(drawn: Table) -> str:
     lines = "".join(
         "<tr>" + "".join(f"<td>{html.escape(as_text(cell))}</td>" for cell in row) + "</tr>" for row in rows[:MOST_ROWS]
     )
-    more = f"<p>and {len(rows) - MOST_ROWS:,} rows more</p>" if len(rows) > MOST_ROWS else ""
+    more = f"<p>{TEXTS('more_rows', count=len(rows) - MOST_ROWS)}</p>" if len(rows) > MOST_ROWS else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{more}"
 
 
 def found_html(found: Sequence[Finding]) -> str:
     """Return the findings as an HTML list."""
     if not found:
-        return "<p>Nothing to say.</p>"
+        return f"<p>{TEXTS('no_findings')}</p>"
     items = [
         f"<li><strong>{each.severity}</strong> {html.escape(f'{each.key} {each.message}')} "
         f"<small>{html.escape(each.rule)}</small></li>"
@@ -197,9 +210,9 @@ def found_html(found: Sequence[Finding]) -> str:
 def to_markdown(now: Now, folder: str) -> tuple[bytes, dict[str, bytes]]:
     """Return the Markdown text, and by name the SVG files to put into `folder` next to it."""
     files: dict[str, bytes] = {}
-    out = [f"# {escaped(now.name)}: rotary position embedding", ""]
+    out = ["# " + TEXTS("title", name=escaped(now.name)), ""]
     out += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in about(now)), ""]
-    out += ["## What the check finds", "", *found_lines(findings(now)), ""]
+    out += ["## " + TEXTS("findings"), "", *found_lines(findings(now)), ""]
     for _, title, mine in sections(now):
         out += [f"## {title}", ""]
         for part in mine:
@@ -212,7 +225,7 @@ def to_markdown(now: Now, folder: str) -> tuple[bytes, dict[str, bytes]]:
                 name = part.picture.address.replace("/", "-") + ".svg"
                 files[name] = export.render(part.picture, now, "svg")
                 out += [f"![{escaped(part.title)}]({folder}/{name})", ""]
-    out += [f"Made by RoPE Viz {__version__}.", ""]
+    out += [TEXTS("made_by", version=__version__), ""]
     return "\n".join(out).encode(), files
 
 
@@ -222,13 +235,13 @@ def table_lines(drawn: Table) -> list[str]:
     rows = list(zip(*given.values(), strict=True))
     lines = [_row(list(given)), "|" + "---|" * len(given)]
     lines += [_row([as_text(cell) for cell in row]) for row in rows[:MOST_ROWS]]
-    return [*lines, *([f"\nand {len(rows) - MOST_ROWS:,} rows more"] if len(rows) > MOST_ROWS else [])]
+    return [*lines, *(["\n" + TEXTS("more_rows", count=len(rows) - MOST_ROWS)] if len(rows) > MOST_ROWS else [])]
 
 
 def found_lines(found: Sequence[Finding]) -> list[str]:
     """Return the findings as a Markdown list."""
     items = [f"- **{each.severity}** {escaped(f'{each.key} {each.message}'.strip())} ({each.rule})" for each in found]
-    return items or ["Nothing to say."]
+    return items or [TEXTS("no_findings")]
 
 
 def _row(values: Sequence[str]) -> str:

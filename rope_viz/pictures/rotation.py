@@ -8,6 +8,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, Knob, Pairing, RopeSpec
 from rope_viz.figures import clocks, rotation
+from rope_viz.figures.rotation import TEXTS
 from rope_viz.figures.words import rotation as words
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import vectors
@@ -19,7 +20,9 @@ from rope_viz.studies import conversion
 from rope_viz.studies import rotation as study
 from rope_viz.studies.vectors import draw_normals
 
-HEADS_KNOB = Knob("Heads", 1, 128, "How many heads of this size the weight holds.", integer=True)
+HEADS_KNOB = Knob(TEXTS("choices.heads"), 1, 128, TEXTS("choices.heads_help"), integer=True)
+VECTOR = "A vector of your own"
+"""The name of the user's vector in stored contents."""
 
 
 def has_matrix(now: Now) -> bool:
@@ -29,31 +32,37 @@ def has_matrix(now: Now) -> bool:
 
 def too_large(now: Now) -> str:
     """Return why there is no matrix, "" if there is one."""
-    return "" if has_matrix(now) else words.matrix(now.spec)
+    return "" if has_matrix(now) else words.describe_matrix(now.spec)
 
 
-SHOW = Pick(key="rotation.show", label="Show", options=clocks.MODES)
+SHOW = Pick(key="rotation.show", label=TEXTS("choices.show"), options=clocks.MODES)
 PLAIN = Switch(
     key="rotation.plain",
-    label="Hand before scaling",
+    label=TEXTS("choices.plain"),
     on=True,
     when=lambda now: clocks.has_two_hands(now.spec, now[SHOW]),
     needs=(SHOW,),
 )
 AT = Positions(
     key="rotation.at",
-    label="Positions of query and key",
+    label=TEXTS("choices.at"),
     usual=lambda now: clocks.STARTS[now[SHOW]],
     most=clocks.LAST_POSITION,
     needs=(SHOW,),
 )
-PART = Pick(key="rotation.part", label="Matrix", options=rotation.PARTS, when=has_matrix)
-M = length("rotation.m", "Position m", 1000, least=1, when=has_matrix)
-N = length("rotation.n", "Position n", 900, least=1, when=has_matrix)
-X = vectors.texts("rotation.x", lambda now: _worked(now.spec), label="A vector of your own", when=has_matrix)
-POSITION = length("rotation.position", "Position", 1000, least=1, when=has_matrix)
-FROM = Pick(key="rotation.from", label="Direction", options=rotation.WAYS)
-LIBRARY = Pick(key="rotation.library", label="Library", options=rotation.LIBRARIES)
+PART = Pick(key="rotation.part", label=TEXTS("choices.part"), options=rotation.PARTS, when=has_matrix)
+M = length("rotation.m", TEXTS("choices.m"), 1000, least=1, when=has_matrix)
+N = length("rotation.n", TEXTS("choices.n"), 900, least=1, when=has_matrix)
+X = vectors.texts(
+    "rotation.x",
+    lambda now: _worked(now.spec),
+    names={VECTOR: TEXTS("choices.vector")},
+    label=TEXTS("choices.vector"),
+    when=has_matrix,
+)
+POSITION = length("rotation.position", TEXTS("choices.position"), 1000, least=1, when=has_matrix)
+FROM = Pick(key="rotation.from", label=TEXTS("choices.from"), options=rotation.WAYS)
+LIBRARY = Pick(key="rotation.library", label=TEXTS("choices.library"), options=rotation.LIBRARIES)
 HEADS = Number(key="rotation.heads", knob=HEADS_KNOB, usual=lambda now: _heads(now.model))
 PAGE = Page("rotation", (SHOW, PLAIN, AT, PART, M, N, X, POSITION, FROM, LIBRARY, HEADS))
 
@@ -70,33 +79,33 @@ PAGE = Page("rotation", (SHOW, PLAIN, AT, PART, M, N, X, POSITION, FROM, LIBRARY
 def turning(now: Now) -> Clocks:
     """The pairs as clocks: one position, or a query and a key."""
     message = clocks.message(now.spec, pin=now.pin, mode=now[SHOW], plain=now[PLAIN], start=now[AT])
-    return Clocks(message, words.rotation(now.spec, now[SHOW]), variant="clocks")
+    return Clocks(message, words.describe_dials(now.spec, now[SHOW]), variant="clocks")
 
 
 @PAGE.picture(PART, M, refuses=too_large)
 def matrices(now: Now) -> Figure:
     """The rotation matrix of a position in both pairings, with the permutation between them."""
-    title = f"The rotation matrix of position {now[M]} in both pairings, with the permutation between them"
-    return Figure(rotation.matrices(now.spec, now[M], part=now[PART]), title, words.matrix(now.spec))
+    figure = rotation.matrices(now.spec, now[M], part=now[PART])
+    return Figure(figure, TEXTS("matrices_title", position=now[M]), words.describe_matrix(now.spec))
 
 
 @PAGE.picture(M, N, height=5 * ROW, refuses=too_large)
 def laws(now: Now) -> Table:
-    """The laws of rotation, each with the largest error by which it fails."""
-    rows = words.laws(_laws(now.spec, now[M], now[N]), now[M], now[N])
-    return Table(rows, "The laws of rotation, each with the largest error by which it fails", words=True)
+    """The laws of rotation, each with its largest error."""
+    rows = words.list_laws(_laws(now.spec, now[M], now[N]), now[M], now[N])
+    return Table(rows, TEXTS("laws_title"), words=True)
 
 
 @PAGE.picture(X, POSITION, height=5 * ROW, refuses=too_large)
 def forms(now: Now) -> Table:
     """The cost of each of the equivalent forms: what it computes and moves."""
-    return Table(rotation.costs(_forms(now)), "Equivalent forms and what they cost", words.forms(now.spec))
+    return Table(rotation.costs(_forms(now)), TEXTS("forms_title"), words.compare_forms(now.spec))
 
 
 @PAGE.picture(X, POSITION, height=220, refuses=too_large)
 def rotated(now: Now) -> Table:
     """One vector rotated by every equivalent form."""
-    return Table(rotation.results(_forms(now), vector(now)), "The vector, rotated by each form")
+    return Table(rotation.results(_forms(now), vector(now)), TEXTS("rotated_title"))
 
 
 @PAGE.picture(FROM, HEADS, height=270)
@@ -104,21 +113,20 @@ def permutation(now: Now) -> Figure:
     """The new place of every row of a q or k weight when its pairing is converted."""
     source, to = pairings_of(now)
     figure = rotation.permutation(now.spec, now[HEADS], source, to)
-    return Figure(figure, f"Where each row of a weight goes from {source} to {to}", words.converting(now.spec))
+    return Figure(figure, TEXTS("permutation_title", source=source, to=to), words.explain_converting(now.spec))
 
 
 @PAGE.picture(height=340)
 def mistakes(now: Now) -> Figure:
     """The scores by distance when the conversion is forgotten."""
     found = _mistakes(now.spec)
-    title = "Scores by distance when both, one or none of q and k were converted"
-    return Figure(rotation.mistakes(found), title, words.mistakes(now.spec, found))
+    return Figure(rotation.mistakes(found), TEXTS("mistakes_title"), words.describe_mistakes(now.spec, found))
 
 
 @PAGE.picture(height=320, still=True)
 def pairings(now: Now) -> Table:
     """The pairing of every model of the list, with its source."""
-    return Table(rotation.pairings(), "The pairing of every model of the list", words.models())
+    return Table(rotation.pairings(), TEXTS("pairings_title"), words.explain_pairings())
 
 
 def pairings_of(now: Now) -> tuple[Pairing, Pairing]:
@@ -136,8 +144,8 @@ def pairing_here(now: Now) -> str:
     """Describe the current model's pairing."""
     known = catalog().get(now.model)
     if known is not None:
-        return f"{known.name}: {known.pairing}"
-    return f"This embedding: {rotation.PAIRING_NAMES[now.spec.pairing]}"
+        return TEXTS("pairings.model", name=known.name, pairing=known.pairing)
+    return TEXTS("pairings.embedding", pairing=rotation.PAIRING_NAMES[now.spec.pairing])
 
 
 def vector(now: Now) -> FloatArray:
@@ -146,11 +154,11 @@ def vector(now: Now) -> FloatArray:
     try:
         return vectors.typed(now[X], now.spec, usual)[0]
     except ValueError:
-        return usual["A vector of your own"]  # the control shows the problem
+        return usual[VECTOR]  # the control shows the problem
 
 
 def _worked(spec: RopeSpec) -> dict[str, FloatArray]:
-    return {"A vector of your own": np.round(draw_normals("worked vector", spec.head_dim), 3)}
+    return {VECTOR: np.round(draw_normals("worked vector", spec.head_dim), 3)}
 
 
 def _forms(now: Now) -> tuple[study.Form, ...]:

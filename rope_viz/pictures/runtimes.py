@@ -21,11 +21,14 @@ from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import list_releases
 
 AT = Pick(
-    key="runtimes.at", label="Length", options=runtimes.LENGTHS, when=lambda now: runtime_matrix.by_length(now.spec)
+    key="runtimes.at",
+    label="Length",
+    options=runtimes.LENGTHS,
+    when=lambda now: runtime_matrix.depends_on_length(now.spec),
 )
 VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in list_releases()["vllm"]})
 SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in list_releases()["sglang"]})
-ALL = Switch(key="runtimes.all", label="Also the models on which all agree")
+ALL = Switch(key="runtimes.all", label="Also models on which all runtimes agree")
 PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL))
 
 
@@ -52,13 +55,13 @@ def diffusion(now: Now) -> str:
     if not drawn and not is_encoder_only(now.config):
         return ""
     one = (
-        "a diffusion transformer: diffusers and its like run it, none of these runtimes of language models"
+        "a diffusion transformer: it runs in diffusers and similar libraries, not in these runtimes of language models"
         if drawn
-        else "an encoder without a language model, and these runtimes are asked of language models"
+        else "an encoder without a language model, and these runtimes are compared for language models only"
     )
     return (
-        f"**{plain(now.name)}** is {one}. Its axes, its speeds and how to go "
-        "beyond what was trained are on page [Axes](/axes)."
+        f"**{plain(now.name)}** is {one}. "
+        "The page [Axes](/axes) shows its axes, its frequencies and how to extend it beyond the trained grid."
     )
 
 
@@ -76,9 +79,9 @@ def curves(now: Now) -> Figure:
 
 @PAGE.picture(AT, VLLM, SGLANG, config=True, height=430, refuses=diffusion)
 def matrix(now: Now) -> Table:
-    """Every runtime's answer in words, why, and what repairs it."""
+    """Every runtime's answer as text, with its reason and its repair."""
     sentence = words.whose(config_in_question(now), sequence_length(now))
-    return Table(runtimes.matrix(answers(now)), "What each runtime makes of this config", sentence, words=True)
+    return Table(runtimes.matrix(answers(now)), "How each runtime reads this config", sentence, words=True)
 
 
 @PAGE.picture(config=True, height=lambda now: ROW * (len(several(now)) + 2), refuses=diffusion)
@@ -103,7 +106,7 @@ def list_height(now: Now) -> int:
 def models(now: Now) -> Table:
     """The whole list of models against every runtime."""
     rows = runtimes.model_list(everything=now[ALL])
-    return Table(rows, "The whole list against every runtime", words.model_list())
+    return Table(rows, "All models in every runtime", words.model_list())
 
 
 @functools.lru_cache(maxsize=64)
@@ -125,4 +128,6 @@ def _config_for(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> A
 def _answers(
     spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
 ) -> Board:
-    return runtime_matrix.board(_config_for(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang})
+    return runtime_matrix.compare_runtimes(
+        _config_for(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang}
+    )

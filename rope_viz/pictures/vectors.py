@@ -12,10 +12,12 @@ from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.pictures.choices import Held, Kept
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import scores, vectors
+from rope_viz.texts import Texts
 
 Sequence: TypeAlias = tuple[FloatArray, FloatArray]  # q and k of all tokens, (tokens, head_dim) each
-SOURCES = {"seed": "Random by seed", "same": "k = q", "typed": "Typed", "file": "From a file"}
-SEED = Knob("Seed", 0, 999, "Another seed, another random q and k.", integer=True)
+TEXTS = Texts("vectors")
+SOURCES = TEXTS.group("sources")
+SEED = Knob(TEXTS("seed"), 0, 999, TEXTS("seed_help"), integer=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +42,13 @@ class Own:
         return 0 if self.sequence is None else len(self.sequence[0])
 
 
-def texts(key: str, start: Callable[[Now], Mapping[str, FloatArray]], **more: Any) -> Kept[Mapping[str, str]]:
+def texts(
+    key: str, start: Callable[[Now], Mapping[str, FloatArray]], *, names: Mapping[str, str] | None = None, **more: Any
+) -> Kept[Mapping[str, str]]:
     """Make a choice of typed vectors with the names of `start`, whose values are the defaults.
 
-    On the command line it takes the numbers of the first vector, or all as a JSON object.
+    `names` maps a stored name to the one that is shown. On the command line the choice takes the numbers of the first
+    vector, or all as a JSON object.
     """
 
     def load(written: str) -> bytes:
@@ -52,12 +57,15 @@ def texts(key: str, start: Callable[[Now], Mapping[str, FloatArray]], **more: An
     def decode(content: bytes) -> Mapping[str, str]:
         found = json.loads(content)
         if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
-            raise ValueError(f"{key} must hold texts of numbers by name")
+            raise ValueError(TEXTS("errors.typed", choice=key))
         return found
 
     def labels(now: Now) -> Mapping[str, tuple[str, str]]:
         return {
-            name: (f"{name}: {now.spec.head_dim} numbers", ", ".join(f"{value:.3f}" for value in vector[:6]) + ", …")
+            name: (
+                TEXTS("typed", name=(names or {}).get(name, name), size=now.spec.head_dim),
+                ", ".join(f"{value:.3f}" for value in vector[:6]) + ", …",
+            )
             for name, vector in start(now).items()
         }
 

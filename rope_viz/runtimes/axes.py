@@ -57,11 +57,11 @@ class AxesAnswer:
 
     @property
     def sections(self) -> str:
-        """The pairs of each axis, and whether they lie in blocks: "t 16, h 24, w 24 in blocks"."""
+        """The pairs of each axis, and whether they form blocks: "t 16, h 24, w 24 in blocks"."""
         if self.spec is None:
             return self.reason
         if not self.spec.is_rotation:
-            return "the two members of a pair listen to different axes"
+            return "the two members of a pair rotate with different axes"
         listed = ", ".join(f"{axis} {count}" for axis, count in self.counts.items())
         return f"{listed} {'in blocks' if in_blocks(self.spec) else 'interleaved'}"
 
@@ -72,9 +72,9 @@ class AxesAnswer:
             return "-"
         parts = [] if self.spec.is_rotation else ["shears image tokens"]
         if self.moved:
-            parts.append(f"{len(self.moved)} pairs listen to another axis")
+            parts.append(f"{len(self.moved)} pairs rotate with another axis")
         if self.still:
-            parts.append(f"pairs {', '.join(map(str, self.still))} stand still")
+            parts.append(f"pairs {', '.join(map(str, self.still))} have zero frequency")
         return ", ".join(parts) or "agrees"
 
     @property
@@ -111,10 +111,10 @@ def allocate_in(runtime: str, kind: str, axes: Axes | None, config: Mapping[str,
     """Return the allocation in a runtime, or None and why there is none."""
     record = find_architecture(kind)
     if runtime == "transformers-4.57" and record is not None and record.since == VERSIONS["transformers"]:
-        return None, "has no such model"
+        return None, "does not have this model"
     own = runtime.startswith("transformers") or (axes is None and runtime != "llama.cpp")
     if not own and (axes is None or runtime not in axes.runtimes):
-        return None, f"is not known to {'convert' if runtime == 'llama.cpp' else 'have'} this model"
+        return None, f"is not known to {'convert' if runtime == 'llama.cpp' else 'support'} this model"
     try:
         # vLLM runs HunYuan-VL through the class of transformers.
         if runtime.startswith("transformers") or (runtime == "vllm" and kind == "hunyuan_vl"):
@@ -190,24 +190,24 @@ def in_blocks(spec: AxesSpec) -> bool:
 def in_words(config: Mapping[str, Any], runtime: str) -> str:
     """Return sentences about what a runtime does with the axes of this model, "" for a model with one axis.
 
-    `runtime` is named as Extend names it; mlx-lm reads text alone, and its sibling mlx-vlm answers for it.
+    `runtime` is named as Extend names it; mlx-lm reads only text, so mlx-vlm answers for it.
     """
     found = {answer.runtime: answer for answer in axes_answers(config)}
     answer = found.get({"transformers-4": "transformers-4.57", "mlx-lm": "mlx-vlm"}.get(runtime, runtime))
     if answer is None:
         return ""
-    begin = "mlx-lm reads text alone. " if runtime == "mlx-lm" else ""
+    begin = "mlx-lm reads only text. " if runtime == "mlx-lm" else ""
     if answer.spec is None:
-        return f"{begin}Images and films: {answer.name} {answer.reason.rstrip('.')}."
-    text = f"{begin}Images and films in {answer.name}: {answer.sections}"
+        return f"{begin}Images and videos: {answer.name} {answer.reason.rstrip('.')}."
+    text = f"{begin}Images and videos in {answer.name}: {answer.sections}"
     if answer.moved:
-        text += f", {len(answer.moved)} pairs by another axis than in transformers"
+        text += f", {len(answer.moved)} pairs rotate with another axis than in transformers"
     if answer.still:
-        text += f"; pairs {', '.join(map(str, answer.still))} stand still"
+        text += f"; pairs {', '.join(map(str, answer.still))} have zero frequency"
     text += f". YaRN: {answer.extension}."
     if answer.behind is not None:
         own = found["transformers"]
         differs = own.behind is not None and answer.behind != own.behind
-        text += f" Behind a film of six grids of 2 × 2 tokens that begins at 3, text goes on at {answer.behind:g}"
+        text += f" After a video of six grids of 2 × 2 tokens that begins at 3, text continues at {answer.behind:g}"
         text += f" ({own.name}: at {own.behind:g})." if differs else "."
     return text

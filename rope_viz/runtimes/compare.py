@@ -17,7 +17,7 @@ from rope_viz.runtimes.provenance import How
 from rope_viz.runtimes.releases import RELEASES
 
 TOLERANCE = 2e-6
-"""Differences up to here are the runtimes' own float32 arithmetic."""
+"""Differences up to here come from the runtimes' own float32 arithmetic."""
 
 
 class Effect(NamedTuple):
@@ -104,7 +104,7 @@ def resolve_releases(releases: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the runtimes, with these releases in the place of today's. Raises `ValueError` for what is not known."""
     for name in releases:
         if name not in list_releases():
-            raise ValueError(f"older releases are known of {' and '.join(list_releases())}, not of {name}")
+            raise ValueError(f"older releases are known for {' and '.join(list_releases())}, not for {name}")
     return [resolve_release(name, releases.get(name, version)) for name, version in RUNTIMES]
 
 
@@ -119,7 +119,7 @@ class History:
     spans: tuple[tuple[tuple[str, ...], str], ...]
 
     def sentence(self, name: str) -> str:
-        """Return since when there is a difference, in words: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
+        """Return since when there is a difference, as text: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
         parts = [f"{verdict} in {join_words(list(versions))}" for versions, verdict in self.spans[:-1]]
         versions, verdict = self.spans[-1]
         return f"{name}: {', '.join(parts)}, {verdict} since {versions[0]}"

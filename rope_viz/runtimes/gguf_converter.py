@@ -35,7 +35,7 @@ from rope_viz.runtimes.rule_engine import (
 
 FACTS = "llama.cpp"
 FAR = math.inf
-"""The divisor of a pair that does not rotate: 1e30 in the GGUF, and the angle is 0 either way."""
+"""The divisor of a pair with zero frequency: 1e30 in the GGUF, so the angle is 0."""
 
 
 def find_rope_dict(case: Case) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def write_base(case: Case, base: Any) -> Case:
 
 @rule("dbrx-base", has(FACTS, "dbrx_base"))
 def write_inner_base(case: Case) -> Case:
-    """Conversion writes the base in attn_config alone."""
+    """Conversion writes only the base in attn_config."""
     base = (case.fields.mapping("attn_config") or {}).get("rope_theta")
     if base is None:
         raise Refused("KeyError: rope_theta in attn_config")
@@ -91,7 +91,7 @@ def write_linear(case: Case) -> Case:
 
 @rule("phi3-tensors", has(FACTS, "phi3_tensors"))
 def write_lists(case: Case) -> Case:
-    """Phi-3's lists become tensors; attention_factor and factor are ignored, and n_ctx decides once."""
+    """Phi-3's lists become tensors; attention_factor and factor are ignored, and n_ctx selects one list."""
     length = assume(**{ORIGINAL: case.top_original or case.limit})(case).original
     case = case.replace(context=length)
     if case.kind not in ("longrope", "yarn") or not case.rope.get("long_factor"):
@@ -136,7 +136,7 @@ def write_proportional_tensor(case: Case) -> Case:
 
 @rule("hunyuan-alpha", has_type("dynamic"), has(FACTS, "hunyuan_alpha"))
 def write_alpha_base(case: Case) -> Case:
-    """Conversion bakes Hunyuan's alpha into the base."""
+    """Conversion writes the base with Hunyuan's alpha applied."""
     default = float(case.architecture.runtime(FACTS)["hunyuan_alpha"])
     alpha = case.number("alpha", default)
     expected = case.base == 10_000.0 and case.limit in (1 << 15, 1 << 18)
@@ -158,7 +158,7 @@ RULES = (
     write_share,
     Rule(
         "base-not-written",
-        "Conversion writes neither base nor scaling: the runtime takes base 10000, unscaled.",
+        "Conversion writes neither base nor scaling: the runtime uses base 10000 without scaling.",
         lambda case: case.drop_scaling().replace(base=10_000.0),
         has(FACTS, "bare"),
     ),
@@ -174,7 +174,7 @@ RULES = (
     write_lists,
     Rule(
         "sliding-plain",
-        "The sliding layers run unscaled.",
+        "The sliding layers are not scaled.",
         Case.drop_scaling,
         all_hold(has(FACTS, "plain_sliding"), lambda case: case.layer == "sliding_attention"),
     ),
@@ -187,7 +187,7 @@ RULES = (
         "KeyError: mscale_all_dim", has(FACTS, "ministral3_yarn"), lambda case: case.rope.get("mscale_all_dim") is None
     ),
     refuse(
-        "ValueError: {model} has no rope_freqs among its tensors, which llama3 is written to",
+        "ValueError: {model} has no rope_freqs tensor, to which llama3 is written",
         has_type("llama3"),
         has(FACTS, "no_llama3_tensor"),
     ),
@@ -205,17 +205,17 @@ RULES = (
     Rule("longrope-dropped", "longrope is written for Phi-3 only.", Case.drop_scaling, has_type("longrope")),
     Rule(
         "no-factor",
-        "A missing factor leaves the scaling out.",
+        "Without a factor the scaling is not written.",
         Case.drop_scaling,
         all_hold(has_type("linear", "yarn"), lambda case: case.rope.get("factor") is None),
     ),
     Rule(
         "unknown-type",
-        "A rope type outside its list is left out with a warning.",
+        "A rope type outside its list is not written; the converter warns.",
         Case.drop_scaling,
         is_not(has_type("default", "linear", "yarn")),
     ),
-    Rule("truncate-ignored", "truncate is not known: the range is always rounded.", ignore("truncate")),
+    Rule("truncate-ignored", "truncate is not read: the range is always rounded.", ignore("truncate")),
     Rule(
         "attention-ignored",
         "attention_factor is overwritten when YaRN is on.",

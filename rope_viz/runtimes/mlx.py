@@ -30,7 +30,7 @@ FACTS = "mlx-lm"
 
 @rule("old-keys-only")
 def read_old_keys(case: Case) -> Case:
-    """The model file reads rope_theta and rope_scaling at the top and knows no rope_parameters."""
+    """The model file reads rope_theta and rope_scaling at the top and does not read rope_parameters."""
     config, facts = case.fields.config, case.architecture.runtime(FACTS)
     is_old, is_new = bool(config.get("rope_scaling")), bool(config.get("rope_parameters"))
     if facts.get("ignores_class_defaults") and not is_old and not is_new:
@@ -46,10 +46,10 @@ def read_old_keys(case: Case) -> Case:
 
 @rule("some-types", is_scaled)
 def take_some_types(case: Case) -> Case:
-    """The model file knows some types of scaling only."""
+    """The model file supports only some types of scaling."""
     facts = case.architecture.runtime(FACTS)
     if case.kind not in facts.get("takes", (case.kind,)):
-        raise Refused(f"{case.model}.py takes {' and '.join(facts['takes'])} only")
+        raise Refused(f"{case.model}.py accepts only {' and '.join(facts['takes'])}")
     if facts.get("needs_alpha") and case.rope.get("alpha") is None:
         raise Refused("rope_scaling must contain alpha, factor and type")
     return case.drop_scaling() if case.kind not in facts.get("ignores_all_but", (case.kind,)) else case
@@ -57,7 +57,7 @@ def take_some_types(case: Case) -> Case:
 
 @rule("old-type-first")
 def prefer_old_type(case: Case) -> Case:
-    """The old key "type" wins over "rope_type"."""
+    """The old key "type" overrides "rope_type"."""
     named = case.rope.get("type") or case.rope.get("rope_type")
     if named == "su" and not has(FACTS, "knows_su")(case):
         raise Refused("unsupported RoPE type su")
@@ -66,7 +66,7 @@ def prefer_old_type(case: Case) -> Case:
 
 @rule("legacy-type", has(FACTS, "legacy_type"), is_scaled)
 def add_old_type(case: Case) -> Case:
-    """The model file raises ValueError without the old key "type"; computed as if it were there."""
+    """The model file raises ValueError without the old key "type"; computed as if it were present."""
     return case if "type" in case.rope else case.with_rope(type=case.kind)
 
 
@@ -79,7 +79,7 @@ def refuse_whole_factor(case: Case) -> Case:
 
 @rule("phi3", has(FACTS, "phi3_longrope"), is_scaled)
 def compute_phi3(case: Case) -> Case:
-    """phi3.py knows longrope and linear; the trained length is read at the top, 4096 by default."""
+    """phi3.py supports longrope and linear; the original length is read at the top, 4096 by default."""
     require("long_factor")(case)
     if case.kind == "longrope":
         return case.with_rope(**{ORIGINAL: case.top_original or 4096})
@@ -88,7 +88,7 @@ def compute_phi3(case: Case) -> Case:
 
 @rule("nemotron", has(FACTS, "nemotron_linear"), is_scaled)
 def compute_nemotron(case: Case) -> Case:
-    """nemotron.py knows linear."""
+    """nemotron.py supports linear."""
     if case.kind != "linear":
         raise Refused("rope_scaling supports linear only")
     return refuse_whole_factor(require("factor")(case))
@@ -125,10 +125,10 @@ RULES = (
         has_type("dynamic", "longrope"),
     ),
     require_by_type(longrope=(*shared.LISTS, ORIGINAL)),
-    Rule("yarn-original", f"yarn takes a missing {ORIGINAL} to be 4096.", assume(**{ORIGINAL: 4096}), has_type("yarn")),
+    Rule("yarn-original", f"yarn uses 4096 for a missing {ORIGINAL}.", assume(**{ORIGINAL: 4096}), has_type("yarn")),
     Rule(
         "llama3-defaults",
-        "llama3 takes missing bands to be 1 and 4 and a missing trained length to be 8192.",
+        "llama3 uses 1 and 4 for missing bands and 8192 for a missing original length.",
         assume(low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192}),
         has_type("llama3"),
     ),

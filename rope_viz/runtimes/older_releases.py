@@ -64,7 +64,7 @@ def build_rules(server: str, version: str) -> tuple[Rule, ...]:
         ),
         Rule(
             "dynamic-static",
-            "dynamic is static: its base is that for factor times the trained length, at every length.",
+            "dynamic is static: at every length its base is that for factor times the trained length.",
             static_base(shared.square_growth),
             has_type("dynamic"),
         ),

@@ -25,7 +25,7 @@ RULES_READ = {
     "sglang": "sglang/srt/layers/rotary_embedding and the EntryClass of sglang/srt/models",
     "llama.cpp": "conversion/base.py, src/llama-model.cpp and src/llama-context.cpp",
     "mlx-lm": "mlx_lm/models/rope_utils.py and mlx_lm/utils.py",
-    "tensorrt-llm": "RopeEmbeddingUtils of functional.py, run; which keys reach it is read from another snapshot",
+    "tensorrt-llm": "RopeEmbeddingUtils of functional.py, executed; its keys are read from another snapshot",
     "paper": "https://arxiv.org/abs/2309.00071",
 }
 # Runtimes whose functions take any architecture: what was read of them holds where the model itself is known.
@@ -47,9 +47,9 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
         return Known("not known", f"the code of {short_repr(fields.wrapper or kind)} was not read")
     at = f"{runtime} {format_version(release)}"
     for golden, types in record.executed.get(at, {}).items():
-        with_type = scaling if scaling in types else f"other types, {scaling} by its rules"
+        with_type = scaling if scaling in types else f"other types; {scaling} by its rules"
         what = f"the conversion class of {kind}" if golden == "converted.json" else kind
-        return Known("executed", f"tests/goldens/{golden}: {what} run in {at} with {with_type}")
+        return Known("executed", f"tests/goldens/{golden}: {what} executed in {at} with {with_type}")
     is_older = (runtime, release) in OLDER
     file = record.runtime(at if is_older else runtime).get("file")
     if is_older and file is not None:
@@ -57,19 +57,19 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     twin = find_architecture(record.twin) if record.twin else None
     if twin is not None and file is not None and file == twin.runtime(runtime).get("file"):
         for golden in twin.executed.get(at, {}):
-            through = f"{kind} goes through {file} of {at}, run with {twin.model_type}"
+            through = f"{kind} uses {file} of {at}, executed with {twin.model_type}"
             return Known("by rule", f"{through}: tests/goldens/{golden}")
     where = RULES_READ[runtime]
     if runtime == "tensorrt-llm":
         tried = record.runtime(runtime).get("tried")
-        return Known("by rule", where) if tried else Known("not known", f"{kind} was not tried in {at}")
+        return Known("by rule", where) if tried else Known("not known", f"{kind} was not tested in {at}")
     if runtime == "transformers" and record.remote_code:
-        return Known("by rule", f"it runs the code that travels with the model; read: {record.source}")
+        return Known("by rule", f"it runs the model's own code; read: {record.source}")
     if runtime in GENERAL or file is None:
         return Known("by rule", where)
     if file == "transformers":
-        return Known("by rule", f"{where}: it runs {kind} by the code of transformers")
-    return Known("not known", f"{file} of {at} was not run with {kind}")
+        return Known("by rule", f"{where}: it runs {kind} with the code of transformers")
+    return Known("not known", f"{file} of {at} was not executed with {kind}")
 
 
 @functools.cache
@@ -105,5 +105,5 @@ def find_older_provenance(at: str, kind: str, file: str) -> Known:
         files = {one: all_architectures()[one].runtime(at).get("file") for one in sorted(kinds)}
         other = next((one for one, name in files.items() if name == file), None)
         if other is not None:
-            return Known("by rule", f"{kind} goes through {file} of {at}, run with {other}: tests/goldens/{golden}")
-    return Known("not known", f"{file} of {at} was not run with {kind}")
+            return Known("by rule", f"{kind} uses {file} of {at}, executed with {other}: tests/goldens/{golden}")
+    return Known("not known", f"{file} of {at} was not executed with {kind}")

@@ -185,7 +185,7 @@ class Rule:
 
 
 def rule(key: str, *tests: Test) -> Callable[[Change], Rule]:
-    """Make a rule of a change, for cases of which all tests hold. The text is what the function's docstring says."""
+    """Make a rule of a change, for cases of which all tests hold. The text is the function's docstring."""
 
     def make(change: Change) -> Rule:
         return Rule(key, " ".join((change.__doc__ or "").split()), change, all_hold(*tests))

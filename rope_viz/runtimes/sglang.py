@@ -50,7 +50,7 @@ def is_nested_olmo3(case: Case) -> bool:
 
 @rule("partial")
 def read_declared_share(case: Case) -> Case:
-    """partial_rotary_factor is read by some model files only; the others rotate the whole head."""
+    """Only some model files read partial_rotary_factor; the others rotate the whole head."""
     if is_by_backend(case) or HAS_GEMMA3_PATH(case) or case.kind == "proportional":
         return case
     # Only a declared attribute of the configuration class is seen.
@@ -73,7 +73,7 @@ def make_deepseek_yarn(case: Case) -> Case:
 
 @rule("yarn-attention", is_native, has_type("yarn"), lambda case: case.attention is None)
 def compute_attention(case: Case) -> Case:
-    """yarn computes the factor on cos and sin itself, from the mscale pair where both keys exist."""
+    """yarn computes the factor on cos and sin itself, from mscale and mscale_all_dim if both exist."""
     if case.rope.get("mscale") is not None and case.rope.get("mscale_all_dim") is not None:
         attention = mscale_of(case, "mscale") / mscale_of(case, "mscale_all_dim")
     else:
@@ -90,7 +90,7 @@ RULES = (
     shared.share_base,
     Rule(
         "gemma3-cpu",
-        "On the CPU path Gemma 3 asks for the default type: its factor is ignored.",
+        "On the CPU path Gemma 3 uses the default type: its factor is ignored.",
         Case.drop_scaling,
         all_hold(HAS_GEMMA3_PATH, is_native),
     ),
@@ -101,25 +101,25 @@ RULES = (
     make_deepseek_yarn,
     Rule(
         "deepseek-v4",
-        "DeepSeek V4 puts no factor on cos and sin.",
+        "DeepSeek V4 has no factor on cos and sin.",
         lambda case: case.replace(attention=1.0),
         has("sglang", "no_attention_factor"),
     ),
     Rule(
         "missing-factor",
-        "A missing factor is taken to be 1, with a warning.",
+        "A missing factor is 1, with a warning.",
         assume(factor=1.0),
         all_hold(is_native, has_type("linear", "dynamic", "yarn", "llama3")),
     ),
     Rule(
         "missing-bands",
-        "Missing band factors are taken to be 1 and 4, with a warning.",
+        "Missing band factors are 1 and 4, with a warning.",
         assume(low_freq_factor=1.0, high_freq_factor=4.0),
         all_hold(is_native, has_type("llama3")),
     ),
     Rule(
         "attention-ignored",
-        "yarn does not read attention_factor; attn_factor multiplies what it computes.",
+        "yarn does not read attention_factor; attn_factor multiplies its own factor.",
         ignore("attention_factor"),
         all_hold(is_native, has_type("yarn")),
     ),
@@ -127,7 +127,7 @@ RULES = (
     shared.DYNAMIC_ALPHA.where(is_native),
     Rule(
         "dynamic-static",
-        "dynamic is static: the base is multiplied by (s² − s + 1)^(d/(d−2)) at every length.",
+        "dynamic is static: at every length the base is multiplied by (s² − s + 1)^(d/(d−2)).",
         static_base(shared.square_growth),
         all_hold(is_native, has_type("dynamic")),
     ),

@@ -39,14 +39,14 @@ def is_absent(at: str) -> Test:
     return test
 
 
-def unscaled(at: str, text: str = "The model file asks for plain RoPE: any rope_scaling is ignored.") -> Rule:
+def unscaled(at: str, text: str = "The model file uses plain RoPE: any rope_scaling is ignored.") -> Rule:
     """Return the rule of model files that read no scaling."""
     return Rule("unscaled", text, Case.drop_scaling, has(at, "unscaled"))
 
 
 def partial_share(at: str) -> Rule:
     """Return the rule of model files that read the rotated share, or do not."""
-    text = "partial_rotary_factor is read by some model files only; the others rotate the whole head."
+    text = "Only some model files read partial_rotary_factor; the others rotate the whole head."
     is_read = has(at, "partial")
     return Rule("partial", text, lambda case: set_share(case, case.share if is_read(case) else 1.0))
 
@@ -99,19 +99,19 @@ def rename_su(case: Case) -> Case:
 
 @rule("original-at-top", has_type("yarn", "llama3", "longrope"))
 def prefer_top_original(case: Case) -> Case:
-    """A original_max_position_embeddings outside the rope dict wins over the one inside."""
+    """An original_max_position_embeddings outside the rope dict overrides the one inside."""
     return case if case.nested or case.top_original is None else case.with_rope(**{ORIGINAL: case.top_original})
 
 
 @rule("original-filled", has_type("yarn", "llama3", "longrope"))
 def fill_original(case: Case) -> Case:
-    """A missing original_max_position_embeddings is silently taken to be max_position_embeddings."""
+    """A missing original_max_position_embeddings is silently replaced by max_position_embeddings."""
     return case if case.rope.get(ORIGINAL) is not None else case.with_rope(**{ORIGINAL: case.limit})
 
 
 @rule("old-keys-only")
 def read_old_keys(case: Case) -> Case:
-    """Only rope_theta and rope_scaling at the top are read; rope_parameters is not known."""
+    """Only rope_theta and rope_scaling at the top are read; rope_parameters is not read."""
     config = case.fields.config
     if not config.get("rope_parameters") or config.get("rope_scaling"):
         return case
@@ -183,14 +183,14 @@ def switch_late(case: Case) -> Case:
 
 @rule("yarn-attention", has_type("yarn"))
 def take_mscale_alone(case: Case) -> Case:
-    """yarn reads no attention_factor and no truncate; mscale counts alone, mscale_all_dim is 0."""
+    """yarn does not read attention_factor and truncate; mscale counts without mscale_all_dim, which is 0."""
     changed = ignore("attention_factor", "truncate")(case)
     return changed.replace(attention=mscale_of(case, "mscale", 1.0) / mscale_of(case, "mscale_all_dim"))
 
 
 DEEPSEEK_SOFTMAX = dataclasses.replace(scale_softmax, key="deepseek-softmax")
 FAST_FIRST = Rule(
-    "fast-first", "A pair above high_freq_factor keeps its speed even where the bounds are swapped.", order_bands
+    "fast-first", "A pair above high_freq_factor keeps its frequency even if the bounds are swapped.", order_bands
 )
 INTEGER_FACTOR = refuse(
     "TypeError: a linear factor must be a float", has_type("linear"), lambda case: type(case.rope.get("factor")) is int

@@ -27,7 +27,7 @@ FACTS = "tensorrt-llm"
 
 @rule("original-at-top", is_scaled)
 def prefer_top_original(case: Case) -> Case:
-    """A original_max_position_embeddings outside the rope dict wins over the one inside."""
+    """An original_max_position_embeddings outside the rope dict overrides the one inside."""
     return case if case.top_original is None else case.with_rope(**{ORIGINAL: case.top_original})
 
 
@@ -48,19 +48,19 @@ RULES = (
     refuse("not run for {model}", has(FACTS, "not_run")),
     # from_config takes rotary_emb_base for the rotary dimension.
     refuse(
-        "the rotary dimension is read from rotary_emb_base (a bug of the version read)",
+        "the rotary dimension is read from rotary_emb_base, a bug of this version",
         has(FACTS, "neox_dim"),
         lambda case: case.fields.config.get("rotary_emb_base") is not None,
     ),
     Rule("partial-everywhere", "partial_rotary_factor is honoured by every model.", shared.rotate_share),
     prefer_top_original,
-    Rule("yarn-original", f"yarn takes a missing {ORIGINAL} to be 1024.", assume(**{ORIGINAL: 1024}), has_type("yarn")),
-    Rule("missing-factor", "A missing factor is taken to be 1.", assume(factor=1.0), has_type("linear", "yarn")),
+    Rule("yarn-original", f"yarn uses 1024 for a missing {ORIGINAL}.", assume(**{ORIGINAL: 1024}), has_type("yarn")),
+    Rule("missing-factor", "A missing factor is 1.", assume(factor=1.0), has_type("linear", "yarn")),
     shared.take_mscale_alone,
     need_alpha,
     Rule(
         "llama3-defaults",
-        "llama3 fills in missing keys: factor 8, bands 1 and 4, trained length 8192.",
+        "llama3 fills in missing keys: factor 8, bands 1 and 4, original length 8192.",
         assume(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192}),
         has_type("llama3"),
     ),

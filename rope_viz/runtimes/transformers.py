@@ -35,7 +35,7 @@ KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proporti
 NEWEST_FIRST = RELEASES[TRANSFORMERS].releases
 
 CONFIG_CLASS = (refuse_values, shared.rename_su, shared.prefer_top_original, shared.fill_original)
-"""What the configuration classes of transformers 5 do, so what vLLM and SGLang start from."""
+"""The rules of the configuration classes of transformers 5, with which vLLM and SGLang also start."""
 
 
 NO_FUNCTION = "no rope type {kind} in its table of functions"
@@ -101,23 +101,23 @@ def accept_three_keys(case: Case) -> Case:
         return case
     names = set(scaled) - {"type", "rope_type"}
     if names != {"short_factor", "long_factor"} or case.kind not in ("longrope", "yarn"):
-        raise Refused("its Phi3Config takes exactly type, short_factor and long_factor")
+        raise Refused("its Phi3Config accepts exactly type, short_factor and long_factor")
     for key in ("short_factor", "long_factor"):
         values = case.rope.get(key)
         if not isinstance(values, (list, tuple)) or len(values) != case.rotary_dim // 2:
-            raise Refused(f"its Phi3Config wants {case.rotary_dim // 2} numbers in {key}")
+            raise Refused(f"its Phi3Config needs {case.rotary_dim // 2} numbers in {key}")
     # With "rope_type" alone the class raises; what follows is computed as if "type" were there.
     return case if "type" in scaled else case.with_rope(type=case.kind)
 
 
 @rule("longrope-top-original", has_type("longrope"))
 def need_top_original(case: Case) -> Case:
-    """longrope reads the trained length at the top of the config only."""
+    """longrope reads the original length only at the top of the config."""
     outer = case.top_original
     if outer is not None:
         return case.with_rope(**{ORIGINAL: outer, "factor": case.limit / outer})
     if case.rope.get("factor") is None:
-        raise Refused("longrope needs factor where original_max_position_embeddings is not at the top")
+        raise Refused("longrope needs factor if original_max_position_embeddings is not at the top")
     return case.with_rope(**{ORIGINAL: case.limit})
 
 
@@ -138,7 +138,7 @@ def compute_yarn_from_limit(case: Case) -> Case:
 
 @rule("longrope-once", has(TRANSFORMERS_4, "shared_functions_4.43"), has_type("longrope"))
 def take_long_list_once(case: Case) -> Case:
-    """longrope takes the long list once and for all where the model is extended."""
+    """longrope always uses the long list if the model is extended."""
     if case.rope.get("attention_factor") is None:
         raise Refused("TypeError: its check compares a missing attention_factor with 0")
     longer = case.number("factor") > 1 or (case.top_original or case.limit) < case.limit
@@ -152,9 +152,9 @@ def accept_two_keys(case: Case) -> Case:
         return case
     factor = case.rope.get("factor")
     if set(scaled) != {"type", "factor"} or case.kind not in ("linear", "dynamic") or not isinstance(factor, float):
-        raise Refused("its config class takes exactly type (linear or dynamic) and factor, a float above 1")
+        raise Refused("its config class accepts exactly type (linear or dynamic) and factor, a float above 1")
     if factor <= 1:
-        raise Refused("its config class wants a factor above 1")
+        raise Refused("its config class needs a factor above 1")
     return case
 
 
@@ -200,7 +200,7 @@ SHARED = (
     Rule("partial-everywhere", "The shared plain function honours partial_rotary_factor.", shared.rotate_share),
     need_top_original,
 )
-"""What the releases do whose models all share the functions."""
+"""The rules of releases whose models all share the functions."""
 
 V457 = (
     *build_old(NEWEST_FIRST[1]),
@@ -211,7 +211,7 @@ V452 = (
     *build_old(NEWEST_FIRST[2]),
     refuse("ModernBERT cannot be scaled", has(TRANSFORMERS_4, "unscalable_4.52"), is_scaled),
     *SHARED,
-    Rule("no-truncate", "truncate is not known: the range is always rounded.", ignore("truncate"), has_type("yarn")),
+    Rule("no-truncate", "truncate is not read: the range is always rounded.", ignore("truncate"), has_type("yarn")),
     replace_factor,
     shared.scale_softmax,
 )
@@ -219,7 +219,7 @@ V443 = (
     *build_old(NEWEST_FIRST[3]),
     Rule(
         "own-class",
-        "The class knows linear and dynamic only, and its config accepts exactly type and factor.",
+        "The class supports only linear and dynamic, and its config accepts exactly type and factor.",
         accept_two_keys,
         has(TRANSFORMERS_4, "own_class_4.43"),
     ),
@@ -238,7 +238,7 @@ V443 = (
     ),
     Rule(
         "phi3-no-partial",
-        "Phi-3 rotates the whole head and its config wants as many factors.",
+        "Phi-3 rotates the whole head, and its config needs one factor per pair of it.",
         lambda case: accept_three_keys(case.replace(share=1.0)),
         all_hold(has(TRANSFORMERS_4, "phi3_three_keys"), lambda case: case.share < 1.0),
     ),

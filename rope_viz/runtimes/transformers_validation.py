@@ -84,7 +84,7 @@ def check_own_keys(fields: Fields) -> Iterator[Refusal]:
     if validation.heads_divide_width:
         width, heads = fields.size("hidden_size"), fields.size("num_attention_heads")
         if width and heads and width % heads:
-            text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, whatever head_dim says"
+            text = f"hidden_size {width} is not a multiple of num_attention_heads {heads}; head_dim does not matter"
             yield Refusal("hidden_size", text)
     for key in validation.flags:
         if config.get(key) is not None and not isinstance(config[key], bool):
@@ -93,9 +93,9 @@ def check_own_keys(fields: Fields) -> Iterator[Refusal]:
         if key in config and config[key] is None:
             yield Refusal(key, f"{key} is null: leave it out or fill it in", None, True)
     if config.get("rope_scaling") == {} and "rope_scaling" in validation.not_null:
-        yield Refusal("rope_scaling", "rope_scaling is empty, and its layer types are read: leave it out", None, True)
+        yield Refusal("rope_scaling", "rope_scaling is empty, but its layer types are read: leave it out", None, True)
     if validation.derives_head_dim and "head_dim" in config:
-        yield Refusal("head_dim", "head_dim cannot be set, since the class derives it: leave it out", None, True)
+        yield Refusal("head_dim", "head_dim cannot be set, because the class derives it: leave it out", None, True)
 
 
 def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
@@ -136,7 +136,7 @@ def check_no_rope_layers(fields: Fields) -> Iterator[Refusal]:
     elif rotating is not None and count is not None and config.get("layer_types") is None:
         wrong = rotating and len(rotating) != count if exact else len(rotating) < count
         if wrong:
-            text = f"no_rope_layers has {len(rotating)} entries, and num_hidden_layers is {count}"
+            text = f"no_rope_layers has {len(rotating)} entries, but num_hidden_layers is {count}"
             yield Refusal("no_rope_layers", text)
     if config.get("no_rope_layer_interval") == 0 and (exact or not rotating):
         text = "no_rope_layer_interval is 0, and the class divides by it: leave it out"
@@ -164,7 +164,7 @@ OLD_NAMES = ("mrope", "su", "xdrope", "none")
 
 @rule("old-name", lambda case: case.architecture.listed and not case.architecture.remote_code)
 def refuse_old_name(case: Case) -> Case:
-    """Old names of types are known to single classes only."""
+    """Only single classes know old names of types."""
     named = case.rope.get("rope_type", case.rope.get("type"))
     if named in OLD_NAMES and named not in case.architecture.validation.old_rope_types:
         raise Refused(f"KeyError: its table of functions has no rope type {short_repr(named)}")
@@ -178,23 +178,25 @@ def asks_for(check: str) -> Test:
 
 @rule("phimoe-mscales", asks_for("needs_mscales"), is_scaled)
 def need_mscales(case: Case) -> Case:
-    """PhimoeConfig wants short_mscale and long_mscale wherever RoPE is scaled."""
+    """PhimoeConfig needs short_mscale and long_mscale if RoPE is scaled."""
     for key in ("short_mscale", "long_mscale"):
         value = case.rope.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Refused(f"TypeError: its PhimoeConfig wants a number in {key} wherever RoPE is scaled")
+            raise Refused(f"TypeError: its PhimoeConfig needs a number in {key} if RoPE is scaled")
     return case
 
 
 @rule("phi3-lists", asks_for("phi3_longrope"), has_type("longrope"))
 def count_list(case: Case) -> Case:
-    """Phi3Config wants one number per pair of hidden_size / num_attention_heads dimensions."""
+    """Phi3Config needs one number per pair of hidden_size / num_attention_heads dimensions."""
     heads = case.fields.required("num_attention_heads")
     pairs = int(case.fields.required("hidden_size") // heads * case.share) // 2
     for key in ("short_factor", "long_factor"):
         values = case.rope.get(key)
         if isinstance(values, (list, tuple)) and len(values) != pairs:
-            raise Refused(f"ValueError: its Phi3Config wants {pairs} numbers in {key}, by hidden_size over heads")
+            raise Refused(
+                f"ValueError: its Phi3Config needs {pairs} numbers in {key}, from hidden_size / num_attention_heads"
+            )
     return case
 
 
@@ -210,12 +212,12 @@ def has_several_heads(case: Case) -> bool:
 STRICT_CLASSES = (
     refuse_old_name,
     refuse(
-        "{model} takes the default rope type only, and raises ValueError for {kind}",
+        "{model} accepts only the default rope type, and raises ValueError for {kind}",
         asks_for("default_type_only"),
         is_scaled,
     ),
     refuse(
-        "its Phi3Config takes the types default and longrope only, and raises ValueError for {kind}",
+        "its Phi3Config accepts only the types default and longrope, and raises ValueError for {kind}",
         asks_for("phi3_longrope"),
         is_not(has_type("default", "longrope")),
     ),

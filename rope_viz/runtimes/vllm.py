@@ -34,7 +34,7 @@ def is_native(case: Case) -> bool:
 
 @rule("rope-dim", is_native)
 def read_rope_dim(case: Case) -> Case:
-    """rope_dim, where it is given, is how many dimensions rotate."""
+    """rope_dim, if given, is the number of rotated dimensions."""
     if not case.rope.get("rope_dim"):
         return case
     share = min(case.number("rope_dim") / case.head_dim, 1.0)
@@ -92,7 +92,7 @@ RULES = (
     Rule(
         "dynamic-static",
         "dynamic is static: its base is computed once for max_trained_positions, so by default it is "
-        "the plain one at every length.",
+        "not scaled at any length.",
         static_base(table_growth),
         all_hold(is_native, has_type("dynamic")),
     ),

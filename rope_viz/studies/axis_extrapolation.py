@@ -65,7 +65,7 @@ class Peak:
 
 def available_methods(scene: Scene, role: Role) -> list[str]:
     """Return the methods available for a direction of a scene."""
-    found = analyse_spec(scene.seen)
+    found = analyse_spec(scene.role_spec)
     names = ["none", "stretch"]
     if found is not None and (("" if found.shared else role) in found.ladders) and found.counts.get(role, 0) > 1:
         names += ["ntk", "yarn"]
@@ -80,7 +80,7 @@ def extend_axis(scene: Scene, role: Role, method: str = "none", growth: float = 
     Raises `ValueError` if there is no such direction, or the method is not available for it.
     """
     require_number(growth, "growth", least=1.0, most=64.0)
-    seen = scene.seen
+    seen = scene.role_spec
     if role not in scene.roles:
         raise ValueError(f"there is no {role} here; there are {', '.join(scene.roles)}")
     if method not in available_methods(scene, role):
@@ -108,7 +108,7 @@ def extend_axis(scene: Scene, role: Role, method: str = "none", growth: float = 
 
 def apply_method(scene: Scene, role: Role, method: str, growth: float) -> tuple[FloatArray, float]:
     """Return the frequencies of a direction under NTK or YaRN, and the factor on cos and sin."""
-    seen = scene.seen
+    seen = scene.role_spec
     found = analyse_spec(seen)
     assert found is not None
     pairs = np.flatnonzero(seen.along(role))

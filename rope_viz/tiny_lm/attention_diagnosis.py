@@ -16,7 +16,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.studies import heads as studies
 from rope_viz.studies.heads import Heads, Rows, Turning
 from rope_viz.tiny_lm.capture_file import Layer
-from rope_viz.tiny_lm.numpy_model import Reader, queries_and_keys
+from rope_viz.tiny_lm.numpy_model import TinyLm, queries_and_keys
 from rope_viz.tiny_lm.recall import Switch, switched, text
 
 
@@ -51,21 +51,21 @@ class Work:
         return self.rows - self.targets
 
 
-def previous_token(model: Reader, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
+def previous_token(model: TinyLm, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
     """Return the first layer's head that attends one token back, at the facts' values: each must see its key."""
     questions = text(length, seed)
     rows = np.sort(questions.places[0]) + 1
     return best(model, spec, length, seed, switch, 0, rows, rows - 1)
 
 
-def finder(model: Reader, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
+def finder(model: TinyLm, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
     """Return the last layer's head that finds the fact asked for, at the questions: each must see the fact's value."""
     questions = text(length, seed)
     return best(model, spec, length, seed, switch, len(model.layers) - 1, questions.rows, questions.places[0] + 1)
 
 
 def best(
-    model: Reader,
+    model: TinyLm,
     spec: RopeSpec,
     length: int,
     seed: int,
@@ -83,7 +83,7 @@ def best(
 
 
 @functools.lru_cache(maxsize=64)
-def find_head(model: Reader, layer: int) -> int:
+def find_head(model: TinyLm, layer: int) -> int:
     """Return the head of a layer with the most attention on the right tokens within the trained length."""
     spec, length = model.spec, model.spec.context
     questions, turn = text(length, 0), Turning.from_spec(model.spec, length)
@@ -106,7 +106,7 @@ def margins(heads: Heads, head: int, rows: Rows, targets: Rows, turn: Turning) -
 
 
 @functools.lru_cache(maxsize=32)
-def heads_of(model: Reader, spec: RopeSpec, length: int, seed: int, switch: Switch | None) -> tuple[Heads, ...]:
+def heads_of(model: TinyLm, spec: RopeSpec, length: int, seed: int, switch: Switch | None) -> tuple[Heads, ...]:
     """Return q and k of every layer on one text; from the second layer on they depend on the embedding."""
     found = queries_and_keys(model, text(length, seed).tokens[0], switched(spec, length, switch))
     return tuple(Heads(q, k, "half", model.head_dim**-0.5) for q, k in found)
@@ -116,31 +116,31 @@ def heads_of(model: Reader, spec: RopeSpec, length: int, seed: int, switch: Swit
 class OwnCapture:
     """q and k of tiny_lm in the form of a capture, so that the Heads page works without a file."""
 
-    reader: Reader
+    tiny_lm: TinyLm
     length: int
 
     @property
     def name(self) -> str:
         """Return the name of the capture."""
-        return f"RoPE Viz reader ({self.reader.name})"
+        return f"RoPE Viz tiny_lm ({self.tiny_lm.name})"
 
     @property
     def specs(self) -> Mapping[str, RopeSpec]:
         """Return the one embedding of all layers."""
-        return {"": self.reader.spec}
+        return {"": self.tiny_lm.spec}
 
     @property
     def layers(self) -> tuple[int, ...]:
         """Return the indices of all layers."""
-        return tuple(range(len(self.reader.layers)))
+        return tuple(range(len(self.tiny_lm.layers)))
 
     def spec(self, layer: int) -> RopeSpec:
         """Return the embedding that the model was trained with."""
-        return self.reader.spec
+        return self.tiny_lm.spec
 
     def layer(self, number: int) -> Layer:
         """Return one layer, on a text with facts."""
         if number not in self.layers:
             raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
-        heads = heads_of(self.reader, self.reader.spec, self.length, 0, None)[number]
+        heads = heads_of(self.tiny_lm, self.tiny_lm.spec, self.length, 0, None)[number]
         return Layer(heads.q, heads.k, "", heads.scale, heads=tuple(range(len(heads.q))))

@@ -96,7 +96,7 @@ def pretrain(out: Path, plan: Plan, seed: int) -> dict[str, Any]:
     resumed = progress.exists()
     network, config = new_network(seed, plan.config), config_of(plan.trained, plan.config)
     losses = train(network, plan.trained, plan.course, seed=seed, progress=progress, say=progress_printer(name))
-    save_reader(network, out / name, config, {"seed": str(seed), "steps": str(len(losses))})
+    save_tiny_lm(network, out / name, config, {"seed": str(seed), "steps": str(len(losses))})
     return {"seed": seed, "seconds": None if resumed else round(time.perf_counter() - begin), "losses": losses}
 
 
@@ -114,7 +114,7 @@ def fine_tune(out: Path, plan: Plan, seed: int, method: str) -> dict[str, Any]:
     def measure(step: int) -> None:
         keeps = seed == plan.tuned[0] and step in plan.kept
         folder = out / f"{method}-{step}" if keeps else out / "unfinished" / f"{name}-now"
-        save_reader(network, folder, config, {"seed": str(seed), "method": method, "steps": str(step)})
+        save_tiny_lm(network, folder, config, {"seed": str(seed), "method": method, "steps": str(step)})
         model = load(folder)
         for label, length in (("target", TUNED_LENGTH), ("trained", plan.trained.context)):
             found = recall([model], spec, length, sequences=plan.sequences * TUNED_LENGTH // length)
@@ -154,7 +154,7 @@ def sayable(spec: RopeSpec) -> RopeSpec:
     return spec
 
 
-def save_reader(network: Any, folder: Path, config: Config, about: dict[str, str]) -> None:
+def save_tiny_lm(network: Any, folder: Path, config: Config, about: dict[str, str]) -> None:
     """Write the weights, the config and the tokenizer."""
     save(network, folder, config, about)
     for name, content in (

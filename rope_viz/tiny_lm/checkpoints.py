@@ -12,7 +12,7 @@ from typing import Any
 
 from rope_viz.embedding.scaling import Linear, Llama3, NtkAware, NtkByParts, Yarn
 from rope_viz.embedding.spec import RopeSpec, Scaling, short_repr
-from rope_viz.tiny_lm.numpy_model import Reader, load
+from rope_viz.tiny_lm.numpy_model import TinyLm, load
 
 FOLDER = Path(__file__).with_name("checkpoints")
 SEEDS = ("seed-0", "seed-1", "seed-2")
@@ -29,10 +29,10 @@ MAIN_METHODS: dict[str, type[Scaling]] = {
 
 
 @functools.cache
-def reader(name: str) -> Reader:
+def load_tiny_lm(name: str) -> TinyLm:
     """Load a checkpoint by its folder name, such as "seed-0" or "yarn-100". Raises `ValueError` for unknown names."""
     if name not in names():
-        raise ValueError(f"there is no reader {short_repr(name)}; there are {', '.join(names())}")
+        raise ValueError(f"unknown demo model {short_repr(name)}; models are {', '.join(names())}")
     return load(FOLDER / name)
 
 

@@ -35,7 +35,7 @@ def parse(text: str) -> list[int]:
     words = text.split()
     for word in words:
         if word not in IDS:
-            raise ValueError(f"the reader does not know the word {short_repr(word)}; it knows {len(WORDS)} words")
+            raise ValueError(f"tiny_lm does not know the word {short_repr(word)}; it knows {len(WORDS)} words")
     return [IDS[word] for word in words]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import tasks
-from rope_viz.tiny_lm.numpy_model import Reader, logits
+from rope_viz.tiny_lm.numpy_model import TinyLm, logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Loss:
     best: FloatArray
 
 
-def chain_loss(models: Sequence[Reader], spec: RopeSpec, length: int, *, sequences: int = 8, seed: int = 0) -> Loss:
+def chain_loss(models: Sequence[TinyLm], spec: RopeSpec, length: int, *, sequences: int = 8, seed: int = 0) -> Loss:
     """Return the models' loss by position on Markov chains, and the Bayes-optimal loss on the same chains.
 
     Mean over `sequences`, the same ones for every model and method.
@@ -37,7 +37,7 @@ def chain_loss(models: Sequence[Reader], spec: RopeSpec, length: int, *, sequenc
 
 
 @functools.lru_cache(maxsize=512)
-def one_loss(model: Reader, spec: RopeSpec, length: int, seed: int) -> FloatArray:
+def one_loss(model: TinyLm, spec: RopeSpec, length: int, seed: int) -> FloatArray:
     """Return one model's loss on one chain, (length − 1,)."""
     tokens = chain(length, seed)
     found = logits(model, tokens, Turning.from_spec(spec, length), rows=np.arange(length - 1)).astype(float)

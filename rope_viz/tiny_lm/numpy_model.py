@@ -46,7 +46,7 @@ class Layer:
 
 
 @dataclass(frozen=True, eq=False)
-class Reader:
+class TinyLm:
     """A loaded tiny_lm. `spec` is the embedding that it was trained with."""
 
     name: str
@@ -72,7 +72,7 @@ class Reader:
         return int(sizes + self.norm.size + self.embedding.size + (0 if tied else self.unembedding.size))
 
 
-def load(folder: str | Path) -> Reader:
+def load(folder: str | Path) -> TinyLm:
     """Load the model in a folder with transformers' `config.json` and `model.safetensors`.
 
     Raises `ValueError` for another kind of model, and `OSError` if the folder or a file is missing.
@@ -83,7 +83,7 @@ def load(folder: str | Path) -> Reader:
         raise ValueError(f"{folder.name} must hold a Llama, got {short_repr(config.get('model_type'))}")
     heads, width = config["num_attention_heads"], config["hidden_size"]
     if config.get("num_key_value_heads", heads) != heads:
-        raise ValueError("a reader has as many key heads as query heads")
+        raise ValueError("tiny_lm has as many key heads as query heads")
     file = open_tensors(folder / "model.safetensors")
 
     def tensor(name: str) -> Floats:
@@ -92,7 +92,7 @@ def load(folder: str | Path) -> Reader:
     embedding = tensor("model.embed_tokens.weight")
     if embedding.shape != (config["vocab_size"], width):
         raise ValueError(f"the embedding must be {(config['vocab_size'], width)}, got {embedding.shape}")
-    return Reader(
+    return TinyLm(
         name=folder.name,
         spec=from_config(config)[""],
         heads=heads,
@@ -117,7 +117,7 @@ PARTS = (
 """The weights of `Layer` by their names in transformers, in field order."""
 
 
-def logits(model: Reader, tokens: ArrayLike, turn: Turning | None = None, *, rows: ArrayLike | None = None) -> Floats:
+def logits(model: TinyLm, tokens: ArrayLike, turn: Turning | None = None, *, rows: ArrayLike | None = None) -> Floats:
     """Return the next-token logits of one sequence (tokens,) at `rows` (all, if None), float32 (rows, vocabulary).
 
     `turn` None is the trained embedding. Attention is exact, over all earlier tokens. Raises `ValueError` for tokens
@@ -128,7 +128,7 @@ def logits(model: Reader, tokens: ArrayLike, turn: Turning | None = None, *, row
 
 
 def attention(
-    model: Reader, tokens: ArrayLike, turn: Turning | None = None, *, layer: int, rows: ArrayLike | None = None
+    model: TinyLm, tokens: ArrayLike, turn: Turning | None = None, *, layer: int, rows: ArrayLike | None = None
 ) -> Floats:
     """Return the attention weights of a layer for the tokens at `rows`, float32 (heads, rows, tokens)."""
     require_number(layer, "layer", least=0, most=len(model.layers) - 1, integer=True)
@@ -146,7 +146,7 @@ def attention(
 
 
 def queries_and_keys(
-    model: Reader, tokens: ArrayLike, turn: Turning | None = None
+    model: TinyLm, tokens: ArrayLike, turn: Turning | None = None
 ) -> tuple[tuple[Floats, Floats], ...]:
     """Return q and k of every layer before rotation, each float32 (heads, tokens, head_dim).
 
@@ -170,7 +170,7 @@ class Taken:
 
 
 def hidden(
-    model: Reader,
+    model: TinyLm,
     ids: Tokens,
     turn: Turning | None,
     wanted: Tokens,
@@ -232,10 +232,10 @@ def powers(q: Floats, k: Floats, rows: Tokens) -> Floats:
     return np.asarray(np.exp(scores, out=scores))
 
 
-def table(model: Reader, turn: Turning, tokens: int) -> tuple[Floats, Floats]:
+def table(model: TinyLm, turn: Turning, tokens: int) -> tuple[Floats, Floats]:
     """Return cos and sin of every position, (tokens, pairs), including the attention factor."""
     if 2 * len(turn.inv_freq) != model.head_dim:
-        raise ValueError(f"the reader has {model.head_dim // 2} pairs per head, got {len(turn.inv_freq)} frequencies")
+        raise ValueError(f"tiny_lm has {model.head_dim // 2} pairs per head, got {len(turn.inv_freq)} frequencies")
     require_number(turn.attention_factor, "attention_factor")
     angle = exact_angles(turn.inv_freq, np.arange(tokens))
     return tuple((turn.attention_factor * part).astype(np.float32) for part in (np.cos(angle), np.sin(angle)))  # type: ignore[return-value]
@@ -269,7 +269,7 @@ def silu(x: Floats) -> Floats:
         return np.asarray(x / (1.0 + np.exp(-x)))
 
 
-def checked_tokens(model: Reader, tokens: ArrayLike) -> Tokens:
+def checked_tokens(model: TinyLm, tokens: ArrayLike) -> Tokens:
     """Return one sequence of ids, or raise `ValueError`."""
     ids = np.asarray(tokens)
     if ids.ndim != 1 or not 1 <= len(ids) <= MAX_TOKENS or ids.dtype.kind not in "iu":

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import tasks
-from rope_viz.tiny_lm.numpy_model import Reader, logits
+from rope_viz.tiny_lm.numpy_model import TinyLm, logits
 
 How: TypeAlias = Literal["still", "plain", "divided"]
 
@@ -53,18 +53,18 @@ class Recall:
         return float(self.right.mean())
 
     @property
-    def by_reader(self) -> FloatArray:
+    def by_tiny_lm(self) -> FloatArray:
         """Return the share of each model, (models,)."""
         return np.asarray(self.right.mean(axis=(1, 2)))
 
     @property
     def interval(self) -> tuple[float, float]:
         """Return the 95 % interval: Student's over the models or Wilson's over the questions, whichever is wider."""
-        return interval(self.by_reader, self.right.size)
+        return interval(self.by_tiny_lm, self.right.size)
 
 
 def recall(
-    models: Sequence[Reader],
+    models: Sequence[TinyLm],
     spec: RopeSpec,
     length: int,
     *,
@@ -87,7 +87,7 @@ def recall(
     return Recall(length, right.reshape(shape), depth.reshape(shape))
 
 
-def read_ahead(model: Reader, specs: Sequence[RopeSpec], lengths: Sequence[int]) -> None:
+def read_ahead(model: TinyLm, specs: Sequence[RopeSpec], lengths: Sequence[int]) -> None:
     """Fill the cache of `recall`: the first text of each length with each embedding, on all cores at once.
 
     Without it, lengths requested one after another, with one text each, would use a single core.
@@ -104,7 +104,7 @@ def _pool() -> ThreadPoolExecutor:
 
 @functools.lru_cache(maxsize=4096)
 def answered(
-    model: Reader, spec: RopeSpec, length: int, seed: int, switch: Switch | None
+    model: TinyLm, spec: RopeSpec, length: int, seed: int, switch: Switch | None
 ) -> tuple[NDArray[np.bool_], FloatArray]:
     """Return (right, depth) of the questions of one sequence, each (questions,)."""
     questions = text(length, seed)

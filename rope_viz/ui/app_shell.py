@@ -6,6 +6,7 @@ import asyncio
 import functools
 import gc
 import importlib
+import json
 import pkgutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from rope_viz import figures, pictures, ui
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import extend, registry
 from rope_viz.pictures.registry import PAGES
+from rope_viz.texts import Texts
 from rope_viz.ui import controls, state
 from rope_viz.ui.components import navigation, picture
 
@@ -25,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 ASSETS = next(at for at in (ROOT / "rope_viz" / "app" / "assets", ROOT / "assets") if at.is_dir())
 
 STYLE = Path(__file__).with_name("frame.css")
+TEXTS = Texts("app")
 
 
 def run(folder: Path) -> None:
@@ -33,14 +36,16 @@ def run(folder: Path) -> None:
     first = next(iter(PAGES))
     name = st.navigation(list(menu.values()), position="top", expanded=True).url_path or first
     icon, logo = (read_text(ASSETS / name) for name in ("icon.svg", "logo.svg"))
-    title = "RoPE Viz" if name == first else f"{PAGES[name]} · RoPE Viz"
+    title = "RoPE Viz" if name == first else TEXTS("page_title", page=PAGES[name])
     st.set_page_config(page_title=title, page_icon=icon, layout="wide")
     st.logo(logo, size="large", icon_image=icon)
     st.session_state["pages folder"] = folder
     _go(menu)
     state.follow_link(name)
     state.invalidate()
-    st.html(f"<style>{read_text(STYLE)}{picture.rooms(registry.page(name).pictures.values(), state.now(name))}</style>")
+    rooms = picture.rooms(registry.page(name).pictures.values(), state.now(name))
+    hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
+    st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     navigation.mount(list(PAGES), state.link_query())
     if name != "learn":
         controls.sidebar()
@@ -53,9 +58,9 @@ def run(folder: Path) -> None:
 
 def _go(menu: Mapping[str, st.Page]) -> None:
     """Follow a clicked in-app link, in this tab and session."""
-    asked = navigation.clicked_link()
-    if asked is not None and asked[0] in PAGES:
-        st.switch_page(menu[asked[0]], query_params=asked[1] or None)
+    link = navigation.clicked_link()
+    if link is not None and link[0] in PAGES:
+        st.switch_page(menu[link[0]], query_params=link[1] or None)
 
 
 @st.fragment

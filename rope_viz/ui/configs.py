@@ -13,9 +13,9 @@ import streamlit as st
 from rope_viz.advice.lint import Finding, check, repair, summary
 from rope_viz.advice.runtime_matrix import Asked
 from rope_viz.figures.words.common import plain
-from rope_viz.texts.numbers import format_number
+from rope_viz.texts import Texts
 
-SEVERITY = {"error": "Error", "warning": "Warning", "note": "Note"}
+TEXTS = Texts("app")
 
 
 def findings(question: Asked) -> None:
@@ -26,9 +26,9 @@ def findings(question: Asked) -> None:
     if not found:
         return
     if any(one.repaired is not None for one in found):
-        download("Download the repaired config.json", _repaired(text), "repaired")
+        download(TEXTS("findings.download"), _repaired(text), "repaired")
     else:
-        st.markdown("None of this has a repair that is right for every model.")
+        st.markdown(TEXTS("findings.no_repair"))
 
 
 def summed_up(config: Mapping[str, Any]) -> str:
@@ -50,7 +50,7 @@ def _repaired(text: str) -> dict[str, Any]:
 def listed_findings(found: Sequence[Finding]) -> None:
     """Show the findings, one line each."""
     if not found:
-        st.markdown("**Clean.** The check has nothing to say about this config.")
+        st.markdown(TEXTS("findings.none"))
         return
     st.markdown("\n".join(f"- {_finding(one)}" for one in found))
 
@@ -70,12 +70,13 @@ def download(label: str, config: Mapping[str, Any], name: str) -> None:
 def _finding(one: Finding) -> str:
     place = f" · `{one.key.replace('`', '')[:80]}`" if one.key else ""
     effect = one.effect
-    size = f" Frequencies are off by up to **×{format_number(effect.ratio)}**, at pair {effect.pair}." if effect else ""
-    source = f"  \n  *Source: {_linked(one.source)}*" if one.source else ""
+    size = f" {TEXTS('findings.effect', ratio=effect.ratio, pair=effect.pair)}" if effect else ""
+    source = f"  \n  *{TEXTS('findings.source', source=_linked(one.source))}*" if one.source else ""
     first = one.message.split(" ")[0]
     # A sentence that begins with a key keeps the key's lower case.
     message = one.message if "_" in first else one.message[:1].upper() + one.message[1:]
-    return f"**{SEVERITY[one.severity]}**{place}: {plain(message)}{'' if message.endswith('.') else '.'}{size}{source}"
+    severity = TEXTS(f"findings.{one.severity}")
+    return f"**{severity}**{place}: {plain(message)}{'' if message.endswith('.') else '.'}{size}{source}"
 
 
 def _linked(source: str) -> str:

@@ -14,11 +14,13 @@ from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, 
 from rope_viz.figures.words.common import plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
-from rope_viz.texts.numbers import format_number
+from rope_viz.texts import Texts
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.copy import copy_buttons
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
+
+TEXTS = Texts("sidebar")
 
 
 def sidebar() -> None:
@@ -39,24 +41,26 @@ def messages() -> None:
 
 def _model() -> None:
     now = state.current_choice()
-    names = {key: model.name + (" (unverified)" if not model.verified else "") for key, model in catalog().items()}
+    names = {
+        key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
+        for key, model in catalog().items()
+    }
     mine = state.own()
     if mine is not None or now.model == spec_url.CUSTOM:
-        names = {spec_url.CUSTOM: "Custom" if mine is None else f"{mine.name} (yours)"} | names
-    _select(
-        "Model", list(names), now.model, names.__getitem__, _take_model, "Type to search. Every entry is a real config."
-    )
+        names = {spec_url.CUSTOM: state.name() if mine is None else TEXTS("model.yours", name=mine.name)} | names
+    _select("Model", TEXTS("model.label"), names, now.model, _take_model, TEXTS("model.help"))
     layers = (
         list(mine.specs if mine is not None else ()) if now.model == spec_url.CUSTOM else list(model_specs(now.model))
     )
     if now.layer not in layers and now.layer:
         layers = []
     if len(layers) > 1:
-        _select("Layers", layers, now.layer, lambda name: name.replace("_", " "), _take_layer)
+        labels = {name: name.replace("_", " ") for name in layers}
+        _select("Layers", TEXTS("model.layers"), labels, now.layer, _take_layer)
     elif now.model == spec_url.CUSTOM and now.layer:
-        st.caption(f"Layers: {plain(now.layer.replace('_', ' '))}.")
+        st.caption(TEXTS("model.layer", layer=plain(now.layer.replace("_", " "))))
     if now.model != spec_url.CUSTOM and not catalog()[now.model].verified:
-        st.caption("At least one number of this entry is not confirmed by a published config.")
+        st.caption(TEXTS("model.unconfirmed"))
     upload.box()
 
 
@@ -70,20 +74,21 @@ def _sizes() -> None:
 def _length_label() -> str:
     """Return "Original length" if the config's scaling divides from one, else "Trained length"."""
     now = state.current_choice()
-    return f"{state.start(now.model, now.layer).length_name.capitalize()} length"
+    return TEXTS(f"sizes.{state.start(now.model, now.layer).length_name}")
 
 
 def _method() -> None:
     now = state.current_choice().spec
     spec, scaling = now, now.scaling
-    _select("Scaling method", list(METHODS), scaling.name, LABELS.__getitem__, _take_method)
+    labels = {name: LABELS[name] for name in METHODS}
+    _select("Scaling method", TEXTS("method.label"), labels, scaling.name, _take_method)
     _column("method", knobs(scaling), scaling)
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
-        stock = now == state.start(state.current_choice().model, state.current_choice().layer)
-        sentence = f"The target is {format_number(wanted)} times the {spec.length_name} length, the factor {format_number(factor)}"
-        st.caption(f"{sentence}: so it was released." if stock else f"{sentence}.")
+        is_released = now == state.start(state.current_choice().model, state.current_choice().layer)
+        key = "method.released" if is_released else "method.factor"
+        st.caption(TEXTS(key, wanted=wanted, length_name=spec.length_name, factor=factor))
 
 
 def column(key: str, names: Sequence[str]) -> None:
@@ -120,26 +125,22 @@ def _more() -> None:
     now = state.current_choice()
     # Streamlit would close the expander with every change of page.
     st.session_state["more"] = st.session_state.get("more.open", False)
-    more = st.expander("More", key="more", on_change=_more_opened)
+    more = st.expander(TEXTS("more.label"), key="more", on_change=_more_opened)
     if not more.open:
         return
     with more:
         rotated = knobs(RopeSpec)["rotary_dim"]
         rotated = dataclasses.replace(rotated, high=now.spec.head_dim)
         _column("rotated", {"rotary_dim": rotated}, now.spec)
-        _select("Pairing", list(PAIRINGS), now.spec.pairing, PAIRING_LABELS.__getitem__, _take_pairing, PAIRING_HELP)
+        labels = {str(name): TEXTS(f"pairings.{name}") for name in PAIRINGS}
+        label, help_text = TEXTS("more.pairing"), TEXTS("more.pairing_help")
+        _select("Pairing", label, labels, now.spec.pairing, _take_pairing, help_text)
         _optional(now.spec)
 
 
 def _more_opened() -> None:
     query_params.catch_up()
     st.session_state["more.open"] = st.session_state["more"]
-
-
-PAIRING_LABELS = {"half": "Half-split (i, i + d/2)", "interleaved": "Interleaved (2i, 2i + 1)"}
-PAIRING_HELP = (
-    "Which two dimensions make a pair. Both give the same scores; weights made for one are wrong in the other."
-)
 
 
 def _optional(spec: RopeSpec) -> None:
@@ -153,7 +154,7 @@ def _optional(spec: RopeSpec) -> None:
                 knob.label,
                 value=None,
                 step=0.01,
-                placeholder="computed",
+                placeholder=TEXTS("more.computed"),
                 help=knob.help,
                 key=key,
                 on_change=_take_field,
@@ -162,20 +163,20 @@ def _optional(spec: RopeSpec) -> None:
     if isinstance(scaling, Yarn):
         st.session_state["truncate"] = scaling.truncate
         st.toggle(
-            "Round the correction range",
+            TEXTS("more.truncate"),
             key="truncate",
-            help="Every model but gpt-oss rounds it outwards to whole pairs (truncate).",
+            help=TEXTS("more.truncate_help"),
             on_change=_take_field,
             args=("truncate", "truncate"),
         )
     if isinstance(scaling, LongRope):
-        for name, label in (("short_factor", "Short divisors"), ("long_factor", "Long divisors")):
+        for name in ("short_factor", "long_factor"):
             key = f"list.{name}"
             st.session_state[key] = ", ".join(spec_url.format_value(value) for value in getattr(scaling, name))
             st.text_area(
-                label,
+                TEXTS(f"more.{name}"),
                 key=key,
-                placeholder=f"{spec.pairs} numbers; empty: as NTK-aware",
+                placeholder=TEXTS("more.divisors", pairs=spec.pairs),
                 on_change=_take_field,
                 args=(name, key),
             )
@@ -183,17 +184,22 @@ def _optional(spec: RopeSpec) -> None:
 
 def _share() -> None:
     now = state.current_choice()
-    copy_buttons("share", {"Copy link": None, "Copy spec as JSON": json.dumps(now.spec_json, indent=1)})
+    parameters = json.dumps(now.spec_json, indent=1)
+    copy_buttons("share", {TEXTS("copy.link"): None, TEXTS("copy.parameters"): parameters})
     changed = now.spec != state.start(now.model, now.layer)
-    st.button("Reset to the model", on_click=_reset, disabled=not changed, width="stretch", key="reset")
+    st.button(TEXTS("model.reset"), on_click=_reset, disabled=not changed, width="stretch", key="reset")
     if now.model != spec_url.CUSTOM:
         model = catalog()[now.model]
-        with st.expander("Source", key="source"):
-            st.caption(f"{model.source}. {model.note}".replace("$", r"\$"))
+        with st.expander(TEXTS("model.source"), key="source"):
+            text = TEXTS("model.source_text", source=model.source, note=model.note)
+            st.caption(text.replace("$", r"\$"))
 
 
-def _select(label: str, options: list[str], value: str, show: Any, taken: Any, help_text: str | None = None) -> None:
-    key = f"select.{label}"
+def _select(
+    name: str, label: str, options: Mapping[str, str], value: str, taken: Any, help_text: str | None = None
+) -> None:
+    """Show a menu of options (value -> label); `name` is the widget's name in the session in every language."""
+    key = f"select.{name}"
 
     def changed() -> None:
         # After a restart the server may receive a label that its predecessor offered.
@@ -201,7 +207,7 @@ def _select(label: str, options: list[str], value: str, show: Any, taken: Any, h
             taken(st.session_state[key])
 
     st.session_state[key] = value
-    st.selectbox(label, options, format_func=show, key=key, on_change=changed, help=help_text)
+    st.selectbox(label, list(options), format_func=options.__getitem__, key=key, on_change=changed, help=help_text)
 
 
 def _default(scaling: Any, name: str) -> Any:
@@ -250,6 +256,6 @@ def _try(make: Callable[[], RopeSpec]) -> None:
     try:
         spec = make()
     except ValueError as error:
-        state.refuse(f"Not possible: {error}.")
+        state.refuse(TEXTS("method.impossible", error=error))
     else:
         state.choose(spec=spec)

@@ -7,7 +7,7 @@ from typing import Literal
 import streamlit as st
 
 from rope_viz.advice.extension_plan import Plan
-from rope_viz.advice.runtime_instructions import Writing, difference
+from rope_viz.advice.runtime_instructions import Instructions, format_diff
 from rope_viz.figures.words import extend as words
 from rope_viz.figures.words.common import plain
 from rope_viz.ui import configs
@@ -17,30 +17,30 @@ def have(plan: Plan) -> None:
     """Show which model the config is, which of its lengths are wrong, and the check's findings."""
     st.markdown(words.have(plan))
     if plan.recognised.mistakes:
-        st.markdown(words.mistakes(plan))
+        st.markdown(words.list_mistakes(plan))
     configs.listed_findings(plan.found)
 
 
 def file(plan: Plan) -> None:
     """Show the new config.json as a diff and offer it for download, unless the check finds an error in it."""
-    st.markdown(words.describe_readers(plan))
+    st.markdown(words.describe_support(plan))
     if plan.file.fragment:
-        changed = difference(plan.config, plan.file.config)
+        changed = format_diff(plan.config, plan.file.config)
         st.code(changed, language="diff", wrap_lines=True, height=360 if changed.count("\n") > 20 else "content")
     if plan.file.fit:
         configs.download("Download the whole config.json", plan.file.config, "whole")
     else:
         worst = plan.file.findings[0]
-        st.markdown(f"**It is not offered:** the check finds an error in it. {plain(worst.message)}")
+        st.markdown(f"**No download:** the check finds an error in this file. {plain(worst.message)}")
 
 
 def runtimes(plan: Plan) -> None:
     """Show how to configure each runtime, and whether that has the intended effect."""
-    if not plan.writings:
-        st.markdown("Choose a runtime above to see what to give it.")
-    for one in plan.writings:
+    if not plan.instructions:
+        st.markdown("Choose a runtime above to see its keys and flags.")
+    for one in plan.instructions:
         st.subheader(one.name, anchor=False)
-        st.markdown(plain(one.proof).replace("Proved:", "**Proved:**"))
+        st.markdown(plain(one.proof).replace("Checked:", "**Checked:**"))
         if one.text and one.text not in one.command:
             st.code(one.text, language=one.language, wrap_lines=True, height=_height(one.text))
         st.code(one.command, language="bash", wrap_lines=True)
@@ -51,18 +51,18 @@ def runtimes(plan: Plan) -> None:
 def checks(plan: Plan) -> None:
     """Show a verification snippet per runtime, the log line to look for, and the passkey test."""
     st.markdown(
-        "Each snippet writes the frequencies of the **running** model to a file, and `rope-viz verify` compares them "
-        "with what your config means. That of transformers is run by tests; those of the servers were read, not run."
+        "Each snippet writes the frequencies of the **running** model to a file. `rope-viz verify` compares them with "
+        "those that your config means. Tests run the snippet for transformers; those for the servers were not run."
     )
-    for one in plan.writings:
+    for one in plan.instructions:
         st.subheader(f"In {one.name}", anchor=False)
         _check(one)
-    st.markdown("Does it still find what it read? The passkey test asks the running server:")
+    st.markdown("Does the model still find what it read? The passkey test asks the running server:")
     server = "rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
     st.code(server, language="bash", wrap_lines=True)
 
 
-def _check(one: Writing) -> None:
+def _check(one: Instructions) -> None:
     shell = one.runtime == "llama.cpp"
     st.code(one.check, language="bash" if shell else "python", wrap_lines=True, height=_height(one.check))
     if not shell:

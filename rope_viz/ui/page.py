@@ -22,6 +22,8 @@ from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
 from rope_viz.ui.components.picture import place
 
+TEXTS = Texts("app")
+
 
 def now(page: Page) -> Now:
     """Return the model and the choices of a page, for its text and code."""
@@ -72,7 +74,7 @@ def next_page_link(name: str, label: str) -> None:
 
 def words() -> None:
     """Show the whole glossary, at the end of a page."""
-    with st.expander("Words", key="words"):
+    with st.expander(TEXTS("glossary"), key="words"):
         st.markdown("\n".join(f"- **{term}**: {sentence}" for term, sentence in glossary.WORDS.items()))
 
 
@@ -101,7 +103,7 @@ def explain(name: str) -> None:
 
 def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
     """Show start points (name, story, page, model), each a link to the page with that model."""
-    section("Start with a model")
+    section(TEXTS("start_heading"))
     for index in range(0, len(points), 3):
         for column, (name, story, where, model) in zip(st.columns(3), points[index : index + 3], strict=False):
             column.markdown(f"[**{name}**](/{where}?model={model})  \n{story}")
@@ -109,7 +111,7 @@ def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
 
 def questions(answers: Mapping[str, str]) -> None:
     """Show the question that each page answers, by page name."""
-    section("What each page answers")
+    section(TEXTS("questions_heading"))
     st.markdown("\n".join(f"- [**{PAGES[where]}**](/{where}): {question}" for where, question in ordered(answers)))
 
 

@@ -27,9 +27,12 @@ from rope_viz.figures.files import Style, is_key
 from rope_viz.pictures import blob_store, export, registry, wire_format
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.picture_request import Now
-from rope_viz.ui.render_workers import Drawers
+from rope_viz.texts import Texts
+from rope_viz.texts.texts import LANGUAGE
+from rope_viz.ui.render_workers import RenderWorkers
 
 LOG = logging.getLogger(__name__)
+TEXTS = Texts("app")
 AT_ONCE = 2
 """Pictures that the server process renders at a time, for all users together; page runs need their share of the CPU."""
 PLACES = 2
@@ -70,16 +73,16 @@ class Job:
 class Gallery:
     """A render queue and cache of pictures by tag: each rendered once, few at a time, old ones evicted by size.
 
-    Bookkeeping runs on the server's event loop; only rendering runs on threads or in the worker processes `drawers`.
+    Bookkeeping runs on the server's event loop; only rendering runs on threads or in the worker processes `workers`.
     """
 
     def __init__(
-        self, *, at_once: int = AT_ONCE, waiting: int = WAITING, most: int = MOST, drawers: Drawers | None = None
+        self, *, at_once: int = AT_ONCE, waiting: int = WAITING, most: int = MOST, workers: RenderWorkers | None = None
     ) -> None:
         self.at_once, self.waiting, self.most = at_once, waiting, most
-        self.drawers = drawers or Drawers()
+        self.workers = workers or RenderWorkers()
         self.size = 0
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._cache: OrderedDict[str, bytes] = OrderedDict()
         self._jobs: dict[str, Job] = {}
         self._queue: list[Job] = []
         self._here, self._there = Counter[int](), Counter[int]()
@@ -88,9 +91,9 @@ class Gallery:
 
     def found(self, tag: str) -> bytes | None:
         """Return a cached picture, or None."""
-        if tag in self._kept:
-            self._kept.move_to_end(tag)
-        return self._kept.get(tag)
+        if tag in self._cache:
+            self._cache.move_to_end(tag)
+        return self._cache.get(tag)
 
     async def drawn(
         self, tag: str, make: Callable[[], bytes], *, rank: int = 0, keep: bool = True, away: Away | None = None
@@ -121,7 +124,7 @@ class Gallery:
 
     def _next(self) -> None:
         """Start as many queued jobs as there is room for, in the workers if they are ready, else on threads."""
-        places = PLACES * self.drawers.count if self.drawers.ready else 0
+        places = PLACES * self.workers.count if self.workers.ready else 0
         later: list[Job] = []
         while self._queue and (self._here.total() < self.at_once or self._there.total() < places):
             job = heapq.heappop(self._queue)
@@ -129,7 +132,7 @@ class Gallery:
                 later.append(job)
                 continue
             job.begun = True
-            self.drawers.late(asyncio.get_running_loop().time() - job.came)
+            self.workers.record_wait(asyncio.get_running_loop().time() - job.came)
             self._begin(job)
         for job in later:
             heapq.heappush(self._queue, job)
@@ -146,7 +149,7 @@ class Gallery:
         return self._here.total() < self.at_once and (job.rank != FILES or self._here[FILES] < max(1, self.at_once - 1))
 
     def _begin(self, job: Job) -> None:
-        there = None if job.away is None else self.drawers.draw(*job.away)
+        there = None if job.away is None else self.workers.submit(*job.away)
         where = self._here if there is None else self._there
         where[job.rank] += 1
         loop = asyncio.get_running_loop()
@@ -158,7 +161,7 @@ class Gallery:
         where[job.rank] -= 1
         if not drawing.cancelled() and isinstance(drawing.exception(), BrokenExecutor):
             # The worker process died, for example when memory ran out: render on a thread.
-            self.drawers.let_go()
+            self.workers.shut_down()
             job.away = None
             self._begin(job)
             return
@@ -177,10 +180,10 @@ class Gallery:
         content = done.result()
         if len(content) > self.most // 4:
             return
-        self._kept[tag] = content
+        self._cache[tag] = content
         self.size += len(content)
         while self.size > self.most:
-            _, oldest = self._kept.popitem(last=False)
+            _, oldest = self._cache.popitem(last=False)
             self.size -= len(oldest)
 
 
@@ -198,7 +201,7 @@ async def answer(request: Request) -> Response:
     try:
         picture = registry.picture(request.path_params["page"], name)
         if form not in export.FORMS:
-            raise KeyError(f"A picture has the forms {', '.join(export.FORMS)}, not {form[:20]!r}.")
+            raise KeyError(TEXTS("server.form", forms=", ".join(export.FORMS), form=form[:20]))
     except KeyError as error:
         return respond(404, str(error.args[0]))
     try:
@@ -262,11 +265,11 @@ def takes_gzip(headers: Headers) -> bool:
 def read_query(request: Request) -> dict[str, str]:
     """Return the query. Raise `ValueError` if it is too long or repeats a key."""
     if len(request.url.query) > LONGEST:
-        raise ValueError(f"The query is longer than {LONGEST:,} characters.")
+        raise ValueError(TEXTS("server.too_long", most=LONGEST))
     pairs = request.query_params.multi_items()
     query = dict(pairs)
     if len(query) < len(pairs):
-        raise ValueError("The query says one thing twice.")
+        raise ValueError(TEXTS("server.repeated"))
     query.pop("v", None)  # the asking version, which separates versions in the browser's cache
     return query
 
@@ -274,16 +277,16 @@ def read_query(request: Request) -> dict[str, str]:
 async def store_body(request: Request) -> None:
     """Store the contents in the body, each prefixed by its length. Other sites cannot set the required header."""
     if request.headers.get("rope-viz") != "kept":
-        raise ValueError("Contents are taken from pages of this app only.")
+        raise ValueError(TEXTS("server.other_site"))
     most = 2 * blob_store.LARGEST
     length = request.headers.get("content-length", "0")
     if length.isascii() and length.isdecimal() and int(length[:20]) > most:
-        raise ValueError(f"at most {most >> 20} MiB can be sent")
+        raise ValueError(TEXTS("server.too_large", most=most >> 20))
     body = bytearray()
     async for part in request.stream():
         body += part
         if len(body) > most:
-            raise ValueError(f"at most {most >> 20} MiB can be sent")
+            raise ValueError(TEXTS("server.too_large", most=most >> 20))
     at = 0
     while at + 4 <= len(body):
         (size,) = struct.unpack_from("<I", body, at)
@@ -294,11 +297,11 @@ async def store_body(request: Request) -> None:
 def error_response(error: BaseException, address: str) -> Response:
     """Turn a rendering error into a response with a sentence."""
     if isinstance(error, BusyError):
-        return respond(503, "Too many pictures are being drawn just now. Ask again in a moment.", {"retry-after": "1"})
+        return respond(503, TEXTS("server.busy"), {"retry-after": "1"})
     if isinstance(error, ValueError):
         return respond(400, str(error))
     LOG.error("%s could not be drawn", address, exc_info=error)
-    return respond(500, "This picture could not be drawn. The server's log says why.")
+    return respond(500, TEXTS("server.failed"))
 
 
 async def await_or_disconnect(request: Request, drawing: Coroutine[Any, Any, bytes]) -> asyncio.Task[bytes] | None:
@@ -349,7 +352,7 @@ def respond(status: int, sentence: str, headers: dict[str, str] | None = None) -
 def version() -> str:
     """Return one tag for all code that affects pictures: equal on every server with the same code."""
     root = Path(__file__).parents[1]
-    digest = hashlib.sha256(f"{__version__} {numpy.__version__} {plotly.__version__}".encode())
-    for path in sorted([*root.rglob("*.py"), *root.rglob("*.json")]):
+    digest = hashlib.sha256(f"{__version__} {numpy.__version__} {plotly.__version__} {LANGUAGE}".encode())
+    for path in sorted([*root.rglob("*.py"), *root.rglob("*.json"), *(root / "texts").rglob("*.toml")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

@@ -6,8 +6,8 @@
   // Later pages open within the app, so only the first one matters.
   const query = new URLSearchParams(location.search);
 
-  function ask() {
-    if (!ROOT || window.ropeVizStill || document.querySelector("[data-picture]")) return;
+  function request() {
+    if (!ROOT || window.ropeVizPlaceholder || document.querySelector("[data-picture]")) return;
     // The page has loaded and has no place for a picture.
     if (document.querySelector("[data-testid=stMain] h1") && !document.querySelector("[data-place]")) return;
     const [picture, begins] = FIRST[PAGE] ?? [];
@@ -18,18 +18,18 @@
     query.set("part", 0); // the coarse first part of a slow picture
     query.set("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     query.set("width", `${Math.max(320, Math.min(innerWidth - 48, 1000))}px`);
-    const image = Object.assign(new Image(), { alt: "The first picture of this page", fetchPriority: "high" });
-    window.ropeVizStill = { picture };
+    const image = Object.assign(new Image(), { alt: PICTURE_LABEL, fetchPriority: "high" });
+    window.ropeVizPlaceholder = { picture };
     image.onload = () => {
-      window.ropeVizStill.image = image.src;
+      window.ropeVizPlaceholder.image = image.src;
       document.getElementById("rv-coming").append(image);
-      document.getElementById("rv-coming").classList.add("rv-still");
-      dispatchEvent(new Event("rv-still"));
+      document.getElementById("rv-coming").classList.add("rv-placeholder");
+      dispatchEvent(new Event("rv-placeholder"));
     };
     image.src = `${ROOT}/rope-viz/picture/${picture}.svg?${query}`;
   }
 
-  const brought = () => performance.getEntriesByType("resource").some(({ name, responseEnd }) => responseEnd && /static\/js\/index\./.test(name));
-  setTimeout(() => brought() || ask(), SLOW);
-  setTimeout(ask, LATE);
+  const isLoaded = () => performance.getEntriesByType("resource").some(({ name, responseEnd }) => responseEnd && /static\/js\/index\./.test(name));
+  setTimeout(() => isLoaded() || request(), SLOW);
+  setTimeout(request, LATE);
 })();

@@ -12,17 +12,17 @@
   }
 
   const address = (name) => `${ROOT}SCRIPTS/${name}`;
-  const bring = (element, more) => document.head.append(Object.assign(document.createElement(element), more));
+  const load = (element, more) => document.head.append(Object.assign(document.createElement(element), more));
   addEventListener("DOMContentLoaded", () => {
     // On a slow line, leave the bandwidth to the page itself.
     if (performance.getEntriesByType("resource").some(({ responseEnd }) => responseEnd > SLOW)) return;
     const draws = FIRST[PAGE]?.[2];
-    for (const name of ["navigation", "knob", "picture", "tools", "outbox", "message", "touch", "copy", ...(draws ? [draws] : [])]) {
-      bring("link", { rel: "modulepreload", href: address(`${name}.js`) });
+    for (const name of ["navigation", "knob", "picture", "tools", "outbox", "message", "texts", "touch", "copy", ...(draws ? [draws] : [])]) {
+      load("link", { rel: "modulepreload", href: address(`${name}.js`) });
     }
     // Parsing it takes about 0.3 s, which clocks need not wait for. chart.js finds this script, and requests it again if
     // it failed.
     if (draws !== "chart") return;
-    bring("script", { src: address("plotly.min.js"), async: true, fetchPriority: "low", onerror: ({ target }) => target.remove() });
+    load("script", { src: address("plotly.min.js"), async: true, fetchPriority: "low", onerror: ({ target }) => target.remove() });
   });
 })();

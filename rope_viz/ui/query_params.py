@@ -18,10 +18,10 @@ RECENT = 20
 def write(query: Mapping[str, str]) -> None:
     """Write the address. A different address is one step for the Back button."""
     st.query_params.from_dict(dict(query))
-    seen(query)
+    record_address(query)
 
 
-def seen(query: Mapping[str, str]) -> None:
+def record_address(query: Mapping[str, str]) -> None:
     """Record the current address."""
     now, before = _without_ranges(query), st.session_state.get("addresses", [])
     st.session_state["addresses"] = [*[each for each in before if each != now][-RECENT:], now]

@@ -25,8 +25,8 @@ AGAIN = 60.0
 """Seconds after a loss of workers before new ones may start."""
 
 
-class Drawers:
-    """A pool of render processes, empty at first; `late` counts waiting pictures and starts it."""
+class RenderWorkers:
+    """A pool of render processes, empty at first; `record_wait` counts waiting pictures and starts it."""
 
     def __init__(self, count: int | None = None) -> None:
         # One worker per core measured better than one fewer, despite the server itself (benchmarks/NOTES.md).
@@ -41,16 +41,16 @@ class Drawers:
         """True once the workers have started."""
         return self._there is not None and self._there.done() and self._there.exception() is None
 
-    def late(self, waited: float) -> None:
+    def record_wait(self, waited: float) -> None:
         """Record that a picture waited this many seconds; start the workers if that happened often."""
         now = time.monotonic()
         if waited < LATE:
             return
         self._late.append(now)
         if len(self._late) == OFTEN and now - self._late[0] < WITHIN and now >= self._not_before:
-            self.take_on()
+            self.start()
 
-    def take_on(self) -> None:
+    def start(self) -> None:
         """Start the workers in the background and return at once."""
         if self._pool is None and self.count > 0:
             # Not fork: it would copy the server's threads and locks in an unknown state.
@@ -59,19 +59,19 @@ class Drawers:
                 self._pool = ProcessPoolExecutor(self.count, mp_context=context, initializer=_begin)
                 self._there = self._pool.submit(_ready)
             except OSError:  # no shared memory, or no more processes here
-                self.let_go()
+                self.shut_down()
 
-    def draw(self, page: str, name: str, query: dict[str, str]) -> Future[bytes] | None:
+    def submit(self, page: str, name: str, query: dict[str, str]) -> Future[bytes] | None:
         """Render a picture whose address holds all its inputs, as a compressed message; None without workers."""
         if self._pool is None or not self.ready:
             return None
         try:
-            return self._pool.submit(drawn, page, name, query)
+            return self._pool.submit(render_packed, page, name, query)
         except BrokenExecutor:
-            self.let_go()
+            self.shut_down()
             return None
 
-    def let_go(self) -> None:
+    def shut_down(self) -> None:
         """Shut the pool down; it may be restarted later."""
         pool, self._pool, self._there = self._pool, None, None
         self._not_before = time.monotonic() + AGAIN
@@ -79,7 +79,7 @@ class Drawers:
             pool.shutdown(wait=False)
 
 
-def drawn(page: str, name: str, query: dict[str, str]) -> bytes:
+def render_packed(page: str, name: str, query: dict[str, str]) -> bytes:
     """Render a picture in a worker. Raise `ValueError` with a sentence if the picture cannot be rendered."""
     of = registry.page(page)
     return export.compressed(of.pictures[name], registry.read_request(of, query), "packed")

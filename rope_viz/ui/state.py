@@ -14,15 +14,14 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
-from rope_viz.models.catalog import catalog
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import blob_store, configs, registry
 from rope_viz.pictures.choices import Held, Kept
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.picture_request import Now, name_of
 from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.pictures.registry import PAGES
-from rope_viz.ui import query_params as written
+from rope_viz.ui import query_params
 
 LEARN = "learn"
 """The page of the tour. Its steps have their own addresses; the user's choice is set aside meanwhile."""
@@ -63,8 +62,8 @@ def now(page: str) -> Now:
     if before is not None and before[0] == page and st.session_state.get("now is current"):
         return before[1]
     at, choices = current_choice(), registry.page(page).choices
-    asked = st.query_params.to_dict()
-    local = {choice.key: asked[choice.key] for choice in choices if choice.key in asked}
+    query = st.query_params.to_dict()
+    local = {choice.key: query[choice.key] for choice in choices if choice.key in query}
     if local:
         st.session_state.setdefault("locals", {}).update(local)
     given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
@@ -163,7 +162,7 @@ def bring_back(text: str, *, here: bool) -> None:
 
 def forget() -> None:
     """Remove the user's own config here and in the browser, but keep its numbers (a callback)."""
-    written.catch_up()
+    query_params.catch_up()
     st.session_state.pop("own", None)
     st.session_state.get("held", {}).pop("own", None)
     st.session_state["forgotten"] = True
@@ -187,10 +186,7 @@ def start(model: str, layer: str = "") -> RopeSpec:
 
 def name() -> str:
     """Return the chosen model's name."""
-    mine, model = own(), current_choice().model
-    if model == spec_url.CUSTOM:
-        return "Custom" if mine is None else mine.name
-    return catalog()[model].name
+    return name_of(current_choice().model, own())
 
 
 def follow_link(page: str) -> None:
@@ -204,7 +200,7 @@ def follow_link(page: str) -> None:
     moved = st.session_state.get("page") not in (None, page)
     linked = moved and params in ({}, known) and not _was_open(page)
     st.session_state["page"] = page
-    written.seen(st.query_params.to_dict())
+    query_params.record_address(st.query_params.to_dict())
     if page == LEARN:
         _before_tour()
         if linked:
@@ -215,7 +211,7 @@ def follow_link(page: str) -> None:
         return
     if moved or known not in (None, params):
         # An aborted run may have written its own query into this address.
-        written.write(st.query_params.to_dict())
+        query_params.write(st.query_params.to_dict())
     if params == known:
         return
     opened = spec_url.read_query(params)
@@ -250,7 +246,7 @@ def open_tour(number: int, params: Mapping[str, str]) -> None:
     revision = current_choice().revision + 1
     _set(Chosen(opened.model, opened.layer, opened.spec, revision=revision))
     st.session_state["locals"] = {}
-    written.write(params)
+    query_params.write(params)
     invalidate()
     st.session_state["address"] = address()
 
@@ -284,7 +280,7 @@ def leave(page: str) -> None:
 
 def frame_too() -> None:
     """Rerun the whole app and not only the page's fragment (in a callback)."""
-    written.catch_up()
+    query_params.catch_up()
     st.session_state["whole run"] = True
 
 
@@ -307,7 +303,7 @@ def link_query() -> dict[str, str]:
 
 def choose(**changes: Any) -> None:
     """Change the choice and the address, as one step for the Back button."""
-    written.catch_up()
+    query_params.catch_up()
     now = dataclasses.replace(current_choice(), **{"problems": (), **changes})
     if now.pin is not None and now.pin >= now.spec.pairs:
         now = dataclasses.replace(now, pin=None)
@@ -329,10 +325,10 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
     ours = address()
     others = {key: value for key, value in st.query_params.items() if key not in (*spec_url.KEYS, "pin")}
     if restore:
-        kept = st.session_state.get("locals", {})
-        others |= {key: value for key, value in kept.items() if key.startswith(f"{restore}.")}
+        stored = st.session_state.get("locals", {})
+        others |= {key: value for key, value in stored.items() if key.startswith(f"{restore}.")}
     if again or st.query_params.to_dict() != others | ours:
-        written.write(others | ours)
+        query_params.write(others | ours)
         invalidate()
     st.session_state["address"] = ours
 
@@ -347,13 +343,13 @@ def local(key: str) -> str | None:
 
 def set_param(key: str, value: str, *, default: str) -> None:
     """Write a page's own parameter into the address, or remove it if it is the default."""
-    written.catch_up()
-    kept, query = st.session_state.setdefault("locals", {}), st.query_params.to_dict()
-    for values in (kept, query):
+    query_params.catch_up()
+    stored, query = st.session_state.setdefault("locals", {}), st.query_params.to_dict()
+    for values in (stored, query):
         values.pop(key, None)
         if value != default:
             values[key] = value
-    written.write(query)
+    query_params.write(query)
     invalidate()
 
 
@@ -368,8 +364,8 @@ def _without(params: Mapping[str, str], key: str) -> dict[str, str]:
     return {name: value for name, value in params.items() if name != key}
 
 
-def _pin(written: str, pairs: int) -> int | None:
-    return int(written) if written.isdecimal() and len(written) < 6 and int(written) < pairs else None
+def _pin(text: str, pairs: int) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 6 and int(text) < pairs else None
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:

@@ -25,10 +25,12 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.pictures import learn_steps, registry
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
+from rope_viz.texts import Texts
 from rope_viz.ui.components.scripts import PREFIX, version
 from rope_viz.ui.picture_route import takes_gzip
 
-TEXTS = ("text/", "application/javascript", "application/json", "image/svg+xml")
+TEXTS = Texts("app")
+COMPRESSIBLE = ("text/", "application/javascript", "application/json", "image/svg+xml")
 ELSEWHERE = ("/rope-viz/", "/_stcore/", "/media/")
 MOST = 24 << 20
 """Bytes of compressed files in the cache; all of Streamlit's files take a third of it."""
@@ -39,9 +41,9 @@ HERE = Path(__file__).parent
 
 # Until the first script runs the page is empty. This is shown meanwhile, and replaced by the app.
 COMING = r"""<div id="rv-coming" role="status"><p>
-<b>RoPE Viz</b> is on its way.<br>Some three megabytes come once and your browser keeps them; the first picture follows.
-<noscript><br>It needs JavaScript, which is switched off in this browser.</noscript></p></div>
-<script>window.ropeVizAsked = location.pathname;
+LOADING
+<noscript><br>NO_JAVASCRIPT</noscript></p></div>
+<script>window.ropeVizRequested = location.pathname;
 ADDRESS
 {
 const ROOT = document.querySelector('script[type=module][src*="static/js/"]')?.src.split("/static/js/")[0];
@@ -54,21 +56,21 @@ STILL
 }</script>
 <style>
 #rv-coming { font: 17px/1.5 sans-serif; margin: 0 auto; padding: 18vh 1.5em 0; max-width: 34em; }
-#root:not(:empty) + #rv-coming:not(.rv-still), body:has([data-testid=stMain] h1) #rv-coming { display: none; }
-#rv-coming.rv-still { position: fixed; inset: 0; z-index: 99; padding-top: 4vh; max-width: none; overflow: hidden;
+#root:not(:empty) + #rv-coming:not(.rv-placeholder), body:has([data-testid=stMain] h1) #rv-coming { display: none; }
+#rv-coming.rv-placeholder { position: fixed; inset: 0; z-index: 99; padding-top: 4vh; max-width: none; overflow: hidden;
   background: Canvas; pointer-events: none; }
-#rv-coming.rv-still > * { display: block; margin: 0 auto 1em; max-width: min(1000px, 100vw - 48px); }
-@media (prefers-color-scheme: dark) { body, #rv-coming.rv-still { background: #0F1216; color: #E6E9EE; } }
+#rv-coming.rv-placeholder > * { display: block; margin: 0 auto 1em; max-width: min(1000px, 100vw - 48px); }
+@media (prefers-color-scheme: dark) { body, #rv-coming.rv-placeholder { background: #0F1216; color: #E6E9EE; } }
 </style>"""
 
 
 # The answer to an address below a page. Streamlit's first page would not find its scripts from there and hang. For an
 # unknown address at the level of the pages it opens Home with a banner (navigation.js).
 NOWHERE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>No such page · RoPE Viz</title><style>
+<title>TITLE · RoPE Viz</title><style>
 body { font: 17px/1.6 sans-serif; margin: 12vh auto; padding: 0 1.5em; max-width: 34em; }
 @media (prefers-color-scheme: dark) { body { background: #0F1216; color: #E6E9EE; } a { color: #8AB4F8; } }</style>
-<main><h1>No such page</h1><p>RoPE Viz has no page <b>PATH</b>. It has these:</p><p>LINKS</p></main></html>"""
+<main><h1>TITLE</h1><p>TEXT</p><p>LINKS</p></main></html>"""
 
 
 class Packing:
@@ -76,7 +78,7 @@ class Packing:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._kept: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._size = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,14 +94,14 @@ class Packing:
 
     async def packed(self, path: str, tag: str, content: bytes) -> bytes:
         """Return a file compressed, cached by its path and tag."""
-        found = self._kept.get((path, tag)) if tag else None
+        found = self._cache.get((path, tag)) if tag else None
         if found is None:
             found = await run_in_threadpool(functools.partial(gzip.compress, content, LEVEL, mtime=0))
             if tag:
-                self._kept[path, tag] = found
+                self._cache[path, tag] = found
                 self._size += len(found)
                 while self._size > MOST:
-                    self._size -= len(self._kept.popitem(last=False)[1])
+                    self._size -= len(self._cache.popitem(last=False)[1])
         return found
 
 
@@ -136,7 +138,7 @@ class Answer:
             self.change = not_found_page(self.path) or complete_first_page
             if self.change is not complete_first_page:
                 message["status"] = 404
-        return self.change is not None or (self.takes and "/static/" in self.path and kind.startswith(TEXTS))
+        return self.change is not None or (self.takes and "/static/" in self.path and kind.startswith(COMPRESSIBLE))
 
     async def _finish(self, start: Message, content: bytes) -> None:
         headers = MutableHeaders(raw=start["headers"])
@@ -167,8 +169,9 @@ def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
         return None
     up = "../" * page.count("/")
     links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in registry.PAGES.items())
-    text = NOWHERE.replace("LINKS", " · ".join(links)).replace("PATH", html.escape(short_repr(page)))
-    return lambda _: text.encode()
+    answer = NOWHERE.replace("LINKS", " · ".join(links)).replace("TITLE", TEXTS("not_found.title"))
+    answer = answer.replace("TEXT", TEXTS("not_found.text", path=html.escape(short_repr(page))))
+    return lambda _: answer.encode()
 
 
 @functools.lru_cache(maxsize=4)
@@ -188,10 +191,13 @@ def loading() -> str:
     named = {"" if name == "home" else name: first_picture(registry.picture(name, first[name])) for name in first}
     named["learn"] = first_picture(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
     parts = {
+        "LOADING": TEXTS("loading.page"),
+        "NO_JAVASCRIPT": TEXTS("loading.no_javascript"),
         "ADDRESS": (HERE / "history.js").read_text(encoding="utf-8"),
         "PICTURES": json.dumps(named),
         "EARLY": (HERE / "preload.js").read_text(encoding="utf-8").replace("SCRIPTS", f"{PREFIX}/{version()}"),
         "STILL": (HERE / "placeholder.js").read_text(encoding="utf-8"),
+        "PICTURE_LABEL": json.dumps(TEXTS("loading.picture")),
     }
     return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
 

@@ -12,16 +12,11 @@ from rope_viz.models import spec_url
 from rope_viz.models.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import LARGEST
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.ui import configs, state
-from rope_viz.ui import query_params as written
+from rope_viz.texts import Texts, join
+from rope_viz.ui import configs, query_params, state
 from rope_viz.ui.notes import warn
 
-HELP = (
-    "A model's config.json, of either generation, or only its rope_scaling. It becomes the model on every page, "
-    "never leaves this server, and is kept in your browser until you forget it there."
-)
-
-EXAMPLE = 'Qwen/Qwen3-8B, or {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}'
+TEXTS = Texts("sidebar")
 HOME = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 # MiB: far above the limit of a config, with any file type, because Streamlit itself rejects files without a message.
@@ -34,34 +29,34 @@ def box() -> None:
     dropped = f"upload.file.{turn}"
     with st.container(key="upload"):
         st.file_uploader(
-            "Drop your config.json",
+            TEXTS("config.drop"),
             key=dropped,
-            help=HELP,
+            help=TEXTS("config.help"),
             max_upload_size=ACCEPTED,
             on_change=_dropped,
             args=(dropped,),
         )
     if state.own() is not None:
-        st.button("Forget my config", on_click=state.forget, key="forget", width="stretch")
+        st.button(TEXTS("config.remove"), on_click=state.forget, key="forget", width="stretch")
     problem, typed = st.session_state.pop("upload.problem", ""), st.session_state.pop("upload.typed", False)
     if problem and not typed:
         warn(problem)
     _show_findings()
     pasted = f"upload.text.{turn}"
-    with st.expander("Paste a config, or a model's id", key="paste"), st.form(f"upload.form.{turn}", border=False):
+    with st.expander(TEXTS("config.paste"), key="paste"), st.form(f"upload.form.{turn}", border=False):
         st.text_area(
-            "config.json or rope_scaling, or a model's id in the local Hugging Face cache",
+            TEXTS("config.pasted"),
             key=pasted,
             height=140,
-            placeholder=EXAMPLE,
+            placeholder=TEXTS("config.example"),
         )
-        st.form_submit_button("Use this config", on_click=_pasted, args=(pasted,), width="stretch")
+        st.form_submit_button(TEXTS("config.use"), on_click=_pasted, args=(pasted,), width="stretch")
         if problem and typed:
             warn(problem)
 
 
 def _dropped(key: str) -> None:
-    written.catch_up()
+    query_params.catch_up()
     file = st.session_state.get(key)
     if file is not None:
         # Make a new, empty field, so that the same file can be dropped again after a correction.
@@ -70,7 +65,7 @@ def _dropped(key: str) -> None:
 
 
 def _pasted(key: str) -> None:
-    written.catch_up()
+    query_params.catch_up()
     text = st.session_state.get(key) or ""
     st.session_state["upload.typed"] = True
     if _take_by_id(text) if is_model_id(text) else _take(text):
@@ -81,22 +76,15 @@ def _take_by_id(text: str) -> bool:
     """Load a model's config by its id from this machine's Hugging Face cache, only for users at this machine."""
     id = text.strip()
     if not at_home():
-        problem = "a model's id is looked up in the cache of the machine that serves, for readers at that machine alone"
-        st.session_state["upload.problem"] = f"Your config was not taken: {problem}. Drop its config.json."
-        return False
+        return _refuse(TEXTS("refused.remote"))
     try:
         path = find_in_cache(id)
         content = None if path is None else path.read_bytes()[: LARGEST + 1]
     except (OSError, ValueError) as error:
-        st.session_state["upload.problem"] = f"Your config was not taken: the cache cannot be read, {error}."
-        return False
+        return _refuse(TEXTS("refused.cache", error=error))
     if content is None:
         name = model_id_of_page(id)
-        st.session_state["upload.problem"] = (
-            f"Your config was not taken: {name} is not in the local Hugging Face cache of the machine that serves. "
-            f"There, hf download {name.partition('@')[0]} config.json fetches it; or drop the file."
-        )
-        return False
+        return _refuse(TEXTS("refused.not_cached", id=name), TEXTS("refused.fetch", id=name.partition("@")[0]))
     return _take(content)
 
 
@@ -118,7 +106,7 @@ def _show_findings() -> None:
         found = configs.summed_up(mine.config)
         if found:
             at = state.link_query()
-            st.page_link(state.page("extend"), label=f"{found}: see Extend", query_params=at)
+            st.page_link(state.page("extend"), label=TEXTS("config.findings", summary=found), query_params=at)
 
 
 def _take(content: str | bytes) -> bool:
@@ -126,17 +114,27 @@ def _take(content: str | bytes) -> bool:
     try:
         state.adopt(read_upload(content, now.spec, state.name()))
     except ValueError as error:
-        # Shown next to the field, because a message at the top of a long page would be missed.
-        st.session_state["upload.problem"] = f"Your config was not taken: {error}.{refused(content)}"
-        return False
+        return _refuse(TEXTS("refused.unreadable", error=error), describe_findings(content))
     return True
 
 
-def refused(content: str | bytes) -> str:
-    """Summarise the check's findings in a rejected config; "" if it is unreadable."""
+def _refuse(*sentences: str) -> bool:
+    """Show next to the field why there is no new config, and which model stays. Return False."""
+    # A message at the top of a long page would be missed.
+    first, *others = sentences
+    still = TEXTS("refused.still", model=state.name())
+    st.session_state["upload.problem"] = join(first, still, *others)
+    return False
+
+
+def describe_findings(content: str | bytes) -> str:
+    """Summarise the check's findings in a rejected config; "" if it is unreadable or has none."""
     try:
         found = check_text(content)[1]
     except ValueError:
         return ""
     others = [one.message for one in found if one.rule not in ("not-computable", "no-rope")][:3]
-    return f" The check finds {summary(found)} in it{': ' if others else '.'}{' '.join(others)}" if found else ""
+    if not found:
+        return ""
+    key = "refused.found_more" if others else "refused.found"
+    return TEXTS(key, summary=summary(found), messages=" ".join(others))

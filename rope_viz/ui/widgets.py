@@ -26,12 +26,14 @@ from rope_viz.pictures.choices import (
     clean_line,
 )
 from rope_viz.pictures.picture_request import Choice, Now
+from rope_viz.texts import Texts
 from rope_viz.ui import browser_storage, state
 from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
 
+TEXTS = Texts("app")
 SLIDER, GAP = 300, 16
 """Pixels: the width of a slider, and the gap to the next."""
 
@@ -122,9 +124,9 @@ def sliders(choices: Sequence[Number], now: Now) -> None:
 
 
 def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:
-    def changed(written: str) -> None:
+    def changed(text: str) -> None:
         with contextlib.suppress(ValueError):  # the bar's own values always parse
-            keep(choice.resolve(choice.parse(written), now))
+            keep(choice.resolve(choice.parse(text), now))
 
     with st.container(width=520):
         counts: tuple[int, ...] = now[choice]
@@ -145,10 +147,10 @@ def _texts_or_file(choice: Kept[Any], now: Now) -> None:
     except ValueError as error:
         problem = str(error)
     if problem:
-        warn(f"{choice.instead}: {problem}.")
+        warn(TEXTS("controls.refused", instead=choice.instead, error=problem))
     elif held is None and choice.suffixes:
         # A file too large for the browser's storage is lost on reload, and the address does not say so.
-        st.markdown("No file is here: until one is dropped, the page shows its own.")
+        st.markdown(TEXTS("controls.no_file"))
 
 
 def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
@@ -160,8 +162,8 @@ def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
         if turn != browser_storage.turn(choice.key):
             return  # ignore the change event of fields that are about to be replaced
         texts.update({name: st.session_state[key] for name, key in keys.items()})
-        written = {name: text for name, text in texts.items() if text.strip()}
-        state.store_blob(choice.key, json.dumps(written).encode() if written else None)
+        filled = {name: text for name, text in texts.items() if text.strip()}
+        state.store_blob(choice.key, json.dumps(filled).encode() if filled else None)
         state.frame_too()  # the frame tells the browser what to store
 
     for name, (label, placeholder) in fields.items():
@@ -191,31 +193,31 @@ def _file(choice: Kept[Any]) -> None:
     dropped = st.file_uploader(choice.label, type=types, key=key, help=choice.help or None, on_change=changed)
     if dropped is None and (content := state.blob(choice.key)) is not None:
         # The browser restored it, and no script can put a file into the box.
-        st.markdown(plain(f"{vectors.name_of(content)} is still here."))
-        st.button("Forget the file", key=f"forget.{choice.key}", on_click=forget)
+        st.markdown(TEXTS("controls.stored_file", name=plain(vectors.name_of(content))))
+        st.button(TEXTS("controls.remove_file"), key=f"forget.{choice.key}", on_click=forget)
 
 
 def _line(choice: Line, keep: Any, key: str) -> None:
     """Show a text field; an unusable text stays in it, with a warning."""
-    written = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
-    st.session_state[key] = written
+    text = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
+    st.session_state[key] = text
 
     def changed() -> None:
         keep(clean_line(st.session_state[key], choice.most) or choice.usual)
 
     st.text_input(choice.label, key=key, max_chars=choice.most, on_change=changed, help=choice.help or None)
     try:
-        choice.check(written)
+        choice.check(text)
     except ValueError as error:
-        warn(f"Not possible: {error}. This is the sentence it began with.")
+        warn(TEXTS("controls.default_line", error=error))
 
 
 def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
     """Show a line as cards, one per piece; an unusable text stays in its field, with a warning."""
-    written = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
+    text = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
     parts, problem = None, ""
     try:
-        parts = [dict(part) for part in choice.parts(written)]
+        parts = [dict(part) for part in choice.parts(text)]
     except ValueError as error:
         problem = str(error)
 
@@ -225,7 +227,7 @@ def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
     prompt(
         f"prompt.{choice.key}",
         choice.key,
-        written,
+        text,
         parts,
         changed,
         kinds=list(choice.kinds(now)),
@@ -233,4 +235,4 @@ def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
         longest=choice.most,
     )
     if problem:
-        warn(f"Not possible: {problem}. This is the prompt it began with.")
+        warn(TEXTS("controls.default_prompt", error=problem))

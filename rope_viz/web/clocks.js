@@ -1,6 +1,6 @@
 // The clocks: an animation of every pair of the model, computed in the browser. picture.js requests them, rope_viz/figures/clocks.py packs them.
 
-import { TAU, arrange, count, cycle, dark, digits, paint, score, tokens, turns, whole } from "./dials.js";
+import { TAU, TEXTS, arrange, count, cycle, dark, digits, paint, score, tokens, turns, whole } from "./dials.js";
 
 export { score, turns };
 
@@ -38,7 +38,7 @@ function advance(s, by) {
 function wake(s) {
   s.request ||= requestAnimationFrame((now) => {
     s.request = 0;
-    if (!s.root.isConnected || !s.seen) return void (s.last = 0);
+    if (!s.root.isConnected || !s.visible) return void (s.last = 0);
     if (s.playing) advance(s, (s.back ? -1 : 1) * s.speed * Math.min(0.1, s.last ? (now - s.last) / 1000 : 0));
     s.last = s.playing ? now : 0;
     // A page that is being left has no width.
@@ -61,7 +61,7 @@ function mirror(s) {
 
 function play(s, on) {
   s.playing = on;
-  s.ui.play.textContent = on ? "Pause" : "Play";
+  s.ui.play.textContent = on ? TEXTS.pause : TEXTS.play;
   if (!on) [s.m, s.n] = [Math.round(s.m), Math.round(s.n)];
   tell(s);
 }
@@ -75,13 +75,14 @@ function tell(s) {
   s.timer = setTimeout(() => {
     delete s.root.dataset.waiting;
     const pair = s.data.mode === "score", n = s.rates.length, slow = n - 1;
-    s.ui.said.textContent = `${s.playing ? "Playing from" : "At"} ${pair ? `query ${whole(s.m)}, key ${whole(s.n)}, distance ${whole(s.m - s.n)}, score ${score(s.m - s.n, s.rates).toFixed(4)}`
-      : `position ${whole(s.m)}: pair 0 has made ${count(s.m * s.rates[0])} turns, pair ${slow} ${count(s.m * s.rates[slow])}`}. ${s.pin == null ? "" : s.ui.now.textContent}`;
+    const state = pair ? TEXTS.score(whole(s.m), whole(s.n), whole(s.m - s.n), score(s.m - s.n, s.rates).toFixed(4))
+      : TEXTS.turns(whole(s.m), count(s.m * s.rates[0]), slow, count(s.m * s.rates[slow]));
+    s.ui.announced.textContent = `${(s.playing ? TEXTS.playing : TEXTS.at)(state)} ${s.pin == null ? "" : s.ui.now.textContent}`;
     if (s.playing) return;
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
     if (s.data.compact || s.at === `${s.m},${s.n}`) return;
     if (s.turned) dispatchEvent(new Event("rope-viz-follows"));
-    [s.at, s.told, s.turned] = [`${s.m},${s.n}`, performance.now(), false];
+    [s.at, s.reportedAt, s.turned] = [`${s.m},${s.n}`, performance.now(), false];
     s.owner.tell("at", { m: s.m, n: s.n, step: s.owner.data.step });
   }, 250);
 }
@@ -89,41 +90,40 @@ function tell(s) {
 // The line below the picture describes the hovered pair, else the pinned one.
 function inspect(s) {
   const i = s.hover ?? s.pin, rate = s.rates[i];
-  if (rate === undefined) return void (s.ui.now.textContent = s.data.compact ? "" : matchMedia("(hover: none)").matches ? "Tap a dial to read it and to pin it." : "Hover a dial to read it, click to pin it. Space plays, ← → step, ↑ ↓ choose a pair, Enter pins it.");
+  if (rate === undefined) return void (s.ui.now.textContent = s.data.compact ? "" : matchMedia("(hover: none)").matches ? TEXTS.hint_touch : TEXTS.hint);
   const apart = turns(s.m - s.n, rate), band = s.data.names[s.data.bands[i]];
-  const then = s.data.mode === "score" ? `angle between ${apart.toFixed(4)} turn, cos ${digits(Math.cos(TAU * apart))}`
-    : `${(s.m * rate).toFixed(3)} turns${s.data.plain ? ` (plain ${(s.m * s.first[i]).toFixed(3)})` : ""}`;
-  s.ui.now.textContent = `pair ${i}, ${band} · θ ${digits(rate * TAU)} rad/token · ${rate ? tokens(Math.round(1 / rate)) : "∞"} tokens per turn · ${digits(s.data.context * rate)} turns in ${tokens(s.data.context)} · now ${then}`;
+  const now = s.data.mode === "score" ? TEXTS.angle(apart.toFixed(4), digits(Math.cos(TAU * apart)))
+    : TEXTS.turned((s.m * rate).toFixed(3), s.data.plain && (s.m * s.first[i]).toFixed(3));
+  s.ui.now.textContent = TEXTS.pair(i, band, digits(rate * TAU), rate ? tokens(Math.round(1 / rate)) : "∞", digits(s.data.context * rate), tokens(s.data.context), now);
 }
 
 // --- The component
 
-const KEPT = ["m", "n", "speed", "loop", "back", "moves", "playing", "given", "at", "told", "mode"];
-const FILMS = ["video/mp4;codecs=avc1.42E01F", "video/webm;codecs=vp9", "video/webm"];
-const MOVES = { both: "both together", m: "the query", n: "the key" };
+const KEPT = ["m", "n", "speed", "loop", "back", "moves", "playing", "given", "at", "reportedAt", "mode"];
+const VIDEO_TYPES = ["video/mp4;codecs=avc1.42E01F", "video/webm;codecs=vp9", "video/webm"];
 
 function build(place, data) {
   if (!document.getElementById("rv-clocks-style")) document.head.append(Object.assign(document.createElement("style"), { id: "rv-clocks-style", textContent: STYLE }));
   const { root } = place;
   const button = (name, text, help) => `<button type="button" data-do="${name}" title="${help}">${text}</button>`;
   root.innerHTML = `<canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-bar">${
-    button("play", "Play", "Space")}${button("less", "−1", "One position back (←)")}${button("more", "+1", "One position on (→)")
-    }<input data-do="scrub" type="range" min="0" step="1" aria-label="Position"><input data-do="at" type="text" inputmode="numeric" autocomplete="off" aria-label="Position, typed"></div>
-    <div class="rv-bar rv-full"><span class="rv-pair">Move ${Object.entries(MOVES).map(([name, text]) => button(name, text, "What play, the slider and the arrow keys move")).join("")}</span>
-    <label>Speed <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", "Reverse", "Run backwards")}${button("loop", "Loop", "Start again at the target length")
-    }<span class="rv-space"></span>${data.alone ? "" : `<span>Download</span>${button("png", "PNG", "The picture as it stands")}${button("video", "Video", "Film it: 10 seconds, or until you stop")}${button("html", "HTML", "A page that plays offline")}`
-    }</div><div class="rv-said" aria-live="polite"></div>`;
+    button("play", TEXTS.play, TEXTS.play_help)}${button("less", "−1", TEXTS.less_help)}${button("more", "+1", TEXTS.more_help)
+    }<input data-do="scrub" type="range" min="0" step="1" aria-label="${TEXTS.position}"><input data-do="at" type="text" inputmode="numeric" autocomplete="off" aria-label="${TEXTS.position_typed}"></div>
+    <div class="rv-bar rv-full"><span class="rv-pair">${TEXTS.move} ${Object.entries(TEXTS.moves).map(([name, text]) => button(name, text, TEXTS.move_help)).join("")}</span>
+    <label>${TEXTS.speed} <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", TEXTS.back, TEXTS.back_help)}${button("loop", TEXTS.loop, TEXTS.loop_help)
+    }<span class="rv-space"></span>${data.alone ? "" : `<span>${TEXTS.download}</span>${button("png", "PNG", TEXTS.png_help)}${button("video", TEXTS.video, TEXTS.video_help)}${button("html", "HTML", TEXTS.html_help)}`
+    }</div><div class="rv-announced" aria-live="polite"></div>`;
   if (place.address) import(new URL("tools.js", import.meta.url).href).then(({ copyAddress, exporting }) => root.querySelector(data.compact ? ".rv-bar" : ".rv-full").append(exporting(place), copyAddress(place)));
   if (place.address) import(new URL("touch.js", import.meta.url).href).then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
-  const film = FILMS.find((kind) => window.MediaRecorder?.isTypeSupported(kind));
-  if (!film && find("video")) Object.assign(find("video"), { disabled: true, title: "This browser records no video; HTML plays offline" });
+  const videoType = VIDEO_TYPES.find((kind) => window.MediaRecorder?.isTypeSupported(kind));
+  if (!videoType && find("video")) Object.assign(find("video"), { disabled: true, title: TEXTS.no_video });
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, film, loop: true, moves: "both", hover: null, seen: true, back: false, told: 0, calm, fresh: true };
+  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, videoType, loop: true, moves: "both", hover: null, visible: true, back: false, reportedAt: 0, texts: TEXTS, calm, fresh: true };
   // The node may be new while the clocks exist already: continue from their state.
   for (const name of KEPT) if (place.memory.clocks?.[name] !== undefined) s[name] = place.memory.clocks[name];
   place.memory.clocks = s;
-  s.ui = { play: find("play"), scrub: find("scrub"), at: find("at"), speed: find("speed"), pace: root.querySelector("output"), now: root.querySelector(".rv-now"), said: root.querySelector(".rv-said") };
+  s.ui = { play: find("play"), scrub: find("scrub"), at: find("at"), speed: find("speed"), pace: root.querySelector("output"), now: root.querySelector(".rv-now"), announced: root.querySelector(".rv-announced") };
   const step = (by) => (s.playing && play(s, false), advance(s, by), tell(s));
   const jump = (to) => step(to - (s.moves === "n" && s.data.mode === "score" ? s.n : s.m));
   const pin = (i) => {
@@ -131,19 +131,19 @@ function build(place, data) {
     s.owner.tell("pin", i);
     tell(s);
   };
-  s.press = () => ["back", "loop", ...Object.keys(MOVES)].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));
+  s.press = () => ["back", "loop", ...Object.keys(TEXTS.moves)].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));
   const act = {
     play: () => play(s, !s.playing),
     less: () => step(-1),
     more: () => step(1),
     back: () => (s.back = !s.back),
     loop: () => (s.loop = !s.loop),
-    ...Object.fromEntries(Object.keys(MOVES).map((name) => [name, () => (s.moves = name)])),
+    ...Object.fromEntries(Object.keys(TEXTS.moves).map((name) => [name, () => (s.moves = name)])),
   };
   root.addEventListener("click", async ({ target }) => {
     const name = target.dataset.do;
     if (act[name]) act[name]();
-    else if (["png", "video", "html"].includes(name)) (await import(new URL("tools.js", import.meta.url).href)).brought(s.owner, "The file", "clocks_files", ({ download }) => download(s, name, target));
+    else if (["png", "video", "html"].includes(name)) (await import(new URL("tools.js", import.meta.url).href)).runScript(s.owner, "file", "clocks_files", ({ download }) => download(s, name, target));
     s.press();
     wake(s);
   });
@@ -157,7 +157,7 @@ function build(place, data) {
   });
   const pace = () => {
     s.speed = Number((10 ** s.ui.speed.value).toPrecision(2));
-    s.ui.pace.textContent = `${s.speed.toLocaleString("en-US")} tokens/s`;
+    s.ui.pace.textContent = TEXTS.rate(s.speed.toLocaleString("en-US"));
   };
   s.ui.speed.addEventListener("input", pace);
   s.ui.speed.value = Math.log10(data.speed);
@@ -169,7 +169,7 @@ function build(place, data) {
     return column >= 0 && column < p.columns && row >= 0 && i < p.dials.length ? i : null;
   };
   // Keyboard users hear the description through the live region.
-  const choose = (i) => (hover(i), (s.ui.said.textContent = s.ui.now.textContent));
+  const choose = (i) => (hover(i), (s.ui.announced.textContent = s.ui.now.textContent));
   const hover = (i) => s.hover !== i && ((s.hover = i), inspect(s), wake(s));
   canvas.addEventListener("pointermove", (event) => hover(under(event)));
   canvas.addEventListener("pointerleave", () => hover(null));
@@ -184,7 +184,7 @@ function build(place, data) {
     keys[key]?.();
   });
   new ResizeObserver(() => s.data && ((s.stale = true), wake(s))).observe(canvas);
-  new IntersectionObserver(([entry]) => (s.seen = entry.isIntersecting) && s.data && wake(s)).observe(canvas);
+  new IntersectionObserver(([entry]) => (s.visible = entry.isIntersecting) && s.data && wake(s)).observe(canvas);
   s.press();
   return s;
 }
@@ -193,12 +193,12 @@ function build(place, data) {
 // tour). The server's late answer to the user's own move must not reset them.
 function settle(s, { start, mode, plays, context }) {
   const { m, n } = start, given = `${m},${n}`, was = s.mode;
-  const said = given !== s.given && given !== s.at && (was === mode || !plays);
-  if (s.m === undefined || (said && s.fresh)) {
+  const isNew = given !== s.given && given !== s.at && (was === mode || !plays);
+  if (s.m === undefined || (isNew && s.fresh)) {
     Object.assign(s, { m, n, playing: plays && !s.calm, at: given });
     // With reduced motion, start at the trained length instead of 0, where all hands coincide.
     if (m === 0 && plays && mode === "turn" && s.calm) [s.m, s.at] = [Math.min(LAST, context), `${Math.min(LAST, context)},${n}`];
-  } else if (said && (was !== mode || performance.now() - s.told > 2000)) Object.assign(s, { m, n, playing: false, at: given });
+  } else if (isNew && (was !== mode || performance.now() - s.reportedAt > 2000)) Object.assign(s, { m, n, playing: false, at: given });
   else if (was === "turn" && mode === "score") {
     // Place the query at the current position and a key a little before it, unless a link has set one.
     s.turned = true;
@@ -206,7 +206,7 @@ function settle(s, { start, mode, plays, context }) {
   }
   [s.mode, s.fresh] = [mode, false];
   s.given = given;
-  s.ui.play.textContent = s.playing ? "Pause" : "Play";
+  s.ui.play.textContent = s.playing ? TEXTS.pause : TEXTS.play;
 }
 
 // Show the frequencies of a spec or of a moving knob. On a page of its own, `place` has little more than a root.
@@ -242,6 +242,6 @@ const STYLE = `
 .rv-bar output { min-width: 8.2em; font-variant-numeric: tabular-nums; }
 .rv-space { flex: 1; }
 .rv-clocks:not([data-mode=score]) .rv-pair, .rv-compact .rv-full { display: none; }
-.rv-said { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.rv-announced { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 @media (pointer: coarse), (max-width: 640px) { .rv-bar button, .rv-bar input { min-height: 40px !important; } .rv-bar [data-do=scrub] { order: 1; flex-basis: 100%; } }
 `;

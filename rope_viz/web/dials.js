@@ -1,5 +1,31 @@
 // The picture of the clocks: every pair as a dial on a canvas, and the score next to them. clocks.js animates it.
 
+// Texts of the clocks, on the canvas and around it.
+export const TEXTS = {
+  play: "Play", pause: "Pause", play_help: "Space",
+  less_help: "One position back (←)", more_help: "One position forward (→)",
+  position: "Position", position_typed: "Position, typed",
+  move: "Move", move_help: "What Play, the slider and the arrow keys move",
+  moves: { both: "both together", m: "the query", n: "the key" },
+  speed: "Speed", rate: (speed) => `${speed} tokens/s`,
+  back: "Reverse", back_help: "Run backwards", loop: "Loop", loop_help: "Start again at the target length",
+  download: "Download", png_help: "The current picture", html_help: "A page that plays offline",
+  video: "Video", video_help: "Record 10 seconds, or until you stop", stop: "Stop and save",
+  no_video: "This browser cannot record video. HTML plays offline.",
+  hint: "Hover a dial to read it, click to pin it. Space plays, ← → step, ↑ ↓ choose a pair, Enter pins it.",
+  hint_touch: "Tap a dial to read it and to pin it.",
+  playing: (state) => `Playing from ${state}.`, at: (state) => `At ${state}.`,
+  score: (query, key, distance, score) => `query ${query}, key ${key}, distance ${distance}, score ${score}`,
+  turns: (position, first, last, count) => `position ${position}: pair 0 has made ${first} turns, pair ${last} ${count}`,
+  pair: (pair, band, theta, wavelength, turns, context, now) => `pair ${pair}, ${band} · θ ${theta} rad/token · ${wavelength} tokens per turn · ${turns} turns in ${context} · now ${now}`,
+  angle: (turn, cos) => `angle between ${turn} turn, cos ${cos}`,
+  turned: (turns, unscaled) => `${turns} turns${unscaled ? ` (unscaled ${unscaled})` : ""}`,
+  m: "query m =", n: "key n =", distance: "distance", where: "position", total: "score",
+  beyond: (count, all) => [`${count} of ${all} hands at angles not seen in training`, `${count} hands beyond training`, `${count} beyond`],
+  face: "grey: angles seen in training", unscaled: "short grey hand: before scaling · ",
+  bars: "bars: cos (m − n)θᵢ by pair; line: their running mean",
+};
+
 export const TAU = 2 * Math.PI;
 
 // The fraction of a turn in [0, 1) that a pair has reached: float64, accurate to 6e-10 turns at position 10,000,000.
@@ -91,11 +117,11 @@ function paintStill(s, x) {
   x.fillRect(0, 0, place.w, place.h);
   const dashes = [[], [4, 3], [1.5, 3], [7, 2], [1, 5]];
   place.dials.forEach((d, i) => {
-    const seen = Math.min(1, data.context * s.first[i]);
+    const trained = Math.min(1, data.context * s.first[i]);
     x.fillStyle = c.face;
     x.beginPath();
-    if (seen < 1) x.moveTo(d.x, d.y);
-    x.arc(d.x, d.y, d.r, 0, -TAU * seen, true);
+    if (trained < 1) x.moveTo(d.x, d.y);
+    x.arc(d.x, d.y, d.r, 0, -TAU * trained, true);
     x.fill();
     x.strokeStyle = c.bands[data.bands[i]];
     x.lineWidth = d.r < 14 ? 1 : 1.6;
@@ -202,7 +228,8 @@ export function paint(s) {
   });
   for (const i of new Set([s.pin, s.hover])) if (place.dials[i]) frame(x, s, place.dials[i], i === s.pin);
   const size = place.narrow && pair ? 13 : 16;
-  const parts = pair ? [[`query m = ${whole(s.m)}`, c.query], [`key n = ${whole(s.n)}`, c.key], [`distance ${whole(d).replace("-", "−")}`, c.text]] : [[`position ${whole(s.m)}`, c.text]];
+  const parts = pair ? [[`${TEXTS.m} ${whole(s.m)}`, c.query], [`${TEXTS.n} ${whole(s.n)}`, c.key], [`${TEXTS.distance} ${whole(d).replace("-", "−")}`, c.text]]
+    : [[`${TEXTS.where} ${whole(s.m)}`, c.text]];
   let at = 0;
   for (const [text, colour] of parts) {
     write(x, text, at, 17, size, colour, "left", "600");
@@ -211,9 +238,9 @@ export function paint(s) {
   // Show what fits between the position and the legend: the full text, a short one, or nothing.
   const from = beyond ? at + 8 : Math.max(at + 8, 150), room = s.legend - 12 - from;
   const fits = (texts, size, face) => texts.find((text) => ((x.font = `${face} ${size}px ${s.font}`), x.measureText(text).width <= room));
-  const said = beyond ? fits([`${beyond} of ${s.rates.length} hands where training never was`, `${beyond} hands beyond training`, `${beyond} beyond`], 13, "600")
-    : !pair && !place.narrow && fits([`${data.plain ? "short grey hand: before scaling · " : ""}grey face: angles seen in training`, "grey face: angles seen in training"], 12, "");
-  if (said) write(x, said, from, 17, beyond ? 13 : 12, beyond ? c.negative : c.plain, "left", beyond ? "600" : "");
+  const note = beyond ? fits(TEXTS.beyond(beyond, s.rates.length), 13, "600")
+    : !pair && !place.narrow && fits([`${data.plain ? TEXTS.unscaled : ""}${TEXTS.face}`, TEXTS.face], 12, "");
+  if (note) write(x, note, from, 17, beyond ? 13 : 12, beyond ? c.negative : c.plain, "left", beyond ? "600" : "");
   if (pair) paintScore(s, x, d);
 }
 
@@ -243,6 +270,6 @@ function paintScore(s, x, d) {
   Object.assign(x, { strokeStyle: c.rule, lineWidth: 1 });
   x.strokeRect(a.x, a.y, a.w, a.h);
   for (const [value, align] of [[-1, "left"], [0, "center"], [1, "right"]]) write(x, String(value).replace("-", "−"), middle + (value * a.w) / 2, a.y + a.h + 14, 12, c.plain, align);
-  write(x, `score ${(sum / n).toFixed(4).replace("-", "−")}`, a.x, a.y - 22, 16, c.text, "left", "600");
-  write(x, `bars: cos (m − n)θᵢ by pair; line: their running mean`, a.x, a.y - 6, 11, c.plain);
+  write(x, `${TEXTS.total} ${(sum / n).toFixed(4).replace("-", "−")}`, a.x, a.y - 22, 16, c.text, "left", "600");
+  write(x, TEXTS.bars, a.x, a.y - 6, 11, c.plain);
 }

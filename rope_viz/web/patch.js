@@ -94,10 +94,10 @@ function inspect(s) {
 function tell(s) {
   clearTimeout(s.timer);
   s.timer = setTimeout(() => {
-    s.ui.status.textContent = fill(s.data.texts.status, { row: whole(s.m), column: whole(s.n) });
-    if (s.told === `${s.m},${s.n}`) return;
-    s.told = `${s.m},${s.n}`;
-    s.toldAt = performance.now();
+    s.ui.announced.textContent = fill(s.data.texts.status, { row: whole(s.m), column: whole(s.n) });
+    if (s.reported === `${s.m},${s.n}`) return;
+    s.reported = `${s.m},${s.n}`;
+    s.reportedAt = performance.now();
     s.owner.tell("at", { m: s.m, n: s.n, step: s.owner.data.step });
   }, 300);
 }
@@ -115,9 +115,9 @@ function build(place, data) {
   const { root } = place;
   root.innerHTML = `<canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-tools">
     <label>${data.texts.row_field} <input type="text" inputmode="numeric" autocomplete="off" data-k="1"></label><label>${data.texts.column_field} <input type="text" inputmode="numeric" autocomplete="off" data-k="2"></label>
-    <div class="rv-space"></div>${data.alone ? "" : `<span>${data.texts.download}</span>`}</div><div class="rv-status" aria-live="polite"></div>`;
+    <div class="rv-space"></div>${data.alone ? "" : `<span>${data.texts.download}</span>`}</div><div class="rv-announced" aria-live="polite"></div>`;
   const canvas = root.querySelector("canvas"), fields = [null, ...root.querySelectorAll("input")];
-  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, hover: null, ui: { now: root.querySelector(".rv-now"), status: root.querySelector(".rv-status"), fields } };
+  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, hover: null, ui: { now: root.querySelector(".rv-now"), announced: root.querySelector(".rv-announced"), fields } };
   if (!data.alone) import(new URL("tools.js", import.meta.url).href).then(({ copyAddress, exporting, file }) => {
     const forms = ["png", "svg", "pdf", "html", "csv"].map((form) => file(place, form, form.toUpperCase(), data.texts[form]));
     root.querySelector(".rv-tools").append(...forms, exporting(place), copyAddress(place));
@@ -161,7 +161,7 @@ export default function show(place, data) {
   s.owner = place;
   const ours = place.memory.patch;
   if (s.m === undefined && ours && ours.given === given) Object.assign(s, { m: ours.m, n: ours.n });
-  else if (s.m === undefined || (given !== s.given && given !== s.told && performance.now() - (s.toldAt ?? -9e9) > 2000)) Object.assign(s, { m, n, told: given });
+  else if (s.m === undefined || (given !== s.given && given !== s.reported && performance.now() - (s.reportedAt ?? -9e9) > 2000)) Object.assign(s, { m, n, reported: given });
   Object.assign(s, { t, given, data, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: Array(256).fill("#888888"), stale: true });
   place.memory.patch = s;
   s.first = data.first.map((value) => value / TAU);
@@ -178,6 +178,6 @@ const STYLE = `
 .rv-patch .rv-now { min-height: 20px; padding: 4px 0; font-variant-numeric: tabular-nums; }
 .rv-patch label { display: flex; gap: 6px; align-items: center; }
 .rv-patch input { font: inherit; color: inherit; width: 5em; min-height: 32px; box-sizing: border-box; padding: 0 8px; text-align: right; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
-.rv-patch .rv-status { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.rv-patch .rv-announced { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 @media (pointer: coarse), (max-width: 640px) { .rv-patch input { min-height: 40px; } }
 `;

@@ -29,7 +29,7 @@ def asked(model):
 
 def everything_the_page_does(question):
     for length in (None, question.spec.target):
-        answers = runtime_matrix.board(question, length)
+        answers = runtime_matrix.compare_runtimes(question, length)
         words_runtimes.agreement(answers)
         words_runtimes.whose(question, length)
         runtimes.curves(answers, question.spec)
@@ -37,14 +37,14 @@ def everything_the_page_does(question):
     check(question.clean)
     json.dumps(repair(question.clean))
     for target in TARGETS:
-        words_runtimes.faithful(runtime_matrix.exported(question, target), target)
+        words_runtimes.faithful(runtime_matrix.export_intended(question, target), target)
     for method in runtimes.methods(question, 65_536):
         spec = extend.extend(question.spec, method, 65_536)
-        runtime_matrix.exported(replace(question, spec=spec), "transformers")
+        runtime_matrix.export_intended(replace(question, spec=spec), "transformers")
 
 
 def test_the_sentence_counts_and_names():
-    answers = runtime_matrix.board(asked("kimi-k2-instruct"))
+    answers = runtime_matrix.compare_runtimes(asked("kimi-k2-instruct"))
     text = words_runtimes.agreement(answers)
     assert text.startswith("**7 of 9 runtimes agree**")
     assert "llama.cpp 0c1e57098 is off by **×8.93 at pair 19**" in text
@@ -55,13 +55,13 @@ def test_the_sentence_counts_and_names():
 def test_what_repairs_a_runtime_does():
     """The flags given for llama.cpp make it agree: sent back by themselves."""
     question = asked("kimi-k2-instruct")
-    row = next(row for row in runtime_matrix.board(question).rows if row.name.startswith("llama.cpp"))
+    row = next(row for row in runtime_matrix.compare_runtimes(question).rows if row.name.startswith("llama.cpp"))
     mended = emulate(question.config, runtime="llama.cpp", flags=row.repair)
     assert mended.inv_freq == pytest.approx(question.spec.inv_freq(), rel=1e-6)
 
 
 def test_runtimes_with_the_same_frequencies_share_a_curve():
-    groups = runtimes.grouped(runtime_matrix.board(asked("gpt-oss-20b")))
+    groups = runtimes.grouped(runtime_matrix.compare_runtimes(asked("gpt-oss-20b")))
     names = [[row.name for row in rows] for rows, _ in groups]
     assert ["llama.cpp 0c1e57098", "mlx-lm 0.32.2", "TensorRT-LLM"] in names
 

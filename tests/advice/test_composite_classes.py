@@ -92,7 +92,7 @@ def test_what_a_class_refuses_is_said(name):
         with_method(dataclasses.replace(spec, target=2 * spec.target), "yarn"), to="transformers", config=config
     )
     assert not made.faithful
-    assert "takes the default rope type only" in made.reason
+    assert "accepts only the default rope type" in made.reason
     # A larger base is the default type, and goes through.
     longer = with_method(dataclasses.replace(spec, target=2 * spec.target), "ntk")
     assert export(longer, to="transformers", config=config).faithful

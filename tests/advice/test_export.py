@@ -128,7 +128,7 @@ def test_the_largest_and_the_least_factor_can_be_exported(target, method, rotary
         ("sglang", LongRope(), "one token late"),
         ("mlx-lm", LongRope(), "always uses the long list"),
         ("llama.cpp", Yarn(4.0, attention=1.0), "factor on cos and sin is 1.13863"),
-        ("mlx-lm", Yarn(4.0, truncate=False), "no truncate"),
+        ("mlx-lm", Yarn(4.0, truncate=False), "does not read attention_factor and truncate"),
     ],
 )
 def test_what_a_runtime_cannot_is_said_with_the_rule(target, scaling, why):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.extend import extend, first_negative_distance, options
+from rope_viz.advice.extend import extend, first_negative_distance, measure_methods
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys
@@ -35,7 +35,7 @@ def test_half_rotated_heads_never_turn_negative():
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_has_its_counts(method):
     spec = RopeSpec(head_dim=128, base=1e6, context=32768)
-    found = next(option for option in options(spec, 131072) if option.method == method)
+    found = next(option for option in measure_methods(spec, 131072) if option.method == method)
     assert found.kept + found.blended + found.divided + found.sped + found.still == 64
     assert found.factor == 4.0
     assert found.logit_factor == found.attention_factor**2
@@ -48,7 +48,7 @@ def test_every_method_has_its_counts(method):
 
 def test_division_by_the_whole_factor_leaves_no_unseen_angles():
     spec = RopeSpec(head_dim=128, base=1e6, context=32768)
-    unseen = {option.method: option.unseen for option in options(spec, 131072)}
+    unseen = {option.method: option.unseen for option in measure_methods(spec, 131072)}
     # Pairs that did not complete a turn in training: those above (d/2)·log_b(L / 2π) = 39.65.
     assert unseen["none"] == 24
     assert unseen["linear"] == unseen["yarn"] == unseen["llama3"] == 0
@@ -63,7 +63,7 @@ def test_dynamic_reaches_the_target_as_plain_ntk_does():
 
 def test_a_target_inside_the_context_changes_nothing():
     spec = RopeSpec(head_dim=64, context=8192)
-    for found in options(spec, 4096):
+    for found in measure_methods(spec, 4096):
         if found.method != "proportional":
             np.testing.assert_allclose(found.spec.inv_freq(4096), spec.inv_freq(), rtol=1e-12)
             assert found.attention_factor == 1.0
@@ -83,7 +83,7 @@ def test_the_config_to_write_is_the_documented_one():
 @pytest.mark.parametrize("target", [0, -1, 1.5, float("nan"), "128k", None])
 def test_a_bad_target_is_one_clear_sentence(target):
     with pytest.raises(ValueError, match="target"):
-        options(RopeSpec(), target)
+        measure_methods(RopeSpec(), target)
 
 
 def test_an_unknown_method_is_named():
@@ -92,6 +92,6 @@ def test_an_unknown_method_is_named():
 
 
 def test_a_method_that_needs_more_pairs_is_left_out():
-    names = {option.method for option in options(RopeSpec(4, rotary_dim=2), 8192)}
+    names = {option.method for option in measure_methods(RopeSpec(4, rotary_dim=2), 8192)}
     assert "linear" in names
     assert "ntk" not in names

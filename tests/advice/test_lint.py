@@ -353,7 +353,7 @@ def test_attn_factor_that_one_server_reads_is_found_and_repaired():
     found = next(finding for finding in check(config) if finding.rule == "runtimes-differ")
     assert found.severity == "warning"
     assert "SGLang 0.5.23: cos and sin × 0.8782" in found.message
-    assert "It is attn_factor that they read and transformers does not" in found.message
+    assert "The cause is attn_factor, which they read and transformers does not" in found.message
     assert repair(config)["rope_scaling"] == YARN
 
 
@@ -372,7 +372,7 @@ def test_a_type_is_read_as_it_is_meant_however_it_is_spelled(spelled):
     config = scaled(**{**YARN, "rope_type": spelled})
     assert from_config(config) == from_config(scaled(**YARN))
     found = next(finding for finding in check(config) if finding.rule == "type-spelling")
-    assert f'"{spelled}" is read here as yarn' in found.message
+    assert f'No runtime reads "{spelled}". The spelling that they read is yarn.' in found.message
     assert repair(config)["rope_scaling"] == YARN
 
 

@@ -92,9 +92,9 @@ def test_quantized_weights_are_counted_as_they_are_stored():
 def test_what_is_missing_or_not_known_is_said():
     with pytest.raises(ValueError, match="num_hidden_layers is missing"):
         cache(catalog()["qwen3-8b"].config)
-    with pytest.raises(ValueError, match="modernbert reads a whole text at once and keeps no cache"):
+    with pytest.raises(ValueError, match="modernbert reads a whole text at once and has no KV cache"):
         cache(catalog()["modernbert-base-global"].config)
-    with pytest.raises(ValueError, match="not a matter of heads and windows alone"):
+    with pytest.raises(ValueError, match="does not follow from heads and windows alone"):
         cache({**catalog()["gemma-4-full"].config, "num_hidden_layers": 4})
     with pytest.raises(ValueError, match="kv_lora_rank is missing"):
         cache({"model_type": "deepseek_v3", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4})

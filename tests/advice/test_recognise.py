@@ -29,21 +29,21 @@ def test_stock_qwen3_was_trained_on_less_than_it_says():
     found = ModelConfig.read({**STOCK, "_name_or_path": "Qwen/Qwen3-8B"}).identity
     assert found.how == "model"
     assert (found.trained.length, found.says, found.room, found.reach) == (32_768, 40_960, 8_192, 32_768)
-    assert "This is Qwen3 8B (matches the list), trained on 32,768 tokens" in found.sentence
-    assert "the config says 40,960, of which 8,192 are room for the prompt" in found.sentence
+    assert "Recognised: Qwen3 8B (8 of 8 fields match). Trained length: 32,768 tokens." in found.sentence
+    assert "max_position_embeddings 40,960 = 32,768 trained + 8,192 for the prompt" in found.sentence
 
 
 def test_without_a_name_the_numbers_say_it():
     found = ModelConfig.read(STOCK).identity
     assert found.how == "numbers"
-    assert "its numbers are those of Qwen3 8B" in found.sentence
+    assert "Recognised by its numbers: Qwen3 8B" in found.sentence
 
 
 @pytest.mark.parametrize(
     ("changes", "sign"),
     [
         ({"vocab_size": 152_000}, "64 entries more"),
-        ({"_name_or_path": "acme/support-bot"}, "named support-bot"),
+        ({"_name_or_path": "acme/support-bot"}, "its name is support-bot"),
         ({"unsloth_fixed": True}, "Unsloth"),
         ({"architectures": ["Qwen3ForSequenceClassification"]}, "Qwen3ForSequenceClassification"),
     ],
@@ -51,7 +51,7 @@ def test_without_a_name_the_numbers_say_it():
 def test_a_fine_tune_is_told_as_one(changes, sign):
     found = ModelConfig.read({**STOCK, **changes}).identity
     assert found.how == "fine-tune"
-    assert found.sentence.startswith("This is a fine-tune of Qwen3 8B (")
+    assert found.sentence.startswith("Recognised: a fine-tune of Qwen3 8B (")
     assert sign in found.sentence
     assert found.trained.length == 32_768
 
@@ -59,7 +59,7 @@ def test_a_fine_tune_is_told_as_one(changes, sign):
 def test_a_longer_limit_without_scaling_is_told_as_the_mistake_it_is():
     found = ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identity
     assert found.reach == 32_768
-    assert "max_position_embeddings is 131,072 and nothing scales" in found.mistakes[0]
+    assert "max_position_embeddings is 131,072 without scaling" in found.mistakes[0]
 
 
 def test_a_factor_that_counts_from_the_stock_limit_is_a_mistake():
@@ -78,7 +78,7 @@ def test_the_trained_length_says_where_it_comes_from():
     assert (documented.length, documented.is_documented) == (32_768, True)
     assert "arXiv" in documented.source or "Qwen" in documented.source
     stated = ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identify(trained=131_072)
-    assert (stated.trained.length, stated.trained.source, stated.mistakes) == (131_072, "your own word", ())
+    assert (stated.trained.length, stated.trained.source, stated.mistakes) == (131_072, "your setting", ())
 
 
 def test_a_qwen3_of_another_size_has_the_same_room():
@@ -91,7 +91,10 @@ def test_a_qwen3_of_another_size_has_the_same_room():
 def test_another_base_or_another_layer_count_is_another_model():
     assert ModelConfig.read({**STOCK, "rope_theta": 5_000_000}).identity.model is None
     assert ModelConfig.read({**STOCK, "num_hidden_layers": 35}).identity.model is None
-    assert "of Qwen3 8B, and another base" in ModelConfig.read({**STOCK, "rope_theta": 5_000_000}).identity.near
+    assert (
+        "Nearest: Qwen3 8B, 7 of 8 fields match, but the base differs"
+        in ModelConfig.read({**STOCK, "rope_theta": 5_000_000}).identity.near
+    )
 
 
 FEW = {
@@ -104,7 +107,7 @@ LLAMA3 = {**FEW, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_si
 def test_a_few_numbers_that_agree_make_no_model():
     found = ModelConfig.read(FEW).identity
     assert (found.model, found.trained.length) == (None, 4096)
-    assert "4 of the 7 numbers that the list knows of Llama 3 8B: too few" in found.sentence
+    assert "Nearest: Llama 3 8B, 4 of 7 fields match, too few to recognise it" in found.sentence
     assert (
         ModelConfig.read({**FEW, "_name_or_path": "meta-llama/Meta-Llama-3-8B"}).identity.model
         == catalog()["llama-3-8b"]
@@ -114,7 +117,7 @@ def test_a_few_numbers_that_agree_make_no_model():
 def test_how_many_numbers_agree_is_said():
     assert ModelConfig.read(LLAMA3).identity.agree == (7, 7)
     assert ModelConfig.read({**LLAMA3, "vocab_size": 128_300}).identity.agree == (6, 7)
-    assert "7 of the 7 numbers that the list knows of it agree" in ModelConfig.read(LLAMA3).identity.sentence
+    assert "7 of 7 fields match" in ModelConfig.read(LLAMA3).identity.sentence
     assert ModelConfig.read({**LLAMA3, "intermediate_size": 11008}).identity.model is None
 
 
@@ -122,9 +125,9 @@ def test_a_limit_that_another_model_of_these_numbers_has_by_scaling_names_that_m
     found = ModelConfig.read({**LLAMA3, "max_position_embeddings": 131_072}).identity
     assert found.model == catalog()["llama-3-8b"]
     assert (
-        "Llama 3.1 8B has the same numbers and this length: with it, its rope_scaling is missing" in found.mistakes[0]
+        "Llama 3.1 8B has the same sizes and this length. For that model, rope_scaling is missing" in found.mistakes[0]
     )
-    assert "same numbers" not in ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identity.mistakes[0]
+    assert "same sizes" not in ModelConfig.read({**STOCK, "max_position_embeddings": 131_072}).identity.mistakes[0]
 
 
 def test_kimi_k2_under_its_own_type_is_the_model_of_the_list():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rope_viz.advice.rank_methods import recommend
-from rope_viz.advice.runtime_instructions import NAMES, difference, whole, writing
+from rope_viz.advice.runtime_instructions import NAMES, format_diff, write_config_file, write_instructions
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes import emulate
@@ -60,7 +60,7 @@ def test_the_first_recommendation_is_what_the_maker_documented(id, length, keys,
     best = recommend(model.config, found, length).best
     assert best.rank in ("documented", "as it is")
     assert best.source
-    written = whole(best.spec, model.config, found.layer).config
+    written = write_config_file(best.spec, model.config, found.layer).config
     part = ModelConfig.read(written).part.config
     rope = part.get("rope_scaling") or part["rope_parameters"]
     rope = rope.get("full_attention", rope) if isinstance(rope.get("full_attention"), dict) else rope
@@ -74,15 +74,15 @@ def test_stock_qwen3_is_extended_over_what_it_was_trained_on(length, factor, lim
     config = {**STOCK, "max_position_embeddings": limit}
     best = recommend(config, ModelConfig.read(config).identity, length).best
     assert best.rank == "documented"
-    flags = writing(best.spec, "llama.cpp", config=config, length=length).text
+    flags = write_instructions(best.spec, "llama.cpp", config=config, length=length).text
     assert f"--rope-scale {factor} --yarn-orig-ctx 32768" in flags
     assert flags.endswith(f"-c {length}")
-    options = writing(best.spec, "vllm", config=config, length=length)
+    options = write_instructions(best.spec, "vllm", config=config, length=length)
     assert f'"factor": {factor}' in options.text
     assert '"original_max_position_embeddings": 32768' in options.text
     assert options.text.endswith(f"--max-model-len {length}")
     assert options.made.faithful
-    assert options.proof.startswith("Proved")
+    assert options.proof.startswith("Checked")
 
 
 @pytest.mark.parametrize("runtime", NAMES)
@@ -92,14 +92,14 @@ def test_stock_qwen3_is_extended_over_what_it_was_trained_on(length, factor, lim
 def test_both_generations_of_readers_read_the_written_file(runtime, changes):
     config = {key: value for key, value in {**STOCK, **changes}.items() if value is not None}
     best = recommend(config, ModelConfig.read(config).identity, 131_072).best
-    file = whole(best.spec, config)
+    file = write_config_file(best.spec, config)
     assert file.fit
     assert not [finding for finding in file.findings if finding.severity != "note"]
     for release in ("5.23.0", "4.57.6", "4.52.4"):
         answer = emulate(file.config, runtime="transformers", version=release)
         assert answer.inv_freq == pytest.approx(best.spec.inv_freq(), rel=1e-6)
         assert answer.attention_factor == pytest.approx(best.spec.attention_factor())
-    given = writing(best.spec, runtime, config=config, file=file)
+    given = write_instructions(best.spec, runtime, config=config, file=file)
     assert given.made.faithful
     assert given.command
     assert given.check
@@ -108,9 +108,9 @@ def test_both_generations_of_readers_read_the_written_file(runtime, changes):
 def test_nothing_is_changed_where_the_model_was_trained_for_the_length():
     best = recommend(STOCK, ModelConfig.read(STOCK).identity, 32_768).best
     assert (best.rank, best.spec.scaling.name) == ("as it is", "none")
-    file = whole(best.spec, STOCK)
+    file = write_config_file(best.spec, STOCK)
     assert (file.config, file.fragment) == (STOCK, {})
-    assert difference(STOCK, file.config) == ""
+    assert format_diff(STOCK, file.config) == ""
 
 
 def test_a_method_that_does_nothing_for_the_model_is_not_the_best():
@@ -143,8 +143,8 @@ def test_the_trained_length_a_reader_gives_decides_the_factor():
 
 def test_what_a_static_factor_costs_on_short_texts_is_said():
     advice = recommend(STOCK, ModelConfig.read(STOCK).identity, 131_072)
-    assert "40 of 64 pairs turn more slowly below 32,768 tokens too" in advice.short[0]
-    assert "Serve two configs" in advice.short[1]
+    assert "40 of 64 pairs have a lower frequency below 32,768 tokens, too" in advice.short[0]
+    assert "serve them with the original config" in advice.short[1]
     assert any("RULER" in one.text for one in advice.best.evidence)
 
 
@@ -159,9 +159,9 @@ def test_sentences_are_sentences():
 
 def test_the_file_downloaded_is_json_and_the_diff_names_what_changed():
     best = recommend(STOCK, ModelConfig.read(STOCK).identity, 131_072).best
-    file = whole(best.spec, STOCK)
+    file = write_config_file(best.spec, STOCK)
     assert json.loads(json.dumps(file.config)) == file.config
-    changed = difference(STOCK, file.config)
+    changed = format_diff(STOCK, file.config)
     assert '+  "max_position_embeddings": 131072,' in changed
     assert '-  "rope_theta"' not in changed
 
@@ -199,31 +199,31 @@ QWEN2_VL = {
 def test_proved_is_said_only_where_it_was_executed_or_read(config):
     found = ModelConfig.read(config).identity
     best = recommend(config, found, 131_072).best
-    file = whole(best.spec, config)
+    file = write_config_file(best.spec, config)
     known = {
         f"{one.emulation.runtime} {one.emulation.version.split(' ')[0]}": one.how
         for one in compare(config, layer_type=found.layer or None)
     }
-    assert all(known[name] in ("executed", "by rule") for name in file.readers)
+    assert all(known[name] in ("executed", "by rule") for name in file.runtimes)
     assert all(known[name] == "not known" for name in file.unverified)
-    proved = [sentence for sentence in file.proof if sentence.startswith("Proved")]
-    assert len(proved) == bool(file.readers)
+    proved = [sentence for sentence in file.proof if sentence.startswith("Checked")]
+    assert len(proved) == bool(file.runtimes)
     for runtime in NAMES:
-        given = writing(best.spec, runtime, config=config, file=file)
+        given = write_instructions(best.spec, runtime, config=config, file=file)
         at = f"{given.made.runtime} {given.made.version}"
-        assert given.proof.startswith("Proved") == (known[at] != "not known" and given.made.faithful)
-        assert (given.proved is None) == (known[at] == "not known")
+        assert given.proof.startswith("Checked") == (known[at] != "not known" and given.made.faithful)
+        assert (given.is_checked is None) == (known[at] == "not known")
 
 
 def test_of_remote_code_transformers_alone_proves_nothing():
     config = {"model_type": "internlm2", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 1000000.0}
     config |= {"num_key_value_heads": 8, "num_hidden_layers": 32, "max_position_embeddings": 32768}
-    file = whole(recommend(config, ModelConfig.read(config).identity, 131_072).best.spec, config)
-    assert "transformers 5.23.0" not in " ".join(file.readers)
+    file = write_config_file(recommend(config, ModelConfig.read(config).identity, 131_072).best.spec, config)
+    assert "transformers 5.23.0" not in " ".join(file.runtimes)
     assert any("transformers 5.23.0, which refuses it without the model's own code" in one for one in file.others)
-    given = writing(file_spec(config), "transformers", config=config, file=file)
-    assert given.proof.startswith("Not verified: transformers 5.23.0 alone refuses it")
-    assert given.proved is None
+    given = write_instructions(file_spec(config), "transformers", config=config, file=file)
+    assert given.proof.startswith("Not verified: transformers 5.23.0 alone refuses this model")
+    assert given.is_checked is None
 
 
 def file_spec(config):
@@ -231,8 +231,9 @@ def file_spec(config):
 
 
 def test_of_a_model_that_nobody_read_nothing_is_proved():
-    file = whole(recommend(MPT, ModelConfig.read(MPT).identity, 131_072).best.spec, MPT)
-    assert file.readers == ()
+    file = write_config_file(recommend(MPT, ModelConfig.read(MPT).identity, 131_072).best.spec, MPT)
+    assert file.runtimes == ()
     assert "vllm 0.33.0" in file.unverified
-    assert file.proof[-1].startswith("By the general rules, not verified for this model, it means what is intended to")
-    assert "whether any release of transformers reads them is not known" in file.generation
+    assert file.proof[-1].startswith("By general rules, not verified for this model, ")
+    assert "compute the intended frequencies" in file.proof[-1]
+    assert "it is unknown whether any release of transformers reads them" in file.generation

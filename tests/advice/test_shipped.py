@@ -4,7 +4,7 @@ import pytest
 
 from rope_viz.advice.lint import check
 from rope_viz.advice.rank_methods import recommend
-from rope_viz.advice.runtime_instructions import whole
+from rope_viz.advice.runtime_instructions import write_config_file
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, from_config
 
@@ -78,8 +78,7 @@ def test_what_somebody_changed_is_not_said_to_be_what_the_maker_trained(stock, c
     advice = recommend(config, found, 131_072)
     kept = advice.way("kept")
     assert kept.spec == found.spec
-    assert f"ships with {name}" not in kept.title
-    assert f"what {name} ships with" not in kept.title
+    assert f"as {name} ships it" not in kept.title
     assert said in kept.title
     # First comes what does ship.
     assert advice.best.spec == next(iter(from_config(stock).values()))
@@ -94,8 +93,8 @@ def test_what_ships_is_said_to_ship(stock):
     found = ModelConfig.read(stock).identity
     advice = recommend(stock, found, 131_072)
     assert advice.best.rank == "as it is"
-    assert f"what {found.name} ships with" in advice.best.title
-    assert advice.short == ("The model was trained with this scaling: short texts are read as its maker meant them.",)
+    assert f"as {found.name} ships it" in advice.best.title
+    assert advice.short == ("The model was trained with this scaling, so short texts work as its maker intended.",)
     assert "not-as-shipped" not in {one.rule for one in check(stock)}
 
 
@@ -114,7 +113,7 @@ def test_a_fine_tune_for_another_length_is_no_more_than_noted():
         assert {one.severity for one in check(config) if one.rule == "not-as-shipped"} == {"note"}
         advice = recommend(config, ModelConfig.read(config).identity, target)
         assert advice.best.rank == "as it is"
-        assert "unless whoever changed them trained it so" in advice.short[0]
+        assert "Unless the model was trained again with these values" in advice.short[0]
 
 
 def test_a_method_that_its_maker_documents_is_not_called_changed():
@@ -144,11 +143,11 @@ def test_a_limit_that_was_cut_is_raised_and_the_factor_stays(limit):
     config = {**LLAMA31, "max_position_embeddings": limit}
     found = ModelConfig.read(config).identity
     assert found.reach == 131_072
-    assert f"its written limit, {limit:,}, is below the 131,072" in found.sentence
+    assert f"max_position_embeddings is {limit:,}, below the 131,072" in found.sentence
     best = recommend(config, found, 131_072).best
     assert best.title.startswith("Raise max_position_embeddings")
-    assert "written limit" in best.title
-    written = whole(best.spec, config)
+    assert "only a limit in the config" in best.title
+    written = write_config_file(best.spec, config)
     assert written.config["max_position_embeddings"] == 131_072
     assert written.config["rope_scaling"]["factor"] == 8.0
     assert recommend(config, found, 262_144).best.spec.scaling.factor == 16.0
@@ -166,8 +165,8 @@ def test_a_stock_config_of_no_listed_model_is_not_called_an_addition(config):
     advice = recommend(config, found, 131_072)
     assert advice.best.rank == "as it is"
     told = " ".join(advice.short)
-    assert "Serve two configs" not in told
+    assert "original config" not in told
     assert "always on" not in told
-    assert "not known: the model is not in the list" in told
+    assert "unknown whether this model was trained with this scaling" in told
     if config["model_type"] == "llama":
         assert "llama 3 scaling is normally part of the training" in told.lower()

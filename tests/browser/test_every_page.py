@@ -142,7 +142,7 @@ OPERATED = {
     "line": ("test_attention.py", ".fill("),
     "text": ("test_tools.py", "Use this config"),
     "file": ("test_server_away.py", "set_input_files"),
-    "button": ("test_server_away.py", "Forget my config"),
+    "button": ("test_server_away.py", "Remove config"),
     "expander": ("test_tools.py", "summary"),
     "Streamlit's own": ("test_every_page.py", "NOT_OURS"),
 }

@@ -21,7 +21,7 @@ def test_a_capture_that_is_dropped_is_shown(visit, tmp_path):
     q, k = random.normal(size=(2, 4, 40, 8))
     write_capture(tmp_path / "qk.safetensors", {3: Layer(q, k, heads=(0, 1, 2, 3))}, config=CONFIG, name="mine")
     seen = visit().open("/heads?model=rope-viz-reader")
-    seen.until(f"{SAID}.includes('RoPE Viz reader')")
+    seen.until(f"{SAID}.includes('RoPE Viz tiny_lm')")
     upload = seen.page.locator("[data-testid=stMain] input[type=file]")
     content = (tmp_path / "qk.safetensors").read_bytes()
     upload.set_input_files({"name": "qk.safetensors", "mimeType": "application/octet-stream", "buffer": content})

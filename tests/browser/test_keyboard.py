@@ -108,7 +108,7 @@ def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
     expect(answer).to_be_visible()
     way = tab_to(seen, "Wavelength of every pair")
     assert {"Target length", "Scaling method", "Learn"} <= set(way)
-    heard = seen.page.locator(".rv-heard").first
+    heard = seen.page.locator(".rv-point-announced").first
     press("ArrowRight")
     expect(heard).to_contain_text("pair 0")
     press("ArrowRight")
@@ -119,7 +119,7 @@ def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
     tab_to(seen, "Next: what scaling does")
     tab_to(seen, "cos mθᵢ of every pair")
     press("ArrowRight")
-    expect(seen.page.locator(".rv-heard").nth(1)).to_have_text(re.compile("^position .*, pair 0, cos "))
+    expect(seen.page.locator(".rv-point-announced").nth(1)).to_have_text(re.compile("^position .*, pair 0, cos "))
     assert seen.errors == []
     # What lies further down is asked for when it comes near.
     same("frequencies", tree(seen).split('\n  - heading "Every pair in numbers"')[0])
@@ -129,4 +129,4 @@ def test_the_arrows_on_the_dials_say_the_pair_they_choose(visit):
     seen = visit().open("/rotation")
     seen.page.locator(".rv-clocks canvas").focus()
     seen.page.keyboard.press("ArrowDown")
-    expect(seen.page.locator(".rv-said")).to_have_text(re.compile("^pair 1,"))
+    expect(seen.page.locator(".rv-announced")).to_have_text(re.compile("^pair 1,"))

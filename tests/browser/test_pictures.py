@@ -103,7 +103,7 @@ def test_a_picture_has_its_place_before_streamlits_scripts_of_what_is_above_it_c
 def test_a_picture_that_fails_says_so_in_its_place_and_comes_when_asked_again(visit):
     seen = visit()
     broken = [True]
-    sentence = "This picture could not be drawn."
+    sentence = "This picture could not be rendered."
 
     def answer(route):
         return route.fulfill(status=500, body=sentence) if broken else route.continue_()

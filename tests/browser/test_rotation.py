@@ -176,7 +176,7 @@ def test_reduced_motion_starts_paused_and_a_typed_position_may_lie_beyond_the_tr
     field.press("Enter")
     at_rest(seen, 10_000_000)
     expect(seen.page.locator("[data-do=loop]")).to_have_attribute("aria-pressed", "false")
-    said = seen.page.locator(".rv-said")
+    said = seen.page.locator(".rv-announced")
     expect(said).to_contain_text("At position 10,000,000: pair 0 has made 1.59M turns")
 
 

@@ -96,11 +96,11 @@ def test_a_file_or_dialog_that_did_not_come_is_said_and_comes_when_asked_again(c
         expect(page.locator('[data-test-script-state="notRunning"]')).to_be_visible()
         said, dialog = place.locator(".rv-failed"), page.get_by_role("dialog")
         context.set_offline(True)
-        for button, what in ((file, "The file"), ("[data-do=export]", "The dialog"), (file, "The file")):
+        for button, what in ((file, "the file"), ("[data-do=export]", "the dialog"), (file, "the file")):
             place.locator(button).click()
-            expect(said).to_contain_text(f"{what} did not come")
+            expect(said).to_contain_text(f"Could not load {what}")
             said.get_by_role("button").click()
-            expect(said).to_contain_text(f"{what} did not come")
+            expect(said).to_contain_text(f"Could not load {what}")
         context.set_offline(False)
         with page.expect_download():
             said.get_by_role("button").click()

@@ -46,8 +46,8 @@ def test_a_dropped_config_survives_a_reload_and_a_new_tab_and_can_be_forgotten(v
     beside.goto(seen.page.url)
     expect(beside.locator("main")).to_contain_text("The config of me/mine", timeout=20_000)
     beside.close()
-    seen.page.get_by_role("button", name="Forget my config").click()
-    expect(seen.page.get_by_role("button", name="Forget my config")).to_have_count(0)
+    seen.page.get_by_role("button", name="Remove config").click()
+    expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(0)
     seen.settle()
     seen.page.reload()
     seen.settle()
@@ -59,7 +59,7 @@ def test_a_model_of_the_list_stays_it_where_the_browser_keeps_a_config(visit, tm
     seen = visit().open("/frequencies")
     drop(seen, tmp_path)
     seen.open("/frequencies?model=llama-2-7b")
-    expect(seen.page.get_by_role("button", name="Forget my config")).to_have_count(1)
+    expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(1)
     seen.settle()
     assert "model=llama-2-7b" in seen.page.url
     assert seen.knob("context").input_value() == "4k"
@@ -90,18 +90,18 @@ def test_vectors_typed_and_dropped_survive_another_server_and_a_reload_until_the
     mortal.kill()
     mortal.revive()
     seen.page.reload()
-    expect(main.get_by_text("mine.npz is still here.")).to_be_visible()
+    expect(main.get_by_text("mine.npz is loaded.")).to_be_visible()
     seen.settle()
     seen.until(f"Math.abs({FIRST} - 128) < 1e-9")
     assert seen.knob("base").input_value() == "31337"
     main.get_by_text("Typed", exact=True).click()
     seen.until(f"Math.abs({FIRST} - 6 * 128) < 1e-9")
     main.get_by_text("From a file", exact=True).click()
-    main.get_by_role("button", name="Forget the file").click()
-    expect(main.get_by_text("No file is here")).to_be_visible()
+    main.get_by_role("button", name="Remove file").click()
+    expect(main.get_by_text("No file loaded")).to_be_visible()
     seen.settle()
     seen.page.reload()
-    expect(main.get_by_text("No file is here")).to_be_visible()
+    expect(main.get_by_text("No file loaded")).to_be_visible()
 
 
 def test_what_the_browser_keeps_is_brought_again_where_the_word_for_it_was_lost(visit):
@@ -152,7 +152,7 @@ def test_a_killed_server_is_said_and_what_was_asked_for_meanwhile_is_done_by_the
     mortal.revive()
     expect(banner).to_have_count(0, timeout=60_000)
     seen.page.wait_for_url(lambda url: f"base={base}" in url and f"dim={dim}" in url, timeout=30_000)
-    expect(seen.page.get_by_role("button", name="Forget my config")).to_have_count(1, timeout=20_000)
+    expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(1, timeout=20_000)
     seen.settle()
     assert (seen.knob("base").input_value(), seen.knob("head_dim").input_value()) == (base, dim)
     assert f"{int(dim) // 2} pairs" in seen.page.locator("main").inner_text()

@@ -30,7 +30,7 @@ def test_the_sidebar_is_operated(visit):
         seen.settle()
     page.get_by_role("button", name="Reset to the model").click()
     expect(page.get_by_role("button", name="Reset to the model")).to_be_disabled()
-    for name in ("Copy link", "Copy spec as JSON"):
+    for name in ("Copy link", "Copy parameters (JSON)"):
         button = page.get_by_role("button", name=name)
         button.evaluate("(node) => (window.__pressed = node)")
         button.click()

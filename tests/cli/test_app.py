@@ -35,7 +35,7 @@ def refused(capsys, *flags):
 
 @pytest.mark.parametrize("host", ["", " ", "\t"])
 def test_an_empty_host_publishes_nothing(capsys, host):
-    assert "--host is empty: 127.0.0.1 is this machine alone" in refused(capsys, "--host", host)
+    assert "--host is empty: use 127.0.0.1 for only this machine" in refused(capsys, "--host", host)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -43,7 +43,7 @@ def test_an_empty_host_publishes_nothing(capsys, host):
 def test_a_host_that_is_not_of_this_machine_is_one_line(capsys, host, workers):
     err = refused(capsys, "--host", host, "--workers", workers)
     assert f"--host '{host[:30]}" in err
-    assert "is no address of this machine: try 127.0.0.1" in err
+    assert "is not an address of this machine: try 127.0.0.1" in err
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -80,7 +80,7 @@ def test_health_says_which_address_did_not_answer_and_needs_no_dashboard(capsys,
     assert main(["app", "--health", "--port", str(port), "--base-path", "rope"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == f"rope-viz: http://127.0.0.1:{port}/rope/_stcore/health did not answer that it is well\n"
+    assert err == f"rope-viz: http://127.0.0.1:{port}/rope/_stcore/health does not answer as a running dashboard\n"
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1/a b", "http://x.invalid", "http://.é", "http://[x]:1"])
@@ -179,7 +179,7 @@ def test_a_killed_server_is_no_success_and_leaves_no_workers():
     server = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
     os.kill(server, signal.SIGKILL)
     err = process.communicate(timeout=20)[1]
-    assert (process.returncode, err) == (137, "rope-viz: the server was ended by signal 9\n")
+    assert (process.returncode, err) == (137, "rope-viz: the server was stopped by signal 9\n")
     assert gone(worker)
 
 
@@ -203,5 +203,5 @@ def test_one_line_says_where_it_is_and_no_address_asked_for_is_logged(workers, t
     finally:
         process.terminate()
         assert process.wait(timeout=30) == 0
-    assert (tmp_path / "out").read_text() == f"RoPE Viz: http://127.0.0.1:{port}. Ctrl-C ends it.\n"
+    assert (tmp_path / "out").read_text() == f"RoPE Viz: http://127.0.0.1:{port}. Ctrl-C stops it.\n"
     assert (tmp_path / "err").read_text() == ""

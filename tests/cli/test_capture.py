@@ -26,7 +26,7 @@ def test_a_folder_and_a_text_become_a_capture(text, tmp_path, capsys):
     assert capsys.readouterr().out == f"{out}: 2 layers, 2 heads, 100 tokens, 32 dimensions\n"
     read = capture_file.read_capture(out)
     assert (read.name, read.layers) == ("seed-0", (0, 1))
-    wanted = numpy_model.queries_and_keys(checkpoints.reader("seed-0"), language.parse(TEXT)[:100])
+    wanted = numpy_model.queries_and_keys(checkpoints.load_tiny_lm("seed-0"), language.parse(TEXT)[:100])
     for number, (q, k) in enumerate(wanted):
         np.testing.assert_allclose(read.layer(number).q, q, rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(read.layer(number).k, k, rtol=1e-3, atol=1e-3)
@@ -38,14 +38,14 @@ def test_layers_heads_and_a_short_text_are_said(text, tmp_path, capsys):
     assert main(["capture", str(FOLDER), "--text", str(text), "-o", str(out), *flags]) == 0
     said = capsys.readouterr()
     assert "1 layers, 1 heads, 201 tokens" in said.out
-    assert "the text has 201 tokens only" in said.err
+    assert "the text has only 201 tokens" in said.err
     assert capture_file.read_capture(out).layer(1).heads == (0,)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"model": "nowhere"}, "nowhere: no folder with a config.json"),
+        ({"model": "nowhere"}, "nowhere is not a folder with a config.json"),
         ({"--layers": "7"}, "the model has no layer 7"),
         ({"--heads": "9"}, "heads must be from 0 to 1, got [9]"),
         ({"--tokens": "1"}, "the text must have at least two tokens"),

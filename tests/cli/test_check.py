@@ -124,7 +124,7 @@ def test_a_rule_can_be_left_out(capsys):
     path = put("config.json", WARNING)
     assert run(capsys, path)[0] == 1
     code, out, _ = run(capsys, path, "--ignore", "unknown-keys")
-    assert (code, out) == (0, f"{path}: nothing to say\n")
+    assert (code, out) == (0, f"{path}: No problems found.\n")
     assert run(capsys, path, "--ignore", "type-keys,unknown-keys")[0] == 0
     assert run(capsys, path, "--ignore", "type-keys", "--ignore", "unknown-keys")[0] == 0
 
@@ -135,7 +135,7 @@ def test_settings_may_stand_in_pyproject(capsys):
     assert run(capsys, path)[0] == 0
     assert run(capsys, path, "--fail-on", "warning")[0] == 1
     Path("pyproject.toml").write_text('[tool.rope-viz]\nignore = ["unknown-keys"]\n')
-    assert run(capsys, path)[1].endswith("nothing to say\n")
+    assert run(capsys, path)[1].endswith("No problems found.\n")
     Path("pyproject.toml").write_text("[tool.other]\nx = 1\n")
     assert run(capsys, path)[0] == 1
 
@@ -143,9 +143,9 @@ def test_settings_may_stand_in_pyproject(capsys):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ('ignore = ["unknwn-keys"]', "there is no rule 'unknwn-keys'; unknown-keys is meant?"),
+        ('ignore = ["unknwn-keys"]', "unknown rule 'unknwn-keys'. Did you mean 'unknown-keys'?"),
         ('fail-on = "fatal"', "must be one of error, warning, note"),
-        ("colour = 1", "has no key 'colour'"),
+        ("colour = 1", "unknown key 'colour'"),
         ("ignore = 3", "must be a list of rules"),
         ("fail-on = ", "pyproject.toml: "),
     ],
@@ -183,13 +183,13 @@ def test_a_working_directory_that_was_deleted_is_said(capsys, tmp_path, monkeypa
     gone.rmdir()
     code, out, err = run(capsys, path)
     assert (code, out) == (2, "")
-    assert err == "rope-viz: the folder this runs in is gone: cd to one that exists\n"
+    assert err == "rope-viz: the working directory was deleted: change to one that exists\n"
 
 
 def test_an_unknown_rule_is_named_with_what_is_meant(capsys):
     code, _, err = run(capsys, put("config.json", LLAMA), "--ignore", "factor-mismach")
     assert code == 2
-    assert "factor-mismatch is meant?" in err
+    assert "Did you mean 'factor-mismatch'?" in err
 
 
 @pytest.mark.parametrize("rule", sorted(rules()))
@@ -224,7 +224,7 @@ def test_a_folder_is_the_configs_in_it(capsys):
     Path("empty").mkdir()
     code, out, _ = run(capsys, "empty")
     assert code == 3
-    assert "holds no config.json" in out
+    assert "no config.json in this folder" in out
 
 
 def cached(folder, id, config, commit="c0ffee", reference="main"):
@@ -285,7 +285,7 @@ def test_a_broken_reference_of_the_cache_is_named(capsys):
     place.write_bytes(b"\xff\xfe")
     code, out, _ = run(capsys, "a/b")
     assert code == 3
-    assert f"{place.resolve()} names no commit: delete it" in out
+    assert f"{place.resolve()} does not name a commit: delete it" in out
 
 
 @pytest.mark.parametrize("name", ["HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME"])
@@ -371,7 +371,7 @@ def test_check_needs_numpy_alone_and_loads_little():
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert (done.returncode, done.stdout) == (0, "llama-3-8b: nothing to say\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "llama-3-8b: No problems found.\n"), done.stderr
 
 
 @pytest.mark.parametrize("name", ["", " ", "missing.json", "bad.json"])

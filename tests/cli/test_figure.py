@@ -65,7 +65,7 @@ def test_a_config_file_is_asked_about_as_it_stands(tmp_path):
     config.write_text(json.dumps({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 4096}))
     path = tmp_path / "plot.json"
     assert figure(path, "runtimes/matrix", str(config)) == 0
-    assert json.loads(path.read_text(encoding="utf-8"))["sentence"] == "The config of llama, as it stands."
+    assert json.loads(path.read_text(encoding="utf-8"))["sentence"] == "The config of llama, unchanged."
 
 
 def test_the_pages_own_choices_are_flags_by_name_and_by_key(tmp_path):
@@ -219,7 +219,7 @@ def test_an_address_draws_what_it_says(tmp_path, capsys):
     assert main(["figure", "scaling/comparison", "llama-3.1-8b", "--width", "60mm", "-o", str(plain)]) == 0
     assert plain.read_bytes() == whole.read_bytes()
     assert main(["figure", "scaling/comparison?model=qwen3-8b", "--base", "5e5", "-o", str(whole)]) == 2
-    assert "put base into it" in capsys.readouterr().err
+    assert "put base into the address" in capsys.readouterr().err
 
 
 def test_what_refuses_is_said_without_the_signs_of_a_page(tmp_path, capsys):

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from rope_viz.cli.main import joined, main
+from rope_viz.cli.main import join_negative_values, main
 from rope_viz.models import spec_url
 from rope_viz.models.model_config import from_config
 from tests.pictures.own import LONGROPE
@@ -51,7 +51,7 @@ def test_of_a_saved_file_only_the_look_can_be_changed(tmp_path, capsys, flags, k
     saved, other = tmp_path / "saved.json", tmp_path / "x.svg"
     assert figure("scaling/comparison", "-o", saved) == 0
     assert figure(saved, *flags, "-o", other) == 2
-    assert f"leave {key} out" in capsys.readouterr().err
+    assert f"already contains {key}: omit it" in capsys.readouterr().err
     assert not other.exists()
     assert figure(saved, "--theme", "dark", "-o", other) == 0
 
@@ -117,7 +117,7 @@ def test_a_foreign_figure_is_drawn_where_it_can_be(tmp_path, capsys, made, refus
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["scaling/comparison?model=qwen3-8b&model=llama-2-7b"], "twice: leave one 'model' out"),
+        (["scaling/comparison?model=qwen3-8b&model=llama-2-7b"], "contains 'model' twice"),
         (["scaling/comparison", "--label", "YaRN=a", "--label", "YaRN=b"], "the line 'YaRN' twice"),
         (
             ["https://h/scaling?model=qwen3-8b&axes-scaling-comparison=xmin:1"],
@@ -126,11 +126,11 @@ def test_a_foreign_figure_is_drawn_where_it_can_be(tmp_path, capsys, made, refus
         (["https://h/rope/decay?model=qwen3-8b"], "as 'decay/curves?model=qwen3-8b'; it has curves, pairs"),
         (
             ["https://h/?model=qwen3-8b"],
-            "this is the page Home: name one picture of it, as 'home/turning?model=qwen3-8b'",
+            "this is the page Home: name one of its pictures, such as 'home/turning?model=qwen3-8b'",
         ),
         (["/decay?model=qwen3-8b"], "this is the page Decay"),
         (["decay"], "this is the page Decay"),
-        (["http://[/x"], "this is no address"),
+        (["http://[/x"], "not an address"),
         (["https://h/nothing?model=qwen3-8b"], "There is no page 'nothing'"),
     ],
 )
@@ -185,7 +185,7 @@ def test_the_address_in_a_file_draws_that_file_again(tmp_path):
     ],
 )
 def test_a_negative_value_belongs_to_the_flag_before_it(given, joins):
-    assert joined(given) == joins
+    assert join_negative_values(given) == joins
 
 
 def test_negative_numbers_follow_their_flags(tmp_path, capsys):
@@ -233,8 +233,8 @@ def test_the_address_of_a_config_of_ones_own_is_drawn_with_the_config_behind_it(
     (spec,) = from_config(json.loads(config.read_text())).values()
     query = urlencode(spec_url.write_query(spec, model=spec_url.CUSTOM) | {"own": "A" * 43})
     assert figure(f"{name}?{query}", "-o", by_address) == 2
-    assert "name it behind the address" in capsys.readouterr().err
+    assert "Name the file after it" in capsys.readouterr().err
     assert figure(f"{name}?{query}", config, "-o", by_address) == 0
     assert table(by_address) == table(by_name)
     assert figure(f"{name}?model=custom&spec={'A' * 43}", config, "-o", by_address) == 2
-    assert "save the picture as JSON" in capsys.readouterr().err
+    assert "Save the picture as JSON" in capsys.readouterr().err

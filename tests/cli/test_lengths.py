@@ -96,7 +96,7 @@ def test_a_new_method_starts_from_the_trained_length(tmp_path):
 
 
 def test_only_documented_lengths_are_called_trained_on():
-    assert "trained on 32,768" in ModelConfig.read(QWEN3).identity.sentence
+    assert "Trained length: 32,768 tokens" in ModelConfig.read(QWEN3).identity.sentence
     llama = read_catalog_model("llama-3.1-8b")
     assert not llama.trained_length.is_documented
     assert "trained on" not in llama.identity.sentence

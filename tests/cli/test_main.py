@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rope_viz.advice.export import TARGETS
-from rope_viz.cli.main import main, parser
+from rope_viz.cli.main import main, make_parser
 from rope_viz.cli.spec import flag
 from rope_viz.embedding.scaling import METHODS, Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec, knobs
@@ -65,7 +65,7 @@ def test_the_table_as_json_holds_the_columns_and_what_is_to_be_said(capsys, tmp_
     unlisted = tmp_path / "config.json"
     unlisted.write_text('{"model_type": "nobody", "hidden_size": 64, "num_attention_heads": 4, "n_positions": 64}')
     code, out, _ = run(capsys, "table", str(unlisted), "--json")
-    assert "not in the list" in json.loads(out)["remarks"][0]
+    assert "is unknown" in json.loads(out)["remarks"][0]
     unlisted.write_text('{"model_type": "gpt2"}')
     code, out, _ = run(capsys, "table", str(unlisted), "--json")
     assert (code, json.loads(out)["rope"]) == (0, False)
@@ -82,7 +82,7 @@ def test_flags_change_the_spec_as_the_knobs_do(capsys):
 
 
 def test_every_knob_has_a_flag():
-    help_text = parser().parse_args(["table"])
+    help_text = make_parser().parse_args(["table"])
     for name in (*knobs(RopeSpec), *method_knobs()):
         assert hasattr(help_text, name)
         assert flag(name).startswith("--")
@@ -112,7 +112,7 @@ def test_check_says_one_line_for_each_finding(capsys, faulty):
     assert "error: rope_scaling: original_max_position_embeddings is missing" in out
     assert "[frequencies up to x1.176, pair 40] (missing-original)" in out
     assert all(line.startswith(f"{faulty}: ") for line in out.splitlines())
-    assert run(capsys, "check", "llama-3-8b")[1] == "llama-3-8b: nothing to say\n"
+    assert run(capsys, "check", "llama-3-8b")[1] == "llama-3-8b: No problems found.\n"
 
 
 def test_check_in_json_holds_the_repaired_config(capsys, faulty):
@@ -212,9 +212,9 @@ def test_a_type_outside_the_list_is_flagged_wherever_it_is_asked(capsys, unliste
     for command in ("check", "table", "runtimes"):
         code, out, _ = run(capsys, command, unlisted)
         assert code == 0
-        assert "'nobody_knows' is not in the list: it is read, with rotary_dim of its own" in out
+        assert "'nobody_knows' is unknown. It is read by general rules with its keys rotary_dim" in out
     for arguments in (("table", unlisted, "--csv"), ("export", unlisted, "--to", "vllm")):
-        assert "'nobody_knows' is not in the list" in run(capsys, *arguments)[2]
+        assert "'nobody_knows' is unknown" in run(capsys, *arguments)[2]
 
 
 def test_how_an_answer_is_known_stands_in_the_table_and_in_json(capsys, unlisted):
@@ -226,7 +226,7 @@ def test_how_an_answer_is_known_stands_in_the_table_and_in_json(capsys, unlisted
     assert all("tests/goldens/" in row["source"] for row in rows if row["known"] == "executed")
     rows = json.loads(run(capsys, "runtimes", unlisted, "--json")[1])
     assert {(row["known"], row["verdict"], row["agrees"]) for row in rows} == {("not known", "not known", None)}
-    assert "what vllm makes of this is not known" in run(capsys, "export", unlisted, "--to", "vllm")[2]
+    assert "how vllm reads this is not known" in run(capsys, "export", unlisted, "--to", "vllm")[2]
 
 
 def test_models_lists_the_catalog(capsys):
@@ -239,7 +239,7 @@ def test_models_lists_the_catalog(capsys):
     ("arguments", "message"),
     [
         ("table no-such-model", "no such file, and no such model"),
-        ("table --scaling yarn --alpha 2", "--alpha is no knob of the method yarn"),
+        ("table --scaling yarn --alpha 2", "the method yarn has no --alpha"),
         ("table --head-dim 7", "head_dim must be even"),
         ("table --scaling linear --factor 0", "factor must be at least 1e-09"),
         ("table gemma-3-1b --layer global", "layer must be one of"),
@@ -282,7 +282,7 @@ def test_a_wrong_flag_is_exit_code_2():
 def test_it_runs_as_a_module():
     command = [sys.executable, "-m", "rope_viz", "check", "llama-3-8b"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
-    assert done.stdout == "llama-3-8b: nothing to say\n"
+    assert done.stdout == "llama-3-8b: No problems found.\n"
 
 
 def test_the_command_line_needs_no_server_and_no_torch():
@@ -315,7 +315,7 @@ def test_export_prints_the_whole_config_of_the_reader(capsys, gemma3, target):
     found = from_config(written)
     assert found["full_attention"].scaling == Yarn(2.0)
     assert found["sliding_attention"] == dataclasses.replace(from_config(GEMMA3)["sliding_attention"], **LONGER)
-    assert "changes the layers of type full_attention; those of type sliding_attention stay as they are" in err
+    assert "changes the layers of type full_attention; those of type sliding_attention do not change" in err
 
 
 LONGER = {"context": 262144, "target": 262144}
@@ -361,13 +361,13 @@ def test_an_export_that_cannot_leave_the_other_layers_alone_says_so(capsys, tmp_
     code, _, err = run(capsys, *arguments)
     assert code == 1
     assert "changes the layers of type full_attention and sliding_attention" in err
-    assert "it changes the sliding_attention layers too" in err
+    assert "it also changes the sliding_attention layers" in err
 
 
 def test_another_method_for_a_model_whose_pairs_partly_stand_still_is_said_to_turn_them_all(capsys):
     arguments = ("export", "gemma-4-full", "--target", "512k", "--to", "transformers")
-    assert "all of them turn" in run(capsys, *arguments, "--scaling", "yarn")[2]
-    assert "all of them turn" not in run(capsys, *arguments, "--scaling", "proportional")[2]
+    assert "all rotate" in run(capsys, *arguments, "--scaling", "yarn")[2]
+    assert "all rotate" not in run(capsys, *arguments, "--scaling", "proportional")[2]
 
 
 def test_a_model_that_has_the_method_keeps_the_rest_of_it(capsys):

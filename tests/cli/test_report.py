@@ -37,7 +37,7 @@ def test_the_page_holds_every_picture_its_sentences_and_plotly_once(tmp_path):
     for title in {registry.PAGES[picture.page] for picture in PICTURES}:
         assert f"<h2>{title}</h2>" in head
     assert "<strong>24 of 64 pairs keep their frequency.</strong>" in head
-    assert "What the check finds" in head
+    assert "Config check" in head
 
 
 def test_markdown_names_files_that_are_there_and_open(tmp_path):

@@ -62,7 +62,7 @@ def every_figure():
         yield view, lambda view=view: precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
     kimi = catalog()["kimi-k2-instruct"]
     asked = runtime_matrix.Asked(ModelConfig.read(kimi.config), "", model_specs("kimi-k2-instruct")[""], "")
-    yield "runtimes", lambda: runtimes.curves(runtime_matrix.board(asked), asked.spec, pin=3)[0]
+    yield "runtimes", lambda: runtimes.curves(runtime_matrix.compare_runtimes(asked), asked.spec, pin=3)[0]
     yield "bases", lambda: per_distance.bases(LLAMA, 8192, quick=True)
 
 

@@ -27,7 +27,7 @@ HUNYUAN = SCENES["hunyuan-video transformer"]
 
 def frequencies(scene, role):
     """Radians per patch of every pair along one axis; tables without a rotation have them for both members."""
-    seen = scene.seen
+    seen = scene.role_spec
     tables = [seen.weights] if seen.second is None else [seen.weights, seen.second]
     return np.concatenate(tables)[:, seen.axes.index(role)].astype(np.float64)
 
@@ -73,7 +73,7 @@ def test_wavelengths_count_the_pairs_within_a_side(scene):
     sentence = axes.describe_wavelengths([scene])
     for lane in lanes_of(scene):
         pairs = lane.pairs(scene).pair
-        turns = [math.sqrt(math.fsum(each**2 for each in scene.seen.weights[pair])) / TAU for pair in pairs]
+        turns = [math.sqrt(math.fsum(each**2 for each in scene.role_spec.weights[pair])) / TAU for pair in pairs]
         values = axes.describe_lane(scene, lane).values
         assert values["shortest"] == pytest.approx(1.0 / max(turns), rel=1e-9)
         if lane.side > 1:
@@ -83,7 +83,7 @@ def test_wavelengths_count_the_pairs_within_a_side(scene):
 
 
 def test_wavelengths_of_a_single_patch_have_no_side():
-    one = QWEN2.sized({"time": 1, "row": 1, "column": 1})
+    one = QWEN2.with_sides({"time": 1, "row": 1, "column": 1})
     entries = axes.describe_wavelengths([one]).entries
     assert "wavelengths.inside" not in entries
     assert [entries.count(f"wavelengths.{entry}") for entry in ("single", "other")] == [1, 3]
@@ -204,7 +204,7 @@ def test_the_patch_gives_its_place_and_the_pairs_per_axis(scene):
     sentence = axes.describe_patch(scene, place)
     assert {role: sentence.values[role] for role in place} == place
     assert sentence.entries.count("patch.axis") == len(lanes_of(scene))
-    assert sum(len(lane.pairs(scene).pair) for lane in lanes_of(scene)) <= scene.seen.pairs
+    assert sum(len(lane.pairs(scene).pair) for lane in lanes_of(scene)) <= scene.role_spec.pairs
 
 
 @every

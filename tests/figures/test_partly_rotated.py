@@ -131,7 +131,7 @@ def test_every_page_has_the_same_first_negative_distance(spec):
     expected = first_below(spec, limit)
     assert decay.first_negative(spec, limit) == expected
     assert extend.first_negative_distance(spec, limit) == expected
-    assert extend.options(spec, limit)[0].first_negative == expected
+    assert extend.measure_methods(spec, limit)[0].first_negative == expected
     config = {
         "hidden_size": 4 * spec.head_dim,
         "num_attention_heads": 4,

@@ -40,7 +40,7 @@ def test_maps_give_the_length_before_recall_first_drops():
 def test_contributions_name_the_four_largest_and_their_share():
     values = np.array([0.1, -5.0, 3.0, 0.4, 2.0, 0.0, 0.5])
     found = recall.describe_contributions(values, "finder").values
-    assert found["pairs"] == "2, 3, 4, 6"
+    assert found["pairs"] == "2, 3, 4 and 6"
     assert found["share"] == pytest.approx((3.0 + 0.4 + 2.0 + 0.5) / (0.1 + 3.0 + 0.4 + 2.0 + 0.5))
     assert recall.describe_contributions(np.array([-1.0, 2.0]), "finder").values["count"] == 1
     assert "contributions.none" in recall.describe_contributions(-np.ones(4), "previous").entries

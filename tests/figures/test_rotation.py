@@ -78,13 +78,14 @@ def test_the_costs_are_d_squared_against_four_for_each_pair():
 
 def test_the_sentences_hold_the_errors_of_the_laws():
     laws = matrix_laws(SPEC, 1000, 900, length=SPEC.target)
-    lines = words_rotation.laws(laws, 1000, 900)
-    assert len(lines) == len(laws)
-    assert "here −100" in lines[2]["in words"]
+    lines = words_rotation.list_laws(laws, 1000, 900)
+    assert [line["largest error"] for line in lines] == [law.error for law in laws]
+    assert lines[2]["in words"].values["distance"] == "−100"
 
 
 def test_a_head_too_wide_for_a_matrix_gets_a_sentence():
-    assert "too large" in words_rotation.matrix(dataclasses.replace(SPEC, head_dim=2048))
+    sentence = words_rotation.describe_matrix(dataclasses.replace(SPEC, head_dim=2048))
+    assert "matrix.too_large" in sentence.entries
 
 
 def test_every_model_of_the_list_has_a_pairing():

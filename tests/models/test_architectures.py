@@ -78,7 +78,7 @@ def test_every_architecture_in_the_table_can_be_read_alone() -> None:
 
 
 def test_a_vision_encoder_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="model_type must be a language model's: qwen2_vl_vision"):
+    with pytest.raises(ValueError, match="model_type must be of a language model, but qwen2_vl_vision"):
         from_config({"model_type": "qwen2_vl_vision"})
 
 
@@ -114,13 +114,13 @@ REFUSED = [
     ({"model_type": "llama", "rope_scaling": {"rope_type": "linear", "factor": {}}}, "factor"),
     ({"model_type": "llama", "rope_parameters": NESTED}, "share one embedding"),
     # Whatever head_dim says; Qwen 2 and others take it.
-    *(({"model_type": kind, "hidden_size": 4100}, "no multiple") for kind in ("llama", "gemma2", "deepseek_v2")),
+    *(({"model_type": kind, "hidden_size": 4100}, "not a multiple") for kind in ("llama", "gemma2", "deepseek_v2")),
     *(
-        ({"model_type": kind, "rope_parameters": FLAT}, "nothing of layer types")
+        ({"model_type": kind, "rope_parameters": FLAT}, "has no layer types")
         for kind in ("gemma4_text", "modernbert", "lfm3", "zaya")
     ),
     *(
-        ({"model_type": kind, "rope_parameters": FLAT, "rope_scaling": LINEAR}, "nothing of layer types")
+        ({"model_type": kind, "rope_parameters": FLAT, "rope_scaling": LINEAR}, "has no layer types")
         for kind in ("gemma3_text", "olmo3")
     ),
     ({"model_type": "gemma4_text", "rope_scaling": {}}, "rope_scaling is empty"),

@@ -27,26 +27,26 @@ def test_every_part_of_every_model_is_seen_in_rows_and_columns(id):
     for part, scene in model_scenes(id).items():
         assert {"row", "column"} <= set(scene.roles), part
         assert all(scene.sides[role] >= 1 for role in ("row", "column"))
-        assert scene.seen.pairs == scene.spec.pairs
+        assert scene.role_spec.pairs == scene.spec.pairs
 
 
 def test_axes_have_one_meaning_whatever_a_model_calls_them():
     llama = model_scenes("llama-4-scout")["vision"]
     assert llama.spec.axes == ("w", "h")
-    np.testing.assert_array_equal(llama.seen.along("column"), llama.spec.along("w"))
+    np.testing.assert_array_equal(llama.role_spec.along("column"), llama.spec.along("w"))
     neomme = model_scenes("neomme")["text sliding_attention"]
-    np.testing.assert_array_equal(neomme.seen.along("row"), neomme.spec.along("row"))
+    np.testing.assert_array_equal(neomme.role_spec.along("row"), neomme.spec.along("row"))
 
 
 def test_an_axis_without_an_image_keeps_its_name():
-    seen = model_scenes("flux.2-dev")["transformer"].seen
+    seen = model_scenes("flux.2-dev")["transformer"].role_spec
     assert seen.axes == ("time", "row", "column", "l")
     assert int(np.sum(seen.owner == 3)) == 16
 
 
 def test_a_row_away_is_as_many_tokens_as_the_image_is_wide_where_tokens_are_counted():
     scene = model_scenes("pixtral-12b")["text"]
-    np.testing.assert_array_equal(scene.seen.along("row"), 64 * scene.seen.along("column"))
+    np.testing.assert_array_equal(scene.role_spec.along("row"), 64 * scene.role_spec.along("column"))
     page = model_scenes("hunyuan-ocr")["text"]
     assert page.steps["row"] == {"height": 1.0, "position": 33.0}
 
@@ -62,11 +62,11 @@ def test_tokens_are_merged_patches():
 def test_squeezed_positions_are_seen_in_patches():
     sam = model_scenes("sam3")["vision"]
     assert sam.sides["row"] == 72
-    np.testing.assert_allclose(sam.seen.along("row"), sam.spec.along("h") / 3)
+    np.testing.assert_allclose(sam.role_spec.along("row"), sam.spec.along("h") / 3)
     dino = model_scenes("dinov3-vit-b")["vision"]
     assert dino.sides["row"] == 14
     # The whole image is −1 … 1, however many patches it has.
-    np.testing.assert_allclose(dino.with_sides({"row": 28}).seen.along("row"), dino.seen.along("row") / 2)
+    np.testing.assert_allclose(dino.with_sides({"row": 28}).role_spec.along("row"), dino.role_spec.along("row") / 2)
 
 
 def test_all_heads_together_are_the_mean_over_the_heads():
@@ -74,7 +74,7 @@ def test_all_heads_together_are_the_mean_over_the_heads():
     away = np.arange(-5, 6)
 
     def mean_map(part):
-        seen = parts[part].seen
+        seen = parts[part].role_spec
         return plane(seen, *even_coefficients(seen), away, away, axes=("row", "column"))
 
     heads = [mean_map(f"vision head {k}") for k in range(12)]
@@ -88,11 +88,11 @@ def test_a_readers_own_config_is_seen_with_the_image_it_speaks_of():
     parts = own_scenes({"model_type": "qwen2_vl", "max_position_embeddings": 4096, "vision_config": {}}, "mine")
     assert (parts["text"].sides["row"], parts["vision"].sides["row"], parts["text"].context) == (32, 64, 4096)
     dino = own_scenes(dict(axes_catalog()["dinov3-vit-b"].config), "mine")["vision"]
-    assert dino.seen == model_scenes("dinov3-vit-b")["vision"].seen
+    assert dino.role_spec == model_scenes("dinov3-vit-b")["vision"].role_spec
 
 
 def test_a_block_of_displacements_is_the_mean_of_its_scores():
-    seen = model_scenes("qwen3-vl-8b")["text"].seen
+    seen = model_scenes("qwen3-vl-8b")["text"].role_spec
     edges = np.arange(-40, 41, 5)
     places = np.arange(-40, 40)
     each = (
@@ -105,7 +105,7 @@ def test_a_block_of_displacements_is_the_mean_of_its_scores():
 
 def test_a_table_that_is_no_rotation_has_the_mean_over_queries_and_equal_keys():
     scene = model_scenes("v-jepa2-vit-l")["vision"]
-    rng, seen = np.random.default_rng(0), scene.seen
+    rng, seen = np.random.default_rng(0), scene.role_spec
     found = block_means(seen, [3, 4], [5, 6], axes=("row", "column"))[0, 0]
     scores = []
     for origin in ((0, 0, 0), (4, 9, 2)):
@@ -118,7 +118,7 @@ def test_a_table_that_is_no_rotation_has_the_mean_over_queries_and_equal_keys():
 
 def test_the_numbers_for_which_sections_were_given_up():
     def at_32(id):
-        seen = model_scenes(id)["text"].seen
+        seen = model_scenes(id)["text"].role_spec
         return [round(float(mean_cosine(seen, role, [32.0])[0]), 3) for role in ("time", "row", "column")]
 
     assert at_32("qwen2-vl-7b") == [0.739, 0.978, 1.0]
@@ -165,7 +165,7 @@ def test_methods_are_offered_where_they_mean_something():
     assert "riflex" not in available_methods(model_scenes("qwen3-vl-8b")["text"], "time")
     mixed = model_scenes("rope-vit-mixed-b")["vision head 0"]
     assert set(available_methods(mixed, "row")) == {"none", "stretch"}
-    np.testing.assert_allclose(extend_axis(mixed, "row", "stretch", 2.0).extended * 2, mixed.seen.along("row"))
+    np.testing.assert_allclose(extend_axis(mixed, "row", "stretch", 2.0).extended * 2, mixed.role_spec.along("row"))
     with pytest.raises(ValueError, match="method must be one of none, stretch"):
         extend_axis(mixed, "row", "riflex")
     with pytest.raises(ValueError, match="no time here"):

@@ -23,25 +23,25 @@ BROKEN = {
     "empty": (b"", "empty"),
     "spaces": (b" \n\t ", "empty"),
     "a mark alone": (b"\xef\xbb\xbf", "empty"),
-    "cut off after a brace": (b"{", "cut off"),
-    "cut off in a string": (TEXT.encode()[:40], "cut off"),
-    "cut off after a comma": (TEXT[: TEXT.index('"hidden')].encode(), "cut off"),
+    "cut off after a brace": (b"{", "truncated"),
+    "cut off in a string": (TEXT.encode()[:40], "truncated"),
+    "cut off after a comma": (TEXT[: TEXT.index('"hidden')].encode(), "truncated"),
     "cut off in the middle": (TEXT.encode()[: len(TEXT) // 2], "it is not JSON"),
     "a line comment": (TEXT.replace('"hidden', '// width\n"hidden').encode(), "a comment at line"),
     "a block comment": (b"/* mine */" + TEXT.encode(), "a comment at line 1"),
     "a hash comment": (b"# mine\n" + TEXT.encode(), "a comment at line 1"),
     "a trailing comma": (TEXT.replace("500000.0", "500000.0,").encode(), "a comma before the closing bracket"),
     "single quotes": (TEXT.replace('"', "'").encode(), "single quotes"),
-    "python's literals": (TEXT.replace("500000.0", "None").encode(), "JSON writes null, true and false"),
-    "python's true": (TEXT.replace("500000.0", "True").encode(), "JSON writes null, true and false"),
+    "python's literals": (TEXT.replace("500000.0", "None").encode(), "JSON uses null, true and false"),
+    "python's true": (TEXT.replace("500000.0", "True").encode(), "JSON uses null, true and false"),
     "latin-1": (TEXT.encode("latin-1"), "save it as UTF-8"),
     "utf-16": (TEXT.encode("utf-16"), "UTF-16"),
     "utf-16 without a mark": (TEXT.encode("utf-16-le"), "text in UTF-16"),
     "utf-16 the other way round": (TEXT.encode("utf-16-be"), "text in UTF-16"),
     "utf-32": (TEXT.encode("utf-32"), "text in UTF-32"),
-    "binary": (bytes(range(256)), "not even text in UTF-8"),
-    "safetensors": (b"\x10\x00\x00\x00\x00\x00\x00\x00{}" + b"\x00" * 64, "not even text in UTF-8"),
-    "gzip": (b"\x1f\x8b\x08\x00\x00\x00", "not even text in UTF-8"),
+    "binary": (bytes(range(256)), "not text in UTF-8"),
+    "safetensors": (b"\x10\x00\x00\x00\x00\x00\x00\x00{}" + b"\x00" * 64, "not text in UTF-8"),
+    "gzip": (b"\x1f\x8b\x08\x00\x00\x00", "not text in UTF-8"),
     "a list": (b"[]", "must be an object"),
     "a list of configs": (b"[" + TEXT.encode() + b"]", "must be an object"),
     "a number": (b"3", "must be an object"),
@@ -49,7 +49,7 @@ BROKEN = {
     "null": (b"null", "must be an object"),
     "true": (b"true", "must be an object"),
     "not a number": (b"NaN", "must be an object"),
-    "two objects": (TEXT.encode() + b"\n" + TEXT.encode(), "more follows at line 9"),
+    "two objects": (TEXT.encode() + b"\n" + TEXT.encode(), "text after the end of the object, at line 9"),
     "yaml": (b"model_type: llama\nhidden_size: 4096\n", "it is not JSON"),
     "html": (b"<!DOCTYPE html><html></html>", "a web page"),
     "a pointer of git lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3\n", "git lfs pull"),
@@ -101,7 +101,7 @@ def test_a_key_that_stands_twice_is_named_with_what_counts():
     raw, found = check_text(text.encode())
     (one,) = [finding for finding in found if finding.rule == "repeated-keys"]
     assert (one.severity, one.key) == ("warning", "hidden_size")
-    assert "the last one, 2048, counts" in one.message
+    assert "The last one counts, 2048" in one.message
     assert raw.config["hidden_size"] == 2048
 
 

@@ -41,7 +41,7 @@ def test_an_old_name_of_the_length_is_read():
 
 def test_what_was_taken_is_said():
     said = describe_doubt(ModelConfig.read({**SIZES, "rotary_dim": 64, "n_embd": 4096, "hidden_size": None}).fields)
-    assert "'nobody_knows' is not in the list" in said
+    assert "'nobody_knows' is unknown" in said
     assert "n_embd, rotary_dim" in said
     assert describe_doubt(ModelConfig.read({**SIZES, "model_type": "llama"}).fields) == ""
 
@@ -49,7 +49,7 @@ def test_what_was_taken_is_said():
 def test_a_wrapper_outside_the_list_is_said_and_what_is_inside_is_read():
     fields = ModelConfig.read({"model_type": "my_vlm", "text_config": {**SIZES, "model_type": "llama"}}).fields
     assert (fields.kind, fields.is_listed) == ("llama", True)
-    assert "'my_vlm' is not in the list" in describe_doubt(fields)
+    assert "'my_vlm' is unknown" in describe_doubt(fields)
 
 
 def test_more_rotated_dimensions_than_the_head_has_are_refused_by_name():
@@ -58,13 +58,13 @@ def test_more_rotated_dimensions_than_the_head_has_are_refused_by_name():
 
 
 BESIDE = {
-    "an adapter": ({"peft_type": "LORA", "base_model_name_or_path": "Qwen/Qwen3-8B"}, "base model's.*'Qwen/Qwen3-8B'"),
+    "an adapter": ({"peft_type": "LORA", "base_model_name_or_path": "Qwen/Qwen3-8B"}, "base model .*'Qwen/Qwen3-8B'"),
     "an index": ({"metadata": {}, "weight_map": {}}, "index of the weights"),
-    "a tokenizer": ({"tokenizer_class": "LlamaTokenizer", "model_max_length": 8192}, "tokenizer's config"),
-    "a preprocessor": ({"image_processor_type": "Qwen2VLImageProcessor"}, "preprocessor's config"),
+    "a tokenizer": ({"tokenizer_class": "LlamaTokenizer", "model_max_length": 8192}, "the config of a tokenizer"),
+    "a preprocessor": ({"image_processor_type": "Qwen2VLImageProcessor"}, "the config of a preprocessor"),
     "generation": ({"_from_model_config": True, "eos_token_id": 2}, "generation_config.json"),
     "ultravox": ({"model_type": "ultravox", "text_model_id": "a/b", "hidden_size": 4096}, "text_model_id.*'a/b'"),
-    "a rope dict": ({"rope_type": "yarn", "factor": 4.0}, "this is the content of rope_scaling"),
+    "a rope dict": ({"rope_type": "yarn", "factor": 4.0}, "this is only the content of rope_scaling"),
     "nothing": ({"error": "Repository not found"}, "neither a model_type nor any size"),
 }
 
@@ -78,7 +78,7 @@ def test_a_file_that_lies_beside_a_config_is_named(name):
 
 def test_a_type_with_capitals_is_told_as_the_one_that_is_meant():
     sizes = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
-    assert "where qwen3 is" in describe_doubt(ModelConfig.read({"model_type": "Qwen3", **sizes}).fields)
+    assert "Did you mean qwen3?" in describe_doubt(ModelConfig.read({"model_type": "Qwen3", **sizes}).fields)
 
 
 def test_a_config_without_a_model_type_is_said_to_have_none():
@@ -86,4 +86,4 @@ def test_a_config_without_a_model_type_is_said_to_have_none():
     for config in (sizes, {**sizes, "model_type": None}, {**sizes, "architectures": ["LlamaForCausalLM"]}):
         said = [one.message for one in check(config) if one.rule == "unlisted-type"]
         assert len(said) == 1
-        assert said[0].startswith("There is no model_type")
+        assert said[0].startswith("model_type is missing")

@@ -155,6 +155,6 @@ def test_any_object_is_taken_or_refused(config):
 
 def test_a_type_outside_the_list_and_layers_that_stand_still_are_said():
     sizes = {"hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
-    assert "is not in the list" in read_upload(json.dumps({**sizes, "model_type": "nobody_knows"})).notes[0]
+    assert "is unknown" in read_upload(json.dumps({**sizes, "model_type": "nobody_knows"})).notes[0]
     assert "Only some layers rotate" in read_upload(json.dumps({**sizes, "model_type": "smollm3"})).notes[0]
     assert read_upload(json.dumps({**sizes, "model_type": "llama"})).notes == ()

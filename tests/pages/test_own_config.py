@@ -65,7 +65,7 @@ def test_each_layer_type_can_be_chosen(paste, said):
 def test_the_config_waits_in_the_menu_while_another_model_is_looked_at(paste, said):
     app = paste("runtimes", json.dumps(GEMMA))
     app.selectbox(key="select.Model").select("qwen3-8b").run()
-    assert "Qwen3 8B, as it stands" in said(app)
+    assert "Qwen3 8B, unchanged" in said(app)
     app.selectbox(key="select.Model").select("custom").run()
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
 
@@ -105,7 +105,7 @@ def test_what_is_no_config_changes_nothing(paste, text):
     app = paste("runtimes", text, model="kimi-k2-instruct", base="77000")
     assert not app.exception
     assert len(app.warning) == 1
-    assert app.warning[0].value.startswith("Your config was not taken: ")
+    assert app.warning[0].value.startswith("Could not read this config: ")
     assert (app.session_state["chosen"].model, app.session_state["chosen"].spec.base) == ("kimi-k2-instruct", 77_000)
     assert app.query_params["base"] == "77000"
 
@@ -127,13 +127,13 @@ def hub(monkeypatch, tmp_path):
 def test_a_models_id_is_read_from_the_local_cache(paste, hub, id):
     app = paste("extend", id)
     assert not app.exception
-    assert all("not taken" not in one.value for one in app.warning), [w.value for w in app.warning]
+    assert all("Could not read" not in one.value for one in app.warning), [w.value for w in app.warning]
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
 
 
 def test_an_id_that_is_not_in_the_cache_is_said(paste, hub):
     app = paste("extend", "acme/other")
-    assert "acme/other is not in the local Hugging Face cache" in app.warning[0].value
+    assert "acme/other is not in the server's local Hugging Face cache" in app.warning[0].value
     assert "hf download acme/other config.json" in app.warning[0].value
     app = paste("extend", "https://huggingface.co/acme/other/blob/main/config.json")
     assert "hf download acme/other config.json" in app.warning[0].value
@@ -143,7 +143,7 @@ def test_an_id_that_is_not_in_the_cache_is_said(paste, hub):
 def test_no_id_leads_out_of_the_cache(paste, hub, id):
     app = paste("extend", id)
     assert app.session_state["chosen"].model != "custom"
-    assert app.warning[0].value.startswith("Your config was not taken: it is not JSON")
+    assert app.warning[0].value.startswith("Could not read this config: it is not JSON")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_the_cache_is_for_readers_at_the_machine_that_serves(paste, hub, monkeyp
     monkeypatch.setattr(upload, "at_home", lambda: home)
     app = paste("extend", "acme/gemma")
     assert (app.session_state["chosen"].model == "custom") == home
-    assert home or "for readers at that machine alone" in app.warning[0].value
+    assert home or "only for users at the serving machine" in app.warning[0].value
 
 
 def test_a_limit_that_was_only_raised_is_the_length_that_is_wanted(paste, asked):
@@ -178,7 +178,7 @@ def test_a_limit_that_was_only_raised_is_the_length_that_is_wanted(paste, asked)
     ("changes", "told"),
     [
         ({"rope_theta": "big"}, "The check finds 1 error in it."),
-        ({"rope_theta": -4, "layer_types": ["x"] * 26}, "The check finds 1 error in it: There is no layer type"),
+        ({"rope_theta": -4, "layer_types": ["x"] * 26}, "The check finds 1 error in it: Unknown layer type"),
         ({"model_type": "gpt2"}, "The check finds 1 note in it."),
     ],
 )
@@ -218,15 +218,15 @@ def test_a_menu_hears_what_only_the_server_before_this_one_offered(open_page, me
 def test_a_diffusion_transformer_is_asked_of_no_runtime_of_language_models(paste, said, asked):
     app = paste("runtimes", json.dumps({"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [16, 56, 56]}))
     assert not app.exception
-    assert "is a diffusion transformer: diffusers and its like run it" in said(app)
+    assert "is a diffusion transformer: it runs in diffusers" in said(app)
     assert [picture.name for picture in asked(app)] == ["models"]
-    assert "Its axes: Axes" in [link.proto.label for link in app.get("page_link")]
+    assert "The axes of this model: Axes" in [link.proto.label for link in app.get("page_link")]
 
 
 def test_runtimes_shows_what_each_does_with_the_axes_of_a_model_that_sees(open_page, said, asked):
     app = open_page("runtimes", model="qwen3.5-9b")
     assert "axes" in [picture.name for picture in asked(app)]
-    assert "text goes on at 15 everywhere" in said(app)
+    assert "text continues at 15 in every runtime" in said(app)
 
 
 def test_a_link_from_axes_opens_decay_along_the_same_axis(open_page):

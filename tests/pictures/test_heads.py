@@ -67,7 +67,7 @@ def test_the_mean_logit_is_the_mean_over_all_pairs_of_tokens(content):
     for x, y in zip(line.x, line.y, strict=True):
         if x == int(x):
             assert y == pytest.approx(wanted[int(x)], abs=1e-5)
-    assert f"Head {head} goes by" in drawn.sentence
+    assert drawn.sentence.values["head"] == head
 
 
 def test_a_chosen_method_is_drawn_beside_what_was_captured(content):
@@ -90,7 +90,7 @@ def test_values_that_are_no_numbers_are_said(content):
 
 def test_without_a_file_the_readers_own_heads_are_shown():
     drawn = heads.across(registry.read_request(PAGE, {"model": "llama-3.1-8b"}))
-    assert "RoPE Viz reader" in drawn.sentence
+    assert "RoPE Viz tiny_lm" in drawn.sentence
     assert drawn.fig.data[0].z.shape == (2, 16)
 
 

@@ -34,7 +34,7 @@ def test_the_main_line_is_the_share_that_tiny_lm_finds():
     drawn = recall.lengths(now(part="1"))
     line = next(trace for trace in drawn.fig.data if trace.name == "YaRN")
     spec = checkpoints.scaled(recall.TRAINED, "yarn", 1024)
-    models = [checkpoints.reader(name) for name in checkpoints.SEEDS]
+    models = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
     assert models[0].spec == recall.TRAINED
     wanted = recall.evaluate(models, spec, 512, sequences=4).share
     assert float(np.array(line.y)[list(line.x).index(512)]) == pytest.approx(wanted)

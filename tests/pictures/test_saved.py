@@ -101,7 +101,7 @@ def test_clocks_without_what_they_are_drawn_from_are_refused_and_never_those_of_
     made = json.loads(drawn(picture, own(picture), "json"))
     for missing in ({"choices", "address"}, {"spec"}):
         less = json.dumps({key: value for key, value in made.items() if key not in missing}).encode()
-        with pytest.raises(ValueError, match="does not hold all that"):
+        with pytest.raises(ValueError, match="does not hold all the data"):
             export.redraw_saved(less, "svg", {})
     for key, wrong in (("spec", {"model": "none"}), ("spec", 3), ("choices", []), ("config", 5)):
         with pytest.raises(ValueError, match="file"):

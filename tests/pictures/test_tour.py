@@ -41,7 +41,7 @@ def test_one_pair_at_three_radians():
 
 
 def test_the_speeds_of_the_small_head():
-    sentence, _ = said("Every pair at its own speed")
+    sentence, _ = said("Every pair at its own frequency")
     numbers = [float(text) for text in re.findall(r"\d*\.?\d+", sentence.split("θᵢ: ")[1].split(" radians")[0])]
     np.testing.assert_allclose(numbers, 100.0 ** -(np.arange(4) / 4), rtol=5e-4)
 
@@ -69,19 +69,19 @@ def test_the_hands_of_llama_2():
 def test_eighteen_pairs_of_llama_2_never_finished_and_stand_outside_at_12000():
     never = int(np.sum(2 * math.pi > 4096 * LLAMA))
     assert never == 18
-    assert unfinished(INDEX["Some never finished a turn"].start.spec) == never
-    assert f"**{never} of 64 pairs**" in said("Some never finished a turn")[0]
-    assert f"**{never} of 64 pairs**" in said("Beyond what was trained")[0]
-    assert beyond(INDEX["Beyond what was trained"].start.spec, 4096) == 0
-    assert said("Beyond what was trained", **{"rotation.at": "4000,0"})[1]
+    assert unfinished(INDEX["Some pairs never complete a turn"].start.spec) == never
+    assert f"**{never} of 64 pairs**" in said("Some pairs never complete a turn")[0]
+    assert f"**{never} of 64 pairs**" in said("Beyond the trained length")[0]
+    assert beyond(INDEX["Beyond the trained length"].start.spec, 4096) == 0
+    assert said("Beyond the trained length", **{"rotation.at": "4000,0"})[1]
 
 
 def test_what_the_methods_do_to_the_first_and_the_last_pair():
-    assert "**0.25**" in said("Slow them all: linear")[0]
+    assert "**0.25**" in said("Divide every frequency: linear")[0]
     assert "divided by **4**" in said("Change the base: NTK")[0]
     low = math.floor(128 * math.log(4096 / (32 * 2 * math.pi)) / (2 * math.log(10_000)))
     high = math.ceil(128 * math.log(4096 / (1 * 2 * math.pi)) / (2 * math.log(10_000)))
-    sentence, _ = said("YaRN: keep the fast, divide the slow")
+    sentence, _ = said("YaRN: keep the high frequencies, divide the low")
     kept, blended, divided = (int(text) for text in re.findall(r"\*\*(\d+)\*\*", sentence)[:3])
     assert (kept, divided) == (low + 1, 64 - high)
     assert kept + blended + divided == 64

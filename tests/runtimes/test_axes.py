@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rope_viz.advice.extension_plan import plan
+from rope_viz.advice.extension_plan import make_plan
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.runtimes.axes import VERSIONS, AxesAnswer, axes_answers, in_blocks, in_words
 
@@ -57,7 +57,7 @@ def test_hunyuan_is_sheared_in_transformers_and_turned_elsewhere() -> None:
         assert spec is not None
         assert [int(np.sum(spec.owner == axis)) for axis in range(4)] == [16] * 4
         assert len(found[name].moved) == 48
-    assert found["transformers-4.57"].reason == "has no such model"
+    assert found["transformers-4.57"].reason == "does not have this model"
 
 
 def test_ernie_takes_no_scaling_in_transformers() -> None:
@@ -91,18 +91,18 @@ def test_no_model_of_the_list_is_beyond_us(id: str) -> None:
 
 def test_a_runtime_is_told_in_words() -> None:
     qwen3 = in_words(axes_catalog()["qwen3-vl-8b"].config, "llama.cpp")
-    assert "t 22, h 20, w 20 interleaved; pairs 61, 62 stand still. YaRN: over the pair index" in qwen3
+    assert "t 22, h 20, w 20 interleaved; pairs 61, 62 have zero frequency. YaRN: over the pair index" in qwen3
     qwen2 = in_words(axes_catalog()["qwen2-vl-7b"].config, "vllm")
-    assert "text goes on at 9 (transformers 5.23.0: at 5)" in qwen2
+    assert "text continues at 9 (transformers 5.23.0: at 5)" in qwen2
     ernie = axes_catalog()["ernie-4.5-vl-28b"].config
     assert "YaRN: refuses any scaling of this model" in in_words(ernie, "transformers")
-    assert in_words(ernie, "transformers-4") == "Images and films: transformers 4.57.6 has no such model."
-    assert in_words(ernie, "mlx-lm").startswith("mlx-lm reads text alone. Images and films in mlx-vlm 0.7.10")
+    assert in_words(ernie, "transformers-4") == "Images and videos: transformers 4.57.6 does not have this model."
+    assert in_words(ernie, "mlx-lm").startswith("mlx-lm reads only text. Images and videos in mlx-vlm 0.7.10")
     assert in_words({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8}, "vllm") == ""
 
 
 def test_extend_says_what_a_runtime_does_with_images() -> None:
     config = {**axes_catalog()["qwen2-vl-7b"].config, "num_hidden_layers": 28}
-    made = plan(config, 131_072, runtimes=("vllm", "llama.cpp"))
-    assert "text goes on at 9" in made.writings[0].notes[-1]
-    assert "text goes on at 15" in made.writings[1].notes[-1]
+    made = make_plan(config, 131_072, runtimes=("vllm", "llama.cpp"))
+    assert "text continues at 9" in made.instructions[0].notes[-1]
+    assert "text continues at 15" in made.instructions[1].notes[-1]

@@ -85,7 +85,7 @@ def test_where_nothing_was_executed_the_words_say_so():
     assert found["transformers", "5.23.0"].verdict() == "agrees"
     assert found["transformers", "4.57.6"].verdict() == "agrees (by rule)"
     assert found["vllm", "0.33.0"].how == "by rule"
-    assert "by the code of transformers" in found["vllm", "0.33.0"].emulation.known.source
+    assert "with the code of transformers" in found["vllm", "0.33.0"].emulation.known.source
     assert found["llama.cpp", RUNTIMES[6][1]].verdict() == "refuses (by rule)"
 
 

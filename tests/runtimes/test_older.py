@@ -58,7 +58,7 @@ def test_what_was_not_run_in_a_release_is_not_called_known(release):
     mistral = {**config(None), "model_type": "internlm3", "head_dim": 64}
     found = emulate(mistral, runtime="vllm", version=release)
     assert found.known.how == "by rule"
-    assert not found.supported or "goes through llama of vllm" in found.known.source
+    assert not found.supported or "uses llama of vllm" in found.known.source
 
 
 def test_the_command_line_takes_a_release_and_says_since_when(capsys, tmp_path):

@@ -14,7 +14,7 @@ import numpy as np
 
 from rope_viz.embedding.scaling import Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.tiny_lm.numpy_model import Floats, Reader
+from rope_viz.tiny_lm.numpy_model import Floats, TinyLm
 
 NAMES = {
     "q": "attn_q",
@@ -29,7 +29,7 @@ NAMES = {
 }
 
 
-def write_gguf(reader: Reader, path: str | Path, spec: RopeSpec | None = None) -> None:
+def write_gguf(reader: TinyLm, path: str | Path, spec: RopeSpec | None = None) -> None:
     """The reader's weights without a vocabulary (tokens go in as numbers), with an embedding that GGUF can name.
 
     `spec` None is the one it was trained with. Raises `ValueError` for a method that the file has no keys for.

@@ -283,7 +283,7 @@ def test_verify_looks_into_the_module_that_a_real_class_builds(tmp_path, capsys)
     row = next(row for row in VERIFY["rows"] if row["config"].get("rope_scaling", {}).get("rope_type") == "yarn")
     (tmp_path / "config.json").write_text(json.dumps(row["config"]))
     assert main(("verify", str(tmp_path), "--from", f"transformers:{tmp_path}")) == 0
-    assert "It took: all 16 frequencies of Qwen3RotaryEmbedding" in capsys.readouterr().out
+    assert "Matches: all 16 frequencies of Qwen3RotaryEmbedding" in capsys.readouterr().out
     other = tmp_path / "other.json"
     other.write_text(json.dumps({**row["config"], "rope_theta": 5e5}))
     assert main(("verify", str(other), "--from", f"transformers:{tmp_path}")) == 1

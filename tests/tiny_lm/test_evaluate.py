@@ -293,7 +293,7 @@ def test_the_command_says_what_it_will_cost_and_asks_nothing(capsys, server):
     [
         ([], "name either a folder"),
         (["x", "--server", "a=http://b"], "name either a folder"),
-        (["nowhere"], "nowhere: no folder with a config.json"),
+        (["nowhere"], "nowhere is not a folder with a config.json"),
         (["--server", "http://b"], "a server must be METHOD=URL"),
         (["--server", "a=http://b", "--server", "a=http://c"], "each method once"),
         (["--server", "a=b"], "an address such as"),
@@ -336,7 +336,7 @@ def test_a_local_model_answers_what_we_compute(tmp_path, capsys):
     # Each answer is the one that our own forward pass gives.
     from rope_viz.tiny_lm import checkpoints, language, numpy_model
 
-    reader = checkpoints.reader("seed-0")
+    reader = checkpoints.load_tiny_lm("seed-0")
     turn = Turning.from_spec(checkpoints.scaled(reader.spec, "yarn", 512))
     wording = passkey.WORDINGS["reader"]
     pieces = passkey.pieces_for(wording, 512, lambda text: len(text.split()))

@@ -16,7 +16,7 @@ from rope_viz.tiny_lm.evaluation_plan import read_evaluation
 from tests.browser.processes import find_free_port, running_process, wait_for_answer
 
 LENGTH = 512
-READER = checkpoints.reader("seed-0")
+READER = checkpoints.load_tiny_lm("seed-0")
 
 
 @pytest.fixture

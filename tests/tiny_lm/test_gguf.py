@@ -20,7 +20,7 @@ from rope_viz.tiny_lm.recall import text
 from tests.tiny_lm.gguf_file import neighbours, scaling_keys, write_gguf
 
 LENGTH = 1024
-READER = checkpoints.reader("seed-0")
+READER = checkpoints.load_tiny_lm("seed-0")
 
 
 def long(scaling):

@@ -51,7 +51,7 @@ def text(length, seed=0):
 
 @pytest.mark.parametrize("scaling", [None, Yarn(factor=4.0), Linear(factor=2.0)])
 def test_logits_are_those_of_the_formulas(scaling):
-    reader = checkpoints.reader(SEED)
+    reader = checkpoints.load_tiny_lm(SEED)
     spec = reader.spec if scaling is None else RopeSpec(head_dim=32, context=256, scaling=scaling)
     tokens = text(700).tokens[0]
     found = numpy_model.logits(reader, tokens, Turning.from_spec(spec, 700))
@@ -59,7 +59,7 @@ def test_logits_are_those_of_the_formulas(scaling):
 
 
 def test_blocks_change_nothing(monkeypatch):
-    reader, asked = checkpoints.reader(SEED), text(300)
+    reader, asked = checkpoints.load_tiny_lm(SEED), text(300)
     whole = numpy_model.logits(reader, asked.tokens[0])
     for block in (1, 1000, 7777):
         monkeypatch.setattr(numpy_model, "BLOCK", block)
@@ -67,14 +67,14 @@ def test_blocks_change_nothing(monkeypatch):
 
 
 def test_rows_are_rows_of_the_whole():
-    reader, asked = checkpoints.reader(SEED), text(256)
+    reader, asked = checkpoints.load_tiny_lm(SEED), text(256)
     whole = numpy_model.logits(reader, asked.tokens[0])
     for rows in (asked.rows, [0], [0, 255], [100]):
         np.testing.assert_allclose(numpy_model.logits(reader, asked.tokens[0], rows=rows), whole[rows], atol=2e-5)
 
 
 def test_what_comes_later_changes_nothing_before():
-    reader, asked = checkpoints.reader(SEED), text(128)
+    reader, asked = checkpoints.load_tiny_lm(SEED), text(128)
     other = asked.tokens[0].copy()
     other[100:] = tasks.FIRST_FILLER
     before, after = (numpy_model.logits(reader, tokens)[:100] for tokens in (asked.tokens[0], other))
@@ -82,7 +82,7 @@ def test_what_comes_later_changes_nothing_before():
 
 
 def test_attention_sums_to_one_over_what_came_before():
-    reader, asked = checkpoints.reader(SEED), text(200)
+    reader, asked = checkpoints.load_tiny_lm(SEED), text(200)
     for layer in range(2):
         found = numpy_model.attention(reader, asked.tokens[0], layer=layer, rows=asked.rows)
         assert found.shape == (2, len(asked.rows), 200)
@@ -94,7 +94,7 @@ def test_attention_sums_to_one_over_what_came_before():
 
 
 def test_q_and_k_give_the_attention_of_their_layer():
-    reader, asked = checkpoints.reader(SEED), text(150)
+    reader, asked = checkpoints.load_tiny_lm(SEED), text(150)
     turn = Turning.from_spec(reader.spec)
     rotation = np.exp(1j * np.outer(np.arange(150), turn.inv_freq))
     for layer, (q, k) in enumerate(numpy_model.queries_and_keys(reader, asked.tokens[0])):
@@ -108,7 +108,7 @@ def test_q_and_k_give_the_attention_of_their_layer():
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
 def test_logits_are_those_of_transformers(case):
-    reader = checkpoints.reader(case["reader"])
+    reader = checkpoints.load_tiny_lm(case["reader"])
     asked = text(case["length"])
     turn = Turning(np.array(case["inv_freq"]), case["attention_factor"])
     found = numpy_model.logits(reader, asked.tokens[0], turn, rows=asked.rows[: len(case["logits"])])
@@ -120,7 +120,7 @@ def test_a_folder_loads_in_transformers_with_the_same_logits(name):
     torch = pytest.importorskip("torch")
     llama = pytest.importorskip("transformers").LlamaForCausalLM.from_pretrained(checkpoints.FOLDER / name)
     # Within the trained length. Beyond, float32 angles alone put transformers 1.5e-4 from float64 at 512 tokens.
-    reader, asked = checkpoints.reader(name), text(256)
+    reader, asked = checkpoints.load_tiny_lm(name), text(256)
     with torch.inference_mode():
         wanted = llama(torch.from_numpy(asked.tokens)).logits[0].numpy()
     assert wanted.dtype == np.float32
@@ -148,18 +148,18 @@ def test_the_tokenizer_of_a_folder_spells_as_we_do():
 )
 def test_tokens_that_are_none_are_refused(tokens, said):
     with pytest.raises(ValueError, match=said):
-        numpy_model.logits(checkpoints.reader(SEED), tokens)
+        numpy_model.logits(checkpoints.load_tiny_lm(SEED), tokens)
 
 
 @pytest.mark.parametrize("rows", [[], [3], [-1], [1, 1], [2, 1], [0.5]])
 def test_rows_that_are_none_are_refused(rows):
     with pytest.raises(ValueError, match="rows must be"):
-        numpy_model.logits(checkpoints.reader(SEED), [1, 2, 3], rows=rows)
+        numpy_model.logits(checkpoints.load_tiny_lm(SEED), [1, 2, 3], rows=rows)
 
 
 def test_a_turn_of_other_pairs_is_refused():
     with pytest.raises(ValueError, match="16 pairs per head, got 64"):
-        numpy_model.logits(checkpoints.reader(SEED), [1, 2], Turning.from_spec(RopeSpec()))
+        numpy_model.logits(checkpoints.load_tiny_lm(SEED), [1, 2], Turning.from_spec(RopeSpec()))
 
 
 def test_a_folder_of_another_model_is_refused(tmp_path):
@@ -177,8 +177,8 @@ def test_every_checkpoint_is_small():
 
 
 def test_a_reader_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="no reader 'seed-9'; there are seed-0, seed-1"):
-        checkpoints.reader("seed-9")
+    with pytest.raises(ValueError, match="unknown demo model 'seed-9'; models are seed-0, seed-1"):
+        checkpoints.load_tiny_lm("seed-9")
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in checkpoints.FOLDER.glob("*/tokenizer.json")))

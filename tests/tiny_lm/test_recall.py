@@ -13,7 +13,7 @@ from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints, loss, numpy_model, tasks
 from rope_viz.tiny_lm.recall import Recall, Switch, interval, needle_map, recall, switched, text
 
-READERS = [checkpoints.reader(name) for name in checkpoints.SEEDS]
+READERS = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
 TRAINED = READERS[0].spec
 
 
@@ -24,7 +24,7 @@ def share(method, length, **options):
 def test_every_seed_finds_what_it_read_within_its_trained_length():
     for length in (64, 128, 256):
         found = recall(READERS, TRAINED, length, sequences=8)
-        assert found.by_reader.min() > 0.9
+        assert found.by_tiny_lm.min() > 0.9
 
 
 def test_at_four_times_the_length_plain_and_linear_fail_and_the_ramps_do_not():
@@ -135,7 +135,7 @@ def test_the_reader_is_in_the_model_list():
     entry = catalog()["rope-viz-reader"]
     specs = model_specs("rope-viz-reader")
     assert specs[main_layer(entry, specs)] == TRAINED
-    assert entry.name == "RoPE Viz reader, trained to 256"
+    assert entry.name == "RoPE Viz tiny_lm, trained to 256"
     assert f"{READERS[0].parameters:,} parameters" in entry.note
 
 

@@ -36,7 +36,7 @@ def test_a_reader_learns_to_recall_within_a_minute(tmp_path):
     course = train.Course(lengths=(32,), steps=(240,), last=1.0, warmup=20)
     spec = dataclasses.replace(build_checkpoints.TRAINED, context=32)
     losses = train.train(network, spec, course, seed=0)
-    build_checkpoints.save_reader(network, tmp_path / "r", train.config_of(spec), {})
+    build_checkpoints.save_tiny_lm(network, tmp_path / "r", train.config_of(spec), {})
     found = recall([numpy_model.load(tmp_path / "r")], spec, 32, sequences=50)
     assert np.mean(losses[:10]) > 4.5
     assert np.mean(losses[-10:]) < 1.0

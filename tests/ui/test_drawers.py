@@ -21,14 +21,14 @@ AWAY = ("scaling", "comparison", QUERY)
 @pytest.fixture(scope="module")
 def there():
     """One process that is ready."""
-    found = render_workers.Drawers(1)
-    found.take_on()
+    found = render_workers.RenderWorkers(1)
+    found.start()
     end = time.monotonic() + 60
     while not found.ready and time.monotonic() < end:
         time.sleep(0.05)
     assert found.ready
     yield found
-    found.let_go()
+    found.shut_down()
 
 
 def here():
@@ -42,23 +42,23 @@ def forbidden():
 
 
 def test_another_process_draws_the_same_bytes(there):
-    drawn = asyncio.run(picture_route.Gallery(drawers=there).drawn("a", forbidden, away=AWAY))
+    drawn = asyncio.run(picture_route.Gallery(workers=there).drawn("a", forbidden, away=AWAY))
     assert drawn == here()
 
 
 class Waiting:
-    """Drawers who are there and never finish."""
+    """Workers that are ready and never finish."""
 
     count, ready = 2, True
 
     def __init__(self):
         self.given = []
 
-    def draw(self, page, name, query):
+    def submit(self, page, name, query):
         self.given.append(name)
         return Future()
 
-    def late(self, waited):
+    def record_wait(self, waited):
         pass
 
 
@@ -66,7 +66,7 @@ def test_who_draws_beside_the_server_has_the_next_picture_ready_and_a_place_for_
     there = Waiting()
 
     async def crowd():
-        one = picture_route.Gallery(drawers=there)
+        one = picture_route.Gallery(workers=there)
 
         def ask(name, rank):
             return asyncio.ensure_future(one.drawn(name, forbidden, rank=rank, away=("scaling", name, {})))
@@ -87,40 +87,40 @@ def test_who_draws_beside_the_server_has_the_next_picture_ready_and_a_place_for_
 def test_what_cannot_be_drawn_comes_back_as_its_sentence(there):
     away = ("scaling", "comparison", {"model": "nobody"})
     with pytest.raises(ValueError, match="no model"):
-        asyncio.run(picture_route.Gallery(drawers=there).drawn("a", forbidden, away=away))
+        asyncio.run(picture_route.Gallery(workers=there).drawn("a", forbidden, away=away))
 
 
 def test_what_an_address_does_not_hold_is_drawn_by_the_server(there):
-    assert asyncio.run(picture_route.Gallery(drawers=there).drawn("a", lambda: b"here")) == b"here"
+    assert asyncio.run(picture_route.Gallery(workers=there).drawn("a", lambda: b"here")) == b"here"
 
 
 def test_drawers_are_taken_on_when_pictures_were_late_often_and_not_before(monkeypatch):
     taken = []
-    found = render_workers.Drawers(1)
-    monkeypatch.setattr(found, "take_on", lambda: taken.append(True))
+    found = render_workers.RenderWorkers(1)
+    monkeypatch.setattr(found, "start", lambda: taken.append(True))
     for _ in range(render_workers.OFTEN - 1):
-        found.late(1.0)
+        found.record_wait(1.0)
     for _ in range(100):
-        found.late(render_workers.LATE / 2)
+        found.record_wait(render_workers.LATE / 2)
     assert not taken
-    found.late(1.0)
+    found.record_wait(1.0)
     assert taken
 
 
 def test_pictures_that_were_late_a_long_time_ago_do_not_count(monkeypatch):
     clock = iter(range(0, 1000 * int(render_workers.WITHIN), int(render_workers.WITHIN)))
     monkeypatch.setattr(render_workers.time, "monotonic", lambda: next(clock))
-    found = render_workers.Drawers(1)
-    monkeypatch.setattr(found, "take_on", forbidden)
+    found = render_workers.RenderWorkers(1)
+    monkeypatch.setattr(found, "start", forbidden)
     for _ in range(3 * render_workers.OFTEN):
-        found.late(1.0)
+        found.record_wait(1.0)
 
 
 def test_a_machine_with_one_core_takes_nobody_on(monkeypatch):
     monkeypatch.setattr(render_workers, "cores", lambda: 1)
-    found = render_workers.Drawers()
-    found.take_on()
-    assert found.draw(*AWAY) is None
+    found = render_workers.RenderWorkers()
+    found.start()
+    assert found.submit(*AWAY) is None
 
 
 def test_a_machine_that_gives_no_process_is_asked_again_later_only(monkeypatch):
@@ -128,18 +128,18 @@ def test_a_machine_that_gives_no_process_is_asked_again_later_only(monkeypatch):
         raise OSError("no shared memory")
 
     monkeypatch.setattr(render_workers, "ProcessPoolExecutor", refuses)
-    found = render_workers.Drawers(1)
+    found = render_workers.RenderWorkers(1)
     for _ in range(render_workers.OFTEN):
-        found.late(1.0)
-    assert found.draw(*AWAY) is None
-    monkeypatch.setattr(found, "take_on", forbidden)
-    found.late(1.0)
+        found.record_wait(1.0)
+    assert found.submit(*AWAY) is None
+    monkeypatch.setattr(found, "start", forbidden)
+    found.record_wait(1.0)
 
 
 def test_a_gallery_tells_its_drawers_how_long_a_picture_waited():
     waited = []
-    one = picture_route.Gallery(at_once=1, drawers=render_workers.Drawers(0))
-    one.drawers.late = waited.append
+    one = picture_route.Gallery(at_once=1, workers=render_workers.RenderWorkers(0))
+    one.workers.record_wait = waited.append
 
     async def two():
         await asyncio.gather(*(one.drawn(str(i), lambda: time.sleep(0.1) or b"") for i in range(2)))
@@ -150,7 +150,7 @@ def test_a_gallery_tells_its_drawers_how_long_a_picture_waited():
 
 def test_a_picture_whose_process_is_killed_is_drawn_by_the_server(there):
     async def killed():
-        own = picture_route.Gallery(drawers=there)
+        own = picture_route.Gallery(workers=there)
         first = asyncio.ensure_future(own.drawn("a", lambda: b"here", away=("decay", "bases", {"base": "31000"})))
         await asyncio.sleep(0)
         for process in list(there._pool._processes.values()):
@@ -158,14 +158,14 @@ def test_a_picture_whose_process_is_killed_is_drawn_by_the_server(there):
         return await first, await own.drawn("b", lambda: b"here too", away=AWAY)
 
     assert asyncio.run(killed()) == (b"here", b"here too")
-    assert there.draw(*AWAY) is None
+    assert there.submit(*AWAY) is None
 
 
 def test_a_process_ends_with_a_server_that_was_killed():
     script = (
         "from rope_viz.ui import render_workers; import sys, time\n"
         "if __name__ == '__main__':\n"
-        "    found = render_workers.Drawers(1); found.take_on()\n"
+        "    found = render_workers.RenderWorkers(1); found.start()\n"
         "    while not found.ready: time.sleep(0.05)\n"
         "    print(*found._pool._processes, flush=True); time.sleep(600)\n"
     )

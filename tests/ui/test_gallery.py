@@ -143,7 +143,7 @@ def test_two_orders_of_a_query_share_one_entry(fresh):
     one = get("scaling/comparison.json", "model=qwen3-8b-yarn&scaling.show=paper&pin=3")
     two = get("scaling/comparison.json", "pin=3&scaling.show=paper&model=qwen3-8b-yarn&v=another")
     assert one.body == two.body
-    assert len(fresh._kept) == 1
+    assert len(fresh._cache) == 1
     assert 0 < fresh.size < len(one.body), "kept compressed"
 
 
@@ -267,9 +267,9 @@ def test_a_picture_at_rest_gives_way_to_moving_knobs_but_not_for_ever(monkeypatc
     ("path", "query", "status", "said"),
     [
         ("scaling/comparison.packed", "dim=201", 400, "dim = 201"),
-        ("scaling/comparison.svg", "model=<script>", 400, "There is no model"),
-        ("scaling/comparison.svg", "base=1e5&base=1e6", 400, "one thing twice"),
-        ("scaling/comparison.svg", "x=1", 400, "nothing named 'x'"),
+        ("scaling/comparison.svg", "model=<script>", 400, "Unknown model"),
+        ("scaling/comparison.svg", "base=1e5&base=1e6", 400, "has a key twice"),
+        ("scaling/comparison.svg", "x=1", 400, "no choice 'x'"),
         ("scaling/comparison.svg", "short=" + "1," * 9000, 400, "longer than"),
         ("scaling/comparison.svg", "theme=neon", 400, "theme must be"),
         ("scaling/comparison.svg", "width=1e9", 400, "width must be"),
@@ -282,8 +282,8 @@ def test_a_picture_at_rest_gives_way_to_moving_knobs_but_not_for_ever(monkeypatc
         ("scaling/comparison", "", 404, "There is no picture"),
         ("scaling/__class__.svg", "", 404, "There is no picture"),
         ("registry/read.svg", "", 404, "There is no page"),
-        ("runtimes/curves.packed", "model=custom&own=guessed", 410, "sends it again"),
-        ("decay/curves.packed", "decay.show=own&decay.source=file&decay.file=guessed", 410, "sends it again"),
+        ("runtimes/curves.packed", "model=custom&own=guessed", 410, "no longer stores"),
+        ("decay/curves.packed", "decay.show=own&decay.source=file&decay.file=guessed", 410, "no longer stores"),
     ],
 )
 def test_what_cannot_be_is_a_sentence(path, query, status, said):
@@ -306,7 +306,10 @@ def test_what_is_on_its_way_is_not_kept(fresh):
 def test_a_picture_that_breaks_is_a_sentence_and_breaks_nothing_else(monkeypatch, fresh):
     monkeypatch.setattr(export, "render", lambda *_: 1 / 0)
     answer = get("scaling/comparison.packed")
-    assert (answer.status, answer.body) == (500, b"This picture could not be drawn. The server's log says why.")
+    assert (answer.status, answer.body) == (
+        500,
+        b"This picture could not be rendered. See the server's log for the reason.",
+    )
     monkeypatch.undo()
     assert get("scaling/comparison.packed").status == 200
 
@@ -346,7 +349,7 @@ def test_what_is_sent_and_cannot_be_read_is_a_sentence(key, content):
     query = f"model=custom&{key}={blob_store.name_of(salted)}"
     answer = get("frequencies/wavelengths.packed", query, method="POST", body=body, rope_viz="kept")
     assert answer.status == 400
-    assert answer.body.startswith(b"the content kept under this name is")
+    assert answer.body.startswith(b"the content stored under this name is")
 
 
 def test_more_than_can_be_kept_is_refused_before_it_has_come():

@@ -58,7 +58,7 @@ def test_a_known_file_is_answered_as_known(client):
 
 def test_the_first_page_says_what_is_coming_and_loads_no_font_before_the_scripts(client):
     answer = client.get("/frequencies")
-    assert "is on its way" in answer.text
+    assert "<b>RoPE Viz</b> is loading" in answer.text
     assert "<title>RoPE Viz</title>" in answer.text
     assert 'rel="preload"' not in answer.text
     assert int(answer.headers["content-length"]) == len(gzip.compress(answer.content, 9, mtime=0))

@@ -34,7 +34,7 @@ def browser(monkeypatch):
 
 def test_an_address_from_before_is_behind_and_one_that_nobody_wrote_is_a_link(browser):
     assert browser(base="1") == {"base": "1"}
-    written.seen({"base": "1"})
+    written.record_address({"base": "1"})
     written.write({"base": "2"})
     written.write({"base": "2", "show": "a"})
     for behind in ("1", "2"):
@@ -47,7 +47,7 @@ def test_who_went_back_stands_there(browser):
     written.write({"base": "1"})
     written.write({"base": "2"})
     assert browser(base="1", back=True) == {"base": "1"}
-    written.seen({"base": "1"})
+    written.record_address({"base": "1"})
     assert browser(base="1") == {"base": "1"}
 
 

@@ -1,6 +1,6 @@
 """The check: what is wrong with a model's config.json, by how much, and the repaired config.
 
-Every rule is a generator of findings about a `View`. Its docstring says what it looks for and where that is known from.
+Every rule is a generator of findings about a `View`. Its docstring tells what it looks for, and its source.
 A rule may raise `ValueError` where the config cannot be read far enough.
 """
 
@@ -21,7 +21,7 @@ from rope_viz.runtimes.compare import Effect
 __all__ = ["RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair", "summary"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-"""From the worst to the mildest."""
+"""From the most to the least severe."""
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     *(rules.missing_original, lengths.trained_length, lengths.not_as_shipped, rules.factor_mismatch),

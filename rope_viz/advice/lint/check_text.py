@@ -10,25 +10,25 @@ from rope_viz.advice.lint.lint_context import inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.json_source import Raw, read_raw
 
-# Findings that no rule over a `View` makes: {name: what is looked for and where that is known from}.
+# Findings that no rule over a `View` makes: {name: what is looked for, and the source}.
 OTHER_FINDINGS = {
-    "unreadable": "The file is no config: it is not there, is cut off, or holds no JSON object.\n\n"
+    "unreadable": "The file is not a config: it is missing, truncated, or contains no JSON object.\n\n"
     "Source: rope_viz.models.json_source, which reads text as json.loads of Python does.",
-    "not-computable": "A key holds what nothing can be computed from: null, text or no number where a number is meant, "
+    "not-computable": "RoPE cannot be computed from a key: it has null or text in place of a number, "
     "or a number that is too large.\n\n"
-    "Source: rope_viz.models, whose readers follow the classes of transformers 5.23.0.",
+    "Source: rope_viz.models, which follows the classes of transformers 5.23.0.",
     "no-rope": "The model has no rotary embedding, so there is nothing to check.\n\n"
     "Source: the modeling files of transformers 5.23.0; rope_viz.models.no_rope_types names the types.",
-    "repeated-keys": "A key stands twice in one object, and only the last one counts.\n\n"
+    "repeated-keys": "A key occurs twice in one object, and only the last one counts.\n\n"
     "Source: the json module of Python, by which transformers reads a config.",
-    "byte-order-mark": "The file starts with a byte order mark, at which transformers stops.\n\n"
-    "Source: transformers 5.23.0 reads UTF-8 and calls json.loads, which raises JSONDecodeError; run.",
+    "byte-order-mark": "The file starts with a byte order mark, for which transformers raises.\n\n"
+    "Source: transformers 5.23.0 reads UTF-8 and calls json.loads, which raises JSONDecodeError; executed.",
 }
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule in words: what it looks for, in one sentence, and the whole text with its source."""
+    """A rule as text: what it looks for, in one sentence, and the whole text with its source."""
 
     what: str
     text: str
@@ -41,10 +41,10 @@ def rules() -> dict[str, Rule]:
 
 
 def explain_rule(name: str) -> str:
-    """Return what a rule looks for and where it is known from. Raises `ValueError` that lists the rules."""
+    """Return what a rule looks for, and its source. Raises `ValueError` that lists the rules."""
     known = rules()
     if name not in known:
-        raise ValueError(f"there is no rule {short_repr(name)}; rules are {', '.join(sorted(known))}")
+        raise ValueError(f"unknown rule {short_repr(name)}; rules are {', '.join(sorted(known))}")
     return f"{name}\n\n{known[name].text}"
 
 
@@ -54,10 +54,12 @@ def check_text(data: str | bytes) -> tuple[Raw, list[Finding]]:
     found = check(raw.config)
     for place in raw.repeated:
         last = short_repr(inside(raw.config, place))
-        text = f"{short_repr(place[-1])} stands more than once: the last one, {last}, counts, in transformers as here."
+        text = f"{short_repr(place[-1])} occurs more than once. The last one counts, {last}, as in transformers."
         found.append(text_finding("repeated-keys", "warning", ".".join(place), text))
     if raw.marked:
-        text = "The file starts with a byte order mark: transformers raises JSONDecodeError. Save it as UTF-8 without."
+        text = (
+            "The file starts with a byte order mark: transformers raises JSONDecodeError. Save it as UTF-8 without BOM."
+        )
         found.append(text_finding("byte-order-mark", "error", "", text))
     return raw, sort_by_severity(found)
 

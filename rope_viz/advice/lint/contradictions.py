@@ -15,19 +15,19 @@ ROPE_DICTS = ("rope_scaling", "rope_parameters")
 
 
 def two_rope_dicts(view: View) -> Iterator[Finding]:
-    """rope_scaling and rope_parameters both stand there and say different things: only the first is read.
+    """rope_scaling and rope_parameters are both present and differ: only rope_scaling is read.
 
-    Source: transformers 5.23.0, convert_rope_params_to_dict: rope_scaling is taken where it is not empty.
+    Source: transformers 5.23.0, convert_rope_params_to_dict: rope_scaling is used if it is not empty.
     """
     old, new = (view.text.get(key) for key in ROPE_DICTS)
     if not (isinstance(old, Mapping) and isinstance(new, Mapping) and old and new) or set(view.layers) != {""}:
         return
     ours, theirs = rename_type(old), rename_type(new)
     differ = [key for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key)]
-    # A base that stands in one of them alone contradicts nothing.
+    # A base in only one of them is no contradiction.
     if differ and not (differ == ["rope_theta"] and "rope_theta" not in ours):
         named = ", ".join(short_repr(key).strip("'") for key in differ[:4])
-        text = f"rope_scaling and rope_parameters differ in {named}: transformers reads rope_scaling alone."
+        text = f"rope_scaling and rope_parameters differ in {named}: transformers reads only rope_scaling."
         yield Finding("", "warning", view.place("rope_parameters"), text)
 
 
@@ -45,10 +45,10 @@ def find_wrapper(config: Mapping[str, Any]) -> TextPart | None:
 
 
 def unread_rope_keys(view: View) -> Iterator[Finding]:
-    """Scaling beside the language model's part of the config, where nobody reads it.
+    """Scaling outside the language model's part of the config, where no runtime reads it.
 
-    Source: transformers 5.23.0, whose composite classes hand the part alone to the language model's class. They look at
-    a scaling of their own level all the same, and raise AttributeError or KeyError for what it lacks.
+    Source: transformers 5.23.0, whose composite classes pass only that part to the language model's class. They still
+    read a scaling of their own level, and raise AttributeError or KeyError if keys are missing there.
     """
     part, wrapper = view.model.part, find_wrapper(view.config)
     if not view.model.path or part.taken or (wrapper is not None and wrapper.rotates):
@@ -57,9 +57,9 @@ def unread_rope_keys(view: View) -> Iterator[Finding]:
         level = inside(view.config, part.path[:depth])
         for key in ROPE_DICTS:
             if isinstance(level, Mapping) and isinstance(level.get(key), Mapping) and level[key]:
-                text = f"{key} is next to {name}, where no runtime reads it: the language model is in there."
+                text = f"{key} is next to {name}, where no runtime reads it: the language model is inside {name}."
                 raises = wrapper_raises(level, level[key]) and part.unlisted is None
-                text += " For this type transformers raises there, too: move or remove it." if raises else ""
+                text += " For this type transformers also raises: move or remove the key." if raises else ""
                 place = ".".join((*part.path[:depth], key))
                 yield Finding("", "error" if raises else "warning", place, text)
 
@@ -69,7 +69,7 @@ def wrapper_raises(level: Mapping[str, Any], rope: Mapping[str, Any]) -> bool:
     kind = rope.get("rope_type", rope.get("type"))
     if kind in ("linear", "dynamic", "yarn", "llama3") and "factor" not in rope:
         return True
-    # With a base beside it most classes look at the dict before they have set the other keys of this level.
+    # With a base at the same level most classes read the dict before they have set the other keys of this level.
     wrapper = find_wrapper(level)
     early = level.get("rope_theta") is not None and not (wrapper is not None and wrapper.checks_late)
     lengths = level.get("max_position_embeddings") is not None and not early
@@ -100,16 +100,16 @@ def layer_types_unknown(view: View) -> Iterator[Finding]:
         return
     unknown = [name for name in dict.fromkeys(names) if name not in LAYER_TYPES]
     if unknown:
-        text = f"There is no layer type {', '.join(short_repr(name) for name in unknown[:3])}: transformers raises."
+        text = f"Unknown layer type {', '.join(short_repr(name) for name in unknown[:3])}: transformers raises."
         yield Finding("", "error", view.place("layer_types"), text)
     count = view.fields.size("num_hidden_layers")
     if count is not None and count != len(names):
-        text = f"layer_types has {len(names)} entries, and num_hidden_layers is {count}: transformers raises."
+        text = f"layer_types has {len(names)} entries, but num_hidden_layers is {count}: transformers raises."
         yield Finding("", "error", view.place("layer_types"), text)
 
 
 def heads_do_not_divide(view: View) -> Iterator[Finding]:
-    """The width is no multiple of the number of heads, or that none of the number of key heads.
+    """hidden_size is not a multiple of the number of heads, or that is not one of the number of key heads.
 
     Source: transformers 5.23.0, validate_architecture of LlamaConfig, and repeat_kv, which repeats a whole number of
     times.
@@ -118,19 +118,19 @@ def heads_do_not_divide(view: View) -> Iterator[Finding]:
     width = view.fields.size("hidden_size")
     own = view.fields.raw("head_dim") is not None or view.fields.default("head_dim") is not None
     if not own and not view.fields.has_latent_attention and heads and width and width % heads:
-        text = f"hidden_size {width} is no multiple of num_attention_heads {heads}, and there is no head_dim: the "
-        text += f"class takes heads of {width // heads}, and others refuse."
+        text = f"hidden_size {width} is not a multiple of num_attention_heads {heads}, and head_dim is missing: "
+        text += f"some classes use heads of {width // heads}, others refuse."
         yield Finding("", "warning", view.place("hidden_size"), text)
     if isinstance(keys, int) and not isinstance(keys, bool) and keys > 0 and heads and heads % keys:
-        text = f"num_attention_heads {heads} is no multiple of num_key_value_heads {keys}."
+        text = f"num_attention_heads {heads} is not a multiple of num_key_value_heads {keys}."
         yield Finding("", "error", view.place("num_key_value_heads"), text)
 
 
 def out_of_range(view: View) -> Iterator[Finding]:
-    """A factor below 1, a factor on cos and sin not above 0, a trained length beyond the whole, or a base that is null.
+    """A factor below 1, a factor on cos and sin of 0 or less, an original length above the limit, or a null base.
 
     Source: the warnings of transformers 5.23.0, validate_rope; a null base raises TypeError in its rotary classes, and
-    a null type KeyError, run (tests/goldens/refused.json).
+    a null type KeyError, executed (tests/goldens/refused.json).
     """
     reading = view.fields.architecture.rope
     bases = [params.get("rope_theta") for params in (view.text, *(site.rope for site in view.sites))]
@@ -147,22 +147,22 @@ def out_of_range(view: View) -> Iterator[Finding]:
             repaired = view.changed(site.path, rope_type=site.rope.get("type"))
             yield Finding("", "error", f"{site.key}.rope_type", text, None, repaired)
         if "factor" in nulls and site.kind == "yarn" and view.fields.has_latent_attention:
-            text = "factor is null, and the attention of this model compares it with 1: transformers raises TypeError."
+            text = "factor is null, but this model's attention compares it with 1: transformers raises TypeError."
             yield Finding("", "error", f"{site.key}.factor", text)
         if "rope_theta" in nulls and not reading.takes_null_base:
             text = "rope_theta is null here, and transformers raises TypeError: leave it out or write a number."
             yield Finding("", "error", f"{site.key}.rope_theta", text, None, view.changed(site.path, rope_theta=None))
         factor, attention = site.optional("factor"), site.optional("attention_factor")
         if factor is not None and factor < 1 and site.kind != "default":
-            text = f"factor {factor:g} is below 1: it makes the context shorter, and transformers warns."
+            text = f"factor {factor:g} is below 1: it shortens the context, and transformers warns."
             yield Finding("", "warning", f"{site.key}.factor", text)
         if attention is not None and attention <= 0 and site.kind in ("yarn", "longrope"):
-            text = f"attention_factor {attention:g} is not above 0: cos and sin are multiplied by it."
+            text = f"attention_factor {attention:g} is not above 0, but cos and sin are multiplied by it."
             repaired = view.changed(site.path, attention_factor=None)
             yield Finding("", "error", f"{site.key}.attention_factor", text, None, repaired)
         if site.kind == "llama3" and view.specs[site.layer].context > view.model.limit:
             text = (
-                f"{ORIGINAL} {view.specs[site.layer].context:,} is beyond max_position_embeddings "
+                f"{ORIGINAL} {view.specs[site.layer].context:,} is larger than max_position_embeddings "
                 f"{view.model.limit:,}: nothing is extended, and transformers warns."
             )
             yield Finding("", "warning", f"{site.key}.{ORIGINAL}", text)

@@ -1,4 +1,4 @@
-"""The rules of the check about what the list of models knows: the trained length, and the scaling that ships."""
+"""The rules of the check that compare with the list of models: the trained length, and the shipped scaling."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rope_viz.runtimes.compare import find_max_ratio
 
 
 def trained_length(view: View) -> Iterator[Finding]:
-    """A length that the model was not trained for, told for models of the list, which are known by their numbers.
+    """A length that the model was not trained for; only for models of the list, recognised by their numbers.
 
-    max_position_embeddings raised and nothing scaled, or a factor that counts from another length than the trained one.
+    max_position_embeddings was raised without scaling, or the factor counts from another than the trained length.
 
     Source: the trained length and the documented extensions of rope_viz.models.catalog, each with its source.
     """
@@ -37,16 +37,16 @@ def trained_length(view: View) -> Iterator[Finding]:
 
 
 def not_as_shipped(view: View) -> Iterator[Finding]:
-    """Another scaling than the one that the model was trained with, told for models of the list.
+    """Another scaling than the one that the model was trained with; only for models of the list.
 
-    A note where it is a factor for another length, and where the config is a fine-tune's, which may have been trained
-    so; a warning for any other key, and where the scaling is gone from a config of the whole length.
+    A note if it is a factor for another length, or if the config is of a fine-tune, which may have trained with it.
+    A warning for any other key, and if the scaling is missing in a config of the full length.
 
     Source: the model's own config.json in rope_viz.models.catalog, each with its source.
     """
     found = view.model.identity
     theirs, ours = found.shipped, found.spec
-    # A wrong trained length is told by its own rule.
+    # A wrong trained length has its own rule.
     departs = {key: text for key, text in found.departs.items() if key != ORIGINAL or not found.mistakes}
     if found.model is None or theirs is None or not departs:
         return
@@ -57,8 +57,8 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
     site = view.site_for(found.layer)
     key = next((key for key in departs if site is not None and key in site.rope), "")
     place = ".".join(part for part in (view.place("rope_scaling") if site is None else site.key, key) if part)
-    text = f"{' and '.join(departs.values())} as {family_name(found.model)} ships with and was trained with."
-    text += " A model that was trained further may have another." if severity == "note" else ""
+    text = f"{' and '.join(departs.values())} as {family_name(found.model)} was trained and ships."
+    text += " A model that was trained further may differ." if severity == "note" else ""
     length = min(ours.target, theirs.target)
     yield Finding("", severity, place, text, find_max_ratio(ours.inv_freq(length), theirs.inv_freq(length)))
 

@@ -48,10 +48,10 @@ def answers_by_runtime(config: Mapping[str, Any]) -> dict[str, AxesAnswer]:
 
 @for_several_axes
 def sections_do_not_add_up(view: View) -> Iterator[Finding]:
-    """The sections of M-RoPE do not add up to the pairs that rotate, and every runtime makes something else of it.
+    """The sections of M-RoPE do not add up to the number of rotated pairs, and every runtime handles that differently.
 
-    Source: transformers 5.23.0 (torch.split raises; interleaved classes never look), vLLM 0.33.0 `MRotaryEmbedding`
-    (asserts), SGLang 0.5.23 `mrope.py` (rescales with a print).
+    Source: transformers 5.23.0 (torch.split raises; interleaved classes do not check), vLLM 0.33.0 `MRotaryEmbedding`
+    (asserts), SGLang 0.5.23 `mrope.py` (rescales and prints a line).
     """
     from rope_viz.multi_axis.text import section_keys
     from rope_viz.runtimes.axes import find_model_axes
@@ -71,23 +71,23 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
         ours = f"transformers reads no sections for {kind or 'this model'}"
     else:
         silent = axes.pattern == "interleaved"
-        ours = "transformers lays them out and says nothing" if silent else "transformers raises"
+        ours = "transformers uses them without an error" if silent else "transformers raises"
     default = axes is not None and sum(axes.sections) == pairs
     repaired = with_key(view.config, name, list(axes.sections)) if axes is not None and default else None
     sglang = answers_by_runtime(view.config)["sglang"]
-    rescaled = list(sglang.counts.values()) if sglang.spec is not None else "nothing it can use"
+    rescaled = list(sglang.counts.values()) if sglang.spec is not None else "unusable numbers"
     message = (
-        f"{name} {counts} adds up to {sum(counts)}, and {pairs} pairs rotate: {ours}, vLLM refuses, SGLang rescales "
-        f"them to {rescaled} with a print."
+        f"{name} {counts} adds up to {sum(counts)}, but {pairs} pairs rotate: {ours}, vLLM refuses, SGLang rescales "
+        f"them to {rescaled} and prints a line."
     )
     yield Finding("", "warning" if axes is None else "error", place, message, None, repaired)
 
 
 @for_several_axes
 def interleaving_by_another_key(view: View) -> Iterator[Finding]:
-    """Servers decide by `mrope_interleaved` what transformers decides by the class.
+    """Servers decide by `mrope_interleaved` whether pairs are interleaved; transformers decides by the class.
 
-    Source: transformers 5.23.0 reads no such key; vLLM 0.33.0 `get_rope` and SGLang 0.5.23 take sections where it is
+    Source: transformers 5.23.0 reads no such key; vLLM 0.33.0 `get_rope` and SGLang 0.5.23 use sections if it is
     missing.
     """
     from rope_viz.multi_axis.text import section_keys
@@ -103,10 +103,10 @@ def interleaving_by_another_key(view: View) -> Iterator[Finding]:
     moved, spec = len(answers["vllm"].moved), answers["transformers"].spec
     if not moved or spec is None:
         return
-    said = "is missing" if "mrope_interleaved" not in found else f"is {str(found['mrope_interleaved']).lower()}"
+    state = "is missing" if "mrope_interleaved" not in found else f"is {str(found['mrope_interleaved']).lower()}"
     theirs = "blocks" if wanted else "interleaved pairs"
     message = (
-        f"mrope_interleaved {said}: vLLM and SGLang take {theirs}, and {moved} of {spec.pairs} pairs then listen to "
+        f"mrope_interleaved {state}: vLLM and SGLang use {theirs}, so {moved} of {spec.pairs} pairs rotate with "
         "another axis than in transformers, which decides by the class."
     )
     repaired = with_key(view.config, "mrope_interleaved", wanted)
@@ -115,7 +115,7 @@ def interleaving_by_another_key(view: View) -> Iterator[Finding]:
 
 @for_several_axes
 def pairs_that_stand_still(view: View) -> Iterator[Finding]:
-    """llama.cpp gives pairs that no section claims the fourth position, which is 0.
+    """llama.cpp rotates pairs outside all sections by the fourth position, which is 0.
 
     Source: `ggml_mrope_cache_init` of llama.cpp 0c1e57098, executed (tests/goldens/axes.json).
     """
@@ -127,18 +127,18 @@ def pairs_that_stand_still(view: View) -> Iterator[Finding]:
     fastest = float(np.abs(own.weights.sum(axis=1)[list(still)]).max())
     pairs = " and ".join(map(str, still))
     message = (
-        f"pairs {pairs} stand still in llama.cpp and turn with time elsewhere: no section claims "
-        f"them. They turn once in {2.0 * np.pi / fastest:,.0f} positions at the fastest."
+        f"Pairs {pairs} belong to no section: they have zero frequency in llama.cpp and rotate with time elsewhere. "
+        f"Their shortest turn takes {2.0 * np.pi / fastest:,.0f} positions."
     )
     yield Finding("", "note", dotted_path(view.config, "mrope_section"), message)
 
 
 @for_several_axes
 def no_rotation(view: View) -> Iterator[Finding]:
-    """The table turns the two members of a pair by different angles, so it is no rotation.
+    """The table rotates the two members of a pair by different angles, so it is not a rotation.
 
     Source: transformers 5.23.0 `HunYuanVLRotaryEmbedding`, which cuts the doubled head into blocks of twice the
-    section; Tencent's code, mlx-vlm and llama.cpp repeat the list of sections and do rotate. Executed.
+    section; Tencent's code, mlx-vlm and llama.cpp repeat the list of sections and rotate. Executed.
     """
     from rope_viz.multi_axis.text import text_layers
     from rope_viz.runtimes.axes import find_model_axes
@@ -158,8 +158,8 @@ def describe_shear(spec: AxesSpec, whose: str, runtime: str) -> str:
     values = [rows if axis in ROWS else columns if axis in COLUMNS else 0 * rows for axis in spec.axes]
     low, high = spec.stretch(np.stack(values, axis=1))
     return (
-        f"{whose} are not rotated but sheared in {runtime}: over {SIDE} × {SIDE} places a pair's length changes by "
-        f"{low.min():.2f} to {high.max():.2f}, and a score depends on more than the displacement."
+        f"In {runtime} {whose} are sheared, not rotated: over {SIDE} × {SIDE} positions the length of a pair changes "
+        f"by a factor of {low.min():.2f} to {high.max():.2f}. Scores depend on more than the displacement."
     )
 
 
@@ -180,10 +180,10 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
     except ValueError as error:
         return [Finding("not-computable", "error", "", str(error), source="rope_viz.multi_axis")]
     found = []
-    source = "V-JEPA 2 and ERNIE-Image as they were trained: kept for the weights' sake"
+    source = "the published code of V-JEPA 2 and ERNIE-Image, with which they were trained"
     for part, spec in parts.items():
         if not spec.is_rotation:
-            message = f"{describe_shear(spec, f'tokens of the {part}', 'the published code')} It was trained so."
+            message = f"{describe_shear(spec, f'tokens of the {part}', 'the published code')} The model was trained so."
             found.append(Finding("no-rotation", "note", "", message, source=source))
     return found
 

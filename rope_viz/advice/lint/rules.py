@@ -30,7 +30,7 @@ EVERY_KEY = sorted({word for words in READ.values() for word in words.split()})
 
 
 def missing_original(view: View) -> Iterator[Finding]:
-    """The trained length is missing, and every runtime puts another number in its place.
+    """The original length is missing, and every runtime assumes another number.
 
     Source: transformers 5.23.0 standardize_rope_params; the documentation of Qwen3, whose 40960 are 32768 and 8192 for
     the prompt; values from executed runtimes (tests/goldens/runtimes.json).
@@ -43,11 +43,11 @@ def missing_original(view: View) -> Iterator[Finding]:
         repaired = view.changed(site.path, **{ORIGINAL: trained})
         effect = view.effect(repaired, site.layer) or compare_with_mlx(view, site)
         text = (
-            f"{ORIGINAL} is missing: transformers, vLLM and SGLang silently take max_position_embeddings = {limit}, "
+            f"{ORIGINAL} is missing: transformers, vLLM and SGLang silently use max_position_embeddings = {limit}, "
             "mlx-lm 4096, TensorRT-LLM 1024, and llama.cpp's conversion fails."
         )
         if trained != limit:
-            text += f" This model was trained on {trained} tokens; the other {limit - trained} are room for the prompt."
+            text += f" This model was trained on {trained} tokens; the other {limit - trained} are for the prompt."
         yield Finding("", "error", site.key, text, effect, repaired)
 
 
@@ -74,20 +74,20 @@ def factor_mismatch(view: View) -> Iterator[Finding]:
         reached = factor * spec.context
         if limit > reached:
             repaired = view.changed(site.path, factor=ratio)
-            meant = f"the factor reaches {reached:,.0f} tokens only; for {limit:,} it must be {ratio:g}"
+            meant = f"the factor reaches only {reached:,.0f} tokens; for {limit:,} it must be {ratio:g}"
         else:
             repaired = view.changed(view.model.path, max_position_embeddings=int(reached))
             meant = f"with this factor max_position_embeddings must be {reached:,.0f}"
         old = emulate(view.model, runtime="transformers", version="4.52.4", layer_type=site.layer or None).inv_freq
         effect = view.effect(repaired, site.layer) or (None if old is None else find_max_ratio(spec.inv_freq(), old))
         text = f"factor {factor:g} is not max_position_embeddings / {ORIGINAL} = {ratio:g}: {meant}. "
-        # A few hundred tokens that are promised and not used change nothing but what 4.52 computes, and hardly that.
+        # A few hundred unused tokens only change what 4.52 computes, and only slightly.
         severity: Severity = "note" if 1.0 < factor / ratio < 1.05 else "warning"
         yield Finding("", severity, f"{site.key}.factor", text + "transformers 4.52 uses the ratio.", effect, repaired)
 
 
 def swapped_betas(view: View) -> Iterator[Finding]:
-    """beta_fast below beta_slow, or high_freq_factor below low_freq_factor: the fast pairs are divided, the slow kept.
+    """beta_fast below beta_slow, or high_freq_factor below low_freq_factor: high frequencies are divided.
 
     Source: the warning of transformers 5.23.0 validate_rope; a published config with beta_fast 1 and beta_slow 32.
     """
@@ -103,7 +103,7 @@ def swapped_betas(view: View) -> Iterator[Finding]:
 def integer_factor(view: View) -> Iterator[Finding]:
     """A linear factor written as a JSON integer: vLLM 0.33.0 and SGLang 0.5.23 raise TypeError.
 
-    Source: both executed with factor 2 in place of 2.0.
+    Source: both executed with factor 2 instead of 2.0.
     """
     for site in view.sites_of("linear"):
         factor = site.rope.get("factor")
@@ -113,9 +113,9 @@ def integer_factor(view: View) -> Iterator[Finding]:
 
 
 def nested_truncate(view: View) -> Iterator[Finding]:
-    """truncate: false in parameters that are nested by layer type: transformers reads it from the outer dict.
+    """truncate: false in parameters nested by layer type: transformers reads it only from the outer dict.
 
-    Source: transformers 5.23.0 _compute_yarn_parameters, run: the result is that of truncate: true bit for bit.
+    Source: transformers 5.23.0 _compute_yarn_parameters, executed: the result is exactly that of truncate: true.
     """
     for site in view.sites_of("yarn"):
         if site.rope.get("truncate", True) or site.layers == ("",):
@@ -127,31 +127,31 @@ def nested_truncate(view: View) -> Iterator[Finding]:
 
 
 def type_keys(view: View) -> Iterator[Finding]:
-    """The old key "type" against the new one "rope_type".
+    """The old key "type" is used, or it differs from the new key "rope_type".
 
     Source: vLLM 0.33.0 patch_legacy_rope_type raises where they differ; phi3.py and internlm2.py of mlx-lm 0.32.2 and
-    Phi3Config before transformers 5 insist on "type"; Cohere and Granite before 5 on "rope_type".
+    Phi3Config before transformers 5 require "type"; Cohere and Granite before 5 require "rope_type".
     """
     for site in view.sites:
         new, old = site.rope.get("rope_type"), site.rope.get("type")
         if old is None or new == old or [old, new] in (["su", "longrope"], ["mrope", "default"]):
             continue
         if new is None:
-            text = f'The type stands under the old key "type": {short_repr(old)}; some readers know "rope_type" only.'
+            text = f'The type has the old key "type": {short_repr(old)}; some runtimes read only "rope_type".'
             needs_old = view.fields.architecture.runtime("mlx-lm").get("legacy_type")
             repaired = None if needs_old else view.changed(site.path, rope_type=old)
             yield Finding("", "note", f"{site.key}.type", text, None, repaired)
             continue
         both = f"rope_type {short_repr(new)} and type {short_repr(old)}"
-        text = f"{both} differ: transformers reads the first, others the second."
+        text = f"{both} differ: transformers reads rope_type, others type."
         yield Finding("", "error", f"{site.key}.type", text, None, view.changed(site.path, type=None))
 
 
 def mscale_keys(view: View) -> Iterator[Finding]:
-    """mscale and mscale_all_dim on a model that is not of DeepSeek's kind, or one of them alone.
+    """mscale and mscale_all_dim on a model without latent attention, or only one of the two.
 
-    Source: https://github.com/turboderp-org/exllamav3/issues/259 and executed runtimes: the pair sets the factor on cos
-    and sin to their ratio, often 1; llama.cpp ignores it; mscale alone counts in mlx-lm and TensorRT-LLM only.
+    Source: https://github.com/turboderp-org/exllamav3/issues/259 and executed runtimes. The pair sets the factor on cos
+    and sin to their ratio, often 1. llama.cpp ignores it. mscale without the other counts in mlx-lm and TensorRT-LLM.
     """
     usual = view.fields.default("rope_parameters") or {}
     trained = [read_optional(usual, key) for key in ("mscale", "mscale_all_dim")]
@@ -163,8 +163,8 @@ def mscale_keys(view: View) -> Iterator[Finding]:
         if pair[0] and pair[1]:
             ratio = mscale(factor, pair[0]) / mscale(factor, pair[1])
             text = (
-                f"mscale {pair[0]:g} and mscale_all_dim {pair[1]:g} make the factor on cos and sin {ratio:.4g} in "
-                f"place of {mscale(factor):.4g}, as for DeepSeek, whose softmax scale makes up for it."
+                f"mscale {pair[0]:g} and mscale_all_dim {pair[1]:g} make the factor on cos and sin {ratio:.4g}, not "
+                f"{mscale(factor):.4g}. They are meant for DeepSeek, whose softmax scale compensates for it."
             )
             yield Finding("", "warning", f"{site.key}.mscale", text)
         elif pair[0] not in (None, 1.0):
@@ -175,10 +175,10 @@ def mscale_keys(view: View) -> Iterator[Finding]:
 
 
 def attention_factor(view: View) -> Iterator[Finding]:
-    """An explicit attention_factor that is not what the method computes: most runtimes ignore it.
+    """An explicit attention_factor that differs from the method's own: most runtimes ignore it.
 
     Source: executed runtimes: transformers and vLLM use it for YaRN; SGLang, llama.cpp, mlx-lm and TensorRT-LLM do not;
-    for LongRoPE transformers alone does.
+    for LongRoPE only transformers does.
     """
     for site in view.sites_of("yarn", "longrope"):
         explicit = site.optional("attention_factor")
@@ -202,12 +202,12 @@ def longrope_lists(view: View) -> Iterator[Finding]:
         for key in ("short_factor", "long_factor"):
             values = site.rope.get(key)
             if isinstance(values, list) and len(values) != pairs:
-                text = f"{key} has {len(values)} numbers and the model {pairs} pairs."
+                text = f"{key} has {len(values)} numbers, but the model has {pairs} pairs."
                 yield Finding("", "error", f"{site.key}.{key}", text)
 
 
 def longrope_switch(view: View) -> Iterator[Finding]:
-    """The length at which LongRoPE changes its list, inside the context or out of reach.
+    """The length at which LongRoPE switches its list is inside the context, or is never reached.
 
     Source: https://github.com/ggml-org/llama.cpp/issues/8995, https://github.com/huggingface/transformers/pull/33129;
     vLLM 0.33.0 serves at most the trained length by default.
@@ -217,19 +217,20 @@ def longrope_switch(view: View) -> Iterator[Finding]:
         effect = find_max_ratio(spec.inv_freq(spec.context), spec.inv_freq(spec.context + 1))
         if spec.context >= spec.target:
             text = (
-                f"The switch at {spec.context:,} tokens is not below max_position_embeddings: no use for long_factor."
+                f"long_factor is never used: the switch at {spec.context:,} tokens is not below "
+                "max_position_embeddings."
             )
             yield Finding("", "warning", place, text, effect)
         elif effect is not None:
             text = (
-                f"Beyond {spec.context:,} tokens the long list takes over: keys cached before keep the short one, "
-                f"and vLLM serves at most {spec.context:,} tokens unless max_model_len is set."
+                f"Beyond {spec.context:,} tokens the long list is used, but keys cached before keep the short one. "
+                f"vLLM serves at most {spec.context:,} tokens unless max_model_len is set."
             )
             yield Finding("", "note", place, text, effect)
 
 
 def two_originals(view: View) -> Iterator[Finding]:
-    """Two trained lengths that differ, one in the rope dict and one outside.
+    """Two original lengths that differ, one inside the rope dict and one outside.
 
     Source: transformers 5.23.0 standardize_rope_params: the outer one wins; releases before 5 read the inner one for
     YaRN and the outer one for LongRoPE.
@@ -256,14 +257,14 @@ def dynamic_cache(view: View) -> Iterator[Finding]:
         if isinstance(spec.scaling, DynamicNtk):
             longest = int(spec.context * max(site.number("factor", 1.0), 1.0))
             text = (
-                "dynamic changes its base with the length, but keys in the cache keep the old one; vLLM never scales "
-                "by default, SGLang always by the largest base, llama.cpp not at all."
+                "dynamic changes its base with the length, but cached keys keep the old base. By default vLLM never "
+                "scales, SGLang always uses the largest base, and llama.cpp does not scale at all."
             )
             yield Finding("", "note", site.key, text, find_max_ratio(spec.inv_freq(), spec.inv_freq(longest)))
 
 
 def unknown_keys(view: View) -> Iterator[Finding]:
-    """A key of the rope dict that nobody reads for this type.
+    """A key of the rope dict that no runtime reads for this type.
 
     Source: the keys that the executed runtimes read, and the warning of transformers 5.23.0 _check_received_keys.
     """
@@ -276,8 +277,8 @@ def unknown_keys(view: View) -> Iterator[Finding]:
             if key in EVERY_KEY:
                 text, repaired = f"{key} is not read for rope type {site.kind}.", view.changed(site.path, **{key: None})
             elif close:
-                text = f"{short_repr(key)} is read by nobody; {close[0]} is meant?"
+                text = f"Unknown key {short_repr(key)}. Did you mean {short_repr(close[0])}?"
                 repaired = view.changed(site.path, **{key: None, close[0]: value})
             else:
-                text, repaired = f"{short_repr(key)} is read by nobody.", None
+                text, repaired = f"Unknown key {short_repr(key)}: no runtime reads it.", None
             yield Finding("", "warning", f"{site.key}.{short_repr(key).strip(chr(39))}", text, None, repaired)

@@ -15,7 +15,7 @@ from rope_viz.runtimes.releases import REFERENCE, RELEASES
 from rope_viz.runtimes.transformers_validation import find_refusal
 
 LEAST = 1.05
-"""A runtime that is off by more than 5 % in a frequency or in the factor on cos and sin serves another model."""
+"""A larger deviation of a frequency, or of the factor on cos and sin, is reported: 5 %."""
 # Releases that are read for history: what they alone get wrong is worth a note.
 OLD = tuple(("transformers", release) for release in RELEASES["transformers"].today[2:])
 # Keys that a method can do without.
@@ -30,15 +30,15 @@ OPTIONAL_KEYS = frozenset(
 def runtimes_differ(view: View) -> Iterator[Finding]:
     """A runtime computes other frequencies, or another factor on cos and sin, by more than 5 %.
 
-    A warning where other keys mend it; a note where it is the runtime that does not know the method.
+    A warning if other keys repair it; a note if the runtime does not know the method.
 
-    Source: rope_viz.runtimes, whose rules were read in the runtimes and are held to what they computed when they were
-    run (tests/goldens/runtimes.json, servers.json, releases.json, mlx.json).
+    Source: rope_viz.runtimes, whose rules were read in the runtimes and are compared with the results of executing
+    them (tests/goldens/runtimes.json, servers.json, releases.json, mlx.json).
     """
     for layer in view.specs:
         found = compare(view.model, layer_type=layer or None)
         off = [one for one in found if is_off(one)]
-        # What releases of the past alone never knew is no fault of the config.
+        # A method that only old releases do not know is not a fault of the config.
         past = all((one.emulation.runtime, one.emulation.version) in OLD for one in off)
         if past or not found[0].emulation.supported:
             continue
@@ -51,22 +51,22 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
 
 
 def transformers_refuses(view: View) -> Iterator[Finding]:
-    """The newest transformers raises for this config, so nothing that is computed here holds for it.
+    """The newest transformers raises for this config, so the frequencies computed here do not apply.
 
-    Source: the configuration and rotary classes of transformers 5.23.0, run (tests/goldens/releases.json,
+    Source: the configuration and rotary classes of transformers 5.23.0, executed (tests/goldens/releases.json,
     refused.json).
     """
     if not view.fields.is_listed or view.fields.architecture.remote_code:
         return
     refusal = find_refusal(view.fields)
     if refusal is not None:
-        text = f"{REFERENCE} refuses this, as do vLLM and SGLang, which load it by that: {refusal.message}."
+        text = f"{REFERENCE} refuses this, and so do vLLM and SGLang, which load configs with it: {refusal.message}."
         repaired = view.changed(view.model.path, **{refusal.key: refusal.meant}) if refusal.is_repairable else None
         yield Finding("", "error", view.place(refusal.key), text, None, repaired)
         return
     for layer in view.specs:
         result = emulate(view.model, runtime="transformers", layer_type=layer or None)
-        # A size that is null is told by its own rules.
+        # A null size has its own rules.
         if result.supported or "null" in result.reason:
             continue
         site, repaired = view.site_for(layer), None
@@ -74,15 +74,15 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
         if site is not None and site.kind == "yarn" and "factor" not in site.rope:
             factor = view.model.limit / view.specs[layer].context
             repaired = view.changed(site.path, factor=factor)
-            text += f" {factor:g} is max_position_embeddings over the trained length."
+            text += f" {factor:g} is max_position_embeddings divided by the original length."
         yield Finding("", "error", find_place(view, layer), text, None, repaired)
         return
 
 
 def type_spelling(view: View) -> Iterator[Finding]:
-    """A rope type in another spelling, such as "YaRN": it is read here as it is meant, and by no runtime.
+    """A rope type in another spelling, such as "YaRN": RoPE Viz reads it, but no runtime does.
 
-    Source: ROPE_INIT_FUNCTIONS of transformers 5.23.0 and get_rope of vLLM 0.33.0, which look the name up as it stands.
+    Source: ROPE_INIT_FUNCTIONS of transformers 5.23.0 and get_rope of vLLM 0.33.0, which look up the exact name.
     """
     for site in view.sites:
         for key in ("rope_type", "type"):
@@ -93,7 +93,7 @@ def type_spelling(view: View) -> Iterator[Finding]:
                 and normalise_rope_type(given) in ROPE_TYPES
             ):
                 shown = short_repr(given).strip(chr(39))
-                text = f'"{shown}" is read here as {normalise_rope_type(given)}, the only spelling that runtimes know.'
+                text = f'No runtime reads "{shown}". The spelling that they read is {normalise_rope_type(given)}.'
                 repaired = view.changed(site.path, **{key: normalise_rope_type(given)})
                 yield Finding("", "error", f"{site.key}.{key}", text, None, repaired)
 
@@ -106,13 +106,13 @@ def describe_layer(layer: str) -> str:
 def describe_repair(view: View, repaired: Config | None) -> str:
     """Return a sentence on what the repair is."""
     if repaired is None:
-        return " No spelling of the keys mends it: give these runtimes their own flags, or serve with another."
+        return " No spelling of the keys repairs it: use the flags of these runtimes, or another runtime."
     for site in view.sites:
         left = inside(repaired, site.path)
         gone = [key for key in site.rope if not isinstance(left, Mapping) or key not in left]
         if isinstance(left, Mapping) and len(gone) == 1:
-            return f" It is {gone[0]} that they read and transformers does not: without it they agree."
-    return " Written with the keys from before transformers 5, more of them read it alike."
+            return f" The cause is {gone[0]}, which they read and transformers does not: without it they agree."
+    return " With the keys from before transformers 5, more of them agree."
 
 
 def is_off(one: Comparison) -> bool:
@@ -124,7 +124,7 @@ def is_off(one: Comparison) -> bool:
 
 
 def describe_size(one: Comparison) -> str:
-    """Return by how much a runtime is off, in words."""
+    """Return by how much a runtime is off, as text."""
     parts = [f"frequencies off by up to ×{one.effect.ratio:.4g}, at pair {one.effect.pair}"] if one.effect else []
     parts += ["other pairs rotate"] if one.pairs_differ else []
     ratio = one.attention_ratio

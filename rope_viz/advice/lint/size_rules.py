@@ -15,7 +15,7 @@ from rope_viz.runtimes.compare import find_max_ratio
 
 
 def unlisted_type(view: View) -> Iterator[Finding]:
-    """A model type, or a wrapper's, whose code was not read: the general rules may not be its own.
+    """A model type, or a wrapper's, whose code was not read: the general rules may not apply to it.
 
     Source: the types of transformers 5.23.0 and those of records with remote_code.
     """
@@ -25,30 +25,35 @@ def unlisted_type(view: View) -> Iterator[Finding]:
 
 
 def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
-    """use_dynamic_ntk of Qwen 1 is read by the code that travels with the model alone, beyond its trained length.
+    """use_dynamic_ntk of Qwen 1 is read only by the model's own code, for lengths beyond the trained one.
 
-    Source: public copies of modeling_qwen.py (get_ntk_alpha, update_rotary_pos_emb_cache), read, not run: for a prompt
-    of n tokens α = 2^⌈log2(n / seq_length) + 1⌉ − 1, at least 1, and the base times α^(d / (d − 2)). models/qwen.py of
-    vLLM and of mlx-lm, read at one commit each, do not read the key.
+    Source: public copies of modeling_qwen.py (get_ntk_alpha, update_rotary_pos_emb_cache), read, not executed: for a
+    prompt of n tokens α = 2^⌈log2(n / seq_length) + 1⌉ − 1, at least 1, and the base times α^(d / (d − 2)).
+    models/qwen.py of vLLM and of mlx-lm, read at one commit each, do not read the key.
     """
     if view.fields.architecture.rope.rule != "qwen1" or view.text.get("use_dynamic_ntk") is not True:
         return
     spec = view.specs[view.model.main_layer]
     length, dim = view.fields.size("seq_length") or spec.context, spec.rotary_dim
     grown = replace(spec, base=spec.base * 3.0 ** (dim / (dim - 2))) if dim > 2 else spec
-    logn = " use_logn_attn multiplies queries beyond it, there alone, too." if view.text.get("use_logn_attn") else ""
+    logn = (
+        " There, use_logn_attn also multiplies the queries beyond this length."
+        if view.text.get("use_logn_attn")
+        else ""
+    )
     text = (
-        f"use_dynamic_ntk is read by Qwen's own remote code only: beyond {length:,} tokens it multiplies the base by "
-        f"α^(d/(d-2)), with α 3 up to {2 * length:,} tokens and 7 up to {4 * length:,}. What is computed here, and by "
-        f"the runtimes without that code, is plain RoPE at every length.{logn}"
+        f"use_dynamic_ntk is read only by Qwen's own remote code. Beyond {length:,} tokens it multiplies the base by "
+        f"α^(d/(d-2)), with α 3 up to {2 * length:,} tokens and 7 up to {4 * length:,}. RoPE Viz and the runtimes "
+        f"without that code compute plain RoPE at every length.{logn}"
     )
     yield Finding("", "note", view.place("use_dynamic_ntk"), text, find_max_ratio(spec.inv_freq(), grown.inv_freq()))
 
 
 def base_not_read(view: View) -> Iterator[Finding]:
-    """The base of DBRX stands in attn_config alone, where vLLM, SGLang and mlx-lm read it and transformers does not.
+    """The base of DBRX is only in attn_config, where vLLM, SGLang and mlx-lm read it and transformers does not.
 
-    Source: transformers 5.23.0, run: DbrxConfig fills rope_parameters with base 10000 beside attn_config.rope_theta.
+    Source: transformers 5.23.0, executed: DbrxConfig uses base 10000 in rope_parameters despite
+    attn_config.rope_theta.
     """
     spec = view.specs.get("")
     if spec is None or not view.fields.architecture.runtime("transformers").get("dbrx_base"):
@@ -57,15 +62,15 @@ def base_not_read(view: View) -> Iterator[Finding]:
     effect = None if theirs is None else find_max_ratio(spec.inv_freq(), theirs)
     if effect is None:
         return
-    text = f"transformers 5 does not read this base, {spec.base:g}, and takes 10000: write rope_theta at the top too."
+    text = f"transformers 5 does not read this base, {spec.base:g}, and uses 10000: also write rope_theta at the top."
     repaired = view.changed((), rope_theta=spec.base)
     yield Finding("", "warning", view.place("attn_config", "rope_theta"), text, effect, repaired)
 
 
 def some_layers(view: View) -> Iterator[Finding]:
-    """Only some of the layers rotate, or the types of layers rotate different shares of a head.
+    """Only some layers rotate, or different types of layers rotate different shares of a head.
 
-    Source: the models of transformers 5.23.0, run with random weights (tests/goldens/turning.json).
+    Source: the models of transformers 5.23.0, executed with random weights (tests/goldens/turning.json).
     """
     for text in (describe_rotating_layers(view.fields), describe_rotated_shares(view.fields)):
         if text:
@@ -90,7 +95,7 @@ def scaled_sliding(view: View) -> Iterator[Finding]:
     else:
         nested = {"full_attention": dict(view.layers["full_attention"]), "sliding_attention": plain}
         repaired = view.changed(view.model.path, rope_scaling=None, rope_parameters=nested)
-    text = f"The sliding layers are scaled too ({spec.scaling.name}), although their distances stay inside the window."
+    text = f"The sliding layers are scaled, too ({spec.scaling.name}), although their distances stay inside the window."
     yield Finding("", "warning", site.key, text, effect, repaired)
 
 
@@ -105,12 +110,14 @@ def scaled_window(view: View) -> Iterator[Finding]:
         if size is None or spec.scaling.name == "none" or size > spec.context:
             continue
         effect = find_max_ratio(spec.inv_freq(), spec.plain_inv_freq)
-        text = f"RoPE runs within {size:,} tokens in every layer that rotates, so {spec.scaling.name} extends nothing."
+        text = (
+            f"Distances stay within {size:,} tokens in every layer that rotates: {spec.scaling.name} extends nothing."
+        )
         yield Finding("", "note", site.key, text, effect)
 
 
 def head_dim_derived(view: View) -> Iterator[Finding]:
-    """head_dim is not hidden_size / num_attention_heads: readers that derive it rotate with other frequencies.
+    """head_dim is not hidden_size / num_attention_heads: runtimes that derive it compute other frequencies.
 
     Source: mlx-lm 0.32.2 (qwen2.py, phi3.py and others) and transformers 4.43.4, which do not read head_dim.
     """
@@ -126,16 +133,16 @@ def head_dim_derived(view: View) -> Iterator[Finding]:
         other = from_config(view.changed(view.model.path, head_dim=derived)).get(layer)
         effect = None if other is None else find_max_ratio(spec.inv_freq(), other.inv_freq())
         text = (
-            f"head_dim {given} is not hidden_size / num_attention_heads = {derived}; readers that derive it are wrong."
+            f"head_dim {given} is not hidden_size / num_attention_heads = {derived}; runtimes that derive it are wrong."
         )
         yield Finding("", "note", view.place("head_dim"), text, effect)
         return
 
 
 def null_head_dim(view: View) -> Iterator[Finding]:
-    """No head_dim for an architecture whose class leaves it null: transformers raises TypeError when it is scaled.
+    """No head_dim, and the class leaves it null: transformers raises TypeError when RoPE is scaled.
 
-    Source: MixtralConfig and MinistralConfig of transformers 5.23.0, run.
+    Source: MixtralConfig and MinistralConfig of transformers 5.23.0, executed.
     """
     for site in view.sites:
         result = emulate(view.model, runtime="transformers", layer_type=site.layer or None)
@@ -154,8 +161,8 @@ def derive_head_dim(view: View) -> int:
 def partial_ignored(view: View) -> Iterator[Finding]:
     """partial_rotary_factor on an architecture whose plain RoPE does not read it.
 
-    Source: transformers 5.23.0, run: LlamaConfig(partial_rotary_factor=0.5) rotates the whole head without scaling and
-    half of it with linear scaling; vLLM 0.33.0 honours it always.
+    Source: transformers 5.23.0, executed: LlamaConfig(partial_rotary_factor=0.5) rotates the whole head without scaling
+    and half of it with linear scaling; vLLM 0.33.0 honours it always.
     """
     if view.fields.architecture.partial_rotary:
         return
@@ -171,14 +178,14 @@ def partial_ignored(view: View) -> Iterator[Finding]:
 def base_too_small(view: View) -> Iterator[Finding]:
     """The base is too small for the length: the mean cosine over the head turns negative inside the context.
 
-    Source: Men et al., https://arxiv.org/abs/2405.14591, as a bound on plain RoPE; many models live with it.
+    Source: Men et al., https://arxiv.org/abs/2405.14591, as a bound on plain RoPE; many models work beyond it.
     """
     if view.fields.has_latent_attention:
         return
     for layer, spec in view.specs.items():
         if layer == "sliding_attention" or spec.scaling.name != "none":
             continue
-        # What a scaled model does not need is not loaded for it.
+        # Imported here, because scaled models do not need it.
         from rope_viz.studies.decay import first_negative_distance
 
         length = min(spec.context, view.model.window or spec.context)
@@ -186,10 +193,10 @@ def base_too_small(view: View) -> Iterator[Finding]:
         if distance is None:
             continue
         still = spec.head_dim - 2 * spec.pairs
-        counted = f" (its {still} dimensions that do not rotate count with cos 0 = 1)" if still else ""
+        counted = f" (its {still} unrotated dimensions count with cos 0 = 1)" if still else ""
         text = (
             f"With base {spec.base:g} the mean cosine over the head{counted} is first negative at distance "
-            f"{distance:,}, and the {'context' if length == spec.context else 'window'} is {length:,}."
+            f"{distance:,}, within the {'context' if length == spec.context else 'window'} of {length:,}."
         )
-        # A note whatever the numbers: the model was trained with this base.
+        # Always a note: the model was trained with this base.
         yield Finding("", "note", view.place("rope_theta"), text)

@@ -16,7 +16,9 @@ from typing import Any
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.spec_url import format_value, parse_number
+from rope_viz.texts import Texts
 
+TEXTS = Texts("export")
 # Pixels are 1/96 inch, as in CSS.
 UNITS = {"px": 1.0, "mm": 96.0 / 25.4, "cm": 960.0 / 25.4, "in": 96.0, "pt": 96.0 / 72.0}
 USUAL_SIZE = 13.0
@@ -29,12 +31,7 @@ DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068
 NEAREST = 1e-9
 
 THEMES = ("light", "dark", "transparent")
-LEGENDS = {
-    "auto": "As on the page, as a legend where the ends have no room",
-    "ends": "At the ends of the lines",
-    "legend": "As a legend",
-    "none": "None",
-}
+LEGENDS = ("auto", "ends", "legend", "none")
 SCALES = ("", "linear", "log")
 FONTS = {"sans": ("DejaVu Sans",), "serif": ("STIXGeneral",), "mono": ("DejaVu Sans Mono",)}
 """{generic family: fonts that Matplotlib includes}; any other name is an installed font."""
@@ -57,23 +54,14 @@ class Parameter:
     options: tuple[str, ...] = ()
 
 
+_OPTIONS = {"preset": tuple(PRESETS), "theme": THEMES, "grey": ("yes", "no"), "legend": LEGENDS}
+_OPTIONS |= {"xscale": SCALES, "yscale": SCALES}
 PARAMETERS: dict[str, Parameter] = {
-    "preset": Parameter("Preset", "Sizes to start from.", tuple(PRESETS)),
-    "width": Parameter("Width", "Like 85mm or 1000px; a bare number is pixels of 1/96 inch."),
-    "height": Parameter("Height", "Like 60mm or 430px; empty: what suits the width."),
-    "font": Parameter("Font", "sans, serif, mono, or the name of a font of the machine that draws."),
-    "font_size": Parameter("Font size", "Like 8pt or 13px; lines and ticks go with it."),
-    "theme": Parameter("Theme", "Background and colours.", THEMES),
-    "grey": Parameter("Grey-safe", "Greys, dashes and hatching only: nothing is lost in print.", ("yes", "no")),
-    "title": Parameter("Title", "yes: the figure's own above it; or a title of your own; no: none."),
-    "legend": Parameter("Labels", "Where lines are named.", tuple(LEGENDS)),
-    "xmin": Parameter("x from", "Where the x axis begins."),
-    "xmax": Parameter("x to", "Where the x axis ends."),
-    "ymin": Parameter("y from", "Where the y axis begins."),
-    "ymax": Parameter("y to", "Where the y axis ends."),
-    "xscale": Parameter("x scale", "Linear or logarithmic; empty: as on the page.", SCALES),
-    "yscale": Parameter("y scale", "Linear or logarithmic; empty: as on the page.", SCALES),
-    "dpi": Parameter("Dots per inch", "Of a PNG."),
+    key: Parameter(TEXTS(f"fields.{key}"), TEXTS(f"fields.{key}_help"), _OPTIONS.get(key, ()))
+    for key in (
+        *("preset", "width", "height", "font", "font_size", "theme", "grey", "title", "legend"),
+        *("xmin", "xmax", "ymin", "ymax", "xscale", "yscale", "dpi"),
+    )
 }
 """{key in an address: description}; also, `label.<name of a line>` sets the label of that line."""
 LABEL = "label."
@@ -111,7 +99,7 @@ class Style:
         if not self.font_size:
             object.__setattr__(self, "font_size", f"{USUAL_SIZE:g}px")
         object.__setattr__(self, "font", _read_font(self.font))
-        for name, options in (("theme", THEMES), ("legend", tuple(LEGENDS)), ("xscale", SCALES), ("yscale", SCALES)):
+        for name, options in (("theme", THEMES), ("legend", LEGENDS), ("xscale", SCALES), ("yscale", SCALES)):
             _read_option(getattr(self, name), name, options)
         object.__setattr__(self, "grey", _read_switch(self.grey, "grey"))
         object.__setattr__(self, "title", _read_title(self.title))

@@ -25,7 +25,7 @@ NAMED_PAIRS = 6
 
 def describe_map(shown: Sequence[Scene], reach: int) -> Sentence:
     """Give the score of each scene at `reach` rows, columns and frames."""
-    no_rotation = any(scene.seen.second is not None for scene in shown)
+    no_rotation = any(scene.role_spec.second is not None for scene in shown)
     return join(
         *(describe_scores(scene, reach) for scene in shown),
         *((TEXTS("map.no_rotation"), TEXTS("map.mean_of_queries")) if no_rotation else ()),
@@ -46,7 +46,7 @@ def describe_scores(scene: Scene, reach: int) -> Sentence:
 
 def score_at(scene: Scene, role: str, distance: int) -> float:
     """Return the mean cosine of all pairs at a displacement along one axis."""
-    seen = scene.seen
+    seen = scene.role_spec
     weights = seen.weights if seen.second is None else np.concatenate([seen.weights, seen.second])
     return float(np.cos(weights[:, seen.index(role)] * distance).mean())
 
@@ -56,11 +56,11 @@ def describe_pattern(scene: Scene, reach: int) -> Sentence:
     sees_columns, sees_rows = (not is_flat(scene, role, reach) for role in ("column", "row"))
     if not sees_rows or not sees_columns:
         return TEXTS("map.rows_only" if sees_rows else "map.columns_only" if sees_columns else "map.flat")
-    if np.any(scene.seen.owner == MIXED):
+    if np.any(scene.role_spec.owner == MIXED):
         if COUNTED in scene.spec.axes:
             return TEXTS("map.counted", width=round(scene.steps["row"][COUNTED]))
         return TEXTS("map.mixed" if scene.part.endswith(ALL_HEADS) else "map.head")
-    both = float(block_means(scene.seen, [reach, reach + 1], [reach, reach + 1], axes=("row", "column"))[0, 0])
+    both = float(block_means(scene.role_spec, [reach, reach + 1], [reach, reach + 1], axes=("row", "column"))[0, 0])
     return _with_minus(TEXTS("map.faint_cross" if both >= FAINT else "map.cross", reach=reach, both=both))
 
 
@@ -69,7 +69,7 @@ def is_flat(scene: Scene, role: str, reach: int) -> bool:
     if role not in scene.roles:
         return False
     distances = np.linspace(0.0, reach, 65)
-    weights = scene.seen.along(role)
+    weights = scene.role_spec.along(role)
     return bool(np.cos(np.multiply.outer(distances, weights)).mean(axis=1).min() >= FLAT)
 
 

@@ -1,4 +1,4 @@
-"""Sentences about heads: the bands they use, and the effect of scaling on one of them."""
+"""Sentences of the Heads page: the bands that heads use, and the effect of scaling on one of them."""
 
 from __future__ import annotations
 
@@ -6,39 +6,49 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
-from rope_viz.models.user_config import join_words
-from rope_viz.texts.numbers import format_share
+from rope_viz.figures.heads import TEXTS
+from rope_viz.texts import Sentence, join
+from rope_viz.texts.lists import join_list
 
-NAMES = ("kept", "blended", "divided")
+BANDS = ("kept", "blended", "divided")
+LEAST_SHARE = 0.05
+"""Smallest share of a band that the sentence mentions."""
 
 
-def across(name: str, layer: int, strength: FloatArray, bands: Bands, positional: FloatArray, still: int) -> str:
-    """Say which pairs are strongest in a layer, and how many of its heads depend mostly on position."""
+def describe_layer(name: str, layer: int, strength: FloatArray, positional: FloatArray, unrotated: int) -> Sentence:
+    """Give the strongest pairs of a layer, and the number of its heads that depend mostly on distance.
+
+    `strength` is (heads, pairs); its last `unrotated` columns do not rotate. `positional` is (heads,).
+    """
     share = strength.sum(axis=0) / max(float(strength.sum()), 1e-300)
-    rotated = share[: len(share) - still]
+    rotated = share[: len(share) - unrotated]
     top = np.argsort(rotated)[::-1][: max(1, len(rotated) // 10)]
-    strongest = (
-        f"**{format_share(float(rotated[top].sum()))}** of the strength lies in {len(top)} of {len(rotated)} pairs"
+    numbers = {"number": layer, "name": name, "rotated": len(rotated), "share": float(rotated[top].sum())}
+    middle = int(np.median(np.sort(top)))
+    rest = float(share[len(rotated) :].sum())
+    return join(
+        TEXTS("layer.strongest", count=len(top), middle=middle, **numbers),
+        TEXTS("layer.middle", middle=middle) if len(top) > 1 else "",
+        TEXTS("layer.unrotated", unrotated=rest) if unrotated else "",
+        TEXTS("layer.positional", positional=int((positional > 0.5).sum()), heads=len(positional)),
     )
-    middle = f"around pair {int(np.median(np.sort(top)))}"
-    rest = f", {format_share(float(share[len(rotated) :].sum()))} in dimensions that do not rotate" if still else ""
-    count = int((positional > 0.5).sum())
-    heads = f"{count} of {len(positional)} heads {'goes' if count == 1 else 'go'} by position more than by content"
-    return f"Layer {layer} of {name}: {strongest}, {middle}{rest}; {heads}."
 
 
-def one(
-    head: int, kinds: Bands, parts: FloatArray, positional: float, before: float, after: float, scaled: bool
-) -> str:
-    """Classify a head, name the bands it uses, and give its attention within 64 tokens before and after scaling."""
-    sums = {name: float(parts[: len(kinds.kind)][kinds.kind == kind].sum()) for kind, name in enumerate(NAMES)}
-    total = sum(abs(value) for value in sums.values()) or 1.0
-    carried = [
-        f"{format_share(abs(value) / total)} {name}" for name, value in sums.items() if abs(value) / total >= 0.05
-    ]
-    kind = "by position" if positional > 0.5 else "by content"
-    text = f"Head {head} goes {kind} ({format_share(positional)} of its logits' variance is distance)"
-    text += f"; what it attends to is lifted by pairs that are {join_words(carried)}." if carried else "."
-    if scaled:
-        text += f" Scaling takes its attention within 64 tokens from {format_share(before)} to {format_share(after)}."
-    return text
+def describe_head(head: int, positional: float, bands: Bands, parts: FloatArray) -> Sentence:
+    """Classify a head as positional or semantic, and give the shares of the bands in its logits.
+
+    `positional` is the share of the logits' variance that distance explains. `parts` is what each pair adds to the
+    logits of attended tokens, (pairs,); entries beyond those of `bands` do not rotate.
+    """
+    sums = [abs(float(parts[: len(bands.kind)][bands.kind == kind].sum())) for kind in range(len(BANDS))]
+    shares = dict(zip(BANDS, (each / (sum(sums) or 1.0) for each in sums), strict=True))
+    named = [TEXTS(f"one.{band}", **{band: share}) for band, share in shares.items() if share >= LEAST_SHARE]
+    return join(
+        TEXTS("one.positional" if positional > 0.5 else "one.semantic", head=head, positional=positional),
+        TEXTS("one.bands", bands=join_list(named)) if named else "",
+    )
+
+
+def describe_change(within: int, before: float, after: float) -> Sentence:
+    """Give the attention within so many tokens, as captured and with the chosen method."""
+    return TEXTS("one.near", near=within, before=before, after=after)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.figures.recall import TEXTS
 from rope_viz.texts import Sentence, join
+from rope_viz.texts.lists import join_list
 
 FINDS = 0.9
 LEAST = 0.8  # a head with less than this share of its attention in training has failed
@@ -88,7 +89,7 @@ def describe_contributions(values: FloatArray, head: str) -> Sentence:
     if not top:
         return join(TEXTS("contributions.none", target=target), TEXTS("contributions.marks"))
     share = float(values[top].sum()) / float(values[values > 0].sum())
-    pairs = ", ".join(map(str, top))
+    pairs = join_list([str(pair) for pair in top])
     largest = TEXTS("contributions.top", share=share, target=target, pairs=pairs, count=len(top))
     return join(largest, TEXTS("contributions.marks"))
 

@@ -7,92 +7,107 @@ from typing import Any
 
 import numpy as np
 
+from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.words.common import ends, is_scaled, training, unturned
+from rope_viz.figures.frequencies import TEXTS as TURNS
+from rope_viz.figures.rotation import TEXTS
+from rope_viz.figures.words.common import is_scaled
+from rope_viz.figures.words.frequencies import count_unturned
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import MAX_DENSE_DIM, Law
-from rope_viz.texts.numbers import format_percent
+from rope_viz.texts import Sentence, join
+
+LAWS = {
+    "RRᵀ = I": "length",
+    "det R = 1": "determinant",
+    "RₘᵀRₙ = Rₙ₋ₘ": "distance",
+    "P R Pᵀ is R of the other pairing": "pairing",
+}
+"""The entries that explain the laws, by statement."""
 
 
-def rotation(spec: RopeSpec, mode: str = "turn") -> str:
-    """Say how far the pairs turn, or in mode "score" that only the distance matters."""
-    turning = int(np.count_nonzero(spec.inv_freq(spec.target)))
-    if mode == "score":
-        which = "all do" if turning == spec.pairs else f"the {turning} that turn do" if turning else "still none does"
-        return (
-            "The query turns with its position m, the key with its position n; the angle between them is (m − n)θᵢ. "
-            f"Move **both together**: the hands spin, yet no angle, no bar, no score changes. Move **one**: {which}."
-        )
-    scaled = is_scaled(spec)
-    return (
-        f"At position m, pair i is turned by mθᵢ: {ends(spec.inv_freq(spec.target), 'goes round')}"
-        f"{' after scaling' if scaled else ''}. {'Before it, in' if scaled else 'In'} {training(spec)}, "
-        f"{unturned(spec, 'went round')}."
-    )
+def describe_dials(spec: RopeSpec, mode: str = "turn") -> Sentence:
+    """Describe how far the pairs turn, or in mode "score" that only the distance matters."""
+    return describe_score(spec) if mode == "score" else describe_turning(spec)
 
 
-def matrix(spec: RopeSpec) -> str:
-    """Count the nonzero entries of R."""
+def describe_turning(spec: RopeSpec) -> Sentence:
+    """Give the wavelengths of the first and the last pair that rotates, and count the pairs without a full turn."""
+    frequencies = spec.inv_freq(spec.target)
+    rotating = np.flatnonzero(frequencies)
+    if not rotating.size:
+        return join(TEXTS("turning.angle"), TURNS("wavelengths.zero"))
+    first, last = int(rotating[0]), int(rotating[-1])
+    tokens = spectrum.wavelength(frequencies)
+    scaled, single = is_scaled(spec), "" if first < last else "_single"
+    mark = "scaled_" if scaled else ""
+    ends = {f"{mark}shortest": float(tokens[first]), f"{mark}longest": float(tokens[last])}
+    wavelengths = TURNS(f"wavelengths.{'scaled' if scaled else 'plain'}{single}", first=first, last=last, **ends)
+    turns = count_unturned(spec)
+    return join(TEXTS("turning.angle"), *((turns, wavelengths) if scaled else (wavelengths, turns)))
+
+
+def describe_score(spec: RopeSpec) -> Sentence:
+    """Explain that the angle between query and key depends on their distance only."""
+    rotating = int(np.count_nonzero(spec.inv_freq(spec.target)))
+    which = "one_all" if rotating == spec.pairs else "one_some" if rotating else "one_none"
+    return join(TEXTS("score.angle"), TEXTS("score.both"), TEXTS(f"score.{which}", rotating=rotating))
+
+
+def describe_matrix(spec: RopeSpec) -> Sentence:
+    """Count the entries of R that can be nonzero, or give the reason why R is not shown."""
     d = spec.head_dim
     if d > MAX_DENSE_DIM:
-        return f"A dense matrix of {d:,} × {d:,} is too large to look at; choose at most {MAX_DENSE_DIM:,} dimensions."
+        return join(TEXTS("matrix.too_large", size=d), TEXTS("matrix.most", most=MAX_DENSE_DIM))
     # A pair of zero frequency has 1 on the diagonal and sin 0 next to it, like an unrotated dimension.
     filled = d + 2 * int(np.count_nonzero(spec.inv_freq(spec.target)))
-    return (
-        f"All pairs at once are one matrix R of {d} × {d}; only **{filled:,} of {d * d:,}** entries can differ from 0. "
-        "Interleaved, they stand in blocks on the diagonal; split in halves, on the diagonal and two lines beside it. "
-        "A permutation P of the dimensions leads from one to the other, P R Pᵀ: they are the same rotation."
+    return join(
+        TEXTS("matrix.filled", size=d, filled=filled, entries=d * d),
+        TEXTS("matrix.interleaved"),
+        TEXTS("matrix.half"),
+        TEXTS("matrix.same"),
     )
 
 
-def laws(found: Sequence[Law], m: int, n: int) -> list[dict[str, Any]]:
+def list_laws(laws: Sequence[Law], m: int, n: int) -> list[dict[str, Any]]:
     """Return each law in words, with its largest error in float64."""
-    what = {
-        "RRᵀ = I": "R keeps every length",
-        "det R = 1": "R is a rotation, not a mirror",
-        "RₘᵀRₙ = Rₙ₋ₘ": f"the score of query and key knows only the distance, here {n - m:,}".replace("-", "−"),
-        "P R Pᵀ is R of the other pairing": "the two pairings are one rotation",
-    }
-    return [{"law": law.statement, "in words": what[law.statement], "largest error": law.error} for law in found]
+    distance = f"{n - m:,}".replace("-", "−")
+    return [
+        {
+            "law": law.statement,
+            "in words": TEXTS(f"laws.{LAWS[law.statement]}", distance=distance),
+            "largest error": law.error,
+        }
+        for law in laws
+    ]
 
 
-def forms(spec: RopeSpec) -> str:
+def compare_forms(spec: RopeSpec) -> Sentence:
     """Compare the operation counts of the dense product and the elementwise form."""
-    d = spec.head_dim
-    return (
-        f"The same rotation written four ways gives the same numbers to rounding. The dense product costs d² = "
-        f"**{d * d:,}** multiplications, the other forms 4 for each pair: **{4 * spec.pairs:,}**."
-    )
+    return join(TEXTS("forms.same"), TEXTS("forms.cost", dense=spec.head_dim**2, sparse=4 * spec.pairs))
 
 
-def converting(spec: RopeSpec) -> str:
-    """Say what to permute in a checkpoint with this head size."""
-    return (
-        "A checkpoint trained with one pairing runs with the other once the rows of W_q and W_k (and their biases and "
-        f"norms) are reordered within each head of {spec.head_dim}. Scores do not change; W_v and W_o stay as they are."
-    )
+def explain_converting(spec: RopeSpec) -> Sentence:
+    """List what to permute in a checkpoint with this head size."""
+    return join(TEXTS("converting.rows", size=spec.head_dim), TEXTS("converting.also"), TEXTS("converting.scores"))
 
 
-def mistakes(spec: RopeSpec, found: Sequence[Mistake]) -> str:
-    """Say how wrong the scores are for each wrong conversion."""
-    errors = {mistake.name: mistake.error for mistake in found}
+def describe_mistakes(spec: RopeSpec, mistakes: Sequence[Mistake]) -> Sentence:
+    """Give the error of the scores for each wrong conversion."""
+    errors = {mistake.name: mistake.error for mistake in mistakes}
     if spec.pairs == 1:
-        return "With a single pair both pairings are the same: there is nothing to convert, and no score is wrong."
+        return TEXTS("mistakes.one_pair")
     if not any(errors.values()):
-        return "The attention factor is 0, and with it all that rotates: no way to convert makes a difference."
-    wrong = {name: format_percent(error) for name, error in errors.items()}
-    alone = f"With only one converted it is wrong: {wrong['q']} with q alone, {wrong['k']} with k alone."
-    if not errors["none"]:
-        return f"One random query and key. No pair turns, so with neither converted the score is right. {alone}"
-    return (
-        "One random query and key. With neither converted the score is right at distance 0 and drifts off, so short "
-        f"prompts may look fine: **{wrong['none']}** off on average over these distances. {alone}"
+        return TEXTS("mistakes.no_factor")
+    neither = TEXTS("mistakes.none", none=errors["none"]) if errors["none"] else TEXTS("mistakes.none_right")
+    return join(
+        TEXTS("mistakes.example"),
+        neither,
+        TEXTS("mistakes.short") if errors["none"] else "",
+        TEXTS("mistakes.alone", q=errors["q"], k=errors["k"]),
     )
 
 
-def models() -> str:
+def explain_pairings() -> Sentence:
     """Explain why some models have two pairings."""
-    return (
-        "Which dimensions make a pair is fixed in training. Meta's own Llama files are interleaved; the copies for "
-        "transformers were converted to halves, so both occur."
-    )
+    return join(TEXTS("pairings.fixed"), TEXTS("pairings.llama"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rope_viz.advice.export import Export
-from rope_viz.advice.runtime_matrix import Asked, Board, Row, models, release_history, worst
+from rope_viz.advice.runtime_matrix import Asked, Board, Row, compare_catalog, find_largest_ratio, release_history
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.words.common import plain
 from rope_viz.models.user_config import join_words
@@ -15,20 +15,20 @@ from rope_viz.runtimes.releases import REFERENCE, format_name
 from rope_viz.texts.numbers import format_number, format_tokens
 
 TABLE = (
-    "×r: off by that factor, up or down, at the pair where it is largest. Plain verdicts were got by executing this "
-    "architecture in the runtime, and tests hold them to that. *By rule*: what was read of the runtime decides, this "
-    "architecture was not executed. *Not known*: neither was done."
+    "×r: off by up to that factor, up or down. Verdicts without a remark: this architecture was executed in the "
+    "runtime, and tests compare them with it. *By rule*: only the runtime's code was read. "
+    "*Not known*: neither was done."
 )
 
 
 def agreement(board: Board) -> str:
     """Count the runtimes that agree, and list those that differ, refuse or are unknown."""
     if board.problem:
-        return f"No runtime can be asked: {board.problem}."
+        return f"The runtimes cannot be compared: {board.problem}."
     rows = [row for row in board.rows if row.runtime]
     unknown = [row.name for row in rows if row.comparison.how == "not known"]
     if len(unknown) == len(rows):
-        return f"**Not known**: {rows[0].why} What the curves show are the general rules."
+        return f"**Not known**: {rows[0].why} The curves show the general rules."
     same = [row for row in rows if row.comparison.agrees and row.comparison.emulation.supported]
     ruled = [row.name for row in same if row.comparison.how == "by rule"]
     reference = "the model's own code" if board.rows[0].comparison.emulation.remote else board.rows[0].name
@@ -40,7 +40,7 @@ def agreement(board: Board) -> str:
     if ruled:
         parts.append(f"{join_words(ruled)} by rule, not executed")
     if unknown:
-        parts.append(f"of {join_words(unknown)} it is **not known**")
+        parts.append(f"for {join_words(unknown)} it is **not known**")
     if len(same) == len(rows):
         softmax = "and, where it was measured, softmax"
         all_agree = f"**All {len(rows)} runtimes agree** on frequencies, factor on cos and sin {softmax}"
@@ -67,7 +67,9 @@ def whose(asked: Asked, length: int | None) -> str:
     """Name the config and the length in question."""
     at = "" if length is None else f", at {format_tokens(length)} tokens"
     layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
-    problem = f" No config says exactly this ({plain(asked.problem)}); this is the closest." if asked.problem else ""
+    problem = (
+        f" No config expresses exactly this ({plain(asked.problem)}). This is the closest." if asked.problem else ""
+    )
     changed = "".join(f" {text}." for text in release_history(asked, length))
     return f"{plain(asked.whose)}{layer}{at}.{problem}{changed}"
 
@@ -76,13 +78,13 @@ def counts() -> str:
     """Count the executed architectures per runtime."""
     found = [f"{format_name(name)} {version}: {count}" for name, version, count in executed_counts()]
     alone = len(converted_only())
-    return f"Architectures executed so far: {', '.join(found)}. Of llama.cpp's, {alone} by their converter alone."
+    return f"Executed architectures: {', '.join(found)}. For {alone} of llama.cpp's only the converter was executed."
 
 
 def faithful(made: Export, name: str) -> str:
-    """Say whether the exported text gives the intended frequencies."""
+    """Return whether the exported text gives the intended frequencies."""
     if made.faithful:
-        return f"**Faithful.** Sent back through {name}, it gives the intended frequencies and factor on cos and sin."
+        return f"**Faithful.** From this, {name} computes the intended frequencies and factor on cos and sin."
     off = (
         f" Frequencies would be off by up to ×{format_number(made.effect.ratio)}, at pair {made.effect.pair}."
         if made.effect
@@ -93,44 +95,48 @@ def faithful(made: Export, name: str) -> str:
 
 def extension(spec: RopeSpec, target: int) -> str:
     """Describe the table of methods."""
-    factor = format_number(max(1.0, target / spec.context))
+    factor, start = format_number(max(1.0, target / spec.context)), format_tokens(spec.context)
     return (
-        f"From the {spec.length_name} length {format_tokens(spec.context)} to **{format_tokens(target)}**, s = {factor}. "
-        "*Unseen angles* counts the pairs that reach angles they never had in training; the *first negative distance* "
-        "is where the mean cosine over the head (dimensions that do not rotate count with cos 0 = 1) first falls below "
-        "zero. These numbers cannot tell which method your model tolerates. Test it."
+        f"From the {spec.length_name} length {start} to **{format_tokens(target)}**, s = {factor}. "
+        "*Unseen angles* counts the pairs that reach angles never seen in training. *First negative distance*: there "
+        "the mean cosine over the head first falls below zero; unrotated dimensions count with cos 0 = 1. "
+        "These numbers cannot tell which method your model tolerates. Test it."
     )
 
 
 def model_list() -> str:
     """Count the models of the catalog that some runtime computes differently."""
-    found = models()
-    differing = sum(worst(board.rows) > 1.0 for _, board in found)
+    found = compare_catalog()
+    differing = sum(find_largest_ratio(board.rows) > 1.0 for _, board in found)
     return (
-        f"**{differing} of {len(found)} models** are computed differently by at least one runtime that takes them. "
-        f"A dot: agrees with {REFERENCE}, executed; a ring (∘): by rule; a question mark: not known. "
-        "×8.93 · 19: off by that factor at pair 19, the largest."
+        f"**{differing} of {len(found)} models** are computed differently by at least one runtime that accepts them. "
+        f"Dot: agrees with {REFERENCE}, executed. Ring (∘): agrees by rule. Question mark: not known. "
+        "×8.93 · 19: off by up to 8.93, at pair 19."
     )
 
 
 def several(answers: Sequence[AxesAnswer]) -> str:
-    """Say where text continues after a video, and which runtimes assign pairs to axes differently."""
+    """Return where text continues after a video, and which runtimes assign pairs to axes differently."""
     if not answers:
         return "The positions of this model have one axis."
     known = [answer for answer in answers if answer.behind is not None]
     groups: dict[float, list[str]] = {}
     for answer in known:
         groups.setdefault(answer.behind or 0.0, []).append(answer.name)
-    film = "Behind a film of six grids of 2 × 2 tokens that begins at 3, text goes on"
+    video = "After a video of six grids of 2 × 2 tokens that begins at position 3, text continues"
     if len(groups) == 1:
-        parts = [f"{film} at {next(iter(groups)):g} everywhere."]
+        parts = [f"{video} at {next(iter(groups)):g} in every runtime."]
     elif groups:
-        parts = [f"{film} {'; '.join(f'**at {at:g}** in {join_words(names)}' for at, names in groups.items())}."]
+        parts = [f"{video} {'; '.join(f'**at {at:g}** in {join_words(names)}' for at, names in groups.items())}."]
     else:
         parts = []
     diffs = [f"in {answer.name} {answer.against}" for answer in answers if answer.against not in ("-", "agrees")]
     parts.append(
-        f"The pairs of each axis: {'; '.join(diffs)}." if diffs else "All that have it deal the pairs out alike."
+        f"The pairs of each axis: {'; '.join(diffs)}."
+        if diffs
+        else "All runtimes that support this model assign the same pairs to each axis."
     )
-    parts.append("The times are those of four grids, 1.5 s apart at 2 positions a second where a model counts seconds.")
+    parts.append(
+        "For models that count seconds the times are those of four grids, 1.5 s apart, at 2 positions per second."
+    )
     return " ".join(parts)

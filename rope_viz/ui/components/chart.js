@@ -1,7 +1,8 @@
 // A Plotly chart that keeps its zoom and its node when the data change, and exports itself in the browser.
 // picture.js requests the figure, rope_viz/pictures/wire_format.py packs it.
 
-import { standIn } from "./picture.js";
+import { showPlaceholder } from "./picture.js";
+import { text } from "./texts.js";
 import { copyAddress, exporting, file } from "./tools.js";
 
 const SOURCE = new URL("plotly.min.js", import.meta.url).href;
@@ -50,23 +51,21 @@ function recolour(value, twins) {
 
 // --- The chart
 
-const FORMATS = {
-  png: "Picture, 3× resolution", svg: "Vector picture", pdf: "Vector picture for a document", html: "Page that works offline", csv: "The numbers behind it", json: "Figure and spec, drawn again by rope-viz figure",
-};
-const ZOOMS = { in: ["+", "Zoom in"], out: ["−", "Zoom out"], reset: ["Reset view", "Show the whole figure"] };
+const FORMATS = ["png", "svg", "pdf", "html", "csv", "json"];
+const ZOOMS = { in: ["+", text("picture.zoom_in")], out: ["−", text("picture.zoom_out")], reset: [text("picture.reset"), text("picture.reset_help")] };
 
 function build(place) {
   if (!document.getElementById("rv-chart-style")) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-chart-style", textContent: STYLE }));
   }
   const { root } = place;
-  root.innerHTML = `<div class="rv-plot" role="img" tabindex="0"><p class="rv-coming">The picture is on its way.</p></div><div class="rv-tools" role="toolbar" aria-label="Figure tools"><span>Download</span><div class="rv-space"></div>${
-    Object.entries(ZOOMS).map(([zoom, [text, help]]) => `<button type="button" data-zoom="${zoom}" title="${help}" aria-label="${help}">${text}</button>`).join("")
+  root.innerHTML = `<div class="rv-plot" role="img" tabindex="0"><p class="rv-coming">${text("loading_picture")}</p></div><div class="rv-tools" role="toolbar" aria-label="${text("picture.tools")}"><span>${text("export.download")}</span><div class="rv-space"></div>${
+    Object.entries(ZOOMS).map(([zoom, [label, help]]) => `<button type="button" data-zoom="${zoom}" title="${help}" aria-label="${help}">${label}</button>`).join("")
   }</div>`;
-  standIn(place);
+  showPlaceholder(place);
   const node = root.querySelector(".rv-plot"), space = root.querySelector(".rv-space");
   const state = { root, node, place, zoomed: place.memory.zoomed ?? {}, variant: place.memory.variant, queue: Promise.resolve() };
-  for (const [format, help] of Object.entries(FORMATS)) space.before(file(place, format, format.toUpperCase(), help));
+  for (const format of FORMATS) space.before(file(place, format, format.toUpperCase(), text(`export.formats.${format}`)));
   space.before(exporting(place), copyAddress(place));
   import(new URL("chart_keys.js", import.meta.url).href).then(({ listen: keys }) => keys(state, zoom, () => resetView(state)));
   const zoom = (scale) => {
@@ -82,7 +81,7 @@ function build(place) {
   root.querySelector("[data-zoom=in]").addEventListener("click", () => zoom(0.5));
   root.querySelector("[data-zoom=out]").addEventListener("click", () => zoom(2));
   root.querySelector("[data-zoom=reset]").addEventListener("click", () => resetView(state));
-  new ResizeObserver(() => (state.drawn || state.unseen) && schedule(state)).observe(node);
+  new ResizeObserver(() => (state.drawn || state.hasNoWidth) && schedule(state)).observe(node);
   return state;
 }
 
@@ -151,18 +150,18 @@ function compact(wide, width, traces) {
 function anchored(layout, width) {
   const { range, type } = layout.xaxis, wide = width - (layout.margin?.l ?? 60) - (layout.margin?.r ?? 20);
   if (!range || !layout.shapes) return layout;
-  const isRule = (shape) => shape.type === "line" && shape.x0 === shape.x1 && shape.label?.text && (shape.xref ?? "x") === "x";
-  const words = layout.shapes.filter(isRule).map((shape) => {
+  const isVerticalLine = (shape) => shape.type === "line" && shape.x0 === shape.x1 && shape.label?.text && (shape.xref ?? "x") === "x";
+  const labels = layout.shapes.filter(isVerticalLine).map((shape) => {
     const at = (wide * ((type === "log" ? Math.log10(shape.x0) : shape.x0) - range[0])) / (range[1] - range[0]), half = 3.6 * shape.label.text.length;
     return { shape, at, half, xanchor: at < half ? "left" : wide - at < half ? "right" : "center" };
   }).sort((one, other) => one.at - other.at);
-  words.forEach((word, index) => {
-    const next = words[index + 1];
-    if (!next || next.at - word.at > word.half + next.half + 4) return;
-    if (word.at > 2 * word.half) word.xanchor = "right";
+  labels.forEach((label, index) => {
+    const next = labels[index + 1];
+    if (!next || next.at - label.at > label.half + next.half + 4) return;
+    if (label.at > 2 * label.half) label.xanchor = "right";
     if (wide - next.at > 2 * next.half) next.xanchor = "left";
   });
-  const found = new Map(words.map(({ shape, xanchor }) => [shape, { ...shape, label: { ...shape.label, xanchor } }]));
+  const found = new Map(labels.map(({ shape, xanchor }) => [shape, { ...shape, label: { ...shape.label, xanchor } }]));
   return { ...layout, shapes: layout.shapes.map((shape) => found.get(shape) ?? shape) };
 }
 
@@ -196,8 +195,8 @@ async function draw(state) {
   const { node, root } = state;
   const Plotly = await loadPlotly();
   // A page that is being left has no width, to which Plotly cannot scale axes.
-  state.unseen = !node.clientWidth;
-  if (state.unseen) return;
+  state.hasNoWidth = !node.clientWidth;
+  if (state.hasNoWidth) return;
   const { message } = state;
   const style = getComputedStyle(root);
   const dark = luminance(style.getPropertyValue("--st-background-color").trim() || "#FFFFFF") < 0.5;
@@ -277,10 +276,10 @@ export default function show(place, message) {
   state.message = message;
   // Another figure in the same place has other axes, so its zoom does not apply.
   if (state.variant !== undefined && state.variant !== message.variant) {
-    const asked = place.memory.view;
+    const hadView = place.memory.view;
     state.zoomed = {};
     Object.assign(place.memory, { zoomed: {}, view: null });
-    if (asked) queueMicrotask(() => place.want());
+    if (hadView) queueMicrotask(() => place.want());
   }
   state.variant = message.variant;
   state.src = SOURCE;
@@ -298,5 +297,5 @@ const STYLE = `
 }
 .rv-plot .modebar { display: none; }
 .rv-plot:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-.rv-heard { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.rv-point-announced { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 `;

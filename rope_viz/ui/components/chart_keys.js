@@ -1,13 +1,15 @@
 // Keyboard control of a chart: arrows move along its points and announce them, + − and 0 zoom, Enter pins.
 
+import { text } from "./texts.js";
+
 // The lines of a label, joined by commas.
-const said = (text) => [...(text.querySelectorAll(".line").length ? text.querySelectorAll(".line") : [text])].map((line) => line.textContent.trim()).join(", ");
+const joinLines = (label) => [...(label.querySelectorAll(".line").length ? label.querySelectorAll(".line") : [label])].map((line) => line.textContent.trim()).join(", ");
 
 export function listen(state, zoom, reset) {
   const { node, root } = state;
-  const heard = Object.assign(document.createElement("div"), { className: "rv-heard" });
-  heard.setAttribute("aria-live", "polite");
-  root.append(heard);
+  const announced = Object.assign(document.createElement("div"), { className: "rv-point-announced" });
+  announced.setAttribute("aria-live", "polite");
+  root.append(announced);
   let at = null, reading = 0;
 
   // The trace to walk along: a map, else the longest line with labels on its points.
@@ -15,8 +17,8 @@ export function listen(state, zoom, reset) {
     const full = node._fullData ?? [];
     const map = full.findIndex((trace) => trace.visible === true && trace.z);
     if (map >= 0) return map;
-    const told = full.map((trace, index) => [trace.visible === true && trace.hoverinfo !== "skip" ? (trace.x?.length ?? 0) : 0, index]);
-    return told.sort((a, b) => b[0] - a[0])[0]?.[1] ?? -1;
+    const lengths = full.map((trace, index) => [trace.visible === true && trace.hoverinfo !== "skip" ? (trace.x?.length ?? 0) : 0, index]);
+    return lengths.sort((a, b) => b[0] - a[0])[0]?.[1] ?? -1;
   };
 
   // Hover as by mouse, so that the label has its heading; plotly.js shows it at most every 50 ms, then it is announced.
@@ -26,7 +28,7 @@ export function listen(state, zoom, reset) {
     window.Plotly.Fx.hover(node, { xval: axis(trace.xaxis).d2c(x), yval: axis(trace.yaxis).d2c(y) }, trace.xaxis + trace.yaxis);
     clearTimeout(reading);
     reading = setTimeout(() => {
-      heard.textContent = [...node.querySelectorAll(".hoverlayer text")].map(said).filter(Boolean).join(", ") || "nothing is drawn here";
+      announced.textContent = [...node.querySelectorAll(".hoverlayer text")].map(joinLines).filter(Boolean).join(", ") || text("picture.no_point");
     }, 80);
   }
 

@@ -10,16 +10,16 @@ function save(blob, name) {
 
 function record(s, button) {
   if (s.recorder) return s.recorder.stop();
-  const type = s.film;
+  const type = s.videoType;
   const recorder = (s.recorder = new MediaRecorder(s.canvas.captureStream(60), { mimeType: type, videoBitsPerSecond: 6e6 })), parts = [];
   recorder.ondataavailable = (event) => parts.push(event.data);
   recorder.onstop = () => {
     s.recorder = null;
-    button.textContent = "Video";
+    button.textContent = s.texts.video;
     save(new Blob(parts, { type }), `${s.data.file}.${type.slice(6).split(";")[0]}`);
   };
   recorder.start();
-  button.textContent = "Stop and save";
+  button.textContent = s.texts.stop;
   if (!s.playing) s.ui.play.click();
   setTimeout(() => s.recorder === recorder && recorder.stop(), 10000);
 }

@@ -50,10 +50,10 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
     return mounted
 
 
-def hears(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
+def make_message_callback(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
     """Return a callback that passes the name and value that a script posts as `at` (`outbox.js`) to `take`.
 
-    The script repeats a message until `data` confirms its turn (see `heard`); a repeated one is ignored.
+    The script repeats a message until `data` confirms its turn (see `confirmed_turn`); a repeated one is ignored.
     """
 
     def at_changed() -> None:
@@ -61,7 +61,7 @@ def hears(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
         at = st.session_state[key]["at"]
         if not isinstance(at, Mapping):
             return
-        if at.get("turn") == heard(key):
+        if at.get("turn") == confirmed_turn(key):
             return
         st.session_state[f"taken.{key}"] = at.get("turn")
         take(str(at.get("name")), at.get("value"))
@@ -69,6 +69,6 @@ def hears(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
     return at_changed
 
 
-def heard(key: str) -> Any:
+def confirmed_turn(key: str) -> Any:
     """Return the turn of the last message taken, for "taken" in the data."""
     return st.session_state.get(f"taken.{key}")

@@ -1,5 +1,6 @@
 // Buttons that copy a text, or the page's address, to the clipboard and confirm it.
 
+import { text } from "./texts.js";
 import { copying } from "./tools.js";
 
 export default function render({ parentElement, data }) {
@@ -10,7 +11,7 @@ export default function render({ parentElement, data }) {
     + "border:1px solid var(--st-border-color);border-radius:8px;width:100%";
   root.style.cssText += ";display:grid;gap:8px;font-family:var(--st-font)";
   for (const name of Object.keys(data.texts)) {
-    const button = copying(name, () => root.__texts[name] ?? location.href, "Not allowed here: copy it from the address bar");
+    const button = copying(name, () => root.__texts[name] ?? location.href, text("export.copy_link_refused"));
     button.style.cssText = style;
     root.append(button);
   }

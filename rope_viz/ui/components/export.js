@@ -1,20 +1,21 @@
 // The dialog that exports a picture for a paper: size, type, colours, labels and ranges, with a preview at true size. Its
 // fields are declared in rope_viz/figures/files/style.py and have the same names in the address.
 
+import { text } from "./texts.js";
 import { copying } from "./tools.js";
 import { LABEL, PARAMETERS, PRESETS } from "./looks.js";
 
 const GROUPS = {
-  Size: ["preset", "width", "height", "dpi"],
-  Type: ["font", "font_size", "title"],
-  Colours: ["theme", "grey", "legend"],
-  Axes: ["xmin", "xmax", "xscale", "ymin", "ymax", "yscale"],
+  size: ["preset", "width", "height", "dpi"],
+  type: ["font", "font_size", "title"],
+  colours: ["theme", "grey", "legend"],
+  axes: ["xmin", "xmax", "xscale", "ymin", "ymax", "yscale"],
 };
-const SHOWN = { width: "85mm", height: "60mm", dpi: "288", font: "sans", font_size: "13px", title: "no" };
+const DEFAULTS = { width: "85mm", height: "60mm", dpi: "288", font: "sans", font_size: "13px", title: text("export.no") };
 const FORMS = { pdf: "PDF", svg: "SVG", png: "PNG", html: "HTML", csv: "CSV", json: "JSON" };
 const WAIT = 350, PER_MM = 96 / 25.4;
 // Size and style carry over to the next picture; labels and ranges do not.
-const SHARED = [...GROUPS.Size, ...GROUPS.Type, ...GROUPS.Colours];
+const SHARED = [...GROUPS.size, ...GROUPS.type, ...GROUPS.colours];
 let shared = {};
 
 const element = (tag, given = {}, ...inside) => {
@@ -37,17 +38,17 @@ export function zoomed({ message, memory }) {
 
 // Numeric ranges and scales are also stored in the page's own link, so that the link reproduces them; history.js keeps
 // them when the server writes the rest.
-const word = (place) => `axes-${place.data.picture.replace("/", "-")}`;
+const queryKey = (place) => `axes-${place.data.picture.replace("/", "-")}`;
 
 function linked(place) {
-  const parts = (new URLSearchParams(location.search).get(word(place)) ?? "").split(";").map((part) => part.split(":"));
-  return Object.fromEntries(parts.filter(([key, value]) => GROUPS.Axes.includes(key) && value));
+  const parts = (new URLSearchParams(location.search).get(queryKey(place)) ?? "").split(";").map((part) => part.split(":"));
+  return Object.fromEntries(parts.filter(([key, value]) => GROUPS.axes.includes(key) && value));
 }
 
 function link(place, look) {
-  const query = location.search.slice(1).split("&").filter((part) => part && !part.startsWith(`${word(place)}=`));
-  const said = GROUPS.Axes.filter((key) => look[key] && !/[:;]/.test(look[key])).map((key) => `${key}:${encodeURIComponent(look[key])}`);
-  if (said.length) query.push(`${word(place)}=${said.join(";")}`);
+  const query = location.search.slice(1).split("&").filter((part) => part && !part.startsWith(`${queryKey(place)}=`));
+  const parts = GROUPS.axes.filter((key) => look[key] && !/[:;]/.test(look[key])).map((key) => `${key}:${encodeURIComponent(look[key])}`);
+  if (parts.length) query.push(`${queryKey(place)}=${parts.join(";")}`);
   const to = `${location.pathname}${query.length ? `?${query.join("&")}` : ""}${location.hash}`;
   if (to !== location.pathname + location.search + location.hash) history.replaceState(history.state, "", to);
 }
@@ -63,49 +64,49 @@ export async function save(place, form, look) {
   return "";
 }
 
-function field(key, { label, help, options }, taken = "") {
+function field(key, { label, help, options }, value = "") {
   const id = `rv-export-${key}`, title = help;
   const input = options.length
-    ? element("select", { id, name: key, title }, ...["", ...options.filter(Boolean)].map((text) => element("option", { value: text, textContent: text || "usual" })))
-    : element("input", { id, name: key, title, type: "text", autocomplete: "off", spellcheck: false, placeholder: SHOWN[key] ?? "" });
-  input.value = taken;
+    ? element("select", { id, name: key, title }, ...["", ...options.filter(Boolean)].map((option) => element("option", { value: option, textContent: option || text("export.default") })))
+    : element("input", { id, name: key, title, type: "text", autocomplete: "off", spellcheck: false, placeholder: DEFAULTS[key] ?? "" });
+  input.value = value;
   return element("label", {}, element("span", { textContent: label }), input);
 }
 
 function build(place) {
   if (!document.getElementById("rv-export-style")) document.head.append(element("style", { id: "rv-export-style", textContent: STYLE }));
-  const title = element("h2", { id: "rv-export-title", textContent: "Export" });
+  const title = element("h2", { id: "rv-export-title", textContent: text("export.title") });
   const form = element("form", { method: "dialog", noValidate: true });
   const own = { ...shared, ...zoomed(place), ...linked(place), ...place.memory.look };
   for (const [name, keys] of Object.entries(GROUPS)) {
-    form.append(element("fieldset", { className: `rv-of-${name.toLowerCase()}` }, element("legend", { textContent: name }), ...keys.map((key) => field(key, PARAMETERS[key], own[key]))));
+    form.append(element("fieldset", { className: `rv-of-${name}` }, element("legend", { textContent: text(`export.groups.${name}`) }), ...keys.map((key) => field(key, PARAMETERS[key], own[key]))));
   }
   const lines = place.message?.lines ?? [];
   if (lines.length) {
-    const labels = lines.map((line) => field(LABEL + line, { label: line, help: "A label of your own; empty: as it is.", options: [] }, own[LABEL + line]));
-    form.append(element("fieldset", {}, element("legend", { textContent: "Labels of lines" }), ...labels));
+    const labels = lines.map((line) => field(LABEL + line, { label: line, help: text("export.line_label_help"), options: [] }, own[LABEL + line]));
+    form.append(element("fieldset", {}, element("legend", { textContent: text("export.line_labels") }), ...labels));
   }
   const image = element("img", { alt: "" }), frame = element("div", { className: "rv-preview", tabIndex: 0 }, image);
   frame.setAttribute("role", "region");
-  frame.setAttribute("aria-label", "Preview at true size");
-  const said = element("p", { className: "rv-size" });
-  said.setAttribute("role", "status");
+  frame.setAttribute("aria-label", text("export.preview"));
+  const status = element("p", { className: "rv-size" });
+  status.setAttribute("role", "status");
   const address = element("input", { type: "text", readOnly: true, name: "address", id: "rv-export-address" });
-  const button = (text, act, data = {}) => {
-    const node = element("button", { type: "button", textContent: text });
+  const button = (label, act, data = {}) => {
+    const node = element("button", { type: "button", textContent: label });
     Object.assign(node.dataset, data);
     node.addEventListener("click", act);
     return node;
   };
-  const files = Object.entries(FORMS).map(([kind, text]) => button(text, () => state.save(kind), { save: kind }));
-  const reset = button("Reset", () => state.reset()), close = button("Close", () => dialog.close());
-  const bar = element("div", { className: "rv-tools" }, element("span", { textContent: "Download" }), ...files);
-  const more = element("div", { className: "rv-tools" }, copying("Copy address", () => address.value), copying("Copy command", () => state.command()),
+  const files = Object.entries(FORMS).map(([kind, label]) => button(label, () => state.save(kind), { save: kind }));
+  const reset = button(text("export.reset"), () => state.reset()), close = button(text("export.close"), () => dialog.close());
+  const bar = element("div", { className: "rv-tools" }, element("span", { textContent: text("export.download") }), ...files);
+  const more = element("div", { className: "rv-tools" }, copying(text("export.copy_address"), () => address.value), copying(text("export.copy_command"), () => state.command()),
     element("div", { className: "rv-space" }), reset, close);
-  const view = element("div", { className: "rv-shown" }, said, frame, bar, element("label", {}, element("span", { textContent: "Address" }), address), more);
+  const view = element("div", { className: "rv-shown" }, status, frame, bar, element("label", {}, element("span", { textContent: text("export.address") }), address), more);
   const dialog = element("dialog", { className: "rv-export" }, title, element("div", { className: "rv-parts" }, form, view));
   dialog.setAttribute("aria-labelledby", title.id);
-  const state = new Export(place, { dialog, form, image, frame, said, address, files });
+  const state = new Export(place, { dialog, form, image, frame, status, address, files });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("input", (event) => state.changed(event.target));
   // A press outside the dialog closes it.
@@ -133,7 +134,7 @@ class Export {
     const { preset } = this.form.elements;
     if (name === "preset" && PRESETS[value]) {
       for (const key of ["width", "height", "font_size", "dpi"]) this.form.elements[key].value = PRESETS[value][key] ?? "";
-    } else if (GROUPS.Size.includes(name) || name === "font_size") preset.value = "";
+    } else if (GROUPS.size.includes(name) || name === "font_size") preset.value = "";
     clearTimeout(this.timer);
     this.dialog.dataset.state = "waiting";
     this.timer = setTimeout(() => this.show(), WAIT);
@@ -161,7 +162,7 @@ class Export {
       if (!answer.ok) return this.refuse(await answer.text());
       this.draw(await answer.blob(), look);
     } catch (error) {
-      if (error.name !== "AbortError") this.refuse("No answer from the server. Change something, or try again later.");
+      if (error.name !== "AbortError") this.refuse(text("export.no_answer_retry"));
     }
   }
 
@@ -171,27 +172,28 @@ class Export {
     this.image.alt = this.place.message?.title ?? "";
     this.image.onload = () => {
       const { naturalWidth: wide, naturalHeight: high } = this.image;
-      this.said.textContent = `${wide} × ${high} px, ${Math.round(wide / PER_MM)} × ${Math.round(high / PER_MM)} mm, at true size`;
-      this.able(true, "shown");
+      const [width_mm, height_mm] = [wide, high].map((pixels) => Math.round(pixels / PER_MM));
+      this.status.textContent = text("export.size", { width: wide, height: high, width_mm, height_mm });
+      this.allowSaving(true, "shown");
     };
     this.frame.classList.toggle("rv-clear", look.theme === "transparent");
     this.frame.classList.toggle("rv-dark", look.theme === "dark");
   }
 
   refuse(sentence) {
-    this.said.textContent = sentence;
-    this.able(false, "refused");
+    this.status.textContent = sentence;
+    this.allowSaving(false, "refused");
   }
 
-  able(can, state) {
+  allowSaving(can, state) {
     this.frame.classList.toggle("rv-old", !can);
     for (const button of this.files) button.disabled = !can;
     this.dialog.dataset.state = state;
   }
 
   async save(form) {
-    const problem = await save(this.place, form, this.look()).catch(() => "No answer from the server.");
-    if (problem) this.said.textContent = problem;
+    const problem = await save(this.place, form, this.look()).catch(() => text("export.no_answer"));
+    if (problem) this.status.textContent = problem;
   }
 
   // The command that makes the same file.

@@ -3,6 +3,7 @@
 
 import { caughtUp, follow, released } from "./picture.js";
 import { Post } from "./outbox.js";
+import { text } from "./texts.js";
 import { guard } from "./touch.js";
 
 // The track has `steps` equal steps, linear in the value or in its logarithm.
@@ -30,8 +31,8 @@ export function show(value, unit) {
 }
 
 // Accept numbers such as "128k", "4M", "1e6" and "500_000".
-export function parse(text) {
-  const match = /^\s*([0-9][0-9_, ]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([km]?)\s*$/i.exec(text);
+export function parse(typed) {
+  const match = /^\s*([0-9][0-9_, ]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([km]?)\s*$/i.exec(typed);
   if (!match) return NaN;
   return Number(match[1].replace(/[_, ]/g, "")) * { "": 1, k: 1024, m: 1048576 }[match[2].toLowerCase()];
 }
@@ -45,8 +46,8 @@ function build({ name, key: address }, send, place) {
   const [label, field, range, note] = ["label", "input[type=text]", "input[type=range]", ".rv-note"].map((s) => root.querySelector(s));
   const knob = { root, label, field, range, note, moves: 0, value: NaN };
   guard(range);
-  const [ask, help] = ["button", ".rv-help"].map((s) => root.querySelector(s));
-  ask.addEventListener("click", () => ask.setAttribute("aria-expanded", String(!(help.hidden = !help.hidden))));
+  const [helpButton, help] = ["button", ".rv-help"].map((s) => root.querySelector(s));
+  helpButton.addEventListener("click", () => helpButton.setAttribute("aria-expanded", String(!(help.hidden = !help.hidden))));
 
   const moving = () => "moving" in root.dataset;
   const move = () => {
@@ -79,10 +80,10 @@ function build({ name, key: address }, send, place) {
 
   field.addEventListener("change", () => {
     const value = parse(field.value);
-    const { low, high, integer, step, label: title, unit } = knob.data;
-    const problem = !Number.isFinite(value) ? `${title}: type a number.`
-      : value < low || value > high ? `${title}: between ${show(low, unit)} and ${show(high, unit)}.`
-      : integer && value % (step ?? 1) ? `${title}: ${step === 2 ? "an even number" : "a whole number"}.` : "";
+    const { low, high, integer, step, label, unit } = knob.data;
+    const problem = !Number.isFinite(value) ? text("knob.not_a_number", { label })
+      : value < low || value > high ? text("knob.range", { label, low: show(low, unit), high: show(high, unit) })
+      : integer && value % (step ?? 1) ? text(step === 2 ? "knob.even" : "knob.whole", { label }) : "";
     note.textContent = problem;
     field.setAttribute("aria-invalid", String(Boolean(problem)));
     if (problem || value === knob.value) return;
@@ -115,10 +116,10 @@ function update(knob, data, waits) {
   const fresh = knob.data === undefined || knob.data.value !== data.value || knob.data.revision !== data.revision;
   knob.data = data;
   knob.label.textContent = data.label;
-  const [ask, help] = ["button", ".rv-help"].map((s) => knob.root.querySelector(s));
-  [ask.hidden, help.textContent] = [!data.help, data.help];
-  ask.setAttribute("aria-label", `What ${data.label} does`);
-  knob.field.setAttribute("aria-label", `${data.label}, typed`);
+  const [helpButton, help] = ["button", ".rv-help"].map((s) => knob.root.querySelector(s));
+  [helpButton.hidden, help.textContent] = [!data.help, data.help];
+  helpButton.setAttribute("aria-label", text("knob.help", { label: data.label }));
+  knob.field.setAttribute("aria-label", text("knob.typed", { label: data.label }));
   const steps = data.step ? (data.high - data.low) / data.step : data.integer ? data.high - data.low : 500;
   knob.range.max = data.log ? 1000 : Math.round(steps);
   knob.root.toggleAttribute("data-waits", waits);

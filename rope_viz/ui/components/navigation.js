@@ -2,6 +2,7 @@
 // user's config and files are stored in the browser. It listens on the document, so it does not depend on any node.
 
 import { Post } from "./outbox.js";
+import { text } from "./texts.js";
 import { WORDS } from "./words.js";
 
 const root = new URL("../../", import.meta.url);
@@ -72,12 +73,12 @@ function explain(anchor) {
   const style = getComputedStyle(document.querySelector('[data-testid="stApp"]'));
   Object.assign(note.style, { color: style.color, background: style.backgroundColor });
   document.body.append(note);
-  beside(note);
+  placeNote(note);
   note.focus({ preventScroll: true });
 }
 
 // Place the note at its term, also while the page scrolls; close it when the term leaves the view.
-function beside(note) {
+function placeNote(note) {
   const at = open?.getBoundingClientRect();
   if (!at || at.bottom < 0 || at.top > innerHeight) return close(false);
   const left = Math.max(8, Math.min(at.left, innerWidth - note.offsetWidth - 8)), below = at.bottom + 6;
@@ -93,7 +94,7 @@ document.addEventListener("click", (event) => {
   explain(anchor);
 }, true);
 document.addEventListener("keydown", (event) => event.key === "Escape" && open && close(true));
-document.addEventListener("scroll", () => open && beside(document.querySelector(".rv-sentence")), true);
+document.addEventListener("scroll", () => open && placeNote(document.querySelector(".rv-sentence")), true);
 
 // --- Page change by keyboard: the focused element is gone, so focus the new page
 
@@ -115,7 +116,7 @@ function arrive() {
 
 let met = false, away = 0;
 
-function say(name, sentence) {
+function showBanner(name, sentence) {
   let note = document.querySelector(`.rv-banner[data-about=${name}]`);
   if (!sentence) return void note?.remove();
   if (!note) {
@@ -127,14 +128,11 @@ function say(name, sentence) {
   if (note.textContent !== sentence) note.textContent = sentence;
 }
 
-const AWAY = "The server does not answer. Pictures stand still. A knob that you move, a pair that you pin and a link in a text "
-  + "are taken as soon as it is back; menus, buttons and the navigation wait until then.";
-
 function connection() {
   const there = document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState === "CONNECTED";
   if (there) {
     clearTimeout(away);
-    say("server", "");
+    showBanner("server", "");
     if (met && away) {
       // Streamlit's client does not request a run after a reconnect, and a restarted server does not know the page's
       // widgets before the first run, so input would be lost.
@@ -143,7 +141,7 @@ function connection() {
       dispatchEvent(new Event("online"));
     }
     [met, away] = [true, 0];
-  } else if (met && !away) away = setTimeout(() => say("server", AWAY), 1000);
+  } else if (met && !away) away = setTimeout(() => showBanner("server", text("banner.server")), 1000);
 }
 
 // --- The user's own config: in this tab's storage, and in the browser's for new tabs
@@ -157,21 +155,21 @@ const stores = () => ["sessionStorage", "localStorage"].map((name) => {
   }
 });
 
-function keep(text) {
+function keep(config) {
   const done = stores().map((store) => {
     try {
-      if (store?.getItem(OWN) !== text) store.setItem(OWN, text);
+      if (store?.getItem(OWN) !== config) store.setItem(OWN, config);
       return true;
     } catch {
       store?.removeItem(OWN);
       return false;
     }
   });
-  say("own", done[0] ? "" : "This browser does not keep your config: after a reload, drop it again, or the numbers alone stay.");
+  showBanner("own", done[0] ? "" : text("banner.config"));
 }
 
-function own({ own: text, forgotten }) {
-  if (text) keep(text);
+function own({ own: config, forgotten }) {
+  if (config) keep(config);
   else if (forgotten) stores().forEach((store) => store?.removeItem(OWN));
 }
 
@@ -205,9 +203,9 @@ let knows = "", again = 0;
 
 function bring(wait) {
   clearTimeout(again);
-  const { session, heard, own: text, forgotten, held: names } = component.data, [tab, browser] = stores().map((store) => store?.getItem(OWN));
-  const mine = !text && !forgotten && (tab || browser), lost = Object.entries(stored()).filter(([key]) => !(key in names));
-  if (heard || (!mine && !lost.length)) return (knows = session);
+  const { session, restored, own: config, forgotten, held: names } = component.data, [tab, browser] = stores().map((store) => store?.getItem(OWN));
+  const mine = !config && !forgotten && (tab || browser), lost = Object.entries(stored()).filter(([key]) => !(key in names));
+  if (restored || (!mine && !lost.length)) return (knows = session);
   component.setTriggerValue("brought", { own: mine && { text: mine, tab: Boolean(tab) }, held: Object.fromEntries(lost.map(([key, [, content]]) => [key, content])) });
   again = setTimeout(() => bring(2 * wait), wait);
 }
@@ -244,9 +242,9 @@ export default function render(given) {
   if (knows === given.data.session) held(given.data);
   own(given.data);
   // Streamlit shows the first page for an unknown address.
-  const asked = first ? (window.ropeVizAsked ?? "").slice(root.pathname.length).replace(/\/$/, "") : "";
-  if (asked && !given.data.pages.includes(asked)) {
-    say("page", `There is no page ${asked.slice(0, 40)}. This is the first one; the others stand above.`);
-    setTimeout(() => say("page", ""), 12000);
+  const requested = first ? (window.ropeVizRequested ?? "").slice(root.pathname.length).replace(/\/$/, "") : "";
+  if (requested && !given.data.pages.includes(requested)) {
+    showBanner("page", text("banner.page", { page: requested.slice(0, 40) }));
+    setTimeout(() => showBanner("page", ""), 12000);
   }
 }

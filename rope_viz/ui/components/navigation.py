@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from rope_viz.ui import browser_storage, state
-from rope_viz.ui.components.component import component, heard, hears
+from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
 
 KEY = "shell"
 
@@ -25,12 +25,18 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "forgotten": "forgotten" in st.session_state,
         "held": browser_storage.names(),
         "contents": browser_storage.contents(),
-        "taken": heard(KEY),
-        "heard": "brought" in st.session_state,
+        "taken": confirmed_turn(KEY),
+        "restored": "brought" in st.session_state,
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
     show = component("navigation", root_class="rv-shell")
-    show(key=KEY, data=data, on_at_change=hears(KEY, _take_message), on_brought_change=_restore, on_back_change=_rerun)
+    show(
+        key=KEY,
+        data=data,
+        on_at_change=make_message_callback(KEY, _take_message),
+        on_brought_change=_restore,
+        on_back_change=_rerun,
+    )
 
 
 def clicked_link() -> tuple[str, dict[str, str]] | None:

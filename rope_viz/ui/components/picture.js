@@ -4,7 +4,8 @@
 
 import { drawing, unpack } from "./message.js";
 import { Post } from "./outbox.js";
-import "./tools.js"; // preload it for the drawing scripts
+import { text } from "./texts.js";
+import "./tools.js"; // preload
 
 // While a knob moves, the first picture in view updates at once, the others at most every 250 ms and once the knob rests.
 // A release waits up to PATIENCE for the pending picture. All in milliseconds.
@@ -16,7 +17,7 @@ const here = new URL(".", import.meta.url), version = here.pathname.split("/").a
 const places = new Map(); // {address of the picture: its place}
 const post = new Post();
 // The last run's description of each picture; the contents that no address can hold.
-let told = {}, kept = null;
+let described = {}, kept = null;
 // What the user did to a picture (zoom, hands) outlives its place.
 const remembered = new Map();
 
@@ -37,7 +38,7 @@ class Place {
     Object.assign(this, { post, near: false, part: 0, retry: FIRST_RETRY });
     drawing(kind).then((script) => script.prepare?.()).catch(() => {});
     this.memory = remembered.get(picture) ?? remembered.set(picture, {}).get(picture);
-    window.ropeVizStill ??= {}; // stops placeholder.js from requesting one
+    window.ropeVizPlaceholder ??= {}; // stops placeholder.js from requesting one
     places.set(picture, this);
     near.observe(this.root);
   }
@@ -48,7 +49,7 @@ class Place {
     this.root.style.minHeight = `${data.room[this.root.clientWidth < 560 ? 1 : 0]}px`;
     if (this.message && this.theme !== theme) this.show(this.message);
     this.theme = theme;
-    standIn(this);
+    showPlaceholder(this);
     this.want();
   }
 
@@ -63,8 +64,8 @@ class Place {
     if (this.part) query.set("part", this.part);
     for (const [key, value] of Object.entries(more)) query.set(key, value);
     if (form === "packed") query.set("v", version);
-    const text = query.toString();
-    return new URL(`../picture/${this.data.picture}.${form}${text ? `?${text}` : ""}`, here).href;
+    const search = query.toString();
+    return new URL(`../picture/${this.data.picture}.${form}${search ? `?${search}` : ""}`, here).href;
   }
 
   want() {
@@ -112,7 +113,7 @@ class Place {
     } catch (error) {
       if (controller.signal.aborted || error.name === "AbortError") return;
       this.shown = null;
-      this.later(message ? "What draws this picture did not come." : "This picture did not come: no answer from the server.");
+      this.later(text(message ? "picture.no_script" : "picture.no_answer"));
     } finally {
       this.done(controller);
     }
@@ -188,7 +189,8 @@ class Place {
       if (!sentence) return;
       this.root.querySelector(":scope > .rv-coming")?.remove();
       note = Object.assign(document.createElement("div"), { className: "rv-failed", role: "status" });
-      note.innerHTML = '<span></span><button type="button">Try again</button>';
+      note.innerHTML = '<span></span><button type="button"></button>';
+      note.lastChild.textContent = text("picture.retry");
       note.firstChild.textContent = sentence;
       this.root.append(note);
     }
@@ -205,36 +207,36 @@ class Place {
 
   async show(message) {
     this.message = message;
-    say(this);
+    showSentence(this);
     const { default: draw } = await drawing(this.data.kind);
     if (!this.root.isConnected) this.shown = null;
     else if (this.message === message) await draw(this, message);
   }
 }
 
-function say(place) {
-  const at = sentence(place), said = place.message?.sentence;
-  if (at && said !== undefined && at.__said !== said) at.innerHTML = at.__said = said;
+function showSentence(place) {
+  const node = sentenceNode(place), sentence = place.message?.sentence;
+  if (node && sentence !== undefined && node.__sentence !== sentence) node.innerHTML = node.__sentence = sentence;
 }
 
-// On a slow line the page's first picture may have arrived as a file (`placeholder.js`): show it meanwhile.
-export function standIn({ root, data }) {
-  const word = root.querySelector(".rv-coming:not(img)"), still = window.ropeVizStill;
-  if (!word || !still?.image || still.picture !== data.picture) return;
-  word.replaceWith(Object.assign(new Image(), { className: "rv-coming", src: still.image, alt: word.textContent }));
+// On a slow line `placeholder.js` may have loaded the first picture as a file.
+export function showPlaceholder({ root, data }) {
+  const message = root.querySelector(".rv-coming:not(img)"), placeholder = window.ropeVizPlaceholder;
+  if (!message || !placeholder?.image || placeholder.picture !== data.picture) return;
+  message.replaceWith(Object.assign(new Image(), { className: "rv-coming", src: placeholder.image, alt: message.textContent }));
 }
-addEventListener("rv-still", () => places.forEach(standIn));
+addEventListener("rv-placeholder", () => places.forEach(showPlaceholder));
 
-// Put each picture into its place before the next paint, even if Streamlit has just replaced the node.
+// Put each picture into its place before the next paint.
 function settle(fresh) {
   for (const slot of document.querySelectorAll("[data-place]")) {
-    const data = told[slot.dataset.place];
+    const data = described[slot.dataset.place];
     if (!data) continue;
     const known = places.get(data.picture), place = known ?? new Place(slot, data);
-    // Streamlit may show a place twice while it moves it; taking the picture back and forth would never end.
+    // Streamlit may show a place twice while it moves it.
     if (!place.root.isConnected) slot.replaceChildren(place.root);
     if (fresh || !known) place.take(data);
-    say(place);
+    showSentence(place);
   }
   pump();
 }
@@ -249,7 +251,7 @@ function mark(place) {
 // At rest: request what is near the view and not yet shown, from top to bottom.
 function pump() {
   // A run may remove a node for a while; only its final description ends a picture.
-  for (const [name, place] of places) if (!told[name] && !place.root.isConnected) leave(place);
+  for (const [name, place] of places) if (!described[name] && !place.root.isConnected) leave(place);
   if (wanted) return;
   let free = AT_ONCE - all().filter((place) => place.asked).length;
   for (const place of inOrder((place) => place.due)) if (free-- > 0) place.ask();
@@ -295,8 +297,7 @@ export function caughtUp() {
   return Promise.race([running, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
 }
 
-// After a release: pictures with a new address request it at once; the others wait for the page's run and then return to
-// their own address.
+// After a release: pictures with a new address request it at once; the others wait for the page's run.
 export function released(calm = 0) {
   if (wanted) for (const place of all()) place.held = true;
   wanted = null;
@@ -334,20 +335,20 @@ function next(last) {
   return place;
 }
 
-const sentence = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
+const sentenceNode = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
 
-// Visible if the picture or its sentence is. Cached, because measuring makes the browser compute the layout.
-let seen = [], lookedAt = 0;
+// Visible if the picture or its sentence is. Cached, because measuring is slow.
+let visible = [], lookedAt = 0;
 
 function inView() {
   if (performance.now() - lookedAt > OTHERS_EVERY) {
-    seen = inOrder((place) => [place.root, sentence(place)].some((part) => {
+    visible = inOrder((place) => [place.root, sentenceNode(place)].some((part) => {
       const { top, bottom, width } = part?.getBoundingClientRect() ?? {};
       return width && bottom > 0 && top < innerHeight;
     }));
     lookedAt = performance.now();
   }
-  return seen.filter((place) => place.root.isConnected);
+  return visible.filter((place) => place.root.isConnected);
 }
 
 export default function render(component) {
@@ -356,21 +357,21 @@ export default function render(component) {
   post.component = component;
   post.taken(taken);
   if (contents) {
-    kept = contents.map((text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
+    kept = contents.map((encoded) => Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0)));
     post.drop("missing"); // other pictures reported the same
     for (const place of all()) place.blocked = false;
   }
-  told = pictures;
+  described = pictures;
   settle(true);
 }
 
-// Streamlit gives its colours only to components, so copy them to the document.
-const SAID = ["background-color", "border-color", "font", "primary-color", "red-text-color", "secondary-background-color", "text-color"];
+// Only components get Streamlit's colours: copy them to the document.
+const COLOURS = ["background-color", "border-color", "font", "primary-color", "red-text-color", "secondary-background-color", "text-color"];
 const sheet = document.head.appendChild(document.createElement("style"));
 let theme = "";
 
 function dress(node) {
-  const said = getComputedStyle(node), now = SAID.map((name) => `--st-${name}: ${said.getPropertyValue(`--st-${name}`)}`).join("; ");
+  const style = getComputedStyle(node), now = COLOURS.map((name) => `--st-${name}: ${style.getPropertyValue(`--st-${name}`)}`).join("; ");
   if (now === theme) return;
   theme = now;
   sheet.textContent = `${STYLE}.rv-picture { ${theme} }`;

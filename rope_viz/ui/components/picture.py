@@ -16,12 +16,14 @@ from rope_viz.pictures.choices import Positions
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
+from rope_viz.texts import Texts
 from rope_viz.ui import state
-from rope_viz.ui.components.component import component, heard, hears
+from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
 
 # Pixels of the tools below a picture, on a wide and on a narrow screen.
 TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": (40, 92)}
 
+TEXTS = Texts("app")
 KEY = "pictures"
 _places: ContextVar[dict[str, tuple[Picture, Now]]] = ContextVar("places")
 """The places of the running page, by address."""
@@ -60,8 +62,8 @@ def places() -> Iterator[None]:
 
 def place(picture: Picture, now: Now) -> None:
     """Reserve a place. Its HTML is equal in every run, so that Streamlit keeps what the browser put there."""
-    word = '<p class="rv-coming" role="status">The picture is on its way.</p>'
-    st.html(f'<div data-place="{picture.address}">{word}</div>')
+    message = f'<p class="rv-coming" role="status">{TEXTS("loading_picture")}</p>'
+    st.html(f'<div data-place="{picture.address}">{message}</div>')
     _places.get()[picture.address] = picture, now
 
 
@@ -79,12 +81,12 @@ def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
 
     data: dict[str, Any] = {
         "pictures": {address: _describe(*each) for address, each in places.items()},
-        "taken": heard(KEY),
+        "taken": confirmed_turn(KEY),
     }
     if st.session_state.pop("missed", False):
         # Sent once: the browser remembers them.
         data["kept"] = [base64.b64encode(content).decode() for content in state.contents()]
-    component("picture", root_class="rv-pictures")(key=KEY, data=data, on_at_change=hears(KEY, take))
+    component("picture", root_class="rv-pictures")(key=KEY, data=data, on_at_change=make_message_callback(KEY, take))
 
 
 def _describe(picture: Picture, now: Now) -> dict[str, Any]:

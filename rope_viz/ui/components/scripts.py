@@ -15,6 +15,7 @@ import plotly
 from rope_viz import web
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS
 from rope_viz.figures.words import glossary
+from rope_viz.texts import Texts
 
 PREFIX = "/rope-viz"
 HERE = Path(__file__).parent
@@ -24,6 +25,8 @@ SCRIPTS = {path.name: path for path in [*sorted(OWN, key=lambda path: path.name)
 # plotly.js is one function passed as an argument. Browsers parse such a function lazily, so its four megabytes would be
 # parsed twice; one in parentheses is parsed once, while it loads.
 ARGUMENT = (b"self : this, () => {\n", b"\n}));")
+BROWSER_GROUPS = ("picture", "knob", "banner")
+FILL_IN = b"export const text = (key, values = {}) => TEXTS[key].replace(/\\{(\\w+)\\}/g, (_, name) => values[name]);\n"
 IN_PARENTHESES = (b"self : this, (() => {\n", b"\n})));")
 
 
@@ -54,12 +57,20 @@ def words() -> bytes:
     return module(WORDS=glossary.listed())
 
 
+def texts() -> bytes:
+    """Make a script with `text(key, values)`: an entry of app.toml or export.toml with its values filled in."""
+    app, export = Texts("app"), Texts("export")
+    found = {f"{group}.{key}": entry for group in BROWSER_GROUPS for key, entry in app.group(group).items()}
+    found |= {f"export.{key}": entry for key, entry in export.entries.items()}
+    return module(TEXTS={"loading_picture": app("loading_picture"), **found}) + FILL_IN
+
+
 def module(**values: Any) -> bytes:
     """Return a script that exports these values."""
     return "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in values.items()).encode()
 
 
-MADE = {"looks.js": looks, "words.js": words}
+MADE = {"looks.js": looks, "words.js": words, "texts.js": texts}
 NAMES = (*SCRIPTS, *MADE)
 
 

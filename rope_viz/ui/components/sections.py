@@ -7,7 +7,7 @@ from typing import Any
 
 from rope_viz.figures import theme
 from rope_viz.figures.axes import TEXTS, look
-from rope_viz.ui.components.component import component, heard, hears
+from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
 
 HEIGHT = 40
 
@@ -37,9 +37,9 @@ def sections(key: str, choice: str, shares: Mapping[str, int], changed: Callable
             "counts": counts,
             "total": sum(counts),
             "texts": TEXTS.group("sections"),
-            "taken": heard(key),
+            "taken": confirmed_turn(key),
         },
-        on_at_change=hears(key, take),
+        on_at_change=make_message_callback(key, take),
     )
 
 

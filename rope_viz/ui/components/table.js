@@ -1,12 +1,13 @@
 // A table of numbers or text: sorted by a click on a column head, filtered if long, copied and downloaded whole.
 // picture.js requests it, rope_viz/pictures/wire_format.py packs it.
 
+import { text } from "./texts.js";
 import { copyAddress, exporting, file } from "./tools.js";
 
 const LONG = 20;
 
 // Format with six significant digits, no trailing zeros.
-const written = (value) => (value === null ? "" : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
+const format = (value) => (value === null ? "" : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
 
 function build(place) {
   if (!document.getElementById("rv-table-style")) {
@@ -14,19 +15,19 @@ function build(place) {
   }
   const { root } = place;
   root.innerHTML = `<div class="rv-sheet" role="region" tabindex="0"><table><thead><tr></tr></thead><tbody></tbody></table></div>
-    <div class="rv-tools" role="toolbar" aria-label="Table tools"><div class="rv-space"></div>
-    <label>Filter <input type="search" autocomplete="off" spellcheck="false"></label></div>`;
+    <div class="rv-tools" role="toolbar" aria-label="${text("picture.table_tools")}"><div class="rv-space"></div>
+    <label>${text("picture.filter")} <input type="search" autocomplete="off" spellcheck="false"></label></div>`;
   const state = { place, sheet: root.querySelector(".rv-sheet"), head: root.querySelector("tr"), body: root.querySelector("tbody"), field: root.querySelector("input"), by: null, down: false };
-  root.querySelector(".rv-space").before(file(place, "csv", "Download CSV", "All rows, all digits"), exporting(place), copyAddress(place, "csv"));
+  root.querySelector(".rv-space").before(file(place, "csv", text("export.download_csv"), text("export.download_csv_help")), exporting(place), copyAddress(place, "csv"));
   state.field.addEventListener("input", () => fill(state));
   return state;
 }
 
 function fill(state) {
   const { columns, words } = state.message, names = Object.keys(columns), values = Object.values(columns);
-  const asked = state.field.value.trim().toLowerCase();
+  const query = state.field.value.trim().toLowerCase();
   let rows = [...(values[0] ?? []).keys()];
-  if (asked) rows = rows.filter((row) => values.some((column) => written(column[row]).toLowerCase().includes(asked)));
+  if (query) rows = rows.filter((row) => values.some((column) => format(column[row]).toLowerCase().includes(query)));
   const column = columns[state.by];
   if (column) {
     const order = (a, b) => (column[a] === null) - (column[b] === null) || (typeof column[a] === "number" && typeof column[b] === "number" ? column[a] - column[b] : String(column[a]).localeCompare(String(column[b]), "en", { numeric: true }));
@@ -36,7 +37,7 @@ function fill(state) {
   state.head.replaceChildren(...names.map((name, index) => {
     const cell = Object.assign(document.createElement("th"), { scope: "col", className: numeric[index] ? "rv-number" : "" });
     if (name === state.by) cell.setAttribute("aria-sort", state.down ? "descending" : "ascending");
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, title: "Sort" });
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, title: text("picture.sort") });
     button.addEventListener("click", () => {
       state.down = state.by === name && !state.down;
       state.by = state.by === name && !state.down ? null : name;
@@ -48,7 +49,7 @@ function fill(state) {
   }));
   state.body.replaceChildren(...rows.map((row) => {
     const line = document.createElement("tr");
-    line.append(...values.map((each, index) => Object.assign(document.createElement("td"), { textContent: written(each[row]), className: numeric[index] ? "rv-number" : "" })));
+    line.append(...values.map((each, index) => Object.assign(document.createElement("td"), { textContent: format(each[row]), className: numeric[index] ? "rv-number" : "" })));
     return line;
   }));
   state.sheet.classList.toggle("rv-words", words);
