@@ -30,7 +30,7 @@ WAITING = tuple(
     f"tests/{name}.py"
     for name in (
         "test_scripts",
-        "browser/test_doors",
+        "browser/test_proxies",
         "browser/test_every_handle",
         "browser/test_far_server",
         "browser/test_server_away",
@@ -40,7 +40,8 @@ WAITING = tuple(
 )
 # Few tests, but long ones: if they began last, everything else would wait for them.
 LONG = tuple(
-    f"tests/{name}.py" for name in ("cli/test_install", "kernels/test_kernel_parallel", "tiny_lm/test_evaluate_served")
+    f"tests/{name}.py"
+    for name in ("cli/test_install", "kernels/test_kernel_parallel", "tiny_lm/test_served_evaluation")
 )
 
 

@@ -1,4 +1,4 @@
-"""The house rules that a machine can see: who imports whom, what starting the app loads, docstrings, length."""
+"""House rules that a machine can check: imports between rooms, docstrings, file length."""
 
 import ast
 import functools
@@ -67,7 +67,7 @@ def arrows() -> set[tuple[str, str]]:
     }
 
 
-def test_every_file_stands_in_a_room():
+def test_every_folder_is_a_known_room():
     doors = {"rope_viz/__init__.py", "rope_viz/__main__.py"}
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(FLOOR) - {"pages"}
     assert {name_of(path) for path in PACKAGE.glob("*.py")} == doors
@@ -137,7 +137,7 @@ def test_public_names_have_docstrings(path):
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_what_holds_arrays_is_not_compared(path):
+def test_dataclasses_with_arrays_do_not_compare_them(path):
     """Whether two arrays are equal is no yes or no: from Python 3.13 on not even for an array and itself."""
     for node in ast.walk(parsed(path)):
         if not isinstance(node, ast.ClassDef):
@@ -149,7 +149,7 @@ def test_what_holds_arrays_is_not_compared(path):
         assert not held or "eq=False" in how, f"{node.name} is compared by {held}"
 
 
-def test_the_public_face_is_light():
+def test_importing_the_package_is_light():
     probe = (
         "import sys, rope_viz\n"
         "assert not [name for name in sys.modules if name.startswith('rope_viz.') or name == 'numpy'], sys.modules\n"

@@ -54,7 +54,7 @@ def test_relative_links_and_pictures_exist(path):
     assert missing == []
 
 
-def test_the_readme_example_computes_what_it_says():
+def test_readme_example_computes_its_documented_numbers():
     names = {}
     exec(re.search(r"```python\n(.*?)```", read_text(ROOT / "README.md"), re.DOTALL)[1], names)
     assert names["spec"].inv_freq().shape == (64,)

@@ -28,7 +28,7 @@ def results(notebook):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_a_notebook_runs_and_holds_no_output_of_another_time(path):
+def test_notebook_runs_and_holds_no_old_output(path):
     notebook = json.loads(path.read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4
     assert not any(cell.get("outputs") for cell in notebook["cells"])
@@ -38,12 +38,12 @@ def test_a_notebook_runs_and_holds_no_output_of_another_time(path):
     assert given[-1] > 5000, "bytes of a file"
 
 
-def test_there_is_a_notebook():
+def test_examples_include_a_notebook():
     assert NOTEBOOKS
 
 
 @pytest.mark.parametrize("model", list(catalog()))
-def test_a_spec_shows_itself_as_a_table_with_all_of_its_bands(model):
+def test_spec_is_shown_as_a_table_with_all_its_bands(model):
     for spec in model_specs(model).values():
         html = spec._repr_html_()
         assert html.startswith("<table>")
@@ -52,7 +52,7 @@ def test_a_spec_shows_itself_as_a_table_with_all_of_its_bands(model):
         assert sum(int(row[-1]) - int(row[0]) + 1 for row in pairs) == spec.pairs
 
 
-def test_the_table_says_the_sizes_and_the_wavelengths():
+def test_table_holds_sizes_and_wavelengths():
     spec = RopeSpec(head_dim=64, rotary_dim=32, base=10_000.0, context=2048)
     rows = dict(spec.sizes())
     assert rows["head dimension"] == "64, of which 32 rotate"

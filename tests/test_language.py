@@ -30,16 +30,17 @@ NAMES |= {"asked", "again", "patient", "bare", "marked", "prose", "listened", "l
 # One word, one meaning: each of these may be defined so often.
 AT_MOST = {"check": 2, "read": 2}
 WORDS = {"beside": 70, "stands": 40, "said": 50, "whoever": 5, "nobody": 15, "lies": 10, "upright": 25}
+LONGEST_TEST_NAME = 60
 
 
-def functions():
-    for path in SOURCES:
+def functions(paths=SOURCES):
+    for path in paths:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield path.relative_to(ROOT).as_posix(), node.name
 
 
-def test_no_function_has_a_name_that_says_nothing():
+def test_no_function_has_a_banned_name():
     assert [(path, name) for path, name in functions() if name in NAMES] == []
 
 
@@ -57,3 +58,8 @@ def test_a_banned_word_becomes_no_more_frequent(word):
     }
     places = {path: count for path, count in found.items() if count}
     assert sum(places.values()) <= WORDS[word], places
+
+
+def test_test_names_are_short():
+    tests = functions((ROOT / "tests").rglob("*.py"))
+    assert [(path, name) for path, name in tests if name.startswith("test_") and len(name) > LONGEST_TEST_NAME] == []

@@ -88,7 +88,7 @@ WITH_BROWSER = [command for command in commands() if needs_browser(command)]
 
 
 @pytest.mark.parametrize("command", [command for command in commands() if command not in WITH_BROWSER])
-def test_a_script_runs_as_it_is_written(command):
+def test_script_runs_as_documented(command):
     code, out, err = run(command)
     if "--device cuda" in command and NO_GPU in err:
         assert code == 2
@@ -100,7 +100,7 @@ def test_a_script_runs_as_it_is_written(command):
 @pytest.mark.browser
 @pytest.mark.flaky(reruns=1)
 @pytest.mark.parametrize("command", WITH_BROWSER)
-def test_a_script_with_a_browser_runs_as_it_is_written(command):
+def test_browser_script_runs_as_documented(command):
     if find_browser() is None:
         skip_unless_required("no Chrome or Chromium found")
     code, out, err = run(command)
@@ -141,7 +141,7 @@ def list_processes(mark: str, word: str = "") -> list[str]:
 
 @needs_proc
 @pytest.mark.parametrize("command", WITH_BROWSER)
-def test_a_script_whose_browser_does_not_start_leaves_no_process(command, fake_browser, tmp_path):
+def test_failed_browser_start_leaves_no_process(command, fake_browser, tmp_path):
     started = tmp_path / "started"
     with starting(command, **fake_browser(f"touch '{started}'; exit 1")) as process:
         _, err = process.communicate(timeout=300)
@@ -152,7 +152,7 @@ def test_a_script_whose_browser_does_not_start_leaves_no_process(command, fake_b
 
 @needs_proc
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
-def test_a_script_that_a_signal_ends_leaves_no_server(number, fake_browser, tmp_path):
+def test_signalled_script_leaves_no_server(number, fake_browser, tmp_path):
     started = tmp_path / "started"
     with starting("python assets/make_screenshots.py", **fake_browser(f"touch '{started}'; exec sleep 8")) as process:
         wait_until(started.exists)
@@ -162,7 +162,7 @@ def test_a_script_that_a_signal_ends_leaves_no_server(number, fake_browser, tmp_
         wait_until(lambda: not list_processes(str(tmp_path), "streamlit"))
 
 
-def test_what_is_named_is_there():
+def test_scripts_named_in_documents_exist():
     """A name in the texts that is no file would be run by nobody."""
     for path in TEXTS:
         for name in re.findall(r"\b(?:benchmarks|assets|tests)/[\w/]+\.py\b", path.read_text(encoding="utf-8")):

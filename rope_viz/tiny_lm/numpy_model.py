@@ -1,7 +1,7 @@
 """Forward pass of tiny_lm in NumPy: a Llama of a few layers, exact attention in bounded memory at any length.
 
 Llama: https://arxiv.org/abs/2302.13971; weights have the names of transformers' `LlamaForCausalLM`, whose logits are
-matched to 1e-4 (tests/tiny_lm/test_model.py).
+matched to 1e-4 (tests/tiny_lm/test_numpy_model.py).
 """
 
 from __future__ import annotations

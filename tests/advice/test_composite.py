@@ -85,7 +85,7 @@ def inside(config, path):
 
 @settings(deadline=None, max_examples=40)
 @given(composites())
-def test_it_is_read_as_by_itself(case):
+def test_wrapped_text_config_reads_like_the_plain_one(case):
     config, text, path = case
     assert ModelConfig.read(config).part.path == path
     assert from_config(config) == from_config(text)
@@ -93,7 +93,7 @@ def test_it_is_read_as_by_itself(case):
 
 @settings(deadline=None, max_examples=40)
 @given(composites())
-def test_it_is_checked_and_repaired_as_by_itself(case):
+def test_wrapped_text_config_is_checked_like_the_plain_one(case):
     config, text, path = case
 
     def said(found):
@@ -111,7 +111,7 @@ def test_it_is_checked_and_repaired_as_by_itself(case):
 
 @settings(deadline=None, max_examples=40)
 @given(composites(), st.sampled_from(RUNTIMES))
-def test_it_is_emulated_as_by_itself(case, runtime):
+def test_wrapped_text_config_is_emulated_like_the_plain_one(case, runtime):
     config, text, _ = case
     for layer in from_config(text):
         one, other = (
@@ -127,7 +127,7 @@ def test_it_is_emulated_as_by_itself(case, runtime):
 
 @settings(deadline=None, max_examples=40)
 @given(composites(), st.sampled_from(sorted(TARGETS)), st.sampled_from(["none", "linear", "yarn", "llama3", "ntk"]))
-def test_it_is_exported_into_its_part_and_twice_is_once(case, target, method):
+def test_export_writes_into_the_text_part_and_is_idempotent(case, target, method):
     config, text, path = case
     layer = find_main_layer(from_config(config))
     spec = extend.extend(from_config(config)[layer], method, 2 * from_config(config)[layer].target)
@@ -149,7 +149,7 @@ def test_it_is_exported_into_its_part_and_twice_is_once(case, target, method):
 
 @settings(deadline=None, max_examples=40)
 @given(composites(), st.data())
-def test_after_any_knob_the_config_stays_the_readers_own(case, data):
+def test_changing_a_knob_preserves_the_users_config(case, data):
     config, text, path = case
     specs = from_config(config)
     layer = data.draw(st.sampled_from(sorted(specs)))

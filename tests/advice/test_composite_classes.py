@@ -36,7 +36,7 @@ def twice(row):
 
 
 @pytest.mark.parametrize("row", rows())
-def test_the_export_is_what_transformers_loaded_and_gives_what_it_computed(row):
+def test_export_equals_what_transformers_loaded_and_computed(row):
     spec = twice(row)
     assert spec.scaling.factor == pytest.approx(row["factor"], rel=1e-12)
     made = export(spec, to="transformers", config=row["config"], layer_type=row["layer"] or None)
@@ -53,7 +53,7 @@ def test_the_export_is_what_transformers_loaded_and_gives_what_it_computed(row):
         assert found[layer].attention_factor() == pytest.approx(attention_factor, rel=2e-6)
 
 
-def test_every_composite_class_of_transformers_is_there():
+def test_golden_covers_every_composite_class_of_transformers():
     """Those left out: p-RoPE, whose standing pairs YaRN would turn, and those that transformers cannot extend."""
     done = {row["config"]["model_type"] for row in golden()["rows"]} | golden()["cannot"].keys()
     wrappers = {
@@ -85,7 +85,7 @@ def stands_partly(config):
 
 
 @pytest.mark.parametrize("name", ["cosmos3_edge", "ernie4_5_vl_moe"])
-def test_what_a_class_refuses_is_said(name):
+def test_export_explains_what_a_class_refuses(name):
     config = {"model_type": name}
     spec = from_config(config)[""]
     made = export(
@@ -98,7 +98,7 @@ def test_what_a_class_refuses_is_said(name):
     assert export(longer, to="transformers", config=config).faithful
 
 
-def test_phi3_inside_a_wrapper_gets_lists_because_its_class_takes_no_other_type():
+def test_phi3_inside_a_wrapper_exports_longrope_lists():
     config = {"model_type": "llava", "text_config": {"model_type": "phi3", "max_position_embeddings": 4096}}
     spec = from_config(config)[""]
     made = export(with_method(dataclasses.replace(spec, target=8192), "yarn"), to="transformers", config=config)
@@ -108,7 +108,7 @@ def test_phi3_inside_a_wrapper_gets_lists_because_its_class_takes_no_other_type(
     assert not emulate(linear, runtime="transformers").supported
 
 
-def test_the_language_model_of_every_class_is_found_where_its_class_keeps_it():
+def test_text_part_of_every_composite_class_is_found():
     for row in golden()["rows"]:
         part = ModelConfig.read(row["config"]).part
         assert part.is_in_file

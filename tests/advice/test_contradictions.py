@@ -1,16 +1,15 @@
-"""Keys that contradict one another are named, and so are those that stand where nobody reads them."""
+"""Contradicting keys are named, and so are keys that are never read."""
 
 import pytest
 
 from rope_viz.advice.lint import check
 from rope_viz.models.catalog import catalog
+from tests.configs import llama, llama3, yarn
 
-LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
-LLAMA |= {"rope_theta": 500000.0}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
-LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-LLAMA3 |= {"original_max_position_embeddings": 2048}
-QWEN2_VL = {"model_type": "qwen2_vl", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+LLAMA = llama(rope_theta=500000.0)
+YARN = yarn(2048)
+LLAMA3 = llama3(2048)
+QWEN2_VL = llama(model_type="qwen2_vl")
 
 LLAVA = {"model_type": "llava", "text_config": LLAMA, "max_position_embeddings": 8192}
 
@@ -97,7 +96,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rule", "severity", "faulty", "sound"), CASES, ids=[case[0] for case in CASES])
-def test_a_contradiction_is_named_and_its_absence_is_not(rule, severity, faulty, sound):
+def test_contradiction_is_reported_only_when_present(rule, severity, faulty, sound):
     assert [one.severity for one in check(faulty) if one.rule == rule] == [severity]
     assert [one for one in check(sound) if one.rule == rule] == []
 
@@ -111,7 +110,7 @@ OLD_NAMES = [
 
 
 @pytest.mark.parametrize(("kind", "rope", "refused"), OLD_NAMES, ids=[str(case[0]) for case in OLD_NAMES])
-def test_a_type_under_the_name_of_older_code_is_an_error_where_no_class_renames_it(kind, rope, refused):
+def test_old_type_name_is_an_error_unless_the_class_renames_it(kind, rope, refused):
     config = {**LLAMA, "model_type": kind, "rope_scaling": rope}
     assert ("transformers-refuses" in [one.rule for one in check(config) if one.severity == "error"]) == refused
 
@@ -123,5 +122,5 @@ def test_no_published_config_contradicts_itself(id):
 
 
 @pytest.mark.parametrize("kind", ["aya_vision", "cohere2_vision", "granite4_vision"])
-def test_a_wrapper_called_after_its_tower_is_checked_at_its_defaults(kind):
+def test_wrapper_named_like_its_tower_has_clean_defaults(kind):
     assert [one for one in check({"model_type": kind}) if one.severity != "note"] == []

@@ -1,4 +1,4 @@
-"""An exported config or command gives back the embedding it was made from, or says that it cannot."""
+"""An exported config or command gives back its embedding, or explains why it cannot."""
 
 import json
 import shlex
@@ -79,7 +79,7 @@ def emulated(target, result, length, layer_type=None):
 
 
 @given(cases())
-def test_exporting_and_emulating_is_the_identity_where_the_runtime_supports_the_method(case):
+def test_emulating_a_faithful_export_returns_the_spec(case):
     target, spec = case
     result = export(spec, to=target)
     assert result.faithful, result.reason
@@ -131,7 +131,7 @@ def test_the_largest_and_the_least_factor_can_be_exported(target, method, rotary
         ("mlx-lm", Yarn(4.0, truncate=False), "does not read attention_factor and truncate"),
     ],
 )
-def test_what_a_runtime_cannot_is_said_with_the_rule(target, scaling, why):
+def test_unfaithful_export_names_the_runtime_rule(target, scaling, why):
     spec = RopeSpec(head_dim=128, base=1e6, context=32768, target=131072, scaling=scaling)
     result = export(spec, to=target)
     assert not result.faithful
@@ -142,7 +142,7 @@ def test_what_a_runtime_cannot_is_said_with_the_rule(target, scaling, why):
 @pytest.mark.parametrize(
     "name", ["llama-3.1-8b", "qwen3-8b-yarn", "gemma-3-12b-global", "ministral-3-3b", "gemma-4-full"]
 )
-def test_a_published_model_goes_through_transformers_unchanged(name):
+def test_published_model_survives_export_to_transformers(name):
     config = json.loads((CATALOG / f"{name}.json").read_text())
     for layer, spec in from_config(config).items():
         result = export(spec, to="transformers", config=config, layer_type=layer or None)
@@ -152,7 +152,7 @@ def test_a_published_model_goes_through_transformers_unchanged(name):
         }
 
 
-def test_the_documented_command_for_qwen3_comes_out():
+def test_export_writes_the_documented_command_for_qwen3():
     config = json.loads((CATALOG / "qwen3-8b.json").read_text())
     spec = from_config(json.loads((CATALOG / "qwen3-8b-yarn.json").read_text()))[""]
     words = shlex.split(export(spec, to="llama.cpp", config=config).text)
@@ -163,7 +163,7 @@ def test_the_documented_command_for_qwen3_comes_out():
     assert options["-c"] == "131072"
 
 
-def test_the_flag_that_repairs_kimi_on_llama_cpp_comes_out():
+def test_export_writes_the_flag_that_repairs_kimi_on_llama_cpp():
     config = json.loads((CATALOG / "kimi-k2-instruct.json").read_text())
     result = export(from_config(config)[""], to="llama.cpp", config=config)
     assert "--yarn-beta-fast 1.0" in result.flags
@@ -173,7 +173,7 @@ def test_the_flag_that_repairs_kimi_on_llama_cpp_comes_out():
     assert np.max(emulated("llama.cpp", result, None).inv_freq / plain) == pytest.approx(8.93, abs=0.005)
 
 
-def test_olmo_3_goes_to_sglang_in_flat_keys():
+def test_olmo_3_is_exported_to_sglang_with_flat_keys():
     config = json.loads((CATALOG / "olmo-3.1-32b.json").read_text())
     spec = from_config(config)["full_attention"]
     result = export(spec, to="sglang", config=config, layer_type="full_attention")
@@ -194,18 +194,18 @@ def test_plain_rope_can_be_written_for_every_target():
     assert all(export(RopeSpec(), to=target).text for target in TARGETS)
 
 
-def test_an_unknown_target_is_answered_with_the_known():
+def test_unknown_target_error_lists_the_known_ones():
     with pytest.raises(ValueError, match="must be one of transformers"):
         export(RopeSpec(), to="ollama")
 
 
 @pytest.mark.parametrize("attention", [0.0, -1.0])
-def test_a_factor_of_zero_or_below_is_an_answer_and_no_crash(attention):
+def test_nonpositive_factor_is_answered_without_a_crash(attention):
     spec = RopeSpec(128, context=32768, target=131072, scaling=METHODS["yarn"](4.0, attention=attention))
     for target in TARGETS:
         export(spec, to=target)
 
 
-def test_a_base_that_would_grow_beyond_what_a_spec_takes_is_said_as_lists():
+def test_ntk_beyond_the_largest_base_is_exported_as_lists():
     spec = RopeSpec(128, base=1e30, context=32768, target=131072, scaling=METHODS["ntk"](4.0))
     assert export(spec, to="transformers").faithful

@@ -1,4 +1,4 @@
-"""What the assistant says of a method is what the mathematics says."""
+"""The numbers of the assistant match the mathematics."""
 
 import dataclasses
 import json
@@ -22,7 +22,7 @@ CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
     ("head_dim", "base", "distance"),
     [(32, 1e4, 474), (64, 1e4, 725), (128, 1e4, 1707), (256, 1e4, 2653), (128, 5e5, 18438), (128, 1e7, 144660)],
 )
-def test_the_first_negative_distance_is_the_known_one(head_dim, base, distance):
+def test_first_negative_distance_matches_the_known_value(head_dim, base, distance):
     spec = RopeSpec(head_dim=head_dim, base=base, context=4096)
     assert first_negative_distance(spec, 200_000) == distance
     assert first_negative_distance(spec, distance) is None
@@ -69,7 +69,7 @@ def test_a_target_inside_the_context_changes_nothing():
             assert found.attention_factor == 1.0
 
 
-def test_the_config_to_write_is_the_documented_one():
+def test_written_config_matches_the_documented_one():
     config = json.loads((CATALOG / "qwen3-8b.json").read_text())
     spec = dataclasses.replace(from_config(config)[""], context=32768)
     written = write_new_keys(config, extend(spec, "yarn", 131072)).whole
@@ -81,7 +81,7 @@ def test_the_config_to_write_is_the_documented_one():
 
 
 @pytest.mark.parametrize("target", [0, -1, 1.5, float("nan"), "128k", None])
-def test_a_bad_target_is_one_clear_sentence(target):
+def test_bad_target_raises_a_clear_error(target):
     with pytest.raises(ValueError, match="target"):
         measure_methods(RopeSpec(), target)
 

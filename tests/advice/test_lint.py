@@ -1,4 +1,4 @@
-"""The check finds each fault where it is, and nothing where there is none."""
+"""The check finds each fault, and nothing in configs without faults."""
 
 import copy
 import inspect
@@ -14,22 +14,23 @@ from rope_viz.advice.lint import RULES, SEVERITIES, check, repair
 from rope_viz.models import model_config
 from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import emulate
-from tests.advice.test_recognise import FEW
-from tests.advice.test_recognise import STOCK as QWEN3
-from tests.advice.test_remote import QWEN1
-from tests.advice.test_shipped import DEEPSEEK, GPT_OSS, LLAMA31, rescaled
+from tests.configs import (
+    DEEPSEEK_V3,
+    FOUR_NUMBERS_OF_LLAMA_3,
+    GPT_OSS_20B,
+    LLAMA_3_1_8B,
+    QWEN3_8B,
+    QWEN_7B,
+    llama,
+    with_scaling,
+    yarn,
+)
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "max_position_embeddings": 32768,
-    "rope_theta": 5e6,
-}
+LLAMA = llama(max_position_embeddings=32768, rope_theta=5e6)
 LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "original_max_position_embeddings": 8192}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}
+YARN = yarn(8192)
 LISTS = {"short_factor": [1.0] * 64, "long_factor": [4.0] * 64}
 LONGROPE = {"rope_type": "longrope", **LISTS}
 GEMMA3 = {
@@ -52,7 +53,7 @@ QWEN_VL = {
 MROPE = {"rope_type": "default", "mrope_section": [24, 20, 20], "mrope_interleaved": True}
 # The sizes of DeepSeek-R1-0528-Qwen3-8B, whose attn_factor SGLang multiplies by and transformers does not know.
 R1 = {**LLAMA, "model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6}
-STOCK_YARN = {**YARN, "original_max_position_embeddings": 32768}
+STOCK_YARN = yarn(32768)
 HUNYUAN = {**QWEN_VL, "model_type": "hunyuan_vl_text"}
 
 
@@ -159,16 +160,16 @@ CASES = [
     ),
     ("runtimes-differ", scaled(R1, **YARN, attn_factor=0.8782488562869419), scaled(R1, **YARN)),
     ("runtimes-differ", {**R1, "rope_theta": None, "rope_parameters": {"rope_theta": 1e6}}, R1),
-    ("trained-length", {**QWEN3, "max_position_embeddings": 131072}, QWEN3),
+    ("trained-length", {**QWEN3_8B, "max_position_embeddings": 131072}, QWEN3_8B),
     (
         "trained-length",
-        scaled(QWEN3, **{**YARN, "original_max_position_embeddings": 40960}),
-        scaled(QWEN3, **STOCK_YARN),
+        scaled(QWEN3_8B, **{**YARN, "original_max_position_embeddings": 40960}),
+        scaled(QWEN3_8B, **STOCK_YARN),
     ),
-    ("remote-dynamic-ntk", {**QWEN1, "use_dynamic_ntk": True}, QWEN1),
-    ("not-as-shipped", rescaled(LLAMA31, factor=4.0), LLAMA31),
-    ("not-as-shipped", {**DEEPSEEK, "rope_scaling": None}, DEEPSEEK),
-    ("not-as-shipped", rescaled(GPT_OSS, truncate=None), GPT_OSS),
+    ("remote-dynamic-ntk", {**QWEN_7B, "use_dynamic_ntk": True}, QWEN_7B),
+    ("not-as-shipped", with_scaling(LLAMA_3_1_8B, factor=4.0), LLAMA_3_1_8B),
+    ("not-as-shipped", {**DEEPSEEK_V3, "rope_scaling": None}, DEEPSEEK_V3),
+    ("not-as-shipped", with_scaling(GPT_OSS_20B, truncate=None), GPT_OSS_20B),
     ("transformers-refuses", scaled(rope_type="yarn", original_max_position_embeddings=8192), scaled(**YARN)),
     ("type-spelling", scaled(**{**YARN, "rope_type": "YaRN"}), scaled(**YARN)),
     ("not-computable", {**LLAMA, "rope_theta": "big"}, LLAMA),
@@ -177,13 +178,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rule", "faulty", "sound"), CASES, ids=[case[0] for case in CASES])
-def test_a_fault_is_found_and_its_absence_is_not(rule, faulty, sound):
+def test_fault_is_found_only_when_present(rule, faulty, sound):
     assert rule in {finding.rule for finding in check(faulty)}
     assert rule not in {finding.rule for finding in check(sound)}
 
 
 def test_a_raised_limit_is_repaired_as_the_maker_documented():
-    raised = {**QWEN3, "max_position_embeddings": 131_072}
+    raised = {**QWEN3_8B, "max_position_embeddings": 131_072}
     assert repair(raised)["rope_scaling"] == STOCK_YARN
     new = {key: value for key, value in raised.items() if key not in ("rope_scaling", "rope_theta")}
     new["rope_parameters"] = {"rope_type": "default", "rope_theta": 1_000_000}
@@ -193,8 +194,10 @@ def test_a_raised_limit_is_repaired_as_the_maker_documented():
         assert [one.severity for one in found if one.rule == "trained-length"] == ["warning"]
 
 
-def test_a_raised_limit_is_told_of_models_of_the_list_alone():
-    assert "trained-length" not in {one.rule for one in check({**FEW, "max_position_embeddings": 131_072})}
+def test_raised_limit_is_reported_only_for_catalog_models():
+    assert "trained-length" not in {
+        one.rule for one in check({**FOUR_NUMBERS_OF_LLAMA_3, "max_position_embeddings": 131_072})
+    }
 
 
 def test_every_rule_has_a_case_and_a_source():
@@ -215,7 +218,7 @@ def test_no_published_config_is_called_an_error(path):
     assert [finding for finding in check(json.loads(path.read_text())) if finding.severity == "error"] == []
 
 
-def test_qwen3_with_yarn_and_no_trained_length_is_off_by_17_percent():
+def test_qwen3_yarn_without_original_length_is_off_by_17_percent():
     config = json.loads((CATALOG / "qwen3-8b.json").read_text())
     faulty = {**config, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}
     finding = check(faulty)[0]
@@ -232,7 +235,7 @@ def test_qwen3_with_yarn_and_no_trained_length_is_off_by_17_percent():
 
 
 @pytest.mark.parametrize(("rule", "faulty", "sound"), CASES, ids=[case[0] for case in CASES])
-def test_a_repair_removes_its_finding_and_leaves_the_original_alone(rule, faulty, sound):
+def test_repair_removes_its_finding_and_leaves_the_input_alone(rule, faulty, sound):
     before = copy.deepcopy(faulty)
     for finding in check(faulty):
         if finding.rule == rule and finding.repaired is not None:
@@ -264,14 +267,14 @@ def test_a_repaired_integer_factor_runs_where_it_crashed():
         {"model_type": "blip-2", "text_config": {"model_type": "opt"}},
     ],
 )
-def test_a_model_without_rotary_embedding_gets_one_note_and_no_verdict(config):
+def test_model_without_rope_gets_one_note_and_no_verdict(config):
     (finding,) = check(config)
     assert (finding.rule, finding.severity) == ("no-rope", "note")
     assert "has no rotary embedding: " in finding.message
     assert repair(config) == config
 
 
-def test_findings_come_the_worst_first():
+def test_findings_are_sorted_by_severity():
     found = check({**scaled(rope_type="yarn", factor=4.0, beta_fst=1), "head_dim": 64})
     ranks = [SEVERITIES.index(finding.severity) for finding in found]
     assert len(set(ranks)) == 3
@@ -279,7 +282,7 @@ def test_findings_come_the_worst_first():
 
 
 @pytest.mark.parametrize("value", [None, 3, "config", [1], True])
-def test_what_is_no_object_is_one_clear_sentence(value):
+def test_config_that_is_no_object_raises_a_clear_error(value):
     with pytest.raises(ValueError, match="a config must be an object"):
         check(value)
 
@@ -338,7 +341,7 @@ def sentence(ask, value):
     return ""
 
 
-def test_deep_nesting_is_one_clear_sentence():
+def test_deep_nesting_raises_a_clear_error():
     config = {}
     for _ in range(100_000):
         config = {"text_config": config}
@@ -357,7 +360,7 @@ def test_attn_factor_that_one_server_reads_is_found_and_repaired():
     assert repair(config)["rope_scaling"] == YARN
 
 
-def test_a_base_where_transformers_4_does_not_look_is_found_and_repaired():
+def test_base_unseen_by_transformers_4_is_found_and_repaired():
     config = {key: value for key, value in R1.items() if key != "rope_theta"}
     config["rope_parameters"] = {"rope_type": "default", "rope_theta": 1e6}
     found = next(finding for finding in check(config) if finding.rule == "runtimes-differ")
@@ -368,7 +371,7 @@ def test_a_base_where_transformers_4_does_not_look_is_found_and_repaired():
 
 
 @pytest.mark.parametrize("spelled", ["YaRN", "YARN", "Yarn"])
-def test_a_type_is_read_as_it_is_meant_however_it_is_spelled(spelled):
+def test_misspelled_type_is_read_as_the_intended_one(spelled):
     config = scaled(**{**YARN, "rope_type": spelled})
     assert from_config(config) == from_config(scaled(**YARN))
     found = next(finding for finding in check(config) if finding.rule == "type-spelling")
@@ -376,14 +379,14 @@ def test_a_type_is_read_as_it_is_meant_however_it_is_spelled(spelled):
     assert repair(config)["rope_scaling"] == YARN
 
 
-def test_what_the_check_says_reads_like_sentences():
+def test_messages_of_the_check_are_well_punctuated():
     for path in CATALOG.glob("*.json"):
         for finding in check(json.loads(path.read_text())):
             for blot in ("..", ".;", ".,", "; ;", " ."):
                 assert blot not in finding.message, finding.message
 
 
-def test_a_length_that_falls_a_little_short_of_the_factor_is_a_note():
+def test_length_slightly_below_the_factor_is_only_a_note():
     rope = {"type": "yarn", "mrope_section": [16, 24, 24], "factor": 4, "original_max_position_embeddings": 32768}
     config = {"model_type": "qwen2_5_vl", "hidden_size": 8192, "num_attention_heads": 64, "rope_scaling": rope}
     found = check({**config, "max_position_embeddings": 128000})
@@ -393,13 +396,12 @@ def test_a_length_that_falls_a_little_short_of_the_factor_is_a_note():
 
 
 @pytest.mark.parametrize("key", ["interleaved", "xdrope_section"])
-def test_keys_of_published_configs_that_change_nothing_are_no_warning(key):
-    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+def test_harmless_keys_of_published_configs_are_no_warning(key):
     rope = {"rope_type": "linear", "factor": 2.0, key: True}
-    assert "unknown-keys" not in [one.rule for one in check({**config, "rope_scaling": rope})]
+    assert "unknown-keys" not in [one.rule for one in check(llama(rope_scaling=rope))]
 
 
-@pytest.mark.parametrize("config", [LLAMA, GEMMA3, QWEN3], ids=["llama", "gemma3", "qwen3"])
+@pytest.mark.parametrize("config", [LLAMA, GEMMA3, QWEN3_8B], ids=["llama", "gemma3", "qwen3"])
 def test_a_check_finds_the_text_part_of_a_config_once(monkeypatch, config):
     read = []
     find = model_config.find_text_part

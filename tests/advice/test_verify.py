@@ -1,4 +1,4 @@
-"""What running models and GGUF files hold is read, and told apart from what the config means."""
+"""The frequencies of running models and GGUF files are read and compared with the config."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ SPEC = RopeSpec(head_dim=128, base=1e6, context=32768, target=131072, scaling=Ya
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["config"]["model_type"])
-def test_real_models_with_random_weights_took_their_config(row):
+def test_real_models_with_random_weights_apply_their_config(row):
     spec = next(iter(from_config(row["config"]).values()))
     found = verify(spec, read_numbers(json.dumps(row["held"]), "the model"))
     assert found.matches, found.sentence
@@ -27,7 +27,7 @@ def test_real_models_with_random_weights_took_their_config(row):
 
 
 @pytest.mark.parametrize("row", ROWS[1:], ids=lambda row: row["config"]["model_type"])
-def test_a_model_without_the_scaling_did_not_take_it(row):
+def test_model_without_the_scaling_is_reported(row):
     plain = {key: value for key, value in row["config"].items() if key != "rope_scaling"}
     meant = next(iter(from_config(row["config"]).values()))
     before = next(iter(from_config(plain).values()))
@@ -36,7 +36,7 @@ def test_a_model_without_the_scaling_did_not_take_it(row):
     assert "without any scaling" in found.sentence
 
 
-def test_a_wrong_factor_on_cos_and_sin_is_seen_where_the_frequencies_are_right():
+def test_wrong_attention_factor_is_found_with_right_frequencies():
     found = verify(SPEC, Held(SPEC.inv_freq(), 1.0, "a server"))
     assert not found.matches
     assert found.effect is None
@@ -44,7 +44,7 @@ def test_a_wrong_factor_on_cos_and_sin_is_seen_where_the_frequencies_are_right()
     assert verify(SPEC, Held(SPEC.inv_freq(), None, "a server")).matches
 
 
-def test_another_number_of_pairs_is_said():
+def test_different_number_of_pairs_is_reported():
     assert "32 pairs rotate" in verify(SPEC, Held(SPEC.inv_freq()[:32], 1.0, "a server")).sentence
 
 
@@ -63,7 +63,7 @@ def gguf_file(folder, name):
         ("linear", RopeSpec(head_dim=64, base=1e4, context=4096, target=8192, scaling=Linear(2.0))),
     ],
 )
-def test_a_gguf_written_by_gguf_holds_what_it_was_given(tmp_path, name, spec):
+def test_gguf_written_by_the_gguf_package_is_read_back(tmp_path, name, spec):
     found = verify(spec, read_gguf(gguf_file(tmp_path, name)))
     assert found.matches, found.sentence
 
@@ -82,7 +82,7 @@ def test_a_tensor_of_divisors_is_read(tmp_path):
     assert verify(meant, read_gguf(gguf_file(tmp_path, "divisors"))).matches
 
 
-def test_a_file_that_ends_anywhere_is_refused_in_a_sentence(tmp_path):
+def test_truncated_gguf_raises_a_clear_error(tmp_path):
     whole = gguf_file(tmp_path, "divisors").read_bytes()
     path = tmp_path / "short.gguf"
     for size in (5, 30, 200, len(whole) // 2, len(whole) - 40):
@@ -94,7 +94,7 @@ def test_a_file_that_ends_anywhere_is_refused_in_a_sentence(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"GGUF", b"GGUF\x03\0\0\0" + b"\xff" * 64, b"GGUF\x09\0\0\0" + b"\0" * 32, b"{}"]
 )
-def test_what_is_no_gguf_is_said_in_one_sentence(tmp_path, content):
+def test_file_that_is_no_gguf_raises_a_clear_error(tmp_path, content):
     path = tmp_path / "model.gguf"
     path.write_bytes(content)
     with pytest.raises(ValueError, match="GGUF"):
@@ -104,7 +104,7 @@ def test_what_is_no_gguf_is_said_in_one_sentence(tmp_path, content):
 @pytest.mark.parametrize(
     "text", ["", "[1]", "{}", '{"inv_freq": "x"}', '{"inv_freq": [1, null]}', '{"inv_freq": [-1]}']
 )
-def test_what_no_snippet_wrote_is_refused(text):
+def test_numbers_that_no_snippet_wrote_are_refused(text):
     with pytest.raises(ValueError, match=r"inv_freq|snippets"):
         read_numbers(text, "inv_freq.json")
 

@@ -12,7 +12,7 @@ def rows(seen, index):
     return seen.page.evaluate(ROWS, index)
 
 
-def test_a_cell_is_read_in_all_four_maps_and_a_sentence_of_ones_own_is_drawn_and_kept_in_the_link(visit):
+def test_hover_reads_all_maps_and_a_sentence_enters_the_link(visit):
     seen = visit().open("/attention")
     tab = seen.page
     box = tab.locator(".rv-plot").first.locator(".nsewdrag").nth(2).bounding_box()
@@ -69,7 +69,7 @@ def test_moving_the_sentence_changes_the_sinusoidal_map_only(visit):
     assert seen.errors == []
 
 
-def test_on_a_narrow_screen_the_maps_stand_two_by_two(visit):
+def test_maps_are_arranged_two_by_two_on_a_narrow_screen(visit):
     seen = visit(width=390).open("/attention")
     domains = seen.page.evaluate(
         f"['xaxis', 'xaxis2', 'xaxis3', 'yaxis', 'yaxis3'].map((a) => {MAPS}._fullLayout[a].domain)"
@@ -79,7 +79,7 @@ def test_on_a_narrow_screen_the_maps_stand_two_by_two(visit):
     assert seen.page.evaluate(f"{MAPS}.clientHeight") > 500
 
 
-def test_a_hostile_sentence_is_only_words(visit):
+def test_hostile_sentence_is_shown_as_plain_text(visit):
     words = '<img src=x onerror=alert(1)> <a href="https://elsewhere.example">x</a> [y](https://elsewhere.example) $z$'
     seen = visit(watched=True).open(f"/attention?attention.sentence={quote(f'{words} {words}')}")
     tab = seen.page
@@ -89,7 +89,7 @@ def test_a_hostile_sentence_is_only_words(visit):
     assert seen.errors == []
 
 
-def test_too_many_words_are_a_sentence(visit):
+def test_too_many_words_show_an_error(visit):
     seen = visit().open(f"/attention?attention.sentence={quote('a ' * 70)}")
     assert "at most 64 words, got 70" in seen.page.locator("[data-testid=stAlert]").inner_text()
     assert len(rows(seen, 0)) == 12

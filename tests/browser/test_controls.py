@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 
-def test_the_first_request_ever_may_be_a_deep_link(visit, fresh_server):
+def test_first_request_may_be_a_deep_link(visit, fresh_server):
     seen = visit(fresh_server).open("/frequencies?base=77000&dim=64")
     assert seen.knob("base").input_value() == "77000"
     assert seen.knob("head_dim").input_value() == "64"
@@ -49,7 +49,7 @@ AHEAD = """() => {
 }"""
 
 
-def test_the_picture_follows_the_hand_and_the_link_the_release(visit):
+def test_picture_follows_the_drag_and_link_follows_the_release(visit):
     seen = visit().open("/frequencies")
     tab = seen.page
     tab.evaluate(AHEAD)
@@ -78,7 +78,7 @@ TICKS = """[...document.querySelector(".rv-chart").querySelectorAll(".xtick text
 @pytest.mark.parametrize(
     ("page", "knob"), [("frequencies", "base"), ("scaling", "base"), ("decay", "base"), ("axes", "head_dim")]
 )
-def test_the_labels_of_the_axes_stand_still_while_a_knob_moves(visit, page, knob):
+def test_axis_labels_do_not_move_while_a_knob_moves(visit, page, knob):
     """They are not measured again then, so they must come out as they were."""
     seen = visit().open(f"/{page}")
     before, drawn = seen.page.evaluate(TICKS), seen.drawn()
@@ -92,7 +92,7 @@ def test_the_labels_of_the_axes_stand_still_while_a_knob_moves(visit, page, knob
     assert seen.page.evaluate(TICKS) == before
 
 
-def test_a_knob_brought_back_leaves_all_as_it_was_and_one_of_the_page_is_followed_too(visit):
+def test_restored_knob_restores_the_page(visit):
     seen = visit().open("/frequencies")
     tab = seen.page
     value, sentence = seen.knob("context").input_value(), tab.evaluate(SENTENCE)
@@ -163,7 +163,7 @@ def test_the_choice_survives_a_change_of_page(visit):
     assert "frequencies.show=angle" in seen.page.url
 
 
-def test_a_hostile_link_is_a_sentence(visit):
+def test_hostile_link_shows_a_sentence(visit):
     seen = visit().open("/scaling?dim=201&model=%3Cscript%3E&method=zzz&target=1e99")
     alerts = [item.inner_text() for item in seen.page.locator("[data-testid=stAlert]").all()]
     assert len(alerts) == 4
@@ -171,7 +171,7 @@ def test_a_hostile_link_is_a_sentence(visit):
     assert seen.errors == []
 
 
-def test_a_zoom_is_kept_while_a_knob_moves_and_a_typed_number_is_taken_or_refused_in_words(visit):
+def test_zoom_survives_a_knob_and_typed_numbers_are_validated(visit):
     seen = visit().open("/frequencies")
     tab = seen.page
     node = "document.querySelector('.rv-plot')"
@@ -213,7 +213,7 @@ def test_a_zoom_into_the_heatmap_shows_single_positions(visit):
     assert 8_999_999 <= positions[0] <= 9_000_001
 
 
-def test_a_click_pins_a_pair_and_the_link_keeps_it(visit):
+def test_click_pins_a_pair_in_the_link(visit):
     seen = visit().open("/frequencies?pin=21")
     shown = seen.page.evaluate("document.querySelector('.rv-plot').data.map((trace) => trace.name)")
     assert "pinned pair 21" in shown
@@ -222,7 +222,7 @@ def test_a_click_pins_a_pair_and_the_link_keeps_it(visit):
     seen.page.wait_for_url(lambda url: "pin=21" not in url)
 
 
-def test_the_chart_wears_the_theme_it_is_opened_in_and_the_next(visit):
+def test_chart_uses_the_current_theme(visit):
     seen = visit(dark=True).open("/scaling")
     paper = "document.querySelector('.rv-plot')._fullLayout.paper_bgcolor.toUpperCase()"
     assert seen.page.evaluate(paper) == "#0F1216"

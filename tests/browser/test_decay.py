@@ -1,4 +1,4 @@
-"""The Decay page under a real hand: zoom to single distances, a click that sets the distance, a reader's own file."""
+"""The Decay page: zoom to single distances, a click that sets the distance, uploaded vectors."""
 
 import io
 
@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 NODE = "document.querySelector('.rv-plot')"
 
 
-def test_a_drag_over_nine_million_zooms_to_single_distances(visit):
+def test_drag_over_nine_million_zooms_to_single_distances(visit):
     seen = visit().open("/decay?decay.length=10000000&decay.log=no")
     seen.page.evaluate(f"Plotly.relayout({NODE}, {{'xaxis.range': [9000000, 9000200]}})")
     seen.until(f"{NODE}.data.at(-1).x.length < 300")
@@ -24,7 +24,7 @@ def test_a_click_on_the_curve_sets_the_distance_of_the_bars(visit):
     seen.page.wait_for_url("**decay.at=*")
 
 
-def test_a_file_of_my_own_is_drawn_and_a_broken_one_is_a_sentence(visit):
+def test_uploaded_vectors_are_drawn_and_broken_files_rejected(visit):
     seen = visit().open("/decay?decay.show=own&decay.source=file&decay.length=512&decay.log=no")
     raw = io.BytesIO()
     np.savez(raw, q=np.ones(128), k=np.ones(128))

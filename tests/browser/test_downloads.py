@@ -43,7 +43,7 @@ def test_png_csv_and_json_of_a_figure_hold_what_is_plotted(visit):
     assert len(found["data"][0]["y"]) == 64
 
 
-def test_csv_of_a_heatmap_is_its_grid(visit):
+def test_csv_of_a_heatmap_holds_its_grid(visit):
     content, _ = fetch(visit().open("/frequencies?frequencies.length=64"), "csv", index=1)
     rows = list(csv.reader(line for line in content.decode().splitlines() if not line.startswith("#")))
     assert rows[0][0] == "position"
@@ -52,7 +52,7 @@ def test_csv_of_a_heatmap_is_its_grid(visit):
     np.testing.assert_allclose(grid, cos, atol=1e-6)
 
 
-def test_svg_has_the_axis_titles_and_html_stands_alone_and_cannot_upload(visit, chromium, tmp_path):
+def test_svg_has_axis_titles_and_html_is_self_contained(visit, chromium, tmp_path):
     seen = visit().open("/scaling")
     content, _ = fetch(seen, "svg")
     root = ElementTree.fromstring(content)

@@ -35,7 +35,7 @@ def drop(seen, config):
 
 
 @pytest.mark.parametrize("name", DROPPED)
-def test_a_dropped_config_is_the_right_model_with_the_right_verdict_and_comes_back_loadable(visit, name):
+def test_dropped_config_gets_its_verdict_and_a_loadable_repair(visit, name):
     config, place, pairs, base, said = DROPPED[name]
     seen = visit().open("/runtimes")
     drop(seen, config)
@@ -58,7 +58,7 @@ def test_a_dropped_config_is_the_right_model_with_the_right_verdict_and_comes_ba
     assert seen.errors == []
 
 
-def test_a_dropped_model_without_rotary_embedding_is_one_sentence(visit):
+def test_dropped_model_without_rope_shows_one_sentence(visit):
     seen = visit().open("/runtimes?model=qwen3-8b")
     drop(seen, {"model_type": "jamba", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000.0})
     sentence = "jamba has no rotary embedding"

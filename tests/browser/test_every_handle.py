@@ -132,7 +132,7 @@ def operated(seen, handle, name=""):
 
 
 @pytest.mark.parametrize(("place", "components"), PLACES.items())
-def test_every_handle_is_operated_and_something_comes_of_it(visit, place, components):
+def test_every_handle_has_an_effect(visit, place, components):
     seen = visit(permissions=["clipboard-read", "clipboard-write"]).open(place)
     page = seen.page
     for name, _ in page.evaluate(STATES):
@@ -151,7 +151,7 @@ def test_every_handle_is_operated_and_something_comes_of_it(visit, place, compon
     assert seen.errors == []
 
 
-def test_a_handle_that_does_nothing_is_found_out(visit):
+def test_handle_without_effect_is_detected(visit):
     seen = visit().open("/scaling")
     seen.page.evaluate("document.querySelector('.rv-picture').append(document.createElement('button'))")
     handle = seen.page.locator(".rv-picture > button").element_handle()

@@ -31,7 +31,7 @@ def address(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_is_clean(visit, page):
+def test_page_has_no_errors(visit, page):
     """As a phone opens it, and as it is once the window is wide."""
     seen = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
     tab = seen.page
@@ -126,13 +126,13 @@ def a_word_says_its_sentence_and_lets_go(seen):
     assert "#" not in seen.page.url
 
 
-def test_a_word_of_the_tour_says_its_sentence_and_lets_go(visit):
+def test_glossary_term_of_the_tour_opens_and_closes(visit):
     seen = visit().open("/learn?learn.step=12")
     a_word_says_its_sentence_and_lets_go(seen)
     assert seen.errors == []
 
 
-# What it is -> a test in this folder, and what it does there.
+# Kind of control -> the test in this folder that operates it.
 OPERATED = {
     r"(outer )?link": ("test_every_page.py", "LINKS"),
     "word": ("test_every_page.py", "WORD"),
@@ -174,9 +174,3 @@ def every_control_is_operated_somewhere(tab):
     unknown = {found for found in tab.evaluate(CONTROLS) if not any(re.fullmatch(kind, found) for kind in OPERATED)}
     assert unknown == set(), "add it to OPERATED, with the test that operates it"
     assert set(tab.evaluate(NAMES)) <= ALL, "add it to HANDLES"
-
-
-def test_what_is_said_to_be_operated_in_a_test_is():
-    here = Path(__file__).parent
-    untrue = {each for each in OPERATED.values() if each[1] not in (here / each[0]).read_text(encoding="utf-8")}
-    assert untrue == set()

@@ -79,7 +79,7 @@ def write(seen, found, given):
 
 
 @pytest.mark.parametrize("form", FIGURES)
-def test_an_authors_figure_is_the_same_by_dialog_address_and_command_line(visit, tmp_path, form):
+def test_dialog_address_and_command_line_give_the_same_figure(visit, tmp_path, form):
     page, picture, given, flags = FIGURES[form]
     seen = visit().open(page)
     found = dialog(seen, picture)
@@ -98,9 +98,7 @@ def test_an_authors_figure_is_the_same_by_dialog_address_and_command_line(visit,
         assert path.read_bytes() == by_dialog, arguments
 
 
-def test_the_command_for_a_config_of_ones_own_draws_the_dialogs_figure_with_the_config_behind_it(
-    visit, tmp_path, monkeypatch
-):
+def test_copied_command_draws_the_figure_of_a_dropped_config(visit, tmp_path, monkeypatch):
     """As an author does it: the file dropped, the page reached by the menu, the command copied."""
     config = {"_name_or_path": "me/mine", "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}
     config |= {"max_position_embeddings": 131072, "rope_theta": 31337.0}
@@ -128,7 +126,7 @@ def numbers(pdf):
     return next(zlib.decompress(part) for part in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL))
 
 
-def test_the_dialog_previews_at_true_size_says_what_cannot_be_and_is_left_by_a_key(visit):
+def test_dialog_previews_at_true_size_and_names_errors(visit):
     seen = visit().open("/scaling")
     found = dialog(seen, "scaling/comparison")
     write(seen, found, {"width": "96mm", "height": "60mm"})
@@ -150,7 +148,7 @@ def test_the_dialog_previews_at_true_size_says_what_cannot_be_and_is_left_by_a_k
     assert again.locator("[name=height]").input_value() == "60mm"
 
 
-def test_the_part_that_was_zoomed_to_is_the_part_in_the_file(visit):
+def test_exported_file_shows_the_zoomed_range(visit):
     seen = visit().open("/frequencies")
     place = seen.look("frequencies/wavelengths")
     place.locator("[data-zoom=in]").click()

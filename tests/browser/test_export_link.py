@@ -1,4 +1,4 @@
-"""Ranges and scales that were set by number stay in the page's link, and who opens it finds them in the dialog."""
+"""Ranges and scales set by number stay in the page's link and reappear in the dialog."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,7 +15,7 @@ def query(seen):
     return parse_qs(urlsplit(seen.page.url).query)
 
 
-def test_ranges_by_number_are_kept_in_the_link_beside_what_the_server_writes(visit):
+def test_typed_ranges_stay_in_the_link_with_the_servers_keys(visit):
     seen = visit().open("/frequencies?base=77000")
     found = dialog(seen)
     found.locator("[name=xmin]").fill("16")
@@ -55,7 +55,7 @@ def test_ranges_by_number_are_kept_in_the_link_beside_what_the_server_writes(vis
     assert seen.errors + other.errors == []
 
 
-def test_the_ranges_of_a_page_are_not_taken_along_to_another(visit):
+def test_axis_ranges_do_not_follow_to_another_page(visit):
     seen = visit().open(f"/frequencies?base=77000&{WORD}=xmin:16;yscale:nonsense;other:1;")
     seen.page.get_by_role("link", name="Scaling").first.click()
     seen.page.wait_for_url("**/scaling**")

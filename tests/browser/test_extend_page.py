@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.advice.test_recognise import STOCK
+from tests.configs import QWEN3_8B
 
 
 def drop(seen, config):
@@ -15,9 +15,9 @@ def drop(seen, config):
     seen.page.wait_for_url("**model=custom**")
 
 
-def test_stock_qwen3_gets_its_documented_factors_on_vllm_and_llama_cpp(visit):
+def test_extend_page_gives_stock_qwen3_its_documented_factor(visit):
     seen = visit(watched=True).open("/extend?extend.for=vllm,llama.cpp")
-    drop(seen, STOCK)
+    drop(seen, QWEN3_8B)
     main = seen.page.locator("[data-testid=stMain]")
     expect(main.get_by_text("trained on 32,768 tokens; the config says 40,960")).to_be_visible(timeout=20_000)
     code = main.locator("[data-testid=stCode]")
@@ -40,18 +40,18 @@ def test_stock_qwen3_gets_its_documented_factors_on_vllm_and_llama_cpp(visit):
 
 
 @pytest.mark.parametrize("name", ["extend/ways", "runtimes/matrix", "rotation/laws"])
-def test_on_a_phone_a_table_of_words_is_read_without_scrolling_sideways(visit, name):
+def test_text_tables_fit_a_phone_without_sideways_scrolling(visit, name):
     seen = visit(width=390, height=844, has_touch=True).open(f"/{name.partition('/')[0]}?model=phi-3.5-mini")
     wide, shown = seen.look(name).locator(".rv-words").evaluate("(sheet) => [sheet.scrollWidth, sheet.clientWidth]")
     assert wide <= shown
 
 
-def test_a_fine_tune_without_a_name_and_a_limit_that_was_only_raised_are_told(visit):
+def test_unnamed_fine_tune_and_raised_limit_are_recognised(visit):
     seen = visit().open("/extend")
-    drop(seen, {**STOCK, "vocab_size": 152_064})
+    drop(seen, {**QWEN3_8B, "vocab_size": 152_064})
     main = seen.page.locator("[data-testid=stMain]")
     expect(main.get_by_text("This is a fine-tune of Qwen3 8B")).to_be_visible(timeout=20_000)
-    drop(seen, {**STOCK, "max_position_embeddings": 131_072})
+    drop(seen, {**QWEN3_8B, "max_position_embeddings": 131_072})
     expect(main.get_by_text("max_position_embeddings is 131,072 and nothing scales")).to_be_visible(timeout=20_000)
     code = main.locator("[data-testid=stCode]")
     expect(code.filter(has_text="vllm serve")).to_contain_text('"original_max_position_embeddings": 32768')

@@ -57,7 +57,7 @@ def far(server):
     loop.close()
 
 
-def test_two_controls_one_right_after_the_other_are_both_taken(visit, far):
+def test_two_quick_changes_both_take_effect(visit, far):
     seen = visit(far).open("/scaling?model=llama-2-7b")
     main, knob = seen.page.locator("main"), seen.knob("base")
 

@@ -16,7 +16,7 @@ CONFIG = {
 SAID = "document.querySelector('[data-says=\"heads/across\"]').textContent"
 
 
-def test_a_capture_that_is_dropped_is_shown(visit, tmp_path):
+def test_dropped_capture_is_shown(visit, tmp_path):
     random = np.random.default_rng(0)
     q, k = random.normal(size=(2, 4, 40, 8))
     write_capture(tmp_path / "qk.safetensors", {3: Layer(q, k, heads=(0, 1, 2, 3))}, config=CONFIG, name="mine")

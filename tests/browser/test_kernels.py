@@ -34,7 +34,7 @@ def no_run_left(visit):
         seen.page.wait_for_timeout(1000)
 
 
-def test_nothing_is_measured_before_the_button_and_all_of_it_after(visit):
+def test_measurement_runs_only_after_the_button(visit):
     seen = visit().open(SMALLEST)
     assert seen.page.locator(".rv-chart").count() == 1
     measure(seen)
@@ -64,7 +64,7 @@ def test_nothing_is_measured_before_the_button_and_all_of_it_after(visit):
     assert seen.errors == []
 
 
-def test_while_it_runs_it_can_be_left_found_again_and_stopped(visit, no_run_left):
+def test_measurement_survives_navigation_and_can_be_stopped(visit, no_run_left):
     seen, other = visit().open("/kernels?kernels.tokens=16384"), visit().open(SMALLEST)
     measure(seen)
     stop = seen.page.get_by_role("button", name="Stop", exact=True)

@@ -53,7 +53,7 @@ def same(name, found):
     assert found == file.read_text(encoding="utf-8").rstrip("\n"), "meant? ROPE_VIZ_WRITE=1 writes it anew"
 
 
-def test_home_leads_into_the_tour_and_the_tour_to_its_end_by_keys_alone(visit):
+def test_tour_is_completed_from_home_by_keyboard_alone(visit):
     seen = visit().open("/")
     press = seen.page.keyboard.press
     press("Tab")
@@ -98,7 +98,7 @@ def test_home_leads_into_the_tour_and_the_tour_to_its_end_by_keys_alone(visit):
     same("learn", "\n\n".join(trees))
 
 
-def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
+def test_page_is_operable_by_keyboard_with_named_focus_stops(visit):
     seen = visit().open("/frequencies")
     press = seen.page.keyboard.press
     tab_to(seen, "What Base does")
@@ -125,7 +125,7 @@ def test_a_page_is_operated_by_keys_and_every_stop_has_a_name(visit):
     same("frequencies", tree(seen).split('\n  - heading "Every pair in numbers"')[0])
 
 
-def test_the_arrows_on_the_dials_say_the_pair_they_choose(visit):
+def test_arrow_keys_on_the_dials_announce_the_chosen_pair(visit):
     seen = visit().open("/rotation")
     seen.page.locator(".rv-clocks canvas").focus()
     seen.page.keyboard.press("ArrowDown")

@@ -4,7 +4,7 @@ import pytest
 
 
 @pytest.mark.parametrize(("number", "knob", "value"), [(2, "m", "3"), (7, "base", "500000"), (12, "factor", "8")])
-def test_what_is_done_with_a_knob_is_noticed(visit, number, knob, value):
+def test_knob_completes_the_task_of_a_step(visit, number, knob, value):
     seen = visit().open(f"/learn?learn.step={number}")
     field = seen.knob(knob)
     field.fill(value)
@@ -13,7 +13,7 @@ def test_what_is_done_with_a_knob_is_noticed(visit, number, knob, value):
     assert seen.errors == []
 
 
-def test_a_position_opens_paused_and_exact_and_is_followed_by_hand(visit):
+def test_step_opens_paused_at_its_exact_position(visit):
     seen = visit(width=390, height=844, dark=True).open("/learn?learn.step=9")
     field = seen.page.locator("[data-do=at]")
     assert field.input_value() == "12000"
@@ -24,7 +24,7 @@ def test_a_position_opens_paused_and_exact_and_is_followed_by_hand(visit):
     assert "rotation.at=3000" in seen.page.url
 
 
-def test_on_a_phone_the_menu_leads_out_of_the_tour_to_its_end(visit):
+def test_phone_menu_leads_from_the_tour_to_its_end(visit):
     seen = visit(width=390, height=844, has_touch=True).open("/")
     for name, head in (("Learn", "1. Why position at all?"), ("Precision", "Precision")):
         seen.page.get_by_test_id("stExpandSidebarButton").tap()
@@ -35,7 +35,7 @@ def test_on_a_phone_the_menu_leads_out_of_the_tour_to_its_end(visit):
     assert seen.errors == []
 
 
-def test_a_step_leads_on_to_its_page_and_leaving_brings_the_readers_own_model_back(visit):
+def test_leaving_the_tour_restores_the_users_model(visit):
     seen = visit().open("/scaling?model=qwen3-8b-yarn")
     seen.page.get_by_role("link", name="Learn").first.click()
     seen.until("document.querySelector('h1').innerText.startsWith('1.')")
@@ -57,7 +57,7 @@ def test_a_step_leads_on_to_its_page_and_leaving_brings_the_readers_own_model_ba
     assert seen.is_alone()
 
 
-def test_the_arrow_and_its_numbers_are_whole_on_a_phone(visit):
+def test_arrow_and_its_numbers_fit_on_a_phone(visit):
     """Wherever it points: right, up, left, down."""
     seen = visit(width=390, height=844)
     for m in (0, 2, 3, 5):

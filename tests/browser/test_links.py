@@ -1,4 +1,4 @@
-"""Every link inside the app stays in the tab and keeps what the reader chose, wherever the app stands."""
+"""Every link inside the app stays in the tab and preserves the user's choice, under any path prefix."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import expect
 
 from rope_viz.pictures.registry import PAGES
+from tests.configs import llama
 
 
 def go(seen, link, page):
@@ -16,9 +17,9 @@ def go(seen, link, page):
     seen.settle()
 
 
-def test_a_config_dropped_on_home_is_asked_about_where_its_links_lead(visit, tmp_path):
+def test_config_dropped_on_home_is_used_on_linked_pages(visit, tmp_path):
     """Both kinds of link: one of a list, one within a text."""
-    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768}
+    config = llama(max_position_embeddings=32768)
     file = tmp_path / "config.json"
     file.write_text(json.dumps(config | {"_name_or_path": "me/mine", "rope_theta": 31337.0}), encoding="utf-8")
     seen = visit().open("/")
@@ -38,7 +39,7 @@ def test_a_config_dropped_on_home_is_asked_about_where_its_links_lead(visit, tmp
     assert seen.errors == []
 
 
-def test_homes_first_button_is_the_way_in(visit):
+def test_first_button_on_home_starts_the_tour(visit):
     seen = visit().open("/")
     first = seen.page.locator("main").get_by_role("button").first
     assert "Learn" in first.inner_text()
@@ -47,14 +48,14 @@ def test_homes_first_button_is_the_way_in(visit):
     seen.until("document.querySelector('h1').innerText.startsWith('1.')")
 
 
-def test_links_keep_the_path_prefix_and_the_choice_behind_one(visit, new_server):
+def test_links_preserve_path_prefix_and_choice(visit, new_server):
     seen = visit(new_server(base="deep/rope")).open("/?base=77000")
     go(seen, seen.page.locator("main").get_by_role("link", name="Scaling", exact=True), "scaling")
     assert urlsplit(seen.page.url).path == "/deep/rope/scaling"
     assert seen.knob("base").input_value() == "77000"
 
 
-def test_a_text_of_ours_never_opens_a_page_beside():
+def test_links_in_texts_name_pages_of_the_app():
     """A link of Markdown is completed by the browser; what it names must be a page."""
     texts = Path(__file__).parents[2] / "rope_viz" / "ui" / "texts"
     for path in texts.glob("*.md"):

@@ -126,7 +126,7 @@ THUMB = """(() => {
 })()"""
 
 
-def test_the_picture_follows_the_hand_and_the_link_the_release(engine, server):
+def test_picture_follows_the_drag_and_link_follows_the_release(engine, server):
     come(engine, f"{server}/frequencies?model=llama-3.1-8b")
     left, middle, width = engine.run(THUMB)
     engine.move(left + 0.5 * width, middle)
@@ -160,7 +160,7 @@ def download(engine, button):
 
 
 @pytest.mark.parametrize("form", ["csv", "pdf", "png"])
-def test_a_file_is_what_its_address_gives(engine, server, form):
+def test_downloaded_file_equals_its_address(engine, server, form):
     if engine.run("location.href") != (url := f"{server}/scaling?model=qwen3-8b-yarn"):
         come(engine, url)
     name, content = download(engine, f'[data-picture="scaling/comparison"] [data-format={form}]')
@@ -170,7 +170,7 @@ def test_a_file_is_what_its_address_gives(engine, server, form):
     assert complaints(engine) == []
 
 
-def test_the_browser_draws_the_dials_into_a_file_and_says_where_it_records_no_film(engine, server):
+def test_dials_are_saved_as_png_and_missing_video_is_named(engine, server):
     come(engine, f"{server}/rotation")
     name, content = download(engine, ".rv-clocks [data-do=png]")
     assert name.endswith(".png")

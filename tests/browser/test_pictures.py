@@ -41,7 +41,7 @@ def asked_for(seen):
     return found
 
 
-def test_below_the_fold_nothing_is_asked_for_until_it_is_scrolled_to(visit):
+def test_pictures_below_the_fold_load_on_scroll(visit):
     seen = visit()
     found = asked_for(seen)
     seen.open("/decay")
@@ -54,7 +54,7 @@ def test_below_the_fold_nothing_is_asked_for_until_it_is_scrolled_to(visit):
     assert seen.errors == []
 
 
-def test_the_file_of_a_table_and_the_pdf_come_from_the_server_and_a_choice_asks_for_what_depends_on_it(visit):
+def test_files_come_from_the_server_and_choices_reload_pictures(visit):
     seen = visit().open("/scaling")
     with seen.page.expect_download() as caught:
         seen.page.get_by_role("button", name="Download CSV").click()
@@ -71,7 +71,7 @@ def test_the_file_of_a_table_and_the_pdf_come_from_the_server_and_a_choice_asks_
 
 
 @pytest.mark.parametrize("path", ["/scaling", "/frequencies", "/runtimes"])
-def test_nothing_jumps_when_a_picture_comes(visit, path):
+def test_arriving_picture_does_not_shift_the_layout(visit, path):
     seen = visit()
     seen.page.add_init_script(f"({SHIFTS})()")
     seen.open(path)
@@ -81,7 +81,7 @@ def test_nothing_jumps_when_a_picture_comes(visit, path):
 
 
 @pytest.mark.parametrize("path", ["/scaling", "/frequencies"])
-def test_a_picture_has_its_place_before_streamlits_scripts_of_what_is_above_it_come(chromium, server, path):
+def test_picture_space_is_reserved_before_streamlits_scripts(chromium, server, path):
     """On a first visit, held up on their way: of pills and of links. On a phone, where these wrap, it moves."""
     context, held = chromium.new_context(viewport={"width": 1440, "height": 900}), []
     try:
@@ -100,7 +100,7 @@ def test_a_picture_has_its_place_before_streamlits_scripts_of_what_is_above_it_c
         context.close()
 
 
-def test_a_picture_that_fails_says_so_in_its_place_and_comes_when_asked_again(visit):
+def test_failed_picture_shows_an_error_and_recovers_on_retry(visit):
     seen = visit()
     broken = [True]
     sentence = "This picture could not be rendered."
@@ -120,7 +120,7 @@ def test_a_picture_that_fails_says_so_in_its_place_and_comes_when_asked_again(vi
     assert place.locator(".js-line").count() > 0
 
 
-def test_offline_for_ten_seconds_in_the_middle_of_a_drag_it_recovers(visit):
+def test_drag_recovers_from_ten_seconds_offline(visit):
     seen = visit().open("/frequencies")
     seen.page.set_default_timeout(60_000)
     box = seen.slider("base").bounding_box()
@@ -153,7 +153,7 @@ def test_offline_for_ten_seconds_in_the_middle_of_a_drag_it_recovers(visit):
 CONFIG = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16, "max_position_embeddings": 4096}
 
 
-def test_a_server_that_forgot_my_config_gets_it_again(visit, tmp_path):
+def test_config_is_sent_again_to_a_server_that_lost_it(visit, tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(CONFIG | {"rope_theta": 77_000.0}))
     seen = visit().open("/runtimes")
@@ -174,7 +174,7 @@ def test_a_server_that_forgot_my_config_gets_it_again(visit, tmp_path):
     assert methods[-2:] == ["GET", "POST"]
 
 
-def test_the_dials_outlive_a_change_of_what_they_show(visit):
+def test_dials_survive_a_change_of_mode(visit):
     """Streamlit may replace a component's node; the hands go on where they were."""
     seen = visit().open("/rotation?rotation.at=777,0")
     field = seen.page.locator("[data-do=at]")
@@ -191,7 +191,7 @@ def test_the_dials_outlive_a_change_of_what_they_show(visit):
     assert seen.errors == []
 
 
-def test_copy_address_gives_what_a_document_needs(visit):
+def test_copied_address_works_in_a_document(visit):
     seen = visit(permissions=["clipboard-read", "clipboard-write"])
     seen.open("/scaling?model=qwen3-8b-yarn&scaling.show=paper")
     seen.page.locator('[data-picture="scaling/comparison"]').get_by_role("button", name="Copy address").click()
@@ -211,7 +211,7 @@ def elsewhere(tmp_path):
     site.shutdown()
 
 
-def test_an_image_of_another_origin_shows_the_picture(visit, server, elsewhere):
+def test_page_of_another_origin_can_show_the_picture(visit, server, elsewhere):
     origin, folder = elsewhere
     address = f"{server}/rope-viz/picture/scaling/comparison.svg?model=qwen3-8b-yarn"
     (folder / "page.html").write_text(f'<img id="picture" crossorigin="anonymous" src="{address}">')
@@ -229,7 +229,7 @@ def test_an_image_of_another_origin_shows_the_picture(visit, server, elsewhere):
 
 
 @pytest.mark.parametrize("gap", [0, 400])
-def test_a_place_that_is_made_anew_keeps_its_picture_and_its_sentence(visit, gap):
+def test_recreated_element_retains_its_picture_and_sentence(visit, gap):
     """As Streamlit does where another element comes above: the same text in another node, at once or a while later."""
     seen = visit().open("/scaling")
     seen.look("scaling/comparison")
@@ -266,7 +266,7 @@ ANEW = """async (gap) => {
 }"""
 
 
-def test_a_place_that_stands_twice_for_a_moment_holds_its_picture_once_and_the_page_goes_on(visit):
+def test_duplicated_element_mounts_its_picture_once(visit):
     """As where an element above it goes: Streamlit has put the place one higher, and the old one is still there."""
     seen = visit().open("/scaling")
     seen.page.evaluate("""() => {

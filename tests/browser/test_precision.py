@@ -1,11 +1,11 @@
-"""The precision page under a hand: what is rounded, up to where, and who does it."""
+"""The controls of the Precision page: the rounding, the position and the pinned pair."""
 
 from playwright.sync_api import expect
 
 MAP = "document.querySelectorAll('.rv-plot')[0]"
 
 
-def test_the_published_error_is_said_and_the_link_keeps_the_choice(visit):
+def test_published_error_is_shown_and_the_choice_enters_the_link(visit):
     seen = visit().open("/precision?model=llama-2-7b")
     main = seen.page.locator("[data-testid=stMain]")
     expect(main).to_contain_text("the largest angle error found up to 4,096 is 5 rad, at pair 1")
@@ -17,7 +17,7 @@ def test_the_published_error_is_said_and_the_link_keeps_the_choice(visit):
     assert seen.errors == []
 
 
-def test_the_position_moves_the_sentence_and_the_rule(visit):
+def test_position_moves_the_sentence_and_the_vertical_line(visit):
     seen = visit().open("/precision?model=llama-2-7b&precision.where=float32-angles")
     seen.knob("position").fill("1M")
     seen.knob("position").press("Enter")
@@ -41,7 +41,7 @@ def test_a_cell_is_read_in_radians_and_a_click_pins_its_pair(visit):
     seen.page.wait_for_url("**pin=**")
 
 
-def test_a_hostile_link_falls_back(visit):
+def test_hostile_link_falls_back_to_defaults(visit):
     seen = visit().open("/precision?precision.where=%3Cb%3E&precision.position=1e99&precision.show=x&precision.with=y")
     assert "bf16 inv_freq" in seen.page.locator("[data-testid=stMain]").inner_text()
     assert seen.errors == []

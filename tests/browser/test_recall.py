@@ -21,7 +21,7 @@ def test_the_line_follows_the_factor(visit):
     assert seen.errors == []
 
 
-def test_the_fast_pairs_switched_off_cost_recall(visit):
+def test_switching_off_high_frequency_pairs_costs_recall(visit):
     seen = visit().open(START)
     seen.look("recall/switched")
     assert at(seen, "switched", "as it is", 2) > 0.9

@@ -6,7 +6,7 @@ from rope_viz.pictures import registry
 PICTURES = [picture for picture in registry.pictures() if picture.page in ("home", "rotation", "scaling", "axes")]
 
 
-def test_a_report_asks_for_nothing_and_draws_charts_clocks_and_patches(chromium, tmp_path, monkeypatch):
+def test_report_draws_offline_without_any_request(chromium, tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "pictures", lambda: PICTURES)
     path = tmp_path / "report.html"
     assert main(["report", "qwen3-8b-yarn", "-o", str(path)]) == 0

@@ -49,7 +49,7 @@ def still(visit):
     return lambda path, **options: visit(**options).open(path)
 
 
-def test_angles_and_scores_of_the_scripts_are_exact_to_ten_million_positions(still):
+def test_script_angles_and_scores_are_exact_to_ten_million(still):
     seen = still("/rotation")
     inv_freq = SPEC.inv_freq(SPEC.target)
     rates = [float(f) / math.tau for f in inv_freq]
@@ -66,7 +66,7 @@ def test_angles_and_scores_of_the_scripts_are_exact_to_ten_million_positions(sti
         assert found == pytest.approx(exact[distance], abs=1e-9)
 
 
-def test_the_score_beside_the_dials_is_the_cores_and_stays_where_both_move(still):
+def test_score_of_the_dials_matches_the_core_and_ignores_shifts(still):
     seen = still(SCORE)
     before = at_rest(seen, 1040, 1024)
     dials, bars = picture(seen, 0, 0.6, 40), picture(seen, 0.75, 1, 40)
@@ -85,7 +85,7 @@ def test_the_score_beside_the_dials_is_the_cores_and_stays_where_both_move(still
     assert "rotation.at=1041%2C1024" in seen.page.url
 
 
-def test_pixels_move_while_playing_without_a_frame_from_the_server_and_hold_while_paused(visit):
+def test_playback_animates_without_server_messages(visit):
     seen = visit(motion=True)
     received = []
     seen.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(frame)))
@@ -107,7 +107,7 @@ def test_pixels_move_while_playing_without_a_frame_from_the_server_and_hold_whil
     assert picture(seen) == held
 
 
-def test_the_position_is_kept_when_a_knob_moves_and_the_keyboard_plays_steps_and_pins(still):
+def test_position_survives_a_knob_and_keys_control_the_dials(still):
     seen = still("/rotation?rotation.at=100,0")
     before = picture(seen, top=40)
     seen.slider("base").focus()
@@ -131,7 +131,7 @@ def test_the_position_is_kept_when_a_knob_moves_and_the_keyboard_plays_steps_and
     seen.page.wait_for_url("**pin=1*")
 
 
-def test_a_pin_is_in_the_link_and_lit_on_frequencies(still):
+def test_pin_enters_the_link_and_shows_on_frequencies(still):
     seen = still("/rotation")
     box = canvas(seen).bounding_box()
     seen.page.mouse.click(box["x"] + 40, box["y"] + 70)
@@ -164,7 +164,7 @@ def test_back_returns_to_the_position_before(still):
     at_rest(seen, 100)
 
 
-def test_reduced_motion_starts_paused_and_a_typed_position_may_lie_beyond_the_trained_length(still):
+def test_reduced_motion_starts_paused_at_any_typed_position(still):
     seen = still("/rotation")
     expect(seen.page.locator("[data-do=play]")).to_have_text("Play")
     held = picture(seen)
@@ -180,7 +180,7 @@ def test_reduced_motion_starts_paused_and_a_typed_position_may_lie_beyond_the_tr
     expect(said).to_contain_text("At position 10,000,000: pair 0 has made 1.59M turns")
 
 
-def test_the_other_mode_is_one_step_for_back_and_keeps_the_key_that_a_link_has_set(still):
+def test_mode_change_is_one_history_step_and_preserves_the_key(still):
     seen = still("/rotation?rotation.at=300,20")
     steps = seen.page.evaluate("history.length")
     for name, hands in (("Query and key", (300, 20)), ("One position", (300, 20))):
@@ -200,7 +200,7 @@ def test_the_other_mode_is_one_step_for_back_and_keeps_the_key_that_a_link_has_s
     assert seen.errors == []
 
 
-def test_playing_goes_on_to_the_target_length_and_loops_there(visit):
+def test_playback_loops_at_the_target_length(visit):
     seen = visit(motion=True).open("/rotation?trained=64&target=128&method=none&rotation.at=100,0")
     assert seen.page.locator("[data-do=play]").inner_text() == "Play"
     seen.page.locator("[data-do=play]").click()
@@ -250,7 +250,7 @@ def plays_alone(chromium, path):
     page.context.close()
 
 
-def test_pixels_show_the_angle_of_the_hand(still):
+def test_drawn_hand_has_the_exact_angle(still):
     """At position 1 the first pair's hand stands at one radian, counted from the right against the clock."""
     seen = still("/rotation?rotation.at=1,0&method=none")
     colour = "(d) => { const c = document.querySelector('.rv-clocks canvas'), k = c.width / c.clientWidth;"

@@ -4,19 +4,7 @@ import json
 
 from playwright.sync_api import expect
 
-# The config of Qwen3 8B with YaRN as many copied it: without the trained length, which transformers then takes to be
-# 40960 where the model was trained on 32768.
-FAULTY = {
-    "architectures": ["Qwen3ForCausalLM"],
-    "model_type": "qwen3",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-    "max_position_embeddings": 40960,
-    "rope_theta": 1000000,
-    "rope_scaling": {"rope_type": "yarn", "factor": 4.0},
-}
+from tests.configs import FAULTY_QWEN3
 
 
 def drop(seen, content, name="config.json"):
@@ -24,10 +12,10 @@ def drop(seen, content, name="config.json"):
     field.set_input_files({"name": name, "mimeType": "application/json", "buffer": content})
 
 
-def test_a_dropped_config_is_found_faulty_and_comes_back_repaired(visit):
+def test_dropped_faulty_config_is_repaired(visit):
     seen = visit(watched=True).open("/runtimes")
     tab = seen.page
-    drop(seen, json.dumps(FAULTY).encode())
+    drop(seen, json.dumps(FAULTY_QWEN3).encode())
     tab.wait_for_url("**model=custom**")
     seen.settle()
     main = tab.locator("[data-testid=stMain]")
@@ -52,7 +40,7 @@ NO_CONFIGS = [
 ]
 
 
-def test_a_file_that_is_no_config_is_a_sentence_and_the_model_stays_with_the_flags_that_repair_it(visit):
+def test_invalid_file_shows_an_error_and_the_model_stays(visit):
     seen = visit().open("/runtimes?model=kimi-k2-instruct")
     row = seen.page.locator(".rv-table tr", has_text="llama.cpp")
     for name, content, said in NO_CONFIGS:

@@ -1,4 +1,4 @@
-"""What draws a picture, or writes its files, may be lost on its way: the picture says so, and its button brings it."""
+"""If a script is lost on its way, the picture reports it and a button loads it again."""
 
 import re
 
@@ -14,7 +14,7 @@ window.setTimeout = (does, time, ...given) => {
 
 
 @pytest.mark.parametrize("name", ["plotly.min.js", "chart.js"])
-def test_a_script_that_was_lost_is_asked_for_again_ever_more_rarely_and_at_once_by_the_button(chromium, server, name):
+def test_lost_script_is_retried_with_backoff_and_by_button(chromium, server, name):
     context = chromium.new_context()
     try:
         context.add_init_script(HURRIED)
@@ -41,7 +41,7 @@ def test_a_script_that_was_lost_is_asked_for_again_ever_more_rarely_and_at_once_
         context.close()
 
 
-def test_a_page_whose_pictures_script_was_lost_has_it_sent_again(chromium, server):
+def test_lost_picture_script_is_sent_again(chromium, server):
     context = chromium.new_context()
     try:
         page, address, lost = context.new_page(), re.compile(r"/picture\.js$"), []
@@ -56,7 +56,7 @@ def test_a_page_whose_pictures_script_was_lost_has_it_sent_again(chromium, serve
         context.close()
 
 
-def test_the_library_comes_before_a_picture_is_asked_for_and_nothing_is_asked_for_in_vain(chromium, server):
+def test_library_loads_before_pictures_and_no_request_fails(chromium, server):
     """Beside a deep link Streamlit's own client asks at a wrong address first, unless it is told."""
     context = chromium.new_context()
     try:
@@ -84,7 +84,7 @@ def test_the_library_comes_before_a_picture_is_asked_for_and_nothing_is_asked_fo
         ("/rotation", "rotation/turning", "[data-do=html]"),
     ],
 )
-def test_a_file_or_dialog_that_did_not_come_is_said_and_comes_when_asked_again(chromium, server, path, picture, file):
+def test_failed_dialog_or_file_is_reported_and_retried(chromium, server, path, picture, file):
     """Both are done by scripts that come when they are first asked for: here with no line to the server."""
     context = chromium.new_context()
     try:

@@ -1,4 +1,4 @@
-"""The server dies and comes back, the page is loaded anew: what the reader brought and asked for is still there."""
+"""The server dies and returns, and the page is reloaded: the user's data and changes survive."""
 
 import io
 import json
@@ -33,7 +33,7 @@ def findings(seen):
     return seen.page.locator("main").get_by_text("beta_fats").count()
 
 
-def test_a_dropped_config_survives_a_reload_and_a_new_tab_and_can_be_forgotten(visit, tmp_path):
+def test_dropped_config_survives_reload_and_can_be_forgotten(visit, tmp_path):
     seen = visit().open("/runtimes")
     drop(seen, tmp_path)
     assert findings(seen) > 0
@@ -55,7 +55,7 @@ def test_a_dropped_config_survives_a_reload_and_a_new_tab_and_can_be_forgotten(v
     assert seen.errors == []
 
 
-def test_a_model_of_the_list_stays_it_where_the_browser_keeps_a_config(visit, tmp_path):
+def test_linked_catalog_model_wins_over_a_stored_config(visit, tmp_path):
     seen = visit().open("/frequencies")
     drop(seen, tmp_path)
     seen.open("/frequencies?model=llama-2-7b")
@@ -69,9 +69,7 @@ BANNER = ".rv-banner[data-about=server]"
 FIRST = "document.querySelector('.rv-plot').data.at(-1).y[0]"
 
 
-def test_vectors_typed_and_dropped_survive_another_server_and_a_reload_until_they_are_forgotten(
-    visit, mortal, tmp_path
-):
+def test_vectors_survive_a_server_restart_and_a_reload(visit, mortal, tmp_path):
     seen = visit(mortal.url).open("/decay?decay.show=own&decay.source=typed&decay.length=512&decay.log=no")
     drop(seen, tmp_path)
     main = seen.page.locator("main")
@@ -104,7 +102,7 @@ def test_vectors_typed_and_dropped_survive_another_server_and_a_reload_until_the
     expect(main.get_by_text("No file loaded")).to_be_visible()
 
 
-def test_what_the_browser_keeps_is_brought_again_where_the_word_for_it_was_lost(visit):
+def test_stored_vectors_are_sent_again_after_a_lost_message(visit):
     seen = visit().open("/decay?decay.show=own&decay.source=typed")
     field = seen.page.locator("main textarea").first
     field.fill("2")
@@ -135,7 +133,7 @@ def test_what_the_browser_keeps_is_brought_again_where_the_word_for_it_was_lost(
     assert seen.page.evaluate("sessionStorage.getItem('rope-viz.held')").count("decay.typed") == 1
 
 
-def test_a_killed_server_is_said_and_what_was_asked_for_meanwhile_is_done_by_the_next(visit, mortal, tmp_path):
+def test_killed_server_is_reported_and_changes_apply_later(visit, mortal, tmp_path):
     seen = visit(mortal.url).open("/frequencies")
     drop(seen, tmp_path)
     mortal.kill()
@@ -176,7 +174,7 @@ def test_the_first_move_after_a_restart_is_not_lost(visit, mortal):
     assert "66 pairs" in seen.page.locator("main").inner_text()
 
 
-def test_a_link_and_a_pin_are_taken_by_the_next_server_and_the_page_of_the_old_one_hears_again(visit, mortal):
+def test_links_and_pins_reach_the_restarted_server(visit, mortal):
     seen = visit(mortal.url).open("/")
     main, banner = seen.page.locator("main"), seen.page.locator(BANNER)
 
@@ -210,9 +208,7 @@ def test_a_link_and_a_pin_are_taken_by_the_next_server_and_the_page_of_the_old_o
     ],
     ids=str,
 )
-def test_what_was_typed_while_the_server_stood_still_is_taken_once_it_goes_on(
-    visit, mortal, path, name, value, shown, query
-):
+def test_input_typed_during_a_stall_is_applied_afterwards(visit, mortal, path, name, value, shown, query):
     """The page cannot tell a server that stalls from one that rests, and says it again, with the address it knows."""
     seen = visit(mortal.url).open(path)
     knob = seen.page.locator(f"[data-knob$={name}] input[type=text]").last

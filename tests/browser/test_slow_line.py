@@ -1,4 +1,4 @@
-"""On a slow line a picture stands there long before the scripts have come."""
+"""On a slow connection a static picture appears long before the scripts arrive."""
 
 from playwright.sync_api import expect
 
@@ -6,7 +6,7 @@ SLOW = {"offline": False, "latency": 50, "downloadThroughput": 40_000, "uploadTh
 FAST = SLOW | {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
 
 
-def test_a_slow_line_brings_the_first_picture_as_a_file_until_the_page_draws_its_own(visit):
+def test_slow_connection_shows_a_static_first_picture(visit):
     seen = visit(width=390, dark=True)
     page, line = seen.page, seen.page.context.new_cdp_session(seen.page)
     line.send("Network.enable")
@@ -32,7 +32,7 @@ HELD = """const later = window.setTimeout;
 window.setTimeout = (act, time, ...more) => (time === 10000 ? (window.__late = act) : later(act, time, ...more));"""
 
 
-def test_who_has_seen_a_page_never_asks_for_the_file_of_the_first(visit):
+def test_static_first_picture_is_not_requested_again(visit):
     seen = visit()
     seen.page.add_init_script(HELD)
     seen.open("/frequencies")

@@ -9,7 +9,7 @@ WIDER = """[...document.querySelectorAll('[data-testid=stSidebar] [data-knob]')]
   .map((knob) => knob.dataset.knob)"""
 
 
-def test_the_sidebar_is_operated(visit):
+def test_sidebar_controls_work(visit):
     seen = visit().open("/frequencies")
     page = seen.page
     for key in ("more", "source"):
@@ -46,7 +46,7 @@ def test_the_sidebar_is_operated(visit):
     assert seen.errors == []
 
 
-def test_the_tools_of_charts_tables_and_dials_are_operated(visit):
+def test_tools_of_charts_tables_and_dials_work(visit):
     seen = visit().open("/scaling")
     page = seen.page
     ends = "document.querySelector('.rv-plot')._fullLayout.xaxis.range.join()"
@@ -76,7 +76,7 @@ def test_the_tools_of_charts_tables_and_dials_are_operated(visit):
     assert seen.errors == []
 
 
-def test_a_switch_and_the_border_of_a_bar_are_operated(visit):
+def test_switch_and_section_border_work(visit):
     seen = visit(motion=False).open("/axes")
     border = seen.page.locator(".rv-border").first
     border.focus()

@@ -1,4 +1,4 @@
-"""Under a finger: a drag to the side moves a knob, a swipe on one scrolls the page; knobs stand under the picture."""
+"""Touch: a sideways drag moves a knob, a vertical swipe scrolls, and knobs are under the picture."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def middle(place, share=0.5):
 SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
 
 
-def test_a_swipe_that_begins_on_a_slider_scrolls_and_changes_nothing(phone):
+def test_vertical_swipe_on_a_slider_only_scrolls(phone):
     seen = phone("/rotation?rotation.at=100,0")
     address = seen.page.url
     for knob in ("[data-under=context] input[type=range]", "[data-do=scrub]"):
@@ -47,7 +47,7 @@ def test_a_swipe_that_begins_on_a_slider_scrolls_and_changes_nothing(phone):
             assert seen.page.url == address, (knob, share)
 
 
-def test_a_drag_to_the_side_moves_the_knob_the_picture_and_the_sidebar_and_a_tap_nothing(phone):
+def test_sideways_drag_moves_the_knob_and_a_tap_does_not(phone):
     seen = phone("/frequencies")
     slider = seen.page.locator("[data-under=base] input[type=range]")
     x, y = middle(slider, 0.3)
@@ -68,7 +68,7 @@ def test_a_drag_to_the_side_moves_the_knob_the_picture_and_the_sidebar_and_a_tap
     assert seen.errors == []
 
 
-def test_the_knobs_under_a_picture_are_there_on_a_phone_only(visit):
+def test_knobs_under_a_picture_appear_only_on_a_phone(visit):
     seen = visit().open("/frequencies")
     assert seen.page.locator("[data-under]").count() == 0
     seen.resize(390, 844)
@@ -76,7 +76,7 @@ def test_the_knobs_under_a_picture_are_there_on_a_phone_only(visit):
     assert seen.page.locator("[data-under=base]").is_visible()
 
 
-def test_a_narrow_picture_has_the_shapes_and_the_legend_that_it_says(phone):
+def test_narrow_picture_has_its_own_shapes_and_legend(phone):
     node = "document.querySelector('.js-plotly-plot')"
     seen = phone("/frequencies")
     names = seen.page.evaluate(f"{node}._fullLayout.shapes.map((shape) => shape.label?.text ?? '')")

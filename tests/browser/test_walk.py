@@ -15,7 +15,7 @@ def load():
     return module
 
 
-def test_fifty_steps_of_a_walk_leave_everything_as_it_says(visit):
+def test_random_walk_of_fifty_steps_breaks_nothing(visit):
     """What takes long is left to the hand: killing the server, and a slow network."""
     seen = visit(watched=True).open("/")
     walk = load().Walk(seen, SEED, rare=dict.fromkeys(("theme", "width", "model", "drop", "swipe"), 1))

@@ -1,4 +1,4 @@
-"""`rope-viz app` says what it cannot serve, and the server ends with the command, however that is stopped."""
+"""`rope-viz app` explains what it cannot serve, and its server ends with the command."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def test_an_empty_host_publishes_nothing(capsys, host):
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("host", ["999.1.1.1", "8.8.8.8", "http://localhost", "nonsense.invalid", "a" * 70, "[", ".x"])
-def test_a_host_that_is_not_of_this_machine_is_one_line(capsys, host, workers):
+def test_foreign_host_gives_a_one_line_error(capsys, host, workers):
     err = refused(capsys, "--host", host, "--workers", workers)
     assert f"--host '{host[:30]}" in err
     assert "is not an address of this machine: try 127.0.0.1" in err
@@ -54,7 +54,7 @@ def test_a_port_in_use_is_named_with_the_next_one(capsys, workers):
     assert f"port {port} of 127.0.0.1 is in use: try --port {port + 1 if port < 65535 else 8501}" in err
 
 
-def test_an_ipv6_address_stands_in_brackets_in_an_address_and_without_them_for_the_server():
+def test_ipv6_hosts_are_bracketed_only_in_addresses():
     assert app.host_of("[::1]") == app.host_of("::1") == "::1"
     assert app.address_of("::1", 8752, "") == "http://[::1]:8752"
     assert app.address_of("::", 8752, "a/b") == app.address_of("0.0.0.0", 8752, "a/b") == "http://localhost:8752/a/b"
@@ -64,17 +64,17 @@ def test_an_ipv6_address_stands_in_brackets_in_an_address_and_without_them_for_t
 @pytest.mark.parametrize(
     ("written", "base"), [("", ""), ("/", ""), ("rope", "rope"), ("//a//b//", "a/b"), ("/A.b_c~d-0/", "A.b_c~d-0")]
 )
-def test_slashes_of_a_base_path_are_made_one(written, base):
+def test_repeated_slashes_in_a_base_path_are_merged(written, base):
     assert app.base_of(written) == base
 
 
 @pytest.mark.parametrize("path", ["a b", "é", "a?b", "a#b", "%41", "../x", "x/..", "a/./b", "a\\b", "a\n"])
-def test_a_base_path_that_no_address_holds_is_refused(capsys, path):
+def test_invalid_base_path_is_refused(capsys, path):
     for flags in ([], ["--health"]):
         assert "--base-path must be letters, digits" in refused(capsys, "--base-path", path, *flags)
 
 
-def test_health_says_which_address_did_not_answer_and_needs_no_dashboard(capsys, monkeypatch):
+def test_health_names_the_failing_address_without_the_dashboard(capsys, monkeypatch):
     monkeypatch.setattr(app, "NEEDED", ("no_such_module",))
     port = free_port()
     assert main(["app", "--health", "--port", str(port), "--base-path", "rope"]) == 1
@@ -84,7 +84,7 @@ def test_health_says_which_address_did_not_answer_and_needs_no_dashboard(capsys,
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1/a b", "http://x.invalid", "http://.é", "http://[x]:1"])
-def test_whatever_cannot_be_asked_is_not_well(address):
+def test_unreachable_address_is_unhealthy(address):
     assert not app.healthy(address)
 
 
@@ -128,7 +128,7 @@ def gone(pid, patience=10.0):
 
 @LINUX
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"])
-def test_the_server_ends_with_the_command_however_that_is_stopped(number):
+def test_server_ends_with_the_command_on_any_signal(number):
     process, server = standing(QUIET)
     process.send_signal(signal.Signals[number])
     err = process.communicate(timeout=20)[1]
@@ -138,7 +138,7 @@ def test_the_server_ends_with_the_command_however_that_is_stopped(number):
 
 
 @LINUX
-def test_a_command_that_ignores_hangups_goes_on():
+def test_command_that_ignores_hangups_continues():
     process, server = standing(QUIET, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
     time.sleep(0.2)
@@ -150,7 +150,7 @@ def test_a_command_that_ignores_hangups_goes_on():
 
 @LINUX
 @pytest.mark.parametrize("pause", [0.02, 0.1])
-def test_a_second_interrupt_ends_the_server_at_once_and_without_a_traceback(pause):
+def test_second_interrupt_ends_the_server_without_a_traceback(pause):
     """A terminal's Ctrl-C goes to a whole group of processes; the server is in another."""
     process, server = standing(SLOW, start_new_session=True)
     os.killpg(process.pid, signal.SIGINT)
@@ -162,7 +162,7 @@ def test_a_second_interrupt_ends_the_server_at_once_and_without_a_traceback(paus
 
 
 @LINUX
-def test_a_server_that_does_not_end_when_told_is_ended(monkeypatch):
+def test_unresponsive_server_is_killed(monkeypatch):
     short = STAND_IN.replace(
         "app.NEEDED", "from rope_viz.cli import server_process; server_process.PATIENCE = 0.1; app.NEEDED"
     )
@@ -174,7 +174,7 @@ def test_a_server_that_does_not_end_when_told_is_ended(monkeypatch):
 
 
 @LINUX
-def test_a_killed_server_is_no_success_and_leaves_no_workers():
+def test_killed_server_fails_and_leaves_no_workers():
     process, worker = standing(WORKING)
     server = int(Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[1])
     os.kill(server, signal.SIGKILL)
@@ -183,13 +183,13 @@ def test_a_killed_server_is_no_success_and_leaves_no_workers():
     assert gone(worker)
 
 
-def test_the_exit_code_of_a_server_that_fails_is_handed_on():
+def test_exit_code_of_a_failing_server_is_passed_on():
     process, _ = standing("import sys; print(1, flush=True); sys.exit(3)")
     assert process.wait(timeout=20) == 3
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_one_line_says_where_it_is_and_no_address_asked_for_is_logged(workers, tmp_path):
+def test_startup_prints_one_line_and_logs_no_requests(workers, tmp_path):
     port = free_port()
     command = [sys.executable, "-m", "rope_viz", "app", "--no-browser", "--port", str(port), "--workers", workers]
     with open(tmp_path / "out", "w") as out, open(tmp_path / "err", "w") as err:

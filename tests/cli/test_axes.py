@@ -13,7 +13,7 @@ def file_of(id: str, folder: Path) -> str:
     return str(path)
 
 
-def test_runtimes_says_what_each_does_with_sections(capsys, tmp_path) -> None:
+def test_runtimes_explains_sections_of_each_runtime(capsys, tmp_path) -> None:
     assert main(["runtimes", file_of("qwen3-vl-8b", tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "t 24, h 20, w 20 interleaved" in out
@@ -50,7 +50,7 @@ def test_check_reads_diffusers_configs_and_encoders(capsys, tmp_path) -> None:
     assert "The model was trained so." in capsys.readouterr().out
 
 
-def test_check_says_how_far_hunyuan_is_from_a_rotation(capsys, tmp_path) -> None:
+def test_check_measures_how_far_hunyuan_is_from_a_rotation(capsys, tmp_path) -> None:
     assert main(["check", file_of("hunyuan-ocr", tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "In transformers image tokens are sheared, not rotated" in out

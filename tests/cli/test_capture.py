@@ -20,7 +20,7 @@ def text(tmp_path):
     return path
 
 
-def test_a_folder_and_a_text_become_a_capture(text, tmp_path, capsys):
+def test_model_folder_and_text_give_a_capture(text, tmp_path, capsys):
     out = tmp_path / "qk.safetensors"
     assert main(["capture", str(FOLDER), "--text", str(text), "--tokens", "100", "-o", str(out)]) == 0
     assert capsys.readouterr().out == f"{out}: 2 layers, 2 heads, 100 tokens, 32 dimensions\n"
@@ -32,7 +32,7 @@ def test_a_folder_and_a_text_become_a_capture(text, tmp_path, capsys):
         np.testing.assert_allclose(read.layer(number).k, k, rtol=1e-3, atol=1e-3)
 
 
-def test_layers_heads_and_a_short_text_are_said(text, tmp_path, capsys):
+def test_capture_reports_layers_heads_and_a_short_text(text, tmp_path, capsys):
     out = tmp_path / "qk.safetensors"
     flags = ["--layers", "1", "--heads", "0-0", "--dtype", "float32"]
     assert main(["capture", str(FOLDER), "--text", str(text), "-o", str(out), *flags]) == 0
@@ -52,7 +52,7 @@ def test_layers_heads_and_a_short_text_are_said(text, tmp_path, capsys):
         ({"--text": "no.txt"}, "No such file"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(change, said, text, tmp_path, capsys):
+def test_impossible_capture_gives_a_one_line_error(change, said, text, tmp_path, capsys):
     asked = {"model": str(FOLDER), "--text": str(text), "-o": str(tmp_path / "x")} | change
     words = [asked.pop("model"), *(word for pair in asked.items() for word in pair)]
     assert main(["capture", *words]) == 2
@@ -62,7 +62,7 @@ def test_what_cannot_be_done_is_one_sentence(change, said, text, tmp_path, capsy
 
 
 @pytest.mark.parametrize("written", ["a", "1-", "-1", "5-2", "0-99999", "1,,2", "1.5", "²"])
-def test_a_list_that_is_none_is_refused(written, text, capsys):
+def test_invalid_layer_list_is_refused(written, text, capsys):
     with pytest.raises(SystemExit) as caught:
         main(["capture", str(FOLDER), "--text", str(text), "-o", "x", f"--layers={written}"])
     assert caught.value.code == 2

@@ -1,4 +1,4 @@
-"""The check answers in exit codes, settings and formats that one can live with in CI."""
+"""`rope-viz check` in CI: exit codes, settings and formats."""
 
 import io
 import json
@@ -16,18 +16,12 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.multi_axis.model_axes import is_encoder
 from rope_viz.multi_axis.text import all_axes
+from tests.configs import llama, yarn
 
 ROOT = Path(__file__).parents[2]
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "max_position_embeddings": 32768,
-    "rope_theta": 5e6,
-}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}
+LLAMA = llama(max_position_embeddings=32768, rope_theta=5e6)
 ERROR = {**LLAMA, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}
-WARNING = {**LLAMA, "rope_scaling": {**YARN, "beta_fst": 16}}
+WARNING = {**LLAMA, "rope_scaling": yarn(8192, beta_fst=16)}
 NOTE = {**LLAMA, "rope_theta": 10000.0}
 
 
@@ -65,7 +59,7 @@ def test_the_exit_code_follows_the_level_to_fail_on(capsys, config, codes):
     assert run(capsys, path)[0] == codes[1]
 
 
-def test_what_could_not_be_read_has_an_exit_code_of_its_own(capsys):
+def test_unreadable_file_has_its_own_exit_code(capsys):
     put("good/config.json", ERROR)
     Path("bad.json").write_text("{")
     for names in (("bad.json",), ("missing.json",), ("good", "bad.json"), (".",)):
@@ -83,14 +77,14 @@ def test_what_could_not_be_read_has_an_exit_code_of_its_own(capsys):
         *({key: value} for key in ("rope_scaling", "rope_parameters") for value in ([1], 1, True, "yarn", 0.5)),
     ],
 )
-def test_a_key_of_the_wrong_kind_is_an_error_in_a_file_that_was_read(capsys, wrong):
+def test_key_of_the_wrong_type_is_an_error_not_unreadable(capsys, wrong):
     code, out, _ = run(capsys, put("config.json", {**LLAMA, **wrong}))
     assert code == 2
     assert len(out.splitlines()) >= 1
 
 
 @pytest.mark.parametrize("text", ["NaN", "null", '"64"', "1e400"])
-def test_a_value_of_no_use_is_named_otherwise_than_a_file_that_cannot_be_read(capsys, text):
+def test_useless_value_and_unreadable_file_have_different_rules(capsys, text):
     config = json.dumps({**LLAMA, "hidden_size": 0}).replace('"hidden_size": 0', f'"hidden_size": {text}')
     Path("config.json").write_text(config)
     code, out, _ = run(capsys, "config.json")
@@ -112,7 +106,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("odd", ODD, ids=json.dumps)
-def test_an_odd_shape_is_answered_and_not_stumbled_over(capsys, odd):
+def test_odd_shapes_are_answered_without_a_crash(capsys, odd):
     path = put("config.json", odd)
     assert run(capsys, path)[0] in (0, 1, 2)
     for command in ("table", "runtimes"):
@@ -129,7 +123,7 @@ def test_a_rule_can_be_left_out(capsys):
     assert run(capsys, path, "--ignore", "type-keys", "--ignore", "unknown-keys")[0] == 0
 
 
-def test_settings_may_stand_in_pyproject(capsys):
+def test_settings_are_read_from_pyproject(capsys):
     path = put("models/config.json", WARNING)
     Path("pyproject.toml").write_text('[tool.rope-viz]\nfail-on = "error"\n')
     assert run(capsys, path)[0] == 0
@@ -167,7 +161,7 @@ def test_a_wrong_setting_is_named(capsys, settings, message):
         ("tool.rope-viz = ''", "rope-viz"),
     ],
 )
-def test_settings_that_are_no_table_are_one_line(capsys, text, name):
+def test_settings_that_are_no_table_give_a_one_line_error(capsys, text, name):
     Path("pyproject.toml").write_text(text)
     code, out, err = run(capsys, put("config.json", LLAMA))
     assert (code, out) == (2, "")
@@ -175,7 +169,7 @@ def test_settings_that_are_no_table_are_one_line(capsys, text, name):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that somebody stands in")
-def test_a_working_directory_that_was_deleted_is_said(capsys, tmp_path, monkeypatch):
+def test_deleted_working_directory_is_reported(capsys, tmp_path, monkeypatch):
     path = str(tmp_path / put("config.json", LLAMA))
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -186,7 +180,7 @@ def test_a_working_directory_that_was_deleted_is_said(capsys, tmp_path, monkeypa
     assert err == "rope-viz: the working directory was deleted: change to one that exists\n"
 
 
-def test_an_unknown_rule_is_named_with_what_is_meant(capsys):
+def test_unknown_rule_error_suggests_the_intended_one(capsys):
     code, _, err = run(capsys, put("config.json", LLAMA), "--ignore", "factor-mismach")
     assert code == 2
     assert "Did you mean 'factor-mismatch'?" in err
@@ -206,7 +200,7 @@ def test_an_unknown_rule_is_explained_by_the_list(capsys):
     assert "factor-mismatch" in err
 
 
-def test_a_folder_is_the_configs_in_it(capsys):
+def test_folder_argument_checks_its_configs(capsys):
     put("models/a/config.json", LLAMA)
     put("models/b/config.json", WARNING)
     put("models/b/deeper/config.json", ERROR)
@@ -235,7 +229,7 @@ def cached(folder, id, config, commit="c0ffee", reference="main"):
     put(place / "snapshots" / commit / "config.json", config)
 
 
-def test_a_model_of_the_local_cache_goes_by_its_id(capsys, monkeypatch, tmp_path):
+def test_cached_model_is_found_by_its_id(capsys, monkeypatch, tmp_path):
     cached("hf/hub", "Qwen/Qwen3-8B", WARNING)
     cached("hf/hub", "Qwen/Qwen3-8B", LLAMA, "deadbeef", "v2")
     cached("hf/hub", "gpt2", {"model_type": "gpt2"})
@@ -269,7 +263,7 @@ def test_a_model_of_the_local_cache_goes_by_its_id(capsys, monkeypatch, tmp_path
         ("/blob/../config.json", 3),
     ],
 )
-def test_a_page_of_the_hub_stands_for_its_model(capsys, page, code):
+def test_hub_url_selects_its_model(capsys, page, code):
     cached("hf/hub", "Qwen/Qwen3-8B", LLAMA, "deadbeef", "v2")
     (Path("hf/hub/models--Qwen--Qwen3-8B/refs/refs/pr")).mkdir(parents=True)
     Path("hf/hub/models--Qwen--Qwen3-8B/refs/refs/pr/1").write_text("deadbeef")
@@ -279,7 +273,7 @@ def test_a_page_of_the_hub_stands_for_its_model(capsys, page, code):
     assert run(capsys, "https://huggingface.co/gpt2/tree/main")[0] == 0
 
 
-def test_a_broken_reference_of_the_cache_is_named(capsys):
+def test_broken_cache_reference_is_named(capsys):
     cached("hf/hub", "a/b", LLAMA)
     place = Path("hf/hub/models--a--b/refs/main")
     place.write_bytes(b"\xff\xfe")
@@ -310,7 +304,7 @@ def test_a_user_without_a_home_finds_no_cache_and_no_error(capsys, monkeypatch, 
 
 
 @pytest.mark.parametrize("id", ["../../etc", "..", "a/b/c", "a\\b", ""])
-def test_an_id_leads_nowhere_outside_the_cache(capsys, id):
+def test_id_never_leads_outside_the_cache(capsys, id):
     cached("hf/hub", "a/b", LLAMA)
     assert run(capsys, id)[0] == 3 or Path(id).is_dir()
 
@@ -332,7 +326,7 @@ def test_sarif_names_the_rule_the_level_and_the_line(capsys):
     assert line[place["region"]["startColumn"] - 1 :].startswith('"beta_fst"')
 
 
-def test_sarif_of_what_cannot_be_read_and_of_nothing(capsys):
+def test_sarif_covers_unreadable_files_and_no_findings(capsys):
     Path("bad.json").write_text("{")
     code, out, _ = run(capsys, "bad.json", put("good.json", LLAMA), "--format", "sarif")
     assert code == 3
@@ -349,7 +343,7 @@ def test_standard_input_is_read_as_bytes(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("id", catalog())
-def test_no_published_config_gets_a_warning_its_authors_would_call_wrong(capsys, id):
+def test_published_configs_get_no_false_warning(capsys, id):
     """Yi, Mistral and the others chose their base, InternLM its dynamic scaling, Ministral its pair of mscale."""
     code, out, _ = run(capsys, id)
     assert code == 0, out
@@ -375,7 +369,7 @@ def test_check_needs_numpy_alone_and_loads_little():
 
 
 @pytest.mark.parametrize("name", ["", " ", "missing.json", "bad.json"])
-def test_what_cannot_be_read_cannot_be_repaired_or_checked(capsys, name):
+def test_unreadable_file_cannot_be_repaired_or_checked(capsys, name):
     put("config.json", WARNING)
     Path("bad.json").write_text("{")
     assert run(capsys, name)[0] == 3
@@ -383,7 +377,7 @@ def test_what_cannot_be_read_cannot_be_repaired_or_checked(capsys, name):
     assert (code, out, len(err.splitlines())) == (3, "", 1)
 
 
-def test_a_model_with_one_position_per_token_does_not_load_the_rooms_about_several():
+def test_single_axis_check_does_not_import_multi_axis():
     program = (
         "import sys; from rope_viz.advice.lint import check; "
         f"check({WARNING!r});"
@@ -393,7 +387,7 @@ def test_a_model_with_one_position_per_token_does_not_load_the_rooms_about_sever
     assert done.stdout == "[]\n"
 
 
-def test_the_types_with_one_position_per_token_are_none_of_those_with_several():
+def test_single_axis_types_are_disjoint_from_multi_axis_types():
     one_axis = {kind for kind in all_architectures() if has_one_axis({"model_type": kind})}
     assert len(one_axis) > 150
     assert not one_axis & {*all_axes(), *(f"{kind}_text" for kind in all_axes())}

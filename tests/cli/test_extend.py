@@ -5,13 +5,13 @@ import json
 import pytest
 
 from rope_viz.cli.main import main
-from tests.advice.test_recognise import STOCK
+from tests.configs import QWEN3_8B
 
 
 @pytest.fixture
 def config(tmp_path):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(STOCK))
+    path.write_text(json.dumps(QWEN3_8B))
     return path
 
 
@@ -34,7 +34,7 @@ def test_stock_qwen3_gets_its_documented_factor(capsys, config, to, factor):
     assert f"--rope-scale {factor}" in found["runtimes"]["llama.cpp"]["command"]
 
 
-def test_text_and_markdown_say_the_same_five_things(capsys, config):
+def test_text_and_markdown_hold_the_same_five_parts(capsys, config):
     text = run(capsys, config, "--to", "128k", "--runtime", "vllm,sglang")[1]
     document = run(capsys, config, "--to", "128k", "--runtime", "vllm,sglang", "--format", "markdown")[1]
     for title in (
@@ -52,28 +52,28 @@ def test_text_and_markdown_say_the_same_five_things(capsys, config):
     assert "Fits on one 80 GB GPU up to 377,187 tokens" in text
 
 
-def test_a_mistake_is_told_before_anything_else(capsys, tmp_path):
+def test_mistakes_are_printed_first(capsys, tmp_path):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({**STOCK, "max_position_embeddings": 131_072}))
+    path.write_text(json.dumps({**QWEN3_8B, "max_position_embeddings": 131_072}))
     out = run(capsys, path, "--to", "128k")[1]
     assert "Probably a mistake: max_position_embeddings is 131,072 without scaling" in out
     assert out.index("Probably a mistake") < out.index("What you need")
 
 
-def test_the_config_is_written_and_means_the_length(capsys, config, tmp_path):
+def test_written_config_reaches_the_length(capsys, config, tmp_path):
     target = tmp_path / "out.json"
     assert run(capsys, config, "--to", "128k", "-o", target)[0] == 0
     assert json.loads(target.read_text())["max_position_embeddings"] == 131_072
     assert run(capsys, target, "--to", "128k", "--json")[0] == 0
 
 
-def test_what_is_asked_wrongly_is_said(capsys, config):
+def test_invalid_arguments_are_named(capsys, config):
     assert "--runtime must be one of" in run(capsys, config, "--to", "128k", "--runtime", "tgi")[2]
     assert "--way must be one of" in run(capsys, config, "--to", "128k", "--way", "magic")[2]
     assert "must be" in run(capsys, config, "--to", "128k", "--sequences", "100000")[2]
 
 
-def test_another_way_a_trained_length_and_a_smaller_cache_are_taken(capsys, config):
+def test_method_trained_length_and_cache_dtype_flags_work(capsys, config):
     arguments = ("--to", "128k", "--trained", "16k", "--way", "linear", "--dtype", "fp8", "--sequences", "2", "--json")
     found = json.loads(run(capsys, config, *arguments)[1])
     assert found["chosen"] == "linear"
@@ -81,13 +81,13 @@ def test_another_way_a_trained_length_and_a_smaller_cache_are_taken(capsys, conf
     assert found["memory"]["cache_bytes"] == 2 * 131_072 * 147_456 / 2
 
 
-def test_a_model_of_the_list_is_known_without_a_file(capsys):
+def test_catalog_model_needs_no_file(capsys):
     found = json.loads(run(capsys, "llama-3.1-8b", "--to", "128k", "--json")[1])
     assert found["have"]["how"] == "model"
     assert found["ways"][0]["rank"] == "as it is"
 
 
-def test_a_model_without_rotary_embedding_is_answered_and_no_file_is_written(capsys, tmp_path):
+def test_model_without_rope_is_answered_and_writes_no_file(capsys, tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"model_type": "gpt2", "n_embd": 768}')
     assert main(("extend", str(path), "--to", "128k")) == 0

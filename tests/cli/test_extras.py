@@ -16,14 +16,14 @@ import pytest
         ("report llama-3-8b -o r.html", "plotly", "report needs plotly: pip install 'rope-viz[pictures]'"),
     ],
 )
-def test_without_an_extra_one_line_names_it(words, missing, line, tmp_path):
+def test_missing_extra_is_named_in_one_line(words, missing, line, tmp_path):
     done = without(missing, words, tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"rope-viz: {line}\n"
     assert not list(tmp_path.iterdir())
 
 
-def test_a_module_that_no_extra_brings_is_a_fault_of_ours(tmp_path):
+def test_missing_module_outside_the_extras_raises(tmp_path):
     assert "ModuleNotFoundError" in without("rope_viz.runtimes", "runtimes llama-3-8b", tmp_path).stderr
 
 

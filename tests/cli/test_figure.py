@@ -41,7 +41,7 @@ def test_the_list_names_every_picture_and_what_it_shows(capsys):
     assert all(line.endswith(".") for line in lines)
 
 
-def test_the_numbers_are_the_models(tmp_path):
+def test_figure_holds_the_numbers_of_the_model(tmp_path):
     path = tmp_path / "plot.csv"
     figure(path, "frequencies/wavelengths", "llama-3.1-8b")
     spec = model_specs("llama-3.1-8b")[""]
@@ -52,7 +52,7 @@ def test_the_numbers_are_the_models(tmp_path):
     np.testing.assert_allclose(table[:, 2], 2 * np.pi / spec.inv_freq(spec.target), rtol=1e-15)
 
 
-def test_the_runtimes_picture_is_about_the_config_itself(tmp_path):
+def test_runtimes_picture_uses_the_config_itself(tmp_path):
     path = tmp_path / "plot.csv"
     figure(path, "runtimes/curves", "kimi-k2-instruct")
     head, *body = rows(path)
@@ -60,7 +60,7 @@ def test_the_runtimes_picture_is_about_the_config_itself(tmp_path):
     assert min(float(row[2]) for row in body) == pytest.approx(1 / 8.93, rel=1e-3)
 
 
-def test_a_config_file_is_asked_about_as_it_stands(tmp_path):
+def test_config_file_is_used_unchanged(tmp_path):
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"model_type": "llama", "head_dim": 64, "max_position_embeddings": 4096}))
     path = tmp_path / "plot.json"
@@ -68,7 +68,7 @@ def test_a_config_file_is_asked_about_as_it_stands(tmp_path):
     assert json.loads(path.read_text(encoding="utf-8"))["sentence"] == "The config of llama, unchanged."
 
 
-def test_the_pages_own_choices_are_flags_by_name_and_by_key(tmp_path):
+def test_page_choices_are_flags_by_name_and_key(tmp_path):
     short, long, other = (tmp_path / f"{name}.csv" for name in ("short", "long", "other"))
     assert figure(short, "decay/curves", "qwen3-8b", "--show", "bound", "--length", "4k", "--log", "no") == 0
     keys = ("--decay.show", "bound", "--decay.length", "4096", "--decay.log", "no")
@@ -78,7 +78,7 @@ def test_the_pages_own_choices_are_flags_by_name_and_by_key(tmp_path):
     assert 4000 < float(rows(short)[-1][0]) < 4096
 
 
-def test_a_flag_that_the_model_has_too_keeps_its_meaning(tmp_path):
+def test_flag_shared_with_the_model_retains_its_meaning(tmp_path):
     path = tmp_path / "plot.json"
     arguments = ("llama-2-7b", "--target", "8k", "--extend.target", "64k")
     assert figure(path, "extend/options", *arguments) == 0
@@ -87,7 +87,7 @@ def test_a_flag_that_the_model_has_too_keeps_its_meaning(tmp_path):
     assert "64k" in made["sentence"]
 
 
-def test_vectors_come_from_a_file_or_as_they_are_typed(tmp_path):
+def test_vectors_are_read_from_a_file_or_typed(tmp_path):
     vectors = tmp_path / "vectors.npz"
     np.savez(vectors, q=np.ones(16), k=np.arange(16.0))
     path = tmp_path / "plot.csv"
@@ -110,7 +110,7 @@ def test_the_help_of_a_picture_names_its_flags(capsys):
     assert "ratio, wavelength, ramp, paper" in out
 
 
-def test_html_stands_alone_and_cannot_upload(tmp_path):
+def test_html_is_self_contained_and_cannot_upload(tmp_path):
     path = tmp_path / "plot.html"
     assert figure(path) == 0
     page = path.read_text(encoding="utf-8")
@@ -120,7 +120,7 @@ def test_html_stands_alone_and_cannot_upload(tmp_path):
     assert 'src="http' not in page
 
 
-def test_the_dark_theme_is_the_pages_own(tmp_path):
+def test_dark_theme_matches_the_page(tmp_path):
     light, dark = tmp_path / "light.html", tmp_path / "dark.html"
     figure(light)
     assert figure(dark, "frequencies/wavelengths", *SMALL, "--theme", "dark") == 0
@@ -128,7 +128,7 @@ def test_the_dark_theme_is_the_pages_own(tmp_path):
     assert f'"paper_bgcolor": "{theme.DARK["#FFFFFF"]}"' in dark.read_text(encoding="utf-8")
 
 
-def test_the_look_of_a_file_is_said_by_flags(tmp_path):
+def test_style_flags_change_the_look_of_a_file(tmp_path):
     path = tmp_path / "plot.svg"
     arguments = ("--preset", "one-column", "--font", "serif", "--legend", "legend", "--label", "plain=before")
     assert figure(path, "frequencies/wavelengths", *SMALL, *arguments) == 0
@@ -151,7 +151,7 @@ def test_a_saved_json_draws_the_same_files_again(tmp_path, name):
     assert other.read_text(encoding="utf-8").split("</metadata>")[1] != drawn
 
 
-def test_json_of_something_else_is_one_line(tmp_path, capsys):
+def test_foreign_json_gives_a_one_line_error(tmp_path, capsys):
     (tmp_path / "x.json").write_text('{"model_type": "llama"}')
     assert main(["figure", str(tmp_path / "x.json"), "-o", str(tmp_path / "y.svg")]) == 2
     assert "there is no figure in this JSON" in capsys.readouterr().err
@@ -165,7 +165,7 @@ def test_every_kind_of_picture_is_drawn_without_a_browser(tmp_path, name, kind, 
     assert path.read_bytes().startswith(start)
 
 
-def test_without_matplotlib_one_line_says_what_to_install(tmp_path, capsys, monkeypatch):
+def test_missing_matplotlib_is_named_in_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     path = tmp_path / "plot.svg"
     assert figure(path) == 2
@@ -194,7 +194,7 @@ def test_without_matplotlib_one_line_says_what_to_install(tmp_path, capsys, monk
         (["rotation/matrices", "--head-dim", "4096", "-o", "x.csv"], "too large to look at"),
     ],
 )
-def test_what_cannot_be_drawn_is_one_line(tmp_path, monkeypatch, capsys, arguments, said):
+def test_impossible_figure_gives_a_one_line_error(tmp_path, monkeypatch, capsys, arguments, said):
     monkeypatch.chdir(tmp_path)
     assert main(["figure", *arguments]) == 2
     err = capsys.readouterr().err
@@ -203,12 +203,12 @@ def test_what_cannot_be_drawn_is_one_line(tmp_path, monkeypatch, capsys, argumen
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_is_not_there_is_one_line(tmp_path, capsys):
+def test_missing_folder_gives_a_one_line_error(tmp_path, capsys):
     assert figure(tmp_path / "nowhere" / "plot.csv") == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_an_address_draws_what_it_says(tmp_path, capsys):
+def test_address_draws_its_figure(tmp_path, capsys):
     """By its name and query, or whole as a browser copies it; what it does not say is as in the app."""
     plain, named, whole = (tmp_path / f"{name}.svg" for name in ("plain", "named", "whole"))
     assert main(["figure", "scaling/comparison", "llama-3.1-8b", "-o", str(plain)]) == 0
@@ -222,7 +222,7 @@ def test_an_address_draws_what_it_says(tmp_path, capsys):
     assert "put base into the address" in capsys.readouterr().err
 
 
-def test_what_refuses_is_said_without_the_signs_of_a_page(tmp_path, capsys):
+def test_refusals_are_printed_without_markup(tmp_path, capsys):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2}))
     assert figure(tmp_path / "plot.json", "extend/memory", str(path)) == 2

@@ -49,7 +49,7 @@ def bare(wheel, tmp_path_factory):
     return scripts / "rope-viz"
 
 
-def test_the_wheel_holds_the_whole_app_and_nothing_else(wheel):
+def test_wheel_holds_the_whole_app_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     for name in ("app.py", "pages/_frame.py", "pages/scaling.py", "assets/logo.svg", ".streamlit/config.toml"):
         assert f"rope_viz/app/{name}" in names

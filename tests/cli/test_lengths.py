@@ -11,11 +11,12 @@ from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import extend, registry, report
 from rope_viz.pictures.picture_request import Now
+from tests.configs import yarn
 
 SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128}
 QWEN3 = {"model_type": "qwen3", **SIZES, "rope_theta": 1e6, "num_hidden_layers": 36, "num_key_value_heads": 8}
 QWEN3 |= {"intermediate_size": 12288, "vocab_size": 151936, "max_position_embeddings": 40960}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+YARN = yarn(32768)
 # {name: (config, trained length, original length)}
 OWN = {
     "qwen3 by its numbers": (QWEN3, 32768, None),
@@ -62,7 +63,7 @@ def assert_pages_agree(now, wanted):
 
 
 @pytest.mark.parametrize("id", catalog())
-def test_a_model_of_the_list_has_one_trained_length(capsys, id):
+def test_catalog_model_has_one_trained_length(capsys, id):
     config = read_catalog_model(id)
     original = config.original_length if config.has_original_length else None
     if catalog()[id].layer is None:
@@ -72,7 +73,7 @@ def test_a_model_of_the_list_has_one_trained_length(capsys, id):
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_config_of_ones_own_has_one_trained_length(capsys, tmp_path, name):
+def test_user_config_has_one_trained_length(capsys, tmp_path, name):
     config, trained, original = OWN[name]
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config))

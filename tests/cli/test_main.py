@@ -21,22 +21,13 @@ from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.model_config import from_config
 from rope_viz.models.spec_url import method_knobs
 from rope_viz.runtimes import RUNTIMES
-
-FAULTY = {
-    "model_type": "qwen3",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "head_dim": 128,
-    "max_position_embeddings": 40960,
-    "rope_theta": 1000000.0,
-    "rope_scaling": {"rope_type": "yarn", "factor": 4.0},
-}
+from tests.configs import FAULTY_QWEN3, yarn
 
 
 @pytest.fixture
 def faulty(tmp_path):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps(FAULTY))
+    path.write_text(json.dumps(FAULTY_QWEN3))
     return str(path)
 
 
@@ -56,7 +47,7 @@ def test_the_table_holds_the_frequencies_of_the_model(capsys):
     np.testing.assert_allclose(rows[:, 3], spec.context / (2 * np.pi / spec.inv_freq()), rtol=1e-14)
 
 
-def test_the_table_as_json_holds_the_columns_and_what_is_to_be_said(capsys, tmp_path):
+def test_table_as_json_holds_columns_and_remarks(capsys, tmp_path):
     code, out, _ = run(capsys, "table", "llama-3.1-8b", "--json")
     found = json.loads(out)
     assert code == 0
@@ -95,10 +86,10 @@ def test_every_method_has_a_table(capsys, method):
     assert len(out.splitlines()) == 66
 
 
-def test_check_answers_by_severity(capsys, faulty, tmp_path):
+def test_exit_code_of_check_follows_the_severity(capsys, faulty, tmp_path):
     assert run(capsys, "check", "llama-3-8b")[0] == 0
     assert run(capsys, "check", "qwen3-8b")[0] == 0  # a note
-    warned = {**FAULTY, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}}
+    warned = {**FAULTY_QWEN3, "rope_scaling": yarn(32768)}
     (tmp_path / "warned.json").write_text(json.dumps(warned))
     assert run(capsys, "check", str(tmp_path / "warned.json"))[0] == 1  # the factor is not the ratio
     assert run(capsys, "check", faulty)[0] == 2
@@ -107,7 +98,7 @@ def test_check_answers_by_severity(capsys, faulty, tmp_path):
     assert run(capsys, "check", str(tmp_path / "broken.json"))[0] == 3
 
 
-def test_check_says_one_line_for_each_finding(capsys, faulty):
+def test_check_prints_one_line_per_finding(capsys, faulty):
     _, out, _ = run(capsys, "check", faulty)
     assert "error: rope_scaling: original_max_position_embeddings is missing" in out
     assert "[frequencies up to x1.176, pair 40] (missing-original)" in out
@@ -131,8 +122,8 @@ def test_a_repaired_config_is_clean(capsys, faulty, tmp_path):
     assert run(capsys, "check", str(tmp_path / "repaired.json"))[0] == 0
 
 
-def test_a_config_may_come_from_standard_input(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(FAULTY)))
+def test_config_is_read_from_standard_input(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(FAULTY_QWEN3)))
     assert run(capsys, "check", "-")[0] == 2
 
 
@@ -145,7 +136,7 @@ def test_compare_lists_every_method(capsys):
     assert yarn["config"]["rope_parameters"]["rope_type"] == "yarn"
 
 
-def test_runtimes_lists_every_runtime_and_the_rule_that_makes_the_difference(capsys):
+def test_runtimes_lists_every_runtime_and_the_deciding_rule(capsys):
     code, out, _ = run(capsys, "runtimes", "kimi-k2-instruct")
     assert code == 0
     assert len(out.splitlines()) == len(RUNTIMES) + 1
@@ -164,7 +155,7 @@ def test_export_prints_what_to_copy(capsys, target):
     assert "yarn" in out
 
 
-def test_export_of_what_a_runtime_cannot_is_said_and_coded(capsys):
+def test_unfaithful_export_is_explained_and_exits_with_1(capsys):
     code, out, err = run(capsys, "export", "--scaling", "dynamic", "--to", "vllm")
     assert code == 1
     assert shlex.split(out)[0] == "--hf-overrides"
@@ -180,14 +171,14 @@ def gpt2(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["check", "table", "runtimes", "compare", "export --to vllm"])
-def test_a_model_without_rotary_embedding_is_one_sentence_and_no_verdict(capsys, gpt2, command):
+def test_model_without_rope_gives_one_sentence(capsys, gpt2, command):
     code, out, err = run(capsys, *command.split(), gpt2)
     assert (code, err) == (0, "")
     assert len(out.splitlines()) == 1
     assert "gpt2 has no rotary embedding: it adds learned position vectors" in out
 
 
-def test_a_model_without_rotary_embedding_in_json_and_in_tables(capsys, gpt2, tmp_path):
+def test_model_without_rope_is_reported_in_json_and_tables(capsys, gpt2, tmp_path):
     for command in ("runtimes", "compare"):
         code, out, _ = run(capsys, command, gpt2, "--json")
         assert (code, json.loads(out)["rope"]) == (0, False)
@@ -204,11 +195,11 @@ def test_a_model_without_rotary_embedding_in_json_and_in_tables(capsys, gpt2, tm
 @pytest.fixture
 def unlisted(tmp_path):
     path = tmp_path / "unlisted.json"
-    path.write_text(json.dumps({**FAULTY, "model_type": "nobody_knows", "rope_scaling": None, "rotary_dim": 64}))
+    path.write_text(json.dumps({**FAULTY_QWEN3, "model_type": "nobody_knows", "rope_scaling": None, "rotary_dim": 64}))
     return str(path)
 
 
-def test_a_type_outside_the_list_is_flagged_wherever_it_is_asked(capsys, unlisted):
+def test_unlisted_type_is_flagged_by_every_command(capsys, unlisted):
     for command in ("check", "table", "runtimes"):
         code, out, _ = run(capsys, command, unlisted)
         assert code == 0
@@ -217,7 +208,7 @@ def test_a_type_outside_the_list_is_flagged_wherever_it_is_asked(capsys, unliste
         assert "'nobody_knows' is unknown" in run(capsys, *arguments)[2]
 
 
-def test_how_an_answer_is_known_stands_in_the_table_and_in_json(capsys, unlisted):
+def test_evidence_of_an_answer_is_in_the_table_and_in_json(capsys, unlisted):
     out = run(capsys, "runtimes", "llama-3-8b")[1]
     assert "agrees                executed" in next(line for line in out.splitlines() if line.startswith("vllm"))
     assert "agrees (by rule)" in next(line for line in out.splitlines() if line.startswith("tensorrt-llm"))
@@ -248,7 +239,7 @@ def test_models_lists_the_catalog(capsys):
         ("check --repair a b", "--repair takes one file"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):
+def test_bad_input_gives_one_line_and_exit_code_2(capsys, arguments, message):
     code, out, err = run(capsys, *arguments.split())
     assert (code, out) == (2, "")
     assert message in err
@@ -256,7 +247,7 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, arguments, message):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "3", '{"a": 1', "[" * 100_000, "1" * 5000, '"\\ud800"'])
-def test_a_file_that_is_no_config_is_one_line(capsys, tmp_path, text):
+def test_file_that_is_no_config_gives_a_one_line_error(capsys, tmp_path, text):
     path = tmp_path / "config.json"
     path.write_text(text)
     for command in ("table", "runtimes"):
@@ -265,7 +256,7 @@ def test_a_file_that_is_no_config_is_one_line(capsys, tmp_path, text):
         assert len(err.splitlines()) == 1
 
 
-def test_a_binary_or_a_huge_file_is_one_line(capsys, tmp_path):
+def test_binary_or_huge_file_gives_a_one_line_error(capsys, tmp_path):
     path = tmp_path / "model.bin"
     path.write_bytes(b"\xff\xfe" * 10)
     assert "not JSON" in run(capsys, "table", str(path))[2]
@@ -273,13 +264,13 @@ def test_a_binary_or_a_huge_file_is_one_line(capsys, tmp_path):
     assert "larger than 4 MiB" in run(capsys, "table", str(path))[2]
 
 
-def test_a_wrong_flag_is_exit_code_2():
+def test_unknown_flag_exits_with_2():
     with pytest.raises(SystemExit) as exit:
         main(["table", "--base", "big"])
     assert exit.value.code == 2
 
 
-def test_it_runs_as_a_module():
+def test_package_runs_as_a_module():
     command = [sys.executable, "-m", "rope_viz", "check", "llama-3-8b"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
     assert done.stdout == "llama-3-8b: No problems found.\n"
@@ -306,7 +297,7 @@ def gemma3(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["transformers", "transformers-4", "mlx-lm"])
-def test_export_prints_the_whole_config_of_the_reader(capsys, gemma3, target):
+def test_export_prints_the_users_whole_config(capsys, gemma3, target):
     code, out, err = run(capsys, "export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", target)
     written = json.loads(out)
     assert code == 0
@@ -321,14 +312,14 @@ def test_export_prints_the_whole_config_of_the_reader(capsys, gemma3, target):
 LONGER = {"context": 262144, "target": 262144}
 
 
-def test_a_key_that_has_to_go_is_null_so_that_the_whole_can_be_laid_over_the_old_config(capsys, gemma3):
+def test_removed_key_is_null_in_the_exported_merge_patch(capsys, gemma3):
     """JSON merge patch, RFC 7386: null removes a member."""
     out = run(capsys, "export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", "transformers")[1]
     assert json.loads(out)["text_config"]["rope_scaling"] is None
     assert from_config(merge_dicts(json.loads(out), GEMMA3))["full_attention"].scaling == Yarn(2.0)
 
 
-def test_a_key_whose_null_the_class_refuses_is_left_out(capsys, tmp_path):
+def test_key_that_must_not_be_null_is_left_out(capsys, tmp_path):
     nested = {"full_attention": {"rope_type": "default"}, "sliding_attention": {"rope_type": "default"}}
     text = {"model_type": "gemma4_text", "rope_scaling": nested, "max_position_embeddings": 8192}
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gemma4", "text_config": text}))
@@ -339,21 +330,21 @@ def test_a_key_whose_null_the_class_refuses_is_left_out(capsys, tmp_path):
     assert from_config(whole)["sliding_attention"].scaling == Linear(2.0)
 
 
-def test_export_prints_the_changes_alone_when_asked(capsys, gemma3):
+def test_export_with_changes_prints_only_the_changes(capsys, gemma3):
     arguments = ("export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", "transformers", "--changes")
     written = json.loads(run(capsys, *arguments)[1])
     assert written.keys() == {"text_config"}
     assert written["text_config"].keys() == {"max_position_embeddings", "rope_scaling", "rope_parameters"}
 
 
-def test_an_export_as_json_says_which_layers_change_and_whether_it_is_faithful(capsys, gemma3):
+def test_export_as_json_names_changed_layers_and_fidelity(capsys, gemma3):
     arguments = ("export", gemma3, "--scaling", "yarn", "--target", "256k", "--to", "vllm", "--json")
     made = json.loads(run(capsys, *arguments)[1])
     assert (made["faithful"], made["changed"], made["kept"]) == (True, ["full_attention"], ["sliding_attention"])
     assert json.loads(shlex.split(made["text"])[1]).keys() == {"text_config"}
 
 
-def test_an_export_that_cannot_leave_the_other_layers_alone_says_so(capsys, tmp_path):
+def test_export_warns_when_other_layers_change_too(capsys, tmp_path):
     """ModernBERT in transformers 4 has one rope_scaling for both layer types."""
     path = tmp_path / "modernbert.json"
     path.write_text(json.dumps({"model_type": "modernbert"}))
@@ -364,20 +355,20 @@ def test_an_export_that_cannot_leave_the_other_layers_alone_says_so(capsys, tmp_
     assert "it also changes the sliding_attention layers" in err
 
 
-def test_another_method_for_a_model_whose_pairs_partly_stand_still_is_said_to_turn_them_all(capsys):
+def test_warns_when_a_method_rotates_zero_frequency_pairs(capsys):
     arguments = ("export", "gemma-4-full", "--target", "512k", "--to", "transformers")
     assert "all rotate" in run(capsys, *arguments, "--scaling", "yarn")[2]
     assert "all rotate" not in run(capsys, *arguments, "--scaling", "proportional")[2]
 
 
-def test_a_model_that_has_the_method_keeps_the_rest_of_it(capsys):
+def test_export_retains_the_other_keys_of_the_same_method(capsys):
     """DeepSeek V3 with YaRN from 4k to 320k: its mscale pair and bands are its own."""
     out = run(capsys, "export", "deepseek-v3", "--scaling", "yarn", "--target", "320k", "--to", "transformers")[1]
     rope = json.loads(out)["rope_parameters"]
     assert (rope["factor"], rope["mscale"], rope["mscale_all_dim"]) == (80.0, 1.0, 1.0)
 
 
-def test_compare_writes_each_method_where_the_config_keeps_it(capsys, gemma3):
+def test_compare_writes_methods_into_the_text_part(capsys, gemma3):
     rows = json.loads(run(capsys, "compare", gemma3, "--length", "256k", "--json")[1])
     configs = [row["config"] for row in rows if row["config"]]
     assert configs

@@ -1,4 +1,4 @@
-"""What is printed reaches whoever reads it, in words he can read, and the exit code says what was found."""
+"""Output is readable in any terminal, and the exit code is right even after a broken pipe."""
 
 import json
 import os
@@ -9,16 +9,9 @@ from pathlib import Path
 import pytest
 
 from rope_viz.cli.main import main
+from tests.configs import FAULTY_QWEN3, yarn
 
 ROOT = Path(__file__).parents[2]
-FAULTY = {
-    "model_type": "qwen3",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "max_position_embeddings": 40960,
-    "rope_theta": 1000000.0,
-    "rope_scaling": {"rope_type": "yarn", "factor": 4.0},
-}
 COMMANDS = {"check": "check {}", "table": "table {}", "runtimes": "runtimes {}", "export": "export {} --to vllm"}
 
 
@@ -40,7 +33,7 @@ def test_an_error_names_the_file_once(capsys, tmp_path, command, text):
     assert all(line.count("bad.json") == 1 for line in said)
 
 
-def test_what_cannot_be_read_is_told_without_a_number(capsys, tmp_path):
+def test_unreadable_path_error_has_no_errno(capsys, tmp_path):
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in (tmp_path / "loop" / "x", tmp_path / ("x" * 300), "/dev/zero", "no\0name"):
         code, out, _ = run(capsys, "check", str(name))
@@ -60,10 +53,10 @@ CLOSING += "p.stdout.close(); print(p.wait())"
 @pytest.mark.parametrize(
     ("reader", "name", "expected"), [("readline()", "bad.json", "2"), ("read(0)", "warned.json", "1")]
 )
-def test_the_exit_code_is_right_when_the_reader_leaves_early(tmp_path, reader, name, expected):
-    (tmp_path / "bad.json").write_text(json.dumps(FAULTY))
-    rope = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 10240}
-    (tmp_path / "warned.json").write_text(json.dumps({**FAULTY, "rope_scaling": rope}))
+def test_exit_code_is_right_after_a_broken_pipe(tmp_path, reader, name, expected):
+    (tmp_path / "bad.json").write_text(json.dumps(FAULTY_QWEN3))
+    rope = yarn(10240, 8.0)
+    (tmp_path / "warned.json").write_text(json.dumps({**FAULTY_QWEN3, "rope_scaling": rope}))
     # The same file often enough that the pipe is full before the last of it is written.
     command = [sys.executable, "-m", "rope_viz", "check", "--json", *[str(tmp_path / name)] * 60]
     done = subprocess.run(
@@ -72,7 +65,7 @@ def test_the_exit_code_is_right_when_the_reader_leaves_early(tmp_path, reader, n
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 
-def test_a_terminal_without_greek_gets_what_it_can_show():
+def test_ascii_terminal_gets_printable_output():
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     command = [sys.executable, "-m", "rope_viz", "check", "nowhere/θ.json"]
     done = subprocess.run(command, capture_output=True, check=False, cwd=ROOT, env=environment)

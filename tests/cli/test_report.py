@@ -1,4 +1,4 @@
-"""`rope-viz report`: one file with every picture of every page, offline, or Markdown with pictures beside it."""
+"""`rope-viz report`: one offline file with every picture of every page, or Markdown with picture files."""
 
 import json
 import re
@@ -19,7 +19,7 @@ def without_reading(monkeypatch):
     monkeypatch.setattr(registry, "pictures", lambda: PICTURES)
 
 
-def test_the_page_holds_every_picture_its_sentences_and_plotly_once(tmp_path):
+def test_html_report_holds_every_picture_and_plotly_once(tmp_path):
     path = tmp_path / "report.html"
     assert main(["report", "qwen3-8b-yarn", "-o", str(path)]) == 0
     page = path.read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def test_the_page_holds_every_picture_its_sentences_and_plotly_once(tmp_path):
     assert "Config check" in head
 
 
-def test_markdown_names_files_that_are_there_and_open(tmp_path):
+def test_markdown_report_names_existing_files(tmp_path):
     path = tmp_path / "card.txt"
     assert main(["report", "llama-3.2-1b", "--format", "md", "-o", str(path)]) == 0
     text = path.read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def test_markdown_names_files_that_are_there_and_open(tmp_path):
             assert set(line) == {"|", "-"}
 
 
-def test_a_config_of_ones_own_has_its_findings_in_the_report_and_no_power_over_it(tmp_path):
+def test_report_of_a_user_config_has_findings_and_escapes_markup(tmp_path):
     config = dict(catalog()["qwen3-8b-yarn"].config)
     config["rope_scaling"] = {**config["rope_scaling"], "factor": -4.0}
     config["rope_scaling"]["factor"] = 2.0
@@ -70,6 +70,6 @@ def test_a_config_of_ones_own_has_its_findings_in_the_report_and_no_power_over_i
 
 
 @pytest.mark.parametrize("name", ["report.docx", "report"])
-def test_another_ending_is_refused_in_a_sentence(name, tmp_path, capsys):
+def test_unknown_report_suffix_is_refused(name, tmp_path, capsys):
     assert main(["report", "llama-2-7b", "-o", str(tmp_path / name)]) == 2
     assert "must end in .html or .md" in capsys.readouterr().err

@@ -53,7 +53,7 @@ def test_a_method_has_its_name_and_a_label(name: str) -> None:
     assert LABELS[name]
 
 
-def test_methods_with_equal_knobs_do_not_look_the_same_to_a_cache() -> None:
+def test_methods_with_equal_knobs_have_different_cache_keys() -> None:
     seen = [dataclasses.asdict(METHODS[name]()) for name in METHODS]
     same = [dataclasses.asdict(METHODS[name](factor=4.0)) for name in FACTORED]
     for group in (seen, same):
@@ -75,7 +75,7 @@ def test_factor_one_is_plain(name: str, spec: RopeSpec, length: int) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 @given(spec=SPECS, factor=FACTORS, length=st.integers(1, 4_000_000))
-def test_a_factor_only_ever_slows_a_pair(name: str, spec: RopeSpec, factor: float, length: int) -> None:
+def test_factor_never_raises_a_frequency(name: str, spec: RopeSpec, factor: float, length: int) -> None:
     found = scaled(spec, name, **({"factor": factor} if name in FACTORED else {}))
     ratio = found.inv_freq(length) / spec.plain_inv_freq
     assert (ratio <= 1 + 1e-12).all()
@@ -85,7 +85,7 @@ def test_a_factor_only_ever_slows_a_pair(name: str, spec: RopeSpec, factor: floa
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_frequencies_cannot_be_changed_by_who_reads_them(name: str) -> None:
+def test_frequencies_are_read_only(name: str) -> None:
     found = scaled(LLAMA_2, name).inv_freq()
     assert found.dtype == np.float64
     with pytest.raises(ValueError, match="read-only"):
@@ -93,7 +93,7 @@ def test_frequencies_cannot_be_changed_by_who_reads_them(name: str) -> None:
 
 
 @given(spec=SPECS.filter(lambda spec: spec.rotary_dim > 2), factor=FACTORS)
-def test_ntk_keeps_the_first_pair_and_divides_the_last_by_the_factor(spec: RopeSpec, factor: float) -> None:
+def test_ntk_divides_only_the_last_pair_by_the_whole_factor(spec: RopeSpec, factor: float) -> None:
     ratio = spec.plain_inv_freq / scaled(spec, "ntk", factor=factor).inv_freq()
     assert ratio[0] == 1.0
     assert ratio[-1] == pytest.approx(factor, rel=1e-11)
@@ -104,7 +104,7 @@ NTK_BASES = {2: 20221.2617, 4: 40889.9424, 8: 82684.6226, 16: 167198.7392}
 
 
 @pytest.mark.parametrize(("factor", "base"), NTK_BASES.items())
-def test_ntk_turns_with_the_larger_base(factor: int, base: float) -> None:
+def test_ntk_equals_plain_rope_with_a_larger_base(factor: int, base: float) -> None:
     found = scaled(LLAMA_2, "ntk", factor=factor).inv_freq()
     np.testing.assert_allclose(found, base ** (-np.arange(64) / 64), rtol=1e-8)
 
@@ -240,7 +240,7 @@ def test_longrope_takes_the_lists_of_a_config() -> None:
         LongRope(2)  # type: ignore[arg-type]
 
 
-def test_somebodys_own_method_may_hold_anything() -> None:
+def test_custom_method_may_hold_mutable_values() -> None:
     class Mine(Scaling):
         """No dataclass: two of them are equal, whatever they hold."""
 
@@ -255,7 +255,7 @@ def test_somebodys_own_method_may_hold_anything() -> None:
         np.testing.assert_array_equal(spec.inv_freq(), spec.plain_inv_freq / divisor)
 
 
-def test_proportional_rotates_the_fastest_pairs_and_leaves_the_rest() -> None:
+def test_proportional_rotates_only_the_fastest_pairs() -> None:
     spec = RopeSpec(512, base=1e6, context=131072, scaling=Proportional(share=0.25))
     assert (spec.inv_freq()[:64] == spec.plain_inv_freq[:64]).all()
     assert (spec.inv_freq()[64:] == 0).all()

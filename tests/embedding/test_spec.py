@@ -1,4 +1,4 @@
-"""RopeSpec holds what is possible, names what is not, and gives plain RoPE."""
+"""RopeSpec accepts possible values, names the others, and gives plain RoPE."""
 
 import dataclasses
 from typing import Any
@@ -12,13 +12,13 @@ from rope_viz.embedding.scaling import Linear
 from rope_viz.embedding.spec import MAX_LENGTH, Knob, RopeSpec, Scaling, knobs, short_repr
 
 
-def test_sizes_left_out_are_the_whole_head_and_the_trained_length() -> None:
+def test_default_sizes_are_the_whole_head_and_trained_length() -> None:
     spec = RopeSpec(96, context=2048)
     assert (spec.rotary_dim, spec.target, spec.pairs) == (96, 2048, 48)
 
 
 @given(st.integers(1, 256), st.floats(1.01, 1e12))
-def test_plain_frequencies_fall_from_one_to_just_above_one_over_base(pairs: int, base: float) -> None:
+def test_plain_frequencies_fall_from_one_towards_one_over_base(pairs: int, base: float) -> None:
     found = RopeSpec(2 * pairs, base=base).inv_freq()
     assert found[0] == 1.0
     assert (np.diff(found) < 0).all()
@@ -31,12 +31,12 @@ def test_an_odd_partial_rotary_dim_is_rounded_up() -> None:
     assert spec.inv_freq()[1] == pytest.approx(10000 ** (-2 / 35), rel=1e-15)
 
 
-def test_plain_takes_the_scaling_away() -> None:
+def test_plain_removes_the_scaling() -> None:
     spec = RopeSpec(64, 32, 5e5, 4096, 8192, Linear(2.0), "interleaved")
     assert spec.plain() == RopeSpec(64, 32, 5e5, 4096, 8192, Scaling(), "interleaved")
 
 
-def test_specs_are_values() -> None:
+def test_specs_compare_by_value() -> None:
     assert RopeSpec(64, base=10000) == RopeSpec(64, 64, 1e4)
     assert len({RopeSpec(64), RopeSpec(64), RopeSpec(64, scaling=Linear())}) == 2
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -62,7 +62,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("fields", "message"), WRONG, ids=[message for _, message in WRONG])
-def test_a_wrong_field_is_named(fields: dict[str, Any], message: str) -> None:
+def test_wrong_field_is_named(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RopeSpec(**fields)
 
@@ -82,6 +82,6 @@ def test_every_number_of_a_spec_is_a_knob_with_help() -> None:
         assert control.help.endswith(".")
 
 
-def test_a_hostile_value_stays_one_short_line() -> None:
+def test_hostile_value_gives_a_short_one_line_error() -> None:
     assert short_repr("x" * 1000).endswith("…")
     assert len(short_repr(["y"] * 1000)) == 40

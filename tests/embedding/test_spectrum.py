@@ -31,7 +31,7 @@ def test_wavelength_of_the_first_pair_is_two_pi():
     assert spectrum.wavelength(RopeSpec().inv_freq())[0] == pytest.approx(2 * np.pi)
 
 
-def test_a_pair_that_stands_still_has_no_end_of_its_turn():
+def test_zero_frequency_has_an_infinite_wavelength():
     inv_freq = RopeSpec(scaling=Proportional(0.5)).inv_freq()
     assert np.all(np.isinf(spectrum.wavelength(inv_freq)[32:]))
 
@@ -47,16 +47,16 @@ def test_llama_3_bands_are_those_of_the_published_configs(spec, runs):
     assert spectrum.bands(spec).runs == runs
 
 
-def test_every_pair_is_kept_without_scaling_and_divided_by_interpolation():
+def test_all_pairs_are_kept_unscaled_and_divided_by_linear():
     assert spectrum.bands(RopeSpec()).count(KEPT) == 64
     assert spectrum.bands(RopeSpec(scaling=Linear(4.0))).count(DIVIDED) == 64
 
 
-def test_ntk_keeps_the_first_pair_and_divides_the_last():
+def test_ntk_bands_are_kept_blended_and_divided():
     assert spectrum.bands(RopeSpec(scaling=NtkAware(4.0))).runs == [(KEPT, 0, 0), (BLENDED, 1, 62), (DIVIDED, 63, 63)]
 
 
-def test_dynamic_ntk_keeps_everything_until_the_trained_length():
+def test_dynamic_ntk_changes_nothing_up_to_the_trained_length():
     spec = RopeSpec(scaling=DynamicNtk(2.0))
     assert spectrum.bands(spec, length=4096).count(KEPT) == 64
     assert spectrum.bands(spec, length=8192).runs[-1] == (DIVIDED, 63, 63)
@@ -102,7 +102,7 @@ def test_bin_mean_is_the_mean_of_its_positions(start, widths, frequency):
     np.testing.assert_allclose(spectrum.bin_mean(inv_freq, edges), expected, atol=1e-8)
 
 
-def test_a_bin_of_many_turns_fades_instead_of_showing_moire():
+def test_bin_of_many_turns_fades_without_moire():
     mean = spectrum.bin_mean([1.0], spectrum.bin_edges(0, 10_000_000, 800))
     assert np.abs(mean).max() < 2e-4
 
@@ -126,13 +126,13 @@ def test_every_model_has_bands_that_cover_its_pairs(model):
         assert sum(found.count(kind) for kind in range(len(spectrum.BAND_NAMES))) == spec.pairs
 
 
-def test_a_factor_below_1_speeds_up():
+def test_factor_below_1_raises_frequencies():
     assert spectrum.bands(RopeSpec(scaling=Linear(0.5))).runs == [(SPED, 0, 63)]
     kinds = [kind for kind, _, _ in spectrum.bands(RopeSpec(scaling=Yarn(0.5))).runs]
     assert kinds == [KEPT, SPED]
 
 
-def test_pairs_that_stand_still_are_named_as_such():
+def test_zero_frequency_pairs_have_their_own_band():
     assert spectrum.bands(RopeSpec(scaling=Proportional(0.25))).runs == [(KEPT, 0, 15), (STILL, 16, 63)]
     assert spectrum.bands(RopeSpec(scaling=Proportional(0.25, 4.0))).runs == [(DIVIDED, 0, 15), (STILL, 16, 63)]
     assert spectrum.bands(RopeSpec(scaling=Proportional(0.0))).runs == [(STILL, 0, 63)]
@@ -146,7 +146,7 @@ def test_longrope_blends_nothing():
     assert spectrum.bands(spec, length=4096).runs == [(KEPT, 0, 63)]
 
 
-def test_dynamic_ntk_divides_by_more_the_longer_it_gets():
+def test_dynamic_ntk_factor_grows_with_the_length():
     spec = RopeSpec(target=32_768, scaling=DynamicNtk(2.0))
     assert spectrum.whole_factor(spec, length=32_768) == 15.0
     assert spec.plain_inv_freq[-1] / spec.inv_freq(32_768)[-1] == pytest.approx(15.0, rel=1e-12)

@@ -1,4 +1,4 @@
-"""What the tests of files share: figures as they are opened again."""
+"""Read figures back from files, for several tests."""
 
 import io
 import struct

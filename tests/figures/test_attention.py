@@ -1,4 +1,4 @@
-"""What the pictures of attention say: four maps on one scale, words apart on the axes, hostile words without power."""
+"""The pictures of attention: four maps on one scale, distinct words on the axes, hostile words without effect."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ JANE = core.DEFAULT_SENTENCE
 HOSTILE = '<b>x</b> <a href="https://a.example">y [z](https://a.example) $x$ `x` =1+1 <b>x</b>'
 
 
-def test_the_four_maps_are_the_cores_on_one_scale():
+def test_all_four_maps_match_the_core_on_one_scale():
     fig = attention.maps(SPEC, JANE, offset=7, causal=False)
     expected = core.attention_maps(SPEC, JANE, offset=7, length=4096)
     for trace, (name, each) in zip(fig.data, expected.items(), strict=True):
@@ -24,7 +24,7 @@ def test_the_four_maps_are_the_cores_on_one_scale():
     assert fig.layout.coloraxis.cmax >= max(each.weights.max() for each in expected.values())
 
 
-def test_a_causal_map_leaves_the_future_empty_but_shows_every_score():
+def test_causal_weights_are_empty_ahead_but_scores_are_complete():
     weights = attention.maps(SPEC, JANE, offset=0, causal=True).data[2].z
     assert np.array_equal(np.isnan(weights), np.triu(np.ones((12, 12), dtype=bool), 1))
     scores = attention.maps(SPEC, JANE, offset=0, causal=True, shown="scores").data[0].z
@@ -34,13 +34,13 @@ def test_a_causal_map_leaves_the_future_empty_but_shows_every_score():
 @pytest.mark.parametrize(
     "sentence", [JANE, HOSTILE, "Jane Jane Jane₁ Jane₂ jane, Jane", "a" * 200 + " " + "a" * 199 + "b"]
 )
-def test_no_two_words_share_a_place_on_the_axis(sentence):
+def test_words_have_distinct_places_on_the_axis(sentence):
     labels = attention.word_labels(sentence)
     assert len(set(labels)) == len(labels) == len(core.split_words(sentence))
     assert max(map(len, labels)) < 60
 
 
-def test_a_word_of_the_readers_is_no_markup():
+def test_typed_words_are_never_markup():
     assert not any(set("<>") & set(label) for label in attention.word_labels(HOSTILE))
     assert words_attention.maps(SPEC, HOSTILE, offset=0, causal=False).values["word"] == "`$x$`"
     assert words_attention.quote_word("`**`[a](b)") == "`′**′[a](b)`"
@@ -51,7 +51,7 @@ def test_dots_and_mean_cosine_are_one_map():
     np.testing.assert_allclose(dots.z, cosine.z, atol=1e-6)
 
 
-def test_every_negative_weight_and_no_other_carries_a_minus():
+def test_only_negative_weights_carry_a_minus_sign():
     spec = model_specs("llama-2-7b")[""]
     trace = attention.linear_weights(spec, JANE, spacing=1000, causal=False).data[0]
     marked = np.array(trace.text) == "−"
@@ -59,7 +59,7 @@ def test_every_negative_weight_and_no_other_carries_a_minus():
     np.testing.assert_array_equal(marked, attention.linear(spec, JANE, 1000, False).weights < 0)
 
 
-def test_the_costs_cross_where_the_rule_stands():
+def test_costs_cross_at_the_vertical_line():
     fig = attention.costs(SPEC, causal=True)
     cross = fig.layout.shapes[0].x0
     pairs, state = (np.interp(np.log(cross), np.log(t.x.astype(float)), np.log(t.y)) for t in fig.data)

@@ -1,4 +1,4 @@
-"""The pictures of rotations with several axes: their numbers, against float64 mathematics computed here."""
+"""Pictures of multi-axis rotations: their numbers against float64 computed here, and their sentences."""
 
 import re
 
@@ -37,7 +37,7 @@ FIGURES = dict(every_figure())
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_axes_have_titles_and_colours_dark_twins(name):
+def test_axes_have_titles_and_colours_have_dark_twins(name):
     layout = FIGURES[name].layout
     assert layout.xaxis.title.text
     assert layout.yaxis.title.text or name.startswith("speeds")
@@ -57,7 +57,7 @@ def test_a_cell_of_the_map_is_the_score_at_its_displacement():
         assert trace.z[list(trace.y).index("0"), list(trace.x).index("0")] == 1.0
 
 
-def test_the_maps_are_linked_and_reach_as_far_as_asked():
+def test_maps_are_linked_and_reach_the_requested_range():
     figure = axes.sight([QWEN2, QWEN3], 5000)
     assert figure.layout.meta["linked"]
     last = int(figure.data[0].x[-1].replace(",", ""))
@@ -121,7 +121,7 @@ def test_lines_of_a_prompt_are_its_positions():
     assert alike[-1] == 10.0
 
 
-def test_a_long_prompt_keeps_its_extremes():
+def test_long_prompt_retains_its_extremes():
     one = laid("transformers", "text 4, image 1400x1400, text 3")
     column = next(trace for trace in prompt.positions(one, "transformers").data if trace.name.startswith("column"))
     values = one.positions.values[:, 2]
@@ -137,7 +137,7 @@ def test_the_first_differing_token_is_marked():
     assert {trace.line.dash for trace in figure.data if trace.mode == "lines"} == {"solid", "dash"}
 
 
-def test_angles_beyond_are_the_cosines_of_the_pairs():
+def test_extrapolated_angles_are_the_cosines_of_the_pairs():
     done = extend_axis(HUNYUAN, "time", "riflex", 2.0)
     trace = axis_extrapolation.heights(done, "frames").data[0]
     np.testing.assert_allclose(trace.z, np.cos(np.outer(done.extended, np.arange(67))), atol=1e-6)

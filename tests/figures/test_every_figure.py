@@ -1,4 +1,4 @@
-"""Laws that every figure keeps, and the numbers that the figures of issue-worthy claims show."""
+"""Laws for every figure, and the published numbers that figures show."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ PARTS = (*EVEN, 0.0)
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_axes_have_titles_and_no_title_stands_inside_the_plot(name):
+def test_axes_have_titles_and_plots_have_none_inside(name):
     layout = FIGURES[name].layout
     assert layout.title.text is None
     assert layout.xaxis.title.text
@@ -45,7 +45,7 @@ def plain(fig):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_packs_into_json_and_arrays_that_read_back(name):
+def test_packed_figure_is_read_back_unchanged(name):
     raw = pack(*plain(FIGURES[name]), {"title": name})
     size = int.from_bytes(raw[:4], "little")
     header = json.loads(raw[4 : 4 + size])
@@ -58,7 +58,7 @@ def test_a_figure_packs_into_json_and_arrays_that_read_back(name):
                 np.testing.assert_array_equal(found, trace[axis].astype(found.dtype).ravel())
 
 
-def test_a_moving_heatmap_is_sent_in_eight_bits_and_gaps_stay_gaps():
+def test_moving_heatmap_is_sent_in_eight_bits_with_gaps():
     fig = theme.figure(
         [{"type": "heatmap", "z": np.array([[-1.0, 0.0], [1.0, np.nan]]), "zmin": -1, "zmax": 1}], x={}, y={}
     )
@@ -69,7 +69,7 @@ def test_a_moving_heatmap_is_sent_in_eight_bits_and_gaps_stay_gaps():
     assert list(raw[4 + size + offset :][:4]) == [0, 127, 254, 255]
 
 
-def test_the_heatmap_is_the_exact_cosine_where_a_column_is_one_position():
+def test_heatmap_of_single_positions_is_the_exact_cosine():
     fig = frequencies.heatmap(LLAMA, stop=10_000_000, view=(9_000_000.0, 9_000_199.0))
     trace = fig.data[0]
     assert trace.x[0] == 9_000_000
@@ -86,7 +86,7 @@ def test_a_zoom_into_the_decay_curve_shows_single_distances():
     np.testing.assert_allclose(trace.y, scores.scores_at(LLAMA.inv_freq(LLAMA.target), *EVEN, trace.x), atol=1e-12)
 
 
-def test_a_whole_sequence_is_drawn_by_its_mean_over_every_pair_of_tokens():
+def test_sequence_curve_is_the_mean_over_all_token_pairs():
     spec = RopeSpec(head_dim=16, rotary_dim=8, base=100.0, context=64)
     q, k = np.random.default_rng(0).standard_normal((2, 40, 16))
     own = scores.parts(spec, q[0], k[0])
@@ -124,7 +124,7 @@ def test_a_moving_curve_is_close_to_the_whole_one_and_less_work():
         assert 0 < np.abs(np.subtract(moving, still)).max() < 0.06
 
 
-def test_the_same_curve_comes_from_torch():
+def test_torch_gives_the_same_curve():
     curves = scaling.compared(LLAMA, [])
     drawn = [
         decay.main("mean", curves, decay.Range.from_length(100_000, None, log=True, backend=backend), PARTS, "iid")[0]
@@ -152,7 +152,7 @@ def test_softmax_rows_of_the_attention_map_sum_to_one():
     np.testing.assert_allclose(np.nansum(grid, axis=1), 1, atol=1e-5)
 
 
-def test_the_sentence_of_decay_names_the_published_first_negative_distance():
+def test_decay_sentence_names_the_first_negative_distance():
     assert "**18,438**" in words_decay.mean(LLAMA, 131_072)
 
 
@@ -175,11 +175,11 @@ def test_every_model_has_its_figures(model):
         (6.2832, "6.283"),
     ],
 )
-def test_lengths_read_as_people_write_them(value, text):
+def test_lengths_are_formatted_with_k_and_m(value, text):
     assert format_tokens(value) == text
 
 
-def test_small_and_large_numbers_read_without_e():
+def test_numbers_are_formatted_without_exponents():
     assert format_number(1.5e-7) == "1.5·10⁻⁷"
     assert format_number(0.04869675) == "0.0487"
     assert format_number(RopeSpec().base) == "10,000"

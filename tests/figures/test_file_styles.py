@@ -1,4 +1,4 @@
-"""How a figure looks as a file: theme, greys, labels, ranges and fonts as they were asked for."""
+"""Figures as files have the requested theme, greys, labels, ranges and fonts."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def test_a_dark_file_has_the_dark_palette():
     assert theme.DARK[theme.BACKGROUND].lower() in dark
 
 
-def test_a_transparent_file_has_no_ground():
+def test_transparent_file_has_no_background():
     pixels = png_pixels(render(ratio(), "png", options=Style(theme="transparent", dpi=72)))
     assert pixels[2, 2, 3] == 0
     assert pixels[..., 3].max() == 255
@@ -35,7 +35,7 @@ def test_a_grey_file_has_no_colour(name, ground):
     assert (pixels.max(axis=-1) - pixels.min(axis=-1)).max() <= 2
 
 
-def test_in_greys_every_line_has_a_dash_of_its_own():
+def test_grey_lines_have_distinct_dashes():
     from rope_viz.figures.files import lines
     from rope_viz.figures.files.apply_style import apply_style
 
@@ -45,7 +45,7 @@ def test_in_greys_every_line_has_a_dash_of_its_own():
         assert len(set(named.values())) == len(named), (name, named)
 
 
-def test_maps_are_mixed_not_sampled_where_cells_are_narrower_than_dots():
+def test_narrow_heatmap_cells_are_averaged_not_sampled():
     # Stripes of 0 and 1, a thousand on 300 dots: what is between them is their mean, not the one that was hit.
     z = np.tile([0.0, 1.0], 500)[None].repeat(4, axis=0)
     trace = {"type": "heatmap", "z": z, "zmin": 0, "zmax": 1, "colorscale": [[0, "#000000"], [1, "#FFFFFF"]]}
@@ -56,7 +56,7 @@ def test_maps_are_mixed_not_sampled_where_cells_are_narrower_than_dots():
     assert inner.max() < 155
 
 
-def test_own_labels_stand_wherever_a_line_is_named():
+def test_custom_labels_replace_every_line_name():
     style = Style(labels=(("YaRN", "ours & theirs"),), legend="legend")
     page = render(ratio(), "html", options=style).decode()
     figure = json.loads(re.search(r"const figure = (.*);\n", page)[1])
@@ -71,7 +71,7 @@ def test_own_labels_stand_wherever_a_line_is_named():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_label_for_a_line_that_is_not_there_is_refused_with_those_that_are(form):
+def test_label_for_a_missing_line_lists_existing_lines(form):
     if form == "json":
         pytest.skip("JSON holds the figure as it is, and the style beside it")
     with pytest.raises(ValueError, match=r"no line 'Yarn'; its lines are .*NTK-aware"):
@@ -132,7 +132,7 @@ def test_a_label_that_cannot_be_broken_is_named(where):
         render(ratio(), "svg", options=style)
 
 
-def test_headings_of_a_narrow_plot_do_not_lie_on_each_other(monkeypatch):
+def test_headings_of_a_narrow_plot_do_not_overlap(monkeypatch):
     fig = theme.figure([theme.line([0, 1], [0, 1], "a", theme.CURRENT)], x={"range": [0, 1]}, y={})
     above = {"yref": "y domain", "y": 1, "yanchor": "bottom", "showarrow": False}
     texts = ("an image of 1024", "a film of 448", "a sound of forty seconds")
@@ -149,7 +149,7 @@ def test_headings_of_a_narrow_plot_do_not_lie_on_each_other(monkeypatch):
         monkeypatch.undo()
 
 
-def test_a_note_on_lines_has_a_ground_and_stays_in_the_plot(monkeypatch):
+def test_annotation_has_a_background_and_stays_in_the_plot(monkeypatch):
     from rope_viz.figures.files.canvas import Canvas
 
     x = np.linspace(0, 1, 400)
@@ -163,7 +163,7 @@ def test_a_note_on_lines_has_a_ground_and_stays_in_the_plot(monkeypatch):
     assert where[2] <= 320 - 2
 
 
-def test_labels_keep_clear_of_data_first_and_then_of_rules():
+def test_labels_avoid_data_first_and_vertical_lines_second():
     from rope_viz.figures.files.label_placement import Places
 
     def cost(**rule):
@@ -174,7 +174,7 @@ def test_labels_keep_clear_of_data_first_and_then_of_rules():
     assert cost() > cost(rule=True) > Places(100, 100).cost((10, 10, 60, 20))
 
 
-def test_own_labels_stand_in_the_title_where_the_name_is_whole():
+def test_custom_labels_replace_whole_names_in_the_title():
     from rope_viz.figures.files.apply_style import apply_style
 
     style = Style(title="yes", labels=(("YaRN", "ours, 5 % \\1"),))
@@ -183,7 +183,7 @@ def test_own_labels_stand_in_the_title_where_the_name_is_whole():
     assert apply_style(ratio(), Style(title="YaRN, a study", labels=style.labels), title).title == "YaRN, a study"
 
 
-def test_ranges_and_scales_are_those_asked_for():
+def test_requested_ranges_and_scales_are_used():
     from rope_viz.figures.files.apply_style import apply_style
 
     fig = DRAWN["wavelengths"]
@@ -217,7 +217,7 @@ def test_ranges_and_scales_are_those_asked_for():
         ("wavelengths", {"width": "1200mm", "dpi": 1200}, "too many"),
     ],
 )
-def test_what_a_figure_cannot_have_is_said_in_a_sentence(name, style, said):
+def test_unsupported_style_raises_a_clear_error(name, style, said):
     with pytest.raises(ValueError, match=said):
         render(DRAWN[name], "svg", options=Style(**style))
 
@@ -243,7 +243,7 @@ def test_another_scale_is_fitted_to_what_is_shown():
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_ticks_of_a_narrow_range_are_told_apart(log):
+def test_tick_labels_of_a_narrow_range_differ(log):
     from rope_viz.figures.files import axes
 
     ends = (5.0, 5.0000001) if not log else (np.log10(5.1), np.log10(5.4))
@@ -252,20 +252,20 @@ def test_ticks_of_a_narrow_range_are_told_apart(log):
 
 
 @pytest.mark.filterwarnings("error")
-def test_ranges_of_pairs_keep_their_names_on_a_log_axis():
+def test_band_names_survive_a_log_axis():
     # The first range begins at −0.5, which a log axis has not.
     usual, log = (render(DRAWN["wavelengths"], "svg", options=Style(xscale=scale)).decode() for scale in ("", "log"))
     for kind in ("kept", "blended", "divided"):
         assert usual.count(f"<!-- {kind} ") == log.count(f"<!-- {kind} ") == 1
 
 
-def test_what_only_browsers_draw_is_said_in_a_sentence():
+def test_browser_only_trace_raises_a_clear_error():
     fig = go.Figure(go.Scatterpolar(r=[1], theta=[2]), layout={"height": 300, "font": {"color": "#000000"}})
     with pytest.raises(ValueError, match="scatterpolar is drawn by browsers only: take html or json"):
         render(fig, "svg")
 
 
-def test_signs_that_a_font_has_not_come_from_another(recwarn):
+def test_missing_glyphs_use_a_fallback_font(recwarn):
     style = Style(font="serif", labels=(("YaRN", "Δθᵢ 10⁻⁷ s\u202f=\u00a04"),))
     text = render(ratio(), "svg", options=style).decode()
     assert "<!-- Δθᵢ 10⁻⁷ s\u202f=\u00a04 -->" in text

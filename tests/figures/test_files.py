@@ -1,4 +1,4 @@
-"""Figures as files: every form of every figure opens, says what it is of, and is the same whenever it is made."""
+"""Figures as files: every format of every figure opens, names its content, and is reproducible."""
 
 import csv
 import hashlib
@@ -28,7 +28,7 @@ from tests.figures.opened import COLUMN, META, SOME, SVG, png_chunks, png_pixels
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_every_figure_is_an_svg_of_outlines(name):
+def test_svg_of_every_figure_uses_outlines(name):
     raw = render(DRAWN[name], "svg", options=COLUMN, title=name, meta=META)
     root = ElementTree.fromstring(raw)
     assert root.tag == f"{SVG}svg"
@@ -39,7 +39,7 @@ def test_every_figure_is_an_svg_of_outlines(name):
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_a_figure_is_a_png_of_the_size_asked_for(name):
+def test_png_has_the_requested_size(name):
     raw = render(DRAWN[name], "png", options=COLUMN, title=name, meta=META)
     assert raw.startswith(b"\x89PNG\r\n\x1a\n")
     wide, _ = struct.unpack(">II", png_chunks(raw)["IHDR"][0][:8])
@@ -48,7 +48,7 @@ def test_a_figure_is_a_png_of_the_size_asked_for(name):
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_a_figure_is_a_pdf_with_its_fonts_in_it(name, tmp_path):
+def test_pdf_embeds_its_fonts(name, tmp_path):
     raw = render(DRAWN[name], "pdf", options=COLUMN, title=name, meta=META)
     assert raw.startswith(b"%PDF")
     box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", raw)
@@ -66,7 +66,7 @@ def test_a_figure_is_a_pdf_with_its_fonts_in_it(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_a_figure_is_a_page(name):
+def test_html_file_holds_the_figure(name):
     page = render(DRAWN[name], "html", title="A <b>title</b>", meta=META).decode()
     assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in page
     assert '"showSendToCloud":false' in page
@@ -74,7 +74,7 @@ def test_a_figure_is_a_page(name):
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_every_figure_is_numbers_and_json(name):
+def test_csv_and_json_hold_every_figure(name):
     fig = DRAWN[name]
     rows = list(csv.reader(io.StringIO(render(fig, "csv").decode())))
     assert len(rows) > 1
@@ -96,7 +96,7 @@ SIZES = [
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: " ".join(size.values()))
-def test_no_text_is_cut_and_no_label_lies_on_another(size, monkeypatch):
+def test_texts_are_not_cut_and_labels_do_not_overlap(size, monkeypatch):
     written, sheets = [], []
     write, make = Canvas.text, Places.__init__
 
@@ -128,7 +128,7 @@ def test_no_text_is_cut_and_no_label_lies_on_another(size, monkeypatch):
                 assert wide < 1 or high < 0.2 * style.font_px, (name, one, other)
 
 
-def test_no_label_of_a_line_lies_on_the_data(monkeypatch):
+def test_line_labels_do_not_cover_the_data(monkeypatch):
     sheets = []
     make = Places.__init__
 
@@ -145,7 +145,7 @@ def test_no_label_of_a_line_lies_on_the_data(monkeypatch):
             assert max(covered) < 0.12, (name, style.width)
 
 
-def test_the_bytes_depend_on_nothing_but_figure_style_and_meta(tmp_path):
+def test_file_bytes_depend_only_on_figure_style_and_meta(tmp_path):
     """Another process, with another order of hashes and another date, makes the same files."""
     script = (
         "import hashlib, sys\n"
@@ -195,7 +195,7 @@ def test_settings_of_matplotlib_neither_matter_nor_change():
     assert pyplot.get_fignums() == []
 
 
-def test_the_fonts_in_a_pdf_have_no_rules_that_nobody_asks_there():
+def test_pdf_fonts_have_no_unused_layout_rules():
     """How letters join was known before; the option of fontTools is as it was once the file is written."""
     from fontTools import subset
 
@@ -218,7 +218,7 @@ def unpacked(stream):
         return stream
 
 
-def test_svg_says_what_it_is_of():
+def test_svg_names_its_content():
     text = render(ratio(), "svg", title="Speed <θ>", meta=META).decode()
     assert "<title>Speed &lt;θ&gt;</title>" in text
     assert "<dc:source>https://host/rope?a=1&amp;b=2</dc:source>" in text
@@ -227,7 +227,7 @@ def test_svg_says_what_it_is_of():
     assert "dc:date" not in text
 
 
-def test_png_says_what_it_is_of_and_how_many_dots_an_inch_has():
+def test_png_names_its_content_and_resolution():
     chunks = png_chunks(render(ratio(), "png", options=Style(dpi=100), title="Speed θ", meta=META))
     said = dict(chunk.split(b"\0", 1) for kind in ("tEXt", "iTXt") for chunk in chunks.get(kind, []))
     assert b"https://host/rope?a=1&b=2" in said[b"Source"]
@@ -237,7 +237,7 @@ def test_png_says_what_it_is_of_and_how_many_dots_an_inch_has():
     assert struct.unpack(">II", chunks["pHYs"][0][:8]) == (round(100 / 0.0254),) * 2
 
 
-def test_pdf_says_what_it_is_of():
+def test_pdf_names_its_content():
     raw = render(ratio(), "pdf", title="Speed", meta=META)
     assert b"/Title (Speed)" in raw
     assert b"/Subject (https://host/rope?a=1&b=2)" in raw
@@ -245,7 +245,7 @@ def test_pdf_says_what_it_is_of():
     assert b"/CreationDate" not in raw
 
 
-def test_html_says_what_it_is_of():
+def test_html_names_its_content():
     page = render(ratio(), "html", title="Speed", meta=META).decode()
     assert '<meta name="rope-viz:address" content="https://host/rope?a=1&amp;b=2">' in page
 
@@ -264,41 +264,41 @@ def test_json_draws_the_same_figure_again():
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"data": 3}', '{"data": [{"type": "nonsense"}], "layout": {}}', "[" * 9999]
 )
-def test_json_of_something_else_is_refused_in_a_sentence(text):
+def test_foreign_json_raises_a_clear_error(text):
     with pytest.raises(ValueError, match=r"JSON|drawn"):
         from_json(text)
 
 
 @pytest.mark.parametrize("form", ["svg", "png", "pdf"])
-def test_without_matplotlib_a_sentence_says_what_to_install(form, monkeypatch):
+def test_missing_matplotlib_error_names_the_package(form, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=r"pip install 'rope-viz\[pictures\]'"):
         render(ratio(), form)
     assert render(ratio(), "csv")
 
 
-def test_a_form_that_is_none_is_refused(tmp_path):
+def test_unknown_file_format_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must be svg, png, pdf, html, csv or json"):
         render(ratio(), "jpg")
     with pytest.raises(ValueError, match=r"must end in \.svg"):
         save(ratio(), str(tmp_path / "x.jpg"), title="x")
 
 
-def test_a_saved_file_is_what_is_rendered(tmp_path):
+def test_saved_file_equals_the_rendered_bytes(tmp_path):
     for form in FORMS:
         path = tmp_path / f"plot.{form.upper()}"
         save(ratio(), str(path), title="x", meta=META)
         assert path.read_bytes() == render(ratio(), form, title="x", meta=META)
 
 
-def test_a_png_is_packed_whole():
+def test_png_is_compressed_completely():
     chunks = png_chunks(render(ratio(), "png", options=Style(width="400px", height="200px", dpi=96)))
     wide, high = struct.unpack(">II", chunks["IHDR"][0][:8])
     assert (wide, high) == (400, 200)
     assert len(zlib.decompress(b"".join(chunks["IDAT"]))) == high * (1 + 4 * wide)
 
 
-def test_what_is_named_above_a_plot_stands_over_its_own_values(monkeypatch):
+def test_headings_above_a_plot_are_over_their_values(monkeypatch):
     above = {"y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
     notes = [above | {"x": at, "text": text} for at, text in ((100, "first piece"), (900, "last piece"), (5000, "out"))]
     fig = theme.figure([theme.line([0, 1000], [0, 1], "", theme.TEXT)], x={"range": [0, 1000]}, y={}, notes=notes)
@@ -313,5 +313,5 @@ def test_what_is_named_above_a_plot_stands_over_its_own_values(monkeypatch):
     assert not any("out" in text for text in written)
 
 
-def test_a_table_without_rows_says_so_in_a_file():
+def test_file_of_an_empty_table_names_the_reason():
     assert "no rows" in str(empty({}).layout.annotations)

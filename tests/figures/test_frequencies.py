@@ -21,7 +21,7 @@ def test_plain_llama_2_shades_its_18_pairs():
 
 
 @pytest.mark.parametrize("model", catalog())
-def test_a_pair_is_shaded_where_its_turn_is_longer_than_the_training(model):
+def test_pairs_with_a_turn_longer_than_training_are_shaded(model):
     for spec in model_specs(model).values():
         lit = {pair for shape in shaded(spec) for pair in range(math.ceil(shape.x0), math.floor(shape.x1) + 1)}
         still = spec.inv_freq(spec.target) == 0.0
@@ -30,7 +30,7 @@ def test_a_pair_is_shaded_where_its_turn_is_longer_than_the_training(model):
 
 
 @pytest.mark.parametrize("model", catalog())
-def test_on_a_narrow_screen_the_name_of_the_shaded_area_stands_where_no_curve_is(model):
+def test_shading_label_avoids_the_curve_on_a_narrow_screen(model):
     for spec in model_specs(model).values():
         figure = frequencies.wavelengths(spec)
         wide = [shape for shape in figure.layout.shapes if "whole turn" in (shape.label.text or "")]

@@ -1,4 +1,4 @@
-"""Terms in our texts link to one meaning each; code, formulas, headings and links are left alone."""
+"""Terms in texts link to one meaning each; code, formulas, headings and links stay unchanged."""
 
 from pathlib import Path
 
@@ -16,13 +16,13 @@ EXPLANATIONS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / 
 }
 
 
-def test_the_first_mention_becomes_a_link_and_only_that():
+def test_only_the_first_mention_becomes_a_link():
     found = glossary.linked("Two logits and a logit.")
     assert found == f"Two [logits](#{glossary.SLUG['logit']}) and a logit."
 
 
 @pytest.mark.parametrize("text", ["`logit`", "$logit$", "# logit", "[logit](https://a.b)", "logits_", "<b logit>"])
-def test_what_is_no_running_text_is_left_alone(text):
+def test_code_and_links_get_no_glossary_link(text):
     assert glossary.linked(text) == text
 
 

@@ -1,4 +1,4 @@
-"""What the Kernels page draws, from errors that are known and from a measurement made up for it."""
+"""The pictures of the Kernels page, from known errors and from an invented measurement."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tests.figures.reports import make_report, make_way
 LLAMA = model_specs("llama-3.1-8b")[""]
 
 
-def test_the_curves_are_the_errors_up_to_ten_million():
+def test_curves_show_errors_up_to_ten_million():
     traces = {trace.name: trace for trace in kernels.errors(LLAMA).data}
     inv_freq = LLAMA.inv_freq(LLAMA.target)
     for method, (label, *_) in kernels.SHOWN.items():
@@ -23,7 +23,7 @@ def test_the_curves_are_the_errors_up_to_ten_million():
     assert traces["bf16 position"].y[traces["bf16 position"].x > 600].min() > 0.5
 
 
-def test_every_way_that_ran_has_a_bar_and_its_label_against_the_copy():
+def test_every_measured_kernel_has_a_bar_relative_to_a_copy():
     fig = kernels.speeds(make_report())
     assert list(fig.data[0].y) == ["eager rotate_half", "ours, out=", "copy"]
     np.testing.assert_allclose(fig.data[0].x, [1.25, 10.0, 20.0])

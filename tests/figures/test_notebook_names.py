@@ -1,4 +1,4 @@
-"""In a notebook `figures.<module>` is there without a second import."""
+"""In a notebook `figures.<module>` is available without a second import."""
 
 import importlib
 
@@ -7,7 +7,7 @@ import pytest
 from rope_viz import figures
 
 
-def test_every_module_of_figures_is_named_and_loaded_when_asked_for():
+def test_figures_modules_are_listed_and_lazily_loaded():
     assert {"scaling", "decay", "frequencies"} <= set(dir(figures))
     for name in dir(figures):
         assert getattr(figures, name) is importlib.import_module(f"rope_viz.figures.{name}")

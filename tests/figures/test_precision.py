@@ -1,4 +1,4 @@
-"""What the pictures of rounding say, held to the published numbers."""
+"""The pictures of rounding match the published numbers."""
 
 import numpy as np
 import pytest
@@ -21,13 +21,13 @@ def test_a_bf16_inv_freq_is_five_radians_off_at_4096():
     assert trace.z[1, column] == pytest.approx(np.log10(5.0), abs=0.05)
 
 
-def test_a_power_of_two_does_not_hide_the_error_of_bf16_positions():
+def test_error_of_bf16_positions_shows_at_powers_of_two():
     values = words_precision.describe_errors(LLAMA_2, "bf16-positions", 4096).values
     assert (values["first"], values["first_at"]) == (0, 257)
 
 
 @pytest.mark.parametrize("where", ROUNDINGS)
-def test_the_line_stands_where_the_colour_passes_a_tenth_of_a_turn(where):
+def test_line_marks_where_the_error_passes_a_tenth_of_a_turn(where):
     heat, _, line = precision.heatmap(LLAMA_2, where, position=4096).data
     threshold = np.log10(0.2 * np.pi)
     grown = ROUNDINGS[where].stage == "angle"
@@ -53,7 +53,7 @@ def test_only_a_rounded_inv_freq_is_wrong_without_drifting():
     assert all(drift > 1e-3 for _, drift in worst.values())
 
 
-def test_the_picked_rounding_is_drawn_once_and_on_top():
+def test_selected_rounding_is_drawn_once_and_on_top():
     names = [
         t.name for t in precision.scores(LLAMA_2, "bf16-table", shown="error", names=["bf16-table", "phase64"]).data
     ]
@@ -74,6 +74,6 @@ def test_the_table_lists_every_implementation_once(where):
     assert sum(line.startswith("| ●") for line in lines) == sum(where in each.roundings for each in PRACTICES)
 
 
-def test_pictures_hold_at_the_ends():
+def test_figures_work_at_extreme_settings():
     for spec in (RopeSpec(head_dim=4), RopeSpec(head_dim=512, base=100.0), RopeSpec(head_dim=64, base=1e9)):
         assert precision.heatmap(spec, "float32-angles", position=1).data[0].z.shape[0] == spec.pairs

@@ -1,4 +1,4 @@
-"""Bars under the names of bands."""
+"""Bars of the recall figure stay below the names of the bands."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ PIXELS = 20
         recall.parts(np.linspace(0.0, 1e-3, 16), KINDS),
     ],
 )
-def test_no_bar_reaches_the_names_of_the_bands(figure):
+def test_bars_do_not_reach_the_band_names(figure):
     low, high = figure.layout.yaxis.range
     inside = theme.SIDE_HEIGHT - figure.layout.margin.t - figure.layout.margin.b
     top = max(float(np.max(trace.y)) for trace in figure.data)

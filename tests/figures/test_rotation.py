@@ -1,4 +1,4 @@
-"""What the pictures of the rotation show is what the core computed."""
+"""The pictures of the rotation match the core."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ def drawn_permutation(trace, size):
 
 
 @pytest.mark.parametrize("part", rotation.PARTS)
-def test_the_drawn_permutation_leads_from_one_matrix_to_the_other(part):
+def test_drawn_permutation_maps_one_matrix_to_the_other(part):
     left, between, right = rotation.matrices(SPEC, 1234, part=part).data
     p = drawn_permutation(between, len(left.z))
     np.testing.assert_array_equal(p.sum(axis=0), 1)
@@ -37,13 +37,13 @@ def test_the_whole_head_is_the_matrix_of_the_scaled_model():
         np.testing.assert_allclose(trace.z, expected, atol=1e-6)
 
 
-def test_a_part_names_the_heads_own_dimensions():
+def test_part_of_a_matrix_names_the_head_dimensions():
     figure = rotation.matrices(RopeSpec(head_dim=128), 10, part="few")
     assert figure.layout.yaxis3.ticktext == ("0", "4", "64", "68")
 
 
 @pytest.mark.parametrize("source", ["interleaved", "half"])
-def test_every_row_is_drawn_once_and_goes_where_the_permutation_says(source):
+def test_each_row_is_drawn_once_at_its_permuted_place(source):
     to = "half" if source == "interleaved" else "interleaved"
     figure = rotation.permutation(SPEC, 4, source, to)
     weight = np.arange(2.0 * SPEC.head_dim)
@@ -83,7 +83,7 @@ def test_the_sentences_hold_the_errors_of_the_laws():
     assert lines[2]["in words"].values["distance"] == "−100"
 
 
-def test_a_head_too_wide_for_a_matrix_gets_a_sentence():
+def test_too_wide_head_gets_a_sentence_instead_of_a_matrix():
     sentence = words_rotation.describe_matrix(dataclasses.replace(SPEC, head_dim=2048))
     assert "matrix.too_large" in sentence.entries
 

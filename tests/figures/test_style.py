@@ -10,7 +10,7 @@ from rope_viz.figures.files import PARAMETERS, PRESETS, Style, is_key
 from rope_viz.figures.files.style import LEGENDS, THEMES
 
 
-def test_nothing_given_is_the_look_of_the_page():
+def test_default_style_is_the_look_of_the_page():
     style = Style.read({})
     assert style == Style()
     assert style.query() == {}
@@ -26,7 +26,7 @@ def test_lengths_have_units():
     assert Style.read({"width": "800"}) == Style(width="800px")
 
 
-def test_a_preset_sets_and_what_stands_beside_it_wins():
+def test_explicit_values_override_the_preset():
     for name, sets in PRESETS.items():
         assert Style.read({"preset": name}) == Style.read(sets)
     mine = Style.read({"preset": "one-column", "width": "90mm"})
@@ -38,7 +38,7 @@ def test_numbers_are_written_as_people_write_them():
     assert (style.xmin, style.xmax, style.ymin, style.ymax) == (-0.5, 131_072, -1e-8, None)
 
 
-def test_labels_are_by_line():
+def test_labels_are_set_by_line():
     style = Style.read({"label.YaRN": "Ours", "label.plain, really": "a=b"})
     assert style.labels == (("YaRN", "Ours"), ("plain, really", "a=b"))
 
@@ -82,7 +82,7 @@ def test_the_order_of_parameters_makes_no_difference():
         },
     )
 )
-def test_what_a_style_says_of_itself_reads_back(params):
+def test_style_survives_its_own_query(params):
     style = Style.read(params)
     assert Style.read(style.query()) == style
 
@@ -120,13 +120,13 @@ def test_what_a_style_says_of_itself_reads_back(params):
         ({f"label.{n}": "y" for n in range(41)}, "at most 40 lines"),
     ],
 )
-def test_what_cannot_be_is_one_sentence_that_names_the_parameter(params, said):
+def test_invalid_parameter_is_named_in_one_sentence(params, said):
     with pytest.raises(ValueError, match=re.escape(said)) as caught:
         Style.read(params)
     assert len(str(caught.value).splitlines()) == 1
     assert len(str(caught.value)) < 200
 
 
-def test_a_font_of_the_machine_is_taken_by_its_name():
+def test_installed_font_is_found_by_name():
     assert Style(font="dejavu serif").families == ("DejaVu Serif", "DejaVu Sans")
     assert Style(font="serif").families == ("STIXGeneral", "DejaVu Sans")

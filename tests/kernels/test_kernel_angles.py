@@ -46,7 +46,7 @@ def test_kernel_polynomial_errs_by_one_part_in_ten_million():
         ("fixed-point phase", 100_000, 131_072, 9.4e-8),
     ],
 )
-def test_errors_are_the_measured_ones(method, low, high, error):
+def test_errors_match_measured_values(method, low, high, error):
     assert error_by_position(INV_FREQ, np.arange(low, high), method).max() == pytest.approx(error, rel=0.1)
 
 
@@ -68,7 +68,7 @@ def test_bf16_rounding_is_that_of_torch():
     assert np.array_equal(tables.round_to_bf16(values), torch.from_numpy(values).bfloat16().float().numpy())
 
 
-def test_float32_table_is_the_one_torch_makes():
+def test_float32_table_equals_the_table_of_torch():
     torch = pytest.importorskip("torch")
     cos, sin = float32_table(INV_FREQ, np.arange(1000))
     angle = torch.outer(torch.arange(1000.0), torch.tensor(INV_FREQ, dtype=torch.float32))

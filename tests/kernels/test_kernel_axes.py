@@ -45,7 +45,7 @@ def test_angles_are_exact_at_any_whole_position(weights):
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])
-def test_it_is_the_rotation_of_the_spec(kind, pairing):
+def test_rotate_equals_the_rotation_of_the_spec(kind, pairing):
     x = RNG.standard_normal((2, 5, 3, 32))
     places = RNG.uniform(-40, 40, (5, 3)).round(2)
     spec = (
@@ -77,7 +77,7 @@ def test_a_factor_for_every_pair_and_the_way_back():
     np.testing.assert_allclose(back, x, atol=1e-12)
 
 
-def test_q_and_k_and_their_gradient_with_positions_of_each_sequence():
+def test_q_and_k_and_gradients_take_positions_per_sequence():
     q, k = (torch.randn(2, 5, heads, 32, dtype=torch.float64, requires_grad=True) for heads in (4, 2))
     places = torch.randint(-1000, 1000, (2, 5, 3))
     out_q, out_k = rotate_qk(q, k, places, pairing="half", weights=SPEC.weights)
@@ -109,7 +109,7 @@ def test_a_released_model_turns_as_its_spec(id):
         ({"positions": np.full((5, 3), np.inf)}, "positions must be finite"),
     ],
 )
-def test_what_does_not_fit_is_a_sentence(change, said):
+def test_inconsistent_arguments_raise_a_clear_error(change, said):
     given = {"positions": WHOLE, "weights": SPEC.weights, "pairing": "half", **change}
     with pytest.raises(ValueError, match=said):
         rotate(np.zeros((5, 1, 32)), given.pop("positions"), given.pop("inv_freq", None), **given)

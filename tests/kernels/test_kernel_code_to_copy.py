@@ -1,4 +1,4 @@
-"""The code that the Kernels page shows runs as it stands, and does what it is said to do."""
+"""The code on the Kernels page runs as shown and gives the stated result."""
 
 import re
 import sys

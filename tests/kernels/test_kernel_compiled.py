@@ -87,7 +87,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_qkv_is_rotated_whatever_layout_came_before(order):
+def test_qkv_is_rotated_after_any_earlier_layout(order):
     dynamic, calls = ORDERS[order]
     compiled = torch.compile(flash_attn.apply_rotary_emb_qkv_, fullgraph=True, dynamic=dynamic)
     for shape in SIZES:
@@ -152,7 +152,7 @@ def views_written(x, y, whole):
 
 
 @once
-def test_views_are_written_where_they_lie():
+def test_compiled_writes_reach_the_viewed_memory():
     compiled = torch.compile(write_views, fullgraph=True)
     for batch, tokens in SIZES:
         torch.manual_seed(0)
@@ -168,7 +168,7 @@ def test_views_are_written_where_they_lie():
 
 
 @once
-def test_a_view_that_is_handed_in_is_written_where_it_lies():
+def test_compiled_writes_reach_a_view_passed_as_argument():
     def write(x, out):
         flash_attn.apply_rotary_emb(x, COS, SIN, inplace=True)
         rotate(x, torch.arange(x.shape[1]), INV_FREQ, pairing="half", out=out)
@@ -184,7 +184,7 @@ def test_a_view_that_is_handed_in_is_written_where_it_lies():
 
 
 @once
-def test_views_that_learn_have_their_gradient():
+def test_views_have_their_gradient():
     def forward(x):
         y = x * 1  # in place on a leaf that learns is nothing torch allows
         flash_attn.apply_rotary_emb(y[:, :, 1], COS, SIN, inplace=True)
@@ -240,7 +240,7 @@ def test_the_other_drop_ins_are_traced_whole():
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_what_a_compiler_cannot_see_is_refused_when_it_runs(backend):
+def test_invalid_values_are_refused_when_compiled_code_runs(backend):
     x = torch.zeros(1, 3, HEADS, HEADDIM)
     unpaired = torch.rand(1, 3, HEADDIM)
     compiled = torch.compile(hf.apply_rotary_pos_emb, fullgraph=True, backend=backend)

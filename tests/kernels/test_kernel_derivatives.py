@@ -145,7 +145,7 @@ def test_a_batch_may_have_positions_and_tables_of_its_own():
 
 
 @pytest.mark.parametrize("what", ["inv_freq", "table"])
-def test_learned_angles_have_no_tangent_and_say_so(what):
+def test_learned_angles_have_no_tangent_and_raise(what):
     frequencies = torch.as_tensor(INV_FREQ.copy())
     call = {
         "inv_freq": lambda f: rotate(tensor(X), PLACES, f, **OPTIONS),
@@ -157,7 +157,7 @@ def test_learned_angles_have_no_tangent_and_say_so(what):
         grad(lambda f: call(f).sum())(frequencies)
 
 
-def test_what_is_written_has_no_tangent_and_says_so():
+def test_out_argument_has_no_tangent_and_raises():
     def write(x):
         return rotate(x, PLACES, INV_FREQ, out=torch.empty_like(x), **OPTIONS)
 
@@ -181,7 +181,7 @@ def test_one_output_alone_may_be_differentiated():
     torch.testing.assert_close(got, want)
 
 
-def test_what_was_made_in_inference_mode_serves_in_training():
+def test_tensors_made_in_inference_mode_work_in_training():
     with torch.inference_mode():
         made = [part.clone() for part in (COS, SIN, FREQS, PLACES, torch.as_tensor(INV_FREQ.copy()), BOUNDS)]
     cos, sin, freqs, places, inv_freq, bounds = made
@@ -208,7 +208,7 @@ def test_what_was_made_in_inference_mode_serves_in_training():
         assert x.grad.abs().max() > 0
 
 
-def test_what_is_remembered_in_inference_mode_can_be_kept_for_a_gradient():
+def test_values_cached_in_inference_mode_work_with_gradients():
     double = torch_library.cache_last(lambda t: t * 2)
     t = torch.ones(2)
     with torch.inference_mode():
@@ -218,7 +218,7 @@ def test_what_is_remembered_in_inference_mode_can_be_kept_for_a_gradient():
 
 @pytest.mark.parametrize("cast", ["bfloat16", "half", "double", "bfloat16 and back"])
 @pytest.mark.parametrize("scale_base", [None, 512.0])
-def test_a_cast_model_keeps_its_angles(cast, scale_base):
+def test_cast_model_retains_its_angles(cast, scale_base):
     """Of bf16 frequencies the angle at 4,095 is 1.8 radians off."""
     module = flash_attn.RotaryEmbedding(64, scale_base=scale_base)
     engine = te.RotaryPositionEmbedding(64)

@@ -209,6 +209,6 @@ PACKED = {"x": torch.zeros(6, HEADS, HEADDIM), "max_seqlen": 4}
         (refused(**PACKED, cu_seqlens=torch.tensor([0, 4, 3, 6])), ValueError),
     ],
 )
-def test_what_cannot_be_rotated_is_refused(call, kind):
+def test_invalid_arguments_are_refused(call, kind):
     with pytest.raises(kind):
         call()

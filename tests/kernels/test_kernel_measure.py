@@ -1,4 +1,4 @@
-"""The measurement takes turns, names what cannot run, and finds the errors that are known."""
+"""The measurement alternates between kernels, names those that cannot run, and finds the known errors."""
 
 import math
 
@@ -20,7 +20,7 @@ def results_of(**changes):
 
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])
 @pytest.mark.parametrize("k_heads", [0, 1])
-def test_every_way_agrees_with_float64_and_takes_its_turns(pairing, k_heads):
+def test_every_kernel_agrees_with_float64_and_runs_every_round(pairing, k_heads):
     _, results = results_of(pairing=pairing, k_heads=k_heads)
     ran = {name: result for name, result in results.items() if not result.note}
     assert {"copy", "ours, out=", "ours", "dense matrix"} < set(ran)
@@ -37,25 +37,25 @@ def test_progress_rises_to_one():
     assert fractions[-1] == 1
 
 
-def test_far_positions_are_wrong_by_float32_angles_and_right_by_ours():
+def test_far_positions_are_right_with_exact_angles_only():
     _, results = results_of(start=10_000_000)
     assert results["ours, out="].error < 1e-6
     assert results["eager rotate_half"].error > 0.1
 
 
-def test_peers_that_cannot_run_say_why():
+def test_baselines_that_cannot_run_name_the_reason():
     _, results = results_of()
     for name in ("flash-attention", "FLA", "Liger, in place"):
         assert results[name].note
         assert math.isnan(results[name].median)
 
 
-def test_only_what_is_asked_for_runs():
+def test_only_requested_kernels_run():
     _, results = results_of(only=("ours",))
     assert set(results) == {"copy", "ours"}
 
 
-def test_a_way_that_fails_is_reported_and_does_not_stop_the_others(monkeypatch):
+def test_failing_kernel_is_reported_and_the_others_run(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("no compiler\nand a long story")
 
@@ -66,14 +66,14 @@ def test_a_way_that_fails_is_reported_and_does_not_stop_the_others(monkeypatch):
 
 
 @pytest.mark.parametrize("start", [0, 10_000_000])
-def test_pairings_and_backends_agree_to_the_rounding_of_the_dtype(start):
+def test_pairings_and_backends_agree_within_rounding(start):
     rows = list(agreement(tokens=8, heads=2, head_dim=16, start=start))
     assert len({row[:3] for row in rows}) == len(rows) >= 8
     for _, dtype, _, difference, half_step in rows:
         assert difference <= half_step * (1.01 if dtype in ("float16", "bfloat16") else 8)
 
 
-def test_bytes_are_once_in_and_once_out():
+def test_each_byte_is_counted_once_in_and_once_out():
     workload = Workload(batch=4, tokens=8192, heads=32, k_heads=8, dtype="bfloat16")
     assert workload.bytes_moved == 671_088_640
     result = Measurement("x", workload, seconds=[1.0, 3.0, 2.0], copy_seconds=[1.0])

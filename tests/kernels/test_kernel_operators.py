@@ -46,7 +46,7 @@ def test_rotate_within_passes_opcheck(shape, start):
     torch.library.opcheck(torch.ops.rope_viz.rotate_within, (whole, [0, 1, 1, 2], *rest))
 
 
-def test_what_looks_at_values_passes_opcheck():
+def test_value_checks_pass_opcheck():
     torch.library.opcheck(torch.ops.rope_viz.checked_rows, (torch.tensor([[0, 7]]), 8))
     for interleaved, table in ((False, torch.ones(3, 4)), (True, torch.rand(2, 3, 2).repeat_interleave(2, dim=-1))):
         torch.library.opcheck(torch.ops.rope_viz.one_per_pair, (table, interleaved))
@@ -127,14 +127,14 @@ def test_compile_traces_through_an_output():
     torch.testing.assert_close(compiled(q), write(q))
 
 
-def test_an_output_has_no_gradient_and_says_so():
+def test_out_argument_has_no_gradient_and_raises():
     (q, _), positions, *_ = arguments("half")
     with pytest.raises(ValueError, match="no_grad"):
         rotate(q, positions, INV_FREQ, pairing="half", out=torch.empty_like(q))
 
 
 @pytest.mark.parametrize("angles", ["inv_freq", "table"])
-def test_learned_angles_are_refused_rather_than_silently_not_learned(angles):
+def test_learned_angles_are_refused(angles):
     (q, _), positions, *_ = arguments("half")
     frequencies = torch.as_tensor(INV_FREQ).requires_grad_()
     value = frequencies if angles == "inv_freq" else (frequencies[None].cos(), frequencies[None].sin())
@@ -142,7 +142,7 @@ def test_learned_angles_are_refused_rather_than_silently_not_learned(angles):
         rotate(q, positions, pairing="half", **{angles: value})
 
 
-def test_what_is_remembered_of_a_tensor_follows_its_changes():
+def test_cached_value_of_a_tensor_follows_its_changes():
     asked = []
     total = torch_library.cache_last(lambda t: asked.append(1) or int(t.sum()))
     t = torch.tensor([1, 2])

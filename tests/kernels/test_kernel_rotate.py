@@ -155,7 +155,7 @@ def test_an_output_of_any_shape_is_written():
 
 @pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
 @pytest.mark.parametrize("pairing", PAIRINGS)
-def test_a_table_stands_in_for_frequencies(pairing, kind):
+def test_table_can_replace_frequencies(pairing, kind):
     x = kind(np.random.default_rng(0).standard_normal((2, 6, 3, 16)))
     table = tuple(kind(part) for part in exact_table(frequencies(8), np.arange(20)))
     places = kind(np.array([3, 19, 0, 1, 1, 7]))
@@ -180,7 +180,7 @@ def test_a_low_precision_table_is_widened_before_it_is_used():
     assert torch.equal(y, wide.bfloat16())
 
 
-def test_q_and_k_together_are_q_and_k_apart():
+def test_rotating_q_and_k_together_equals_rotating_each():
     torch.manual_seed(0)
     q, k = torch.randn(2, 5, 8, 16), torch.randn(2, 5, 2, 16)
     places = torch.arange(5) + 100
@@ -218,7 +218,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("message", REFUSED)
 @pytest.mark.parametrize("kind", [lambda t: t, lambda t: t.numpy()], ids=["torch", "numpy"])
-def test_what_does_not_fit_is_refused_with_a_sentence(kind, message):
+def test_inconsistent_arguments_raise_a_clear_error(kind, message):
     with pytest.raises(ValueError, match=message):
         REFUSED[message](kind)
 

@@ -179,7 +179,7 @@ def test_the_function_itself_takes_the_published_arguments():
     torch.testing.assert_close(y, formula(t, freqs.transpose(0, 1), False))
 
 
-def test_one_table_per_sequence_is_taken_unfused():
+def test_table_per_sequence_works_only_unfused():
     freqs = torch.rand(SEQLEN, BATCH, 1, 8).repeat(1, 1, 1, 2)
     t = torch.randn(SEQLEN, BATCH, HEADS, HEADDIM)
     torch.testing.assert_close(apply_rotary_pos_emb(t, freqs), formula(t, freqs, False))
@@ -226,7 +226,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_rotated_is_refused(case):
+def test_invalid_arguments_are_refused(case):
     kind, changes = REFUSED[case]
     arguments = {"t": T, "freqs": FREQS} | changes
     if "cu_seqlens" in arguments:

@@ -51,7 +51,7 @@ def test_a_float32_table_promotes_bfloat16_as_the_formula_does():
     assert y.dtype == formula(q.bfloat16(), cos[:, None], sin[:, None]).dtype == torch.float32
 
 
-def test_learned_and_unpaired_tables_are_honoured():
+def test_learned_and_unpaired_tables_are_applied():
     q, k, cos, sin = setup(1)
     cos, sin = torch.rand_like(cos), torch.rand_like(sin).requires_grad_()
     y, _ = apply_rotary_pos_emb(q, k, cos, sin.detach())
@@ -74,7 +74,7 @@ def test_compile_traces_through_without_a_break():
     [{"unsqueeze_dim": 3}, {"cos": torch.ones(1, 3, 16)}, {"q": torch.ones(2, 4, 7, 8)}, {"cos": torch.ones(7, 16)}],
     ids=["unsqueeze_dim", "shapes differ", "narrow head", "no batch"],
 )
-def test_what_does_not_fit_is_refused(changes):
+def test_inconsistent_arguments_are_refused(changes):
     q, k, cos, sin = setup(1)
     with pytest.raises(ValueError, match="must"):
         apply_rotary_pos_emb(**({"q": q, "k": k, "cos": cos, "sin": sin} | changes))

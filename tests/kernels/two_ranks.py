@@ -1,4 +1,4 @@
-"""What each of two processes does in test_kernel_parallel: rotate a shard, gather, compare with the whole."""
+"""The work of each process in test_kernel_parallel: rotate a shard, gather, compare with the whole."""
 
 import os
 import sys

@@ -91,11 +91,11 @@ PAIRINGS = {
 
 
 @pytest.mark.parametrize(("name", "pairing"), PAIRINGS.items())
-def test_pairing_is_that_of_the_architectures_code(name: str, pairing: str) -> None:
+def test_pairing_matches_the_code_of_the_architecture(name: str, pairing: str) -> None:
     assert from_config({"model_type": name})[""].pairing == pairing
 
 
-def test_deepseek_can_be_told_not_to_interleave() -> None:
+def test_rope_interleave_false_switches_deepseek_to_half() -> None:
     assert from_config({"model_type": "deepseek_v3", "rope_interleave": False})[""].pairing == "half"
     assert from_config({"model_type": "llama", "rope_interleave": True})[""].pairing == "half"
 
@@ -128,12 +128,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("wrong", "said"), REFUSED, ids=str)
-def test_what_transformers_refuses_is_an_error_that_names_the_key(wrong: dict[str, Any], said: str) -> None:
+def test_value_refused_by_transformers_is_an_error_with_its_key(wrong: dict[str, Any], said: str) -> None:
     errors = [one.message for one in check({**HEAD, **wrong}) if one.severity == "error"]
     assert [message for message in errors if said in message], errors
 
 
-def test_a_key_that_rope_does_not_need_is_no_reason_not_to_compute() -> None:
+def test_keys_that_rope_does_not_need_are_ignored() -> None:
     for wrong in ({"intermediate_size": [8192, 8192]}, {"vocab_size": None}, {"num_hidden_layers": "28"}):
         assert from_config({"model_type": "llama", **HEAD, **wrong}) == from_config({"model_type": "llama", **HEAD})
     # Both list and number are official for Gemma 3n, and transformers takes both.
@@ -143,7 +143,7 @@ def test_a_key_that_rope_does_not_need_is_no_reason_not_to_compute() -> None:
 
 
 @pytest.mark.parametrize("kind", ["exaone4", "mistral", "llama", "kimi_k2", "zorp"])
-def test_a_null_that_the_class_takes_is_read(kind: str) -> None:
+def test_null_accepted_by_the_class_is_read(kind: str) -> None:
     keys: dict[str, Any] = {} if kind in ("exaone4", "mistral") else {"num_key_value_heads": None}
     if kind == "exaone4":
         # Without them its model divides by a pattern of 0.
@@ -151,6 +151,6 @@ def test_a_null_that_the_class_takes_is_read(kind: str) -> None:
     assert from_config({**HEAD, "model_type": kind, "sliding_window": None, **keys})
 
 
-def test_an_object_beside_the_keys_of_the_method_is_no_layer_type() -> None:
+def test_object_among_the_method_keys_is_no_layer_type() -> None:
     rope = {"rope_type": "linear", "factor": 2.0, "notes": {"by": "us"}}
     assert list(from_config({**HEAD, "model_type": "llama", "rope_scaling": rope})) == [""]

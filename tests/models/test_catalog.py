@@ -23,7 +23,7 @@ def main_spec(id: str) -> RopeSpec:
     return model_specs(id)[main_layer(catalog()[id], model_specs(id))]
 
 
-def test_every_golden_model_is_in_the_list() -> None:
+def test_every_golden_model_is_in_the_catalog() -> None:
     assert set(GOLDENS) <= set(MODELS)
 
 
@@ -43,7 +43,7 @@ def test_a_model_has_the_frequencies_of_transformers(id: str) -> None:
 
 
 @pytest.mark.parametrize("id", MODELS)
-def test_an_entry_says_where_it_comes_from(id: str) -> None:
+def test_catalog_entry_names_its_source(id: str) -> None:
     model = catalog()[id]
     assert model.name
     assert model.source.strip("; ")
@@ -56,7 +56,7 @@ def test_an_entry_says_where_it_comes_from(id: str) -> None:
 
 
 @pytest.mark.parametrize("id", MODELS)
-def test_a_trained_length_needs_a_source_and_an_original_length_stands_in_the_config(id: str) -> None:
+def test_trained_length_has_a_source_and_original_is_in_config(id: str) -> None:
     model = catalog()[id]
     assert (model.trained_length is None) == (not model.trained_source.strip())
     assert model.original_length == main_spec(id).context
@@ -64,7 +64,7 @@ def test_a_trained_length_needs_a_source_and_an_original_length_stands_in_the_co
 
 
 @pytest.mark.parametrize("id", MODELS)
-def test_a_models_spec_survives_the_way_through_a_config(id: str) -> None:
+def test_catalog_spec_survives_a_config_round_trip(id: str) -> None:
     for spec in model_specs(id).values():
         assert from_config(json.loads(json.dumps(to_config(spec)))) == {"": spec}
 
@@ -74,7 +74,7 @@ def test_an_unknown_model_is_named() -> None:
         model_specs("gpt-9")
 
 
-def test_a_trained_length_may_differ_from_what_the_config_says() -> None:
+def test_trained_length_may_differ_from_the_config() -> None:
     assert (catalog()["qwen3-8b"].trained_length, main_spec("qwen3-8b").context) == (32768, 40960)
     assert (catalog()["mistral-7b-v0.1"].trained_length, main_spec("mistral-7b-v0.1").context) == (8192, 32768)
 

@@ -1,4 +1,4 @@
-"""Every record of a model type names only what the code knows, and is written as the scripts write it."""
+"""Every record of a model type names only known values, and is formatted as the scripts write it."""
 
 import ast
 import json
@@ -38,7 +38,7 @@ FACTS |= strings_of(ROOT / "rope_viz" / "advice" / "lint") | strings_of(ROOT / "
 
 
 @pytest.mark.parametrize("record", all_architectures().values(), ids=lambda record: record.model_type)
-def test_a_record_names_only_what_the_code_knows(record):
+def test_record_names_only_known_values(record):
     assert record.source
     assert record.since in (*RELEASES["transformers"].today, "")
     assert record.rope.rule in RULES
@@ -58,12 +58,12 @@ def test_a_record_names_only_what_the_code_knows(record):
         assert {"hidden_size", "num_attention_heads", "max_position_embeddings"} <= record.defaults.keys()
 
 
-def test_a_type_has_a_record_or_a_reason_to_have_none():
+def test_every_type_has_a_record_or_a_reason():
     assert not all_architectures().keys() & reasons().keys()
     assert len(all_architectures()) > 380
 
 
-def test_records_are_written_as_the_scripts_write_them(tmp_path, monkeypatch):
+def test_record_files_are_formatted_as_the_scripts_write_them(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(GOLDENS))
     import records
 
@@ -74,7 +74,7 @@ def test_records_are_written_as_the_scripts_write_them(tmp_path, monkeypatch):
     sys.modules.pop("records")
 
 
-def test_a_misspelt_key_is_no_record():
+def test_misspelt_record_key_is_refused():
     with pytest.raises(TypeError, match="pairring"):
         parse_record("x", {"pairring": "half"})
     with pytest.raises(TypeError, match="windw"):

@@ -1,19 +1,14 @@
-"""Configs at the ends of what can be computed: every page takes them, or says a sentence."""
+"""Configs at the limits of what can be computed: every page shows them, or a sentence."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+from tests.configs import llama
+
 # The tour shows models of its own, whatever the reader brought.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn"})
-SIZES = {
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "num_attention_heads": 32,
-    "max_position_embeddings": 8192,
-    "rope_theta": 1e4,
-}
 EXTREMES = {
     "one pair": {"head_dim": 2},
     "the largest head": {"head_dim": 4096},
@@ -38,9 +33,9 @@ def test_an_extreme_config_breaks_no_page(open_page, page):
     app = open_page(page)
     for name, change in EXTREMES.items():
         field = next(item for item in app.text_area if item.key.startswith("upload.text"))
-        field.set_value(json.dumps({**SIZES, **change}))
+        field.set_value(json.dumps({**llama(rope_theta=1e4), **change}))
         next(item for item in app.button if item.label == "Use this config").click()
         app.run()
         assert not app.exception, f"{page}, {name}: {app.exception[0].value}"
         assert len(app.title) == 1, f"{page}, {name}"
-        assert app.session_state["own"].config == {**SIZES, **change}, f"{name} was not taken"
+        assert app.session_state["own"].config == {**llama(rope_theta=1e4), **change}, f"{name} was not taken"

@@ -1,4 +1,4 @@
-"""A reader's own config on every page: it becomes the model, or nothing changes and one sentence says why."""
+"""The user's own config on every page: it becomes the model, or one sentence explains why not."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from rope_viz.models.model_config import from_config
 from rope_viz.pictures import extend
 from rope_viz.ui import upload
-from tests.advice.test_recognise import STOCK
+from tests.configs import QWEN3_8B
 
 # The tour shows models of its own, whatever the reader brought.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn"})
@@ -62,7 +62,7 @@ def test_each_layer_type_can_be_chosen(paste, said):
     assert "sliding attention layers" in said(app)
 
 
-def test_the_config_waits_in_the_menu_while_another_model_is_looked_at(paste, said):
+def test_config_stays_in_the_menu_while_another_model_is_shown(paste, said):
     app = paste("runtimes", json.dumps(GEMMA))
     app.selectbox(key="select.Model").select("qwen3-8b").run()
     assert "Qwen3 8B, unchanged" in said(app)
@@ -80,7 +80,7 @@ def test_the_pictures_are_those_of_the_pasted_config(paste, asked, page):
             assert picture(now).title
 
 
-def test_the_numbers_travel_by_link(paste, open_page):
+def test_link_carries_the_numbers_of_the_config(paste, open_page):
     app = paste("runtimes", json.dumps(GEMMA))
     other = open_page("runtimes", **{key: value for key, value in app.query_params.items()})
     assert not other.exception
@@ -101,7 +101,7 @@ def test_the_numbers_travel_by_link(paste, open_page):
     ],
     ids=lambda text: text[:12],
 )
-def test_what_is_no_config_changes_nothing(paste, text):
+def test_invalid_config_changes_nothing(paste, text):
     app = paste("runtimes", text, model="kimi-k2-instruct", base="77000")
     assert not app.exception
     assert len(app.warning) == 1
@@ -131,7 +131,7 @@ def test_a_models_id_is_read_from_the_local_cache(paste, hub, id):
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
 
 
-def test_an_id_that_is_not_in_the_cache_is_said(paste, hub):
+def test_id_missing_from_the_cache_is_reported(paste, hub):
     app = paste("extend", "acme/other")
     assert "acme/other is not in the server's local Hugging Face cache" in app.warning[0].value
     assert "hf download acme/other config.json" in app.warning[0].value
@@ -140,7 +140,7 @@ def test_an_id_that_is_not_in_the_cache_is_said(paste, hub):
 
 
 @pytest.mark.parametrize("id", ["../..", "acme/..", "acme/../..", "acme\\gemma", "/etc/passwd", "acme/gemma@../../.."])
-def test_no_id_leads_out_of_the_cache(paste, hub, id):
+def test_id_never_leads_outside_the_cache(paste, hub, id):
     app = paste("extend", id)
     assert app.session_state["chosen"].model != "custom"
     assert app.warning[0].value.startswith("Could not read this config: it is not JSON")
@@ -157,7 +157,7 @@ def test_no_id_leads_out_of_the_cache(paste, hub, id):
         ({"Host": "192.168.0.2:8501"}, "192.168.0.9", False),
     ],
 )
-def test_the_cache_is_for_readers_at_the_machine_that_serves(paste, hub, monkeypatch, headers, address, home):
+def test_cache_is_available_only_to_local_users(paste, hub, monkeypatch, headers, address, home):
     context = SimpleNamespace(headers=headers, ip_address=address)
     with monkeypatch.context() as patch:
         patch.setattr(upload.st, "context", context)
@@ -168,8 +168,8 @@ def test_the_cache_is_for_readers_at_the_machine_that_serves(paste, hub, monkeyp
     assert home or "only for users at the serving machine" in app.warning[0].value
 
 
-def test_a_limit_that_was_only_raised_is_the_length_that_is_wanted(paste, asked):
-    app = paste("extend", json.dumps({**STOCK, "max_position_embeddings": 131_072}))
+def test_raised_limit_becomes_the_wanted_length(paste, asked):
+    app = paste("extend", json.dumps({**QWEN3_8B, "max_position_embeddings": 131_072}))
     assert {now[extend.TARGET] for picture, now in asked(app).items() if picture.page == "extend"} == {131_072}
     assert any('"factor": 4.0' in one.value for one in app.code)
 
@@ -182,18 +182,18 @@ def test_a_limit_that_was_only_raised_is_the_length_that_is_wanted(paste, asked)
         ({"model_type": "gpt2"}, "The check finds 1 note in it."),
     ],
 )
-def test_a_refused_config_says_what_the_check_finds(paste, changes, told):
+def test_refused_config_shows_the_findings_of_the_check(paste, changes, told):
     assert told in paste("extend", json.dumps(GEMMA | changes)).warning[0].value
 
 
-def test_a_bare_rope_scaling_says_where_the_sizes_came_from(paste):
+def test_bare_rope_scaling_names_the_source_of_its_sizes(paste):
     app = paste("scaling", '{"rope_type": "linear", "factor": 4.0}', model="qwen3-8b")
     assert "taken from Qwen3 8B" in app.warning[0].value
     assert app.session_state["chosen"].spec.base == 1e6
     assert app.session_state["chosen"].spec.scaling.factor == 4
 
 
-def test_turned_knobs_are_asked_about_with_the_config_that_says_them(open_page, said):
+def test_changed_knobs_are_answered_with_their_config(open_page, said):
     app = open_page("runtimes", model="qwen3-8b", method="yarn", factor="4", trained="32768", target="131072")
     text = said(app)
     assert "The config of Qwen3 8B with your changes" in text
@@ -203,7 +203,7 @@ def test_turned_knobs_are_asked_about_with_the_config_that_says_them(open_page, 
 
 
 @pytest.mark.parametrize("menu", ["select.Model", "select.Scaling method", "choice.precision.where"])
-def test_a_menu_hears_what_only_the_server_before_this_one_offered(open_page, menu):
+def test_menu_ignores_an_option_of_an_earlier_server(open_page, menu):
     app = open_page("precision")
     before = app.session_state["chosen"], app.query_params
     box = app.selectbox(key=menu)
@@ -215,7 +215,7 @@ def test_a_menu_hears_what_only_the_server_before_this_one_offered(open_page, me
     assert (app.session_state["chosen"], app.query_params) == before
 
 
-def test_a_diffusion_transformer_is_asked_of_no_runtime_of_language_models(paste, said, asked):
+def test_diffusion_transformer_has_no_language_model_runtimes(paste, said, asked):
     app = paste("runtimes", json.dumps({"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [16, 56, 56]}))
     assert not app.exception
     assert "is a diffusion transformer: it runs in diffusers" in said(app)
@@ -223,7 +223,7 @@ def test_a_diffusion_transformer_is_asked_of_no_runtime_of_language_models(paste
     assert "The axes of this model: Axes" in [link.proto.label for link in app.get("page_link")]
 
 
-def test_runtimes_shows_what_each_does_with_the_axes_of_a_model_that_sees(open_page, said, asked):
+def test_runtimes_page_compares_the_axes_of_a_vision_model(open_page, said, asked):
     app = open_page("runtimes", model="qwen3.5-9b")
     assert "axes" in [picture.name for picture in asked(app)]
     assert "text continues at 15 in every runtime" in said(app)

@@ -38,7 +38,7 @@ def test_a_page_runs_for_every_method(open_page, follow, page):
     [{"dim": "201"}, {"model": "none of them"}, {"base": "NaN"}, {"dim": "4", "rot": "2", "method": "dynamic"}],
     ids=str,
 )
-def test_a_bad_link_is_a_sentence(open_page, page, params):
+def test_bad_link_shows_a_sentence(open_page, page, params):
     app = open_page(page, **params)
     assert not app.exception
     assert app.warning
@@ -72,7 +72,7 @@ def test_choosing_a_model_changes_the_page(open_page, said):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_run_draws_nothing(open_page, monkeypatch, page):
+def test_script_run_renders_no_picture(open_page, monkeypatch, page):
     for picture in registry.pictures():
         monkeypatch.setattr(type(picture), "__call__", lambda self, now: pytest.fail(f"the run drew {self.address}"))
     assert not open_page(page, model="qwen3-8b-yarn").exception
@@ -87,7 +87,7 @@ def test_every_picture_of_a_page_has_its_place(open_page, asked, page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_choice_of_a_page_has_its_control_and_reaches_its_pictures(open_page, follow, asked, page):
+def test_every_choice_has_a_control_and_reaches_its_pictures(open_page, follow, asked, page):
     app = open_page(page)
     start = asked(app)
     for choice in registry.page(page).choices:

@@ -1,4 +1,4 @@
-"""Laws that every picture keeps: its address says all, it has the room it said, its forms hold one set of numbers."""
+"""Laws for every picture: it depends on its address only, fits its space, and all formats hold the same numbers."""
 
 import csv
 import json
@@ -76,7 +76,7 @@ def readable(choice, text):
 
 
 @each_picture
-def test_it_depends_on_nothing_but_what_it_names(picture):
+def test_picture_depends_only_on_its_declared_inputs(picture):
     """Another pin, zoom or choice that is not in the key of a picture does not change a byte of it."""
     page, start = registry.page(picture.page), {"model": "llama-3.2-1b"}
     resting = registry.read_request(page, start)
@@ -103,7 +103,7 @@ CHOICES = [choice for name in registry.PAGES for choice in registry.page(name).c
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=[choice.key for choice in CHOICES])
-def test_a_choice_looks_at_nothing_but_what_it_needs(choice):
+def test_choice_reads_only_its_declared_inputs(choice):
     """The page asks for a picture again when one of these moves, and its address holds them."""
     page = registry.page(choice.key.partition(".")[0])
     known = Picture(page.name, lambda now: None, (choice,)).depends
@@ -117,7 +117,7 @@ def test_a_choice_looks_at_nothing_but_what_it_needs(choice):
 
 
 @each_picture
-def test_every_option_of_every_choice_is_drawn_in_the_room_it_has(picture):
+def test_every_option_fits_the_reserved_height(picture):
     page, asked = registry.page(picture.page), picture.depends
     for query in [{}, *({choice.key: text} for choice, text in variations(page) if choice.key in asked)]:
         now = registry.read_request(page, {"model": "qwen3-8b-yarn", **query})
@@ -145,7 +145,7 @@ FOLLOWING = [picture for picture in PICTURES if not picture.still]
 
 
 @pytest.mark.parametrize("picture", FOLLOWING, ids=[picture.address for picture in FOLLOWING])
-def test_it_follows_every_knob(picture):
+def test_picture_changes_with_every_knob_it_uses(picture):
     page, resting = registry.page(picture.page), of()
     own = {choice.key: choice.knob for choice in page.choices if isinstance(choice, Number)}
     for key, knob in {**knobs(resting.spec), **knobs(resting.spec.scaling), **own}.items():
@@ -163,7 +163,7 @@ def test_it_follows_every_knob(picture):
 @each_picture
 @settings(max_examples=10, deadline=None)
 @given(data=strategies.data())
-def test_no_walk_over_models_methods_and_knobs_breaks_it(picture, data):
+def test_random_walk_over_models_methods_and_knobs_works(picture, data):
     model = data.draw(strategies.sampled_from(list(catalog())))
     spec = spec_url.model_spec(model)
     if method := data.draw(strategies.sampled_from([None, *METHODS])):
@@ -188,7 +188,7 @@ def test_no_walk_over_models_methods_and_knobs_breaks_it(picture, data):
 
 
 @each_picture
-def test_its_forms_hold_the_same_numbers(picture):
+def test_all_file_formats_hold_the_same_numbers(picture):
     """What csv, json and the browser's message hold, all digits; the files open."""
     now = of()
     # Fewer dots than usual: what takes long is packing them.
@@ -253,14 +253,14 @@ def text(cell):
         (r"a\_b and \*c\*", "a_b and *c*"),
     ],
 )
-def test_prose_knows_bold_emphasis_and_code_only(sentence, html):
+def test_prose_supports_bold_emphasis_and_code_only(sentence, html):
     assert wire_format.markdown_to_html(sentence) == html
 
 
 @pytest.mark.parametrize("form", ["svg", "html", "csv"])
 @pytest.mark.parametrize("address", ["home/turning", "runtimes/matrix"])
 @pytest.mark.parametrize("given", [{"label.foo": "x"}, {"xmin": "5"}])
-def test_a_table_and_the_clocks_refuse_alike_in_every_form(address, form, given):
+def test_tables_and_clocks_refuse_alike_in_every_format(address, form, given):
     picture = registry.picture(*address.split("/"))
     now = registry.read_request(registry.page(picture.page), {"model": "qwen3-8b"})
     with pytest.raises(ValueError, match=r"no line .foo.|has no x axis"):
@@ -268,7 +268,7 @@ def test_a_table_and_the_clocks_refuse_alike_in_every_form(address, form, given)
 
 
 @pytest.mark.parametrize("address", ["home/turning", "runtimes/matrix", "axes/clocks"])
-def test_a_page_of_a_table_or_clocks_says_what_it_is_and_has_the_look_asked_for(address):
+def test_html_of_tables_and_clocks_has_metadata_and_style(address):
     picture = registry.picture(*address.split("/"))
     now = registry.read_request(registry.page(picture.page), {"model": "qwen3-8b"})
     look = Style.read({"font": "serif", "font_size": "20px", "title": "my <own>", "grey": "yes", "theme": "dark"})

@@ -1,4 +1,4 @@
-"""The page Heads shows what a capture holds, under any scaling, and says what it cannot show."""
+"""The Heads page shows a capture under any scaling, and explains what it cannot show."""
 
 import dataclasses
 import sys
@@ -70,7 +70,7 @@ def test_the_mean_logit_is_the_mean_over_all_pairs_of_tokens(content):
     assert drawn.sentence.values["head"] == head
 
 
-def test_a_chosen_method_is_drawn_beside_what_was_captured(content):
+def test_selected_method_is_drawn_with_the_captured_heads(content):
     resting = registry.read_request(PAGE, {"model": "qwen3-8b-yarn"})
     held = Held("here", heads.decode(content()))
     asked = Now(resting.spec, resting.model, resting.layer, given={"heads.file": held})
@@ -79,7 +79,7 @@ def test_a_chosen_method_is_drawn_beside_what_was_captured(content):
     assert same.fig.data[0].name == "as captured"
 
 
-def test_values_that_are_no_numbers_are_said(content):
+def test_nonfinite_values_are_reported(content):
     bad = Q.copy()
     bad[0, 0, 0] = np.nan
     asked = now(content(bad))
@@ -88,7 +88,7 @@ def test_values_that_are_no_numbers_are_said(content):
         heads.across(asked)
 
 
-def test_without_a_file_the_readers_own_heads_are_shown():
+def test_heads_of_the_demo_model_are_shown_without_a_file():
     drawn = heads.across(registry.read_request(PAGE, {"model": "llama-3.1-8b"}))
     assert "RoPE Viz tiny_lm" in drawn.sentence
     assert drawn.fig.data[0].z.shape == (2, 16)
@@ -97,7 +97,7 @@ def test_without_a_file_the_readers_own_heads_are_shown():
 @pytest.mark.parametrize(
     "raw", [b"", b"mine\0", b"mine\0" + b"\xff" * 100, b"mine\0" + b"\x08" + b"\0" * 7 + b"{}      "]
 )
-def test_a_file_that_is_no_capture_is_one_sentence(raw):
+def test_file_that_is_no_capture_raises_a_clear_error(raw):
     with pytest.raises(ValueError, match=r"\w") as caught:
         heads.decode(b"mine\0" + raw)
     assert "\n" not in str(caught.value)
@@ -111,7 +111,7 @@ class YieldingName(str):
         return super().__hash__()
 
 
-def test_threads_may_look_at_many_layers_at_once(content):
+def test_threads_may_read_many_layers_at_once(content):
     held = now(content(numbers=range(8)))
     capture = Held(YieldingName("here"), held.given["heads.file"].value)
     requests = [

@@ -1,4 +1,4 @@
-"""Pictures of the page Recall: what tiny_lm finds, and pictures that are computed in parts."""
+"""The pictures of the Recall page match the answers of the demo models and load in parts."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ def now(**more):
     return registry.read_request(PAGE, YARN | {key.replace("_", "."): text for key, text in more.items()})
 
 
-def test_each_part_knows_more_than_the_one_before():
+def test_each_part_adds_a_length():
     first, second = (recall.lengths(now(part=part)) for part in ("0", "1"))
     ends = [float(max(np.max(trace.x) for trace in drawn.fig.data)) for drawn in (first, second)]
     assert ends == [1024.0, 2048.0]
@@ -45,7 +45,7 @@ def test_the_main_line_is_the_share_that_tiny_lm_finds():
     assert values["plain"] == pytest.approx(recall.evaluate(models, recall.TRAINED, 1024, sequences=2).share)
 
 
-def test_switching_the_fast_pairs_off_is_seen_to_cost_recall():
+def test_switching_off_high_frequency_pairs_costs_recall():
     drawn = recall.switched(now(recall_band="fast"))
     as_it_is, switched = (trace for trace in drawn.fig.data if trace.name in ("as it is", "switched"))
     at = list(as_it_is.x).index(256)
@@ -58,18 +58,18 @@ def test_switching_the_fast_pairs_off_is_seen_to_cost_recall():
     assert recall.switched(now()).sentence.entries == ("switched.choose",)
 
 
-def test_a_range_that_was_zoomed_to_is_switched_whole():
+def test_zoomed_range_is_switched_completely():
     drawn = recall.carry(now(view="-0.4,3.4"))
     assert (drawn.sentence.values["first"], drawn.sentence.values["last"]) == (0, 3)
     assert "first" not in recall.carry(now()).sentence.values
 
 
-def test_a_method_with_lists_of_another_model_is_refused_in_a_sentence():
+def test_lists_for_another_number_of_pairs_are_refused():
     request = registry.read_request(PAGE, {"model": "phi-3.5-mini"})
     assert "tiny_lm has 16 pairs" in recall.explain_misfit(request)
 
 
-def test_steps_to_recover_are_those_the_training_measured():
+def test_steps_to_recover_match_the_measured_training():
     drawn = recall.recover(now(recall_tuned="linear"))
     rows = [row for row in checkpoints.measured()["recover"] if row["method"] == "linear" and row["at"] == "target"]
     line = next(trace for trace in drawn.fig.data if trace.name == "Linear")
@@ -77,7 +77,7 @@ def test_steps_to_recover_are_those_the_training_measured():
     np.testing.assert_allclose(line.y, [row["recall"] for row in rows])
 
 
-def test_while_a_knob_moves_what_is_known_stays_and_the_rest_is_read_from_one_text_of_one_seed():
+def test_moving_knob_reuses_known_lines_and_samples_the_rest():
     def drawn(**more):
         before = answered.cache_info().misses
         traces = recall.lengths(now(recall_length="1024", **more)).fig.data

@@ -1,4 +1,4 @@
-"""What runtimes do with several axes: the differences that were found by running them."""
+"""Differences between runtimes on several axes, as found by running them."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ def test_every_runtime_answers_and_transformers_first() -> None:
     assert found["vllm"].sections == "t 16, h 24, w 24 in blocks"
 
 
-def test_text_behind_a_film_goes_on_elsewhere_in_transformers_5() -> None:
+def test_text_after_a_video_starts_elsewhere_in_transformers_5() -> None:
     behind = {name: one.behind for name, one in answers("qwen2-vl-7b").items()}
     assert behind == {
         **{"transformers": 5.0, "transformers-4.57": 9.0, "vllm": 9.0, "sglang": 9.0, "mlx-vlm": 9.0},
@@ -34,13 +34,13 @@ def test_text_behind_a_film_goes_on_elsewhere_in_transformers_5() -> None:
     assert times["transformers-4.57"] == (0.0, 2.0, 4.0, 6.0)
 
 
-def test_fractions_of_seconds_are_kept_or_floored() -> None:
+def test_fractions_of_seconds_are_exact_or_floored() -> None:
     found = answers("qwen3-omni-30b-a3b")
     assert found["transformers"].times == (0.0, 19.5, 39.0, 58.5)
     assert found["vllm"].times == (0.0, 19.0, 39.0, 58.0)
 
 
-def test_two_pairs_of_qwen3_vl_stand_still_in_llama_cpp() -> None:
+def test_two_pairs_of_qwen3_vl_have_zero_frequency_in_llama_cpp() -> None:
     found = answers("qwen3-vl-8b")
     assert found["llama.cpp"].still == (61, 62)
     assert found["llama.cpp"].moved == ()
@@ -69,7 +69,7 @@ def test_ernie_takes_no_scaling_in_transformers() -> None:
     assert not in_blocks(spec)
 
 
-def test_sections_that_do_not_add_up_are_refused_rescaled_or_taken() -> None:
+def test_wrong_section_sums_are_refused_rescaled_or_accepted() -> None:
     text = {"rope_scaling": {"mrope_section": [16, 16, 16], "mrope_interleaved": True}}
     config = dict(axes_catalog()["qwen3-vl-8b"].config)
     found = answers("qwen3-vl-8b", text_config={**config["text_config"], **text})
@@ -79,17 +79,17 @@ def test_sections_that_do_not_add_up_are_refused_rescaled_or_taken() -> None:
     assert dict(found["sglang"].counts) == {"t": 22, "h": 21, "w": 21}
 
 
-def test_a_model_with_one_axis_has_nothing_to_answer() -> None:
+def test_single_axis_model_has_no_answers() -> None:
     assert axes_answers({"model_type": "llama"}) == ()
 
 
 @pytest.mark.parametrize("id", [id for id, model in axes_catalog().items() if "_class_name" not in model.config])
-def test_no_model_of_the_list_is_beyond_us(id: str) -> None:
+def test_every_catalog_model_is_answered(id: str) -> None:
     if axes_catalog()[id].family is None and "text_config" in axes_catalog()[id].config:
         assert not any(one.reason.startswith("refuses") for one in answers(id).values())
 
 
-def test_a_runtime_is_told_in_words() -> None:
+def test_axes_of_a_runtime_are_described_in_words() -> None:
     qwen3 = in_words(axes_catalog()["qwen3-vl-8b"].config, "llama.cpp")
     assert "t 22, h 20, w 20 interleaved; pairs 61, 62 have zero frequency. YaRN: over the pair index" in qwen3
     qwen2 = in_words(axes_catalog()["qwen2-vl-7b"].config, "vllm")
@@ -101,7 +101,7 @@ def test_a_runtime_is_told_in_words() -> None:
     assert in_words({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8}, "vllm") == ""
 
 
-def test_extend_says_what_a_runtime_does_with_images() -> None:
+def test_extend_explains_images_of_a_runtime() -> None:
     config = {**axes_catalog()["qwen2-vl-7b"].config, "num_hidden_layers": 28}
     made = make_plan(config, 131_072, runtimes=("vllm", "llama.cpp"))
     assert "text continues at 9" in made.instructions[0].notes[-1]

@@ -1,4 +1,4 @@
-"""The matrix of runtimes says who agrees, and where and by how much the others differ, as the executed rows do."""
+"""The matrix of runtimes shows which agree, and where and by how much the others differ, as executed."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def test_a_plain_model_agrees_everywhere():
 
 
 @pytest.mark.parametrize("id", BY_NAME)
-def test_the_published_differences_come_out(id):
+def test_published_differences_are_reproduced(id):
     runtime, ratio, pair = BY_NAME[id]
     cell = cells(id)[runtime]
     assert not cell.agrees
@@ -65,7 +65,7 @@ def test_a_refusal_is_no_agreement():
     assert "registry" in cell.emulation.reason
 
 
-def test_another_number_of_rotating_pairs_is_said():
+def test_different_number_of_rotating_pairs_is_reported():
     config = {"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "max_position_embeddings": 4096}
     found = {one.emulation.runtime: one for one in compare({**config, "partial_rotary_factor": 0.5})}
     assert found["vllm"].pairs_differ
@@ -73,7 +73,7 @@ def test_another_number_of_rotating_pairs_is_said():
     assert found["llama.cpp"].agrees
 
 
-def test_the_largest_ratio_counts_both_ways_and_skips_pairs_at_rest():
+def test_largest_ratio_is_symmetric_and_skips_zero_frequencies():
     assert find_max_ratio(np.array([1.0, 0.5, 0.0]), np.array([1.0, 2.0, 0.0])) == (4.0, 1)
     assert find_max_ratio(np.array([1.0, 2.0]), np.array([1.0, 2.0])) is None
     assert find_max_ratio(np.array([0.0]), np.array([1.0])) is None

@@ -8,6 +8,7 @@ import pytest
 
 from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import RUNTIMES, emulate, resolve_release
+from tests.configs import llama, yarn
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 RUN = json.loads((GOLDENS / "runtimes.json").read_text())
@@ -19,8 +20,8 @@ MODEL_FILES = [
 ]
 MLX = json.loads((GOLDENS / "mlx.json").read_text())["rows"]
 TOLERANCE = {"llama.cpp": 1e-5}  # its kernel multiplies float32 pair by pair
-LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 32768}
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 8192}
+LLAMA = llama(max_position_embeddings=32768)
+YARN = yarn(8192)
 
 
 def largest_ratio(ours, theirs):
@@ -57,7 +58,7 @@ def test_every_executed_row_is_reproduced(row):
 
 
 @pytest.mark.parametrize("row", RELEASES, ids=lambda row: f"{row['version']}-{row['config']['model_type']}")
-def test_each_release_of_transformers_computes_or_raises_as_its_classes_do(row):
+def test_releases_of_transformers_compute_or_raise_as_recorded(row):
     result = emulate(
         row["config"],
         runtime="transformers",
@@ -95,7 +96,7 @@ def test_mlx_computes_or_raises_as_its_model_files_do(row):
 
 
 @pytest.mark.parametrize("config", RUN["configs"].values(), ids=list(RUN["configs"]))
-def test_the_newest_transformers_is_what_a_config_means(config):
+def test_newest_transformers_defines_the_meaning_of_a_config(config):
     for layer, spec in from_config(config).items():
         for length in (None, 4096, 8 * spec.context):
             result = emulate(config, runtime="transformers", length=length, layer_type=layer or None)
@@ -103,7 +104,7 @@ def test_the_newest_transformers_is_what_a_config_means(config):
             assert result.attention_factor == spec.attention_factor(length)
 
 
-def test_an_explicit_attention_factor_is_used_or_ignored_as_each_runtime_does():
+def test_attention_factor_is_used_or_ignored_per_runtime():
     config = {**LLAMA, "rope_scaling": {**YARN, "attention_factor": 1.0}}
     factors = {name: emulate(config, runtime=name).attention_factor for name in ("transformers", "vllm", "paper")}
     assert factors["transformers"] == factors["vllm"] == 1.0
@@ -111,7 +112,7 @@ def test_an_explicit_attention_factor_is_used_or_ignored_as_each_runtime_does():
         assert emulate(config, runtime=runtime).attention_factor == pytest.approx(1.13862944, rel=1e-8)
 
 
-def test_mscale_alone_counts_in_two_runtimes():
+def test_mscale_alone_has_an_effect_in_two_runtimes():
     config = {**LLAMA, "rope_scaling": {**YARN, "mscale": 1.5}}
     for runtime in ("transformers", "vllm", "sglang", "llama.cpp"):
         assert emulate(config, runtime=runtime).attention_factor == pytest.approx(1.13862944, rel=1e-8)
@@ -141,7 +142,7 @@ def test_a_json_integer_factor_crashes_two_runtimes():
     assert refused == {"vllm", "sglang"}
 
 
-def test_dynamic_scaling_depends_on_the_length_where_it_is_dynamic():
+def test_dynamic_scaling_depends_on_the_length_only_if_dynamic():
     config = {**LLAMA, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}
 
     def last(runtime, length):
@@ -178,7 +179,7 @@ def test_versions_may_be_shortened():
 
 
 @pytest.mark.parametrize(("runtime", "version"), [("pytorch", None), ("vllm", "0.1"), ("llama.cpp", "")])
-def test_what_is_not_known_is_answered_with_what_is(runtime, version):
+def test_unknown_runtime_error_lists_the_known_ones(runtime, version):
     with pytest.raises(ValueError, match="must be one of"):
         emulate(LLAMA, runtime=runtime, version=version)
 
@@ -191,14 +192,14 @@ def test_an_unknown_layer_type_is_named():
 def test_the_paper_runs_its_own_ramp():
     """YaRN eq. 17, 18 and 22 at d = 128, b = 10000, L = 4096, s = 8, against the released ramp."""
     config = {**LLAMA, "max_position_embeddings": 32768, "rope_theta": 10000.0}
-    config["rope_scaling"] = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4096}
+    config["rope_scaling"] = yarn(4096, 8.0)
     paper, released = (emulate(config, runtime=name) for name in ("paper", "transformers"))
     np.testing.assert_allclose(paper.inv_freq[[16, 32, 44]], [0.1, 2.807778439e-3, 2.302786191e-4], rtol=1e-9)
     np.testing.assert_allclose(released.inv_freq[[16, 32, 44]], [0.1, 5.961538462e-3, 3.419768096e-4], rtol=1e-9)
     assert paper.attention_factor == pytest.approx(1.2079441542, rel=1e-10)
 
 
-def test_what_is_no_plain_json_is_answered_anew():
+def test_custom_mappings_are_not_cached():
     """A mapping of somebody's own may say something else the next time."""
 
     class Mine(dict):

@@ -1,4 +1,4 @@
-"""llama.cpp's command line changes the kernel's operands as it was seen to."""
+"""The command line of llama.cpp changes the kernel's operands as recorded."""
 
 import json
 from pathlib import Path

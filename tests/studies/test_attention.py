@@ -43,7 +43,7 @@ ATOL = 2.5e-4
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_rotation_and_weights_are_those_of_transformers(case):
+def test_rotation_and_weights_match_transformers(case):
     spec, golden = CASES[case], GOLDEN["cases"][case]
     positions = GOLDEN["offset"] + np.arange(len(GOLDEN["q"]))
     q, k = (rotate(spec, GOLDEN[name], positions, gain=spec.attention_factor()) for name in "qk")
@@ -62,7 +62,7 @@ def test_the_sinusoidal_table_is_that_of_transformers():
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("name", LABELS)
-def test_weights_are_those_of_torchs_attention(name, causal):
+def test_weights_match_the_attention_of_torch(name, causal):
     offset, size = 321, 64
     x = embed(DEFAULT_SENTENCE, size)
     positions = offset + np.arange(len(x))
@@ -78,7 +78,7 @@ def test_weights_are_those_of_torchs_attention(name, causal):
     np.testing.assert_allclose(ours, theirs[0].numpy(), rtol=0, atol=1e-12)
 
 
-def test_without_position_both_janes_attend_alike_and_with_it_they_do_not():
+def test_equal_words_attend_alike_only_without_position():
     (word, first, second), *_ = repeated_words(DEFAULT_SENTENCE)
     assert (word, first, second) == ("Jane", 0, 8)
     maps = attention_maps(YARN)
@@ -87,13 +87,13 @@ def test_without_position_both_janes_attend_alike_and_with_it_they_do_not():
         assert min(row_difference(maps[name], first, second)) > 0.05, name
 
 
-def test_under_a_causal_mask_their_scores_still_agree_but_not_their_weights():
+def test_causal_mask_changes_weights_of_equal_words_not_scores():
     scores, weights = row_difference(attention_maps(YARN, causal=True)["none"], 0, 8)
     assert scores < 1e-14
     assert weights > 0.5
 
 
-def test_a_shift_changes_the_sinusoidal_map_and_not_the_rotary_ones():
+def test_shift_changes_only_the_sinusoidal_map():
     for offset in (1, 4096, 1_000_000):
         changed = shift_differences(YARN, offset=offset)
         assert changed["none"] == (0.0, 0.0)
@@ -117,7 +117,7 @@ def test_rows_of_weights_sum_to_one(causal):
             assert not np.triu(attention.weights, 1).any()
 
 
-def test_equal_words_have_equal_vectors_whatever_the_hash_seed():
+def test_equal_words_have_equal_vectors_for_any_hash_seed():
     vectors = embed("Jane, jane «JANE» Janet", 8)
     np.testing.assert_array_equal(vectors[0], vectors[1])
     np.testing.assert_array_equal(vectors[0], vectors[2])
@@ -142,7 +142,7 @@ def test_punctuation_alone_is_still_a_word():
 
 
 @pytest.mark.parametrize("offset", [0, 1000])
-def test_sinusoidal_dots_are_the_mean_cosine_times_half_the_dimension(offset):
+def test_sinusoidal_dots_are_the_scaled_mean_cosine(offset):
     spec = RopeSpec(head_dim=64)
     dots = sinusoidal_dots(spec, 40, offset=offset)
     waves = sinusoidal(offset + np.arange(40), 64)
@@ -154,7 +154,7 @@ def test_sinusoidal_dots_are_the_mean_cosine_times_half_the_dimension(offset):
     assert dots.error < 1e-10
 
 
-def test_rotation_keeps_every_norm_and_adding_does_not():
+def test_rotation_preserves_norms_and_adding_does_not():
     lengths = norms(YARN, offset=12345)
     np.testing.assert_allclose(lengths.rotated, lengths.projected, rtol=1e-13)
     np.testing.assert_allclose(lengths.scaled, YARN.attention_factor() * lengths.projected, rtol=1e-13)
@@ -178,10 +178,10 @@ def test_odd_sizes_end_with_a_sine():
         ("a", 1.5, "whole"),
     ],
 )
-def test_a_bad_sentence_or_offset_says_what_is_wrong(sentence, offset, said):
+def test_bad_sentence_or_offset_raises_a_clear_error(sentence, offset, said):
     with pytest.raises(ValueError, match=said):
         attention_maps(RopeSpec(head_dim=8), sentence, offset=offset)
 
 
-def test_words_are_kept_as_typed():
+def test_words_are_used_as_typed():
     assert split_words(" Jane,  went\nhome ") == ("Jane,", "went", "home")

@@ -1,4 +1,4 @@
-"""Converting q and k weights between the pairings, and the price of converting only some."""
+"""Converting q and k weights between the pairings, and the error of converting only some."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ WAYS = [("interleaved", "half"), ("half", "interleaved"), ("half", "half")]
 @pytest.mark.parametrize(("source", "to"), WAYS)
 @pytest.mark.parametrize("rotary_dim", [0, 6])
 @pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_the_code_to_copy_does_what_the_permutation_says(source, to, rotary_dim, library):
+def test_copied_code_applies_the_permutation(source, to, rotary_dim, library):
     spec = RopeSpec(head_dim=8, rotary_dim=rotary_dim)
     scope: dict = {}
     exec(conversion_code(spec, HEADS, source, to, library), scope)
@@ -33,7 +33,7 @@ def test_the_permutation_is_that_of_the_transformers_script():
     np.testing.assert_array_equal(weight[rows], published)
 
 
-def test_there_and_back_is_the_identity():
+def test_permutation_and_its_inverse_are_the_identity():
     spec = RopeSpec(head_dim=16, rotary_dim=12)
     there, back = (weight_permutation(spec, HEADS, *way) for way in WAYS[:2])
     np.testing.assert_array_equal(there[back], np.arange(HEADS * 16))
@@ -49,7 +49,7 @@ def test_converted_weights_give_the_same_scores():
 
 
 @pytest.mark.parametrize("pairing", ["half", "interleaved"])
-def test_only_converting_both_is_right(pairing):
+def test_only_converting_q_and_k_is_right(pairing):
     mistakes = {m.name: m for m in conversion_mistakes(RopeSpec(pairing=pairing), np.arange(512))}
     assert mistakes["both"].error == 0.0
     for name in ("q", "k", "none"):

@@ -164,7 +164,7 @@ def test_equal_logits_spread_attention_evenly():
     np.testing.assert_allclose(decay.attention_entropy(np.full(5000, 7.0)), np.log(np.arange(1, 5001)), atol=1e-11)
 
 
-def test_the_attention_factor_is_squared_and_spares_the_unrotated_part():
+def test_attention_factor_is_squared_for_rotated_dims_only():
     logits = decay.attention_logits([2.0, 4.0], head_dim=16, attention_factor=1.5, unrotated=3.0)
     np.testing.assert_allclose(logits, [(2 * 2.25 + 3) / 4, (4 * 2.25 + 3) / 4])
 
@@ -186,6 +186,6 @@ BAD = {
 
 
 @pytest.mark.parametrize("call", BAD.values(), ids=BAD.keys())
-def test_what_has_no_meaning_is_refused(call):
+def test_meaningless_arguments_are_refused(call):
     with pytest.raises(ValueError, match=r"must|takes"):
         call()

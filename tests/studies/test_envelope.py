@@ -64,6 +64,6 @@ def test_columns_of_a_logarithmic_axis_grow_with_the_distance():
     ("values", "columns", "options"),
     [([], 5, {}), ([[1.0]], 5, {}), ([1.0], 0, {}), ([1.0], 1 << 20, {}), ([1.0], 5, {"log": True})],
 )
-def test_what_has_no_envelope_is_refused(values, columns, options):
+def test_invalid_envelope_arguments_are_refused(values, columns, options):
     with pytest.raises(ValueError, match="must"):
         envelope(values, columns, **options)

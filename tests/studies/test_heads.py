@@ -1,4 +1,4 @@
-"""What is said of a head is what the sums written out over all queries and keys say."""
+"""The statistics of a head match direct sums over all queries and keys."""
 
 import dataclasses
 
@@ -99,7 +99,7 @@ def test_attention_is_the_softmax_of_all_logits(name):
             np.testing.assert_allclose(heads.weights(found, head, rows, turning(spec)), wanted[head][rows], atol=1e-12)
 
 
-def test_a_sink_takes_its_part_of_the_attention():
+def test_attention_sink_takes_its_share():
     found = taken(SPECS["half"], sinks=np.array([0.3, -1.0, 2.0, -np.inf]))
     without = dataclasses.replace(found, sinks=None)
     rows = np.arange(90)
@@ -127,7 +127,7 @@ def test_contributions_are_the_gain_of_the_attended_logits(name):
     assert parts.sum() == pytest.approx(wanted)
 
 
-def test_strength_bounds_and_energy_shares_are_those_of_the_vectors():
+def test_strength_bounds_and_energy_shares_match_the_vectors():
     spec, found = SPECS["interleaved"], taken(SPECS["interleaved"])
     said = heads.pair_statistics(found, spec.pairs)
     q, k = (x.reshape(*x.shape[:2], 8, 2) for x in (found.q, found.k))
@@ -154,7 +154,7 @@ def test_phase_is_where_the_mean_score_of_a_pair_is_largest():
     assert said.steady[0, 0] == 0.0
 
 
-def test_a_head_of_equal_tokens_is_positional_and_one_of_random_tokens_is_not():
+def test_equal_tokens_are_positional_and_random_ones_are_not():
     spec = SPECS["half"]
     same = heads.Heads(
         np.tile(RANDOM.normal(size=(1, 1, 16)), (1, 300, 1)), np.tile(RANDOM.normal(size=16), (1, 300, 1))

@@ -25,7 +25,7 @@ def heads(tokens: int, size: int = 8, values: int = 3):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_both_ways_are_equation_19_of_roformer(causal):
+def test_both_forms_are_equation_19_of_roformer(causal):
     q, k, v = heads(6)
     expected = np.zeros((6, 3))
     for m in range(6):
@@ -92,13 +92,13 @@ def test_the_state_costs_less_from_the_crossover_on(causal):
             assert dearer.state >= dearer.pairs
 
 
-def test_pairs_grow_with_the_square_and_the_state_with_the_length():
+def test_pair_cost_is_quadratic_and_state_cost_is_linear():
     once, twice = operations(1000, 64, 64, causal=False), operations(2000, 64, 64, causal=False)
     assert twice.pairs == 4 * once.pairs
     assert twice.state == 2 * once.state
 
 
-def test_what_is_measured_agrees_both_ways():
+def test_measured_forms_agree():
     (timing,) = measure(SPEC, [300], repeats=1)
     assert timing.tokens == 300
     assert timing.error < 1e-12

@@ -49,7 +49,7 @@ def trig_error(positions, where):
 # The published numbers: base 1e4, head dimension 128.
 
 
-def test_a_bf16_inv_freq_is_off_by_5_rad_at_4096_and_40_at_32768():
+def test_bf16_inv_freq_errs_by_5_rad_at_4096_and_40_at_32768():
     off = np.abs(angle_error(SPEC, [4096, 32768], "bf16-inv-freq"))
     assert off.argmax(axis=1).tolist() == [1, 1]
     np.testing.assert_allclose(off.max(axis=1), [5.0, 40.0], rtol=0.005)
@@ -60,13 +60,13 @@ def test_the_relative_error_of_a_bf16_inv_freq_is_at_most_3_7e_3():
     assert np.abs(round_to(inv_freq, "bf16") / inv_freq - 1.0).max() == pytest.approx(3.7e-3, rel=0.02)
 
 
-def test_float32_angles_of_pair_1_are_off_by_2_7_mrad_at_131071_and_22_at_1048575():
+def test_float32_angle_error_of_pair_1_has_published_values():
     off = np.abs(angle_error(SPEC, [131_071, 1_048_575], "float32-angles"))
     np.testing.assert_allclose(off[:, 1], [0.0027, 0.022], rtol=0.02)
     assert off[0].argmax() == 1
 
 
-def test_cos_squared_plus_sin_squared_in_bf16_runs_from_0_9946_to_1_0055():
+def test_bf16_cos2_plus_sin2_ranges_from_0_9946_to_1_0055():
     angle = np.linspace(0.0, 2.0 * np.pi, 1_000_001)
     cos, sin = (round_to(wave(angle), "bf16").astype(np.float64) for wave in (np.cos, np.sin))
     length = cos**2 + sin**2
@@ -76,7 +76,7 @@ def test_cos_squared_plus_sin_squared_in_bf16_runs_from_0_9946_to_1_0055():
     assert 1.005 < reached.max() < 1.0056
 
 
-def test_the_running_product_is_off_by_0_0129_rad_at_131071_where_a_direct_one_is_by_0_0042():
+def test_running_product_errs_3_times_as_much_as_a_direct_one():
     assert np.abs(angle_error(SPEC, [131_071], "running-product")).max() == pytest.approx(0.0129, rel=0.005)
     # The direct product of the published figure takes the inv_freq that float32 arithmetic makes, as torch does.
     inv_freq = (1.0 / (10_000.0 ** (torch.arange(0, 128, 2).float() / 128))).numpy()
@@ -94,13 +94,13 @@ def test_the_kernel_table_of_sine_and_cosine_errors(end, float32):
     assert 5e-8 < trig_error(window(end), "phase64").max() < 1.1e-7
 
 
-def test_at_2_to_the_31_float32_angles_are_garbage_and_the_phase_is_not():
+def test_only_float32_angles_are_garbage_at_2_to_the_31():
     assert trig_error(window(2**31), "float32-angles").max() == pytest.approx(2.0, rel=0.001)
     assert trig_error(window(2**31), "phase64").max() < 1.1e-7
 
 
 @pytest.mark.parametrize(("where", "published"), [("float32-angles", 0.006 / 18.83), ("bf16-products", 0.13 / 18.83)])
-def test_the_score_drifts_as_published(where, published):
+def test_score_drift_has_the_published_values(where, published):
     # Distance 10, shifts from 0 to 100,000; the published q and k are not known, so the drift is a share of the score.
     test = shift_test(SPEC, np.arange(0, 100_001, 7), where, distance=10)
     assert published / 2 < test.drift / test.exact < 2 * published
@@ -114,7 +114,7 @@ def test_positions_in_bf16_merge_from_257_on():
 # The emulations.
 
 
-def test_the_exact_angles_are_those_of_mpmath():
+def test_exact_angles_match_mpmath():
     for spec in (SPEC, SCALED):
         positions = np.array([0, 1, 4095, 1_048_575, 9_999_999, 2**31])
         ours = exact_unit(spec, positions)
@@ -125,7 +125,7 @@ def test_the_exact_angles_are_those_of_mpmath():
 
 
 @pytest.mark.parametrize("where", ["bf16-positions", "bf16-inv-freq", "bf16-angles", "float32-angles"])
-def test_angle_errors_are_those_of_torch(where):
+def test_angle_errors_match_torch(where):
     positions = np.array([1, 300, 4095, 77_777, 9_999_999])
     inv_freq = torch.from_numpy(SPEC.inv_freq().copy())
     places = torch.from_numpy(positions)[:, None]
@@ -151,7 +151,7 @@ def test_the_running_product_is_a_loop_over_pairs_in_float32():
         np.testing.assert_array_equal(off, np.array(loop) - m * SPEC.inv_freq())
 
 
-def test_products_in_bf16_are_those_of_transformers_bit_for_bit():
+def test_bf16_products_match_transformers_bit_for_bit():
     golden, half = GOLDEN["cases"]["half plain bf16"], 8
     cos, sin = (np.array(golden[name])[:, :half] for name in ("cos", "sin"))
     for name in "qk":
@@ -178,7 +178,7 @@ def test_a_table_errs_by_less_than_half_a_last_place(where, unit):
     assert 0.4 * unit < worst <= 0.5 * unit + 2.0**-25
 
 
-def test_a_bf16_inv_freq_breaks_the_frequencies_and_not_the_relative_property():
+def test_bf16_inv_freq_preserves_the_relative_property():
     test = shift_test(SPEC, [0, 1000, 1_000_000], "bf16-inv-freq", distance=3000)
     assert test.drift < 1e-8
     assert abs(test.scores[0] - test.exact) > 0.05
@@ -194,7 +194,7 @@ def test_drift_falls_with_the_bits():
     assert drift[-1] < 1e-5
 
 
-def test_the_exact_score_carries_the_attention_factor_and_lengths_do_not():
+def test_attention_factor_is_in_exact_scores_but_not_in_norms():
     assert SCALED.attention_factor() > 1.1
     test = shift_test(SCALED, [0, 999_999], "phase64")
     np.testing.assert_allclose(test.scores, test.exact, rtol=0, atol=1e-5)
@@ -203,13 +203,13 @@ def test_the_exact_score_carries_the_attention_factor_and_lengths_do_not():
 
 @pytest.mark.parametrize("factor", [0.0, -2.0])
 @pytest.mark.parametrize("where", ["bf16-table", "fp16-table", "phase64"])
-def test_a_pair_without_length_is_not_too_long_and_a_turned_one_as_long_as_ever(where, factor):
+def test_norm_error_ignores_the_attention_factor(where, factor):
     spec = RopeSpec(head_dim=32, scaling=Yarn(4.0, attention=factor))
     plain = norm_error(RopeSpec(head_dim=32, scaling=Yarn(4.0, attention=2.0)), [3, 4095], where)
     np.testing.assert_array_equal(norm_error(spec, [3, 4095], where), plain if factor else 0.0)
 
 
-def test_scores_of_a_partly_rotated_head_keep_their_tail():
+def test_scores_include_the_unrotated_dimensions():
     whole, partial = RopeSpec(head_dim=64), RopeSpec(head_dim=64, rotary_dim=2)
     # The same q and k with all but one pair left alone: at distance 0 nothing turns, so both scores are equal.
     assert shift_test(whole, [5], "phase64", distance=0).exact == pytest.approx(
@@ -314,7 +314,7 @@ def test_the_running_product_stays_near_the_scaled_angle(scaling):
         (lambda: shift_test(SPEC, [1], "phase64", distance=-1), "distance"),
     ],
 )
-def test_bad_input_says_what_is_wrong(call, said):
+def test_bad_input_raises_a_clear_error(call, said):
     with pytest.raises(ValueError, match=said):
         call()
 

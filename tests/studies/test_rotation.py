@@ -38,7 +38,7 @@ def test_laws_name_what_they_check():
     assert statements[:3] == ["RRᵀ = I", "det R = 1", "RₘᵀRₙ = Rₙ₋ₘ"]
 
 
-def test_the_matrix_of_two_dimensions_is_the_rotation_by_the_position():
+def test_two_dimensional_matrix_is_the_rotation_by_the_position():
     angle = 2.5
     expected = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
     for pairing in PAIRINGS:
@@ -47,7 +47,7 @@ def test_the_matrix_of_two_dimensions_is_the_rotation_by_the_position():
         )
 
 
-def test_interleaved_is_block_diagonal_and_half_has_two_off_diagonals():
+def test_interleaved_is_block_diagonal_and_half_is_off_diagonal():
     spec = RopeSpec(head_dim=8)
     row, column = np.nonzero(rotation_matrix(spec, 1, pairing="interleaved"))
     assert np.array_equal(row // 2, column // 2)
@@ -72,7 +72,7 @@ def test_every_form_gives_the_same_vector(spec):
         np.testing.assert_allclose(form.result, forms[0].result, rtol=0, atol=1e-14)
 
 
-def test_a_dense_product_costs_d_squared_and_the_elementwise_form_4d():
+def test_dense_product_costs_d_squared_and_elementwise_4d():
     dense, interleaved, half, multiplied = equivalent_forms(RopeSpec(head_dim=128), np.ones(128), 1)
     assert dense.multiplications == 128**2
     assert interleaved.numbers == half.numbers == 4 * 128
@@ -99,7 +99,7 @@ def test_the_score_depends_on_the_distance_only(position, distance, pairing, rot
 
 
 @pytest.mark.parametrize("end", [4096, 131_072, 1_000_000, 10_000_000])
-def test_float64_angles_keep_the_bound_they_state(end):
+def test_float64_angles_stay_within_their_stated_bound(end):
     spec = RopeSpec(base=500_000.0, head_dim=96)
     positions = np.linspace(1, end, 12).astype(int)
     ours = position_angles(spec, positions)
@@ -160,7 +160,7 @@ def test_a_typed_vector_is_read():
         ("1 2 1e300", "most"),
     ],
 )
-def test_a_bad_vector_says_what_is_wrong(text, said):
+def test_bad_vector_raises_a_clear_error(text, said):
     with pytest.raises(ValueError, match=said):
         parse_vector(text, 3)
 

@@ -45,7 +45,7 @@ def test_bf16_holds_whole_numbers_only_to_256(position, nearest):
     assert round_to(position, "bf16") == nearest
 
 
-def test_rounding_keeps_the_shape_of_its_input():
+def test_rounding_preserves_the_shape_of_its_input():
     assert round_to(np.ones((2, 3)), "bf16").shape == (2, 3)
     assert round_to(1.0, "bf16").shape == ()
 

@@ -104,7 +104,7 @@ def test_a_batch_is_its_curves():
     np.testing.assert_allclose(scores.scores_at(PLAIN, a, b, np.arange(5000)), together, rtol=0, atol=1e-12)
 
 
-def test_zero_frequencies_stand_still():
+def test_zero_frequencies_give_a_constant_score():
     np.testing.assert_allclose(scores.curve(np.zeros(4), np.ones(4), np.ones(4), stop=1000), 4.0, rtol=1e-15)
 
 
@@ -207,7 +207,7 @@ def test_two_float32_products_stay_within_their_bound(pairs):
     assert error < 2e-9 * terms * np.abs(left).max()
 
 
-def test_torch_is_imported_only_when_asked():
+def test_torch_is_imported_only_on_request():
     code = (
         "import sys; from rope_viz.studies import decay, scores; scores.curve([1.0], [1.0], stop=9); "
         "print(scores.available_backends()[0], 'torch' in sys.modules)"
@@ -253,6 +253,6 @@ BAD = {
 
 
 @pytest.mark.parametrize("call", BAD.values(), ids=BAD.keys())
-def test_what_cannot_be_computed_is_refused(call):
+def test_invalid_arguments_are_refused(call):
     with pytest.raises(ValueError, match=r"must|at most|takes"):
         call()

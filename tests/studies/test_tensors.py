@@ -1,4 +1,4 @@
-"""Safetensors files: what is written is read, by us and by the format's own library; a file that lies is refused."""
+"""Safetensors files survive writing and reading, also by the official library; inconsistent ones are refused."""
 
 import json
 import struct
@@ -27,7 +27,7 @@ def entry(first, last, shape=None, kind="F32"):
     return {"dtype": kind, "shape": [(last - first) // 4] if shape is None else shape, "data_offsets": [first, last]}
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_written_tensors_are_read_back(tmp_path):
     path = tmp_path / "x.safetensors"
     write_tensors(path, ARRAYS, {"who": "me"})
     for source in (path, path.read_bytes()):
@@ -40,7 +40,7 @@ def test_what_is_written_is_read(tmp_path):
             np.testing.assert_array_equal(found, array)
 
 
-def test_the_formats_own_library_reads_and_writes_the_same(tmp_path):
+def test_safetensors_library_reads_and_writes_the_same(tmp_path):
     library = pytest.importorskip("safetensors.numpy")
     write_tensors(tmp_path / "ours.safetensors", ARRAYS, {"who": "me"})
     found = library.load_file(tmp_path / "ours.safetensors")
@@ -59,12 +59,12 @@ def test_bfloat16_is_the_upper_half_of_a_float32():
     np.testing.assert_array_equal(file.read_tensor("x"), values)
 
 
-def test_a_tensor_that_is_not_there_is_named():
+def test_missing_tensor_is_named():
     with pytest.raises(ValueError, match="no tensor 'x'"):
         open_tensors(raw({"y": entry(0, 4)}, bytes(4))).read_tensor("x")
 
 
-def test_a_file_cut_after_it_was_opened_is_said(tmp_path):
+def test_file_cut_after_opening_is_reported(tmp_path):
     path = tmp_path / "x.safetensors"
     write_tensors(path, ARRAYS)
     file = open_tensors(path)
@@ -104,7 +104,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_file_that_lies_is_one_sentence(name, tmp_path):
+def test_inconsistent_file_raises_a_clear_error(name, tmp_path):
     path = tmp_path / "x.safetensors"
     path.write_bytes(BAD[name])
     for source in (BAD[name], path):
@@ -129,7 +129,7 @@ def test_only_floats_are_written(tmp_path):
 
 
 @given(st.binary(max_size=60), st.integers(0, 200))
-def test_no_bytes_at_all_break_the_reader(noise, at):
+def test_arbitrary_bytes_never_crash_the_parser(noise, at):
     good = raw({"x": entry(0, 8), "y": entry(8, 12)}, bytes(12))
     broken = good[:at] + noise + good[at + len(noise) :]
     try:

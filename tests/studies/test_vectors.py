@@ -1,4 +1,4 @@
-"""Files and text of a reader: what is read is what was written, and everything else is one sentence."""
+"""Vectors from files and text are read as written, and anything else raises a clear error."""
 
 import io
 import json
@@ -79,7 +79,7 @@ def test_safetensors_reads_every_float_type():
     np.testing.assert_allclose(found["brain"], Q, rtol=2**-7)
 
 
-def test_brain_floats_are_those_of_torch():
+def test_bfloat16_values_match_torch():
     torch = pytest.importorskip("torch")
     brain = torch.tensor(Q).to(torch.bfloat16)
     raw = brain.view(torch.int16).numpy().tobytes()
@@ -124,7 +124,7 @@ def test_q_and_k_are_found_by_name_by_number_or_by_row():
         {"q": Q[None], "k": K},
     ],
 )
-def test_what_holds_no_q_and_k_says_what_it_holds(arrays):
+def test_file_without_q_and_k_error_names_its_arrays(arrays):
     with pytest.raises(ValueError, match="must"):
         query_and_key(arrays, 8)
 
@@ -223,7 +223,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_cannot_be_read_is_one_sentence(name, capsys):
+def test_unreadable_vectors_raise_a_clear_error(name, capsys):
     with pytest.raises(ValueError, match=r"file|tensor|text|line|must") as caught:
         read_vectors(name, BAD[name])
     assert len(str(caught.value)) < 200

@@ -68,7 +68,7 @@ def test_every_language_has_the_same_entries(language):
         assert read_entries(page, language).keys() == read_entries(page).keys()
 
 
-def test_a_sentence_keeps_the_numbers_and_entries_of_its_parts():
+def test_joined_sentence_retains_the_numbers_of_its_parts():
     texts = Texts("decay")
     inner = texts("unrotated.dimensions", count=64)
     sentence = join(texts("score.own"), "", texts("score.unrotated", unrotated=0.5, dimensions=inner))

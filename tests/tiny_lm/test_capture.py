@@ -1,4 +1,4 @@
-"""What is taken from a model, rotated by our kernels, attends as the model does."""
+"""Captured q and k, rotated by our kernels, attend as the model does."""
 
 import json
 from pathlib import Path
@@ -110,7 +110,7 @@ def attention(layer, spec):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_what_was_taken_attends_as_the_model_does(name, tmp_path):
+def test_captured_heads_attend_as_the_model_does(name, tmp_path):
     model = built(name)
     with capture(model) as taken:
         wanted = run(model)
@@ -130,7 +130,7 @@ def test_what_was_taken_attends_as_the_model_does(name, tmp_path):
     )  # attention with something to say
 
 
-def test_a_model_is_as_it_was_afterwards():
+def test_capturing_leaves_the_model_unchanged():
     model = built("qwen3")
     module = __import__("sys").modules[type(model).__module__]
     before = module.apply_rotary_pos_emb, module.ALL_ATTENTION_FUNCTIONS
@@ -174,7 +174,7 @@ def test_a_nested_text_model_is_found_in_its_wrapper():
     assert taken.spec(1).base == 1_000_000.0
 
 
-def test_what_cannot_be_taken_is_said():
+def test_uncapturable_model_is_refused():
     with (
         pytest.raises(ValueError, match="BertModel cannot be captured"),
         capture(
@@ -188,7 +188,7 @@ def test_what_cannot_be_taken_is_said():
         taken.save("never")
 
 
-def test_a_pass_over_a_cache_is_refused():
+def test_forward_pass_over_a_cache_is_refused():
     model = built("llama")
     with torch.inference_mode():
         cache = model(torch.arange(8)[None], use_cache=True).past_key_values
@@ -196,7 +196,7 @@ def test_a_pass_over_a_cache_is_refused():
             model(torch.arange(4)[None], past_key_values=cache)
 
 
-def test_float16_keeps_what_it_can_hold_and_says_what_not(tmp_path):
+def test_float16_capture_reports_values_out_of_range(tmp_path):
     model = built("llama")
     with capture(model) as taken:
         run(model)
@@ -255,14 +255,14 @@ LIES = {
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_a_capture_that_lies_is_one_sentence(name, tmp_path):
+def test_inconsistent_capture_raises_a_clear_error(name, tmp_path):
     with pytest.raises(ValueError, match=r"must|file|layer") as caught:
         capture_file.read_capture(broken(tmp_path, LIES[name]))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 250
 
 
-def test_values_that_are_no_numbers_are_counted(tmp_path):
+def test_nonfinite_values_are_counted(tmp_path):
     def change(said, tensors):
         tensors["layers.1.k"][0, 3, :2] = np.nan, np.inf
 
@@ -274,12 +274,12 @@ def test_values_that_are_no_numbers_are_counted(tmp_path):
         read.layer(5)
 
 
-def test_a_file_of_weights_is_no_capture():
+def test_weights_file_is_refused_as_a_capture():
     with pytest.raises(ValueError, match="holds no capture: make one with `rope-viz capture`"):
         capture_file.read_capture(checkpoints.FOLDER / "seed-0" / "model.safetensors")
 
 
-def test_verify_looks_into_the_module_that_a_real_class_builds(tmp_path, capsys):
+def test_verify_reads_the_module_of_a_real_class(tmp_path, capsys):
     row = next(row for row in VERIFY["rows"] if row["config"].get("rope_scaling", {}).get("rope_type") == "yarn")
     (tmp_path / "config.json").write_text(json.dumps(row["config"]))
     assert main(("verify", str(tmp_path), "--from", f"transformers:{tmp_path}")) == 0

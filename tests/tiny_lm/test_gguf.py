@@ -65,7 +65,7 @@ def run(folder, flags, tokens, rows):
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_real_llama_cpp_gives_the_logits_that_emulation_predicts(name, tmp_path):
+def test_llama_cpp_gives_the_logits_that_emulation_predicts(name, tmp_path):
     pytest.importorskip("gguf")
     pytest.importorskip("llama_cpp")
     spec = SPECS[name]
@@ -95,7 +95,7 @@ def test_real_llama_cpp_gives_the_logits_that_emulation_predicts(name, tmp_path)
         assert abs(theirs - share) <= 1 / 48
 
 
-def test_a_file_that_names_no_original_length_recalls_as_emulation_says(tmp_path):
+def test_file_without_original_length_recalls_as_emulated(tmp_path):
     """`--yarn-orig-ctx` forgotten: the training context takes its place, here four times too long."""
     pytest.importorskip("gguf")
     pytest.importorskip("llama_cpp")

@@ -1,4 +1,4 @@
-"""Recall: what the readers find, that the embedding alone decides it, and that its numbers are the shares they say."""
+"""Recall of the demo models: it depends on the embedding alone, and its numbers are correct shares."""
 
 import dataclasses
 
@@ -21,20 +21,20 @@ def share(method, length, **options):
     return recall(READERS, checkpoints.scaled(TRAINED, method, length), length, sequences=2, **options).share
 
 
-def test_every_seed_finds_what_it_read_within_its_trained_length():
+def test_every_seed_recalls_within_its_trained_length():
     for length in (64, 128, 256):
         found = recall(READERS, TRAINED, length, sequences=8)
         assert found.by_tiny_lm.min() > 0.9
 
 
-def test_at_four_times_the_length_plain_and_linear_fail_and_the_ramps_do_not():
+def test_only_ramp_methods_recall_at_four_times_the_length():
     assert share("none", 1024) < 0.5
     assert share("linear", 1024) < 0.1
     assert min(share(method, 1024) for method in ("yarn", "llama3", "ntk-by-parts")) > 0.95
     assert share("none", 1024) < share("ntk", 1024) < 1.0
 
 
-def test_at_sixteen_times_the_attention_factor_makes_the_difference():
+def test_attention_factor_decides_recall_at_sixteen_times():
     with_factor = share("yarn", 4096)
     spec = dataclasses.replace(TRAINED, scaling=Yarn(factor=16.0, attention=1.0), target=4096)
     without = recall(READERS, spec, 4096, sequences=2).share
@@ -43,7 +43,7 @@ def test_at_sixteen_times_the_attention_factor_makes_the_difference():
 
 
 @pytest.mark.parametrize("method", ["none", "linear", "yarn", "llama3"])
-def test_transformers_finds_as_much_with_the_scaling_in_its_config(method):
+def test_transformers_recalls_as_much_with_the_same_config(method):
     torch, transformers = (pytest.importorskip(name) for name in ("torch", "transformers"))
     folder, spec = checkpoints.FOLDER / READERS[0].name, checkpoints.scaled(TRAINED, method, 1024)
     config, said = transformers.AutoConfig.from_pretrained(folder), to_config(spec)
@@ -59,7 +59,7 @@ def test_transformers_finds_as_much_with_the_scaling_in_its_config(method):
     assert low - 1e-9 <= recall(READERS[:1], spec, 1024, sequences=3).share <= high + 1e-9
 
 
-def test_right_and_depth_are_those_of_the_questions():
+def test_answers_and_depths_match_the_questions():
     spec = checkpoints.scaled(TRAINED, "ntk", 512)
     found = recall(READERS[:1], spec, 512, sequences=3, seed=5)
     for one in range(3):
@@ -81,7 +81,7 @@ def test_the_map_is_the_share_by_depth_and_length():
     np.testing.assert_array_equal(needle_map(found, rows=4), wanted)
 
 
-def test_an_interval_is_the_wider_of_readers_and_questions():
+def test_interval_is_the_wider_of_seeds_and_questions():
     # Student's: mean 0.5, standard error of (0.4, 0.5, 0.6) is 0.0577, times 4.303.
     low, high = interval(np.array([0.4, 0.5, 0.6]), 10_000)
     assert (low, high) == (pytest.approx(0.5 - 0.2484, abs=1e-3), pytest.approx(0.5 + 0.2484, abs=1e-3))
@@ -107,7 +107,7 @@ def test_switching_pairs_changes_those_pairs_alone():
         switched(spec, 64, Switch((0,), "backwards"))
 
 
-def test_the_fast_pairs_carry_recall():
+def test_high_frequency_pairs_carry_recall():
     spec = TRAINED
     fast, slow = (recall(READERS, spec, 256, sequences=2, switch=Switch(p)).share for p in ((0, 1, 2, 3), (14, 15)))
     assert fast < 0.2
@@ -115,12 +115,12 @@ def test_the_fast_pairs_carry_recall():
 
 
 @pytest.mark.parametrize("length", [31, 16_385, 0])
-def test_lengths_it_cannot_ask_at_are_refused(length):
+def test_lengths_too_short_for_questions_are_refused(length):
     with pytest.raises(ValueError, match="length must be from 32 to 16,384"):
         recall(READERS, TRAINED, length)
 
 
-def test_a_chosen_model_lends_its_method_and_its_stretch():
+def test_selected_model_supplies_its_method_and_factor():
     llama = model_specs("llama-3.1-8b")[""]
     lent = checkpoints.spec_for(llama, TRAINED)
     assert (lent.scaling, lent.context, lent.target, lent.base) == (llama.scaling, 256, 256 * 16, 10_000.0)
@@ -131,7 +131,7 @@ def test_a_chosen_model_lends_its_method_and_its_stretch():
         checkpoints.spec_for(lists, TRAINED)
 
 
-def test_the_reader_is_in_the_model_list():
+def test_demo_model_is_in_the_catalog():
     entry = catalog()["rope-viz-reader"]
     specs = model_specs("rope-viz-reader")
     assert specs[main_layer(entry, specs)] == TRAINED
@@ -139,7 +139,7 @@ def test_the_reader_is_in_the_model_list():
     assert f"{READERS[0].parameters:,} parameters" in entry.note
 
 
-def test_the_readers_loss_on_chains_is_close_to_the_best_and_never_below_it():
+def test_chain_loss_is_close_to_the_best_and_never_below():
     found = loss.chain_loss(READERS, TRAINED, 256, sequences=24)
     best = found.best[32:].mean()
     assert np.all(found.loss[:, 32:].mean(axis=1) > best)
@@ -152,7 +152,7 @@ def test_the_readers_loss_on_chains_is_close_to_the_best_and_never_below_it():
     assert tokens.max() < tasks.VOCABULARY
 
 
-def test_smoothing_keeps_the_mean_of_each_stretch():
+def test_smoothing_preserves_the_mean_of_each_stretch():
     values = np.stack([np.arange(100.0), np.ones(100)])
     middle, mean = loss.smoothed(values, columns=10)
     assert np.all(np.diff(middle) > 0)

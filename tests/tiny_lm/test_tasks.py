@@ -1,4 +1,4 @@
-"""The reader's texts ask what they say, and the best loss on a chain is the exact one."""
+"""The questions are about their texts, and the best loss on a chain is exact."""
 
 import math
 
@@ -10,7 +10,7 @@ from rope_viz.tiny_lm import language, tasks
 
 @pytest.mark.parametrize("even", [True, False])
 @pytest.mark.parametrize("length", [32, 64, 256, 1000])
-def test_every_question_is_about_a_fact_that_stands_in_the_text_once(length, even):
+def test_every_question_is_about_a_fact_that_occurs_once(length, even):
     asked = tasks.questions(np.random.default_rng(1), 5, length, even=even)
     facts = tasks.facts_for(length)
     assert asked.tokens.shape == (5, length)
@@ -26,7 +26,7 @@ def test_every_question_is_about_a_fact_that_stands_in_the_text_once(length, eve
         assert text[1:].max() < tasks.FIRST_STATE
 
 
-def test_every_depth_is_asked_alike():
+def test_every_depth_is_asked_equally_often():
     asked = tasks.questions(np.random.default_rng(2), 50, 256)
     part = np.minimum((asked.depth * tasks.FACTS).astype(int), tasks.FACTS - 1)
     assert np.all(np.abs(np.sort(part, axis=1) - np.arange(tasks.FACTS)) <= 1)
@@ -49,7 +49,7 @@ def test_a_text_too_short_for_its_facts_is_refused():
         tasks.questions(np.random.default_rng(0), 1, 16, facts=5)
 
 
-def test_what_repeats_is_asked_from_the_second_time_on():
+def test_repeats_are_asked_from_the_second_occurrence():
     tokens, targets = tasks.repeats(np.random.default_rng(4), 20, 64)
     for row, wanted in zip(tokens, targets, strict=True):
         asked = np.flatnonzero(wanted != tasks.NOT_ASKED)
@@ -92,7 +92,7 @@ def test_no_other_guess_beats_the_best_loss_on_average():
     assert known < best < math.log(tasks.STATES)
 
 
-def test_words_and_tokens_are_each_others_way_back():
+def test_words_and_tokens_are_inverse_mappings():
     assert len(language.WORDS) == len(set(language.WORDS)) == tasks.VOCABULARY
     asked = tasks.questions(np.random.default_rng(8), 1, 64).tokens[0]
     text = " ".join(language.WORDS[token] for token in asked)

@@ -1,4 +1,4 @@
-"""Training: a smaller reader learns within a minute, a stopped one goes on, and what is kept is what was trained."""
+"""Training: a smaller model learns within a minute, interrupted training resumes, and files match the network."""
 
 import dataclasses
 import json
@@ -31,7 +31,7 @@ def weights(network):
     return {name: value.detach().numpy().copy() for name, value in network.state_dict().items()}
 
 
-def test_a_reader_learns_to_recall_within_a_minute(tmp_path):
+def test_small_model_learns_recall_within_a_minute(tmp_path):
     network = train.new_network(0)
     course = train.Course(lengths=(32,), steps=(240,), last=1.0, warmup=20)
     spec = dataclasses.replace(build_checkpoints.TRAINED, context=32)
@@ -43,7 +43,7 @@ def test_a_reader_learns_to_recall_within_a_minute(tmp_path):
     assert found.share > 0.8
 
 
-def test_a_stopped_training_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch):
+def test_interrupted_training_resumes_identically(tmp_path, monkeypatch):
     monkeypatch.setattr(train, "SAVE_EVERY", 10)
     whole, parts = train.new_network(1, SMALL), train.new_network(1, SMALL)
     losses = train.train(whole, SPEC, BRIEF, seed=1)
@@ -59,7 +59,7 @@ def test_a_stopped_training_goes_on_as_if_it_had_not_been(tmp_path, monkeypatch)
         np.testing.assert_array_equal(weights(again)[name], value)
 
 
-def test_what_is_trained_is_what_is_read(tmp_path):
+def test_trained_network_equals_the_numpy_model(tmp_path):
     network = train.new_network(2, SMALL)
     with torch.no_grad():
         for weight in network.parameters():
@@ -92,7 +92,7 @@ def test_a_batch_asks_every_task_by_its_share():
     assert short.max() < tasks.FIRST_STATE  # no chains before length 64
 
 
-def test_a_course_passes_from_length_to_length():
+def test_course_moves_from_length_to_length():
     course = train.Course(lengths=(32, 64), steps=(2, 3), rate=1.0, warmup=1)
     assert [course.length(step) for step in range(5)] == [32, 32, 64, 64, 64]
     rates = [course.rate_at(step) for step in range(5)]
@@ -101,7 +101,7 @@ def test_a_course_passes_from_length_to_length():
     assert rates[-1] > 0.05
 
 
-def test_everything_is_made_and_what_was_measured_is_written(tmp_path):
+def test_build_writes_all_checkpoints_and_measurements(tmp_path):
     plan = build_checkpoints.Plan(
         seeds=(0, 1),
         tuned=(1,),
@@ -127,7 +127,7 @@ def test_everything_is_made_and_what_was_measured_is_written(tmp_path):
 
 
 @pytest.mark.parametrize("method", checkpoints.MAIN_METHODS)
-def test_every_main_method_can_be_said_in_a_config(method):
+def test_every_main_method_can_be_written_as_a_config(method):
     spec = build_checkpoints.scaled(build_checkpoints.TRAINED, method, 1024)
     said = train.config_of(build_checkpoints.sayable(spec))
     from rope_viz.models.model_config import from_config

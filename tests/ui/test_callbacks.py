@@ -1,4 +1,4 @@
-"""A callback is run whole, whatever is asked for meanwhile."""
+"""A callback always runs to its end."""
 
 import pytest
 from streamlit.runtime.scriptrunner import ScriptRunner
@@ -26,13 +26,13 @@ def page():
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_what_a_callback_does_is_done_although_another_run_is_asked_for(monkeypatch, whole):
+def test_callback_completes_despite_a_rerun_request(monkeypatch, whole):
     check = getattr(ScriptRunner, NAME)
     monkeypatch.setattr(ScriptRunner, NAME, getattr(check, "__wrapped__", check))
     if whole:
         server.whole_callbacks()
         server.whole_callbacks()
-    app = AppTest.from_function(page).run()
+    app = AppTest.from_function(page, default_timeout=60).run()
     app.button[0].click().run()
     assert not app.exception
     # Streamlit as it is stops in the middle: where it no longer does, this can go.

@@ -1,4 +1,4 @@
-"""What the clocks send to the browser, and how much of it."""
+"""The data that the clocks send to the browser, and its size."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ from rope_viz.ui.components.scripts import SCRIPTS
 PARTS = ("clocks.js", "dials.js", "clocks_files.js")
 
 
-def test_the_script_is_small():
+def test_clocks_script_is_small():
     sizes = {name: len(SCRIPTS[name].read_bytes()) for name in PARTS}
     assert all(size <= 15_000 for size in sizes.values()), sizes
     sent = sum(len(gzip.compress(SCRIPTS[name].read_bytes(), 6)) for name in PARTS)
@@ -34,13 +34,13 @@ def test_a_message_for_64_pairs_is_below_8_kilobytes():
     assert len(json.dumps(clocks.packed(spec, mode="score", plain=False))) < 8_000
 
 
-def test_an_unscaled_model_has_one_hand():
+def test_unscaled_model_has_one_hand():
     spec = RopeSpec()
     assert not clocks.has_two_hands(spec, "turn")
     assert clocks.packed(spec, mode="turn", plain=True)["scaled"] is None
 
 
-def test_at_most_256_pairs_are_drawn_and_the_title_says_so():
+def test_at_most_256_pairs_are_drawn_and_the_title_names_it():
     sent = clocks.packed(RopeSpec(head_dim=1024), mode="turn", plain=True)
     assert sent["most"] == 256
     assert len(sent["first"]) == 512, "the score needs them all"

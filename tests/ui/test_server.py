@@ -1,4 +1,4 @@
-"""What the app serves beside Streamlit: scripts compressed and cached for good, headers that keep a page to itself."""
+"""What the app serves in addition to Streamlit: cached scripts, and headers that isolate the page."""
 
 import asyncio
 import gzip
@@ -51,7 +51,7 @@ def get(path, *, app=APP, **headers):
 
 
 @pytest.mark.parametrize("name", scripts.NAMES)
-def test_a_script_comes_compressed_and_may_be_kept_for_good(name):
+def test_script_is_compressed_and_cached_forever(name):
     address = f"{scripts.PREFIX}/{scripts.version()}/{name}"
     answer = get(address, accept_encoding="gzip")
     assert answer.status == 200
@@ -63,13 +63,13 @@ def test_a_script_comes_compressed_and_may_be_kept_for_good(name):
     assert again.status == 304
 
 
-def test_a_browser_without_gzip_gets_the_script_as_it_is():
+def test_browser_without_gzip_gets_the_plain_script():
     answer = get(f"{scripts.PREFIX}/x/knob.js", accept_encoding="identity")
     assert "content-encoding" not in answer.headers
     assert answer.body == scripts.SCRIPTS["knob.js"].read_bytes()
 
 
-def test_no_answer_waits_for_an_acknowledgement():
+def test_responses_do_not_wait_for_an_acknowledgement():
     """Through uvicorn itself, with a socket made as Streamlit makes it: whoever connects inherits the option."""
 
     async def serve_once():
@@ -90,11 +90,11 @@ def test_no_answer_waits_for_an_acknowledgement():
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2f..%2fspec.py", "server.py"])
-def test_nothing_else_is_served(name):
+def test_other_files_are_not_served(name):
     assert get(f"{scripts.PREFIX}/x/{name}").status == 404
 
 
-def test_every_answer_carries_the_headers():
+def test_every_response_has_the_security_headers():
     for answer in (get(f"{scripts.PREFIX}/x/knob.js"), get(f"{scripts.PREFIX}/picture/x/y"), get("/nowhere")):
         for name, value in server.HEADERS.items():
             assert answer.headers[name] == value
@@ -115,7 +115,7 @@ def test_the_policy_allows_no_other_host_and_no_eval(host):
     assert not {"http:", "https:", "ws:", "wss:"} & {word for words in parts.values() for word in words.split()}
 
 
-def test_who_may_show_the_app_in_a_frame_is_named_by_who_serves_it(monkeypatch):
+def test_operator_names_the_sites_that_may_frame_the_app(monkeypatch):
     assert "frame-ancestors 'self'" in server.policy("127.0.0.1:8501").split("; ")
     monkeypatch.setenv("ROPE_VIZ_FRAMED_BY", "https://huggingface.co https://*.hf.space ;script-src 'none'")
     allowed = "frame-ancestors 'self' https://huggingface.co https://*.hf.space"
@@ -123,7 +123,7 @@ def test_who_may_show_the_app_in_a_frame_is_named_by_who_serves_it(monkeypatch):
 
 
 @pytest.mark.parametrize("base", ["rope", "/deep/rope/"])
-def test_routes_stand_under_the_base_path(base):
+def test_routes_are_under_the_base_path(base):
     app = Starlette(routes=server.routes(base), middleware=server.middleware())
     under = f"/{base.strip('/')}{scripts.PREFIX}/x/knob.js"
     assert get(under, app=app).status == 200
@@ -137,7 +137,7 @@ def test_a_script_of_our_own_is_small(name):
     assert len(gzip.compress(content)) <= 6_000
 
 
-def test_a_run_leaves_the_path_alone_that_other_threads_look_for_modules_in(monkeypatch):
+def test_script_run_does_not_change_sys_path(monkeypatch):
     monkeypatch.setattr(sys, "path", sys.path.copy())
     app = runpy.run_path(str(Path(__file__).parents[2] / "app.py"))["app"]
     before = sys.path.copy()
@@ -165,7 +165,7 @@ print(sum(int(start, 16) % (64 << 20) == 0 for start in starts))
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no such heaps")
-def test_threads_share_their_heaps():
+def test_threads_share_memory_arenas():
     usual, few = (heaps(how) for how in ("usual", "few"))
     assert few <= 2 < usual
 
@@ -178,7 +178,7 @@ def heaps(how):
     return int(answer.stdout)
 
 
-def test_plotly_is_read_once_since_its_one_function_stands_in_parentheses():
+def test_plotly_function_is_parenthesised_for_eager_parsing():
     given = scripts.SCRIPTS["plotly.min.js"].read_bytes().rstrip()
     served = scripts.source("plotly.min.js").rstrip()
     assert len(served) == len(given) + 2

@@ -1,7 +1,8 @@
-"""What belongs to one session or one run stays there, also where a server lets one thread serve several."""
+"""Data of one session or one run stays there, even if one thread serves several."""
 
 import contextvars
-from types import SimpleNamespace
+
+import streamlit as st
 
 from rope_viz.models import spec_url
 from rope_viz.pictures import decay
@@ -9,33 +10,29 @@ from rope_viz.ui import state
 from rope_viz.ui.components import picture
 
 
-class Query(dict):
-    def to_dict(self):
-        return dict(self)
-
-
-def test_two_sessions_in_one_thread_have_requests_of_their_own(monkeypatch):
-    sessions = {}
-    for model in ("llama-2-7b", "qwen3-8b"):
+def test_sessions_in_one_thread_have_separate_requests(enter_session):
+    models = ("llama-2-7b", "qwen3-8b")
+    sessions, choices = {}, {}
+    for model in models:
+        sessions[model] = enter_session()
         layer = spec_url.main_layer_of(model)
-        sessions[model] = {"chosen": state.Chosen(model, layer, spec_url.model_spec(model, layer))}
+        choices[model] = st.session_state["chosen"] = state.Chosen(model, layer, spec_url.model_spec(model, layer))
     found = []
-    for model in [*sessions, *sessions]:
-        monkeypatch.setattr(state, "st", SimpleNamespace(session_state=sessions[model], query_params=Query()))
+    for model in (*models, *models):
+        enter_session(sessions[model])
         found.append(state.now("decay"))
-    assert [now.model for now in found] == [*sessions, *sessions]
+    assert [now.model for now in found] == [*models, *models]
     assert found[0] is found[2]
     state.invalidate()
     assert state.now("decay") is found[3], "nothing has changed"
-    sessions["qwen3-8b"]["chosen"] = sessions["llama-2-7b"]["chosen"]
+    st.session_state["chosen"] = choices["llama-2-7b"]
     state.invalidate()
     assert state.now("decay").model == "llama-2-7b"
 
 
-def test_two_runs_in_one_thread_have_places_of_their_own(monkeypatch):
+def test_runs_in_one_thread_have_separate_picture_places(monkeypatch):
     mounted = []
     monkeypatch.setattr(picture, "_mount", mounted.append)
-    monkeypatch.setattr(picture, "st", SimpleNamespace(html=lambda text: None))
     runs = {each: (contextvars.copy_context(), picture.places()) for each in (decay.curves, decay.pairs)}
     for context, places in runs.values():
         context.run(places.__enter__)

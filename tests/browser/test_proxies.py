@@ -1,0 +1,153 @@
+"""A link cannot change the page, and the app works behind a proxy, with and without a path prefix."""
+
+import contextlib
+import json
+import shutil
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import skip_unless_required
+from tests.browser.processes import HEALTH_PATH, find_free_port, running_process, wait_for_answer
+
+CONFIG = """
+daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
+events {{}}
+http {{
+  access_log off; client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
+  uwsgi_temp_path {folder}; scgi_temp_path {folder};
+  map $http_upgrade $connection_upgrade {{ default upgrade; '' close; }}
+  upstream app {{ {servers} }}
+  server {{
+    listen 127.0.0.1:{port};
+    location {outside} {{
+      proxy_pass http://app{inside};
+      proxy_http_version 1.1;
+      proxy_set_header Host $http_host;
+      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $connection_upgrade;
+    }}
+  }}
+}}
+"""
+
+
+@pytest.fixture
+def proxied(tmp_path, new_server):
+    """proxied("rope") gives the address of the app behind nginx under this path."""
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if nginx is None:
+        skip_unless_required("no nginx found")
+    with contextlib.ExitStack() as running:
+
+        def start(*, base="", stripped="", replicas=1):
+            urls, path, port = [new_server(base=base) for _ in range(replicas)], base or stripped, find_free_port()
+            outside = f"/{path}/" if path else "/"
+            servers = " ".join(f"server {urlsplit(url).netloc};" for url in urls)
+            inside = "/" if stripped else ""
+            config, log = tmp_path / "nginx.conf", tmp_path / "error.log"
+            config.write_text(
+                CONFIG.format(folder=tmp_path, port=port, outside=outside, inside=inside, servers=servers),
+                encoding="utf-8",
+            )
+            process = running.enter_context(running_process([nginx, "-c", str(config), "-e", str(log)]))
+            address = f"http://127.0.0.1:{port}{outside.rstrip('/')}"
+            try:
+                wait_for_answer(process, address + HEALTH_PATH, seconds=20)
+            except RuntimeError:
+                raise RuntimeError(log.read_text()) from None
+            return address
+
+        yield start
+
+
+@pytest.mark.parametrize("where", [{"base": "a/rope"}, {"stripped": "rope"}], ids=str)
+def test_charts_are_drawn_and_follow_a_knob_behind_nginx(visit, proxied, where):
+    seen = visit(proxied(**where), watched=True).open("/scaling?model=qwen3-8b-yarn")
+    assert seen.page.locator(".rv-chart .main-svg").count() > 0
+    before = seen.drawn()
+    seen.slider("base").focus()
+    seen.page.keyboard.press("ArrowRight")
+    seen.settle()
+    assert seen.drawn() > before
+    assert "base=" in seen.page.url
+    assert seen.errors == []
+    assert seen.elsewhere == []
+
+
+def test_replicas_behind_round_robin_serve_pages_and_pictures(visit, proxied):
+    """Every request may meet another process: the page's session is in one of them, scripts and pictures in both."""
+    seen = visit(proxied(base="rope", replicas=2))
+    for path in ("/", "/rotation?model=qwen3-8b-yarn"):
+        seen.open(path)
+        assert seen.page.evaluate("[...document.images].every((image) => image.naturalWidth > 0)")
+    for title in ("Scaling", "Decay", "Attention"):
+        seen.go(title)
+        assert "model=qwen3-8b-yarn" in seen.page.url
+        assert seen.page.evaluate("[...document.images].every((image) => image.naturalWidth > 0)")
+    seen.open("/frequencies?model=llama-2-7b")
+    before = seen.drawn()
+    for _ in range(6):
+        seen.slider("base").focus()
+        seen.page.keyboard.press("ArrowRight")
+        seen.settle()
+    assert seen.drawn() > before
+
+    # What no address can hold is known to one of them alone, and comes to the other with the picture that needs it.
+    asked = []
+    seen.page.on("request", lambda request: asked.append((request.method, request.url)))
+    seen.page.get_by_text("Paste a config or a model id").click()
+    seen.page.get_by_role("textbox", name="config.json or rope_scaling").fill(json.dumps(LISTED))
+    seen.page.get_by_role("button", name="Use this config").click()
+    seen.page.wait_for_url("**model=custom**")
+    seen.settle()
+    for title in ("Scaling", "Runtimes", "Frequencies"):
+        seen.go(title)
+        assert "model=custom" in seen.page.url
+        assert {"shown"} <= set(seen.page.evaluate(STATES)) <= {"shown", "far"}
+    assert any(method == "POST" and "/picture/" in url for method, url in asked)
+    assert seen.page.locator(".rv-failed").count() == 0
+    assert [error for error in seen.errors if "410" not in error] == []
+
+
+STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => dataset.state)"
+LISTED = {
+    "model_type": "phi3",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 131072,
+    "original_max_position_embeddings": 4096,
+    "rope_theta": 31337.0,
+    "rope_scaling": {
+        "type": "longrope",
+        "short_factor": [1 + index / 64 for index in range(64)],
+        "long_factor": [1 + index**1.5 / 8 for index in range(64)],
+    },
+}
+
+
+def test_unknown_address_shows_a_banner(visit):
+    seen = visit()
+    seen.page.goto(f"{seen.url}/nowhere")
+    expect(seen.page.locator(".rv-banner")).to_contain_text("There is no page nowhere", timeout=30_000)
+
+
+HOSTILE = [
+    "[Sign in](https://evil.example/x)",
+    "https://evil.example",
+    "www.evil.example",
+    "# big",
+    ":red[x] $x^2$ **y**",
+]
+
+
+@pytest.mark.parametrize("turn", range(len(HOSTILE)))
+def test_link_cannot_inject_markup(visit, turn):
+    """In five visits every text stands once in every place of the address."""
+    given = dict(zip(("model", "layer", "method", "base", "pairing"), HOSTILE[turn:] + HOSTILE[:turn], strict=True))
+    seen = visit().open(f"{'/' if turn == 0 else '/frequencies'}?{urlencode(given)}")
+    alerts = seen.page.locator('[data-testid="stAlert"]')
+    assert alerts.locator("a, h1, strong, .katex, span[class*=stMarkdownColored]").count() == 0
+    said = " ".join(alerts.all_inner_texts()).replace("\u2060", "")
+    assert [text for text in given.values() if text not in said] == []

@@ -1,0 +1,75 @@
+"""A file names the models that it shows, and holds nothing beyond its address."""
+
+import dataclasses
+import json
+
+import pytest
+
+from rope_viz.models import spec_url
+from rope_viz.pictures import export, registry, report, wire_format
+from rope_viz.pictures.picture_request import Now
+
+PICTURES = registry.pictures()
+AXES = [picture for picture in PICTURES if picture.page == "axes"]
+each_of_axes = pytest.mark.parametrize("picture", AXES, ids=[picture.name for picture in AXES])
+
+
+def of(model, **more):
+    return Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
+
+
+def remarks(content):
+    return dict(line[2:].split(": ", 1) for line in content.decode().splitlines() if line.startswith("# "))
+
+
+@each_of_axes
+def test_picture_of_a_model_other_than_the_sidebars_names_it(picture):
+    now = of("llama-2-7b")
+    drawn = picture(now)
+    assert "Qwen2-VL 7B" in drawn.title
+    assert "llama" not in wire_format.file(picture, now)
+    assert "qwen2-vl-7b" in wire_format.file(picture, now)
+    said = remarks(export.render(picture, now, "csv"))
+    assert said["models"].startswith("Qwen2-VL 7B")
+    made = export.render(picture, now, "json")
+    assert json.loads(made)["models"] == said["models"]
+    assert remarks(export.redraw_saved(made, "csv", {})) == said
+
+
+@each_of_axes
+def test_picture_of_the_sidebars_model_names_it(picture):
+    now = of("qwen3.5-9b")
+    assert "qwen3.5-9b" in wire_format.file(picture, now)
+    assert "Qwen3.5 9B" in picture(now).title
+    assert remarks(export.render(picture, now, "csv"))["spec"].startswith('{"model": "qwen3.5-9b"')
+
+
+def test_report_names_the_model_of_a_picture_if_it_differs(monkeypatch):
+    monkeypatch.setattr(registry, "pictures", lambda: AXES)
+    text = report.to_markdown(of("llama-2-7b"), "files")[0].decode()
+    axes = text.split("## Axes")[1].split("\n## ")[0]
+    pictures = axes.split("### ")[1:]
+    assert len(pictures) == len(AXES)
+    assert all("Qwen2-VL 7B" in part for part in pictures)
+
+
+def test_report_uses_the_final_sentence_of_partial_pictures(monkeypatch):
+    now = of("qwen3-8b-yarn")
+    coming = [picture for picture in PICTURES if picture.parts(now) > 1]
+    assert coming
+    monkeypatch.setattr(registry, "pictures", lambda: coming)
+    for part in report.parts(now):
+        assert part.sentence == part.picture(part.picture.finished(now)).sentence != part.picture(now).sentence
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
+def test_equal_keys_give_equal_content(picture):
+    """The first who asks decides what is kept for all: nothing may be in it that the key does not hold."""
+    now = of("qwen3-8b-yarn")
+    more = {} if picture.pin else {"pin": 7}
+    if not picture.zooms:
+        more["view"] = (1.0, 5.0)
+    other = dataclasses.replace(now, **more)
+    assert registry.key(now, picture) == registry.key(other, picture)
+    for form in ("json", "csv"):
+        assert export.render(picture, now, form) == export.render(picture, other, form)

@@ -1,0 +1,22 @@
+"""What the server prepares before the first visit."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from rope_viz.models.catalog import catalog
+from rope_viz.pictures import extend, registry
+from rope_viz.ui import app_shell
+
+
+def test_extend_answers_of_the_catalog_are_precomputed():
+    with ThreadPoolExecutor(1) as anew:  # Playwright has a loop running in the thread of the tests
+        anew.submit(asyncio.run, app_shell.ahead()).result()
+    before = extend._answer.cache_info()
+    answered = [
+        extend.answer(now)
+        for model in catalog()
+        if not extend.problem(now := registry.read_request(extend.PAGE, {"model": model}))
+    ]
+    after = extend._answer.cache_info()
+    assert len(answered) > 40
+    assert (after.misses, after.hits) == (before.misses, before.hits + len(answered))

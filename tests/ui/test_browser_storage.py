@@ -1,0 +1,114 @@
+"""Vectors and files of the user: a session without them takes those that the browser stores, even on a new server."""
+
+import base64
+import json
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from rope_viz.pictures import blob_store
+from rope_viz.ui import browser_storage, state
+
+
+@pytest.fixture
+def new_session(enter_session, monkeypatch):
+    """new_session() starts another session on a server that stores nothing yet."""
+
+    def start():
+        monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+        enter_session()
+
+    start()
+    return start
+
+
+TYPED = json.dumps({"q": "1, 2", "k": "3"}).encode()
+FILE = b"mine.npz\0" + b"0"
+
+
+def encoded(content):
+    return base64.b64encode(content).decode()
+
+
+def test_stored_inputs_return_in_a_new_session(new_session):
+    state.store_blob("decay.typed", TYPED)
+    names, contents = browser_storage.names(), browser_storage.contents()
+    assert list(names) == ["decay.typed"]
+    new_session()
+    browser_storage.bring_back({key: contents[name] for key, name in names.items()})
+    assert browser_storage.names() == names
+    assert state.blob("decay.typed") == TYPED
+    assert st.session_state["texts.decay.typed"] == {"q": "1, 2", "k": "3"}
+    assert blob_store.STORE.salted(names["decay.typed"]).endswith(TYPED)
+
+
+def test_inputs_are_sent_once_and_removed_ones_are_dropped(new_session):
+    first = state.store_blob("decay.typed", TYPED)
+    browser_storage.record_stored_names([first])
+    assert browser_storage.contents() == {}
+    second = state.store_blob("decay.typed", b"{}")
+    assert list(browser_storage.contents()) == [second] != [first]
+    state.store_blob("decay.typed", None)
+    assert browser_storage.names() == {}
+
+
+def fields():
+    """Run two text fields; what the browser stored arrives after they were drawn."""
+    import streamlit as st
+
+    from rope_viz.ui import browser_storage, widgets
+
+    widgets._texts(browser_storage.choices()["decay.typed"], {"q": ("q", ""), "k": ("k", "")})
+    if stored := st.session_state.pop("stored", None):
+        browser_storage.bring_back(stored)
+
+
+def test_stale_empty_fields_do_not_erase_restored_inputs():
+    app = AppTest.from_function(fields, default_timeout=60).run()
+    app.session_state["stored"] = {"decay.typed": encoded(bytes(blob_store.SALT) + TYPED)}
+    app.run()
+    assert [field.value for field in app.text_area] == ["", ""]
+    app.text_area[0].set_value(" ").run()
+    assert app.session_state["held"]["decay.typed"][0] == TYPED
+    assert [field.value for field in app.text_area] == ["1, 2", "3"]
+    app.text_area[1].set_value("4").run()
+    assert json.loads(app.session_state["held"]["decay.typed"][0]) == {"q": "1, 2", "k": "4"}
+
+
+def test_too_large_inputs_do_not_block_the_others(new_session):
+    name = state.store_blob("decay.typed", TYPED)
+    state.store_blob("decay.file", b"mine.npz\0" + bytes(browser_storage.LARGEST))
+    assert browser_storage.names() == {"decay.typed": name}
+    assert list(browser_storage.contents()) == [name]
+
+
+def test_inputs_of_the_session_win_over_stored_ones(new_session):
+    name = state.store_blob("decay.typed", TYPED)
+    browser_storage.bring_back({"decay.typed": encoded(bytes(blob_store.SALT) + b"{}")})
+    assert browser_storage.names() == {"decay.typed": name}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"decay.typed": "*"},
+        {"decay.typed": ""},
+        {"decay.typed": None},
+        {"decay.typed": encoded(bytes(blob_store.SALT) + b"[1]")},
+        {"decay.typed": encoded(bytes(blob_store.SALT) + b"\xff")},
+        {"decay.file": encoded(bytes(blob_store.SALT) + FILE)},
+        {"decay.file": encoded(bytes(3))},
+        {"heads.file": encoded(bytes(blob_store.SALT) + b"a\0" + b"\xff" * 8 + b"{")},
+        {"recall.file": encoded(bytes(blob_store.SALT) + b"a\0{")},
+        {"kernels.report": encoded(bytes(blob_store.SALT) + b"{}")},
+        {"own": encoded(bytes(blob_store.SALT) + b"{}")},
+        {"": ""},
+    ],
+    ids=str,
+)
+def test_unreadable_stored_inputs_are_ignored(new_session, sent):
+    browser_storage.bring_back(sent)
+    assert browser_storage.names() == {}
+    browser_storage.record_stored_names(sent)
+    browser_storage.record_stored_names([{}])

@@ -1,0 +1,366 @@
+"""The route of pictures: no session needed, one rendering per address, a bounded cache and a short queue."""
+
+import asyncio
+import functools
+import gzip
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+
+from rope_viz.multi_axis.read_upload import read_upload
+from rope_viz.pictures import blob_store, configs, export, registry
+from rope_viz.ui import picture_route, server
+from rope_viz.ui.components.scripts import PREFIX
+
+APP = Starlette(routes=server.routes(""), middleware=server.middleware())
+QUERY = "model=qwen3-8b-yarn&base=77000"
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """A server that nobody has visited."""
+    new = picture_route.Gallery()
+    monkeypatch.setattr(picture_route, "GALLERY", new)
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    return new
+
+
+def run(*requests):
+    """The answers to requests that come at once."""
+
+    async def together():
+        return await asyncio.gather(*(ask(**each) for each in requests))
+
+    # A thread of its own: the browser tests keep a loop running in this one.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(together())).result()
+
+
+async def ask(path, query="", method="GET", body=b"", leaves=None, **headers):
+    sent, asked = [], []
+    raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    path = f"{PREFIX}/picture/{path}"
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "headers": raw}
+
+    async def receive():
+        if not asked:
+            asked.append(True)
+            return {"type": "http.request", "body": body, "more_body": False}
+        await (asyncio.sleep(leaves) if leaves is not None else asyncio.get_running_loop().create_future())
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    await APP(scope | {"query_string": query.encode()}, receive, send)
+    content = b"".join(message.get("body", b"") for message in sent[1:])
+    return SimpleNamespace(status=sent[0]["status"], headers=Headers(raw=sent[0]["headers"]), body=content)
+
+
+def get(path, query="", **more):
+    return run({"path": path, "query": query, **more})[0]
+
+
+@pytest.mark.parametrize("picture", registry.pictures(), ids=lambda picture: picture.address)
+def test_fresh_server_renders_every_picture(picture):
+    answer = get(f"{picture.address}.packed", QUERY)
+    assert answer.status == 200
+    assert answer.body == export.render(
+        picture, registry.read_request(registry.page(picture.page), dict(pairs())), "packed"
+    )
+
+
+def pairs():
+    return [part.split("=") for part in QUERY.split("&")]
+
+
+@pytest.mark.parametrize("form", export.FORMS)
+def test_every_format_has_its_type_and_allows_any_origin(form):
+    answer = get(f"scaling/comparison.{form}", QUERY)
+    assert answer.status == 200
+    assert answer.headers["content-type"] == export.FORMS[form]
+    assert answer.headers["cache-control"] == "public, max-age=86400"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "set-cookie" not in answer.headers
+    assert answer.headers["content-disposition"].endswith(f'.{form}"')
+
+
+def test_repeated_request_is_answered_with_304_by_any_server(monkeypatch):
+    first = get("scaling/comparison.svg", QUERY)
+    monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery())
+    monkeypatch.setattr(export, "render", lambda *_: pytest.fail("nothing has to be drawn for this"))
+    for tags in (first.headers["etag"], 'W/"other", W/' + first.headers["etag"], "*"):
+        again = get("scaling/comparison.svg", "base=7.7e4&model=qwen3-8b-yarn", if_none_match=tags)
+        assert again.status == 304
+        assert again.body == b""
+        assert again.headers["etag"] == first.headers["etag"]
+
+
+@pytest.mark.parametrize(
+    ("accepts", "takes"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000, *", False),
+        ("*;q=0", False),
+        ("identity", False),
+        ("", False),
+    ],
+    ids=repr,
+)
+def test_gzip_is_used_only_if_accepted(accepts, takes):
+    answer = get("scaling/comparison.csv", QUERY, accept_encoding=accepts)
+    assert answer.headers.get("content-encoding") == ("gzip" if takes else None)
+    assert (answer.body[:2] == b"\x1f\x8b") == takes
+
+
+def test_file_holds_the_whole_of_a_partial_picture():
+    page, picture = registry.page("recall"), registry.picture("recall", "lengths")
+    parts = picture.parts(registry.read_request(page, {}))
+    assert parts > 1
+    drawn = {part: get("recall/lengths.csv", f"part={part}" if part else "").body for part in ("", "0", str(parts - 1))}
+    assert drawn[""] == drawn[str(parts - 1)] != drawn["0"]
+
+
+@pytest.mark.parametrize("query", ["view=0.5,2.5&decay.show=mean", "width=90mm&theme=dark&label.YaRN=%23%261"])
+def test_address_in_a_file_returns_that_file(query):
+    first = get("decay/curves.json", f"{QUERY}&{query}")
+    path, _, asked = json.loads(first.body)["figure"].partition("?")
+    assert path == f"{PREFIX}/picture/decay/curves"
+    assert get("decay/curves.json", asked).body == first.body
+
+
+def test_query_order_does_not_change_the_cache_entry(fresh):
+    one = get("scaling/comparison.json", "model=qwen3-8b-yarn&scaling.show=paper&pin=3")
+    two = get("scaling/comparison.json", "pin=3&scaling.show=paper&model=qwen3-8b-yarn&v=another")
+    assert one.body == two.body
+    assert len(fresh._cache) == 1
+    assert 0 < fresh.size < len(one.body), "kept compressed"
+
+
+def test_compressed_and_plain_answers_are_equal(fresh):
+    whole, packed = (get("decay/curves.packed", "", accept_encoding=takes) for takes in ("identity", "br, gzip"))
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in whole.headers
+    assert {answer.headers["vary"] for answer in (whole, packed)} == {"accept-encoding"}
+    assert gzip.decompress(packed.body) == whole.body
+    assert len(packed.body) < 0.7 * len(whole.body)
+    assert get("decay/curves.png", "width=300px", accept_encoding="gzip").body.startswith(b"\x89PNG")
+
+
+def test_address_is_rendered_once_at_a_time(monkeypatch, fresh):
+    drawn = []
+    real = export.render
+
+    def slowly(*arguments):
+        drawn.append(threading.current_thread().name)
+        time.sleep(0.2)
+        return real(*arguments)
+
+    monkeypatch.setattr(export, "render", slowly)
+    answers = run(*[{"path": "scaling/comparison.packed", "query": QUERY}] * 20)
+    assert [answer.status for answer in answers] == [200] * 20
+    assert len({answer.body for answer in answers}) == 1
+    assert len(drawn) == 1
+
+
+def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
+    at_once, most_at_once = 0, 0
+    lock = threading.Lock()
+
+    def drawing(picture, now, form, look):
+        nonlocal at_once, most_at_once
+        with lock:
+            at_once += 1
+            most_at_once = max(most_at_once, at_once)
+        time.sleep(0.005)
+        with lock:
+            at_once -= 1
+        return np.random.default_rng(int(now.spec.base)).bytes(1000)
+
+    monkeypatch.setattr(export, "render", drawing)
+    small = picture_route.Gallery(waiting=50, most=10_000)
+    monkeypatch.setattr(picture_route, "GALLERY", small)
+    answers = run(*({"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(200)))
+    assert most_at_once <= picture_route.AT_ONCE
+    assert small.size <= small.most
+    served = [answer for answer in answers if answer.status == 200]
+    told = [answer for answer in answers if answer.status == 503]
+    assert len(served) == 50 + picture_route.AT_ONCE
+    assert len(served) + len(told) == 200
+    assert {answer.headers["retry-after"] for answer in told} == {"1"}
+    assert all(answer.body.endswith(b".") for answer in told), "a sentence"
+    assert len({answer.body for answer in served}) == len(served)
+
+
+def test_abandoned_request_is_not_rendered(monkeypatch):
+    drawn = []
+
+    def drawing(picture, now, form, look):
+        drawn.append(now.spec.base)
+        time.sleep(0.05)
+        return b"picture"
+
+    monkeypatch.setattr(export, "render", drawing)
+    gone = [{"path": "scaling/comparison.packed", "query": f"base={20_000 + i}", "leaves": 0.02} for i in range(40)]
+    stays = [{"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(4)]
+    answers = run(*stays, *gone)
+    assert [answer.status for answer in answers[:4]] == [200] * 4
+    assert len(drawn) <= 4 + 2 * picture_route.AT_ONCE
+
+
+def test_pages_do_not_wait_for_files(monkeypatch):
+    order = []
+
+    def drawing(picture, now, form, look):
+        order.append(form)
+        time.sleep(0.03)
+        return b"picture"
+
+    monkeypatch.setattr(export, "render", drawing)
+    files = [{"path": "scaling/comparison.png", "query": f"base={20_000 + i}"} for i in range(6)]
+    run(*files, {"path": "scaling/comparison.packed"}, {"path": "scaling/comparison.packed", "query": "coarse=1"})
+    assert sorted(order[:4]) == ["packed", "packed", "png", "png"] or order[1:3] == ["packed", "packed"]
+
+
+def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
+    monkeypatch.setitem(picture_route.PATIENCE, picture_route.SHOWN, 0.05)
+    order, begun = [], threading.Event()
+
+    def drawing(name):
+        order.append(name)
+        begun.wait()
+        return b"picture"
+
+    async def ask():
+        one = picture_route.Gallery(at_once=1)
+
+        def put(name, rank):
+            return asyncio.ensure_future(one.drawn(name, functools.partial(drawing, name), rank=rank))
+
+        all_of_them = [
+            put("first", picture_route.MOVING),
+            put("rests", picture_route.SHOWN),
+            put("moves", picture_route.MOVING),
+        ]
+        await asyncio.sleep(0.2)
+        all_of_them.append(put("came later", picture_route.MOVING))
+        await asyncio.sleep(0)
+        begun.set()
+        await asyncio.gather(*all_of_them)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(ask())).result()
+    assert order == ["first", "moves", "rests", "came later"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "said"),
+    [
+        ("scaling/comparison.packed", "dim=201", 400, "dim = 201"),
+        ("scaling/comparison.svg", "model=<script>", 400, "Unknown model"),
+        ("scaling/comparison.svg", "base=1e5&base=1e6", 400, "has a key twice"),
+        ("scaling/comparison.svg", "x=1", 400, "no choice 'x'"),
+        ("scaling/comparison.svg", "short=" + "1," * 9000, 400, "longer than"),
+        ("scaling/comparison.svg", "theme=neon", 400, "theme must be"),
+        ("scaling/comparison.svg", "width=1e9", 400, "width must be"),
+        ("scaling/comparison.svg", "height=-3", 400, "height must be"),
+        ("scaling/comparison.svg", "title=" + "x" * 301, 400, "title must have at most 300"),
+        ("rotation/matrices.packed", "model=custom&dim=512&knob=head_dim&value=4096", 400, "Head dimension"),
+        ("scaling/nothing.svg", "", 404, "There is no picture 'nothing'"),
+        ("nowhere/comparison.svg", "", 404, "There is no page 'nowhere'"),
+        ("scaling/comparison.gif", "", 404, "has the forms"),
+        ("scaling/comparison", "", 404, "There is no picture"),
+        ("scaling/__class__.svg", "", 404, "There is no picture"),
+        ("registry/read.svg", "", 404, "There is no page"),
+        ("runtimes/curves.packed", "model=custom&own=guessed", 410, "no longer stores"),
+        ("decay/curves.packed", "decay.show=own&decay.source=file&decay.file=guessed", 410, "no longer stores"),
+    ],
+)
+def test_invalid_request_is_answered_with_a_sentence(path, query, status, said):
+    answer = get(path, query)
+    assert answer.status == status
+    assert said in answer.body.decode()
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "Traceback" not in answer.body.decode()
+
+
+def test_picture_of_a_moving_knob_is_not_cached(fresh):
+    answer = get("scaling/comparison.packed", "coarse=1&knob=base&value=77000")
+    assert answer.status == 200
+    assert answer.headers["cache-control"] == "no-store"
+    assert fresh.size == 0
+
+
+def test_failing_picture_gives_a_sentence_and_breaks_nothing(monkeypatch, fresh):
+    monkeypatch.setattr(export, "render", lambda *_: 1 / 0)
+    answer = get("scaling/comparison.packed")
+    assert (answer.status, answer.body) == (
+        500,
+        b"This picture could not be rendered. See the server's log for the reason.",
+    )
+    monkeypatch.undo()
+    assert get("scaling/comparison.packed").status == 200
+
+
+CONFIG = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16, "rope_theta": 1e5}
+
+
+def test_config_is_found_by_name_or_sent_again():
+    own = read_upload(json.dumps(CONFIG | {"max_position_embeddings": 4096}))
+    salted = blob_store.salt() + configs.upload_bytes(own)
+    query = f"model=custom&dim=64&base=1e5&own={blob_store.name_of(salted)}"
+    missing = get("runtimes/matrix.json", query)
+    assert missing.status == 410
+    assert missing.headers["rope-viz-missing"] == blob_store.name_of(salted)
+    body = len(salted).to_bytes(4, "little") + salted
+    assert get("runtimes/matrix.json", query, method="POST", body=body).status == 400, "from our own pages only"
+    sent = get("runtimes/matrix.json", query, method="POST", body=body, rope_viz="kept")
+    assert sent.status == 200
+    assert sent.headers["cache-control"] == "private, max-age=86400"
+    found = get("runtimes/matrix.json", query)
+    assert found.body == sent.body
+    assert "The config of llama" in json.loads(found.body)["sentence"]
+
+
+@pytest.mark.parametrize("name", ["%00", "%0d%0aX-A:%201", "%E6%BC%A2", "%E9"])
+def test_name_that_fits_no_header_is_unknown(name):
+    answer = get("runtimes/curves.packed", f"model=custom&own={name}")
+    assert answer.status == 410
+    assert "rope-viz-missing" not in answer.headers
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, b"{", b"\xff", b"1" * 9000], ids=["deep", "cut", "bytes", "long"])
+@pytest.mark.parametrize("key", ["own", "spec"])
+def test_unreadable_body_is_answered_with_a_sentence(key, content):
+    salted = blob_store.salt() + content
+    body = len(salted).to_bytes(4, "little") + salted
+    query = f"model=custom&{key}={blob_store.name_of(salted)}"
+    answer = get("frequencies/wavelengths.packed", query, method="POST", body=body, rope_viz="kept")
+    assert answer.status == 400
+    assert answer.body.startswith(b"the content stored under this name is")
+
+
+def test_too_large_body_is_refused_before_it_arrives():
+    answer = get("frequencies/wavelengths.packed", "", method="POST", rope_viz="kept", content_length=str(10**12))
+    assert answer.status == 400
+    assert b"at most 80 MiB" in answer.body
+
+
+def test_html_of_a_picture_has_a_strict_policy():
+    for form in ("html", "svg"):
+        policy = get(f"frequencies/wavelengths.{form}").headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "sandbox" in policy
+        assert "allow-same-origin" not in policy

@@ -1,0 +1,98 @@
+"""Streamlit's files reach the browser compressed and complete, and the first page has a placeholder."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from urllib.parse import parse_qsl, urljoin
+
+import pytest
+import streamlit
+from starlette.applications import Starlette
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.testclient import TestClient
+
+from rope_viz.pictures import registry
+from rope_viz.ui import server
+from rope_viz.ui.components.scripts import NAMES
+
+STATIC = Path(streamlit.__file__).parent / "static"
+ENTRY = re.search(r"static/js/index\.[\w-]+\.js", (STATIC / "index.html").read_text(encoding="utf-8"))[0]
+
+
+@pytest.fixture(scope="module")
+def client():
+    routes = [
+        Mount("/static", StaticFiles(directory=STATIC / "static")),
+        Route("/_stcore/host-config", lambda request: JSONResponse({"allowedOrigins": [], "blockErrorDialogs": False})),
+        Route("/rotation/_stcore/host-config", lambda request: PlainTextResponse("Not Found", 404)),
+        Route("/health", lambda request: PlainTextResponse("ok")),
+        Route("/{path:path}", lambda request: FileResponse(STATIC / "index.html")),
+    ]
+    return TestClient(Starlette(routes=routes, middleware=server.middleware()))
+
+
+def test_streamlit_scripts_are_compressed_losslessly(client):
+    answer = client.get(f"/{ENTRY}")
+    content = (STATIC / ENTRY).read_bytes()
+    assert answer.headers["content-encoding"] == "gzip"
+    assert int(answer.headers["content-length"]) < len(content) / 2.5
+    assert "accept-encoding" in answer.headers["vary"].lower()
+    assert answer.content == content
+    assert client.get(f"/{ENTRY}").content == content
+
+
+@pytest.mark.parametrize("headers", [{"accept-encoding": "identity"}, {"range": "bytes=0-99"}], ids=str)
+def test_script_is_plain_for_clients_without_gzip(client, headers):
+    answer = client.get(f"/{ENTRY}", headers=headers)
+    assert "content-encoding" not in answer.headers
+    assert answer.content == (STATIC / ENTRY).read_bytes()[: 100 if "range" in headers else None]
+
+
+def test_unchanged_file_is_answered_with_304(client):
+    tag = client.get(f"/{ENTRY}").headers["etag"]
+    assert client.get(f"/{ENTRY}", headers={"if-none-match": tag}).status_code == 304
+
+
+def test_first_page_has_a_placeholder_and_preloads_no_font(client):
+    answer = client.get("/frequencies")
+    assert "<b>RoPE Viz</b> is loading" in answer.text
+    assert "<title>RoPE Viz</title>" in answer.text
+    assert 'rel="preload"' not in answer.text
+    assert int(answer.headers["content-length"]) == len(gzip.compress(answer.content, 9, mtime=0))
+    assert client.get("/health").text == "ok"
+    assert client.get("/health").headers.get("content-encoding") is None
+
+
+@pytest.mark.parametrize("path", ["decay/x", "x/y/z", "scaling/static/js/x.js", "x/<b>"])
+def test_unknown_address_is_a_404_with_links_to_the_pages(client, path):
+    answer = client.get(f"/{path}")
+    assert answer.status_code == 404
+    assert "No such page" in answer.text
+    assert "<b>" not in answer.text.replace("<b>&#x27;", "")
+    for link in re.findall(r'href="([^"]*)"', answer.text):
+        assert urljoin(f"/{path}", link).strip("/") in ("", *registry.PAGES)
+
+
+def test_streamlit_shows_no_dialog_over_the_page(client):
+    assert client.get("/_stcore/host-config").json() == {"allowedOrigins": [], "blockErrorDialogs": True}
+
+
+def test_missing_settings_are_answered_with_404(client):
+    """Streamlit's client looks for them beside a deep link first."""
+    answer = client.get("/rotation/_stcore/host-config")
+    assert answer.status_code == 404
+    assert answer.text == "Not Found"
+
+
+def test_the_first_page_names_a_picture_for_every_page(client):
+    first = json.loads(re.search(r"const FIRST = (.*);", client.get("/").text)[1])
+    assert [page or "home" for page in first] == list(registry.PAGES)
+    for page, (address, query, draws) in first.items():
+        picture = registry.picture(*address.split("/"))
+        assert f"{draws}.js" in NAMES
+        # A step of the tour is a picture of another page.
+        assert picture.page == (page or "home") or page == "learn"
+        assert not picture.refuses(registry.read_request(registry.page(picture.page), dict(parse_qsl(query))))
