@@ -1,7 +1,7 @@
 """Time to the first picture: on a new server, on a warm one, in the same browser again, and after a reload.
 
     python benchmarks/first_picture.py                      # Scaling, five rounds in turns with a bare page
-    python benchmarks/first_picture.py --compare ../before  # and with another checkout
+    python benchmarks/first_picture.py --beside ../before  # and with another checkout
     python benchmarks/first_picture.py --smallest           # one round, only to show that it runs
 
 Needs the dev requirements and Chromium. Chromium is driven by its protocol without the debugger domain: with a debugger
@@ -47,7 +47,7 @@ CASES = ("a new server", "a warm server", "the same browser again", "reload")
 def main() -> None:
     """Visit every server in turn and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--compare", type=Path, action="append", default=[], help="another checkout, measured in turn")
+    parser.add_argument("--beside", dest="compare", type=Path, action="append", default=[], help="another checkout")
     parser.add_argument("--path", default="/scaling", help="the page; its first chart has lines")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--smallest", action="store_true", help="one round")

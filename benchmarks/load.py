@@ -223,14 +223,19 @@ def main() -> None:
     parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a user drags a knob")
     parser.add_argument("--costs", action="store_true", help="only the processor time of one run of each page")
     parser.add_argument(
-        "--compare", type=Path, nargs="+", default=[], help="with --costs: other checkouts, measured in turns"
+        "--beside",
+        dest="compare",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="with --costs: other checkouts",
     )
     parser.add_argument("--pages", default="", help="a,b,…; default: all")
     options = parser.parse_args()
     if options.costs and options.url is not None:
         parser.error("--costs needs a server of its own: leave --url out")
     if options.compare and not options.costs:
-        parser.error("--compare needs --costs: the load test measures one server at a time")
+        parser.error("--beside needs --costs: the load test measures one server at a time")
     with contextlib.ExitStack() as stack:
 
         def start_server(**checkout: Path) -> tuple[str, int]:

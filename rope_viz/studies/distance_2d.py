@@ -36,8 +36,8 @@ def plane(
 
     `a` and `b` are (pairs,), from `coefficients` or `even_coefficients`; `at` holds displacements on further axes,
     default 0. Displacements may be negative and fractional. The error is below 1e-12·Σ(|a| + |b|) for whole
-    displacements up to 2³², and grows with the angle for others. Raises `ValueError` if the table is not a rotation,
-    if shapes do not fit, and above 2²⁵ cells.
+    displacements up to 2³², and grows with the angle for others.
+    Raises `ValueError` if the table is not a rotation, if shapes do not fit, and above 2²⁵ cells.
     """
     if not spec.is_rotation:
         raise ValueError(

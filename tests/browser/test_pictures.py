@@ -170,7 +170,7 @@ def test_config_is_sent_again_to_a_server_that_lost_it(visit, tmp_path):
     seen.settle()
     seen.look("runtimes/matrix")
     says = seen.page.locator('[data-says="runtimes/matrix"]')
-    expect(says).to_have_text("The config of llama, as it stands.", timeout=20_000)
+    expect(says).to_have_text("The config of llama, unchanged.", timeout=20_000)
     assert methods[-2:] == ["GET", "POST"]
 
 

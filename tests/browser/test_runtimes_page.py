@@ -36,7 +36,7 @@ def test_dropped_faulty_config_is_repaired(visit):
 NO_CONFIGS = [
     ("config.json", b'{"model_type": "qwen3", "rope_theta": NaN', "it is not JSON"),
     ("config.json", b" " * (5 << 20), "larger than 4 MiB"),
-    ("model.bin", b"\x80\x04PK", "not even text"),
+    ("model.bin", b"\x80\x04PK", "not text in UTF-8"),
 ]
 
 

@@ -100,4 +100,4 @@ def test_only_documented_lengths_are_called_trained_on():
     assert "Trained length: 32,768 tokens" in ModelConfig.read(QWEN3).identity.sentence
     llama = read_catalog_model("llama-3.1-8b")
     assert not llama.trained_length.is_documented
-    assert "trained on" not in llama.identity.sentence
+    assert "Trained length:" not in llama.identity.sentence

@@ -9,7 +9,7 @@ LENGTHS = (256, 512, 1024)
 ALL, HALF, NONE = np.ones(4), np.full(4, 0.5), np.zeros(4)
 
 
-def test_recall_gives_the_shares_and_the_multiple_of_the_trained_length():
+def test_recall_gives_shares_and_the_multiple_of_training():
     values = recall.describe_recall("YaRN", 1024, 256, 0.97, 0.06, 1.1, 0.95).values
     assert (values["share"], values["plain"], values["times"]) == (0.97, 0.06, 4.0)
     within = recall.describe_recall("none", 256, 256, 0.97, None, 1.0, 1.0)
@@ -77,7 +77,7 @@ def test_recovery_keeps_the_recalls_of_every_method():
     assert recall.describe_recovery({}, 1000, 1024, 256).entries == ("recover.choose",)
 
 
-def test_loss_gives_the_difference_within_and_beyond_the_training():
+def test_loss_is_given_within_and_beyond_training():
     assert recall.describe_loss(0.01, 0.7, 256).values == {"within": 0.01, "beyond": 0.7, "trained": 256}
     assert "loss.beyond" not in recall.describe_loss(0.01, None, 256).entries
 
