@@ -16,7 +16,9 @@ def test_latin_text_and_formulas_need_no_fallback_font():
 def test_installed_font_supplies_missing_glyphs(monkeypatch):
     known = font_fallback.read_characters
     monkeypatch.setattr(font_fallback, "find_font_files", lambda: {"Some Kanji": "kanji.ttf"})
-    monkeypatch.setattr(font_fallback, "signs", lambda file: frozenset("角度") if file == "kanji.ttf" else known(file))
+    monkeypatch.setattr(
+        font_fallback, "read_characters", lambda file: frozenset("角度") if file == "kanji.ttf" else known(file)
+    )
     for given in ({"title": "die 角度"}, {"label.YaRN": "角 é"}):
         style = Style.read(given)
         assert font_fallback.find_families(style) == (*style.families, "Some Kanji")
