@@ -203,7 +203,7 @@ def speeds(shown: Sequence[Scene]) -> go.Figure:
 
     Wavelengths are in patches (tokens, frames) of the scene, so that models with different position units compare.
     """
-    low, high = wavelength_ends(shown)
+    low, high = find_wavelength_range(shown)
     traces, shapes, notes = [], [], []
     names: dict[float, str] = {}
     y = 0.0
@@ -335,7 +335,7 @@ def format_wavelength(length: float) -> str:
     return format_tokens(round(length)) if length >= 100 else format_number(length)
 
 
-def wavelength_ends(shown: Sequence[Scene]) -> tuple[float, float]:
+def find_wavelength_range(shown: Sequence[Scene]) -> tuple[float, float]:
     """Return the ends of the wavelength axis: powers of four around all finite wavelengths and all sides."""
     lengths = np.concatenate([wavelengths(scene.role_spec.weights) for scene in shown])
     sides = [float(side) for scene in shown for side in scene.sides.values()]

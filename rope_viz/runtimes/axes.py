@@ -154,7 +154,7 @@ def compare_with(reference: AxesSpec | None, runtime: str, kind: str, spec: Axes
     counts = {axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)}
     refuses = kind.startswith("ernie4_5") and runtime.startswith("transformers")
     yarn = "refuses any scaling of this model" if refuses else "over the pair index, whatever the axis"
-    behind, times = number_samples(runtime, kind)
+    behind, times = sample_positions(runtime, kind)
     return AxesAnswer(runtime, VERSIONS[runtime], spec, "", moved, still, behind, times, yarn, counts)
 
 
@@ -167,7 +167,7 @@ def owner_in(runtime: str, spec: AxesSpec) -> np.ndarray[Any, np.dtype[np.int64]
     return np.where(owner == 3, STILL, owner)
 
 
-def number_samples(runtime: str, kind: str) -> tuple[float | None, tuple[float, ...] | None]:
+def sample_positions(runtime: str, kind: str) -> tuple[float | None, tuple[float, ...] | None]:
     """Return where text continues after the sample video, and the times of four grids 1.5 s apart."""
     traits = prompt_traits(kind)
     if not traits or "own" in traits or kind == "glm_image":

@@ -31,23 +31,23 @@ class RenderWorkers:
     def __init__(self, count: int | None = None) -> None:
         # One worker per core measured better than one fewer, despite the server itself (benchmarks/NOTES.md).
         self.count = (min(cores(), 4) if cores() > 1 else 0) if count is None else count
-        self._late: deque[float] = deque(maxlen=OFTEN)
-        self._not_before = 0.0
+        self._late_times: deque[float] = deque(maxlen=OFTEN)
+        self._restart_at = 0.0
         self._pool: ProcessPoolExecutor | None = None
-        self._there: Future[None] | None = None
+        self._started: Future[None] | None = None
 
     @property
     def ready(self) -> bool:
         """True once the workers have started."""
-        return self._there is not None and self._there.done() and self._there.exception() is None
+        return self._started is not None and self._started.done() and self._started.exception() is None
 
     def record_wait(self, waited: float) -> None:
         """Record that a picture waited this many seconds; start the workers if that happened often."""
         now = time.monotonic()
         if waited < LATE:
             return
-        self._late.append(now)
-        if len(self._late) == OFTEN and now - self._late[0] < WITHIN and now >= self._not_before:
+        self._late_times.append(now)
+        if len(self._late_times) == OFTEN and now - self._late_times[0] < WITHIN and now >= self._restart_at:
             self.start()
 
     def start(self) -> None:
@@ -56,8 +56,8 @@ class RenderWorkers:
             # Not fork: it would copy the server's threads and locks in an unknown state.
             context = multiprocessing.get_context("spawn")
             try:
-                self._pool = ProcessPoolExecutor(self.count, mp_context=context, initializer=_begin)
-                self._there = self._pool.submit(_ready)
+                self._pool = ProcessPoolExecutor(self.count, mp_context=context, initializer=_set_up_worker)
+                self._started = self._pool.submit(_confirm_started)
             except OSError:  # no shared memory, or no more processes here
                 self.shut_down()
 
@@ -73,16 +73,16 @@ class RenderWorkers:
 
     def shut_down(self) -> None:
         """Shut the pool down; it may be restarted later."""
-        pool, self._pool, self._there = self._pool, None, None
-        self._not_before = time.monotonic() + AGAIN
+        pool, self._pool, self._started = self._pool, None, None
+        self._restart_at = time.monotonic() + AGAIN
         if pool is not None:
             pool.shutdown(wait=False)
 
 
 def render_packed(page: str, name: str, query: dict[str, str]) -> bytes:
     """Render a picture in a worker. Raise `ValueError` with a sentence if the picture cannot be rendered."""
-    of = registry.page(page)
-    return export.compressed(of.pictures[name], registry.read_request(of, query), "packed")
+    its_page = registry.page(page)
+    return export.compressed(its_page.pictures[name], registry.read_request(its_page, query), "packed")
 
 
 def cores() -> int:
@@ -92,7 +92,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _begin() -> None:
+def _set_up_worker() -> None:
     """Set a worker process up: load all pages, ignore Ctrl-C, exit with the server."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_server, daemon=True).start()
@@ -100,7 +100,7 @@ def _begin() -> None:
         registry.page(page)
 
 
-def _ready() -> None:
+def _confirm_started() -> None:
     """Do nothing: the result proves that a worker has started."""
 
 

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from torch.autograd import forward_ad  # noqa: E402
 from torch.func import grad, jvp, vmap  # noqa: E402
 
-from rope_viz.kernels import flash_attn, operators, torch_library  # noqa: E402
+from rope_viz.kernels import flash_attn, torch_library  # noqa: E402
 from rope_viz.kernels import transformer_engine as te  # noqa: E402
 from rope_viz.kernels import transformers as hf  # noqa: E402
 
