@@ -15,7 +15,7 @@ FILES = "png svg pdf html csv json"
 # Component -> its handles, by the name in the script, else by what they are called, else by their kind.
 HANDLES = {
     "knob": "help text range",
-    "copy": "Copy-link Copy-spec-as-JSON",
+    "copy": "Copy-link Copy-parameters-(JSON)",
     "chart": f"figure {FILES} export Copy-address in out reset",
     "table": "head search csv export Copy-address",
     "clocks": "figure play less more scrub at both m n speed back loop png video html export Copy-address",

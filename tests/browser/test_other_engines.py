@@ -178,5 +178,5 @@ def test_dials_are_saved_as_png_and_missing_video_is_named(engine, server):
     assert len(content) > 20_000
     films = engine.run(f"{FILMS}.some((kind) => window.MediaRecorder?.isTypeSupported(kind))")
     assert engine.run(f"{FILM}.disabled") is not films
-    assert films or "records no video" in engine.run(f"{FILM}.title")
+    assert films or "cannot record video" in engine.run(f"{FILM}.title")
     assert complaints(engine) == []

@@ -98,7 +98,7 @@ def test_replicas_behind_round_robin_serve_pages_and_pictures(visit, proxied):
     asked = []
     seen.page.on("request", lambda request: asked.append((request.method, request.url)))
     seen.page.get_by_text("Paste a config or a model id").click()
-    seen.page.get_by_role("textbox", name="config.json or rope_scaling").fill(json.dumps(LISTED))
+    seen.page.get_by_role("textbox", name="config.json, rope_scaling").fill(json.dumps(LISTED))
     seen.page.get_by_role("button", name="Use this config").click()
     seen.page.wait_for_url("**model=custom**")
     seen.settle()

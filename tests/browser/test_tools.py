@@ -38,7 +38,7 @@ def test_sidebar_controls_work(visit):
     page.locator(".st-key-words summary").click()
     expect(page.locator(".st-key-words details")).to_have_attribute("open", "")
     page.locator(".st-key-paste summary").click()
-    field = page.get_by_label("config.json or rope_scaling")
+    field = page.get_by_label("config.json, rope_scaling")
     field.fill('{"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32, "rope_theta": 54321.0}')
     page.get_by_role("button", name="Use this config").click()
     expect(seen.knob("base")).to_have_value("54321")
