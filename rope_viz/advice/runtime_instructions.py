@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.advice.check_change import find_new_findings, find_strayed_layers
-from rope_viz.advice.export import TARGETS, Export, as_json, config_to_change, describe_difference, export, find_changed_layers
+from rope_viz.advice.export import (
+    TARGETS,
+    Export,
+    as_json,
+    config_to_change,
+    describe_difference,
+    export,
+    find_changed_layers,
+)
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.snippets import SNIPPETS
 from rope_viz.embedding.spec import RopeSpec
@@ -39,6 +47,7 @@ class ConfigFile:
     which keys it is written in. `runtimes` are those that compute the intended frequencies from it, `others` those that
     do not, each with the reason. `unverified` are those that do by their general rules, while it is
     not known how they read this model. `findings` are those of the check, by the rules that may find an error.
+    `is_safe`: the check finds nothing in it that it does not find in the config before, and other layers are unchanged.
     """
 
     config: Mapping[str, Any]
@@ -48,6 +57,7 @@ class ConfigFile:
     others: tuple[str, ...]
     findings: tuple[Finding, ...]
     unverified: tuple[str, ...] = ()
+    is_safe: bool = True
 
     @property
     def fit(self) -> bool:
@@ -150,21 +160,23 @@ def write_config_file(spec: RopeSpec, config: Source | None, layer: str | None =
         file = ModelConfig.read(made.config)
         safe = not file.problems and not find_strayed_layers(model, file, main) and not find_new_findings(model, file)
         judged.append((False, file, made.fragment, find_support(file, spec, layer, before=model), safe))
-    old, file, fragment, found, _ = max(judged, key=lambda one: (one[4], one[3].rank, one[0]))
+    old, file, fragment, found, safe = max(judged, key=lambda one: (one[4], one[3].rank, one[0]))
     # A value that is equal stays as it is written: 4 does not become 4.0.
     same = {key: value for key, value in model.mapping.items() if key in file.mapping and file.mapping[key] == value}
     best = {key: same.get(key, value) for key, value in file.mapping.items()}
     fragment = {key: value for key, value in fragment.items() if model.mapping.get(key, file) != value}
-    return check_config_file(ModelConfig.read(best), fragment, describe_generation(old, found, model), found)
+    return check_config_file(ModelConfig.read(best), fragment, describe_generation(old, found, model), found, safe)
 
 
 def check_config_file(
-    model: ModelConfig, fragment: Mapping[str, Any], generation: str, found: RuntimeSupport
+    model: ModelConfig, fragment: Mapping[str, Any], generation: str, found: RuntimeSupport, is_safe: bool = True
 ) -> ConfigFile:
     """Return a file with what the check finds in it, without slow rules that find no errors."""
     slow = ("runtimes-differ", "trained-length", "not-as-shipped", "base-too-small")
     findings = tuple(check(model, without=slow))
-    return ConfigFile(model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified)
+    return ConfigFile(
+        model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified, is_safe
+    )
 
 
 def describe_generation(old: bool, found: RuntimeSupport, model: ModelConfig) -> str:

@@ -227,6 +227,8 @@ class Current:
         """Return the method's keys, with the rotated share wherever another one would be filled in for it."""
         params: Params = dict(to_config(spec)["rope_parameters"])
         params.pop("max_position_embeddings", None)
+        if params["rope_type"] in ("default", "proportional"):
+            params.pop(ORIGINAL, None)  # not read for these types
         if isinstance(spec.scaling, LongRope) and spec.scaling.attention is not None:
             # What vLLM and SGLang read in place of attention_factor.
             params |= {"short_mscale": spec.scaling.attention, "long_mscale": spec.scaling.attention}
