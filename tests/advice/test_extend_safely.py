@@ -33,7 +33,7 @@ def test_the_compressed_layers_of_deepseek_v4_keep_their_yarn():
     assert np.array_equal(from_config(plan.file.config)["main"].inv_freq(), from_config(config)["main"].inv_freq())
 
 
-def test_a_longer_limit_for_the_main_layers_leaves_the_compressed_ones_alone():
+def test_a_longer_limit_of_main_layers_changes_no_others():
     config = read_case("01-deepseek-v4-flash")
     plan = make_plan(config, 2_097_152, ["transformers"], layer="main")
     assert np.array_equal(
@@ -76,7 +76,7 @@ def test_trained_longrope_lists_are_the_base_of_a_longer_context(name):
     assert plan.file.runtimes
 
 
-def test_gemma_4_keeps_its_pairs_of_zero_frequency_and_gets_what_vllm_reads():
+def test_gemma_4_keeps_pairs_of_zero_frequency():
     config = read_case("17-gemma-4-26b-a4b")
     plan = make_plan(config, 524_288, ["vllm"])
     assert all(one.made.faithful for one in plan.instructions)
@@ -92,3 +92,14 @@ def test_what_is_written_brings_no_new_finding(name):
     written = ModelConfig.read(plan.file.config)
     assert not find_new_findings(model, written)
     assert not find_strayed_layers(model, written, plan.recognised.layer)
+
+
+def test_dual_chunk_attention_is_known_with_its_trained_length():
+    config = read_case("09-qwen2.5-7b-1m")
+    yarn = make_plan(config, 2_097_152, ["vllm"], way="yarn")
+    assert yarn.recognised.trained.length == 262_144
+    assert not yarn.instructions[0].made.faithful
+    assert "DualChunkRotaryEmbedding" in yarn.instructions[0].proof
+    best = make_plan(config, 2_097_152, ["vllm"])
+    assert best.instructions[0].made.faithful
+    assert any(one.rule == "dual-chunk-attention" for one in best.found)
