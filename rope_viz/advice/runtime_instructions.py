@@ -24,6 +24,7 @@ from rope_viz.advice.export import (
     find_changed_layers,
 )
 from rope_viz.advice.lint import Finding, check
+from rope_viz.advice.other_parts import extend_other_parts
 from rope_viz.advice.snippets import SNIPPETS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import has_one_axis
@@ -164,8 +165,12 @@ def write_config_file(spec: RopeSpec, config: Source | None, layer: str | None =
     # A value that is equal stays as it is written: 4 does not become 4.0.
     same = {key: value for key, value in model.mapping.items() if key in file.mapping and file.mapping[key] == value}
     best = {key: same.get(key, value) for key, value in file.mapping.items()}
+    others = extend_other_parts(model, spec)
+    best, fragment = {**best, **others.whole}, {**fragment, **others.fragment}
     fragment = {key: value for key, value in fragment.items() if model.mapping.get(key, file) != value}
-    return check_config_file(ModelConfig.read(best), fragment, describe_generation(old, found, model), found, safe)
+    return check_config_file(
+        ModelConfig.read(best), fragment, " ".join((describe_generation(old, found, model), *others.notes)), found, safe
+    )
 
 
 def check_config_file(

@@ -103,3 +103,18 @@ def test_dual_chunk_attention_is_known_with_its_trained_length():
     best = make_plan(config, 2_097_152, ["vllm"])
     assert best.instructions[0].made.faithful
     assert any(one.rule == "dual-chunk-attention" for one in best.found)
+
+
+def test_both_halves_of_t5gemma_are_extended():
+    plan = make_plan(read_case("06-t5gemma"), 65_536, ["transformers"])
+    encoder, decoder = (plan.file.config[name] for name in ("encoder", "decoder"))
+    for part in (encoder, decoder):
+        spec = from_config({**part, "model_type": "t5_gemma_module"})[""]
+        assert spec.scaling.name == "yarn"
+        assert spec.target == 65_536
+    assert "encoder" in plan.file.fragment
+
+
+def test_an_encoder_with_its_own_length_is_named():
+    plan = make_plan(read_case("06-dia"), 65_536, ["transformers"])
+    assert "encoder_config stays as it is" in plan.file.generation
