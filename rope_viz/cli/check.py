@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rope_viz.advice.lint import SEVERITIES, Finding, repair
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
@@ -67,7 +67,11 @@ def add(commands: Any) -> None:
         "--ignore", action="append", default=[], metavar="RULE", help="leave a rule out; may be repeated"
     )
     linted.add_argument("--explain", metavar="RULE", help="print what a rule looks for, and its source")
-    linted.add_argument("--repair", action="store_true", help="print the repaired config instead (one file)")
+    linted.add_argument(
+        "--repair",
+        action="store_true",
+        help="print the repaired config (one file) and check that",
+    )
     linted.set_defaults(run=run)
 
 
@@ -87,7 +91,7 @@ def run(parsed: argparse.Namespace) -> int:
             "check needs a config.json, a folder, a model of the list or of the local cache, or - for stdin"
         )
     if parsed.repair:
-        return print_repaired(parsed.files)
+        return print_repaired(parsed.files, ignored, level)
     reports = [report for name in parsed.files for report in reports_of(name, ignored)]
     if parsed.format == "json":
         made = [as_dict(report) for report in reports]
@@ -130,8 +134,8 @@ def reports_of(name: str, ignored: Sequence[str]) -> Iterator[Report]:
         yield Report(shown, tuple(finding for finding in findings if finding.rule not in ignored), raw)
 
 
-def print_repaired(names: Sequence[str]) -> int:
-    """Print the repaired config of a single file and return the exit code."""
+def print_repaired(names: Sequence[str], ignored: Sequence[str], level: str) -> int:
+    """Print the repaired config of a single file and return the exit code of checking it; the rest goes to stderr."""
     if len(names) != 1:
         raise ValueError("--repair takes one file")
     try:
@@ -144,8 +148,14 @@ def print_repaired(names: Sequence[str]) -> int:
     if config is None:
         raise ValueError("--repair takes one file")
     with named(names[0]):
-        print(json.dumps(repair(config), indent=2))
-    return 0
+        text = json.dumps(repair(config), indent=2)
+        raw, findings = check_text(text)
+    print(text)
+    left = Report(names[0], tuple(finding for finding in findings if finding.rule not in ignored), raw)
+    if left.findings:
+        print("rope-viz: not repaired:", file=sys.stderr)
+        print_findings(left, file=sys.stderr)
+    return exit_code([left], level)
 
 
 def checked_rules(names: Any, where: str) -> list[str]:
@@ -202,15 +212,15 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
     return {**dataclasses.asdict(finding), "effect": effect and {"ratio": effect.ratio, "pair": effect.pair}}
 
 
-def print_findings(report: Report) -> None:
+def print_findings(report: Report, file: TextIO | None = None) -> None:
     """Print the findings of one file, one per line."""
     for finding in report.findings:
         effect = finding.effect
         size = f" [frequencies up to x{effect.ratio:.4g}, pair {effect.pair}]" if effect else ""
         place = f" {finding.key}:" if finding.key else ""
-        print(f"{report.name}: {finding.severity}:{place} {finding.message}{size} ({finding.rule})")
+        print(f"{report.name}: {finding.severity}:{place} {finding.message}{size} ({finding.rule})", file=file)
     if not report.findings:
-        print(f"{report.name}: No problems found.")
+        print(f"{report.name}: No problems found.", file=file)
 
 
 def find_lines(report: Report) -> dict[str, tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,11 @@ def add_spec_flags(command: argparse.ArgumentParser, *, length: bool = True) -> 
 def add_knob(group: Any, name: str, knob: Knob) -> None:
     """Add one flag."""
     group.add_argument(
-        flag(name), dest=name, type=amount, metavar="N", help=f"{knob.label}. {knob.help}".replace("%", "%%")
+        flag(name),
+        dest=name,
+        type=functools.partial(amount, unit=knob.unit),
+        metavar="N",
+        help=f"{knob.label}. {knob.help}".replace("%", "%%"),
     )
 
 
@@ -57,17 +62,17 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def amount(written: str) -> float:
+def amount(written: str, unit: str = "") -> float:
     """Read a number such as 128k or 1e6, for argparse."""
     try:
-        return parse_number(written)
+        return parse_number(written, unit)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def tokens(written: str) -> int:
     """Read a whole number of tokens, for argparse."""
-    value = amount(written)
+    value = amount(written, "tokens")
     if value != int(value) or value < 1:
         raise argparse.ArgumentTypeError(f"{short_repr(written)} is not a whole number of tokens")
     return int(value)

@@ -24,9 +24,7 @@ TIMED = (128, 512, 2048)
 # Most multiply-adds one measurement may take, counting four for each one in the loop over tokens: about half a second.
 # Large heads are measured on fewer tokens, or not at all.
 TIMED_WORK = 1 << 30
-OFFSET = Knob(
-    TEXTS("choices.offset"), 0, 1_000_000, TEXTS("choices.offset_help"), integer=True, unit=TEXTS("choices.unit")
-)
+OFFSET = Knob(TEXTS("choices.offset"), 0, 1_000_000, TEXTS("choices.offset_help"), integer=True, unit="tokens")
 SPACING = Knob(
     TEXTS("choices.spacing"),
     1,
@@ -34,7 +32,7 @@ SPACING = Knob(
     TEXTS("choices.spacing_help"),
     log=True,
     integer=True,
-    unit=TEXTS("choices.unit"),
+    unit="tokens",
 )
 LONGEST_LABEL = 12
 

@@ -22,7 +22,7 @@ LISTS = {"short": "short_factor", "long": "long_factor"}
 NUMBER = re.compile(r"\s*([0-9][0-9_,]*\.?[0-9]*(?:e[+-]?[0-9]{1,3})?)\s*([km]?)\s*", re.IGNORECASE)
 # A user's config may name its layer types freely; the link carries the name with the numbers.
 LAYER = re.compile(r"[a-zA-Z]\w{0,39}")
-UNITS = {"": 1, "k": 1024, "m": 1024 * 1024}
+UNITS = ({"": 1, "k": 1000, "m": 1000_000}, {"": 1, "k": 1024, "m": 1024 * 1024})
 
 
 @dataclass(frozen=True)
@@ -149,12 +149,16 @@ def read_query(params: Mapping[str, str]) -> Opened:
     return Opened(model, layer, spec, tuple(problems))
 
 
-def parse_number(written: str) -> float:
-    """Return a number as people write it: 128k, 4M, 1e6, 500_000. Raises `ValueError` for anything else."""
+def parse_number(written: str, unit: str = "") -> float:
+    """Return a number as people write it: 128k, 4M, 1e6, 500_000. Raises `ValueError` for anything else.
+
+    `unit` is that of a `Knob`. k and M are 1,024 and 1,024² for a length ("tokens") and decimal for all else:
+    a base of 500k is 500,000.
+    """
     match = NUMBER.fullmatch(written[:40])
     if not match or len(written) > 40:
         raise ValueError(f"{short_repr(written)} is not a number")
-    return float(match[1].replace("_", "").replace(",", "")) * UNITS[match[2].lower()]
+    return float(match[1].replace("_", "").replace(",", "")) * UNITS[unit == "tokens"][match[2].lower()]
 
 
 def format_value(value: Any) -> str:
@@ -173,7 +177,7 @@ def format_value(value: Any) -> str:
 def clamp_knob(written: str, key: str, knob: Knob, problems: list[str]) -> float | None:
     """Return the number within the knob's range and on its step; None where it is no number. Adds what it changed."""
     try:
-        value = parse_number(written)
+        value = parse_number(written, knob.unit)
     except ValueError as error:
         problems.append(f"{key} in the link: {error}.")
         return None

@@ -222,7 +222,7 @@ class Number(Choice[Any]):
     def parse(self, text: str) -> float:
         knob = self.knob
         try:
-            value = spec_url.parse_number(text)
+            value = spec_url.parse_number(text, knob.unit)
         except ValueError as error:
             raise ValueError(f"{self.key}: {error}") from None
         if not knob.low <= value <= knob.high or (knob.integer and value != int(value)):
@@ -233,7 +233,7 @@ class Number(Choice[Any]):
 
     def near(self, text: str) -> float:
         """Read a number and clamp it to the knob's range. Raise `ValueError` if it is not a number."""
-        value = min(max(spec_url.parse_number(text), self.knob.low), self.knob.high)
+        value = min(max(spec_url.parse_number(text, self.knob.unit), self.knob.low), self.knob.high)
         return round(value) if self.knob.integer else value
 
     def resolve(self, value: float, now: Now) -> float:

@@ -85,7 +85,7 @@ def moved(page: Page, now: Now, name: str, value: str) -> Now:
     knob = (knobs(now.spec) | knobs(now.spec.scaling)).get(name)
     if knob is None:
         raise ValueError(TEXTS("address.knob", name=short_repr(name)))
-    number = spec_url.parse_number(value)
+    number = spec_url.parse_number(value, knob.unit)
     require_number(number, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
     spec = spec_url.move_knob(now.spec, name, number)
     pin = now.pin if now.pin is not None and now.pin < spec.pairs else None

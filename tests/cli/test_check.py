@@ -394,3 +394,14 @@ def test_single_axis_types_are_disjoint_from_multi_axis_types():
     assert not any(is_encoder(kind, {}) for kind in one_axis)
     assert has_one_axis(WARNING)
     assert not has_one_axis({**WARNING, "rope_scaling": {"rope_type": "default", "mrope_section": [24, 20, 20]}})
+
+
+def test_repair_exits_as_a_check_of_its_output(capsys, tmp_path):
+    config = {"model_type": "llama", "rope_scaling": {"rope_type": "yarn", "factor": "4"}}
+    (tmp_path / "broken.json").write_text(json.dumps(config))
+    code, out, err = run(capsys, str(tmp_path / "broken.json"), "--repair")
+    (tmp_path / "repaired.json").write_text(out)
+    checked, text, _ = run(capsys, str(tmp_path / "repaired.json"))
+    assert code == checked == 2
+    assert "not repaired" in err
+    assert all(line.split(": ", 1)[1] in err for line in text.splitlines())

@@ -129,3 +129,8 @@ def test_layer_of_a_user_config_is_in_its_link():
     opened = spec_url.read_query(spec_url.write_query(spec, model=spec_url.CUSTOM, layer="sliding_attention"))
     assert (opened.model, opened.layer, opened.spec) == (spec_url.CUSTOM, "sliding_attention", spec)
     assert spec_url.read_query({"model": spec_url.CUSTOM, "layer": "<b>x</b>"}).problems
+
+
+def test_k_is_binary_for_lengths_and_decimal_for_all_else():
+    spec = spec_url.read_query({"model": "custom", "base": "500k", "trained": "8k", "target": "128k"}).spec
+    assert (spec.base, spec.context, spec.target) == (500_000.0, 8192, 131_072)

@@ -292,7 +292,7 @@ def _read_number(given: Any, name: str) -> float | None:
         raise ValueError(f"{name} must be a number, not {short_repr(given)}")
     word = str(given).strip().replace("−", "-")
     try:
-        value = parse_number(word.removeprefix("-")) if isinstance(given, str) else abs(float(given))
+        value = parse_number(word.removeprefix("-"), "tokens") if isinstance(given, str) else abs(float(given))
     except ValueError:
         raise ValueError(f"{name} must be a number, not {short_repr(given)}") from None
     if not math.isfinite(value) or value > 1e30:

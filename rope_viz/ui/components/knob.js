@@ -30,11 +30,11 @@ export function show(value, unit) {
   return value >= 1e6 && !unit ? digits.toExponential().replace("e+", "e") : String(digits);
 }
 
-// Accept numbers such as "128k", "4M", "1e6" and "500_000".
-export function parse(typed) {
+// Accept numbers such as "128k", "4M", "1e6" and "500_000". k is 1,024 for a length, 1,000 for all else.
+export function parse(typed, unit) {
   const match = /^\s*([0-9][0-9_, ]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([km]?)\s*$/i.exec(typed);
   if (!match) return NaN;
-  return Number(match[1].replace(/[_, ]/g, "")) * { "": 1, k: 1024, m: 1048576 }[match[2].toLowerCase()];
+  return Number(match[1].replace(/[_, ]/g, "")) * (unit === "tokens" ? 1024 : 1000) ** { "": 0, k: 1, m: 2 }[match[2].toLowerCase()];
 }
 
 function build({ name, key: address }, send, place) {
@@ -79,8 +79,8 @@ function build({ name, key: address }, send, place) {
   range.addEventListener("blur", () => ((key = false), commit()));
 
   field.addEventListener("change", () => {
-    const value = parse(field.value);
     const { low, high, integer, step, label, unit } = knob.data;
+    const value = parse(field.value, unit);
     const problem = !Number.isFinite(value) ? text("knob.not_a_number", { label })
       : value < low || value > high ? text("knob.range", { label, low: show(low, unit), high: show(high, unit) })
       : integer && value % (step ?? 1) ? text(step === 2 ? "knob.even" : "knob.whole", { label }) : "";
