@@ -147,20 +147,28 @@ def check_draft(
 
 def check_other_layers(result: Export, model: ModelConfig, written: ModelConfig, layer: str) -> Export:
     """Return the export with whether the layers of other types keep their embeddings."""
-    runtime = {"runtime": result.runtime, "version": result.version}
-    others = [name for name in model.specs if name != layer]
-    kept: list[str] = []
-    for name in others:
-        after = emulate_or_none(written, layer_type=name, flags=result.flags or None, **runtime)
-        if (after is not None and not describe_difference(model.specs[name], after, None)) or is_same(
-            emulate_or_none(model, layer_type=name, **runtime), after
-        ):
-            kept.append(name)
-    strayed = [name for name in others if name not in kept]
+    strayed = find_changed_layers(model, written, layer, result.runtime, result.version, result.flags)
+    kept = [name for name in model.specs if name != layer and name not in strayed]
     result = dataclasses.replace(result, changed=(layer, *strayed), kept=tuple(kept))
     if not strayed or not result.faithful:
         return result
     return dataclasses.replace(result, faithful=False, reason=f"it also changes the {' and '.join(strayed)} layers")
+
+
+def find_changed_layers(
+    model: ModelConfig, written: ModelConfig, layer: str, runtime: str, version: str, flags: str = ""
+) -> list[str]:
+    """Return the layer types other than `layer` for which a runtime computes something else after the change."""
+    strayed: list[str] = []
+    for name in model.specs:
+        if name == layer:
+            continue
+        after = emulate_or_none(written, runtime=runtime, version=version, layer_type=name, flags=flags or None)
+        if after is not None and not describe_difference(model.specs[name], after, None):
+            continue
+        if not is_same(emulate_or_none(model, runtime=runtime, version=version, layer_type=name), after):
+            strayed.append(name)
+    return strayed
 
 
 def emulate_or_none(config: ModelConfig, **asked: Any) -> Emulation | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from rope_viz.advice.export import without_about
 from rope_viz.advice.kv_cache import GPU, USED, Cache, Group, cache, human
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.parameter_count import weight_bytes
-from rope_viz.advice.rank_methods import Advice, Way, recommend
+from rope_viz.advice.rank_methods import Advice, recommend
 from rope_viz.advice.runtime_instructions import ConfigFile, Instructions, write_config_file, write_instructions
+from rope_viz.advice.ways import Way, describe_short_texts
 from rope_viz.embedding.spec import require_number
 from rope_viz.models.catalog import Model
 from rope_viz.models.identify_model import Identity
@@ -96,15 +97,56 @@ def make_plan(
     model = without_about(config)
     if advice is None:
         advice = recommend(model, model.identify(known=known, trained=trained, layer=layer), target)
-    chosen, layer = advice.way(way) if way else advice.best, advice.recognised.layer or None
-    file = write_config_file(chosen.spec, model, layer)
-    instructions = tuple(
-        write_instructions(chosen.spec, name, config=model, layer=layer, length=advice.target, file=file)
-        for name in runtimes
-    )
+    layer = advice.recognised.layer or None
+    if way:
+        chosen = advice.way(way)
+        file, instructions = write_way(chosen, model, layer, runtimes)
+    else:
+        chosen, file, instructions = write_best_way(advice, model, layer, runtimes)
+        advice = put_first(advice, chosen)
     needed = estimate_memory(model, advice.recognised, advice.target, dtype=dtype, sequences=sequences)
     found = find_mistakes(model) if found is None else found
     return Plan(model.mapping, found, advice, chosen, needed, file, instructions)
+
+
+Written: TypeAlias = tuple[ConfigFile, tuple[Instructions, ...]]
+
+
+def write_way(way: Way, model: ModelConfig, layer: str | None, runtimes: Sequence[str]) -> Written:
+    """Return the config file of one way, and what to give each runtime."""
+    file = write_config_file(way.spec, model, layer)
+    asked: dict[str, Any] = {"config": model, "layer": layer, "length": way.target, "file": file}
+    return file, tuple(write_instructions(way.spec, name, **asked) for name in runtimes)
+
+
+def write_best_way(
+    advice: Advice, model: ModelConfig, layer: str | None, runtimes: Sequence[str]
+) -> tuple[Way, ConfigFile, tuple[Instructions, ...]]:
+    """Return the first way that is safe and that every requested runtime reads, else the first safe one.
+
+    Where none is safe it is the first: then the file says what is wrong with it.
+    """
+    first: tuple[Way, ConfigFile, tuple[Instructions, ...]] | None = None
+    safe: tuple[Way, ConfigFile, tuple[Instructions, ...]] | None = None
+    for way in advice.ways:
+        file, instructions = write_way(way, model, layer, runtimes)
+        first = first or (way, file, instructions)
+        if not file.is_safe:
+            continue
+        safe = safe or (way, file, instructions)
+        if all(one.made.faithful for one in instructions):
+            return way, file, instructions
+    found = safe or first
+    assert found is not None, "there is always a way"
+    return found
+
+
+def put_first(advice: Advice, way: Way) -> Advice:
+    """Return the advice with this way as the best one."""
+    if advice.best == way:
+        return advice
+    others = tuple(one for one in advice.ways if one is not way)
+    return replace(advice, ways=(way, *others), short=tuple(describe_short_texts(way, advice.recognised)))
 
 
 def find_mistakes(config: Source) -> tuple[Finding, ...]:

@@ -7,82 +7,25 @@ angles never seen in training, neighbours that move together, the first negative
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.citations import Evidence, evidence
-from rope_viz.advice.extend import Option, extend, fits, measure, unseen_pairs
-from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, Yarn
+from rope_viz.advice.extend import extend, fits, unseen_pairs
+from rope_viz.advice.own_scaling import grow_base, raise_limit, stretch_long_list
+from rope_viz.advice.ways import RANKS, Rank, Way, describe_short_texts
+from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, LongRope, Proportional, Yarn
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, from_config
 from rope_viz.models.rope_config import ORIGINAL
-from rope_viz.models.shipped_scaling import TRAINED_WITH, family_name, is_added_later, is_same_scaling
+from rope_viz.models.shipped_scaling import family_name, is_added_later
 from rope_viz.models.shipped_scaling import is_factor_for_length as differs_by_factor
-
-Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
-RANKS: tuple[Rank, ...] = get_args(Rank)
-
-SUPPORT: dict[Rank, str] = {
-    "as it is": "as shipped",
-    "documented": "vendor method",
-    "its own, further": "vendor method, extrapolated",
-    "usual": "common",
-    "possible": "untested",
-    "as set": "set by you",
-    "not advised": "not recommended",
-}
-"""How a rank is called in texts; the ranks themselves are values in the JSON of `rope-viz extend`."""
 
 # The order of the methods that nobody documented for a model, the best first.
 USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
-
-
-@dataclass(frozen=True)
-class Way:
-    """One way to reach the length `target`: `reach` is the length that it is documented to reach, None if none is.
-
-    Its numbers and its reasons are computed when they are first needed, because they take a while.
-    """
-
-    rank: Rank
-    spec: RopeSpec
-    target: int
-    recognised: Identity
-    title: str
-    source: str = ""
-    reach: int | None = None
-
-    @property
-    def method(self) -> str:
-        """The name of the scaling method."""
-        return self.spec.scaling.name
-
-    @property
-    def option(self) -> Option:
-        """Its numbers at the length: pairs at unseen angles and so on."""
-        return measure_once(self.spec, self.target)
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why, in words."""
-        return tuple(list_reasons(self))
-
-    @property
-    def evidence(self) -> tuple[Evidence, ...]:
-        """What was measured for the method, this model's own numbers first."""
-        return evidence(self.method, self.recognised.model.id if self.recognised.model is not None else "")
-
-    @property
-    def id(self) -> str:
-        """A short name for addresses: the method, or "documented", "kept" or "set" where it is that."""
-        if self.rank == "possible" and self.spec == self.recognised.spec:
-            return "kept"  # ranked behind what its maker documents
-        return {"documented": "documented", "as it is": "kept", "as set": "set"}.get(self.rank, self.method)
 
 
 @dataclass(frozen=True)
@@ -110,11 +53,13 @@ def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpe
     Raises `ValueError` where `target` is no length.
     """
     require_number(target, "the length", least=1, most=MAX_LENGTH, integer=True)
-    ways = [*documented_ways(ModelConfig.read(config), recognised, int(target))]
+    model = ModelConfig.read(config)
+    ways = [*documented_ways(model, recognised, int(target))]
     # The config's own embedding stays under its own name, even if it is one that we would choose anyway.
     kept = [one.spec for one in ways if one.id == "kept"]
     others = other_ways(recognised, int(target))
     ways += [one for one in others if not any(is_same_embedding(one.spec, spec) for spec in kept)]
+    ways = [*keep_within_windows(model, recognised, int(target), ways)]
     if own is not None:
         ways.append(Way("as set", own, int(target), recognised, "The settings of the sidebar"))
     seen: dict[str, Way] = {}
@@ -123,6 +68,26 @@ def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpe
             seen.setdefault(found.id, found)
     chosen = tuple(seen.values())
     return Advice(recognised, int(target), chosen, tuple(describe_short_texts(chosen[0], recognised)))
+
+
+def keep_within_windows(model: ModelConfig, recognised: Identity, target: int, ways: list[Way]) -> Iterator[Way]:
+    """Yield the ways; where no distance exceeds a window, a longer limit first and scaling not advised."""
+    window, spec = model.find_layer_window(recognised.layer), recognised.spec
+    # A window longer than the trained length does reach new angles.
+    in_vain = window is not None and window <= max(recognised.reach, recognised.trained.length) and window < target
+    if not in_vain or any(way.rank == "as it is" for way in ways):
+        yield from ways
+        return
+    which = f"the {recognised.layer} layers" if recognised.layer else "every layer that rotates"
+    because = f"Distances stay within {window:,} tokens in {which}, so scaling extends nothing."
+    made = raise_limit(spec, target)
+    title = (
+        "Keep the config: its limit reaches" if made == spec else "Raise max_position_embeddings only, no new scaling"
+    )
+    yield Way("usual", made, target, recognised, title, because=because)
+    for way in ways:
+        if not is_same_embedding(way.spec, made):
+            yield dataclasses.replace(way, rank="not advised", because=because)
 
 
 def is_same_embedding(one: RopeSpec, other: RopeSpec) -> bool:
@@ -165,6 +130,13 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
         else:
             title = f"Keep the config: the model was trained on {trained.length:,} tokens"
             yield Way("as it is", spec, target, recognised, title, trained.source)
+    elif isinstance(spec.scaling, LongRope):
+        stretched = stretch_long_list(spec, reach, target)
+        if stretched is not None:
+            title = f"LongRoPE from its trained lists: the long one goes on from {reach:,} tokens"
+            yield Way("its own, further", stretched, target, recognised, title)
+    elif isinstance(spec.scaling, Proportional) and spec.scaling.factor == 1.0:
+        return  # it has no factor to enlarge
     elif target > reach and scaled and getattr(spec.scaling, "factor", None) is not None:
         if not 1e-6 < spec.scaling.factor_for(spec) * target / reach < LARGEST_FACTOR:
             return
@@ -255,6 +227,9 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
     base, trained = start(recognised), recognised.trained.length
     if target <= trained:
         return
+    if isinstance(recognised.spec.scaling, Proportional):
+        yield from partly_rotating_ways(recognised, target)
+        return
     plain = Way("not advised", extend(base, "none", target), target, recognised, "No scaling, only a longer limit")
     if unseen_pairs(plain.spec, target) == 0:
         yield dataclasses.replace(
@@ -264,116 +239,25 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
     for name in USUAL:
         if fits(base, name, target):
             rank: Rank = "usual" if name == "yarn" else "possible"
+            if isinstance(recognised.spec.scaling, LongRope) and recognised.spec.scaling.long_factor:
+                rank = "not advised"  # it would discard the trained lists
             title = f"{LABELS[name]}, s = {target / trained:.4g}"
             yield Way(rank, extend(base, name, target), target, recognised, title)
     yield plain
 
 
-@functools.lru_cache(maxsize=256)
-def measure_once(spec: RopeSpec, target: int) -> Option:
-    """Return the numbers of a spec at a length, cached: the mean cosine takes a while at a million tokens."""
-    return measure(spec, target, factor=spec.scaling.factor_for(spec))
-
-
-def list_reasons(way: Way) -> Iterator[str]:
-    """Yield the reasons, in sentences with the numbers of this model at this length."""
-    spec, target, reach, measured = way.spec, way.target, way.reach, way.option
-    trained = way.recognised.trained.length
-    if reach is not None and reach > target:
-        yield f"It reaches {reach:,} tokens; you need {target:,}."
-    if target <= trained and spec.scaling.name == "none":
-        yield "Every angle up to this length was seen in training."
-        return
-    if measured.unseen:
-        yield (
-            f"At {target:,} tokens {measured.unseen} of {spec.pairs} pairs reach angles never seen in training on "
-            f"{trained:,} tokens."
-        )
-    else:
-        yield f"At {target:,} tokens no pair reaches an angle never seen in training."
-    yield from describe_method(spec, measured, target, way.recognised.spec)
-    if measured.first_negative is not None:
-        yield (
-            f"The mean cosine over the head is first negative at distance {measured.first_negative:,}: from there "
-            "similar tokens are no longer preferred on average."
-        )
-    if abs(measured.logit_factor - 1.0) > 1e-3:
-        yield f"All logits are multiplied by {measured.logit_factor:.3g}, because attention spreads over more tokens."
-
-
-def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
-    """Yield what a method does to neighbouring tokens, and what it needs."""
-    name, pairs = spec.scaling.name, spec.pairs
-    nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
-    if name == "linear" and nearest < 1.0:
-        yield (
-            f"Every frequency is divided by {1.0 / nearest:.3g}, so neighbouring tokens are harder to tell apart: the "
-            "model needs fine-tuning."
-        )
-    elif name in ("yarn", "llama3") and measured.kept:
-        yield f"{measured.kept} of {pairs} pairs keep their frequency: neighbouring tokens stay as distinct as before."
-    elif name in ("ntk", "dynamic"):
-        yield "The highest frequency stays, the lowest is divided by the full factor, the others by less."
-    elif name == "longrope":
-        yield "Its lists were found by search for one length of this model and do not apply to another."
-    elif name == "none":
-        yield "No frequency changes, so short texts lose nothing and long texts gain nothing."
-    if name == "dynamic":
-        yield (
-            "Only transformers computes its base from the current length, so short texts do not change there. Cached "
-            "keys keep the base of an earlier length. vLLM, SGLang and llama.cpp do not scale by the length."
-        )
-    if name == "llama3":
-        yield "Known models with this method were trained with it. It has no factor on cos and sin."
-
-
-def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
-    """Yield what the method costs below the trained length."""
-    trained, spec = recognised.trained.length, best.spec
-    if spec.scaling.name == "none":
-        return
-    if spec.scaling.name == "dynamic":
-        yield f"Up to {spec.context:,} tokens nothing changes, because dynamic NTK scales by the length."
-        return
-    if recognised.shipped is not None and is_same_scaling(spec, recognised.shipped):
-        yield "The model was trained with this scaling, so short texts work as its maker intended."
-        return
-    if best.rank == "as it is" and recognised.departs and recognised.model is not None:
-        yield (
-            f"{family_name(recognised.model)} was trained with other values; this config has "
-            f"{' and '.join(recognised.departs.values())}. Unless the model was trained again with these values, short "
-            "texts no longer match its training."
-        )
-        return
-    if best.rank == "as it is" and recognised.model is None:
-        yield from describe_unlisted(best, trained)
-        return
-    if spec.scaling.name == "longrope":
-        yield f"Up to {spec.context:,} tokens the short list is used, beyond that the long one."
-        return
-    changed = np.abs(spec.inv_freq() / np.where(spec.plain_inv_freq > 0, spec.plain_inv_freq, 1.0) - 1.0) > 1e-9
-    count, factor = int(np.count_nonzero(changed)), spec.attention_factor() ** 2
-    logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
-    slower = f"{count} of {spec.pairs} pairs have a lower frequency below {trained:,} tokens, too"
-    yield f"The factor is always on: {slower}{logits}."
-    yield (
-        f"If most texts are shorter than {trained:,} tokens, serve them with the original config and long texts with "
-        "this one. transformers scales by the length with dynamic and longrope only; vLLM, SGLang, llama.cpp and "
-        "mlx-lm never do."
-    )
-
-
-def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
-    """Yield the same for a config that stays as it is, of a model that is not in the catalog."""
-    name = best.spec.scaling.name
-    yield "It is unknown whether this model was trained with this scaling: it is not in the list of models."
-    if name in TRAINED_WITH:
-        label = f"{LABELS[name]} scaling" if name == "llama3" else LABELS[name]
-        yield f"{label} is normally part of the training; then short texts work as its maker intended."
-    elif name == "linear":
-        yield "Linear scaling needs training. If the model was trained with it, short texts work as its maker intended."
-    else:
-        yield (
-            f"Some models were trained with {LABELS[name]}; for others it was added later, as their model cards tell. "
-            f"Those read texts below {trained:,} tokens better with a config without it."
-        )
+def partly_rotating_ways(recognised: Identity, target: int) -> Iterator[Way]:
+    """Yield the ways that keep the pairs of zero frequency, which other methods would rotate."""
+    spec, trained = recognised.spec, recognised.trained.length
+    grown = grow_base(spec, trained, target)
+    because = "The head's pairs of zero frequency stay so; methods for whole heads would rotate them."
+    if grown is not None:
+        title = f"NTK-aware by a larger base, s = {target / trained:.4g}"
+        yield Way("usual", grown, target, recognised, title, because=because)
+    # The factor is read by transformers alone.
+    if spec.scaling.factor_for(spec) == 1.0:
+        made = extend(dataclasses.replace(spec, context=trained), "proportional", target)
+        title = f"Linear over the rotating pairs, s = {target / trained:.4g}"
+        yield Way("possible", dataclasses.replace(made, target=target), target, recognised, title, because=because)
+    title = "No scaling, only a longer limit"
+    yield Way("not advised", raise_limit(spec, target), target, recognised, title)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rope_viz.advice.extension_plan import Plan
-from rope_viz.advice.rank_methods import SUPPORT, Way
 from rope_viz.advice.runtime_instructions import format_diff
+from rope_viz.advice.ways import SUPPORT, Way
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:

@@ -13,8 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.advice.export import TARGETS, Export, as_json, config_to_change, describe_difference, export
+from rope_viz.advice.check_change import find_new_findings, find_strayed_layers
+from rope_viz.advice.export import (
+    TARGETS,
+    Export,
+    as_json,
+    config_to_change,
+    describe_difference,
+    export,
+    find_changed_layers,
+)
 from rope_viz.advice.lint import Finding, check
+from rope_viz.advice.other_parts import extend_other_parts
 from rope_viz.advice.snippets import SNIPPETS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import has_one_axis
@@ -38,6 +48,7 @@ class ConfigFile:
     which keys it is written in. `runtimes` are those that compute the intended frequencies from it, `others` those that
     do not, each with the reason. `unverified` are those that do by their general rules, while it is
     not known how they read this model. `findings` are those of the check, by the rules that may find an error.
+    `is_safe`: the check finds nothing in it that it does not find in the config before, and other layers are unchanged.
     """
 
     config: Mapping[str, Any]
@@ -47,6 +58,7 @@ class ConfigFile:
     others: tuple[str, ...]
     findings: tuple[Finding, ...]
     unverified: tuple[str, ...] = ()
+    is_safe: bool = True
 
     @property
     def fit(self) -> bool:
@@ -132,35 +144,44 @@ def write_config_file(spec: RopeSpec, config: Source | None, layer: str | None =
     model = config_to_change(config, spec)
     if model.specs.get(layer if layer in model.specs else model.main_layer) == spec:
         return check_config_file(model, {}, "The file does not need to change.", find_support(model, spec, layer))
-    judged: list[tuple[bool, ModelConfig, Mapping[str, Any], RuntimeSupport]] = []
+    main = layer if layer in model.specs else model.main_layer
+    judged: list[tuple[bool, ModelConfig, Mapping[str, Any], RuntimeSupport, bool]] = []
     for old in (True, False):
         try:
             change = (write_old_keys if old else write_new_keys)(model, spec, layer)
         except ValueError:
             continue
         file = ModelConfig.read(change.whole)
-        judged.append((old, file, change.fragment, find_support(file, spec, layer)))
-        if not judged[-1][3].unable:
+        safe = not file.problems and not find_strayed_layers(model, file, main) and not find_new_findings(model, file)
+        judged.append((old, file, change.fragment, find_support(file, spec, layer, before=model), safe))
+        if safe and not judged[-1][3].unable:
             break  # every runtime reads it, and the old keys are preferred
     if not judged:
         made = export(spec, to="transformers", config=model, layer_type=layer)
         file = ModelConfig.read(made.config)
-        judged.append((False, file, made.fragment, find_support(file, spec, layer)))
-    old, file, fragment, found = max(judged, key=lambda one: (one[3].rank, one[0]))
+        safe = not file.problems and not find_strayed_layers(model, file, main) and not find_new_findings(model, file)
+        judged.append((False, file, made.fragment, find_support(file, spec, layer, before=model), safe))
+    old, file, fragment, found, safe = max(judged, key=lambda one: (one[4], one[3].rank, one[0]))
     # A value that is equal stays as it is written: 4 does not become 4.0.
     same = {key: value for key, value in model.mapping.items() if key in file.mapping and file.mapping[key] == value}
     best = {key: same.get(key, value) for key, value in file.mapping.items()}
+    others = extend_other_parts(model, spec)
+    best, fragment = {**best, **others.whole}, {**fragment, **others.fragment}
     fragment = {key: value for key, value in fragment.items() if model.mapping.get(key, file) != value}
-    return check_config_file(ModelConfig.read(best), fragment, describe_generation(old, found, model), found)
+    return check_config_file(
+        ModelConfig.read(best), fragment, " ".join((describe_generation(old, found, model), *others.notes)), found, safe
+    )
 
 
 def check_config_file(
-    model: ModelConfig, fragment: Mapping[str, Any], generation: str, found: RuntimeSupport
+    model: ModelConfig, fragment: Mapping[str, Any], generation: str, found: RuntimeSupport, is_safe: bool = True
 ) -> ConfigFile:
     """Return a file with what the check finds in it, without slow rules that find no errors."""
     slow = ("runtimes-differ", "trained-length", "not-as-shipped", "base-too-small")
     findings = tuple(check(model, without=slow))
-    return ConfigFile(model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified)
+    return ConfigFile(
+        model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified, is_safe
+    )
 
 
 def describe_generation(old: bool, found: RuntimeSupport, model: ModelConfig) -> str:
@@ -194,8 +215,13 @@ def in_brackets(text: str) -> str:
     return f" ({text.rstrip('.')})" if text else ""
 
 
-def find_support(model: ModelConfig, spec: RopeSpec, layer: str | None) -> RuntimeSupport:
-    """Return which runtimes compute the embedding from the file as it is."""
+def find_support(
+    model: ModelConfig, spec: RopeSpec, layer: str | None, *, before: ModelConfig | None = None
+) -> RuntimeSupport:
+    """Return which runtimes compute the embedding from the file as it is.
+
+    With `before`, the config before the change, its layers of other types must keep their embeddings.
+    """
     able: list[str] = []
     unable: list[str] = []
     unverified: list[str] = []
@@ -220,6 +246,9 @@ def find_support(model: ModelConfig, spec: RopeSpec, layer: str | None) -> Runti
         elif describe_difference(spec, found, length):
             applied = "; ".join(rule.text.rstrip(".") for rule in found.rules)
             why = f"by its rules: {applied or 'it reads other keys'}"
+        elif before is not None and len(before.specs) > 1:
+            strayed = find_changed_layers(before, model, layer or before.main_layer, runtime, version)
+            why = f"where it also changes the {join_words(strayed)} layers" if strayed else ""
         unknown = found.known.how == "not known"
         if why:
             unable.append(f"{name}, {why.rstrip('.')}{GENERAL if unknown else ''}")

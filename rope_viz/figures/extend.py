@@ -9,7 +9,7 @@ import numpy as np
 
 from rope_viz.advice.extension_plan import Memory, Plan
 from rope_viz.advice.kv_cache import GPU, USED, human
-from rope_viz.advice.rank_methods import SUPPORT, Way
+from rope_viz.advice.ways import SUPPORT, Way
 from rope_viz.figures import theme
 from rope_viz.texts.numbers import format_tokens
 

@@ -135,15 +135,20 @@ def write_old_keys(source: Source, spec: RopeSpec, layer: str | None = None, *, 
     now = Current.from_config(ModelConfig.read(source), layer)
     # The one rope_scaling belongs to the full layers where layer types differ.
     shared = now.layer if now.layer in ("", "full_attention", "main") else now.config.main_layer
+    if "compress" in now.config.specs:
+        shared = "compress"  # DeepSeek V4 scales these layers alone by it
     full = spec if shared == now.layer else now.config.specs[shared]
     params = {**now.model_keys(shared), **now.parameters(full, shared)}
     keys = now.sizes(spec)
     keys["rope_theta"] = params.pop("rope_theta")
+    if shared == "compress":
+        keys["compress_rope_theta"] = keys["rope_theta"]
+        keys["rope_theta"] = now.config.rope_parameters["main"]["rope_theta"] if now.layer != "main" else spec.base
     for other, (name, _) in now.config.architecture.rope.bases.items():
         if name and other in now.config.rope_parameters:
             keys[name] = spec.base if other == now.layer else now.config.rope_parameters[other]["rope_theta"]
     share = params.pop("partial_rotary_factor", None)
-    if share is not None or "partial_rotary_factor" in now.raw:
+    if "partial_rotary_factor" in now.raw or (share is not None and shared != "compress"):
         keys["partial_rotary_factor"] = share
     if isinstance(full.scaling, LongRope):
         keys[ORIGINAL] = params[ORIGINAL]
@@ -222,6 +227,8 @@ class Current:
         """Return the method's keys, with the rotated share wherever another one would be filled in for it."""
         params: Params = dict(to_config(spec)["rope_parameters"])
         params.pop("max_position_embeddings", None)
+        if params["rope_type"] in ("default", "proportional"):
+            params.pop(ORIGINAL, None)  # not read for these types
         if isinstance(spec.scaling, LongRope) and spec.scaling.attention is not None:
             # What vLLM and SGLang read in place of attention_factor.
             params |= {"short_mscale": spec.scaling.attention, "long_mscale": spec.scaling.attention}

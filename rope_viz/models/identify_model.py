@@ -331,6 +331,10 @@ def find_trained_length(
         return TrainedLength(model.original_length, f"its config in the list of models ({model.source})")
     if spec.scaling.name in PRETRAINED_TYPES and spec.context != limit:
         return TrainedLength(spec.context, f"{ORIGINAL} of the config")
+    chunks = fields.config.get("dual_chunk_attention_config")
+    original = chunks.get(ORIGINAL) if isinstance(chunks, Mapping) else None
+    if isinstance(original, int) and not isinstance(original, bool) and 0 < original <= limit:
+        return TrainedLength(original, f"{ORIGINAL} of dual_chunk_attention_config")
     return TrainedLength(spec.context, "max_position_embeddings of the config")
 
 

@@ -85,7 +85,7 @@ def find_window(fields: Fields) -> int | None:
     layers = fields.architecture.layers
     if layers.chunk is not None:
         size: object = fields.config.get("attention_chunk_size", layers.chunk)
-    elif only_sliding_rotate(fields) or layers.all_windowed:
+    elif only_sliding_rotate(fields) or layers.all_windowed or has_windowed_bases(fields):
         size = raw_window(fields)
     else:
         return None
@@ -93,6 +93,27 @@ def find_window(fields: Fields) -> int | None:
         return None
     require_number(size, "sliding_window", least=0, integer=True)
     return int(size) or None  # type: ignore[call-overload, no-any-return]
+
+
+def find_layer_window(fields: Fields, layer: str) -> int | None:
+    """Return the window, in tokens, of the layers of one type; None where some of them see everything.
+
+    Source: transformers 5.23.0; the main layers of DeepSeek V4 have a window, its compressed ones have none.
+    """
+    if layer not in ("sliding_attention", "main"):
+        return find_window(fields) if layer == "" else None
+    size = raw_window(fields)
+    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
+
+
+def has_windowed_bases(fields: Fields) -> bool:
+    """Return whether a base is given for every layer, and is 0 for every layer without a window (Muse, Granite)."""
+    if fields.architecture.layers.rotating != "layer_rope_theta" or not fields.config.get("layer_rope_theta"):
+        return False
+    turns, types = find_rotating_layers(fields), resolve_layer_types(fields)
+    if turns is None or types is None or len(turns) != len(types) or not any(turns):
+        return False
+    return all(kind == "sliding_attention" for kind, turned in zip(types, turns, strict=True) if turned)
 
 
 def read_old_layer_types(fields: Fields) -> list[str] | None:

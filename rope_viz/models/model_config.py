@@ -17,6 +17,7 @@ from rope_viz.models.identify_model import Identity, TrainedLength, identify_mod
 from rope_viz.models.layer_patterns import (
     describe_rotated_shares,
     describe_rotating_layers,
+    find_layer_window,
     find_rotating_layers,
     find_window,
     resolve_layer_types,
@@ -149,6 +150,10 @@ class ModelConfig:
     def window(self) -> int | None:
         """The window, in tokens, that every rotating layer keeps to; None where some see everything."""
         return find_window(self.fields)
+
+    def find_layer_window(self, layer: str) -> int | None:
+        """Return the window of the layers of one type that rotate; None where some of them see everything."""
+        return find_layer_window(self.fields, layer)
 
     @functools.cached_property
     def notes(self) -> tuple[str, ...]:

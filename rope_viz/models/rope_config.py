@@ -35,8 +35,11 @@ def build_specs(fields: Fields, layers: Layers) -> dict[str, RopeSpec]:
 
 
 def find_main_layer(layers: Mapping[str, Any]) -> str:
-    """Return the layer type that a config is about: the shared one, else the full-attention layers, else the first."""
-    return next((name for name in ("", "full_attention", "main") if name in layers), next(iter(layers)))
+    """Return the layer type that a config is about: the one that sees the whole context, else the first.
+
+    DeepSeek V4's main layers see a window; its compressed layers see everything.
+    """
+    return next((name for name in ("", "full_attention", "compress", "main") if name in layers), next(iter(layers)))
 
 
 def to_config(spec: RopeSpec) -> dict[str, Any]:

@@ -84,6 +84,8 @@ def is_same_scaling(ours: RopeSpec, theirs: RopeSpec) -> bool:
 
 def is_factor_for_length(ours: RopeSpec, theirs: RopeSpec, keys: Mapping[str, Any]) -> bool:
     """Return whether the difference is only a factor for another length, as in further training."""
+    if isinstance(ours.scaling, LongRope) and isinstance(theirs.scaling, LongRope):
+        return not set(keys) - {"factor", "long_factor"} and is_longer_list(ours, theirs)
     if not keys or set(keys) - {"factor"} or isinstance(ours.scaling, LongRope):
         return False
     if abs(ours.target / theirs.target - 1.0) < NEAR:
@@ -92,6 +94,17 @@ def is_factor_for_length(ours: RopeSpec, theirs: RopeSpec, keys: Mapping[str, An
     if ours.scaling.name == "yarn":
         return abs(factor * ours.context / ours.target - 1.0) < NEAR
     return (factor > its) == (ours.target > theirs.target)
+
+
+def is_longer_list(ours: RopeSpec, theirs: RopeSpec) -> bool:
+    """Return whether a long list goes on from the shipped one: for a longer target, no divisor smaller."""
+    mine, its = (
+        one.scaling.divisors(one, one.context + 1) for one in (ours, theirs) if isinstance(one.scaling, LongRope)
+    )
+    if ours.target <= theirs.target * (1.0 + NEAR) or len(mine) != len(its):
+        return False
+    ratio = ours.target / theirs.target
+    return bool(np.all(mine >= its * (1.0 - 1e-6)) and np.all(mine <= its * ratio * (1.0 + 1e-6)))
 
 
 def describe_method(spec: RopeSpec) -> str:

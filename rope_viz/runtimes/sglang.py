@@ -87,6 +87,7 @@ RULES = (
     shared.use_transformers.where(is_by_backend),
     refuse("TypeError: unhashable type dict", is_nested_olmo3),
     *CONFIG_CLASS,
+    shared.drop_for_dual_chunks(is_native),
     shared.share_base,
     Rule(
         "gemma3-cpu",

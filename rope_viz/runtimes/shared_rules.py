@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.runtimes.rule_engine import (
@@ -42,6 +43,17 @@ def is_absent(at: str) -> Test:
 def unscaled(at: str, text: str = "The model file uses plain RoPE: any rope_scaling is ignored.") -> Rule:
     """Return the rule of model files that read no scaling."""
     return Rule("unscaled", text, Case.drop_scaling, has(at, "unscaled"))
+
+
+def has_dual_chunks(case: Case) -> bool:
+    """Return whether the config asks for dual chunk attention (Qwen2.5-1M)."""
+    return isinstance(case.fields.config.get("dual_chunk_attention_config"), Mapping)
+
+
+def drop_for_dual_chunks(is_native: Test) -> Rule:
+    """Return the rule of get_rope, whose first branch is dual chunk attention."""
+    text = "With dual_chunk_attention_config get_rope uses DualChunkRotaryEmbedding: any rope_scaling is ignored."
+    return Rule("dual-chunk", text, Case.drop_scaling, all_hold(is_native, has_dual_chunks))
 
 
 def partial_share(at: str) -> Rule:

@@ -67,6 +67,7 @@ RULES = (
     refuse("{model} is not in the vLLM registry", shared.is_absent("vllm")),
     shared.refuse_conflicting_types,
     *CONFIG_CLASS,
+    shared.drop_for_dual_chunks(is_native),
     shared.use_transformers.where(is_not(is_native)),
     refuse("unknown RoPE scaling type {kind}", is_not(has_type(*KNOWN))),
     Rule(

@@ -130,6 +130,7 @@ CASES = [
     ("unknown-keys", scaled(**YARN, low_freq_factor=1.0), scaled(**YARN)),
     ("unlisted-type", {**LLAMA, "model_type": "nobody_knows"}, LLAMA),
     ("unlisted-type", {"model_type": "my_vlm", "text_config": LLAMA}, {"model_type": "llava", "text_config": LLAMA}),
+    ("dual-chunk-attention", {**LLAMA, "dual_chunk_attention_config": {"chunk_size": 262144}}, LLAMA),
     ("some-layers", {**LLAMA, "model_type": "smollm3"}, LLAMA),
     ("some-layers", {**LLAMA, "model_type": "gemma4_text"}, LLAMA),
     ("sections-do-not-add-up", scaled(QWEN_VL, **{**MROPE, "mrope_section": [16, 16, 16]}), scaled(QWEN_VL, **MROPE)),

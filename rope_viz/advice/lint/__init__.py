@@ -32,7 +32,12 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     *(rules.longrope_switch, rules.two_originals, contradictions.two_rope_dicts, contradictions.unread_rope_keys),
     *(contradictions.part_without_type, contradictions.layer_types_unknown, contradictions.heads_do_not_divide),
     *(rules.dynamic_cache, size_rules.base_too_small, rules.unknown_keys, size_rules.unlisted_type),
-    *(size_rules.some_layers, multi_axis.sections_do_not_add_up, multi_axis.interleaving_by_another_key),
+    *(
+        size_rules.dual_chunk_attention,
+        size_rules.some_layers,
+        multi_axis.sections_do_not_add_up,
+        multi_axis.interleaving_by_another_key,
+    ),
     *(multi_axis.pairs_that_stand_still, multi_axis.no_rotation, runtime_rules.transformers_refuses),
     runtime_rules.runtimes_differ,
 )

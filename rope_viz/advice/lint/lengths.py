@@ -21,6 +21,9 @@ def trained_length(view: View) -> Iterator[Finding]:
     if all(spec.scaling.name not in ("none", "yarn", "llama3") for spec in view.specs.values()):
         return
     found = view.model.identity
+    window = view.model.find_layer_window(found.layer)
+    if window is not None and window <= found.trained.length:
+        return  # no distance reaches an angle that training did not show
     for text in found.mistakes:
         site = view.site_for(found.layer)
         if found.spec.scaling.name == "none":

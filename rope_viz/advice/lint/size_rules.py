@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from rope_viz.advice.lint.lint_context import Finding, View
@@ -47,6 +47,20 @@ def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
         f"without that code compute plain RoPE at every length.{logn}"
     )
     yield Finding("", "note", view.place("use_dynamic_ntk"), text, find_max_ratio(spec.inv_freq(), grown.inv_freq()))
+
+
+def dual_chunk_attention(view: View) -> Iterator[Finding]:
+    """Dual chunk attention, which keeps distances within a chunk; few runtimes have it.
+
+    Source: vLLM 0.33.0, get_rope (its first branch; no attention backend: vllm-project/vllm#49296); transformers
+    5.23.0, whose classes do not read the key.
+    """
+    if isinstance(view.text.get("dual_chunk_attention_config"), Mapping):
+        text = (
+            "transformers does not read dual_chunk_attention_config. With it vLLM and SGLang ignore rope_scaling; vLLM "
+            "no longer has the attention itself."
+        )
+        yield Finding("", "note", view.place("dual_chunk_attention_config"), text)
 
 
 def base_not_read(view: View) -> Iterator[Finding]:

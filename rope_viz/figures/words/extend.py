@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rope_viz.advice.extension_plan import Plan
-from rope_viz.advice.rank_methods import SUPPORT
+from rope_viz.advice.ways import SUPPORT
 from rope_viz.figures.words.common import plain
 from rope_viz.texts.numbers import format_number, format_tokens
 

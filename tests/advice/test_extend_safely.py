@@ -1,0 +1,120 @@
+"""`extend` on models that a careless change would break; expected values were executed in transformers 5.23.0."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rope_viz.advice.check_change import find_new_findings, find_strayed_layers
+from rope_viz.advice.extension_plan import make_plan
+from rope_viz.models.model_config import ModelConfig, from_config
+
+CASES = Path(__file__).parents[1] / "cases" / "extend"
+WINDOWED = {
+    "04-command-a": 524_288,
+    "04-exaone-4.0-32b": 524_288,
+    "04-llama-4-maverick": 2_097_152,
+    "04-mistral-7b-v0.1": 524_288,
+    "04-starcoder2": 524_288,
+}
+
+
+def read_case(name):
+    return json.loads((CASES / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def test_the_compressed_layers_of_deepseek_v4_keep_their_yarn():
+    config = read_case("01-deepseek-v4-flash")
+    plan = make_plan(config, 2_097_152, ["transformers", "sglang"])
+    assert plan.recognised.layer == "compress"
+    assert from_config(config)["compress"].inv_freq()[31] == pytest.approx(5.68e-07, rel=1e-3)
+    assert from_config(plan.file.config)["compress"].inv_freq()[31] == pytest.approx(2.84e-07, rel=1e-3)
+    assert np.array_equal(from_config(plan.file.config)["main"].inv_freq(), from_config(config)["main"].inv_freq())
+
+
+def test_a_longer_limit_of_main_layers_changes_no_others():
+    config = read_case("01-deepseek-v4-flash")
+    plan = make_plan(config, 2_097_152, ["transformers"], layer="main")
+    assert np.array_equal(
+        from_config(plan.file.config)["compress"].inv_freq(), from_config(config)["compress"].inv_freq()
+    )
+
+
+def test_the_local_layers_of_modernbert_are_not_scaled():
+    plan = make_plan(read_case("02-modernbert-base"), 32_768, ["transformers"])
+    local = from_config(plan.file.config)["sliding_attention"]
+    assert local.inv_freq()[31] == pytest.approx(1.3335e-04, rel=1e-4)
+    assert local.attention_factor() == 1.0
+    assert not any("4.52" in name or "4.57" in name for name in plan.file.runtimes)
+
+
+@pytest.mark.parametrize("name", WINDOWED)
+def test_a_model_within_its_window_gets_only_a_longer_limit(name):
+    config = read_case(name)
+    plan = make_plan(config, WINDOWED[name], ["transformers"])
+    before, after = from_config(config)[""], from_config(plan.file.config)[""]
+    assert np.array_equal(before.inv_freq(), after.inv_freq())
+    assert before.attention_factor() == after.attention_factor()
+    assert after.target == WINDOWED[name]
+    assert "extends nothing" in plan.way.reasons[0]
+
+
+@pytest.mark.parametrize("name", ["05-phi-4-mini", "05-phi-3.5-mini"])
+def test_trained_longrope_lists_are_the_base_of_a_longer_context(name):
+    config = read_case(name)
+    plan = make_plan(config, 262_144, ["transformers"])
+    before, after = from_config(config)[""], from_config(plan.file.config)[""]
+    ratio = before.inv_freq(262_144) / after.inv_freq(262_144)
+    assert plan.way.method == "longrope"
+    assert np.array_equal(before.inv_freq(4096), after.inv_freq(4096))
+    assert np.all(ratio >= 1.0 - 1e-9)
+    assert np.all(ratio <= 2.0 + 1e-9)
+    assert ratio[0] == pytest.approx(1.0)
+    assert ratio[-1] == pytest.approx(2.0)
+    assert plan.file.fit
+    assert plan.file.runtimes
+
+
+def test_gemma_4_keeps_pairs_of_zero_frequency():
+    config = read_case("17-gemma-4-26b-a4b")
+    plan = make_plan(config, 524_288, ["vllm"])
+    assert all(one.made.faithful for one in plan.instructions)
+    for way in plan.advice.ways:
+        assert np.count_nonzero(way.spec.inv_freq()) == 64
+    assert not any(way.rank == "its own, further" for way in plan.advice.ways)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in CASES.glob("*.json")))
+def test_what_is_written_brings_no_new_finding(name):
+    model = ModelConfig.read(read_case(name))
+    plan = make_plan(model, 2 * model.limit, ["transformers"])
+    written = ModelConfig.read(plan.file.config)
+    assert not find_new_findings(model, written)
+    assert not find_strayed_layers(model, written, plan.recognised.layer)
+
+
+def test_dual_chunk_attention_is_known_with_its_trained_length():
+    config = read_case("09-qwen2.5-7b-1m")
+    yarn = make_plan(config, 2_097_152, ["vllm"], way="yarn")
+    assert yarn.recognised.trained.length == 262_144
+    assert not yarn.instructions[0].made.faithful
+    assert "DualChunkRotaryEmbedding" in yarn.instructions[0].proof
+    best = make_plan(config, 2_097_152, ["vllm"])
+    assert best.instructions[0].made.faithful
+    assert any(one.rule == "dual-chunk-attention" for one in best.found)
+
+
+def test_both_halves_of_t5gemma_are_extended():
+    plan = make_plan(read_case("06-t5gemma"), 65_536, ["transformers"])
+    encoder, decoder = (plan.file.config[name] for name in ("encoder", "decoder"))
+    for part in (encoder, decoder):
+        spec = from_config({**part, "model_type": "t5_gemma_module"})[""]
+        assert spec.scaling.name == "yarn"
+        assert spec.target == 65_536
+    assert "encoder" in plan.file.fragment
+
+
+def test_an_encoder_with_its_own_length_is_named():
+    plan = make_plan(read_case("06-dia"), 65_536, ["transformers"])
+    assert "encoder_config stays as it is" in plan.file.generation
