@@ -59,6 +59,12 @@ def read_declared_share(case: Case) -> Case:
     return shared.set_share(case, case.share if is_read else 1.0)
 
 
+def is_nested_deepseek_v4(case: Case) -> bool:
+    """Return whether the scaling of DeepSeek V4 is nested by layer type."""
+    params = case.fields.config.get("rope_parameters")
+    return has("sglang", "no_attention_factor")(case) and isinstance(params, Mapping) and "compress" in params
+
+
 def is_switched_off(case: Case) -> bool:
     """Return whether the config says that the softmax scale shall stay."""
     return case.rope.get("apply_yarn_scaling") is False or case.rope.get("apply_scale") is False
@@ -100,6 +106,12 @@ RULES = (
     shared.INTEGER_FACTOR.where(is_native),
     shared.DEEPSEEK_SOFTMAX.where(is_not(is_switched_off)),
     make_deepseek_yarn,
+    Rule(
+        "deepseek-v4-nested",
+        "Only a flat rope_scaling is read: scaling under the compress layers does nothing.",
+        Case.drop_scaling,
+        is_nested_deepseek_v4,
+    ),
     Rule(
         "deepseek-v4",
         "DeepSeek V4 has no factor on cos and sin.",

@@ -118,3 +118,9 @@ def test_both_halves_of_t5gemma_are_extended():
 def test_an_encoder_with_its_own_length_is_named():
     plan = make_plan(read_case("06-dia"), 65_536, ["transformers"])
     assert "encoder_config stays as it is" in plan.file.generation
+
+
+def test_sglang_gets_flat_keys_for_deepseek_v4():
+    plan = make_plan(read_case("01-deepseek-v4-flash"), 2_097_152, ["sglang"])
+    assert plan.instructions[0].made.faithful
+    assert '"compress"' not in plan.instructions[0].text
