@@ -86,13 +86,3 @@ def test_switch_and_section_border_work(visit):
     seen.page.locator("[data-testid=stCheckbox] label").first.click()
     seen.page.wait_for_url("**attention.causal=**")
     assert seen.errors == []
-
-
-def test_typed_k_is_binary_for_lengths_and_decimal_for_a_base(visit):
-    seen = visit().open("/frequencies?model=llama-2-7b")
-    for knob, typed, parameter in (("base", "500k", "base=500000"), ("target", "128k", "target=131072")):
-        seen.knob(knob).fill(typed)
-        seen.page.keyboard.press("Enter")
-        seen.page.wait_for_url(re.compile(rf"[?&]{parameter}\b"))
-        seen.settle()
-    assert seen.errors == []
