@@ -152,6 +152,9 @@ class MemoryFacts:
     multi_query: bool = False
     conv_layers: bool = False
     square_state: bool = False
+    halves_intermediate: bool = False
+    shared_experts: int = 0
+    first_dense: int = 0
 
 
 @dataclass(frozen=True)
