@@ -15,8 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`.
-NUMBERS_ONLY = ("check", "table", "compare", "runtimes", "export", "extend", "memory", "verify", "models")
-if sys.argv[1:2] and sys.argv[1] in NUMBERS_ONLY:
+if set(sys.argv[1:2]) & {"check", "table", "compare", "runtimes", "export", "extend", "memory", "verify", "models"}:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from rope_viz import __version__
