@@ -198,6 +198,9 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     pattern = None if layers.cache_pattern is None else repeat_pattern(fields, layers.cache_pattern, count)
     if pattern is not None:
         return pattern
+    if facts.cache_cycle:
+        cycle = [facts.cache_cycle[index % len(facts.cache_cycle)] for index in range(count)]
+        return [*cycle[:-1], "full_attention"] if facts.last_is_full else cycle
     blocks = config.get("block_types") or config.get("_block_types")
     if fields.kind == "recurrent_gemma" and isinstance(blocks or (), (list, tuple)):
         blocks = blocks or ("recurrent", "recurrent", "attention")
@@ -228,7 +231,7 @@ def find_layer_window(fields: Fields) -> int | None:
     if fields.config.get("use_sliding_window") is False:
         return None
     if "sliding_window" not in fields.config:
-        return fields.architecture.layers.window
+        return fields.architecture.layers.window or fields.architecture.memory.window
     return fields.size("sliding_window") if fields.config["sliding_window"] else None
 
 
@@ -266,7 +269,7 @@ def count_token_bytes(fields: Fields, size: float) -> float:
 def count_kv_heads(fields: Fields) -> int:
     """Return how many heads keep keys and values."""
     one = fields.config.get("multi_query", fields.architecture.memory.multi_query)
-    if one and fields.architecture.memory.multi_query and not fields.config.get("new_decoder_architecture"):
+    if one and not fields.config.get("new_decoder_architecture"):
         return 1
     for key in ("multi_query_group_num", "num_key_value_heads"):
         found = fields.config.get(key)
