@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rope_viz.advice.export import export as export
     from rope_viz.advice.lint import check as check
     from rope_viz.advice.lint import repair as repair
+    from rope_viz.advice.estimate_memory import memory as memory
     from rope_viz.embedding.scaling import METHODS as METHODS
     from rope_viz.embedding.spec import RopeSpec as RopeSpec
     from rope_viz.embedding.spec import Scaling as Scaling
@@ -44,6 +45,7 @@ _HOME = {
     "check": "advice.lint",
     "repair": "advice.lint",
     "export": "advice.export",
+    "memory": "advice.estimate_memory",
     "capture": "tiny_lm.capture",
 }
 __all__ = sorted(_HOME)
