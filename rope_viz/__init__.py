@@ -13,10 +13,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rope_viz.advice.estimate_memory import memory as memory
     from rope_viz.advice.export import export as export
     from rope_viz.advice.lint import check as check
     from rope_viz.advice.lint import repair as repair
-    from rope_viz.advice.estimate_memory import memory as memory
     from rope_viz.embedding.scaling import METHODS as METHODS
     from rope_viz.embedding.spec import RopeSpec as RopeSpec
     from rope_viz.embedding.spec import Scaling as Scaling

@@ -7,8 +7,8 @@ import json
 import sys
 from typing import Any
 
-from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.estimate_memory import describe_memory, memory
+from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.weight_storage import WEIGHT_TYPES
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.spec import NAMES as CONFIGS
