@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rope_viz.advice.estimate_memory import memory as memory
     from rope_viz.advice.export import export as export
     from rope_viz.advice.lint import check as check
     from rope_viz.advice.lint import repair as repair
@@ -44,6 +45,7 @@ _HOME = {
     "check": "advice.lint",
     "repair": "advice.lint",
     "export": "advice.export",
+    "memory": "advice.estimate_memory",
     "capture": "tiny_lm.capture",
 }
 __all__ = sorted(_HOME)

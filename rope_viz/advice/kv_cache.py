@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from rope_viz.advice.memory_fields import read_memory_fields
 from rope_viz.embedding.spec import MAX_LENGTH, require_number
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.layer_patterns import MAX_LAYERS, repeat_pattern, resolve_layer_types
@@ -26,7 +28,7 @@ GPU = 80e9
 USED = 0.9
 """The share of a GPU that vLLM takes by default (--gpu-memory-utilization)."""
 
-ATTENTION = ("full_attention", "sliding_attention", "chunked_attention")
+ATTENTION = ("full_attention", "sliding_attention", "chunked_attention", "indexed_attention")
 
 
 @dataclass(frozen=True)
@@ -75,20 +77,78 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     """
     if dtype not in DTYPES:
         raise ValueError(f"the data type of the cache must be one of {', '.join(DTYPES)}, got {dtype!r}")
-    fields = ModelConfig.read(config).fields
+    fields = read_memory_fields(ModelConfig.read(config))
     facts = fields.architecture.memory
-    if facts.cache == "none":
+    if has_no_cache(fields):
         raise ValueError(f"{fields.kind} reads a whole text at once and has no KV cache")
     if facts.cache == "unknown":
         raise ValueError(f"the cache of {fields.kind} does not follow from heads and windows alone")
     notes = []
-    if "index_head_dim" in fields.config or facts.indexer:
+    if facts.indexer or (fields.config.get("index_head_dim") is not None and fields.size("kv_lora_rank")):
         notes.append("The indexer of its sparse attention stores about 132 more bytes per token and layer.")
-    kinds = Counter(find_layer_kinds(fields))
-    groups = [make_group(fields, kind, layers, DTYPES[dtype]) for kind, layers in kinds.items()]
-    if any(one.kind not in ATTENTION for one in groups):
+    size = DTYPES[dtype]
+    groups = make_block_groups(fields, size) if fields.config.get("block_configs") else None
+    if groups is None:
+        kinds = Counter(find_layer_kinds(fields))
+        groups = [make_group(fields, kind, layers, size) for kind, layers in kinds.items()]
+    if any(one.state for one in groups):
         notes.append("Recurrent layers store a state of constant size at every length.")
     return Cache(tuple(groups), dtype, tuple(notes))
+
+
+# Types of encoders; where a config names one, its attention reads the whole text at once.
+ENCODERS = (
+    *("bert", "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "electra", "distilbert", "albert", "deberta"),
+    *(
+        "deberta-v2",
+        "mpnet",
+        "ernie",
+        "funnel",
+        "longformer",
+        "big_bird",
+        "nomic_bert",
+        "modernbert",
+        "eurobert",
+        "esm",
+    ),
+    *("new", "gte", "neobert", "jina_embeddings_v3", "nystromformer", "convbert", "roformer", "mobilebert", "layoutlm"),
+)
+
+
+def has_no_cache(fields: Fields) -> bool:
+    """Return whether the model reads a whole text at once: an encoder, or a decoder without its causal mask."""
+    if fields.architecture.memory.cache == "none" or fields.config.get("use_bidirectional_attention") is True:
+        return True
+    return fields.kind.replace("jina_", "") in ENCODERS and fields.config.get("is_decoder") is not True
+
+
+def make_block_groups(fields: Fields, size: float) -> list[Group]:
+    """Return the layers of a model that lists each block's attention (block_configs of Nemotron NAS)."""
+    heads, head_dim = fields.required("num_attention_heads"), fields.head_dim()
+    found: Counter[tuple[int, int | None]] = Counter()
+    blocks = fields.config["block_configs"]
+    if not isinstance(blocks, (list, tuple)) or not all(isinstance(block, Mapping) for block in blocks):
+        raise ValueError("block_configs must be a list of objects")
+    for block in blocks:
+        attention = block.get("attention")
+        attention = attention if isinstance(attention, Mapping) else {}
+        if attention.get("no_op") or attention.get("replace_with_linear"):
+            continue
+        shared, window = attention.get("n_heads_in_group"), attention.get("window_length")
+        if shared is None:
+            kept = attention.get("num_key_value_heads") or count_kv_heads(fields)
+        else:
+            require_number(shared, "n_heads_in_group", least=1, most=heads, integer=True)
+            kept = heads // int(shared)
+        require_number(kept, "num_key_value_heads", least=1, most=MAX_LENGTH, integer=True)
+        if window is not None:
+            require_number(window, "window_length", least=1, most=MAX_LENGTH, integer=True)
+        found[int(kept), None if window is None else int(window)] += 1
+    kinds = {True: "full_attention", False: "sliding_attention"}
+    return [
+        Group(kinds[window is None], layers, 2.0 * kept * head_dim * size, window)
+        for (kept, window), layers in found.items()
+    ]
 
 
 def find_layer_kinds(fields: Fields) -> list[str]:
@@ -101,7 +161,34 @@ def find_layer_kinds(fields: Fields) -> list[str]:
         kinds = ["full_attention" if kind == "sliding_attention" else kind for kind in kinds]
     recurrent = "mamba" if fields.config.get("mamba_n_heads") else ""
     recurrent = "conv" if fields.architecture.memory.conv_layers else recurrent
-    return [recurrent or kind if kind == "linear_attention" else kind for kind in kinds[:count]]
+    kinds = [recurrent or kind if kind == "linear_attention" else kind for kind in kinds[:count]]
+    # Cross-attention layers keep keys of an image, and none of the text.
+    crossing = fields.config.get("cross_attention_layers") or ()
+    share = fields.size("cla_share_factor") if fields.config.get("use_cla") is True else None
+    shared = [index for index in range(len(kinds)) if share and index % share]
+    for index in (*crossing, *shared):
+        if isinstance(index, int) and 0 <= index < len(kinds):
+            kinds[index] = "cross_attention" if index in crossing else "shared_attention"
+    sparse = read_sparse_layers(fields)
+    return ["indexed_attention" if flag else kind for kind, flag in zip(kinds, sparse, strict=False)] + kinds[
+        len(sparse) :
+    ]
+
+
+def read_sparse_layers(fields: Fields) -> list[bool]:
+    """Return which layers keep an index key for every token (MiniMax-M3); [] where the config lists none."""
+    given = fields.config.get("sparse_attention_config")
+    listed = given.get("sparse_attention_freq") if isinstance(given, Mapping) else None
+    return [bool(flag) for flag in listed] if isinstance(listed, (list, tuple)) else []
+
+
+def count_index_numbers(fields: Fields) -> int:
+    """Return how many numbers an index key has."""
+    given = fields.config.get("sparse_attention_config")
+    value = given.get("sparse_index_dim") if isinstance(given, Mapping) else None
+    value = fields.config.get("index_head_dim", 128) if value is None else value
+    require_number(value, "sparse_index_dim", least=1, most=MAX_LENGTH, integer=True)
+    return int(value)
 
 
 def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
@@ -111,6 +198,18 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     pattern = None if layers.cache_pattern is None else repeat_pattern(fields, layers.cache_pattern, count)
     if pattern is not None:
         return pattern
+    if facts.cache_cycle:
+        cycle = [facts.cache_cycle[index % len(facts.cache_cycle)] for index in range(count)]
+        return [*cycle[:-1], "full_attention"] if facts.last_is_full else cycle
+    blocks = config.get("block_types") or config.get("_block_types")
+    if fields.kind == "recurrent_gemma" and isinstance(blocks or (), (list, tuple)):
+        blocks = blocks or ("recurrent", "recurrent", "attention")
+        types = {"recurrent": "recurrent_gemma", "attention": "sliding_attention"}
+        return [types.get(str(blocks[index % len(blocks)]), "full_attention") for index in range(count)]
+    every = fields.size("layer_group_size")
+    if every is not None:
+        # The last layer of every group has softmax attention (Ring and Ling linear).
+        return ["full_attention" if (index + 1) % every == 0 else "linear_attention" for index in range(count)]
     if layers.all_windowed and windowed:
         return ["sliding_attention"] * count
     if config.get("use_sliding_window") and windowed:
@@ -127,14 +226,23 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
 
 def find_layer_window(fields: Fields) -> int | None:
     """Return how many tokens a sliding layer looks back; None where it looks at all."""
+    if fields.kind == "recurrent_gemma":
+        return fields.size("attention_window_size", default=2048)
+    if fields.config.get("use_sliding_window") is False:
+        return None
     if "sliding_window" not in fields.config:
-        return fields.architecture.layers.window
+        return fields.architecture.layers.window or fields.architecture.memory.window
     return fields.size("sliding_window") if fields.config["sliding_window"] else None
 
 
 def make_group(fields: Fields, kind: str, layers: int, size: float) -> Group:
     """Return the layers of one kind, for numbers of `size` bytes."""
-    if kind in ("moe", "recurrent"):
+    if kind == "recurrent_gemma":
+        width = fields.size("lru_width") or fields.required("hidden_size")
+        return Group(
+            "recurrent", layers, 0.0, None, width * (4.0 + (fields.size("conv1d_width", default=4) - 1) * size)
+        )
+    if kind in ("moe", "recurrent", "mlp", "cross_attention", "shared_attention"):
         return Group(kind, layers, 0.0)
     if kind in ("linear_attention", "mamba", "conv"):
         return Group(kind, layers, 0.0, None, count_state_bytes(fields, kind, size))
@@ -142,6 +250,8 @@ def make_group(fields: Fields, kind: str, layers: int, size: float) -> Group:
         chunk = fields.size("attention_chunk_size") or 8192
         window = find_layer_window(fields) if kind == "sliding_attention" else chunk
         return Group(kind, layers, count_token_bytes(fields, size), window)
+    if kind == "indexed_attention":
+        return Group(kind, layers, count_token_bytes(fields, size) + count_index_numbers(fields) * size)
     both = count_state_bytes(fields, "mamba", size) if fields.architecture.memory.mamba_beside_attention else 0.0
     return Group("full_attention", layers, count_token_bytes(fields, size), None, both)
 
@@ -158,12 +268,15 @@ def count_token_bytes(fields: Fields, size: float) -> float:
 
 def count_kv_heads(fields: Fields) -> int:
     """Return how many heads keep keys and values."""
-    for key in ("num_key_value_heads", "multi_query_group_num", "num_kv_heads", "n_head_kv"):
+    one = fields.config.get("multi_query", fields.architecture.memory.multi_query)
+    if one and not fields.config.get("new_decoder_architecture"):
+        return 1
+    for key in ("multi_query_group_num", "num_key_value_heads"):
         found = fields.config.get(key)
         if found is not None:
             require_number(found, key, least=1, most=MAX_LENGTH, integer=True)
             return int(found)
-    if fields.config.get("multi_query", fields.architecture.memory.multi_query):
+    if one:
         return 1
     return fields.required("num_attention_heads")
 

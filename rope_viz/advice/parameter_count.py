@@ -6,28 +6,52 @@ Counted as the classes of transformers 5.23.0 build them; tests/goldens/memory.j
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
+from rope_viz.advice.feed_forward import count_feed_forward, is_dense
 from rope_viz.advice.kv_cache import ATTENTION, count_kv_heads, find_layer_kinds, read_linear_attention, read_mamba
+from rope_viz.advice.memory_fields import read_memory_fields
+from rope_viz.advice.part_parameters import count_other_parts
+from rope_viz.advice.weight_storage import find_weight_storage
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.model_config import ModelConfig, Source
-
-# {quantisation method: bytes per weight}; the others say their bits.
-QUANTIZED = {"fp8": 1.0, "mxfp4": 17 / 32, "fbgemm_fp8": 1.0, "finegrained_fp8": 1.0}
 
 
 def parameters(config: Source) -> int:
     """Return the number of parameters, embeddings included. Raises `ValueError` naming a size that is missing."""
     model = ModelConfig.read(config)
-    fields = model.fields
+    fields = read_memory_fields(model)
     hidden, kinds = fields.required("hidden_size"), find_layer_kinds(fields)
     # Composite classes keep it at their own level.
     tied = {"tie_word_embeddings": fields.architecture.memory.ties_embeddings, **model.mapping, **fields.config}
     total = fields.required("vocab_size") * hidden * (1 if tied["tie_word_embeddings"] else 2)
-    total += sum(count * count_mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
-    dense = Counter(is_dense(fields, index) for index in range(len(kinds)))
+    if not fields.config.get("block_configs"):
+        total += sum(count * count_mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
+    if fields.config.get("block_configs"):
+        return total + count_blocks(fields, hidden) + count_other_parts(model.mapping, hidden)[0]
+    dense = Counter(is_dense(fields, index, len(kinds)) for index in range(len(kinds)))
     total += sum(count * count_feed_forward(fields, hidden, dense=each) for each, count in dense.items())
-    return total + 2 * hidden * len(kinds)
+    return total + 2 * hidden * len(kinds) + count_other_parts(model.mapping, hidden)[0]
+
+
+def count_blocks(fields: Fields, hidden: int) -> int:
+    """Return the number of weights of blocks that each have sizes of their own (block_configs of Nemotron NAS)."""
+    heads, width, total = fields.required("num_attention_heads"), fields.head_dim(), 0
+    for block in fields.config["block_configs"]:
+        attention, feed_forward = block.get("attention") or {}, block.get("ffn") or {}
+        if attention.get("replace_with_linear"):
+            total += hidden * hidden
+        elif not attention.get("no_op"):
+            kept = heads // (attention.get("n_heads_in_group") or 1)
+            total += 2 * hidden * width * (heads + kept) + hidden
+        if feed_forward.get("replace_with_linear"):
+            total += hidden * hidden
+        elif not feed_forward.get("no_op"):
+            inner = feed_forward.get("intermediate_size")
+            if inner is None:
+                # Two thirds of the multiple, rounded up to 256, as in modeling_decilm.py.
+                inner = -(-int(2 * (feed_forward.get("ffn_mult") or 4) * hidden / 3) // 256) * 256
+            total += 3 * hidden * inner + hidden
+    return total
 
 
 def count_mixer(fields: Fields, hidden: int, kind: str) -> int:
@@ -40,52 +64,32 @@ def count_mixer(fields: Fields, hidden: int, kind: str) -> int:
     if kind == "mamba":
         keys, values, _, heads, _ = read_mamba(fields)
         return hidden * (2 * values + 2 * keys + heads) + values * hidden
-    if kind not in ATTENTION:
+    if kind == "recurrent_gemma":
+        width, blocks = fields.size("lru_width") or hidden, fields.required("num_attention_heads")
+        return 3 * hidden * width + fields.size("conv1d_width", default=4) * width + 2 * width * width // blocks
+    if kind not in (*ATTENTION, "cross_attention", "shared_attention"):
         return 0
     heads = fields.required("num_attention_heads")
     latent = fields.size("kv_lora_rank")
     if latent is not None:
         rotated, plain = fields.required("qk_rope_head_dim"), fields.required("qk_nope_head_dim")
-        values, query = fields.required("v_head_dim"), fields.size("q_lora_rank")
+        values, query = fields.size("v_head_dim") or plain, fields.size("q_lora_rank")
         asked = heads * (rotated + plain)
         queries = hidden * asked if query is None else query * (hidden + asked)
         return queries + hidden * (latent + rotated) + latent * heads * (plain + values) + heads * values * hidden
     width = fields.head_dim()
+    if kind == "shared_attention":
+        return 2 * hidden * width * heads
+    shared_query = fields.size("share_q_dim")
+    if shared_query is not None:
+        return shared_query * (hidden + heads * width) + hidden * width * (heads + 2 * count_kv_heads(fields))
     gated = 2 if fields.architecture.memory.gated_attention else 1
     return hidden * width * ((1 + gated) * heads + 2 * count_kv_heads(fields))
-
-
-def is_dense(fields: Fields, index: int) -> bool:
-    """Return whether a layer of a model with experts has none."""
-    first = fields.config.get("first_k_dense_replace") or 0
-    return bool(index < first or index in (fields.config.get("mlp_only_layers") or ()))
-
-
-def count_feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:
-    """Return the number of weights of a layer's feed-forward part; `dense`: it has no experts."""
-    facts = fields.architecture.memory
-    matrices = 2 if facts.two_matrix_mlp else 3
-    inner = fields.size("intermediate_size") or 4 * hidden
-    experts = next((n for n in map(fields.size, ("n_routed_experts", "num_local_experts", "num_experts")) if n), None)
-    if experts is None or dense:
-        return matrices * hidden * inner
-    width = fields.size("moe_intermediate_size") or inner
-    shared = (fields.config.get("n_shared_experts") or 0) * width
-    shared += fields.size("shared_expert_intermediate_size") or (width if facts.shared_expert else 0)
-    return matrices * hidden * (experts * width + shared) + experts * hidden
 
 
 def weight_bytes(config: Source) -> tuple[float, str]:
     """Return (bytes, storage type) of the weights, as the config says they are stored."""
     model = ModelConfig.read(config)
     count, places = parameters(model), (model.mapping, model.fields.config)
-    quantized = next((part["quantization_config"] for part in places if part.get("quantization_config")), None)
-    if isinstance(quantized, Mapping):
-        method, bits = str(quantized.get("quant_method", "")), quantized.get("bits", quantized.get("w_bit"))
-        bits = 4 if quantized.get("load_in_4bit") else bits
-        each = bits / 8 if isinstance(bits, (int, float)) and 0 < bits <= 16 else QUANTIZED.get(method)
-        if each is not None:
-            return count * each, f"{method or 'quantized'}, {8 * each:g} bits"
-    names = (part.get(key) for part in places for key in ("dtype", "torch_dtype"))
-    name = next((name for name in names if isinstance(name, str)), "bfloat16")
-    return count * (4.0 if name == "float32" else 2.0), name
+    each, stored, _ = find_weight_storage(*places)
+    return count * each, stored

@@ -137,7 +137,9 @@ class Validation:
 class MemoryFacts:
     """What the size of cache and weights depends on in addition to the usual keys.
 
-    `cache` is "none" for a model that keeps none, "unknown" where heads and windows do not decide it.
+    `cache` is "none" for a model that keeps none, "unknown" where heads and windows do not decide it. `cache_cycle`
+    are the layer types that the class repeats where the config lists none (`last_is_full`: but for the last layer),
+    `window` is its default window. `shared_experts` and `first_dense` are class defaults, too.
     """
 
     cache: Literal["", "none", "unknown"] = ""
@@ -152,6 +154,12 @@ class MemoryFacts:
     multi_query: bool = False
     conv_layers: bool = False
     square_state: bool = False
+    halves_intermediate: bool = False
+    shared_experts: int = 0
+    first_dense: int = 0
+    cache_cycle: tuple[str, ...] = ()
+    last_is_full: bool = False
+    window: int | None = None
 
 
 @dataclass(frozen=True)

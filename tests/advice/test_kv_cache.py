@@ -99,7 +99,7 @@ def test_missing_sizes_are_named():
     with pytest.raises(ValueError, match="kv_lora_rank is missing"):
         cache({"model_type": "deepseek_v3", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4})
     with pytest.raises(ValueError, match="layer_types is missing"):
-        cache({"model_type": "cwm", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4})
+        cache({"model_type": "flint", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4})
     with pytest.raises(ValueError, match="must be one of bfloat16"):
         cache(catalog()["qwen3-8b"].config, dtype="int3")
 

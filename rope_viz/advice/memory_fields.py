@@ -1,0 +1,49 @@
+"""Read the sizes that memory depends on, of any config: with RoPE, without it, or of an unknown type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.models.architecture import Architecture
+from rope_viz.models.config_reader import Fields
+from rope_viz.models.model_config import ModelConfig
+
+# {usual key: other names under which published configs keep the size}.
+OTHER_NAMES = {
+    "num_hidden_layers": (
+        *("n_layer", "n_layers", "num_layers", "num_transformer_layers", "decoder_layers", "num_decoder_layers"),
+        *("encoder_layers",),
+    ),
+    "num_attention_heads": ("n_head", "n_heads", "num_heads", "decoder_attention_heads", "encoder_attention_heads"),
+    "hidden_size": ("n_embd", "d_model", "model_dim", "dim", "n_embed"),
+    "intermediate_size": ("n_inner", "ffn_dim", "ffn_hidden_size", "d_ff", "decoder_ffn_dim", "inner_hidden_size"),
+    "num_key_value_heads": ("num_kv_heads", "n_kv_heads", "n_head_kv", "num_attention_groups"),
+    "head_dim": ("attention_head_dim", "kv_channels", "d_kv"),
+    "vocab_size": ("padded_vocab_size",),
+    "num_experts": ("n_routed_experts", "num_local_experts", "moe_num_experts", "n_experts"),
+}
+# Expert counts are read in place, because a class may give two of these keys a meaning of their own.
+COPIED = tuple(name for name in OTHER_NAMES if name != "num_experts")
+
+
+def read_memory_fields(model: ModelConfig) -> Fields:
+    """Return the fields of the language model under the usual keys, whether or not its RoPE can be computed."""
+    try:
+        fields = model.fields
+    except ValueError:
+        part = model.part
+        record = part.architecture or Architecture(model_type=part.kind, listed=False)
+        fields = Fields(part.config, record, wrapper=part.unlisted)
+    return fields.with_values(**copy_usual_keys(fields.config))
+
+
+def copy_usual_keys(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sizes that a config keeps under other names, by their usual keys."""
+    found = {}
+    for usual in COPIED:
+        if config.get(usual) is None:
+            value = next((config[name] for name in OTHER_NAMES[usual] if config.get(name) is not None), None)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                found[usual] = value
+    return found
