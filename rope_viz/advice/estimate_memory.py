@@ -12,7 +12,7 @@ from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 
 MOST_SEQUENCES = 1 << 20
-# {runtime: tokens per block of its cache}, the defaults of vLLM 0.33.0 and SGLang 0.5.23.
+# {runtime: tokens per block of its cache}; not verified: neither read in the engines nor run.
 BLOCKS = {"vllm": 16, "sglang": 1}
 RESERVES = tuple(BLOCKS)
 
