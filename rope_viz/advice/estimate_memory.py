@@ -14,7 +14,6 @@ from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 MOST_SEQUENCES = 1 << 20
 # {runtime: tokens per block of its cache}; not verified: neither read in the engines nor run.
 BLOCKS = {"vllm": 16, "sglang": 1}
-RESERVES = tuple(BLOCKS)
 
 
 def memory(

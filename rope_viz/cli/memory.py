@@ -31,7 +31,11 @@ def add(commands: Any) -> None:
     asked.add_argument("--sequences", type=tokens, default=1, metavar="K", help="parallel requests; default: 1")
     asked.add_argument("--dtype", choices=DTYPES, help="data type of the KV cache; default: bfloat16")
     asked.add_argument("--weight-dtype", choices=WEIGHT_TYPES, help="data type of the weights; default: the file's own")
-    asked.add_argument("--runtime", metavar="NAME", help="also show what this engine reserves, such as vllm")
+    asked.add_argument(
+        "--runtime",
+        metavar="NAME",
+        help="also round the cache up to the blocks of this engine (vllm, sglang; sizes not verified)",
+    )
     asked.add_argument("--json", action="store_true", help="print JSON")
     asked.set_defaults(run=run)
 

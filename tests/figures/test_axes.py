@@ -17,7 +17,7 @@ FLUX2, SHEAR = model_scenes("flux.2-dev")["transformer"], model_scenes("v-jepa2-
 HUNYUAN = model_scenes("hunyuan-video")["transformer"]
 
 
-def laid(runtime, line=EXAMPLE, id="qwen2-vl-7b"):
+def lay_out_line(runtime, line=EXAMPLE, id="qwen2-vl-7b"):
     return lay_out_pieces(parse_pieces(line), find_prompt_rules(axes_catalog()[id].config), runtime)
 
 
@@ -27,8 +27,8 @@ def every_figure():
     yield "sight alone", axes.sight([SHEAR], 8, coarse=True)
     yield "speeds", axes.speeds([QWEN2, FLUX2])
     yield "speeds of directions", axes.speeds([MIXED, SHEAR])
-    yield "prompt", prompt.positions(laid("transformers"), "transformers", laid("vllm"), "vllm")
-    yield "prompt zoomed", prompt.positions(laid("transformers"), "transformers", view=(100.2, 220.7))
+    yield "prompt", prompt.positions(lay_out_line("transformers"), "transformers", lay_out_line("vllm"), "vllm")
+    yield "prompt zoomed", prompt.positions(lay_out_line("transformers"), "transformers", view=(100.2, 220.7))
     yield "beyond", axis_extrapolation.heights(extend_axis(HUNYUAN, "time", "riflex", 2.0), "frames")
     yield "far beyond", axis_extrapolation.heights(extend_axis(QWEN2, "time", "yarn", 8.0), "frames", coarse=True)
 
@@ -110,7 +110,7 @@ def test_an_axis_has_one_look_on_every_picture():
 
 
 def test_lines_of_a_prompt_are_its_positions():
-    one = laid("transformers", "text 4, image 112x84, text 3")
+    one = lay_out_line("transformers", "text 4, image 112x84, text 3")
     figure = prompt.positions(one, "transformers")
     named = {trace.name: trace for trace in figure.data}
     np.testing.assert_array_equal(named["row h, transformers 5.23"].y, one.positions.values[:, 1])
@@ -122,7 +122,7 @@ def test_lines_of_a_prompt_are_its_positions():
 
 
 def test_long_prompt_retains_its_extremes():
-    one = laid("transformers", "text 4, image 1400x1400, text 3")
+    one = lay_out_line("transformers", "text 4, image 1400x1400, text 3")
     column = next(trace for trace in prompt.positions(one, "transformers").data if trace.name.startswith("column"))
     values = one.positions.values[:, 2]
     assert len(column.y) < len(values)

@@ -15,7 +15,7 @@ from rope_viz.multi_axis.prompt_syntax import (
 )
 
 
-def read(id):
+def read_model(id):
     return find_prompt_rules(axes_catalog()[id].config)
 
 
@@ -41,7 +41,7 @@ def test_a_syntax_error_shows_the_syntax(line):
 
 
 def test_an_image_costs_its_longer_side():
-    layout = lay_out_pieces(parse_pieces("text 12, image 1024x768, text 20"), read("qwen2-vl-7b"))
+    layout = lay_out_pieces(parse_pieces("text 12, image 1024x768, text 20"), read_model("qwen2-vl-7b"))
     assert layout.tokens(1) == 37 * 27
     assert layout.cost(1) == 37
     assert layout.positions.rope_delta == -(37 * 27 - 37)
@@ -49,7 +49,7 @@ def test_an_image_costs_its_longer_side():
 
 
 def test_prompt_positions_match_the_classes():
-    layout = lay_out_pieces(parse_pieces("text 3, video 112x56 8s 0.8fps, text 3"), read("qwen2.5-vl-7b"))
+    layout = lay_out_pieces(parse_pieces("text 3, video 112x56 8s 0.8fps, text 3"), read_model("qwen2.5-vl-7b"))
     given = {"layout": [["text", 3], ["video", [3, 4, 8]], ["text", 3]], "second_per_grid_ts": [2.5]}
     expected = lay_out("qwen2_5_vl", {**given, "tokens_per_second": 2, "spatial_merge_size": 2})
     assert layout.positions.values.tolist() == expected.values.tolist()
@@ -58,7 +58,7 @@ def test_prompt_positions_match_the_classes():
 
 def test_text_overlaps_a_long_video_in_transformers_only():
     prompt = parse_pieces(EXAMPLE)
-    here, there = (lay_out_pieces(prompt, read("qwen2-vl-7b"), runtime) for runtime in ("transformers", "vllm"))
+    here, there = (lay_out_pieces(prompt, read_model("qwen2-vl-7b"), runtime) for runtime in ("transformers", "vllm"))
     video = here.positions.values[here.ends[3] : here.ends[4]]
     assert here.starts[4] <= video.max()
     assert there.starts[4] > video.max() or there.starts[4] == video.max() + 1
@@ -68,38 +68,38 @@ def test_text_overlaps_a_long_video_in_transformers_only():
 
 
 def test_each_stamped_frame_follows_eight_tokens_of_text():
-    layout = lay_out_pieces(parse_pieces("video 64x64 4s 1fps"), read("qwen3-vl-8b"))
+    layout = lay_out_pieces(parse_pieces("video 64x64 4s 1fps"), read_model("qwen3-vl-8b"))
     kinds = [(part.kind, part.tokens) for part in layout.positions.segments]
     assert kinds == [("text", 8), ("video", 4), ("text", 8), ("video", 4)]
     assert layout.cost(0) == 2 * (8 + 2)
 
 
 def test_only_models_with_audio_take_audio():
-    layout = lay_out_pieces(parse_pieces("sound 2s"), read("qwen2.5-omni-7b"))
+    layout = lay_out_pieces(parse_pieces("sound 2s"), read_model("qwen2.5-omni-7b"))
     assert layout.tokens(0) == 2 + 50  # two markers, 25 tokens a second
     with pytest.raises(ValueError, match="takes no audio"):
-        lay_out_pieces(parse_pieces("sound 2s"), read("qwen2-vl-7b"))
+        lay_out_pieces(parse_pieces("sound 2s"), read_model("qwen2-vl-7b"))
     with pytest.raises(ValueError, match="take videos"):
-        lay_out_pieces(parse_pieces("video 64x64 4s"), read("hunyuan-ocr"))
+        lay_out_pieces(parse_pieces("video 64x64 4s"), read_model("hunyuan-ocr"))
 
 
-@pytest.mark.parametrize("id", [id for id in axes_catalog() if read(id) is not None])
+@pytest.mark.parametrize("id", [id for id in axes_catalog() if read_model(id) is not None])
 def test_a_model_takes_exactly_the_offered_pieces(id):
     for piece in parse_pieces("text 2, image 64x64, video 64x64 4s 1fps, sound 2s"):
-        if piece.what in list_accepted_kinds(read(id)):
-            assert lay_out_pieces([piece], read(id)).tokens(0) > 0
+        if piece.what in list_accepted_kinds(read_model(id)):
+            assert lay_out_pieces([piece], read_model(id)).tokens(0) > 0
         else:
             with pytest.raises(ValueError, match="this model"):
-                lay_out_pieces([piece], read(id))
+                lay_out_pieces([piece], read_model(id))
 
 
 def test_a_prompt_with_too_many_tokens_is_refused():
     with pytest.raises(ValueError, match="at most 262,144"):
-        lay_out_pieces(parse_pieces("video 1920x1080 3600s 2fps"), read("qwen2-vl-7b"))
+        lay_out_pieces(parse_pieces("video 1920x1080 3600s 2fps"), read_model("qwen2-vl-7b"))
 
 
 def test_only_language_models_with_several_axes_have_prompts():
-    readers = {id: read(id) for id in axes_catalog()}
+    readers = {id: read_model(id) for id in axes_catalog()}
     assert readers["flux.1-dev"] is None
     assert readers["pixtral-12b"] is None
     assert {readers[id].kind for id in ("qwen3.5-9b", "glm-4.5v", "qwen3-omni-30b-a3b")} == {
@@ -115,5 +115,5 @@ def test_only_language_models_with_several_axes_have_prompts():
 
 def test_the_same_prompt_has_no_first_difference():
     prompt = parse_pieces("text 3, image 500x300, text 2")
-    one = lay_out_pieces(prompt, read("qwen2-vl-7b"))
-    assert first_difference(one, lay_out_pieces(prompt, read("qwen2-vl-7b"), "vllm")) is None
+    one = lay_out_pieces(prompt, read_model("qwen2-vl-7b"))
+    assert first_difference(one, lay_out_pieces(prompt, read_model("qwen2-vl-7b"), "vllm")) is None

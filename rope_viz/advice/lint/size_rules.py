@@ -57,7 +57,7 @@ def dual_chunk_attention(view: View) -> Iterator[Finding]:
     """
     if isinstance(view.text.get("dual_chunk_attention_config"), Mapping):
         text = (
-            "transformers does not read dual_chunk_attention_config. With it vLLM and SGLang ignore rope_scaling; vLLM "
+            "transformers does not read dual_chunk_attention_config. With it vLLM ignores rope_scaling, and "
             "no longer has the attention itself."
         )
         yield Finding("", "note", view.place("dual_chunk_attention_config"), text)
