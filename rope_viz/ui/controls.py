@@ -191,8 +191,8 @@ def _share() -> None:
     if now.model != spec_url.CUSTOM:
         model = catalog()[now.model]
         with st.expander(TEXTS("model.source"), key="source"):
-            text = TEXTS("model.source_text", source=model.source, note=model.note)
-            st.caption(text.replace("$", r"\$"))
+            st.caption("\n".join(f"- {plain(source)}" for source in model.source.split("; ")))
+            st.caption(plain(model.note))
 
 
 def _select(
