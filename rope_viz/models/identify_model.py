@@ -33,6 +33,8 @@ PASSED_OVER = re.compile(
 VOCABULARY = "vocab_size"
 # Without these it is any model of this type.
 NEEDED = ("hidden_size", "num_attention_heads")
+# Keys that a tool for fine-tuning writes begin so.
+FINE_TUNE_PREFIX = "unsloth"
 OWN_WORD = "your setting"
 ENOUGH = 6
 """So many numbers must agree if no name is given; one less if the list has at most one more."""
@@ -289,7 +291,7 @@ def find_fine_tune_signs(config: Mapping[str, Any], fields: Fields, model: Model
     if isinstance(ours, int) and theirs and ours != theirs:
         more = "more" if ours > theirs else "fewer"
         found.append(f"its vocabulary has {abs(ours - theirs):,} entries {more}")
-    if any(str(key).startswith("unsloth") for key in config):
+    if any(str(key).startswith(FINE_TUNE_PREFIX) for key in config):
         found.append("it was written by Unsloth")
     kinds = [str(kind) for kind in config.get("architectures") or [] if isinstance(kind, str)]
     if kinds and not any(kind.endswith(("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")) for kind in kinds):
