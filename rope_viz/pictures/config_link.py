@@ -10,7 +10,7 @@ import zlib
 
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures.config_keys import cut_config
+from rope_viz.pictures.config_keys import cut_config, find_model_name
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -25,10 +25,18 @@ MOST = 256 << 10
 
 @functools.lru_cache(64)
 def write_config(own: Upload) -> str:
-    """Return the value for a user's config, "" if it would be too long. `read_config` turns it back."""
-    written = json.dumps(cut_config(own.config), separators=(",", ":"), sort_keys=True)
-    text = base64.urlsafe_b64encode(zlib.compress(written.encode(), 9)).decode().rstrip("=")
-    return text if len(text) <= LONGEST and len(written) <= MOST else ""
+    """Return the value for a user's config, which `read_config` turns back.
+
+    Return "" if it would be too long, or if what is read from it would not be the same model.
+    """
+    try:
+        written = json.dumps(cut_config(own.config), separators=(",", ":"), sort_keys=True)
+        text = base64.urlsafe_b64encode(zlib.compress(written.encode(), 9)).decode().rstrip("=")
+        found = read_config(text)
+    except (ValueError, RecursionError):
+        return ""
+    same = found.specs == own.specs and find_model_name(found.model_config) == find_model_name(own.model_config)
+    return text if same else ""
 
 
 @functools.lru_cache(64)
