@@ -62,22 +62,27 @@ def wanted(now: Now) -> int:
 
     If the config only raised its limit without scaling, that limit is taken as the wanted length.
     """
-    spec, found = now.spec, _recognised(now.start, now.model, now.layer, now.own)
+    spec, found = now.spec, _recognised(origin(now), now.model, now.layer, now.own)
     if found is not None and found.mistakes and spec.scaling.name == "none":
         return max(spec.target, found.says)
     extended = spec.target > spec.context and (spec.scaling.name != "none" or spec.target != now.start.target)
     return spec.target if extended else max(131_072, 2 * spec.context)
 
 
+def origin(now: Now) -> RopeSpec:
+    """Return the embedding to extend: what the model starts from, or all numbers if there is no config."""
+    return now.spec if now.config is None else now.start
+
+
 def config(now: Now) -> Mapping[str, Any]:
     """Return the model's config, or a Llama config with the sidebar's sizes if there is none."""
-    return _config(now.start, now.model, now.own).mapping
+    return _config(origin(now), now.model, now.own).mapping
 
 
 def trained(now: Now) -> int:
     """Return the trained length as far as the config tells it."""
-    found = _recognised(now.start, now.model, now.layer, now.own)
-    return now.start.context if found is None else found.trained.length
+    found = _recognised(origin(now), now.model, now.layer, now.own)
+    return origin(now).context if found is None else found.trained.length
 
 
 def problem(now: Now) -> str:
@@ -111,9 +116,9 @@ def answer(now: Now) -> Plan:
 
 
 def _arguments(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]:
-    given = now[TRAINED]
-    changed = None if now.spec == now.start else now.spec
-    return now.start, changed, now.model, now.layer, now.own, now[TARGET], None if given == trained(now) else given
+    given, start = now[TRAINED], origin(now)
+    changed = None if now.spec == start else now.spec
+    return start, changed, now.model, now.layer, now.own, now[TARGET], None if given == trained(now) else given
 
 
 @PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem)
@@ -157,7 +162,9 @@ def options(now: Now) -> Table:
 @functools.lru_cache(KEPT)
 def _config(spec: RopeSpec, model: str, own: Upload | None) -> ModelConfig:
     config = config_of(model, own)
-    return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA} if config is None else config)
+    if config is not None:
+        return ModelConfig.read(config)
+    return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA}, numbers_only=True)
 
 
 @functools.lru_cache(KEPT)

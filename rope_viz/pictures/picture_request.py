@@ -147,5 +147,5 @@ def config_of(model: str, own: Upload | None) -> Mapping[str, Any] | None:
 def start(model: str, layer: str, own: Upload | None) -> RopeSpec:
     """Return the spec that a model starts from, a user's own included."""
     if model == spec_url.CUSTOM and own is not None:
-        return own.specs[layer if layer in own.specs else own.layer]
+        return spec_url.find_own_start(own.specs, layer)
     return spec_url.model_spec(model, layer)

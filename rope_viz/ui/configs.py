@@ -12,7 +12,10 @@ import streamlit as st
 from rope_viz.advice.lint import Finding, check, repair, summary
 from rope_viz.advice.runtime_matrix import Asked
 from rope_viz.figures.words.common import footnote, plain
+from rope_viz.models import spec_url
 from rope_viz.texts import Texts
+from rope_viz.ui import state
+from rope_viz.ui.own_config import is_from_link
 
 TEXTS = Texts("app")
 
@@ -55,7 +58,10 @@ def listed_findings(found: Sequence[Finding]) -> None:
 
 
 def download(label: str, config: Mapping[str, Any], name: str) -> None:
-    """Offer a config for download."""
+    """Offer a config for download, unless it is part of one that came with a link."""
+    if is_from_link() and state.current_choice().model == spec_url.CUSTOM:
+        st.markdown(TEXTS("link.no_download"))
+        return
     st.download_button(
         label,
         json.dumps(config, indent=2, ensure_ascii=False) + "\n",

@@ -14,11 +14,13 @@ from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, 
 from rope_viz.figures.words.common import plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.pictures import config_link
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.copy import copy_buttons
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
+from rope_viz.ui.own_config import is_from_link, own
 
 TEXTS = Texts("sidebar")
 
@@ -45,9 +47,13 @@ def _model() -> None:
         key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
         for key, model in catalog().items()
     }
-    mine = state.own()
+    mine = own()
     if mine is not None or now.model == spec_url.CUSTOM:
-        names = {spec_url.CUSTOM: state.name() if mine is None else TEXTS("model.yours", name=mine.name)} | names
+        names = {
+            spec_url.CUSTOM: state.name()
+            if mine is None
+            else TEXTS("model.linked" if is_from_link() else "model.yours", name=mine.name)
+        } | names
     _select("Model", TEXTS("model.label"), names, now.model, _take_model, TEXTS("model.help"))
     layers = (
         list(mine.specs if mine is not None else ()) if now.model == spec_url.CUSTOM else list(model_specs(now.model))
@@ -185,7 +191,7 @@ def _optional(spec: RopeSpec) -> None:
 def _share() -> None:
     now = state.current_choice()
     parameters = json.dumps(now.spec_json, indent=1)
-    copy_buttons("share", {TEXTS("copy.link"): None, TEXTS("copy.parameters"): parameters})
+    copy_buttons("share", {_link_label(): None, TEXTS("copy.parameters"): parameters})
     changed = now.spec != state.start(now.model, now.layer)
     st.button(TEXTS("model.reset"), on_click=_reset, disabled=not changed, width="stretch", key="reset")
     if now.model != spec_url.CUSTOM:
@@ -193,6 +199,14 @@ def _share() -> None:
         with st.expander(TEXTS("model.source"), key="source"):
             st.caption("\n".join(f"- {plain(source)}" for source in model.source.split("; ")))
             st.caption(plain(model.note))
+
+
+def _link_label() -> str:
+    """Return the label of the button that copies the link: what of the user's config the link carries."""
+    mine = own()
+    if state.current_choice().model != spec_url.CUSTOM:
+        return TEXTS("copy.link")
+    return TEXTS("copy.config" if mine is not None and config_link.write_config(mine) else "copy.numbers")
 
 
 def _select(
@@ -215,7 +229,7 @@ def _default(scaling: Any, name: str) -> Any:
 
 
 def _take_model(model: str) -> None:
-    mine = state.own()
+    mine = own()
     layer = spec_url.main_layer_of(model) if model != spec_url.CUSTOM else mine.layer if mine is not None else ""
     state.choose(model=model, layer=layer, spec=state.start(model, layer))
 

@@ -14,15 +14,21 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
+from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import blob_store, configs, registry
+from rope_viz.pictures import blob_store, config_link, configs, registry
 from rope_viz.pictures.choices import Held, Kept
 from rope_viz.pictures.picture_request import Now, name_of
 from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.pictures.registry import PAGES
-from rope_viz.ui import query_params
+from rope_viz.texts import Texts
+from rope_viz.ui import own_config, query_params
+from rope_viz.ui.own_config import own
 
+TEXTS = Texts("app")
+OURS = (*registry.MODEL_KEYS, "pin")
+"""Query keys of the choice."""
 LEARN = "learn"
 """The page of the tour. Its steps have their own addresses; the user's choice is set aside meanwhile."""
 
@@ -70,9 +76,9 @@ def now(page: str) -> Now:
     given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _load_held(choice))}
     mine = own() if at.model == spec_url.CUSTOM else None
     names = {}
-    if mine is not None:
+    if mine is not None and not config_link.write_config(mine):
         names["own"] = store_blob("own", configs.upload_bytes(mine), of=mine)
-    if not registry.fits_in_url(at.spec, at.model, at.layer):
+    if not registry.fits_in_url(at.spec, at.model, at.layer, mine):
         names["spec"] = store_blob("spec", configs.spec_bytes(at.spec), of=at.spec)
     fresh = Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names)
     # The previous request caches the values of its choices, so reuse it if equal.
@@ -123,55 +129,47 @@ def _load_held(choice: Kept[Any]) -> Held[Any] | None:
     return Held(name, blob_store.STORE.load(name, choice.decode))
 
 
-def own() -> Upload | None:
-    """Return the user's own config, or None; it belongs to the session and is never part of a link."""
-    return st.session_state.get("own")
-
-
-def own_text() -> str:
-    """Return the user's own config in the form stored by the browser, "" if there is none."""
-    mine = own()
-    return "" if mine is None else configs.upload_bytes(mine).decode()
-
-
 def bring_back(text: str, *, here: bool) -> None:
     """Restore the config stored by the browser if this session has none: after a reload, or on a new server.
 
     It becomes the model if the address says so. `here`: this very tab stored it, so different numbers in the address
     are the user's changes to it and not another model.
     """
-    if own() is not None:
-        return
     try:
         mine = read_upload(text)
     except ValueError:
         return  # from an older release, or edited by hand
-    now = current_choice()
-    starts = [spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()]
-    if now.model == spec_url.CUSTOM and not here and _without(address(), "pin") not in starts:
+    now, link = current_choice(), config_link.write_config(mine)
+    if (held := own()) is not None:
+        if now.model == spec_url.CUSTOM and link and link == config_link.write_config(held):
+            own_config.remember_upload(mine)  # the whole file of the config in the address
+            invalidate()
         return
-    st.session_state["own"] = mine
-    for layer, spec in mine.specs.items():
+    numbers = _without(address(), "pin")
+    starts = {
+        layer: spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()
+    }
+    if now.model == spec_url.CUSTOM and numbers not in starts.values() and (link or not here):
+        return
+    own_config.remember_upload(mine)
+    for layer, start in starts.items():
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
-        if now.model == spec_url.CUSTOM and spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) == _without(
-            address(), "pin"
-        ):
-            changed = dataclasses.replace(now, layer=layer, spec=spec, problems=(), revision=now.revision + 1)
-            _set(changed)
+        if now.model == spec_url.CUSTOM and start == numbers:
+            spec = mine.specs[layer]
+            _set(dataclasses.replace(now, layer=layer, spec=spec, problems=(), revision=now.revision + 1))
+            write_link()
 
 
 def forget() -> None:
-    """Remove the user's own config here and in the browser, but keep its numbers (a callback)."""
+    """Remove the user's own config here, in the address and in the browser, but keep its numbers (a callback)."""
     query_params.catch_up()
-    st.session_state.pop("own", None)
-    st.session_state.get("held", {}).pop("own", None)
-    st.session_state["forgotten"] = True
+    own_config.forget()
+    write_link()
 
 
 def adopt(upload: Upload) -> None:
     """Make a user's own config the model."""
-    st.session_state["own"] = upload
-    st.session_state.pop("forgotten", None)
+    own_config.remember_upload(upload)
     layer = upload.layer
     now = current_choice()
     choose(
@@ -195,7 +193,7 @@ def follow_link(page: str) -> None:
     Streamlit clears the query when a link opens another page; the choice and the page's own parameters are then written
     back. After Back and Forward the address wins.
     """
-    params = {key: value for key, value in st.query_params.items() if key in (*spec_url.KEYS, "pin")}
+    params = {key: value for key, value in st.query_params.items() if key in OURS}
     known = st.session_state.get("address")
     moved = st.session_state.get("page") not in (None, page)
     linked = moved and params in ({}, known) and not _was_open(page)
@@ -214,9 +212,9 @@ def follow_link(page: str) -> None:
         query_params.write(st.query_params.to_dict())
     if params == known:
         return
-    opened = spec_url.read_query(params)
-    pin = _pin(params.get("pin", ""), opened.spec.pairs)
-    spec, problems = opened.spec, opened.problems
+    opened, problems = _open_model(params)
+    spec = opened.spec
+    pin = _pin(params.get("pin", ""), spec.pairs)
     first = start(opened.model, opened.layer)
     if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == _without(
         params, "pin"
@@ -226,6 +224,25 @@ def follow_link(page: str) -> None:
     revision = current_choice().revision + 1 if known is not None else 0
     _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision))
     st.session_state["address"] = params
+
+
+def _open_model(params: Mapping[str, str]) -> tuple[Opened, tuple[str, ...]]:
+    """Read the model of an address and take over its config; return it with a sentence for each problem."""
+    text = params.get(config_link.KEY)
+    try:
+        if text is None:
+            opened, mine = registry.read_model(params)
+        else:
+            opened, mine = registry.read_model(params, own_config.find_upload(text))
+        problems = opened.problems
+    except ValueError as error:
+        opened, mine = registry.read_model(_without(params, config_link.KEY))
+        problems = (TEXTS("link.numbers_only", error=error), *opened.problems)
+    if mine is not None:
+        own_config.set_own(mine)
+    elif opened.model == spec_url.CUSTOM and (held := own()) is not None and config_link.write_config(held):
+        own_config.set_own(None)  # an address with numbers only is not that of the config
+    return opened, problems
 
 
 def _was_open(page: str) -> bool:
@@ -241,8 +258,7 @@ def _was_open(page: str) -> bool:
 def open_tour(number: int, params: Mapping[str, str]) -> None:
     """Open a step of the tour at its own address; the user's choice is set aside until the tour ends."""
     st.session_state["tour"] = number
-    ours = {key: value for key, value in params.items() if key in spec_url.KEYS}
-    opened = spec_url.read_query(ours)
+    opened = spec_url.read_query({key: value for key, value in params.items() if key in spec_url.KEYS})
     revision = current_choice().revision + 1
     _set(Chosen(opened.model, opened.layer, opened.spec, revision=revision))
     st.session_state["locals"] = {}
@@ -323,7 +339,7 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
     `restore`: a page whose own parameters are restored. `again`: write even if the address seems unchanged.
     """
     ours = address()
-    others = {key: value for key, value in st.query_params.items() if key not in (*spec_url.KEYS, "pin")}
+    others = {key: value for key, value in st.query_params.items() if key not in OURS}
     if restore:
         stored = st.session_state.get("locals", {})
         others |= {key: value for key, value in stored.items() if key.startswith(f"{restore}.")}
@@ -356,7 +372,7 @@ def set_param(key: str, value: str, *, default: str) -> None:
 def address(of: Chosen | None = None) -> dict[str, str]:
     """Return the choice as query parameters."""
     now = of or current_choice()
-    ours = spec_url.write_query(now.spec, model=now.model, layer=now.layer)
+    ours = registry.write_model(now.spec, now.model, now.layer, own())
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
 
 

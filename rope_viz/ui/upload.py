@@ -15,6 +15,7 @@ from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.texts import Texts, join
 from rope_viz.ui import configs, query_params, state
 from rope_viz.ui.notes import warn
+from rope_viz.ui.own_config import is_from_link, own
 
 TEXTS = Texts("sidebar")
 HOME = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -36,7 +37,9 @@ def box() -> None:
             on_change=_dropped,
             args=(dropped,),
         )
-    if state.own() is not None:
+    if own() is not None:
+        if is_from_link():
+            st.caption(TEXTS("config.from_link"))
         st.button(TEXTS("config.remove"), on_click=state.forget, key="forget", width="stretch")
     problem, typed = st.session_state.pop("upload.problem", ""), st.session_state.pop("upload.typed", False)
     if problem and not typed:
@@ -101,7 +104,7 @@ def at_home() -> bool:
 
 def _show_findings() -> None:
     """Show a summary of the check's findings in the user's config, with a link to the details."""
-    mine = state.own()
+    mine = own()
     if mine is not None and state.current_choice().model == spec_url.CUSTOM:
         found = configs.summed_up(mine.config)
         if found:
