@@ -231,7 +231,7 @@ function bring(wait) {
 const STYLE = `
 a[href^="#word-"] { color: inherit !important; text-decoration: underline dotted !important; text-underline-offset: 3px; cursor: help; }
 [data-testid="stApp"] { counter-reset: rv-source; }
-a[href="#source"] { display: inline-block; vertical-align: super; font-size: 0; line-height: 1; text-decoration: underline dotted !important; cursor: help; }
+a[href="#source"] { display: inline-block; color: inherit !important; vertical-align: super; font-size: 0; line-height: 1; text-decoration: underline dotted !important; cursor: help; }
 a[href="#source"]::before { counter-increment: rv-source; content: counter(rv-source); padding: 0 3px; font-size: 11px; }
 @media (pointer: coarse) { a[href="#source"]::before { padding: 4px 8px; } }
 .rv-sentence {
