@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from rope_viz.advice.export import llama_config
-from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, find_mistakes, make_plan
+from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, estimate_memory, find_mistakes, make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.rank_methods import Advice, recommend, start
@@ -51,7 +52,7 @@ WAY = Pick(
     label="Method to write",
     options=WAYS,
     offered=lambda now: offered(now),
-    needs=(TARGET, TRAINED),
+    needs=(TARGET, TRAINED, RUNTIMES),
     menu=260,
 )
 PAGE = Page("extend", (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY))
@@ -99,10 +100,10 @@ def problem(now: Now) -> str:
 
 
 def offered(now: Now) -> Mapping[str, str]:
-    """Return the possible ways, id -> short name."""
+    """Return the possible ways, id -> short name, the best one for the chosen runtimes first."""
     if problem(now):
         return {}
-    return {way.id: WAYS[way.id] for way in _rank_ways(*_arguments(now)).ways}
+    return {way.id: WAYS[way.id] for way in _best_plan(_arguments(now), now[RUNTIMES]).advice.ways}
 
 
 def unknown(now: Now) -> str:
@@ -115,7 +116,10 @@ def answer(now: Now) -> Plan:
     return _answer(_arguments(now), now[RUNTIMES], now[WAY], now[DTYPE], now[SEQUENCES])
 
 
-def _arguments(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]:
+Arguments: TypeAlias = tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]
+
+
+def _arguments(now: Now) -> Arguments:
     given, start = now[TRAINED], origin(now)
     changed = None if now.spec == start else now.spec
     return start, changed, now.model, now.layer, now.own, now[TARGET], None if given == trained(now) else given
@@ -185,16 +189,22 @@ def _rank_ways(
 
 
 @functools.lru_cache(KEPT)
-def _answer(
-    asked: tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None],
-    runtimes: tuple[str, ...],
-    way: str,
-    dtype: str,
-    sequences: int,
-) -> Plan:
+def _best_plan(asked: Arguments, runtimes: tuple[str, ...]) -> Plan:
+    """Return the plan that the command line gives, too: with the first way that is safe and that the runtimes read."""
     spec, _, model, _, own, target, _ = asked
-    config, advice, found = _config(spec, model, own), _rank_ways(*asked), _mistakes(spec, model, own)
-    return make_plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, advice=advice, found=found)
+    found = _mistakes(spec, model, own)
+    return make_plan(_config(spec, model, own), target, runtimes, advice=_rank_ways(*asked), found=found)
+
+
+@functools.lru_cache(KEPT)
+def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, sequences: int) -> Plan:
+    spec, _, model, _, own, target, _ = asked
+    config, best = _config(spec, model, own), _best_plan(asked, runtimes)
+    if way == best.way.id:
+        memory = estimate_memory(config, best.recognised, target, dtype=dtype, sequences=sequences)
+        return dataclasses.replace(best, memory=memory)
+    given: dict[str, Any] = {"advice": best.advice, "found": best.found}
+    return make_plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, **given)
 
 
 @functools.lru_cache(KEPT)
