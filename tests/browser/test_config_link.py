@@ -8,8 +8,8 @@ from playwright.sync_api import expect
 from tests.configs import LLAMA_3_1_8B, QWEN3_8B
 
 SHOWN = {
-    "qwen3-8b": (QWEN3_8B, "Recognised by its numbers: Qwen3 8B", "Trained length: 32,768 tokens", "32k"),
-    "llama-3.1-8b": (LLAMA_3_1_8B, "Recognised by its numbers: Llama 3.1 8B", "Trained length: 8,192 tokens", "8k"),
+    "qwen3-8b": (QWEN3_8B, "Recognised by its numbers: Qwen3 8B", "Trained length: 32,768 tokens", "Trained", "32k"),
+    "llama-3.1-8b": (LLAMA_3_1_8B, "Recognised by its numbers: Llama 3.1 8B", "8,192 tokens are", "Original", "8k"),
 }
 
 
@@ -28,7 +28,7 @@ def copied_link(seen):
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_copied_link_gives_the_same_answer_elsewhere(visit, chromium, fresh_server, server, name):
-    config, model, trained, length = SHOWN[name]
+    config, model, trained, label, length = SHOWN[name]
     seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/extend")
     drop(seen, {**config, "project_codename": "ultramarine"})
     link = copied_link(seen)
@@ -45,9 +45,7 @@ def test_a_copied_link_gives_the_same_answer_elsewhere(visit, chromium, fresh_se
         page.locator("header").get_by_role("link", name=title, exact=True).click()
         page.wait_for_url(f"**/{title.lower()}?*config=*")
         expect(page.locator("main h1")).to_have_text(title)
-        expect(page.get_by_label("riginal length, typed" if length == "8k" else "Trained length, typed")).to_have_value(
-            length
-        )
+        expect(page.get_by_label(f"{label} length, typed")).to_have_value(length)
     page.go_back()
     page.go_back()
     expect(main).to_contain_text(model)
