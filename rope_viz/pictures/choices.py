@@ -298,9 +298,13 @@ class Pieces(Line):
         return TEXTS("choices.pieces_form", example=self.usual)
 
 
+UNSET = -1
+"""In place of a position that an address does not set."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Positions(Choice[tuple[int, int]]):
-    """Two positions, as `m,n`, each at most `most`."""
+    """Two positions, as `m,n`, each at most `most`: of the query and of the key, whose default completes `m` alone."""
 
     usual: Callable[[Now], tuple[int, int]]
     most: int
@@ -309,11 +313,15 @@ class Positions(Choice[tuple[int, int]]):
         return self.usual(now)
 
     def parse(self, text: str) -> tuple[int, int]:
-        both = text.split(",")
-        if len(both) != 2 or not all(one.isascii() and one.isdecimal() and len(one) < 9 for one in both):
+        given = text.split(",")
+        if len(given) > 2 or not all(one.isascii() and one.isdecimal() and len(one) < 9 for one in given):
             raise ValueError(TEXTS("choices.positions", name=self.key, value=short_repr(text)))
-        m, n = (min(int(one), self.most) for one in both)
+        m, n = [min(int(one), self.most) for one in given] if len(given) == 2 else [min(int(text), self.most), UNSET]
         return m, n
+
+    def resolve(self, value: tuple[int, int], now: Now) -> tuple[int, int]:
+        m, n = value
+        return m, self.usual(now)[1] if n == UNSET else n
 
     def describe(self) -> str:
         return TEXTS("choices.positions_form")

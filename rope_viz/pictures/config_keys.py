@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 from rope_viz import advice, models, multi_axis, runtimes
-from rope_viz.models.identify_model import FINE_TUNE_PREFIX
+from rope_viz.models.identify_model import FINE_TUNE_PREFIX, read_own_name
 from rope_viz.models.model_config import ModelConfig
 
 ROOMS = (models, multi_axis, runtimes, advice)
@@ -74,21 +74,22 @@ def find_strings(value: Any) -> Iterator[str]:
 def cut_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the config with the keys that the project reads, without the user's names, paths and sentences.
 
-    If only its name tells which model of the catalog it is, the catalog's name for that model takes its place.
+    A name that helped to recognise a model of the catalog is replaced by that of the catalog.
     """
     read = ModelConfig.read(config)
     found = cut_object(config, known_keys() | set(read.path))
-    name = find_model_name(read)
-    return {**found, OWN_NAME: name} if name and find_model_name(ModelConfig.read(found)) != name else found
+    name = find_catalog_name(read)
+    return {**found, OWN_NAME: name} if name and read_own_name(config) else found
 
 
-def find_model_name(config: ModelConfig) -> str:
-    """Return the catalog's name of the model that a config is recognised as, "" for none."""
+def find_catalog_name(config: ModelConfig) -> str:
+    """Return the catalog's name of the model that a config is recognised as, or of which it is a fine-tune; else ""."""
     try:
-        model = config.identity.model
+        found = config.identity
     except ValueError:
         return ""
-    return "" if model is None else model.name
+    name = "" if found.model is None else found.model.name
+    return f"Fine-tune of {name}" if name and found.how == "fine-tune" else name
 
 
 def cut_object(part: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:

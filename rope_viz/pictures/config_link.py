@@ -10,7 +10,7 @@ import zlib
 
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures.config_keys import cut_config, find_model_name
+from rope_viz.pictures.config_keys import cut_config, find_catalog_name
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -35,7 +35,7 @@ def write_config(own: Upload) -> str:
         found = read_config(text)
     except (ValueError, RecursionError):
         return ""
-    same = found.specs == own.specs and find_model_name(found.model_config) == find_model_name(own.model_config)
+    same = found.specs == own.specs and find_catalog_name(found.model_config) == find_catalog_name(own.model_config)
     return text if same else ""
 
 

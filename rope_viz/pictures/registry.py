@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import difflib
 import functools
 import importlib
 from collections.abc import Hashable, Mapping, Sequence
@@ -14,9 +16,9 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
 from rope_viz.pictures import blob_store, config_link, configs
-from rope_viz.pictures.choices import Borders, Held, Number
+from rope_viz.pictures.choices import Borders, Held, Kept, Line, Number
 from rope_viz.pictures.page import Page, Picture
-from rope_viz.pictures.picture_request import Choice, Now
+from rope_viz.pictures.picture_request import NOTHING, Choice, Now
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -134,6 +136,40 @@ def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[st
     return out
 
 
+def address_problems(query: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each of a page's choices in its address that cannot be read, and for each unknown one.
+
+    Keys without the prefix of a page belong to others. Lines of text are reported next to their field.
+    """
+    out: list[str] = []
+    for key, text in query.items():
+        name, dot, _ = key.partition(".")
+        if not dot or name not in PAGES:
+            continue
+        choices = {choice.key: choice for choice in page(name).choices}
+        if key not in choices:
+            close = difflib.get_close_matches(key, choices, 1)
+            shown = short_repr(key)
+            out.append(
+                TEXTS("address.meant", name=shown, meant=close[0]) if close else TEXTS("address.unknown", name=shown)
+            )
+        elif not isinstance(choices[key], Line | Kept):
+            out += _value_problem(choices[key], text)
+    return out
+
+
+def _value_problem(choice: Choice[Any], text: str) -> list[str]:
+    """Return a sentence if a value cannot be read, with what is shown instead."""
+    try:
+        choice.parse(text)
+    except ValueError as error:
+        if isinstance(choice, Number):
+            with contextlib.suppress(ValueError):
+                return [TEXTS("address.clamped", problem=error, value=choice.text(choice.near(text)))]
+        return [TEXTS("address.ignored", problem=error)]
+    return []
+
+
 def strict(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:
     """Read choices from a query. Raise `ValueError` with a sentence for an invalid one."""
     return {choice.key: choice.parse(query[choice.key]) for choice in choices if choice.key in query}
@@ -144,16 +180,28 @@ def query(now: Now, picture: Picture) -> dict[str, str]:
 
     Raise `KeyError` if an address cannot hold it and no content is stored for it.
     """
-    linked, fits = _linked(now.spec, now.model, now.layer, now.own if picture.config else None)
+    own = None if "own" in now.held else now.own
+    linked, fits = _linked(now.spec, now.model, now.layer, own if picture.config else None)
     if not fits:
         # The config may hold lists that are too long for an address.
-        linked, fits = _linked(now.spec, now.model, now.layer, now.own)
+        linked, fits = _linked(now.spec, now.model, now.layer, own)
     out = dict(linked)
     if not fits:
         out = {key: text for key, text in out.items() if key in ("model", "layer")} | {"spec": now.held["spec"]}
     if picture.config and now.own is not None and config_link.KEY not in out:
         out["own"] = now.held["own"]
     return out | choices_query(now, picture)
+
+
+def link_query(now: Now, picture: Picture) -> dict[str, str]:
+    """Return the query of a link to a picture, which another server can read: it carries the user's config.
+
+    It is that of `query` if no address can hold what the picture depends on.
+    """
+    try:
+        return query(dataclasses.replace(now, held=NOTHING), picture)
+    except KeyError:
+        return query(now, picture)
 
 
 def choices_query(now: Now, picture: Picture) -> dict[str, str]:
@@ -174,9 +222,9 @@ def other_models(now: Now, picture: Picture) -> dict[str, str]:
     return {} if list(found) == [now.model] else found
 
 
-def fits_in_url(spec: RopeSpec, model: str, layer: str, own: Upload | None = None) -> bool:
-    """True if an address can hold the spec, with the user's config; else `Now.held` must name a stored one."""
-    return _linked(spec, model, layer, own)[1]
+def fits_in_url(spec: RopeSpec, model: str, layer: str) -> bool:
+    """True if an address can hold the spec; otherwise it must be stored and named in `Now.held`."""
+    return _linked(spec, model, layer, None)[1]
 
 
 @functools.lru_cache(maxsize=256)

@@ -72,6 +72,7 @@ def run_page(path: Path) -> None:
     if st.session_state.pop("whole run", False):
         st.rerun()
     state.invalidate()
+    controls.address_messages()
     with picture.places():
         exec(compile_page(path), {"__name__": "__main__", "__file__": str(path)})
 

@@ -14,7 +14,7 @@ from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, 
 from rope_viz.figures.words.common import plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
-from rope_viz.pictures import config_link
+from rope_viz.pictures import config_link, registry
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.copy import copy_buttons
@@ -38,6 +38,12 @@ def sidebar() -> None:
 def messages() -> None:
     """Show one warning for each part of the input that could not be used."""
     for problem in state.current_choice().problems:
+        warn(problem)
+
+
+def address_messages() -> None:
+    """Show one warning for each choice in the page's address that could not be used."""
+    for problem in registry.address_problems(st.query_params.to_dict()):
         warn(problem)
 
 

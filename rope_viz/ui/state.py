@@ -76,9 +76,9 @@ def now(page: str) -> Now:
     given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _load_held(choice))}
     mine = own() if at.model == spec_url.CUSTOM else None
     names = {}
-    if mine is not None and not config_link.write_config(mine):
+    if mine is not None:
         names["own"] = store_blob("own", configs.upload_bytes(mine), of=mine)
-    if not registry.fits_in_url(at.spec, at.model, at.layer, mine):
+    if not registry.fits_in_url(at.spec, at.model, at.layer):
         names["spec"] = store_blob("spec", configs.spec_bytes(at.spec), of=at.spec)
     fresh = Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names)
     # The previous request caches the values of its choices, so reuse it if equal.
@@ -214,7 +214,10 @@ def follow_link(page: str) -> None:
         return
     opened, problems = _open_model(params)
     spec = opened.spec
-    pin = _pin(params.get("pin", ""), spec.pairs)
+    try:
+        pin = registry.pin_of(params, spec.pairs)
+    except ValueError as error:
+        pin, problems = None, (*problems, TEXTS("address.unpinned", problem=error))
     first = start(opened.model, opened.layer)
     if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == _without(
         params, "pin"
@@ -378,10 +381,6 @@ def address(of: Chosen | None = None) -> dict[str, str]:
 
 def _without(params: Mapping[str, str], key: str) -> dict[str, str]:
     return {name: value for name, value in params.items() if name != key}
-
-
-def _pin(text: str, pairs: int) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 6 and int(text) < pairs else None
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:

@@ -154,7 +154,7 @@ class Export {
     link(place, look);
     this.controller?.abort();
     const { signal } = (this.controller = new AbortController());
-    this.address.value = place.address("svg", look);
+    this.address.value = place.address("svg", look, true);
     dialog.dataset.state = "waiting";
     try {
       const answer = await place.fetched(this.address.value, signal);
