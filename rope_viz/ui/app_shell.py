@@ -48,7 +48,7 @@ def run(folder: Path) -> None:
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     navigation.mount(list(PAGES), state.link_query())
     if name != "learn":
-        controls.sidebar()
+        controls.sidebar(name)
     else:
         # Streamlit reserves the width of an empty sidebar, and on a phone puts the menu there.
         st.html("<style>@media (min-width: 768px) { [data-testid=stSidebar] { display: none; } }</style>")
