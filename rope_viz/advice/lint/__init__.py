@@ -24,6 +24,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 """From the most to the least severe."""
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
+    contradictions.numbers_as_text,
     *(rules.missing_original, lengths.trained_length, lengths.not_as_shipped, rules.factor_mismatch),
     *(rules.swapped_betas, rules.integer_factor, contradictions.out_of_range, size_rules.base_not_read),
     *(size_rules.remote_dynamic_ntk, rules.nested_truncate, runtime_rules.type_spelling, rules.type_keys),
