@@ -71,7 +71,7 @@ def add(commands: Any) -> None:
     linted.add_argument(
         "--repair",
         action="store_true",
-        help="print the repaired config (one file) and check that; also repairs commas, comments and quotes in its JSON",
+        help="print the repaired config (one file) and check that; also repairs commas, comments and quotes of JSON",
     )
     linted.set_defaults(run=run)
 

@@ -116,19 +116,18 @@ def describe_fixes(fixes: Sequence[Fix]) -> str:
     """Return how many faults of each kind there are and in which lines: "1 comment (line 3)"."""
     parts = []
     for kind, (one, many) in NAMES.items():
-        lines = [fix.line for fix in fixes if fix.kind == kind]
-        if lines:
-            parts.append(f"{len(lines)} {one if len(lines) == 1 else many} ({describe_lines(lines)})")
+        found = [fix.line for fix in fixes if fix.kind == kind]
+        if found:
+            lines = list(dict.fromkeys(found))
+            where = f"{'line' if len(lines) == 1 else 'lines'} {join_lines(lines)}"
+            parts.append(f"{len(found)} {one if len(found) == 1 else many} ({where})")
     return ", ".join(parts)
 
 
-def describe_lines(lines: Sequence[int]) -> str:
-    """Return line numbers as text: "line 3", "lines 3, 5 and 9", at most five of them."""
-    single = list(dict.fromkeys(lines))
-    if len(single) == 1:
-        return f"line {single[0]}"
-    shown = [str(line) for line in single[:MOST_LINES]]
-    return f"lines {', '.join(shown)} and more" if len(single) > MOST_LINES else f"lines {join_list(shown)}"
+def join_lines(lines: Sequence[int]) -> str:
+    """Return line numbers as text, at most five: "3, 5 and 9"."""
+    shown = [str(line) for line in lines[:MOST_LINES]]
+    return f"{', '.join(shown)} and more" if len(lines) > MOST_LINES else join_list(shown)
 
 
 def _double_quoted(content: str) -> str:

@@ -22,13 +22,15 @@ from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.copy import copy_buttons
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
+from rope_viz.ui.rejected_config import rejected_config
 
 TEXTS = Texts("sidebar")
 
 
 def sidebar(page: str) -> None:
     """Show the shared controls that change something on the page."""
-    used = used_controls(page)
+    # While a config is rejected, the page shows no content that a control could change.
+    used = used_controls(page) if rejected_config() is None else frozenset[str]()
     with st.sidebar:
         _model(used)
         _sizes(used)

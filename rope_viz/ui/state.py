@@ -24,6 +24,7 @@ from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import query_params
 from rope_viz.ui.model_choice import LENGTHS as LENGTHS
 from rope_viz.ui.model_choice import Chosen, read_pin, without_key, write_address
+from rope_viz.ui.rejected_config import dismiss
 
 LEARN = "learn"
 """The page of the tour. Its steps have their own addresses; the user's choice is set aside meanwhile."""
@@ -173,6 +174,7 @@ def adopt(upload: Upload) -> None:
 
 def choose_model(model: str, layer: str, **changes: Any) -> None:
     """Choose a model and a layer type. A target length that the user has set stays, because it is not the model's."""
+    dismiss()
     now, spec = current_choice(), start(model, layer)
     typed = now.typed & {"target"}
     if typed:
@@ -244,6 +246,7 @@ def follow_link(page: str) -> None:
         # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
         spec, problems = first, ()
     revision = current_choice().revision + 1 if known is not None else 0
+    dismiss()
     typed = find_typed(spec, opened.model, opened.layer)
     _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision, typed))
     st.session_state["address"] = params

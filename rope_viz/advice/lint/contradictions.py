@@ -36,7 +36,7 @@ def numbers_as_text(view: View) -> Iterator[Finding]:
         part = inside(view.text, path)
         for key, value in part.items() if isinstance(part, Mapping) else ():
             if key in NUMBER_KEYS and isinstance(value, str) and len(value) < 30 and NUMBER.fullmatch(value):
-                text = f"{key} is the text {short_repr(value)}. It must be a number, without quotes."
+                text = f"{key} is the text {short_repr(value)}: it must be a number, without quotes."
                 repaired = view.changed((*view.model.path, *path), **{key: json.loads(value)})
                 yield Finding("", "error", view.place(*path, key), text, None, repaired)
 
