@@ -52,13 +52,17 @@ def show_card(rejected: Rejected, model: str) -> None:
             f'<div role="alert" class="rv-rejected"><h1>{TEXTS("title")}</h1>'
             f"<dl><dt>{TEXTS('file')}</dt><dd><strong>{name}</strong></dd>{rows}</dl></div>"
         )
-        if found.changes or (found.excerpt and not found.repaired):
-            st.markdown(TEXTS("after" if found.changes else "around"))
-            shown, language = (found.changes, "diff") if found.changes else (found.excerpt, None)
-            st.code(shown, language=language, wrap_lines=True, height=320 if shown.count("\n") > 14 else "content")
+        shown = found.changes if found.repaired else found.excerpt
+        if shown:
+            heading = TEXTS("after" if found.repaired else "around")
+            lines = "".join(map(_line, shown.splitlines()))
+            # Streamlit's own colours of a diff have too little contrast.
+            st.html(
+                f'<p>{heading}</p><pre class="rv-diff" tabindex="0" role="region" aria-label="{heading}">{lines}</pre>'
+            )
         with st.container(horizontal=True):
             if found.repaired:
-                st.button(TEXTS("repair"), type="primary", key="rejected.repair", on_click=_repair)
+                st.button(TEXTS("repair"), key="rejected.repair", on_click=_repair)
                 st.download_button(
                     TEXTS("download"),
                     found.repaired,
@@ -88,6 +92,12 @@ def _row(problem: Problem) -> str:
     key = f"<code>{html.escape(problem.key[:80])}</code><br>" if problem.key else ""
     to_do = TEXTS("to_do", to_do=problem.to_do)
     return f"<dt>{_place(problem)}</dt><dd>{key}{html.escape(problem.reason)}<br>{html.escape(to_do)}</dd>"
+
+
+def _line(line: str) -> str:
+    """Return a line of a diff or an excerpt, coloured if it is removed or added."""
+    kind = {"-": ' class="rv-removed"', "+": ' class="rv-added"'}.get(line[:1], "")
+    return f"<span{kind}>{html.escape(line)}\n</span>"
 
 
 def _place(problem: Problem) -> str:

@@ -44,9 +44,10 @@ def test_all_problems_are_named_at_once_with_their_lines(drop, card):
     assert "a comma before a closing bracket" in card(app)
     assert f"Line {LINE}, column 5" in card(app)
     assert "factor is the text &#x27;4.0&#x27;" in card(app)
-    diff = app.code[0].value.splitlines()
+    diff = app.session_state["rejected"].diagnosis.changes.splitlines()
     assert '-    "factor": "4.0",' in diff
     assert '+    "factor": 4.0,' in diff
+    assert any("rv-added" in one.value for one in app.html)
 
 
 def test_repair_makes_the_repaired_config_the_model(drop, card):
@@ -90,7 +91,7 @@ def test_the_former_model_comes_back_unchanged(drop, card, said):
     assert "Kimi" not in " ".join(one.value for one in app.main.markdown)
     app.button(key="rejected.keep").click().run()
     assert card(app) == ""
-    assert "Kimi K2" in said(app)
+    assert "Kimi-K2-Instruct" in said(app)
     assert app.query_params["base"] == "77000"
 
 

@@ -100,7 +100,9 @@ def test_old_addresses_of_the_two_lengths_work(open_page, asked):
 
 
 def test_a_needed_length_alone_changes_no_config(open_page, said):
-    assert "The config of DeepSeek-V3, unchanged" in said(open_page("runtimes", model="deepseek-v3", target="131072"))
+    assert "The config of DeepSeek-V3 / R1 671B, unchanged" in said(
+        open_page("runtimes", model="deepseek-v3", target="131072")
+    )
 
 
 def test_reset_forgets_a_typed_length(open_page, asked):
