@@ -21,6 +21,7 @@ from rope_viz.pictures.registry import PAGES
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, state
 from rope_viz.ui.components import navigation, picture
+from rope_viz.ui.rejected_config import rejected_config, show_card
 
 # The repository root in a checkout; the installed package has its assets inside.
 ROOT = Path(__file__).parents[2]
@@ -47,11 +48,15 @@ def run(folder: Path) -> None:
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     navigation.mount(list(PAGES), state.link_query())
-    if name != "learn":
-        controls.sidebar()
+    if name != state.LEARN:
+        controls.sidebar(name)
     else:
         # Streamlit reserves the width of an empty sidebar, and on a phone puts the menu there.
         st.html("<style>@media (min-width: 768px) { [data-testid=stSidebar] { display: none; } }</style>")
+    rejected = rejected_config() if name != state.LEARN else None
+    if rejected is not None:
+        show_card(rejected, state.name())
+        return
     controls.messages()
     run_page(folder / f"{name}.py")
 

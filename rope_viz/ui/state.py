@@ -24,7 +24,10 @@ from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.pictures.registry import PAGES
 from rope_viz.texts import Texts
 from rope_viz.ui import own_config, query_params
+from rope_viz.ui.model_choice import LENGTHS as LENGTHS
+from rope_viz.ui.model_choice import Chosen, without_key
 from rope_viz.ui.own_config import own
+from rope_viz.ui.rejected_config import dismiss
 
 TEXTS = Texts("app")
 OURS = (*registry.MODEL_KEYS, "pin")
@@ -33,28 +36,16 @@ LEARN = "learn"
 """The page of the tour. Its steps have their own addresses; the user's choice is set aside meanwhile."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Chosen:
-    """The current model, layer type, spec and pinned pair, and the problems of the last link or control."""
-
-    model: str
-    layer: str
-    spec: RopeSpec
-    pin: int | None = None
-    problems: tuple[str, ...] = ()
-    revision: int = 0
-
-    @property
-    def spec_json(self) -> dict[str, Any]:
-        """Return the full spec as plain data."""
-        return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
-
-
 def current_choice() -> Chosen:
     """Return the current choice. Call `follow_link` first."""
     value = st.session_state["chosen"]
     assert isinstance(value, Chosen)
     return value
+
+
+def current_page() -> str:
+    """Return the name of the open page."""
+    return str(st.session_state["page"])
 
 
 def _set(value: Chosen) -> None:
@@ -74,6 +65,7 @@ def now(page: str) -> Now:
         st.session_state.setdefault("locals", {}).update(local)
     given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
     given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _load_held(choice))}
+    given |= {choice.key: getattr(at.spec, choice.shared) for choice in choices if choice.shared in at.typed}
     mine = own() if at.model == spec_url.CUSTOM else None
     names = {}
     if mine is not None:
@@ -145,18 +137,20 @@ def bring_back(text: str, *, here: bool) -> None:
             own_config.remember_upload(mine)  # the whole file of the config in the address
             invalidate()
         return
-    numbers = _without(address(), "pin")
+    numbers = without_key(address(), "pin")
     starts = {
         layer: spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()
     }
     if now.model == spec_url.CUSTOM and numbers not in starts.values() and (link or not here):
         return
     own_config.remember_upload(mine)
+    _set(dataclasses.replace(now, typed=find_typed(now.spec, now.model, now.layer)))
     for layer, start in starts.items():
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
         if now.model == spec_url.CUSTOM and start == numbers:
             spec = mine.specs[layer]
-            _set(dataclasses.replace(now, layer=layer, spec=spec, problems=(), revision=now.revision + 1))
+            ours = dataclasses.replace(now, layer=layer, spec=spec, problems=(), typed=frozenset())
+            _set(dataclasses.replace(ours, revision=now.revision + 1))
             write_link()
 
 
@@ -172,9 +166,37 @@ def adopt(upload: Upload) -> None:
     own_config.remember_upload(upload)
     layer = upload.layer
     now = current_choice()
-    choose(
-        model=spec_url.CUSTOM, layer=layer, spec=upload.specs[layer], problems=upload.notes, revision=now.revision + 1
-    )
+    choose_model(spec_url.CUSTOM, layer, problems=upload.notes, revision=now.revision + 1)
+
+
+def choose_model(model: str, layer: str, **changes: Any) -> None:
+    """Choose a model and a layer type. A target length that the user has set stays, because it is not the model's."""
+    dismiss()
+    now, spec = current_choice(), start(model, layer)
+    typed = now.typed & {"target"}
+    if typed:
+        spec = spec_url.with_sizes(spec, target=now.spec.target)
+    choose(model=model, layer=layer, spec=spec, typed=typed, **changes)
+
+
+def set_size(name: str, value: float) -> None:
+    """Set a length of the spec, "context" or "target", from a page. Raise `ValueError` if the spec cannot have it."""
+    now = current_choice()
+    choose(spec=spec_url.move_knob(now.spec, name, value), typed=now.typed | {name}, revision=now.revision + 1)
+    frame_too()  # the sidebar has the same numbers
+
+
+def find_typed(spec: RopeSpec, model: str, layer: str) -> frozenset[str]:
+    """Return the lengths that an address sets: with a config of the user, those that differ from it."""
+    if model != spec_url.CUSTOM:
+        keys = st.query_params
+        return frozenset(name for key, name in LENGTHS.items() if key in keys)
+    if own() is None:
+        return frozenset()  # such an address holds all numbers
+    if config_link.KEY in st.query_params:
+        return frozenset(name for key, name in LENGTHS.items() if key in st.query_params)
+    first = start(model, layer)
+    return frozenset(name for name in LENGTHS.values() if getattr(spec, name) != getattr(first, name))
 
 
 def start(model: str, layer: str = "") -> RopeSpec:
@@ -193,6 +215,7 @@ def follow_link(page: str) -> None:
     Streamlit clears the query when a link opens another page; the choice and the page's own parameters are then written
     back. After Back and Forward the address wins.
     """
+    _rename_old_keys()
     params = {key: value for key, value in st.query_params.items() if key in OURS}
     known = st.session_state.get("address")
     moved = st.session_state.get("page") not in (None, page)
@@ -219,13 +242,15 @@ def follow_link(page: str) -> None:
     except ValueError as error:
         pin, problems = None, (*problems, TEXTS("address.unpinned", problem=error))
     first = start(opened.model, opened.layer)
-    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == _without(
+    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == without_key(
         params, "pin"
     ):
         # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
         spec, problems = first, ()
     revision = current_choice().revision + 1 if known is not None else 0
-    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision))
+    dismiss()
+    typed = find_typed(spec, opened.model, opened.layer)
+    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision, typed))
     st.session_state["address"] = params
 
 
@@ -239,13 +264,21 @@ def _open_model(params: Mapping[str, str]) -> tuple[Opened, tuple[str, ...]]:
             opened, mine = registry.read_model(params, own_config.find_upload(text))
         problems = opened.problems
     except ValueError as error:
-        opened, mine = registry.read_model(_without(params, config_link.KEY))
+        opened, mine = registry.read_model(without_key(params, config_link.KEY))
         problems = (TEXTS("link.numbers_only", error=error), *opened.problems)
     if mine is not None:
         own_config.set_own(mine)
     elif opened.model == spec_url.CUSTOM and (held := own()) is not None and config_link.write_config(held):
         own_config.set_own(None)  # an address with numbers only is not that of the config
     return opened, problems
+
+
+def _rename_old_keys() -> None:
+    """Rewrite an address of an older release; where it has both keys, the page's own length counts."""
+    query = st.query_params.to_dict()
+    if any(old in query for old in spec_url.OLD_KEYS):
+        renamed = {new: query.pop(old) for old, new in spec_url.OLD_KEYS.items() if old in query}
+        query_params.write(query | renamed)
 
 
 def _was_open(page: str) -> bool:
@@ -376,11 +409,8 @@ def address(of: Chosen | None = None) -> dict[str, str]:
     """Return the choice as query parameters."""
     now = of or current_choice()
     ours = registry.write_model(now.spec, now.model, now.layer, own())
+    ours |= {key: str(getattr(now.spec, name)) for key, name in LENGTHS.items() if name in now.typed}
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
-
-
-def _without(params: Mapping[str, str], key: str) -> dict[str, str]:
-    return {name: value for name, value in params.items() if name != key}
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
