@@ -16,7 +16,7 @@ import streamlit as st
 
 from rope_viz import figures, pictures, ui
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import extend, registry
+from rope_viz.pictures import config_keys, extend, registry
 from rope_viz.pictures.registry import PAGES
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, state
@@ -109,8 +109,10 @@ def warm() -> None:
 async def ahead() -> None:
     """Compute the Extend page's answer for each unchanged catalog model before a user asks for it.
 
-    The answer is a third of such a run. Each takes a few milliseconds, computed between requests.
+    The answer is a third of such a run. Each takes a few milliseconds, computed between requests. The keys of configs
+    come first: the first dropped file needs them.
     """
+    await asyncio.to_thread(config_keys.known_keys)
     for model in catalog():
         now = registry.read_request(extend.PAGE, {"model": model})
         if not await asyncio.to_thread(extend.problem, now):
