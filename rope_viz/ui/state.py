@@ -17,8 +17,8 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import blob_store, config_link, configs, registry
-from rope_viz.pictures.choices import Held, Kept
+from rope_viz.pictures import config_link, configs, registry
+from rope_viz.pictures.choices import Kept
 from rope_viz.pictures.picture_request import Now, name_of
 from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.pictures.registry import PAGES
@@ -28,6 +28,11 @@ from rope_viz.ui.model_choice import LENGTHS as LENGTHS
 from rope_viz.ui.model_choice import Chosen, without_key
 from rope_viz.ui.own_config import own
 from rope_viz.ui.rejected_config import dismiss
+from rope_viz.ui.session_contents import blob as blob
+from rope_viz.ui.session_contents import contents as contents
+from rope_viz.ui.session_contents import invalidate as invalidate
+from rope_viz.ui.session_contents import load_held
+from rope_viz.ui.session_contents import store_blob as store_blob
 
 TEXTS = Texts("app")
 OURS = (*registry.MODEL_KEYS, "pin")
@@ -64,7 +69,7 @@ def now(page: str) -> Now:
     if local:
         st.session_state.setdefault("locals", {}).update(local)
     given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
-    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _load_held(choice))}
+    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := load_held(choice))}
     given |= {choice.key: getattr(at.spec, choice.shared) for choice in choices if choice.shared in at.typed}
     mine = own() if at.model == spec_url.CUSTOM else None
     names = {}
@@ -78,47 +83,6 @@ def now(page: str) -> Now:
         before = st.session_state["now"] = page, fresh
     st.session_state["now is current"] = True
     return before[1]
-
-
-def invalidate() -> None:
-    """Invalidate the cached `now`: at the start of a run and after a change."""
-    st.session_state["now is current"] = False
-
-
-def store_blob(key: str, content: bytes | None, *, of: object = None) -> str:
-    """Store content that no address can hold for this session; return the name that pictures use, "" for None."""
-    mine = st.session_state.setdefault("held", {})
-    if content is None:
-        mine.pop(key, None)
-        invalidate()
-        return ""
-    known = mine.get(key)
-    if known is None or known[0] != (of or content):
-        salted = st.session_state.setdefault("salt", blob_store.salt()) + content
-        known = mine[key] = (of or content, blob_store.name_of(salted), salted)
-        invalidate()
-    if blob_store.STORE.salted(known[1]) is None:
-        blob_store.STORE.keep(known[2])
-    return str(known[1])
-
-
-def blob(key: str) -> bytes | None:
-    """Return the content stored for this session under a key, or None."""
-    known = st.session_state.get("held", {}).get(key)
-    return None if known is None else known[2][blob_store.SALT :]
-
-
-def contents() -> list[bytes]:
-    """Return all contents of this session, salted, for a server that lacks them."""
-    return [salted for _, _, salted in st.session_state.get("held", {}).values()]
-
-
-def _load_held(choice: Kept[Any]) -> Held[Any] | None:
-    content = blob(choice.key)
-    if content is None:
-        return None
-    name = store_blob(choice.key, content)
-    return Held(name, blob_store.STORE.load(name, choice.decode))
 
 
 def bring_back(text: str, *, here: bool) -> None:
