@@ -32,7 +32,7 @@ def test_an_unreadable_value_of_any_choice_is_named(choice):
         ("rotation", {"rotation.at": "12,x"}, ("rotation.at", "12,x", "one position, or two", "default is shown")),
         ("decay", {"decay.show": "everything"}, ("decay.show", "everything", "one of", "default is shown")),
         ("extend", {"extend.sequences": "many"}, ("extend.sequences", "many", "default is shown")),
-        ("extend", {"extend.target": "1e30"}, ("extend.target", "1e30", "Showing 4194304")),
+        ("extend", {"extend.sequences": "1e30"}, ("extend.sequences", "1e30", "Showing 4096")),
         ("scaling", {"pin": "900"}, ("pin", "900", "0 to 63", "No pair is pinned")),
         ("rotation", {"rotation.att": "3"}, ("rotation.att", "Did you mean rotation.at?")),
         ("scaling", {"rotation.zzz": "3"}, ("unknown key", "rotation.zzz")),

@@ -91,6 +91,7 @@ def state_of(app):
         [item.value for item in app.warning],
         sorted(session["held"]) if "held" in session else [],
         "own" in session,
+        session["rejected"].diagnosis if "rejected" in session else None,
     )
 
 

@@ -111,7 +111,9 @@ def fetch(address, query):
     """Return the sentence and the spec of a picture, and its CSV, from the route."""
     answers = [get(f"{address}.{form}", query) for form in ("json", "csv")]
     assert [answer.status for answer in answers] == [200, 200], answers[0].body
-    return read_json(answers[0].body) | {"csv": answers[1].body.decode().split("\n", 1)[1]}
+    # The lines before the numbers name the content of this session.
+    rows = [line for line in answers[1].body.decode().splitlines() if not line.startswith("#")]
+    return read_json(answers[0].body) | {"csv": rows}
 
 
 def read_json(content):

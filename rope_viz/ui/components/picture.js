@@ -58,7 +58,7 @@ class Place {
     post.put(`${this.data.picture} ${name}`, value);
   }
 
-  // The address of the picture. Only this browser has the contents that it names; with `link` it carries the config itself.
+  // With `link` the address carries the user's config, instead of a name that only this browser can resolve.
   address(form = "packed", more = {}, link = false) {
     const query = new URLSearchParams((link && this.data.link) || this.data.query);
     if (this.memory.view) query.set("view", this.memory.view.join(","));
@@ -228,7 +228,6 @@ export function showPlaceholder({ root, data }) {
 }
 addEventListener("rv-placeholder", () => places.forEach(showPlaceholder));
 
-// Put each picture into its place before the next paint.
 function settle(fresh) {
   for (const slot of document.querySelectorAll("[data-place]")) {
     const data = described[slot.dataset.place];
@@ -243,7 +242,6 @@ function settle(fresh) {
 }
 new MutationObserver((changes) => changes.some(({ target }) => !target.closest(".rv-picture")) && settle(false)).observe(document.body, { subtree: true, childList: true });
 
-// Expose the state of a place in the DOM.
 function mark(place) {
   const { root, asked, failed, shown, near } = place;
   root.dataset.state = asked ? "asking" : failed ? "failed" : shown && shown === place.wanted ? "shown" : near ? "due" : "far";
@@ -311,7 +309,6 @@ export function released(calm = 0) {
   }, 50);
 }
 
-// While one picture is drawn, the next is already requested.
 async function run() {
   let last = null, draw = null;
   for (;;) {
