@@ -13,7 +13,7 @@ from rope_viz.advice.parameter_count import weight_bytes
 from rope_viz.advice.rank_methods import Advice, recommend
 from rope_viz.advice.runtime_instructions import ConfigFile, Instructions, write_config_file, write_instructions
 from rope_viz.advice.ways import Way, describe_short_texts
-from rope_viz.embedding.spec import require_number
+from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.catalog import Model
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source
@@ -91,10 +91,11 @@ def make_plan(
 ) -> Plan:
     """Return the whole plan. Raises `ValueError` where the config cannot be read or an argument has no meaning.
 
-    `known` is the catalog's model where the user picked one, `trained` the user's own word on the trained length, `way`
+    `layer` is a layer type; `known` is the catalog's model where the user picked one, `trained` the user's own word on the trained length, `way`
     the `Way.id` to write (default: the best). `advice` and `found` are the ways and the mistakes, if known already.
     """
     model = without_about(config)
+    model.find_layer(layer)
     if advice is None:
         advice = recommend(model, model.identify(known=known, trained=trained, layer=layer), target)
     layer = advice.recognised.layer or None
@@ -107,6 +108,32 @@ def make_plan(
     needed = estimate_memory(model, advice.recognised, advice.target, dtype=dtype, sequences=sequences)
     found = find_mistakes(model) if found is None else found
     return Plan(model.mapping, found, advice, chosen, needed, file, instructions)
+
+
+def plan(
+    config: Source,
+    to: int,
+    runtimes: str | Sequence[str] = ("transformers",),
+    *,
+    trained: int | None = None,
+    layer: str | None = None,
+    way: str = "",
+    dtype: str = "bfloat16",
+    sequences: int = 1,
+) -> Plan:
+    """Return how to extend a model to `to` tokens, as `rope-viz extend` shows it.
+
+    `runtimes` are names such as "vllm"; `trained` is the trained length in tokens, if you know it better. `layer` is a
+    layer type, `way` the id of another of `Plan.advice.ways`, `dtype` the type of the KV cache for `sequences`
+    requests. Raises `ValueError` where the config cannot be read, and for an unknown runtime, layer, way or dtype.
+    """
+    names = (runtimes,) if isinstance(runtimes, str) else tuple(runtimes)
+    options: dict[str, Any] = {"trained": trained, "layer": layer, "dtype": dtype, "sequences": sequences}
+    found = make_plan(config, to, names, way=way, **options)
+    if way and found.way.id != way:
+        known = ", ".join(one.id for one in found.advice.ways)
+        raise ValueError(f"way must be one of {known}, got {short_repr(way)}")
+    return found
 
 
 Written: TypeAlias = tuple[ConfigFile, tuple[Instructions, ...]]

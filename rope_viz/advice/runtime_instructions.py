@@ -22,6 +22,7 @@ from rope_viz.advice.export import (
     describe_difference,
     export,
     find_changed_layers,
+    find_target,
 )
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.other_parts import extend_other_parts
@@ -271,6 +272,7 @@ def write_instructions(
     With `file`, the config.json to write, runtimes that read it and have no flags for this get its keys. Raises
     `ValueError` for another name, and for a config that cannot be read.
     """
+    runtime = find_target(runtime)
     if runtime not in NAMES:
         raise ValueError(f"the runtime must be one of {', '.join(NAMES)}, got {runtime!r}")
     model = None if config is None else ModelConfig.read(config)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rope_viz.advice.export import find_target
 from rope_viz.advice.extension_plan import make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.report import data, markdown, text
@@ -47,7 +48,8 @@ def add(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
-    runtimes = [name for given in parsed.runtime or ["transformers"] for name in given.split(",")]
+    given = [name for names in parsed.runtime or ["transformers"] for name in names.split(",")]
+    runtimes = [find_target(name.strip()) for name in given]
     for name in runtimes:
         if name not in NAMES:
             raise ValueError(f"--runtime must be one of {', '.join(NAMES)}, got {short_repr(name)}")

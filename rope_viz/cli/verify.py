@@ -12,7 +12,6 @@ import numpy as np
 
 from rope_viz.advice.verify import Held, read_gguf, read_numbers, verify
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
-from rope_viz.embedding.spec import short_repr
 
 LARGEST = 1 << 20
 
@@ -32,7 +31,7 @@ def add(commands: Any) -> None:
         dest="source",
         required=True,
         metavar="WHERE",
-        help="inv_freq.json of a snippet, gguf:FILE, or transformers:FOLDER (builds its class)",
+        help="inv_freq.json of a snippet, gguf:FILE, or a model's folder (builds its class of transformers)",
     )
     asked.add_argument("--flags", help="with gguf:FILE, the flags of llama.cpp's command line")
     asked.add_argument("--layer", help="layer type, such as full_attention")
@@ -47,9 +46,7 @@ def run(parsed: argparse.Namespace) -> int:
     with named(parsed.config):
         model = read_model(parsed.config, config)
         specs = model.specs
-    layer = parsed.layer or model.main_layer
-    if layer not in specs:
-        raise ValueError(f"layer must be one of {', '.join(specs)}, got {short_repr(layer)}")
+    layer = model.find_layer(parsed.layer)
     if parsed.flags and not parsed.source.startswith("gguf:"):
         raise ValueError("--flags are those of llama.cpp: use them with gguf:FILE")
     with named(parsed.source):
@@ -71,6 +68,8 @@ def read_source(source: str, flags: str | None, layer: str) -> Held:
         return read_gguf(place, flags)
     if kind == "transformers" and place:
         return from_transformers(place, layer)
+    if Path(source).is_dir():
+        return from_transformers(source, layer)
     if Path(source).stat().st_size > LARGEST:
         raise ValueError("it is larger than 1 MiB, so it is not an inv_freq.json")
     return read_numbers(Path(source).read_bytes(), Path(source).name)
