@@ -91,8 +91,9 @@ def make_plan(
 ) -> Plan:
     """Return the whole plan. Raises `ValueError` where the config cannot be read or an argument has no meaning.
 
-    `layer` is a layer type; `known` is the catalog's model where the user picked one, `trained` the user's own word on the trained length, `way`
-    the `Way.id` to write (default: the best). `advice` and `found` are the ways and the mistakes, if known already.
+    `known` is the catalog's model where the user picked one, `trained` the user's own word on the trained length,
+    `layer` a layer type, `way` the `Way.id` to write (default: the best). `advice` and `found` are the ways and the
+    mistakes, if known already.
     """
     model = without_about(config)
     model.find_layer(layer)

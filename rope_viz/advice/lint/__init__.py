@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 
-from rope_viz.advice.lint import contradictions, lengths, rules, runtime_rules, size_rules
+from rope_viz.advice.lint import contradictions, key_names, lengths, rules, runtime_rules, size_rules
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
@@ -31,7 +31,8 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     *(size_rules.partial_ignored, rules.mscale_keys, rules.attention_factor, rules.longrope_lists),
     *(rules.longrope_switch, rules.two_originals, contradictions.two_rope_dicts, contradictions.unread_rope_keys),
     *(contradictions.part_without_type, contradictions.layer_types_unknown, contradictions.heads_do_not_divide),
-    *(rules.dynamic_cache, size_rules.base_too_small, rules.unknown_keys, size_rules.unlisted_type),
+    *(rules.dynamic_cache, size_rules.base_too_small, rules.unknown_keys, key_names.misspelled_keys),
+    size_rules.unlisted_type,
     *(
         size_rules.dual_chunk_attention,
         size_rules.some_layers,
