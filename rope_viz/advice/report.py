@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rope_viz.advice.extension_plan import Plan
+from rope_viz.advice.lint import COMMON_NOTES
 from rope_viz.advice.runtime_instructions import format_diff
 from rope_viz.advice.ways import SUPPORT, Way
 
@@ -101,7 +102,10 @@ def lines(plan: Plan) -> Iterator[str]:
     known = plan.recognised
     yield from ("## What you have", "", known.sentence, f"Source of the trained length: {known.trained.source}.")
     yield from (f"**Probably a mistake:** {mistake}" for mistake in known.mistakes)
-    yield from (f"- {one.severity}: {one.message}" for one in plan.found)
+    common = [one.rule for one in plan.found if one.severity == "note" and one.rule in COMMON_NOTES]
+    yield from (f"- {one.severity}: {one.message}" for one in plan.found if one.rule not in common)
+    if common:
+        yield f"- common notes, shown by rope-viz check --all-notes: {', '.join(common)}"
     yield from ("", f"## What you need: {plan.target:,} tokens", "")
     yield from ("## What to do, and why", "")
     for number, way in enumerate(plan.advice.ways, start=1):
