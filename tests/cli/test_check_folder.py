@@ -8,7 +8,7 @@ import pytest
 
 from rope_viz.cli import find_configs
 from rope_viz.cli.main import main
-from tests.configs import llama, yarn
+from tests.configs import llama
 
 LLAMA = llama(max_position_embeddings=32768, rope_theta=5e6)
 ERROR = {**LLAMA, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}
