@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from rope_viz.advice.config_file import ConfigFile, is_reader, write_config_file
 from rope_viz.advice.export import without_about
 from rope_viz.advice.kv_cache import GPU, USED, Cache, Group, cache, human
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.parameter_count import weight_bytes
 from rope_viz.advice.rank_methods import Advice, recommend
-from rope_viz.advice.runtime_instructions import ConfigFile, Instructions, write_config_file, write_instructions
+from rope_viz.advice.runtime_instructions import Instructions, write_instructions
 from rope_viz.advice.ways import Way, describe_short_texts
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.catalog import Model
@@ -68,6 +69,12 @@ class Plan:
     def recognised(self) -> Identity:
         """Which model the config is of."""
         return self.advice.recognised
+
+    @property
+    def is_file_read(self) -> bool:
+        """Whether every requested runtime computes the intended embedding from the config.json."""
+        names = (*self.file.runtimes, *self.file.unverified)
+        return all(is_reader(one.runtime, names) for one in self.instructions)
 
     @property
     def target(self) -> int:
@@ -142,7 +149,7 @@ Written: TypeAlias = tuple[ConfigFile, tuple[Instructions, ...]]
 
 def write_way(way: Way, model: ModelConfig, layer: str | None, runtimes: Sequence[str]) -> Written:
     """Return the config file of one way, and what to give each runtime."""
-    file = write_config_file(way.spec, model, layer)
+    file = write_config_file(way.spec, model, layer, runtimes)
     asked: dict[str, Any] = {"config": model, "layer": layer, "length": way.target, "file": file}
     return file, tuple(write_instructions(way.spec, name, **asked) for name in runtimes)
 

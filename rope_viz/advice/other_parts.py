@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.advice.check_change import has_same_angles
+from rope_viz.advice.export import with_known_methods
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig
@@ -43,7 +43,7 @@ def extend_other_parts(model: ModelConfig, spec: RopeSpec) -> OtherParts:
             notes.append(f"{key} stays as it is: it has positions of its own, up to {part.limit:,}.")
             continue
         write = write_new_keys if "rope_parameters" in given else write_old_keys
-        change = write(part, dataclasses.replace(spec), layer or None)
+        change = write(part, next(with_known_methods(spec)), layer or None)
         whole[key] = {inner: value for inner, value in change.whole.items() if inner != "model_type" or inner in given}
         fragment[key] = change.fragment
         notes.append(f"{key} is extended in the same way.")

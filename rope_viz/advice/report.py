@@ -119,16 +119,12 @@ def lines(plan: Plan) -> Iterator[str]:
     yield ""
     yield from (f"On short texts: {sentence}" for sentence in plan.advice.short)
     yield from plan.memory.sentences(plan.target)
-    yield from ("", "## What to write", "", plan.file.generation)
-    if plan.file.fragment:
-        yield from ("", "```diff", format_diff(plan.config, plan.file.config), "```", "")
-    yield from plan.file.proof
-    for one in plan.instructions:
-        yield from ("", f"### {one.name}", "", one.proof)
-        if one.text:
-            yield from ("", f"```{one.language}", one.text, "```")
-        yield from ("", "Start it:", "", "```bash", one.command, "```")
-        yield from one.notes
+    yield from ("", "## What to write", "")
+    if plan.is_file_read:
+        yield from (*file_lines(plan), *runtime_lines(plan))
+    else:
+        # What a requested runtime accepts comes first, and the file for others after it.
+        yield from (*runtime_lines(plan), "", "### config.json", "", *file_lines(plan))
     yield from ("", "## Verify it worked", "")
     for one in plan.instructions:
         yield from (f"### {one.name}: the frequencies of the running model", "")
@@ -138,6 +134,24 @@ def lines(plan: Plan) -> Iterator[str]:
         if one.log:
             yield from (f"In its log: {one.log}", "")
     yield "Does it find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
+
+
+def file_lines(plan: Plan) -> Iterator[str]:
+    """Yield the config.json to write, and who reads it."""
+    yield plan.file.generation
+    if plan.file.fragment:
+        yield from ("", "```diff", format_diff(plan.config, plan.file.config), "```", "")
+    yield from plan.file.proof
+
+
+def runtime_lines(plan: Plan) -> Iterator[str]:
+    """Yield what to give each runtime."""
+    for one in plan.instructions:
+        yield from ("", f"### {one.name}", "", one.proof)
+        if one.text:
+            yield from ("", f"```{one.language}", one.text, "```")
+        yield from ("", "Start it:", "", "```bash", one.command, "```")
+        yield from one.notes
 
 
 def data(plan: Plan) -> str:
