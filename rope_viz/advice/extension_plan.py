@@ -77,6 +77,13 @@ class Plan:
         return all(is_reader(one.runtime, names) for one in self.instructions)
 
     @property
+    def verify_command(self) -> str:
+        """The command that compares what a snippet wrote with the config."""
+        layer = self.recognised.layer
+        usual = ModelConfig.read(self.file.config).main_layer
+        return f"rope-viz verify config.json --from inv_freq.json{f' --layer {layer}' if layer != usual else ''}"
+
+    @property
     def target(self) -> int:
         """The length that is needed."""
         return self.advice.target

@@ -130,7 +130,7 @@ def lines(plan: Plan) -> Iterator[str]:
         yield from (f"### {one.name}: the frequencies of the running model", "")
         yield from (f"```{'bash' if one.runtime == 'llama.cpp' else 'python'}", one.check, "```", "")
         if one.runtime != "llama.cpp":
-            yield from ("```bash", "rope-viz verify config.json --from inv_freq.json", "```", "")
+            yield from ("```bash", plan.verify_command, "```", "")
         if one.log:
             yield from (f"In its log: {one.log}", "")
     yield "Does it find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"

@@ -18,7 +18,7 @@ from rope_viz.advice.export import (
     export,
     find_target,
 )
-from rope_viz.advice.snippets import SNIPPETS
+from rope_viz.advice.snippets import find_auto_class, find_snippet
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.edit_config import write_old_keys
@@ -105,15 +105,17 @@ def write_instructions(
         text = text.replace(f"{option} {spec.target}", f"{option} {served}")
     language = "bash" if text and not text.startswith("{") else "json"
     more = tuple(list_notes(runtime, spec, made, model, served))
-    start, log = write_command(runtime, text, served), find_log_line(runtime, spec, served)
-    return Instructions(runtime, name, made, text, language, start, more, log, SNIPPETS[runtime])
+    keys: Mapping[str, Any] = {} if model is None else model.mapping
+    main = "" if model is None else layer or model.main_layer
+    start, log = write_command(runtime, text, served, find_auto_class(keys)), find_log_line(runtime, spec, served)
+    return Instructions(runtime, name, made, text, language, start, more, log, find_snippet(runtime, keys, main))
 
 
-def write_command(runtime: str, text: str, served: int) -> str:
-    """Return the command that starts a runtime."""
+def write_command(runtime: str, text: str, served: int, auto_class: str) -> str:
+    """Return the command that starts a runtime; `auto_class` loads the model in transformers."""
     flags = "" if text.startswith("{") else text.strip()
     if runtime.startswith("transformers"):
-        return "python -c \"from transformers import AutoModelForCausalLM as M; M.from_pretrained('./model')\""
+        return f"python -c \"from transformers import {auto_class} as M; M.from_pretrained('./model')\""
     if runtime == "vllm":
         return f"vllm serve ./model {flags}".strip()
     if runtime == "sglang":

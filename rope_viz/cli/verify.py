@@ -87,10 +87,12 @@ def from_transformers(folder: str, layer: str) -> Held:
     config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
     with torch.device("meta"):
         model = transformers.AutoModel.from_config(config)
+    # A vision tower or an encoder has a rotary module of its own.
+    text = type(config.get_text_config(decoder=True))
     names = (f"{layer}_inv_freq", "inv_freq")
     for module in model.modules():
         name = next((name for name in names if hasattr(module, name)), None)
-        if name is not None and hasattr(module, "config"):
+        if name is not None and isinstance(getattr(module, "config", None), text):
             # The model is on the meta device, without data; build only its rotary module again.
             live = type(module)(module.config)
             factor = getattr(live, name.replace("inv_freq", "attention_scaling"), 1.0)

@@ -10,6 +10,7 @@ from rope_viz.advice.extension_plan import make_plan
 from rope_viz.advice.report import text
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
+from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import emulate
 from tests.configs import llama
 
@@ -50,4 +51,6 @@ def test_the_exit_code_is_the_same_with_and_without_output(config, runtime, tmp_
 def test_an_encoder_is_extended_by_a_method_that_configs_know():
     config = json.loads((CASES / "06-t5gemma.json").read_text())
     plan = make_plan(config, 65_536, ["mlx-lm"], way="ntk")
-    assert plan.file.config["encoder"]["rope_theta"] == plan.file.config["decoder"]["rope_theta"]
+    for name in ("encoder", "decoder"):
+        spec = from_config({**plan.file.config[name], "model_type": "t5_gemma_module"})[""]
+        assert np.allclose(spec.inv_freq(), plan.way.spec.inv_freq())
