@@ -17,7 +17,7 @@ from rope_viz.advice.export import (
     describe_difference,
     export,
     find_changed_layers,
-    find_target,
+    require_target,
 )
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.other_parts import extend_other_parts
@@ -120,7 +120,7 @@ def write_config_file(
     model = config_to_change(config, spec)
     if model.specs.get(layer if layer in model.specs else model.main_layer) == spec:
         return check_config_file(model, {}, "The file does not need to change.", find_support(model, spec, layer))
-    wanted = [find_target(name) for name in runtimes]
+    wanted = [require_target(name) for name in runtimes]
     written: list[Candidate] = []
     for old in (True, False):
         try:

@@ -82,9 +82,7 @@ def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type:
     `layer_type` is the layer type that the embedding is for. Of several ways to write it the first faithful one is
     taken, else the closest. Raises `ValueError` for an unknown target, and for a config that cannot be read.
     """
-    to = find_target(to)
-    if to not in TARGETS:
-        raise ValueError(f"the target must be one of {', '.join(TARGETS)}, got {short_repr(to)}")
+    to = require_target(to)
     runtime, version, drafts = TARGETS[to]
     model = config_to_change(config, spec)
     best: Export | None = None
@@ -104,6 +102,14 @@ def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type:
 def find_target(name: str) -> str:
     """Return the target that this name means in any spelling, such as vLLM; an unknown name unchanged."""
     return match_name(name, TARGETS)
+
+
+def require_target(name: str) -> str:
+    """Return the target that this name means in any spelling. Raises `ValueError` that lists the targets."""
+    found = find_target(name)
+    if found not in TARGETS:
+        raise ValueError(f"the runtime must be one of {', '.join(TARGETS)}, got {short_repr(name)}")
+    return found
 
 
 def config_to_change(config: Source | None, spec: RopeSpec) -> ModelConfig:

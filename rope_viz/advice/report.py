@@ -21,7 +21,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "model": known.model.id if known.model else None,
             "how": known.how,
             "sentence": known.sentence,
-            "trained": pick(known.trained, "length", "source"),
+            "trained": pick(known.trained, "length", "source", "is_documented"),
             "max_position_embeddings": known.says,
             "reaches": known.reach,
             "mistakes": list(known.mistakes),
@@ -100,7 +100,8 @@ def text(plan: Plan) -> str:
 def lines(plan: Plan) -> Iterator[str]:
     """Yield the document, line by line."""
     known = plan.recognised
-    yield from ("## What you have", "", known.sentence, f"Source of the trained length: {known.trained.source}.")
+    length = "the trained length" if known.trained.is_known else "this length"
+    yield from ("## What you have", "", known.sentence, f"Source of {length}: {known.trained.source}.")
     yield from (f"**Probably a mistake:** {mistake}" for mistake in known.mistakes)
     common = [one.rule for one in plan.found if one.severity == "note" and one.rule in COMMON_NOTES]
     yield from (f"- {one.severity}: {one.message}" for one in plan.found if one.rule not in common)

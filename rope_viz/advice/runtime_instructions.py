@@ -16,7 +16,7 @@ from rope_viz.advice.export import (
     as_json,
     config_to_change,
     export,
-    find_target,
+    require_target,
 )
 from rope_viz.advice.snippets import find_auto_class, find_snippet
 from rope_viz.embedding.spec import RopeSpec
@@ -93,9 +93,7 @@ def write_instructions(
     With `file`, the config.json to write, runtimes that read it and have no flags for this get its keys. Raises
     `ValueError` for another name, and for a config that cannot be read.
     """
-    runtime = find_target(runtime)
-    if runtime not in NAMES:
-        raise ValueError(f"the runtime must be one of {', '.join(NAMES)}, got {runtime!r}")
+    runtime = require_target(runtime)
     model = None if config is None else ModelConfig.read(config)
     made = export(spec, to=runtime, config=model, layer_type=layer)
     served, text, name = length or spec.target, made.text, NAMES[runtime]
