@@ -124,3 +124,36 @@ def test_sglang_gets_flat_keys_for_deepseek_v4():
     plan = make_plan(read_case("01-deepseek-v4-flash"), 2_097_152, ["sglang"])
     assert plan.instructions[0].made.faithful
     assert '"compress"' not in plan.instructions[0].text
+
+
+# Muse-Glimmer-30B's numbers without the lists that its class fills in.
+# Source: transformers 5.23.0, configuration_muse_glimmer.py: every 4th layer, counted backward from the last, has full
+# attention and base 0; the others have a window of 2,048.
+MUSE = {
+    **{"model_type": "muse_glimmer_text", "num_hidden_layers": 52, "hidden_size": 6656, "num_attention_heads": 32},
+    **{"num_key_value_heads": 8, "head_dim": 128, "max_position_embeddings": 131072, "sliding_window": 2048},
+    "rope_theta": 10000.0,
+}
+
+
+@pytest.mark.parametrize("base", [1e4, 5e5])
+def test_muse_without_lists_gets_only_a_longer_limit(base):
+    """llama.cpp scales no layer of Muse: it rotates only windowed layers, with a scale of their own.
+
+    Source: llama-model.cpp and models/muse-glimmer.cpp of llama-cpp-python 0.3.36; meta-oss-cookbook issue 37.
+    """
+    plan = make_plan({**MUSE, "rope_theta": base}, 262_144, ["llama.cpp", "transformers"])
+    assert plan.way.method == "none"
+    assert "Distances stay within 2,048 tokens" in plan.way.reasons[0]
+    assert "--rope-scale " not in plan.instructions[0].text
+    assert plan.file.config["max_position_embeddings"] == 262_144
+
+
+def test_muse_without_lists_rotates_and_caches_as_its_class():
+    transformers = pytest.importorskip("transformers")
+    for layers in (52, 50):
+        made = transformers.CONFIG_MAPPING["muse_glimmer_text"](num_hidden_layers=layers)
+        model = ModelConfig.read({**MUSE, "num_hidden_layers": layers})
+        assert model.layer_types == made.layer_types
+        assert model.rotating_layers == [bool(base) for base in made.layer_rope_theta]
+        assert model.window == made.sliding_window
