@@ -6,6 +6,7 @@ and so do the servers. Only otherwise is it `rope_parameters`, which no release 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,8 @@ class ConfigFile:
     which keys it is written in. `runtimes` are those that compute the intended frequencies from it, `others` those that
     do not, each with the reason. `unverified` are those that do by their general rules, while it is
     not known how they read this model. `findings` are those of the check, by the rules that may find an error.
+    `layers` are the layer types that were computed, () where all share one embedding, `parts` the other parts of the
+    model that were written and read back.
     `is_safe`: the check finds nothing in it that it does not find in the config before, and other layers are unchanged.
     """
 
@@ -50,6 +53,8 @@ class ConfigFile:
     findings: tuple[Finding, ...]
     unverified: tuple[str, ...] = ()
     is_safe: bool = True
+    layers: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
     @property
     def fit(self) -> bool:
@@ -59,8 +64,11 @@ class ConfigFile:
     @property
     def proof(self) -> tuple[str, ...]:
         """Which runtimes read it as it is meant, which do not, and for which that is not known, in sentences."""
+        computed = [f"layer types {join_words(list(self.layers))}"] if self.layers else []
+        computed += [f"also in {join_words(list(self.parts))}"] if self.parts else []
+        where = f" ({'; '.join(computed)})" if computed else ""
         able = (
-            (f"Checked: {join_words(list(self.runtimes))} {compute(self.runtimes)} from this.",)
+            (f"Checked: {join_words(list(self.runtimes))} {compute(self.runtimes)} from this{where}.",)
             if self.runtimes
             else ()
         )
@@ -148,7 +156,8 @@ def write_config_file(
     whole, fragment = {**whole, **others.whole}, {**best.fragment, **others.fragment}
     fragment = {key: value for key, value in fragment.items() if model.mapping.get(key, best) != value}
     generation = " ".join((describe_generation(best.old, best.support, model), *others.notes))
-    return check_config_file(ModelConfig.read(whole), fragment, generation, best.support, best.is_safe)
+    file = check_config_file(ModelConfig.read(whole), fragment, generation, best.support, best.is_safe)
+    return dataclasses.replace(file, parts=tuple(others.whole))
 
 
 def judge_file(
@@ -171,8 +180,9 @@ def check_config_file(
     """Return a file with what the check finds in it, without slow rules that find no errors."""
     slow = ("runtimes-differ", "trained-length", "not-as-shipped", "base-too-small")
     findings = tuple(check(model, without=slow))
+    layers = () if model.problems else tuple(name for name in model.specs if name)
     return ConfigFile(
-        model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified, is_safe
+        model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified, is_safe, layers
     )
 
 

@@ -23,6 +23,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.releases import format_release
 
 NAMES = {target: format_release(name, version) for target, (name, version, _) in TARGETS.items()}
@@ -69,7 +70,9 @@ class Instructions:
                 f"Its general rules {gives} the intended frequencies{why}. {COMPARE}"
             )
         if self.made.faithful:
-            return f"Checked: {self.name} computes the intended frequencies and factor from this."
+            kept = f" The {join_words(list(self.made.kept))} layers keep theirs." if self.made.kept else ""
+            which = f" for the {self.made.changed[0]} layers" if self.made.changed else ""
+            return f"Checked: {self.name} computes the intended frequencies and factor from this{which}.{kept}"
         size = f" (off by up to ×{self.made.effect.ratio:.3g})" if self.made.effect else ""
         return f"{self.name} cannot do this{size}: {self.made.reason.rstrip('.')}."
 

@@ -93,7 +93,7 @@ class Layers:
 
     `pattern` is what the class fills in where the config lists no layers; `cache_pattern` the same where every layer
     rotates alike. `rotating` says what decides: a key with a list ("no_rope_layers", "layer_rope_theta",
-    "attn_type_list"), or the kind of layer ("sliding", "sliding_if_window", "attention"). `nth_without_rope`: where that
+    "attn_type_list"), or the kind of layer ("sliding", "sliding_if_window", "attention"). `nth_without_rope`: where the
     list is missing, the `nth` layers of `pattern` do not rotate. `all_windowed`: every layer has the window if there is
     one. `window` and `chunk` are class defaults in tokens.
     """

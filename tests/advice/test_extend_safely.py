@@ -102,6 +102,7 @@ def test_dual_chunk_attention_is_known_with_its_trained_length():
     assert "DualChunkRotaryEmbedding" in yarn.instructions[0].proof
     best = make_plan(config, 2_097_152, ["vllm"])
     assert best.instructions[0].made.faithful
+    assert best.way.method != "none"
     assert any(one.rule == "dual-chunk-attention" for one in best.found)
 
 
@@ -157,3 +158,38 @@ def test_muse_without_lists_rotates_and_caches_as_its_class():
         assert model.layer_types == made.layer_types
         assert model.rotating_layers == [bool(base) for base in made.layer_rope_theta]
         assert model.window == made.sliding_window
+
+
+def test_both_parts_of_pi0_are_extended():
+    """The action expert continues the positions of the language model.
+
+    Source: transformers 5.23.0, modeling_pi0.py: dit_position_ids count on from the text, and the keys of both meet.
+    """
+    transformers = pytest.importorskip("transformers")
+    config = transformers.CONFIG_MAPPING["pi0"]().to_dict()
+    plan = make_plan(config, 32_768, ["transformers"])
+    assert "dit_config is extended in the same way" in plan.file.generation
+    assert "also in dit_config" in plan.file.proof[0]
+    text, expert = plan.file.config["vlm_config"]["text_config"], plan.file.config["dit_config"]
+    written = transformers.CONFIG_MAPPING["pi0"](**json.loads(json.dumps(dict(plan.file.config))))
+    rotary = transformers.models.gemma.modeling_gemma.GemmaRotaryEmbedding
+    live = [rotary(part) for part in (written.vlm_config.text_config, written.dit_config)]
+    for one in live:
+        assert one.inv_freq.tolist() == pytest.approx(plan.way.spec.inv_freq().tolist(), rel=1e-5)
+        assert one.attention_scaling == pytest.approx(plan.way.spec.attention_factor())
+    assert text["max_position_embeddings"] == expert["max_position_embeddings"] == 32_768
+
+
+def test_the_cross_attention_layers_of_mllama_are_named():
+    """Source: transformers 5.23.0, modeling_mllama.py: MllamaTextCrossAttention applies no rotation."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.CONFIG_MAPPING["mllama"]().to_dict()
+    plan = make_plan(config, 524_288, ["transformers"])
+    assert "The 8 cross-attention layers stay as they are: they have no positions." in plan.file.generation
+    assert "vision_config" not in plan.file.fragment
+
+
+def test_the_proof_names_the_layer_types_that_were_computed():
+    plan = make_plan(read_case("02-modernbert-base"), 32_768, ["transformers"])
+    assert "(layer types full_attention and sliding_attention)" in plan.file.proof[0]
+    assert "for the full_attention layers. The sliding_attention layers keep theirs." in plan.instructions[0].proof
