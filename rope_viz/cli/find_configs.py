@@ -48,7 +48,8 @@ def search_folder(folder: Path) -> FolderSearch:
 
     A file named config.json counts whatever it contains. What is in the subfolders of its folder belongs to that model.
     """
-    configs, skipped = [], []
+    configs: list[Path] = []
+    skipped: list[Path] = []
     for place, folders, files in os.walk(folder):
         folders[:] = [] if NAME in files else sorted(name for name in folders if name not in PASSED_OVER)
         for name in sorted(files, key=lambda name: (name != NAME, name)):
