@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rope_viz.advice.estimate_memory import memory as memory
     from rope_viz.advice.export import export as export
+    from rope_viz.advice.extension_plan import plan as plan
     from rope_viz.advice.lint import check as check
     from rope_viz.advice.lint import repair as repair
     from rope_viz.embedding.scaling import METHODS as METHODS
@@ -45,6 +46,7 @@ _HOME = {
     "check": "advice.lint",
     "repair": "advice.lint",
     "export": "advice.export",
+    "plan": "advice.extension_plan",
     "memory": "advice.estimate_memory",
     "capture": "tiny_lm.capture",
 }

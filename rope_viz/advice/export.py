@@ -23,7 +23,7 @@ from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import NOT_KNOWN, Emulation, emulate
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio, log_distance
 from rope_viz.runtimes.provenance import Known
-from rope_viz.runtimes.releases import find_version
+from rope_viz.runtimes.releases import find_version, match_name
 
 Config: TypeAlias = dict[str, Any]
 
@@ -82,8 +82,7 @@ def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type:
     `layer_type` is the layer type that the embedding is for. Of several ways to write it the first faithful one is
     taken, else the closest. Raises `ValueError` for an unknown target, and for a config that cannot be read.
     """
-    if to not in TARGETS:
-        raise ValueError(f"the target must be one of {', '.join(TARGETS)}, got {short_repr(to)}")
+    to = require_target(to)
     runtime, version, drafts = TARGETS[to]
     model = config_to_change(config, spec)
     best: Export | None = None
@@ -98,6 +97,19 @@ def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type:
         best = result if best is None or measure_distance(result) < measure_distance(best) else best
     assert best is not None, "every target has a draft"
     return best
+
+
+def find_target(name: str) -> str:
+    """Return the target that this name means in any spelling, such as vLLM; an unknown name unchanged."""
+    return match_name(name, TARGETS)
+
+
+def require_target(name: str) -> str:
+    """Return the target that this name means in any spelling. Raises `ValueError` that lists the targets."""
+    found = find_target(name)
+    if found not in TARGETS:
+        raise ValueError(f"the runtime must be one of {', '.join(TARGETS)}, got {short_repr(name)}")
+    return found
 
 
 def config_to_change(config: Source | None, spec: RopeSpec) -> ModelConfig:

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from rope_viz.advice.config_file import ConfigFile, is_reader, write_config_file
 from rope_viz.advice.export import without_about
 from rope_viz.advice.kv_cache import GPU, USED, Cache, Group, cache, human
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.parameter_count import weight_bytes
 from rope_viz.advice.rank_methods import Advice, recommend
-from rope_viz.advice.runtime_instructions import ConfigFile, Instructions, write_config_file, write_instructions
+from rope_viz.advice.runtime_instructions import Instructions, write_instructions
 from rope_viz.advice.ways import Way, describe_short_texts
-from rope_viz.embedding.spec import require_number
+from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.catalog import Model
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source
@@ -70,6 +71,19 @@ class Plan:
         return self.advice.recognised
 
     @property
+    def is_file_read(self) -> bool:
+        """Whether every requested runtime computes the intended embedding from the config.json."""
+        names = (*self.file.runtimes, *self.file.unverified)
+        return all(is_reader(one.runtime, names) for one in self.instructions)
+
+    @property
+    def verify_command(self) -> str:
+        """The command that compares what a snippet wrote with the config."""
+        layer = self.recognised.layer
+        usual = ModelConfig.read(self.file.config).main_layer
+        return f"rope-viz verify config.json --from inv_freq.json{f' --layer {layer}' if layer != usual else ''}"
+
+    @property
     def target(self) -> int:
         """The length that is needed."""
         return self.advice.target
@@ -91,10 +105,12 @@ def make_plan(
 ) -> Plan:
     """Return the whole plan. Raises `ValueError` where the config cannot be read or an argument has no meaning.
 
-    `known` is the catalog's model where the user picked one, `trained` the user's own word on the trained length, `way`
-    the `Way.id` to write (default: the best). `advice` and `found` are the ways and the mistakes, if known already.
+    `known` is the catalog's model where the user picked one, `trained` the user's own word on the trained length,
+    `layer` a layer type, `way` the `Way.id` to write (default: the best). `advice` and `found` are the ways and the
+    mistakes, if known already.
     """
     model = without_about(config)
+    model.find_layer(layer)
     if advice is None:
         advice = recommend(model, model.identify(known=known, trained=trained, layer=layer), target)
     layer = advice.recognised.layer or None
@@ -109,12 +125,38 @@ def make_plan(
     return Plan(model.mapping, found, advice, chosen, needed, file, instructions)
 
 
+def plan(
+    config: Source,
+    to: int,
+    runtimes: str | Sequence[str] = ("transformers",),
+    *,
+    trained: int | None = None,
+    layer: str | None = None,
+    way: str = "",
+    dtype: str = "bfloat16",
+    sequences: int = 1,
+) -> Plan:
+    """Return how to extend a model to `to` tokens, as `rope-viz extend` shows it.
+
+    `runtimes` are names such as "vllm"; `trained` is the trained length in tokens, if you know it better. `layer` is a
+    layer type, `way` the id of another of `Plan.advice.ways`, `dtype` the type of the KV cache for `sequences`
+    requests. Raises `ValueError` where the config cannot be read, and for an unknown runtime, layer, way or dtype.
+    """
+    names = (runtimes,) if isinstance(runtimes, str) else tuple(runtimes)
+    options: dict[str, Any] = {"trained": trained, "layer": layer, "dtype": dtype, "sequences": sequences}
+    found = make_plan(config, to, names, way=way, **options)
+    if way and found.way.id != way:
+        known = ", ".join(one.id for one in found.advice.ways)
+        raise ValueError(f"way must be one of {known}, got {short_repr(way)}")
+    return found
+
+
 Written: TypeAlias = tuple[ConfigFile, tuple[Instructions, ...]]
 
 
 def write_way(way: Way, model: ModelConfig, layer: str | None, runtimes: Sequence[str]) -> Written:
     """Return the config file of one way, and what to give each runtime."""
-    file = write_config_file(way.spec, model, layer)
+    file = write_config_file(way.spec, model, layer, runtimes)
     asked: dict[str, Any] = {"config": model, "layer": layer, "length": way.target, "file": file}
     return file, tuple(write_instructions(way.spec, name, **asked) for name in runtimes)
 

@@ -128,7 +128,8 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
             rank: Rank = "as it is" if entry is None and not is_doubtful(recognised, ships) else "possible"
             yield Way(rank, spec, target, recognised, title, source, reach)
         else:
-            title = f"Keep the config: the model was trained on {trained.length:,} tokens"
+            why = "the model was trained on" if trained.is_known else "its limit is"
+            title = f"Keep the config: {why} {trained.length:,} tokens"
             yield Way("as it is", spec, target, recognised, title, trained.source)
     elif isinstance(spec.scaling, LongRope):
         stretched = stretch_long_list(spec, reach, target)
@@ -232,9 +233,8 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
         return
     plain = Way("not advised", extend(base, "none", target), target, recognised, "No scaling, only a longer limit")
     if unseen_pairs(plain.spec, target) == 0:
-        yield dataclasses.replace(
-            plain, rank="usual", title="No scaling needed: no pair reaches an angle never seen in training"
-        )
+        which = "never seen in training" if recognised.trained.is_known else f"beyond those of {trained:,} tokens"
+        yield dataclasses.replace(plain, rank="usual", title=f"No scaling needed: no pair reaches an angle {which}")
         return
     for name in USUAL:
         if fits(base, name, target):

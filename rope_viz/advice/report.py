@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rope_viz.advice.extension_plan import Plan
+from rope_viz.advice.lint import COMMON_NOTES
 from rope_viz.advice.runtime_instructions import format_diff
 from rope_viz.advice.ways import SUPPORT, Way
 
@@ -20,7 +21,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
             "model": known.model.id if known.model else None,
             "how": known.how,
             "sentence": known.sentence,
-            "trained": pick(known.trained, "length", "source"),
+            "trained": pick(known.trained, "length", "source", "is_documented"),
             "max_position_embeddings": known.says,
             "reaches": known.reach,
             "mistakes": list(known.mistakes),
@@ -99,9 +100,13 @@ def text(plan: Plan) -> str:
 def lines(plan: Plan) -> Iterator[str]:
     """Yield the document, line by line."""
     known = plan.recognised
-    yield from ("## What you have", "", known.sentence, f"Source of the trained length: {known.trained.source}.")
+    length = "the trained length" if known.trained.is_known else "this length"
+    yield from ("## What you have", "", known.sentence, f"Source of {length}: {known.trained.source}.")
     yield from (f"**Probably a mistake:** {mistake}" for mistake in known.mistakes)
-    yield from (f"- {one.severity}: {one.message}" for one in plan.found)
+    common = [one.rule for one in plan.found if one.severity == "note" and one.rule in COMMON_NOTES]
+    yield from (f"- {one.severity}: {one.message}" for one in plan.found if one.rule not in common)
+    if common:
+        yield f"- common notes, shown by rope-viz check --all-notes: {', '.join(common)}"
     yield from ("", f"## What you need: {plan.target:,} tokens", "")
     yield from ("## What to do, and why", "")
     for number, way in enumerate(plan.advice.ways, start=1):
@@ -115,25 +120,39 @@ def lines(plan: Plan) -> Iterator[str]:
     yield ""
     yield from (f"On short texts: {sentence}" for sentence in plan.advice.short)
     yield from plan.memory.sentences(plan.target)
-    yield from ("", "## What to write", "", plan.file.generation)
+    yield from ("", "## What to write", "")
+    if plan.is_file_read:
+        yield from (*file_lines(plan), *runtime_lines(plan))
+    else:
+        # What a requested runtime accepts comes first, and the file for others after it.
+        yield from (*runtime_lines(plan), "", "### config.json", "", *file_lines(plan))
+    yield from ("", "## Verify it worked", "")
+    for one in plan.instructions:
+        yield from (f"### {one.name}: the frequencies of the running model", "")
+        yield from (f"```{'bash' if one.runtime == 'llama.cpp' else 'python'}", one.check, "```", "")
+        if one.runtime != "llama.cpp":
+            yield from ("```bash", plan.verify_command, "```", "")
+        if one.log:
+            yield from (f"In its log: {one.log}", "")
+    yield "Does it find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
+
+
+def file_lines(plan: Plan) -> Iterator[str]:
+    """Yield the config.json to write, and who reads it."""
+    yield plan.file.generation
     if plan.file.fragment:
         yield from ("", "```diff", format_diff(plan.config, plan.file.config), "```", "")
     yield from plan.file.proof
+
+
+def runtime_lines(plan: Plan) -> Iterator[str]:
+    """Yield what to give each runtime."""
     for one in plan.instructions:
         yield from ("", f"### {one.name}", "", one.proof)
         if one.text:
             yield from ("", f"```{one.language}", one.text, "```")
         yield from ("", "Start it:", "", "```bash", one.command, "```")
         yield from one.notes
-    yield from ("", "## Verify it worked", "")
-    for one in plan.instructions:
-        yield from (f"### {one.name}: the frequencies of the running model", "")
-        yield from (f"```{'bash' if one.runtime == 'llama.cpp' else 'python'}", one.check, "```", "")
-        if one.runtime != "llama.cpp":
-            yield from ("```bash", "rope-viz verify config.json --from inv_freq.json", "```", "")
-        if one.log:
-            yield from (f"In its log: {one.log}", "")
-    yield "Does it find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
 
 
 def data(plan: Plan) -> str:

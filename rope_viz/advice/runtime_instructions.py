@@ -1,83 +1,33 @@
-"""What to write for each runtime, checked by emulation: the file or the flags, the command, how to see that it worked.
-
-The file is written in the keys from before transformers 5 wherever they can say it: releases 4 and 5 read them alike,
-and so do the servers. Only otherwise is it `rope_parameters`, which no release before 5 reads.
-"""
+"""What to give each runtime, checked by emulation: the file or the flags, the command, how to see that it worked."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.advice.check_change import find_new_findings, find_strayed_layers
+from rope_viz.advice.config_file import COMPARE, ConfigFile, is_reader
 from rope_viz.advice.export import (
     TARGETS,
     Export,
     as_json,
     config_to_change,
-    describe_difference,
     export,
-    find_changed_layers,
+    require_target,
 )
-from rope_viz.advice.lint import Finding, check
-from rope_viz.advice.other_parts import extend_other_parts
-from rope_viz.advice.snippets import SNIPPETS
+from rope_viz.advice.snippets import find_auto_class, find_snippet
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import has_one_axis
-from rope_viz.models.edit_config import write_new_keys, write_old_keys
+from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
-from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
 from rope_viz.runtimes.releases import format_release
 
 NAMES = {target: format_release(name, version) for target, (name, version, _) in TARGETS.items()}
 """Each runtime that can be written for, with the version that was read and run."""
-GENERAL = " (general rules, not verified for this model)"
-COMPARE = "Compare the running model's frequencies with rope-viz verify before you rely on it."
-
-
-@dataclass(frozen=True)
-class ConfigFile:
-    """The whole config.json to write.
-
-    `fragment` are its keys that are new or changed (null: the key has to go; {}: nothing changes). `generation` says
-    which keys it is written in. `runtimes` are those that compute the intended frequencies from it, `others` those that
-    do not, each with the reason. `unverified` are those that do by their general rules, while it is
-    not known how they read this model. `findings` are those of the check, by the rules that may find an error.
-    `is_safe`: the check finds nothing in it that it does not find in the config before, and other layers are unchanged.
-    """
-
-    config: Mapping[str, Any]
-    fragment: Mapping[str, Any]
-    generation: str
-    runtimes: tuple[str, ...]
-    others: tuple[str, ...]
-    findings: tuple[Finding, ...]
-    unverified: tuple[str, ...] = ()
-    is_safe: bool = True
-
-    @property
-    def fit(self) -> bool:
-        """Whether the check finds no error in it, so that it may be offered."""
-        return all(finding.severity != "error" for finding in self.findings)
-
-    @property
-    def proof(self) -> tuple[str, ...]:
-        """Which runtimes read it as it is meant, which do not, and for which that is not known, in sentences."""
-        able = (
-            (f"Checked: {join_words(list(self.runtimes))} {compute(self.runtimes)} from this.",)
-            if self.runtimes
-            else ()
-        )
-        unable = tuple(f"Not in {other.rstrip('.')}." for other in self.others)
-        if not self.unverified:
-            return able + unable
-        general = f"By general rules, not verified for this model, {join_words(list(self.unverified))}"
-        return (*able, *unable, f"{general} {compute(self.unverified)}{' too' if able else ''}. {COMPARE}")
 
 
 @dataclass(frozen=True)
@@ -120,141 +70,16 @@ class Instructions:
                 f"Its general rules {gives} the intended frequencies{why}. {COMPARE}"
             )
         if self.made.faithful:
-            return f"Checked: {self.name} computes the intended frequencies and factor from this."
+            kept = f" The {join_words(list(self.made.kept))} layers keep theirs." if self.made.kept else ""
+            which = f" for the {self.made.changed[0]} layers" if self.made.changed else ""
+            return f"Checked: {self.name} computes the intended frequencies and factor from this{which}.{kept}"
         size = f" (off by up to ×{self.made.effect.ratio:.3g})" if self.made.effect else ""
         return f"{self.name} cannot do this{size}: {self.made.reason.rstrip('.')}."
-
-
-@dataclass(frozen=True)
-class RuntimeSupport:
-    """Which runtimes compute the embedding from a file, which do not, and which do by general rules only."""
-
-    able: tuple[str, ...] = ()
-    unable: tuple[str, ...] = ()
-    unverified: tuple[str, ...] = ()
-
-    @property
-    def rank(self) -> tuple[bool, int, int]:
-        """How good a file is: the newest transformers must read it, then as many runtimes as can."""
-        return any(name.startswith("transformers 5") for name in self.able), len(self.able), len(self.unverified)
-
-
-def write_config_file(spec: RopeSpec, config: Source | None, layer: str | None = None) -> ConfigFile:
-    """Return the config.json to write, the same for every runtime that reads one."""
-    model = config_to_change(config, spec)
-    if model.specs.get(layer if layer in model.specs else model.main_layer) == spec:
-        return check_config_file(model, {}, "The file does not need to change.", find_support(model, spec, layer))
-    main = layer if layer in model.specs else model.main_layer
-    judged: list[tuple[bool, ModelConfig, Mapping[str, Any], RuntimeSupport, bool]] = []
-    for old in (True, False):
-        try:
-            change = (write_old_keys if old else write_new_keys)(model, spec, layer)
-        except ValueError:
-            continue
-        file = ModelConfig.read(change.whole)
-        safe = not file.problems and not find_strayed_layers(model, file, main) and not find_new_findings(model, file)
-        judged.append((old, file, change.fragment, find_support(file, spec, layer, before=model), safe))
-        if safe and not judged[-1][3].unable:
-            break  # every runtime reads it, and the old keys are preferred
-    if not judged:
-        made = export(spec, to="transformers", config=model, layer_type=layer)
-        file = ModelConfig.read(made.config)
-        safe = not file.problems and not find_strayed_layers(model, file, main) and not find_new_findings(model, file)
-        judged.append((False, file, made.fragment, find_support(file, spec, layer, before=model), safe))
-    old, file, fragment, found, safe = max(judged, key=lambda one: (one[4], one[3].rank, one[0]))
-    # A value that is equal stays as it is written: 4 does not become 4.0.
-    same = {key: value for key, value in model.mapping.items() if key in file.mapping and file.mapping[key] == value}
-    best = {key: same.get(key, value) for key, value in file.mapping.items()}
-    others = extend_other_parts(model, spec)
-    best, fragment = {**best, **others.whole}, {**fragment, **others.fragment}
-    fragment = {key: value for key, value in fragment.items() if model.mapping.get(key, file) != value}
-    return check_config_file(
-        ModelConfig.read(best), fragment, " ".join((describe_generation(old, found, model), *others.notes)), found, safe
-    )
-
-
-def check_config_file(
-    model: ModelConfig, fragment: Mapping[str, Any], generation: str, found: RuntimeSupport, is_safe: bool = True
-) -> ConfigFile:
-    """Return a file with what the check finds in it, without slow rules that find no errors."""
-    slow = ("runtimes-differ", "trained-length", "not-as-shipped", "base-too-small")
-    findings = tuple(check(model, without=slow))
-    return ConfigFile(
-        model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified, is_safe
-    )
-
-
-def describe_generation(old: bool, found: RuntimeSupport, model: ModelConfig) -> str:
-    """Return which keys a file is written in, who reads those, and what transformers_version has to do with it."""
-    four = any(name.startswith("transformers 4") for name in found.able)
-    if not found.able and found.unverified:
-        keys = "rope_theta and rope_scaling" if old else "rope_parameters"
-        text = f"Written as {keys}, by general rules: it is unknown whether any release of transformers reads them."
-    elif old and four:
-        text = "Written as rope_theta and rope_scaling: transformers 4 and 5 read these in the same way."
-    elif old:
-        text = "Written as rope_theta and rope_scaling; no executed release 4 of transformers has this model."
-    else:
-        text = "Written as rope_parameters, for transformers 5: releases before 5 do not read this key."
-    version = model.mapping.get("transformers_version") or model.part.config.get("transformers_version")
-    if isinstance(version, str):
-        text += (
-            f' transformers_version stays "{version[:20]}": it names the release that wrote the file. No runtime uses '
-            "it to decide how to read these keys."
-        )
-    return text
-
-
-def compute(names: Sequence[str]) -> str:
-    """Return the end of a sentence about these runtimes, with the verb in the right number."""
-    return f"{'computes' if len(names) == 1 else 'compute'} the intended frequencies"
 
 
 def in_brackets(text: str) -> str:
     """Return a reason in brackets; empty where there is none."""
     return f" ({text.rstrip('.')})" if text else ""
-
-
-def find_support(
-    model: ModelConfig, spec: RopeSpec, layer: str | None, *, before: ModelConfig | None = None
-) -> RuntimeSupport:
-    """Return which runtimes compute the embedding from the file as it is.
-
-    With `before`, the config before the change, its layers of other types must keep their embeddings.
-    """
-    able: list[str] = []
-    unable: list[str] = []
-    unverified: list[str] = []
-    length = spec.target if spec.scaling.name in ("longrope", "dynamic") else None
-    try:
-        case = read_case(model, length=length, layer_type=layer)
-    except ValueError as error:
-        return RuntimeSupport(unable=(f"any runtime: {error}",))
-    for runtime, version in RUNTIMES:
-        if runtime in ("paper", "tensorrt-llm"):
-            continue
-        name, why = f"{runtime} {version.split(' ')[0]}", ""
-        try:
-            found = emulate_case(runtime, version, case)
-        except ValueError as error:
-            unable.append(f"{name}, which cannot be emulated: {error}")
-            continue
-        if found.remote:
-            why = f"which refuses it without the model's own code: {found.remote}"
-        elif not found.supported:
-            why = f"which refuses it: {found.reason}"
-        elif describe_difference(spec, found, length):
-            applied = "; ".join(rule.text.rstrip(".") for rule in found.rules)
-            why = f"by its rules: {applied or 'it reads other keys'}"
-        elif before is not None and len(before.specs) > 1:
-            strayed = find_changed_layers(before, model, layer or before.main_layer, runtime, version)
-            why = f"where it also changes the {join_words(strayed)} layers" if strayed else ""
-        unknown = found.known.how == "not known"
-        if why:
-            unable.append(f"{name}, {why.rstrip('.')}{GENERAL if unknown else ''}")
-        else:
-            (unverified if unknown else able).append(name)
-    return RuntimeSupport(tuple(able), tuple(unable), tuple(unverified))
 
 
 def write_instructions(
@@ -271,26 +96,27 @@ def write_instructions(
     With `file`, the config.json to write, runtimes that read it and have no flags for this get its keys. Raises
     `ValueError` for another name, and for a config that cannot be read.
     """
-    if runtime not in NAMES:
-        raise ValueError(f"the runtime must be one of {', '.join(NAMES)}, got {runtime!r}")
+    runtime = require_target(runtime)
     model = None if config is None else ModelConfig.read(config)
     made = export(spec, to=runtime, config=model, layer_type=layer)
     served, text, name = length or spec.target, made.text, NAMES[runtime]
-    if file is not None and text.startswith("{") and name in (*file.runtimes, *file.unverified):
+    if file is not None and text.startswith("{") and is_reader(runtime, (*file.runtimes, *file.unverified)):
         text = as_json(dict(file.fragment)) if file.fragment else ""
     for option in ("--max-model-len", "--context-length", "-c"):
         text = text.replace(f"{option} {spec.target}", f"{option} {served}")
     language = "bash" if text and not text.startswith("{") else "json"
     more = tuple(list_notes(runtime, spec, made, model, served))
-    start, log = write_command(runtime, text, served), find_log_line(runtime, spec, served)
-    return Instructions(runtime, name, made, text, language, start, more, log, SNIPPETS[runtime])
+    keys: Mapping[str, Any] = {} if model is None else model.mapping
+    main = "" if model is None else layer or model.main_layer
+    start, log = write_command(runtime, text, served, find_auto_class(keys)), find_log_line(runtime, spec, served)
+    return Instructions(runtime, name, made, text, language, start, more, log, find_snippet(runtime, keys, main))
 
 
-def write_command(runtime: str, text: str, served: int) -> str:
-    """Return the command that starts a runtime."""
+def write_command(runtime: str, text: str, served: int, auto_class: str) -> str:
+    """Return the command that starts a runtime; `auto_class` loads the model in transformers."""
     flags = "" if text.startswith("{") else text.strip()
     if runtime.startswith("transformers"):
-        return "python -c \"from transformers import AutoModelForCausalLM as M; M.from_pretrained('./model')\""
+        return f"python -c \"from transformers import {auto_class} as M; M.from_pretrained('./model')\""
     if runtime == "vllm":
         return f"vllm serve ./model {flags}".strip()
     if runtime == "sglang":

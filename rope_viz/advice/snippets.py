@@ -6,16 +6,27 @@ is run by tests; those for vLLM, SGLang and mlx-lm follow from their code and we
 
 from __future__ import annotations
 
-TRANSFORMERS = """import json
-from transformers import AutoModelForCausalLM
+import functools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-model = AutoModelForCausalLM.from_pretrained("./model")
-rotary = next(module for module in model.modules() if hasattr(module, "inv_freq"))
-found = {
-    "inv_freq": rotary.inv_freq.float().tolist(),
-    "attention_factor": float(getattr(rotary, "attention_scaling", 1.0)),
-}
+TRANSFORMERS = """import json
+from transformers import {auto_class}
+
+model = {auto_class}.from_pretrained("./model")
+text = model.config.get_text_config(decoder=True)
+rotary, name = next(
+    (module, name)
+    for module in model.modules()
+    for name in ({names})
+    if hasattr(module, name) and isinstance(getattr(module, "config", None), type(text))
+)
+factor = getattr(rotary, name.replace("inv_freq", "attention_scaling"), 1.0)
+found = {{"inv_freq": getattr(rotary, name).float().tolist(), "attention_factor": float(factor)}}
 json.dump(found, open("inv_freq.json", "w"))"""
+"""The decoder's rotary module, and the buffer of one layer type where a module has several."""
 
 # Servers store only the table of cosines and sines: one row per position, cosines first.
 TABLE = """import json
@@ -64,12 +75,27 @@ else:
 found = {"inv_freq": inv_freq, "attention_factor": float(getattr(rope, "mscale", 1.0))}
 json.dump(found, open("inv_freq.json", "w"))"""
 
-SNIPPETS = {
-    "transformers": TRANSFORMERS,
-    "transformers-4": TRANSFORMERS,
-    "vllm": VLLM,
-    "sglang": SGLANG,
-    "llama.cpp": GGUF,
-    "mlx-lm": MLX,
-}
-"""{runtime: what to run}."""
+SNIPPETS = {"vllm": VLLM, "sglang": SGLANG, "llama.cpp": GGUF, "mlx-lm": MLX}
+AUTO_CLASSES = Path(__file__).parents[1] / "models" / "auto_classes.json"
+USUAL_CLASS = "AutoModelForCausalLM"
+
+
+@functools.cache
+def read_auto_classes() -> Mapping[str, str]:
+    """Return {model type: Auto class of transformers} of the types that another class than the usual one loads."""
+    by_class = json.loads(AUTO_CLASSES.read_text(encoding="utf-8"))
+    return {kind: name for name, kinds in by_class.items() for kind in kinds}
+
+
+def find_auto_class(config: Mapping[str, Any]) -> str:
+    """Return the Auto class of transformers that loads a model with all of its parts, by its model type."""
+    kind = config.get("model_type")
+    return read_auto_classes().get(kind, USUAL_CLASS) if isinstance(kind, str) else USUAL_CLASS
+
+
+def find_snippet(runtime: str, config: Mapping[str, Any], layer: str = "") -> str:
+    """Return what to run to get the frequencies of a running model, for layers of this type where types differ."""
+    if not runtime.startswith("transformers"):
+        return SNIPPETS[runtime]
+    names = f'"{layer}_inv_freq", "inv_freq"' if layer else '"inv_freq",'
+    return TRANSFORMERS.format(auto_class=find_auto_class(config), names=names)

@@ -31,6 +31,9 @@ SUPPORT: dict[Rank, str] = {
 """How a rank is called in texts; the ranks themselves are values in the JSON of `rope-viz extend`."""
 
 
+NOT_DOCUMENTED = "The trained length is not documented, so it is not known which angles training showed."
+
+
 @dataclass(frozen=True)
 class Way:
     """One way to reach the length `target`: `reach` is the length that it is documented to reach, None if none is.
@@ -93,15 +96,12 @@ def list_reasons(way: Way) -> Iterator[str]:
     if reach is not None and reach > target:
         yield f"It reaches {reach:,} tokens; you need {target:,}."
     if target <= trained and spec.scaling.name == "none":
-        yield "Every angle up to this length was seen in training."
+        if way.recognised.trained.is_known:
+            yield "Every angle up to this length was seen in training."
+        else:
+            yield f"The config's limit is {trained:,} tokens. {NOT_DOCUMENTED}"
         return
-    if measured.unseen:
-        yield (
-            f"At {target:,} tokens {measured.unseen} of {spec.pairs} pairs reach angles never seen in training on "
-            f"{trained:,} tokens."
-        )
-    else:
-        yield f"At {target:,} tokens no pair reaches an angle never seen in training."
+    yield describe_angles(way)
     yield from describe_method(spec, measured, target, way.recognised.spec)
     if measured.first_negative is not None:
         yield (
@@ -110,6 +110,21 @@ def list_reasons(way: Way) -> Iterator[str]:
         )
     if abs(measured.logit_factor - 1.0) > 1e-3:
         yield f"All logits are multiplied by {measured.logit_factor:.3g}, because attention spreads over more tokens."
+
+
+def describe_angles(way: Way) -> str:
+    """Return a sentence on the pairs that reach angles beyond the trained length, as far as that is known."""
+    target, trained, shipped = way.target, way.recognised.trained, way.recognised.shipped
+    unseen, pairs = way.option.unseen, way.spec.pairs
+    if shipped is not None and target <= shipped.target and is_same_scaling(way.spec, shipped):
+        return f"The model ships with this scaling and reaches {shipped.target:,} tokens with it."
+    if trained.is_known:
+        if not unseen:
+            return f"At {target:,} tokens no pair reaches an angle never seen in training."
+        beyond = f"reach angles never seen in training on {trained.length:,} tokens"
+        return f"At {target:,} tokens {unseen} of {pairs} pairs {beyond}."
+    few = f"{unseen} of {pairs} pairs reach angles" if unseen else "no pair reaches an angle"
+    return f"At {target:,} tokens {few} beyond those of {trained.length:,} tokens. {NOT_DOCUMENTED}"
 
 
 def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:

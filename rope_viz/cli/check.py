@@ -15,14 +15,14 @@ import dataclasses
 import difflib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from rope_viz.advice.lint import SEVERITIES, Finding, repair
+from rope_viz.advice.lint import COMMON_NOTES, SEVERITIES, Finding, repair
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
-from rope_viz.cli.find_configs import find_configs
+from rope_viz.cli.find_configs import NO_CONFIG, find_configs, make_reader, search_folder
 from rope_viz.cli.output import named, one_line
 from rope_viz.models.json_repair import describe_fixes, read_lenient
 from rope_viz.models.json_source import Raw, find_key_lines
@@ -68,6 +68,8 @@ def add(commands: Any) -> None:
         "--ignore", action="append", default=[], metavar="RULE", help="leave a rule out; may be repeated"
     )
     linted.add_argument("--explain", metavar="RULE", help="print what a rule looks for, and its source")
+    linted.add_argument("--all-notes", action="store_true", help="also print notes that most configs get")
+    linted.add_argument("-v", "--verbose", action="store_true", help="name every file of a folder that is no config")
     linted.add_argument(
         "--repair",
         action="store_true",
@@ -93,7 +95,7 @@ def run(parsed: argparse.Namespace) -> int:
         )
     if parsed.repair:
         return print_repaired(parsed.files, ignored, level)
-    reports = [report for name in parsed.files for report in reports_of(name, ignored)]
+    reports = [report for name in parsed.files for report in reports_of(name, ignored, parsed.verbose)]
     if parsed.format == "json":
         made = [as_dict(report) for report in reports]
         print(json.dumps(made if len(made) > 1 else made[0], indent=2))
@@ -104,8 +106,10 @@ def run(parsed: argparse.Namespace) -> int:
             json.dumps(document([(report.name, report.findings, find_lines(report)) for report in reports]), indent=2)
         )
     else:
+        hidden = () if parsed.all_notes or level == "note" else COMMON_NOTES
         for report in reports:
-            print_findings(report)
+            print_findings(report, hidden=hidden)
+        print_hidden_notes(reports, hidden)
     return exit_code(reports, level)
 
 
@@ -119,10 +123,10 @@ def exit_code(reports: Sequence[Report], level: str) -> int:
     return max((report.code for report in counted), default=0)
 
 
-def reports_of(name: str, ignored: Sequence[str]) -> Iterator[Report]:
-    """Yield a report for each config of this name."""
+def reports_of(name: str, ignored: Sequence[str], verbose: bool = False) -> Iterator[Report]:
+    """Yield a report for each config of this name; of a folder, say on stderr which of its files are no configs."""
     try:
-        sources = find_configs(name)
+        sources = find_sources(name, verbose)
     except (ValueError, OSError) as error:
         yield Report(name, (Finding("unreadable", "error", "", one_line(error)),), None)
         return
@@ -133,6 +137,20 @@ def reports_of(name: str, ignored: Sequence[str]) -> Iterator[Report]:
             yield Report(shown, (Finding("unreadable", "error", "", one_line(error)),), None)
             continue
         yield Report(shown, tuple(finding for finding in findings if finding.rule not in ignored), raw)
+
+
+def find_sources(name: str, verbose: bool) -> Sequence[tuple[str, Callable[[], bytes]]]:
+    """Return the configs of a name as `find_configs` does, and of a folder all that are configs by content."""
+    folder = Path(name)
+    if not name.strip() or not folder.is_dir():
+        return find_configs(name)
+    found = search_folder(folder)
+    skipped = found.describe_skipped(every=verbose)
+    if skipped:
+        print(f"rope-viz: {skipped}{'' if verbose else ' (-v: all names)'}", file=sys.stderr)
+    if not found.configs:
+        raise ValueError(NO_CONFIG)
+    return [(str(path), make_reader(path)) for path in found.configs]
 
 
 def print_repaired(names: Sequence[str], ignored: Sequence[str], level: str) -> int:
@@ -219,15 +237,29 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
     return {**dataclasses.asdict(finding), "effect": effect and {"ratio": effect.ratio, "pair": effect.pair}}
 
 
-def print_findings(report: Report, file: TextIO | None = None) -> None:
-    """Print the findings of one file, one per line."""
-    for finding in report.findings:
+def print_findings(report: Report, file: TextIO | None = None, hidden: Sequence[str] = ()) -> None:
+    """Print the findings of one file, one per line, but notes of the `hidden` rules."""
+    shown = [one for one in report.findings if not is_hidden(one, hidden)]
+    for finding in shown:
         effect = finding.effect
         size = f" [frequencies up to x{effect.ratio:.4g}, pair {effect.pair}]" if effect else ""
         place = f" {finding.key}:" if finding.key else ""
         print(f"{report.name}: {finding.severity}:{place} {finding.message}{size} ({finding.rule})", file=file)
-    if not report.findings:
+    if not shown:
         print(f"{report.name}: No problems found.", file=file)
+
+
+def print_hidden_notes(reports: Sequence[Report], hidden: Sequence[str]) -> None:
+    """Print one line with how many files have notes of the `hidden` rules."""
+    counts = [(rule, sum(any(one.rule == rule for one in report.findings) for report in reports)) for rule in hidden]
+    named = ", ".join(f"{rule} in {count:,} {'file' if count == 1 else 'files'}" for rule, count in counts if count)
+    if named:
+        print(f"Common notes, shown by --all-notes: {named}.")
+
+
+def is_hidden(finding: Finding, hidden: Sequence[str]) -> bool:
+    """Return whether a finding is a note of one of these rules."""
+    return finding.severity == "note" and finding.rule in hidden
 
 
 def find_lines(report: Report) -> dict[str, tuple[int, int]]:

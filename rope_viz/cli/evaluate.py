@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.export import TARGETS, export
+from rope_viz.advice.export import TARGETS, export, find_target
 from rope_viz.cli.spec import read_config, read_model, tokens
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, short_repr
@@ -69,7 +69,9 @@ def add(commands: Any) -> None:
         "--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the server's key"
     )
     served.add_argument("--tokenizer", metavar="FOLDER", help="to count tokens if the server does not report them")
-    served.add_argument("--flags", choices=TARGETS, help="with MODEL: print what to start each server with, and stop")
+    served.add_argument(
+        "--flags", type=find_target, choices=TARGETS, help="with MODEL: print what to start each server with, and stop"
+    )
     asked.set_defaults(run=run)
 
 

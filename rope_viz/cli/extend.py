@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rope_viz.advice.export import find_target
 from rope_viz.advice.extension_plan import make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.report import data, markdown, text
@@ -27,7 +28,8 @@ def add(commands: Any) -> None:
         help="how to reach a longer context: methods, reasons, keys and flags",
         description="Show how to reach a longer context, and check it with the rules of every requested runtime. If it "
         "is unknown how a runtime reads this model, its general rules are used, and the output tells so. Exit code 0: "
-        "all of them compute the intended frequencies. 1: some do not. 2: the input is invalid.",
+        "all of them compute the intended frequencies. 1: some do not, or the check finds an error in the config.json "
+        "to write. 2: the input is invalid.",
     )
     asked.add_argument("config", metavar="CONFIG", help=CONFIGS)
     asked.add_argument("--to", required=True, type=tokens, metavar="LENGTH", help="tokens, such as 128k")
@@ -47,7 +49,8 @@ def add(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
-    runtimes = [name for given in parsed.runtime or ["transformers"] for name in given.split(",")]
+    given = [name for names in parsed.runtime or ["transformers"] for name in names.split(",")]
+    runtimes = [find_target(name.strip()) for name in given]
     for name in runtimes:
         if name not in NAMES:
             raise ValueError(f"--runtime must be one of {', '.join(NAMES)}, got {short_repr(name)}")
@@ -70,12 +73,10 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.way and parsed.way not in ways:
         raise ValueError(f"--way must be one of {', '.join(ways)}, got {short_repr(parsed.way)}")
     print(FORMATS[parsed.format](made), end="" if parsed.format != "json" else "\n")
+    if not made.file.fit:
+        worst, done = made.file.findings[0], "not written" if parsed.output else "this config.json is not usable"
+        print(f"rope-viz: {done}, because the check finds an {worst.severity}: {worst.message}", file=sys.stderr)
+        return 1
     if parsed.output:
-        if not made.file.fit:
-            worst = made.file.findings[0]
-            print(
-                f"rope-viz: not written, because the check finds an {worst.severity}: {worst.message}", file=sys.stderr
-            )
-            return 1
         Path(parsed.output).write_text(json.dumps(dict(made.file.config), indent=2) + "\n", encoding="utf-8")
     return 0 if all(one.made.faithful for one in made.instructions) else 1

@@ -5,23 +5,79 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from rope_viz.models.catalog import catalog
 from rope_viz.models.hf_cache import NAME, find_in_cache
-from rope_viz.models.json_source import LARGEST
+from rope_viz.models.json_source import LARGEST, read_raw
+from rope_viz.models.unknown_types import is_model_config
 
 # Folders without a model's own files.
 PASSED_OVER = frozenset((".git", "node_modules", "__pycache__", ".venv", "venv", ".tox", "site-packages"))
 
 
-def configs_under(folder: Path) -> Iterator[Path]:
-    """Yield the folder's config.json, else those of its subfolders in order, not descending below a config."""
+MOST_FILES = 10_000
+"""How many files of a folder are opened at most."""
+SHOWN = 5
+NO_CONFIG = "no config.json in this folder or its subfolders, and no other file that is a model's config"
+
+
+@dataclass(frozen=True)
+class FolderSearch:
+    """The configs below a folder, by content, and the other files; `is_complete` is False if there were too many."""
+
+    configs: tuple[Path, ...]
+    skipped: tuple[Path, ...]
+    is_complete: bool = True
+
+    def describe_skipped(self, *, every: bool = False) -> str:
+        """Return which files are no configs, the first ones or every one by name; empty where there are none."""
+        shown = self.skipped if every else self.skipped[:SHOWN]
+        names = ", ".join(str(path) for path in shown) + (", …" if len(shown) < len(self.skipped) else "")
+        count = len(self.skipped)
+        text = f"skipped {count:,} {'file that is no config' if count == 1 else 'files that are no configs'}: {names}"
+        if self.is_complete:
+            return text if count else ""
+        return f"stopped after {MOST_FILES:,} files; {text}"
+
+
+def search_folder(folder: Path) -> FolderSearch:
+    """Find the configs of a folder and its subfolders by content, in order.
+
+    A file named config.json counts whatever it contains. What is in the subfolders of its folder belongs to that model.
+    """
+    configs: list[Path] = []
+    skipped: list[Path] = []
     for place, folders, files in os.walk(folder):
         folders[:] = [] if NAME in files else sorted(name for name in folders if name not in PASSED_OVER)
-        if NAME in files:
-            yield Path(place) / NAME
+        for name in sorted(files, key=lambda name: (name != NAME, name)):
+            if len(configs) + len(skipped) >= MOST_FILES:
+                return FolderSearch(tuple(configs), tuple(skipped), False)
+            path = Path(place) / name
+            (configs if name == NAME or contains_config(path) else skipped).append(path)
+    return FolderSearch(tuple(configs), tuple(skipped))
+
+
+def contains_config(path: Path) -> bool:
+    """Return whether a file is JSON and has the keys of a model's config."""
+    try:
+        # A pipe or a device would block, and a config is never so large.
+        if not path.is_file() or path.stat().st_size > LARGEST:
+            return False
+        with path.open("rb") as file:
+            if not file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+                return False
+        return is_model_config(read_raw(path.read_bytes()).config)
+    except (ValueError, OSError):
+        return False
+
+
+def configs_under(folder: Path) -> list[Path]:
+    """Return the config.json files of a folder and its subfolders; without any, the configs that have other names."""
+    found = search_folder(folder).configs
+    return [path for path in found if path.name == NAME] or list(found)
 
 
 def find_configs(name: str) -> list[tuple[str, Callable[[], bytes]]]:
@@ -33,9 +89,9 @@ def find_configs(name: str) -> list[tuple[str, Callable[[], bytes]]]:
         raise ValueError("the name is empty")
     path = Path(name)
     if path.is_dir():
-        configs = list(configs_under(path))
+        configs = configs_under(path)
         if not configs:
-            raise ValueError("no config.json in this folder or its subfolders")
+            raise ValueError(NO_CONFIG)
         return [(str(config), make_reader(config)) for config in configs]
     if path.exists():
         return [(name, make_reader(path))]

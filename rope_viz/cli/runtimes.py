@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rope_viz.advice.export import TARGETS, Export, export
+from rope_viz.advice.export import TARGETS, Export, export, find_target
 from rope_viz.cli import axes as cli_axes
 from rope_viz.cli.list_commands import print_rows, remarks
 from rope_viz.cli.spec import (
@@ -59,7 +59,7 @@ def add_export(commands: Any) -> None:
         "your whole config with the changes (null: remove this key). Exit code 1: the runtime cannot do this.",
     )
     add_spec_flags(given)
-    given.add_argument("--to", required=True, choices=TARGETS, help="the runtime")
+    given.add_argument("--to", required=True, type=find_target, choices=TARGETS, help="the runtime")
     given.add_argument("--changes", action="store_true", help="print only the keys of config.json that change")
     given.add_argument("--json", action="store_true", help="as JSON, with what the runtime computes from it")
     given.set_defaults(run=run_export)
@@ -70,6 +70,7 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     config = read_config(parsed.config)
     with named(parsed.config):
         refuse_diffusion(config)
+        read_model(parsed.config, config).find_layer(parsed.layer)
         found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=read_releases(parsed.release))
     if parsed.json:
         print(json.dumps(cli_axes.merge_axes([comparison_dict(one) for one in found], config), indent=2))

@@ -102,11 +102,8 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
         with named(parsed.model):
             refuse_diffusion(config)
             read = read_model(parsed.model, config)
-            specs, layer = read.start_specs, layer or read.main_layer
-        if layer not in specs:
-            if "" in specs:
-                raise ValueError(f"all layers share one embedding: omit the layer {short_repr(layer)}")
-            raise ValueError(f"layer must be one of {', '.join(specs)}, got {short_repr(layer)}")
+            specs = read.start_specs
+        layer = read.find_layer(layer)
         spec = specs[layer]
     changes = {name: getattr(parsed, name) for name in knobs(RopeSpec) if getattr(parsed, name) is not None}
     if "head_dim" in changes and "rotary_dim" not in changes:

@@ -12,7 +12,6 @@ import numpy as np
 
 from rope_viz.advice.verify import Held, read_gguf, read_numbers, verify
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
-from rope_viz.embedding.spec import short_repr
 
 LARGEST = 1 << 20
 
@@ -32,7 +31,7 @@ def add(commands: Any) -> None:
         dest="source",
         required=True,
         metavar="WHERE",
-        help="inv_freq.json of a snippet, gguf:FILE, or transformers:FOLDER (builds its class)",
+        help="inv_freq.json of a snippet, gguf:FILE, or a model's folder (builds its class of transformers)",
     )
     asked.add_argument("--flags", help="with gguf:FILE, the flags of llama.cpp's command line")
     asked.add_argument("--layer", help="layer type, such as full_attention")
@@ -47,9 +46,7 @@ def run(parsed: argparse.Namespace) -> int:
     with named(parsed.config):
         model = read_model(parsed.config, config)
         specs = model.specs
-    layer = parsed.layer or model.main_layer
-    if layer not in specs:
-        raise ValueError(f"layer must be one of {', '.join(specs)}, got {short_repr(layer)}")
+    layer = model.find_layer(parsed.layer)
     if parsed.flags and not parsed.source.startswith("gguf:"):
         raise ValueError("--flags are those of llama.cpp: use them with gguf:FILE")
     with named(parsed.source):
@@ -71,6 +68,8 @@ def read_source(source: str, flags: str | None, layer: str) -> Held:
         return read_gguf(place, flags)
     if kind == "transformers" and place:
         return from_transformers(place, layer)
+    if Path(source).is_dir():
+        return from_transformers(source, layer)
     if Path(source).stat().st_size > LARGEST:
         raise ValueError("it is larger than 1 MiB, so it is not an inv_freq.json")
     return read_numbers(Path(source).read_bytes(), Path(source).name)
@@ -88,10 +87,12 @@ def from_transformers(folder: str, layer: str) -> Held:
     config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
     with torch.device("meta"):
         model = transformers.AutoModel.from_config(config)
+    # A vision tower or an encoder has a rotary module of its own.
+    text = type(config.get_text_config(decoder=True))
     names = (f"{layer}_inv_freq", "inv_freq")
     for module in model.modules():
         name = next((name for name in names if hasattr(module, name)), None)
-        if name is not None and hasattr(module, "config"):
+        if name is not None and isinstance(getattr(module, "config", None), text):
             # The model is on the meta device, without data; build only its rotary module again.
             live = type(module)(module.config)
             factor = getattr(live, name.replace("inv_freq", "attention_scaling"), 1.0)

@@ -75,12 +75,16 @@ class RopeReading:
 
 @dataclass(frozen=True)
 class LayerPattern:
-    """Layers of two types in turn: every n-th is `nth`, the others are `usual`; the config may say n under `key`."""
+    """Layers of two types in turn: every n-th is `nth`, the others are `usual`; the config may say n under `key`.
+
+    `from_end`: counted backward from the last layer, which is `nth`.
+    """
 
     every: int
     usual: str
     nth: str
     key: str = ""
+    from_end: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,13 +93,15 @@ class Layers:
 
     `pattern` is what the class fills in where the config lists no layers; `cache_pattern` the same where every layer
     rotates alike. `rotating` says what decides: a key with a list ("no_rope_layers", "layer_rope_theta",
-    "attn_type_list"), or the kind of layer ("sliding", "sliding_if_window", "attention"). `all_windowed`: every layer
-    has the window if there is one. `window` and `chunk` are class defaults in tokens.
+    "attn_type_list"), or the kind of layer ("sliding", "sliding_if_window", "attention"). `nth_without_rope`: where the
+    list is missing, the `nth` layers of `pattern` do not rotate. `all_windowed`: every layer has the window if there is
+    one. `window` and `chunk` are class defaults in tokens.
     """
 
     pattern: LayerPattern | None = None
     cache_pattern: LayerPattern | None = None
     rotating: str = ""
+    nth_without_rope: bool = False
     all_windowed: bool = False
     window: int | None = None
     chunk: int | None = None

@@ -51,6 +51,11 @@ class TrainedLength:
     source: str
     is_documented: bool = False
 
+    @property
+    def is_known(self) -> bool:
+        """Whether somebody says that the model was trained on this length: its maker, or the user."""
+        return self.is_documented or self.source == OWN_WORD
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -133,7 +138,7 @@ class Identity:
         if self.signs:
             parts.append(f"Signs of a fine-tune: {'; '.join(self.signs)}.")
         length = f"{self.trained.length:,}"
-        if self.trained.is_documented or self.trained.source == OWN_WORD:
+        if self.trained.is_known:
             parts.append(f"Trained length: {length} tokens.")
         else:
             parts.append(f"No trained length is documented; {length} tokens are assumed.")
@@ -364,14 +369,20 @@ def find_length_mistakes(
     own = model.config.get("max_position_embeddings")
     if spec.scaling.name == "none" and says > trained.length and not room and own != says:
         out.append(
-            f"max_position_embeddings is {says:,} without scaling, but the trained length of {family_name(model)} is "
-            f"{trained.length:,} tokens. Raising only this key does not extend the context: beyond "
-            f"{trained.length:,} tokens pairs of low frequency reach angles never seen in training."
+            f"max_position_embeddings is {says:,} without scaling, but {describe_length(model, trained)}. Raising only "
+            f"this key does not extend the context: beyond {trained.length:,} tokens pairs of low frequency reach "
+            f"{'angles never seen in training' if trained.is_known else 'new angles'}."
         )
     theirs = find_original(read_text_fields(find_text_part(model.config)))
     if spec.scaling.name in PRETRAINED_TYPES and given is not None and given not in (trained.length, theirs):
         out.append(
-            f"{ORIGINAL} is {given:,}, but {family_name(model)} was trained on {trained.length:,} tokens. The factor "
-            "counts from the trained length."
+            f"{ORIGINAL} is {given:,}, but {describe_length(model, trained)}. The factor counts from that length."
         )
     return out
+
+
+def describe_length(model: Model, trained: TrainedLength) -> str:
+    """Return the documented trained length of a model, or the length of its config where none is documented."""
+    if trained.is_known:
+        return f"the trained length of {family_name(model)} is {trained.length:,} tokens"
+    return f"{family_name(model)} has {trained.length:,} there, and no other trained length is documented"

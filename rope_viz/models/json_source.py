@@ -55,6 +55,8 @@ def read_raw(data: str | bytes) -> Raw:
 
     It is a `NotJsonError` where a place in the text breaks the rules of JSON.
     """
+    if data[:4] == b"GGUF":
+        raise ValueError("it is a GGUF file: compare it with a config by rope-viz verify config.json --from gguf:FILE")
     if len(data) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so it is not a config.json")
     text = decode_utf8(data) if isinstance(data, bytes) else data

@@ -49,7 +49,8 @@ def repeat_pattern(fields: Fields, pattern: LayerPattern, count: int) -> list[st
     if every is None:
         return None
     require_number(every, pattern.key, least=1, integer=True)
-    return [pattern.nth if (i + 1) % int(every) == 0 else pattern.usual for i in range(min(count, MAX_LAYERS))]
+    offset = -count if pattern.from_end else 0
+    return [pattern.nth if (i + 1 + offset) % int(every) == 0 else pattern.usual for i in range(min(count, MAX_LAYERS))]
 
 
 def find_rotating_layers(fields: Fields) -> list[bool] | None:
@@ -57,6 +58,10 @@ def find_rotating_layers(fields: Fields) -> list[bool] | None:
     rotating = fields.architecture.layers.rotating
     if rotating in ("no_rope_layers", "layer_rope_theta", "attn_type_list") and fields.config.get(rotating):
         return [bool(flag) for flag in read_numbers(fields.config[rotating], rotating)]
+    if fields.architecture.layers.nth_without_rope:
+        pattern, layers = fields.architecture.layers.pattern, fields.size("num_hidden_layers")
+        types = None if layers is None or pattern is None else repeat_pattern(fields, pattern, layers)
+        return None if types is None or pattern is None else [kind != pattern.nth for kind in types]
     if rotating == "no_rope_layers":
         count, every = fields.size("num_hidden_layers"), fields.config.get("no_rope_layer_interval", 4)
         require_number(every, "no_rope_layer_interval", least=1, integer=True)
@@ -108,7 +113,7 @@ def find_layer_window(fields: Fields, layer: str) -> int | None:
 
 def has_windowed_bases(fields: Fields) -> bool:
     """Return whether a base is given for every layer, and is 0 for every layer without a window (Muse, Granite)."""
-    if fields.architecture.layers.rotating != "layer_rope_theta" or not fields.config.get("layer_rope_theta"):
+    if fields.architecture.layers.rotating != "layer_rope_theta":
         return False
     turns, types = find_rotating_layers(fields), resolve_layer_types(fields)
     if turns is None or types is None or len(turns) != len(types) or not any(turns):

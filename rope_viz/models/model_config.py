@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.catalog import Model, catalog
 from rope_viz.models.config_reader import Fields
+from rope_viz.models.hf_cache import NAME
 from rope_viz.models.identify_model import Identity, TrainedLength, identify_model
+from rope_viz.models.json_source import read_raw
 from rope_viz.models.layer_patterns import (
     describe_rotated_shares,
     describe_rotating_layers,
@@ -23,11 +27,20 @@ from rope_viz.models.layer_patterns import (
     resolve_layer_types,
 )
 from rope_viz.models.rope_config import build_specs, find_main_layer
-from rope_viz.models.rope_parameters import Layers, resolve_rope_parameters
+from rope_viz.models.rope_parameters import LAYER_TYPES, Layers, resolve_rope_parameters
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
 from rope_viz.models.unknown_types import describe_doubt
 
-Source: TypeAlias = "Mapping[str, Any] | ModelConfig"
+
+class HasDict(Protocol):
+    """A configuration of transformers."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the keys of the configuration."""
+
+
+Source: TypeAlias = "Mapping[str, Any] | ModelConfig | os.PathLike[str] | HasDict"
+"""What functions take as a config. A path is that of a config.json or of its folder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +57,24 @@ class ModelConfig:
 
     @classmethod
     def read(cls, source: Source, *, known: Model | None = None, numbers_only: bool = False) -> ModelConfig:
-        """Return the config of a mapping, or a config itself. Raises `ValueError` for anything that is no mapping.
+        """Return the config of a mapping, a path or a configuration of transformers, or a config itself.
+
+        Raises `ValueError` for anything else and for a file that is no config, `OSError` where there is no such file.
 
         `known` is the entry of the catalog that the user picked, where the mapping is its config. `numbers_only`: the
         mapping was made from the numbers of an embedding, so it is never recognised as a model.
         """
         if isinstance(source, ModelConfig):
             return source
+        if isinstance(source, os.PathLike):
+            path = Path(source)
+            source = read_raw((path / NAME if path.is_dir() else path).read_bytes()).config
+        elif not isinstance(source, (Mapping, type)) and callable(getattr(source, "to_dict", None)):
+            source = source.to_dict()
         if not isinstance(source, Mapping):
-            raise ValueError(f"a config must be an object, got {short_repr(source)}")
+            # A text never names a file: configs of unknown origin must not make a server read one.
+            hint = f": pathlib.Path({short_repr(source)}) reads a file" if isinstance(source, str) else ""
+            raise ValueError(f"a config must be an object, got {short_repr(source)}{hint}")
         return cls(dict(source), known, numbers_only)
 
     @functools.cached_property
@@ -99,6 +121,19 @@ class ModelConfig:
         """The layer type that the config is about: that of the picked model, else the usual one."""
         picked = None if self.known is None else self.known.layer
         return picked if picked is not None and picked in self.specs else find_main_layer(self.specs)
+
+    def find_layer(self, name: str | None) -> str:
+        """Return the layer type of this name, the main one for None; "" where all layers share one embedding.
+
+        Raises `ValueError` that lists the layer types for an unknown name.
+        """
+        if not name or ("" in self.specs and name in LAYER_TYPES):
+            return self.main_layer
+        if "" in self.specs:
+            raise ValueError(f"all layers share one embedding: omit the layer {short_repr(name)}")
+        if name not in self.specs:
+            raise ValueError(f"layer must be one of {', '.join(self.specs)}, got {short_repr(name)}")
+        return name
 
     @functools.cached_property
     def start_specs(self) -> dict[str, RopeSpec]:

@@ -47,6 +47,8 @@ OTHER_FILES = {
     "rope_type": "this is only the content of rope_scaling, without the sizes of a model: use the whole config.json",
     "eos_token_id": "it does not describe a model: generation_config.json is not a config.json",
 }
+# Keys that no config.json of a whole model has.
+NO_CONFIG_KEYS = ("peft_type", "weight_map", "image_processor_type", "feature_extractor_type", "added_tokens_decoder")
 SIZES = ("hidden_size", "num_attention_heads", "head_dim", "rope_scaling", "rope_parameters", "rope_theta")
 
 
@@ -62,6 +64,17 @@ def refuse_others(config: Mapping[str, Any], kind: str) -> None:
     if found is not None:
         base = config.get("base_model_name_or_path", config.get("text_model_id"))
         raise ValueError(f"{found} ({short_repr(base)})" if isinstance(base, str) else found)
+
+
+def is_model_config(config: Mapping[str, Any]) -> bool:
+    """Return whether an object looks like the config of a model: it names a type, or heads and a width."""
+    if any(key in config for key in NO_CONFIG_KEYS):
+        return False
+    heads, widths = (
+        any(isinstance(config.get(name), int) for name in (usual, *UNMISTAKABLE[usual]))
+        for usual in ("num_attention_heads", "hidden_size")
+    )
+    return isinstance(config.get("model_type"), str) or (heads and widths)
 
 
 def read_unknown_fields(config: Mapping[str, Any], kind: str, wrapper: str | None) -> Fields:

@@ -63,8 +63,8 @@ class Emulation:
 
 def emulate(
     config: Source,
-    *,
     runtime: str,
+    *,
     version: str | None = None,
     length: int | None = None,
     layer_type: str | None = None,

@@ -14,7 +14,7 @@ from rope_viz.models.model_config import Source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
-from rope_viz.runtimes.releases import RELEASES
+from rope_viz.runtimes.releases import RELEASES, match_name
 
 TOLERANCE = 2e-6
 """Differences up to here come from the runtimes' own float32 arithmetic."""
@@ -102,6 +102,7 @@ def list_releases() -> dict[str, tuple[str, ...]]:
 
 def resolve_releases(releases: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the runtimes, with these releases in the place of today's. Raises `ValueError` for what is not known."""
+    releases = {match_name(name, RELEASES): version for name, version in releases.items()}
     for name in releases:
         if name not in list_releases():
             raise ValueError(f"older releases are known for {' and '.join(list_releases())}, not for {name}")

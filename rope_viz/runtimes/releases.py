@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models.unknown_types import letters_of
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,14 @@ def format_release(runtime: str, release: str) -> str:
     return name if RELEASES[runtime].is_one_release else f"{name} {format_version(release)}"
 
 
+def match_name(name: str, known: Iterable[str]) -> str:
+    """Return the known name that differs only in case and punctuation (vLLM: vllm); any other name unchanged."""
+    return next((one for one in known if letters_of(one) == letters_of(name)), name)
+
+
 def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]:
     """Return the full name and version. Raises `ValueError` that lists what is known."""
+    runtime = match_name(runtime, RELEASES)
     if runtime not in RELEASES:
         raise ValueError(f"runtime must be one of {', '.join(RELEASES)}, got {short_repr(runtime)}")
     versions = RELEASES[runtime].releases

@@ -57,17 +57,17 @@ def checks(plan: Plan) -> None:
     )
     for one in plan.instructions:
         st.subheader(f"In {one.name}", anchor=False)
-        _check(one)
+        _check(one, plan.verify_command)
     st.markdown("Does the model still find what it read? The passkey test asks the running server:")
     server = "rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
     st.code(server, language="bash", wrap_lines=True)
 
 
-def _check(one: Instructions) -> None:
+def _check(one: Instructions, command: str) -> None:
     shell = one.runtime == "llama.cpp"
     st.code(one.check, language="bash" if shell else "python", wrap_lines=True, height=_height(one.check))
     if not shell:
-        st.code("rope-viz verify config.json --from inv_freq.json", language="bash", wrap_lines=True)
+        st.code(command, language="bash", wrap_lines=True)
     if one.log:
         st.markdown(f"In its log: `{one.log}`")
 

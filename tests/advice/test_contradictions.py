@@ -49,6 +49,11 @@ CASES = [
         {"model_type": "llava", "text_config": LLAMA},
     ),
     (
+        *("sizes-outside", "warning"),
+        {"model_type": "step3p7", "hidden_size": 5120, "num_attention_heads": 40, "text_config": {"rope_theta": 1e6}},
+        {"model_type": "step3p7", "text_config": {"hidden_size": 5120, "num_attention_heads": 40}, "rope_theta": 1e4},
+    ),
+    (
         *("part-without-type", "error"),
         {"model_type": "exaone4_5", "text_config": {key: LLAMA[key] for key in LLAMA if key != "model_type"}},
         {"model_type": "exaone4_5", "text_config": {**LLAMA, "model_type": "exaone4"}},

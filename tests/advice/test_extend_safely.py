@@ -102,6 +102,7 @@ def test_dual_chunk_attention_is_known_with_its_trained_length():
     assert "DualChunkRotaryEmbedding" in yarn.instructions[0].proof
     best = make_plan(config, 2_097_152, ["vllm"])
     assert best.instructions[0].made.faithful
+    assert best.way.method != "none"
     assert any(one.rule == "dual-chunk-attention" for one in best.found)
 
 
@@ -124,3 +125,71 @@ def test_sglang_gets_flat_keys_for_deepseek_v4():
     plan = make_plan(read_case("01-deepseek-v4-flash"), 2_097_152, ["sglang"])
     assert plan.instructions[0].made.faithful
     assert '"compress"' not in plan.instructions[0].text
+
+
+# Muse-Glimmer-30B's numbers without the lists that its class fills in.
+# Source: transformers 5.23.0, configuration_muse_glimmer.py: every 4th layer, counted backward from the last, has full
+# attention and base 0; the others have a window of 2,048.
+MUSE = {
+    **{"model_type": "muse_glimmer_text", "num_hidden_layers": 52, "hidden_size": 6656, "num_attention_heads": 32},
+    **{"num_key_value_heads": 8, "head_dim": 128, "max_position_embeddings": 131072, "sliding_window": 2048},
+    "rope_theta": 10000.0,
+}
+
+
+@pytest.mark.parametrize("base", [1e4, 5e5])
+def test_muse_without_lists_gets_only_a_longer_limit(base):
+    """llama.cpp scales no layer of Muse: it rotates only windowed layers, with a scale of their own.
+
+    Source: llama-model.cpp and models/muse-glimmer.cpp of llama-cpp-python 0.3.36; meta-oss-cookbook issue 37.
+    """
+    plan = make_plan({**MUSE, "rope_theta": base}, 262_144, ["llama.cpp", "transformers"])
+    assert plan.way.method == "none"
+    assert "Distances stay within 2,048 tokens" in plan.way.reasons[0]
+    assert "--rope-scale " not in plan.instructions[0].text
+    assert plan.file.config["max_position_embeddings"] == 262_144
+
+
+def test_muse_without_lists_rotates_and_caches_as_its_class():
+    transformers = pytest.importorskip("transformers")
+    for layers in (52, 50):
+        made = transformers.CONFIG_MAPPING["muse_glimmer_text"](num_hidden_layers=layers)
+        model = ModelConfig.read({**MUSE, "num_hidden_layers": layers})
+        assert model.layer_types == made.layer_types
+        assert model.rotating_layers == [bool(base) for base in made.layer_rope_theta]
+        assert model.window == made.sliding_window
+
+
+def test_both_parts_of_pi0_are_extended():
+    """The action expert continues the positions of the language model.
+
+    Source: transformers 5.23.0, modeling_pi0.py: dit_position_ids count on from the text, and the keys of both meet.
+    """
+    transformers = pytest.importorskip("transformers")
+    config = transformers.CONFIG_MAPPING["pi0"]().to_dict()
+    plan = make_plan(config, 32_768, ["transformers"])
+    assert "dit_config is extended in the same way" in plan.file.generation
+    assert "also in dit_config" in plan.file.proof[0]
+    text, expert = plan.file.config["vlm_config"]["text_config"], plan.file.config["dit_config"]
+    written = transformers.CONFIG_MAPPING["pi0"](**json.loads(json.dumps(dict(plan.file.config))))
+    rotary = transformers.models.gemma.modeling_gemma.GemmaRotaryEmbedding
+    live = [rotary(part) for part in (written.vlm_config.text_config, written.dit_config)]
+    for one in live:
+        assert one.inv_freq.tolist() == pytest.approx(plan.way.spec.inv_freq().tolist(), rel=1e-5)
+        assert one.attention_scaling == pytest.approx(plan.way.spec.attention_factor())
+    assert text["max_position_embeddings"] == expert["max_position_embeddings"] == 32_768
+
+
+def test_the_cross_attention_layers_of_mllama_are_named():
+    """Source: transformers 5.23.0, modeling_mllama.py: MllamaTextCrossAttention applies no rotation."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.CONFIG_MAPPING["mllama"]().to_dict()
+    plan = make_plan(config, 524_288, ["transformers"])
+    assert "The 8 cross-attention layers stay as they are: they have no positions." in plan.file.generation
+    assert "vision_config" not in plan.file.fragment
+
+
+def test_the_proof_names_the_layer_types_that_were_computed():
+    plan = make_plan(read_case("02-modernbert-base"), 32_768, ["transformers"])
+    assert "(layer types full_attention and sliding_attention)" in plan.file.proof[0]
+    assert "for the full_attention layers. The sliding_attention layers keep theirs." in plan.instructions[0].proof

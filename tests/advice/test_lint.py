@@ -173,6 +173,9 @@ CASES = [
     ("not-as-shipped", with_scaling(GPT_OSS_20B, truncate=None), GPT_OSS_20B),
     ("transformers-refuses", scaled(rope_type="yarn", original_max_position_embeddings=8192), scaled(**YARN)),
     ("type-spelling", scaled(**{**YARN, "rope_type": "YaRN"}), scaled(**YARN)),
+    ("misspelled-keys", {**LLAMA, "rope_scalling": YARN}, scaled(**YARN)),
+    ("factor-mismatch", {**scaled(**YARN), "max_position_embeddings": 8192}, scaled(**YARN)),
+    ("unknown-keys", scaled(rope_type="default", factor=4.0), scaled(rope_type="default", factor=1.0)),
     ("not-computable", {**LLAMA, "rope_theta": "big"}, LLAMA),
     ("not-computable", scaled(rope_type="linear"), scaled(rope_type="linear", factor=4.0)),
 ]

@@ -20,7 +20,7 @@ import numpy as np
 import transformers
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from rope_viz.advice.snippets import SNIPPETS
+from rope_viz.advice.snippets import find_snippet
 
 PATH = Path(__file__).with_name("verify.json")
 SMALL = {
@@ -87,7 +87,7 @@ def held(config: dict) -> dict:
         model.save_pretrained(f"{folder}/model")
         before = os.getcwd()
         os.chdir(folder)
-        exec(SNIPPETS["transformers"], {})
+        exec(find_snippet("transformers", config), {})
         os.chdir(before)
         return json.loads((Path(folder) / "inv_freq.json").read_text())
 

@@ -11,17 +11,19 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 
-from rope_viz.advice.lint import contradictions, lengths, rules, runtime_rules, size_rules
+from rope_viz.advice.lint import contradictions, key_names, lengths, rules, runtime_rules, size_rules
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.runtimes.compare import Effect
 
-__all__ = ["RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair", "summary"]
+__all__ = ["COMMON_NOTES", "RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair", "summary"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 """From the most to the least severe."""
+COMMON_NOTES = ("head-dim-derived", "base-too-small")
+"""Rules whose notes most published configs get."""
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     contradictions.numbers_as_text,
@@ -31,8 +33,10 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     *(size_rules.scaled_sliding, size_rules.scaled_window, size_rules.head_dim_derived, size_rules.null_head_dim),
     *(size_rules.partial_ignored, rules.mscale_keys, rules.attention_factor, rules.longrope_lists),
     *(rules.longrope_switch, rules.two_originals, contradictions.two_rope_dicts, contradictions.unread_rope_keys),
+    contradictions.sizes_outside,
     *(contradictions.part_without_type, contradictions.layer_types_unknown, contradictions.heads_do_not_divide),
-    *(rules.dynamic_cache, size_rules.base_too_small, rules.unknown_keys, size_rules.unlisted_type),
+    *(rules.dynamic_cache, size_rules.base_too_small, rules.unknown_keys, key_names.misspelled_keys),
+    size_rules.unlisted_type,
     *(
         size_rules.dual_chunk_attention,
         size_rules.some_layers,

@@ -13,6 +13,11 @@ from rope_viz.models.architecture import TextPart, find_architecture
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
 from rope_viz.models.rope_parameters import LAYER_TYPES
 
+# Keys that say nothing about a vision tower or an audio tower.
+OUTSIDE = (
+    *("hidden_size", "num_attention_heads", "num_key_value_heads", "num_hidden_layers", "head_dim"),
+    *("max_position_embeddings", "rope_theta", "sliding_window"),
+)
 ROPE_DICTS = ("rope_scaling", "rope_parameters")
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # Keys with a number, of the language model or of a rope dict.
@@ -101,6 +106,31 @@ def wrapper_raises(level: Mapping[str, Any], rope: Mapping[str, Any]) -> bool:
     early = level.get("rope_theta") is not None and not (wrapper is not None and wrapper.checks_late)
     lengths = level.get("max_position_embeddings") is not None and not early
     return kind in PRETRAINED_TYPES and (ORIGINAL not in rope or not lengths)
+
+
+def sizes_outside(view: View) -> Iterator[Finding]:
+    """Sizes of the language model outside its part of the config, where its class uses its defaults instead.
+
+    Source: transformers 5.23.0, whose composite classes pass only that part, and the keys that they take from their own
+    level, to the language model's class.
+    """
+    part, fields = view.model.part, view.fields
+    wrapper = find_wrapper(view.config)
+    if not part.path or part.taken or wrapper is None:
+        return
+    for depth, name in enumerate(part.path):
+        level = inside(view.config, part.path[:depth])
+        if not isinstance(level, Mapping):
+            continue
+        lost = [
+            key
+            for key in OUTSIDE
+            if level.get(key) is not None and fields.raw(key) is None and fields.default(key) not in (None, level[key])
+        ]
+        if lost:
+            used = ", ".join(f"{key} {fields.default(key)} instead of {short_repr(level[key])}" for key in lost[:3])
+            text = f"The language model's sizes are next to {name}, not in it. transformers uses {used}."
+            yield Finding("", "warning", ".".join((*part.path[:depth], lost[0])), text)
 
 
 def part_without_type(view: View) -> Iterator[Finding]:

@@ -22,11 +22,11 @@ def trained_length(view: View) -> Iterator[Finding]:
         return
     found = view.model.identity
     window = view.model.find_layer_window(found.layer)
-    if window is not None and window <= found.trained.length:
-        return  # no distance reaches an angle that training did not show
     for text in found.mistakes:
         site = view.site_for(found.layer)
         if found.spec.scaling.name == "none":
+            if window is not None and window <= found.trained.length:
+                continue  # a longer limit alone is right: no distance exceeds the window, so no angle is new
             repaired = as_documented(view, found.model.documented if found.model else (), found.says)
             effect = None if repaired is None else view.effect(repaired, found.layer)
             yield Finding("", "warning", view.place("max_position_embeddings"), text, effect, repaired)

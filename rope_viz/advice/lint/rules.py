@@ -63,23 +63,32 @@ def factor_mismatch(view: View) -> Iterator[Finding]:
     """YaRN's factor is not max_position_embeddings over the trained length.
 
     Source: https://github.com/huggingface/transformers/issues/38224 (4.52 uses the ratio and ignores the factor) and
-    the warning of transformers 5.23.0 validate_rope.
+    the warning of transformers 5.23.0 validate_rope. vLLM 0.33.0, config/model.py, does not multiply YaRN's length.
     """
     limit = view.model.limit
     for site in view.sites_of("yarn"):
         factor, spec = site.optional("factor"), view.specs[site.layer]
         ratio = limit / spec.context
-        if factor is None or ratio == 1.0 or abs(ratio / factor - 1.0) < 1e-6:
+        if factor is None or abs(ratio / factor - 1.0) < 1e-6:
             continue
-        reached = factor * spec.context
-        if limit > reached:
+        reached, repaired = factor * spec.context, None
+        if ratio == 1.0:
+            if factor <= 1.0 or site.rope.get(ORIGINAL) is None:
+                continue
+            # Without knowing which of both lengths is meant there is no repair.
+            meant = (
+                f"max_position_embeddings was not raised to {reached:,.0f}, and vLLM 0.33.0 refuses a longer "
+                f"--max-model-len than {limit:,}"
+            )
+        elif limit > reached:
             repaired = view.changed(site.path, factor=ratio)
             meant = f"the factor reaches only {reached:,.0f} tokens; for {limit:,} it must be {ratio:g}"
         else:
             repaired = view.changed(view.model.path, max_position_embeddings=int(reached))
             meant = f"with this factor max_position_embeddings must be {reached:,.0f}"
         old = emulate(view.model, runtime="transformers", version="4.52.4", layer_type=site.layer or None).inv_freq
-        effect = view.effect(repaired, site.layer) or (None if old is None else find_max_ratio(spec.inv_freq(), old))
+        effect = None if repaired is None else view.effect(repaired, site.layer)
+        effect = effect or (None if old is None else find_max_ratio(spec.inv_freq(), old))
         text = f"factor {factor:g} is not max_position_embeddings / {ORIGINAL} = {ratio:g}: {meant}. "
         # A few hundred unused tokens only change what 4.52 computes, and only slightly.
         severity: Severity = "note" if 1.0 < factor / ratio < 1.05 else "warning"
@@ -271,6 +280,10 @@ def unknown_keys(view: View) -> Iterator[Finding]:
     for site in view.sites:
         read = {*READ[""].split(), *READ[site.kind].split()}
         for key, value in site.rope.items():
+            if key == "factor" and site.kind == "default" and site.optional(key) not in (None, 1.0):
+                text = f"factor {site.number(key):g} is not read: rope_type is default, which scales nothing."
+                yield Finding("", "warning", f"{site.key}.factor", text)
+                continue
             if key in read or isinstance(value, dict):
                 continue
             close = [name for name in difflib.get_close_matches(key, sorted(read), 1, 0.75) if name not in site.rope]
