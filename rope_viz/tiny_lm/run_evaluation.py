@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rope_viz.storage.write_file import write_file
 from rope_viz.tiny_lm.completion_clients import Engine
 from rope_viz.tiny_lm.evaluation_plan import VERSION, Cell, Row, read_evaluation
 from rope_viz.tiny_lm.passkey import WORDINGS, pieces_for
@@ -155,7 +156,7 @@ def evaluate(
 
 
 def finished(plan: Plan, journal: Journal, out: Path) -> dict[str, Any]:
-    """Write the file atomically, and remove the journal if every question is answered."""
+    """Write the file whole, and remove the journal if every question is answered."""
     found = {
         "version": VERSION,
         "model": plan.model,
@@ -163,9 +164,7 @@ def finished(plan: Plan, journal: Journal, out: Path) -> dict[str, Any]:
         "about": {method: dict(plan.about.get(method) or {}) for method in plan.methods},
         "answers": [asdict(journal.rows[cell]) for cell in plan.cells()],
     }
-    temporary = out.with_name(out.name + ".new")
-    temporary.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    os.replace(temporary, out)
+    write_file(out, (json.dumps(found, indent=1) + "\n").encode())
     if all(journal.answered(cell) for cell in plan.cells()):
         journal.path.unlink(missing_ok=True)
     return found
