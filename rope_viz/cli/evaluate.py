@@ -18,7 +18,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.tiny_lm.completion_clients import Counted, Engine, Local, Server
-from rope_viz.tiny_lm.evaluation_plan import Evaluation, read_evaluation
+from rope_viz.tiny_lm.evaluation_plan import MOST, Evaluation, read_evaluation
 from rope_viz.tiny_lm.passkey import WORDINGS
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
@@ -84,6 +84,8 @@ def run(parsed: argparse.Namespace) -> int:
     if bool(parsed.server) == bool(parsed.model):
         raise ValueError("name either a folder with a model or servers (--server METHOD=URL)")
     about, makers = server_engines(parsed) if parsed.server else local_engines(parsed, max(lengths))
+    if parsed.depths > MOST:
+        raise ValueError(f"an evaluation has at most {MOST:,} questions, so --depths must not be larger")
     places = np.linspace(0.0, 1.0, parsed.depths) if parsed.depths > 1 else np.array([0.5])
     depths = tuple(float(depth) for depth in places.round(4))
     plan = Plan(

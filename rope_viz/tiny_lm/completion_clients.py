@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.storage.decode_json import decode_json
 
 LARGEST = 4 << 20  # bytes of an answer
 INSTALL = "pip install 'rope-viz[transformers]'"
@@ -130,10 +131,7 @@ class Server:
             found = response.read(LARGEST + 1)
         if len(found) > LARGEST:
             raise ValueError(f"{self.url} answered with more than {LARGEST >> 20} MiB")
-        try:
-            return json.loads(found)
-        except (ValueError, RecursionError):
-            raise ValueError(f"{self.url} answered with something that is not JSON") from None
+        return decode_json(found, f"{self.url} answered with something that is not JSON")
 
 
 class Local:

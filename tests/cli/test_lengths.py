@@ -101,3 +101,29 @@ def test_only_documented_lengths_are_called_trained_on():
     llama = read_catalog_model("llama-3.1-8b")
     assert not llama.trained_length.is_documented
     assert "Trained length:" not in llama.identity.sentence
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["extend", "llama-2-7b", "--to", "1e999"],
+        ["memory", "llama-2-7b", "--length", "1e999"],
+        ["table", "llama-2-7b", "--length", "1e999"],
+        ["evaluate", "--server", "none=http://127.0.0.1:9/v1", "--dry-run", "--depths", "1e999"],
+        ["evaluate", "--server", "none=http://127.0.0.1:9/v1", "--dry-run", "--repeats", "1e999"],
+    ],
+    ids=" ".join,
+)
+def test_an_endless_number_is_a_sentence(capsys, arguments):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "'1e999' is not a whole number of tokens" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [["--depths", "1e12"], ["--repeats", "1e12"], ["--repeats", "1e300"]], ids=" ".join)
+def test_too_many_questions_are_a_sentence(capsys, flags):
+    assert main(["evaluate", "--server", "none=http://127.0.0.1:9/v1", "--dry-run", *flags]) == 2
+    error = capsys.readouterr().err
+    assert "at most 500,000 questions" in error
+    assert error.count("\n") == 1
