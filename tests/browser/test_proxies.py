@@ -97,7 +97,7 @@ def test_replicas_behind_round_robin_serve_pages_and_pictures(visit, proxied):
     # What no address can hold is known to one of them alone, and comes to the other with the picture that needs it.
     asked = []
     seen.page.on("request", lambda request: asked.append((request.method, request.url)))
-    seen.page.get_by_text("Paste a config or a model id").click()
+    seen.page.get_by_text("Paste a config").click()
     seen.page.get_by_role("textbox", name="config.json, rope_scaling").fill(json.dumps(LISTED))
     seen.page.get_by_role("button", name="Use this config").click()
     seen.page.wait_for_url("**model=custom**")

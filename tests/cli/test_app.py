@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -205,3 +206,26 @@ def test_startup_prints_one_line_and_logs_no_requests(workers, tmp_path):
         assert process.wait(timeout=30) == 0
     assert (tmp_path / "out").read_text() == f"RoPE Viz: http://127.0.0.1:{port}. Ctrl-C stops it.\n"
     assert (tmp_path / "err").read_text() == ""
+
+
+@LINUX
+def test_second_of_two_starts_prints_no_address(capsys):
+    port = free_port()
+    with app.reserve_port("127.0.0.1", port):
+        assert main(["app", "--no-browser", "--port", str(port)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"rope-viz: port {port} of 127.0.0.1 is in use: try --port {port + 1}\n")
+    with app.reserve_port("127.0.0.1", port):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("host", "open_to_all"),
+    [("127.0.0.1", False), ("localhost", False), ("::1", False), ("0.0.0.0", True), ("::", True), ("10.0.0.7", True)],
+)
+def test_start_for_other_machines_says_that_there_is_no_login(monkeypatch, capsys, host, open_to_all):
+    server = SimpleNamespace(wait=lambda: 0)
+    monkeypatch.setattr(app, "Served", lambda *_: server)
+    monkeypatch.setattr(app, "try_port", lambda *_: None)
+    assert main(["app", "--no-browser", "--host", host, "--port", str(free_port())]) == 0
+    assert ("There is no login" in capsys.readouterr().out) == open_to_all
