@@ -7,7 +7,6 @@ import contextlib
 import errno
 import http.client
 import importlib.util
-import ipaddress
 import os
 import re
 import socket
@@ -21,6 +20,7 @@ from typing import Any
 
 from rope_viz.cli.server_process import Served
 from rope_viz.embedding.spec import short_repr
+from rope_viz.tiny_lm.completion_clients import is_loopback
 
 PACKAGE = Path(__file__).parents[1]
 NEEDED = ("streamlit", "plotly", "matplotlib")
@@ -108,14 +108,6 @@ def address_of(host: str, port: int, base: str) -> str:
     """Return the dashboard's address for a browser on this machine, without a trailing slash."""
     name = "localhost" if host in EVERYWHERE else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}/{base}".rstrip("/")
-
-
-def is_loopback(host: str) -> bool:
-    """True if only this machine reaches the address; False for a name other than localhost."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def reserve_port(host: str, port: int) -> contextlib.AbstractContextManager[object]:
