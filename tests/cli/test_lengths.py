@@ -11,6 +11,7 @@ from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import extend, registry, report
 from rope_viz.pictures.picture_request import Now
+from rope_viz.tiny_lm.evaluation_plan import MOST
 from tests.configs import yarn
 
 SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128}
@@ -125,5 +126,5 @@ def test_an_endless_number_is_a_sentence(capsys, arguments):
 def test_too_many_questions_are_a_sentence(capsys, flags):
     assert main(["evaluate", "--server", "none=http://127.0.0.1:9/v1", "--dry-run", *flags]) == 2
     error = capsys.readouterr().err
-    assert "at most 500,000 questions" in error
+    assert f"at most {MOST:,} questions" in error
     assert error.count("\n") == 1
