@@ -62,7 +62,7 @@ def documented(tmp_path):
             config.write_text(text, encoding="utf-8")
             process = running.enter_context(running_process([nginx, "-c", str(config), "-e", str(log)]))
             try:
-                wait_for_answer(process, f"http://127.0.0.1:{port}/rope{HEALTH_PATH}", seconds=20)
+                wait_for_answer(process, f"http://127.0.0.1:{port}/rope{HEALTH_PATH}")
             except RuntimeError:
                 raise RuntimeError(log.read_text()) from None
             return port

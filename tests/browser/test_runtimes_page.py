@@ -28,7 +28,7 @@ def test_dropped_faulty_config_is_repaired(visit):
     assert caught.value.suggested_filename == "config.json"
     assert json.loads(repaired)["rope_scaling"]["original_max_position_embeddings"] == 32768
     drop(seen, repaired)
-    expect(main.get_by_text("No problems found.")).to_be_visible(timeout=15_000)
+    expect(main.get_by_text("No problems found.")).to_be_visible()
     assert seen.errors == []
     assert seen.elsewhere == []
 
@@ -47,7 +47,7 @@ def test_invalid_file_shows_an_error_and_the_model_stays(visit):
         drop(seen, content, name)
         alert = seen.page.locator("[data-testid=stSidebar] [data-testid=stAlert]")
         # Of the file before it another is said.
-        expect(alert).to_contain_text(said, timeout=15_000)
+        expect(alert).to_contain_text(said)
         expect(alert).to_contain_text("Could not read this config")
         seen.settle()
         assert "kimi-k2-instruct" in seen.page.url
