@@ -1,4 +1,4 @@
-# The dashboard in one container: `docker build -t rope-viz . && docker run --read-only --tmpfs /tmp -m 3g -p 8501:8501 rope-viz`.
+# The dashboard in one container: `docker build -t rope-viz . && docker run --read-only --tmpfs /tmp -m 4g -p 8501:8501 rope-viz`.
 FROM python:3.11-slim
 
 # The CPU build of torch is a tenth of the usual one; the dashboard itself never loads it, the Kernels page's button does.

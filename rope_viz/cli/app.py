@@ -74,8 +74,8 @@ def run(parsed: argparse.Namespace) -> int:
 def serve(host: str, base: str, parsed: argparse.Namespace) -> int:
     """Start the server, print its address, open a browser, and return the exit code once it has ended."""
     folder, address = root(), address_of(host, parsed.port, base)
-    environment = server_environment(base, hub_cache=parsed.hub_cache)
-    server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, environment)
+    settings = environment(base, hub_cache=parsed.hub_cache)
+    server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, settings)
     everywhere = ", and every other address of this machine" if host in EVERYWHERE else ""
     open_to_all = "" if is_loopback(host) else " There is no login: everybody who reaches this address can use it."
     print(f"RoPE Viz: {address}{everywhere}. Ctrl-C stops it.{open_to_all}", flush=True)
@@ -174,7 +174,7 @@ def command(folder: Path, host: str, port: int, workers: int, base: str) -> list
     return [sys.executable, "-m", "uvicorn", "app:app", *flags, "--log-level", "warning", "--no-access-log"]
 
 
-def server_environment(base: str, *, hub_cache: bool = False) -> dict[str, str]:
+def environment(base: str, *, hub_cache: bool = False) -> dict[str, str]:
     """Return the server's environment; `ui/` reads these settings from it, as uvicorn takes no Streamlit flags."""
     return os.environ | {"ROPE_VIZ_BASE_PATH": base} | ({"ROPE_VIZ_HUB_CACHE": "1"} if hub_cache else {})
 

@@ -160,8 +160,8 @@ def test_cache_is_off_unless_the_server_was_told(paste, hub, monkeypatch):
 def test_a_flag_of_the_app_switches_the_cache_on():
     from rope_viz.cli import app
 
-    assert upload.HUB_CACHE not in app.server_environment("")
-    assert app.server_environment("", hub_cache=True)[upload.HUB_CACHE] == "1"
+    assert upload.HUB_CACHE not in app.environment("")
+    assert app.environment("", hub_cache=True)[upload.HUB_CACHE] == "1"
 
 
 def test_raised_limit_becomes_the_wanted_length(paste, asked):
