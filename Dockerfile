@@ -1,11 +1,14 @@
-# The dashboard in one container: `docker build -t rope-viz . && docker run --read-only --tmpfs /tmp -p 8501:8501 rope-viz`.
+# The dashboard in one container: `docker build -t rope-viz . && docker run --read-only --tmpfs /tmp -m 4g -p 8501:8501 rope-viz`.
 FROM python:3.11-slim
 
 # The CPU build of torch is a tenth of the usual one; the dashboard itself never loads it, the Kernels page's button does.
+# Its index has other files than PyPI, so its version is fixed here, and everything else by the hashes in the lock file.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+ARG TORCH_VERSION=2.13.0
 WORKDIR /srv/rope-viz
-COPY requirements.txt .
-RUN pip install --no-cache-dir --extra-index-url "${TORCH_INDEX}" -r requirements.txt
+COPY requirements.lock .
+RUN pip install --no-cache-dir --require-hashes -r requirements.lock \
+    && pip install --no-cache-dir --no-deps --index-url "${TORCH_INDEX}" "torch==${TORCH_VERSION}"
 
 COPY app.py ./
 COPY .streamlit/ .streamlit/

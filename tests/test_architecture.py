@@ -39,7 +39,7 @@ def imports(path: Path) -> frozenset[str]:
 
 # Floor by floor, from the ground up: a room imports from its own floor and the floors below it.
 FLOORS = (
-    ("embedding", "web", "texts"),
+    ("embedding", "web", "texts", "storage"),
     ("models",),
     ("multi_axis", "studies", "kernels"),
     ("tiny_lm", "runtimes"),

@@ -5,7 +5,6 @@ A GGUF file is read here: its header alone, as llama.cpp reads it (ggml's docs/g
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from rope_viz.embedding.scaling import Yarn, blend, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number, short_repr
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
 from rope_viz.runtimes.llamacpp import parse_flags
+from rope_viz.storage.decode_json import decode_json
 
 TOLERANCE = 1e-5
 """A running model stores float32, and angles from a table of cosines are exact to about 1e-6."""
@@ -75,10 +75,7 @@ def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
 
 def read_numbers(text: str | bytes, source: str) -> Held:
     """Return what a snippet wrote: {"inv_freq": [...], "attention_factor": ...}. Raises `ValueError` for other text."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError(f"{source} is not JSON as written by the snippets") from None
+    found = decode_json(text, f"{source} is not JSON as written by the snippets")
     values = found.get("inv_freq") if isinstance(found, Mapping) else None
     if not isinstance(values, list) or not 1 <= len(values) <= 4096:
         raise ValueError(f"{source} has no list of frequencies under inv_freq")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import http.client
 import importlib.util
@@ -19,6 +20,7 @@ from typing import Any
 
 from rope_viz.cli.server_process import Served
 from rope_viz.embedding.spec import short_repr
+from rope_viz.tiny_lm.completion_clients import is_loopback
 
 PACKAGE = Path(__file__).parents[1]
 NEEDED = ("streamlit", "plotly", "matplotlib")
@@ -39,6 +41,9 @@ def add_flags(served: argparse.ArgumentParser) -> None:
     served.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, only this machine")
     served.add_argument("--workers", type=int, default=1, help="number of server processes that share the port")
     served.add_argument("--base-path", default="", metavar="PATH", help="path behind a proxy, such as rope")
+    served.add_argument(
+        "--hub-cache", action="store_true", help="look up model ids in this machine's Hugging Face cache, for all users"
+    )
     served.add_argument("--no-browser", action="store_true", help="do not open a browser")
     served.add_argument("--health", action="store_true", help="check whether a dashboard is running: exit code 0 or 1")
     served.set_defaults(run=run)
@@ -60,11 +65,20 @@ def run(parsed: argparse.Namespace) -> int:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"the dashboard needs {', '.join(missing)}: pip install 'rope-viz[app]'")
-    try_port(host, parsed.port)
-    folder = root()
-    server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, environment(base))
+    # Held until this command ends: of two starts at the same moment, the second one fails before it prints.
+    with reserve_port(host, parsed.port):
+        try_port(host, parsed.port)
+        return serve(host, base, parsed)
+
+
+def serve(host: str, base: str, parsed: argparse.Namespace) -> int:
+    """Start the server, print its address, open a browser, and return the exit code once it has ended."""
+    folder, address = root(), address_of(host, parsed.port, base)
+    settings = environment(base, hub_cache=parsed.hub_cache)
+    server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, settings)
     everywhere = ", and every other address of this machine" if host in EVERYWHERE else ""
-    print(f"RoPE Viz: {address}{everywhere}. Ctrl-C stops it.", flush=True)
+    open_to_all = "" if is_loopback(host) else " There is no login: everybody who reaches this address can use it."
+    print(f"RoPE Viz: {address}{everywhere}. Ctrl-C stops it.{open_to_all}", flush=True)
     if not parsed.no_browser:
         threading.Thread(target=browse, args=(address,), daemon=True).start()
     return server.wait()
@@ -96,6 +110,28 @@ def address_of(host: str, port: int, base: str) -> str:
     return f"http://{name}:{port}/{base}".rstrip("/")
 
 
+def reserve_port(host: str, port: int) -> contextlib.AbstractContextManager[object]:
+    """Reserve a port among starts of this command; raise `ValueError` if another one has it. Linux only.
+
+    A port cannot be passed to the server, so that it is free between `try_port` and the server's own call. This lock is
+    a Unix socket in Linux's abstract namespace: it needs no file, and it ends with this process.
+    """
+    if sys.platform != "linux":
+        return contextlib.nullcontext()
+    lock = socket.socket(socket.AF_UNIX)
+    try:
+        lock.bind(f"\0rope-viz {host} {port}")
+    except OSError:
+        lock.close()
+        raise ValueError(f"port {port} of {host} is in use: {another_port(port)}") from None
+    return lock
+
+
+def another_port(port: int) -> str:
+    """Return the advice to take another port."""
+    return f"try --port {port + 1 if port < 65535 else 8501}"
+
+
 def try_port(host: str, port: int) -> None:
     """Raise `ValueError` with advice if a server cannot listen there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET  # the rule of Streamlit and uvicorn
@@ -110,8 +146,7 @@ def try_port(host: str, port: int) -> None:
     except (OSError, UnicodeError) as error:
         number = getattr(error, "errno", None)
         if number == errno.EADDRINUSE:
-            free = port + 1 if port < 65535 else 8501
-            raise ValueError(f"port {port} of {host} is in use: try --port {free}") from None
+            raise ValueError(f"port {port} of {host} is in use: {another_port(port)}") from None
         if number in (errno.EACCES, errno.EPERM):
             raise ValueError(f"port {port} of {host} is not allowed for this user: try --port 8501") from None
         raise ValueError(
@@ -139,9 +174,9 @@ def command(folder: Path, host: str, port: int, workers: int, base: str) -> list
     return [sys.executable, "-m", "uvicorn", "app:app", *flags, "--log-level", "warning", "--no-access-log"]
 
 
-def environment(base: str) -> dict[str, str]:
-    """Return the server's environment; `ui/server.py` reads the path from it, as uvicorn takes no Streamlit flags."""
-    return os.environ | {"ROPE_VIZ_BASE_PATH": base}
+def environment(base: str, *, hub_cache: bool = False) -> dict[str, str]:
+    """Return the server's environment; `ui/` reads these settings from it, as uvicorn takes no Streamlit flags."""
+    return os.environ | {"ROPE_VIZ_BASE_PATH": base} | ({"ROPE_VIZ_HUB_CACHE": "1"} if hub_cache else {})
 
 
 def healthy(address: str) -> bool:

@@ -17,8 +17,8 @@ from rope_viz.cli.spec import read_config, read_model, tokens
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.tiny_lm.completion_clients import Counted, Engine, Local, Server
-from rope_viz.tiny_lm.evaluation_plan import Evaluation, read_evaluation
+from rope_viz.tiny_lm.completion_clients import Counted, Engine, Local, Server, is_unencrypted
+from rope_viz.tiny_lm.evaluation_plan import MOST, Evaluation, read_evaluation
 from rope_viz.tiny_lm.passkey import WORDINGS
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
@@ -68,6 +68,9 @@ def add(commands: Any) -> None:
     served.add_argument(
         "--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the server's key"
     )
+    served.add_argument(
+        "--key-over-http", action="store_true", help="send the key to another machine even by http, unencrypted"
+    )
     served.add_argument("--tokenizer", metavar="FOLDER", help="to count tokens if the server does not report them")
     served.add_argument(
         "--flags", type=find_target, choices=TARGETS, help="with MODEL: print what to start each server with, and stop"
@@ -86,6 +89,8 @@ def run(parsed: argparse.Namespace) -> int:
     if bool(parsed.server) == bool(parsed.model):
         raise ValueError("name either a folder with a model or servers (--server METHOD=URL)")
     about, makers = server_engines(parsed) if parsed.server else local_engines(parsed, max(lengths))
+    if parsed.depths > MOST:
+        raise ValueError(f"an evaluation has at most {MOST:,} questions, so --depths must not be larger")
     places = np.linspace(0.0, 1.0, parsed.depths) if parsed.depths > 1 else np.array([0.5])
     depths = tuple(float(depth) for depth in places.round(4))
     plan = Plan(
@@ -140,7 +145,15 @@ def server_engines(parsed: argparse.Namespace) -> Found:
 
 def connect_server(parsed: argparse.Namespace, url: str) -> Engine:
     """Connect to one server, with a local tokenizer if one is given."""
-    options = {"key": os.environ.get(parsed.key_env), "timeout": parsed.timeout, "retries": parsed.retries}
+    key = os.environ.get(parsed.key_env)
+    if key and is_unencrypted(url) and not parsed.key_over_http:
+        print(
+            f"rope-viz: the key in {parsed.key_env} is not sent to {url}, which is not encrypted: "
+            "use https, or --key-over-http",
+            file=sys.stderr,
+        )
+        key = None
+    options = {"key": key, "timeout": parsed.timeout, "retries": parsed.retries}
     first = Server(url, parsed.served_model or "", chat=parsed.chat, **options)
     if not first.model:
         first.model = first.models()[0]

@@ -13,6 +13,7 @@ from rope_viz.advice.extension_plan import make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.report import data, markdown, text
 from rope_viz.advice.runtime_instructions import NAMES
+from rope_viz.cli.output import STDOUT, write_output
 from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import named, read_config, refuse_diffusion, tokens
 from rope_viz.embedding.spec import short_repr
@@ -43,7 +44,7 @@ def add(commands: Any) -> None:
     asked.add_argument("--sequences", type=tokens, default=1, metavar="N", help="parallel requests; default: 1")
     asked.add_argument("--format", choices=FORMATS, default="text", help="text, markdown or json")
     asked.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
-    asked.add_argument("-o", "--output", metavar="FILE", help="write the whole config.json to this file")
+    asked.add_argument("-o", "--output", metavar="FILE", help="write the whole config.json to this file; - is stdout")
     asked.set_defaults(run=run)
 
 
@@ -72,11 +73,13 @@ def run(parsed: argparse.Namespace) -> int:
     ways = [way.id for way in made.advice.ways]
     if parsed.way and parsed.way not in ways:
         raise ValueError(f"--way must be one of {', '.join(ways)}, got {short_repr(parsed.way)}")
-    print(FORMATS[parsed.format](made), end="" if parsed.format != "json" else "\n")
+    # With `-o -` standard output is the config alone.
+    told = sys.stderr if parsed.output == STDOUT else sys.stdout
+    print(FORMATS[parsed.format](made), end="" if parsed.format != "json" else "\n", file=told)
     if not made.file.fit:
         worst, done = made.file.findings[0], "not written" if parsed.output else "this config.json is not usable"
         print(f"rope-viz: {done}, because the check finds an {worst.severity}: {worst.message}", file=sys.stderr)
         return 1
     if parsed.output:
-        Path(parsed.output).write_text(json.dumps(dict(made.file.config), indent=2) + "\n", encoding="utf-8")
+        write_output(parsed.output, (json.dumps(dict(made.file.config), indent=2) + "\n").encode())
     return 0 if all(one.made.faithful for one in made.instructions) else 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from rope_viz.cli.output import STDOUT, write_output
 from rope_viz.cli.spec import LISTS, add_spec_flags, flag, read_spec
 from rope_viz.embedding.spec import RopeSpec, knobs, short_repr
 from rope_viz.figures.files import FORMS
@@ -52,7 +53,10 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     )
     drawn.add_argument("--list", action="store_true", help="print all pictures, one per line")
     add_spec_flags(drawn, length=False)
-    drawn.add_argument("-o", "--output", metavar="FILE", help="plot.svg, .pdf, .png, .html, .csv or .json")
+    drawn.add_argument(
+        "-o", "--output", metavar="FILE", help="plot.svg, .pdf, .png, .html, .csv or .json, or - for standard output"
+    )
+    drawn.add_argument("--format", metavar="FORMAT", help="svg, pdf, png, html, csv or json; default: by the ending")
     looks = drawn.add_argument_group("style, as in an address")
     for key, parameter in PARAMETERS.items():
         known = f"{', '.join(filter(None, parameter.options))}. " if parameter.options else ""
@@ -82,10 +86,9 @@ def run(parsed: argparse.Namespace) -> int:
         raise ValueError(
             "name a picture and a file: rope-viz figure scaling/comparison -o plot.svg; --list prints all names"
         )
-    form = Path(parsed.output).suffix.lower().removeprefix(".")
+    form = (parsed.format or Path(parsed.output).suffix).lower().removeprefix(".")
     if form not in export.FORMS or form == "packed":
-        endings = ", ".join(f".{name}" for name in export.FORMS if name != "packed")
-        raise ValueError(f"{parsed.output}: the file must end in {endings}")
+        raise ValueError(describe_formats(parsed.output, parsed.format, [*export.FORMS]))
     given_looks = read_style_flags(parsed)
     look = Style.read(given_looks)
     name = addressed(parsed.picture)
@@ -94,7 +97,7 @@ def run(parsed: argparse.Namespace) -> int:
         for key in flags_besides_style(parsed, name):
             raise ValueError(f"a saved file already contains {key}: omit it, or name the picture instead")
         saved = Path(parsed.picture).read_bytes()
-        Path(parsed.output).write_bytes(export.redraw_saved(saved, form, given_looks))
+        write_output(parsed.output, export.redraw_saved(saved, form, given_looks))
         return 0
     asked = query_of(parsed.picture)
     if asked is not None or not name.strip("/").partition("/")[2]:
@@ -118,7 +121,7 @@ def run(parsed: argparse.Namespace) -> int:
         now = registry.read_request(registry.page(picture.page), asked, own if named == registry.FILE else None)
         if brought:
             now = dataclasses.replace(now, own=own)
-        Path(parsed.output).write_bytes(render(picture, picture.finished(now), form, look))
+        write_output(parsed.output, render(picture, picture.finished(now), form, look))
         return 0
     given: dict[str, Any] = {}
     for choice in find_choices(name):
@@ -131,8 +134,18 @@ def run(parsed: argparse.Namespace) -> int:
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
     pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
     now = dataclasses.replace(now, pin=pin, given=given, view=view)
-    Path(parsed.output).write_bytes(render(picture, picture.finished(now), form, look))
+    write_output(parsed.output, render(picture, picture.finished(now), form, look))
     return 0
+
+
+def describe_formats(output: str, given: str | None, forms: Sequence[str]) -> str:
+    """Return the sentence for a format that is unknown or missing."""
+    names = [name for name in forms if name != "packed"]
+    if given is not None:
+        return f"--format must be one of {', '.join(names)}, got {short_repr(given)}"
+    if output == STDOUT:
+        return f"standard output needs a format: --format {names[0]}"
+    return f"{output}: the file must end in {', '.join(f'.{name}' for name in names)}"
 
 
 def read_flags(parsed: argparse.Namespace) -> Now:

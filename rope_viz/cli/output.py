@@ -1,4 +1,4 @@
-"""Standard output and standard error that survive a broken pipe, as `head` causes.
+"""What commands write: files, and standard output and error that survive a broken pipe, as `head` causes.
 
 Output after that is discarded, and the command runs to its end, so that its exit code is right.
 """
@@ -9,10 +9,14 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, TextIO
 
 from rope_viz.embedding.spec import UNCOMPUTABLE
 from rope_viz.models.no_rope_types import NoRope
+from rope_viz.storage.write_file import write_file
+
+STDOUT = "-"
 
 
 class Patient:
@@ -61,6 +65,22 @@ def ignore_broken_pipe() -> Iterator[None]:
             for stream in streams:
                 if stream is not None:
                     stream.flush()
+
+
+def write_output(name: str | Path, content: bytes) -> None:
+    """Write what a command makes: to standard output for "-", else to a file, whole or not at all."""
+    if str(name) != STDOUT:
+        write_file(name, content)
+        return
+    if sys.stdout is None:
+        raise ValueError("there is no standard output: name a file")
+    sys.stdout.flush()
+    try:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        if isinstance(sys.stdout, Patient):
+            sys.stdout.let_go()
 
 
 def one_line(error: Exception) -> str:

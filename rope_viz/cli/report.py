@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.figure import read_flags
+from rope_viz.cli.output import STDOUT, write_output
 from rope_viz.cli.spec import add_spec_flags
 
 FORMATS = ("html", "md")
+MARKER = ".rope-viz-report"
+"""An empty file in the folder of a report's pictures: the next report may overwrite what is there."""
 
 
 def add(commands: Any) -> None:
@@ -21,7 +24,7 @@ def add(commands: Any) -> None:
         "check. The result is a page that works offline, or Markdown with a folder of SVG files for a model card.",
     )
     add_spec_flags(command, length=False)
-    command.add_argument("-o", "--output", metavar="FILE", required=True, help="report.html or report.md")
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help="report.html or report.md; - is stdout")
     command.add_argument("--format", choices=FORMATS, help="default: by the ending of the file")
     command.set_defaults(run=run)
 
@@ -33,15 +36,38 @@ def run(parsed: argparse.Namespace) -> int:
     path = Path(parsed.output)
     form = parsed.format or {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}.get(path.suffix.lower())
     if form is None:
+        if parsed.output == STDOUT:
+            raise ValueError("standard output needs a format: --format html")
         raise ValueError(f"{path}: the file must end in .html or .md, or use --format")
+    if form == "md":
+        if parsed.output == STDOUT:
+            raise ValueError("a report in Markdown has a folder of picture files: name a file, as in -o report.md")
+        # Before the pictures are drawn, which takes a minute.
+        check_folder(folder_of(path))
     now = read_flags(parsed)
     if form == "html":
-        path.write_bytes(report.to_html(now))
+        write_output(parsed.output, report.to_html(now))
         return 0
-    folder = path.with_name(f"{path.stem}_files")
+    folder = folder_of(path)
     text, files = report.to_markdown(now, folder.name.replace(" ", "%20"))
     folder.mkdir(exist_ok=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    path.write_bytes(text)
+    # The marker first and the text last: after a kill the next report may write here, and the old text is whole.
+    for name, content in {MARKER: b"", **files}.items():
+        write_output(folder / name, content)
+    write_output(path, text)
     return 0
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder of a Markdown report's pictures."""
+    return path.with_name(f"{path.stem}_files")
+
+
+def check_folder(folder: Path) -> None:
+    """Raise `ValueError` if the folder has files of somebody else: it must be missing, empty or have our marker."""
+    if folder.is_dir():
+        names = {each.name for each in folder.iterdir()}
+        if names and MARKER not in names:
+            raise ValueError(f"{folder} has other files: move them, or name another report")
+    elif folder.exists():
+        raise ValueError(f"{folder} is a file, and the report needs a folder of this name: name another report")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def amount(written: str, unit: str = "") -> float:
 def tokens(written: str) -> int:
     """Read a whole number of tokens, for argparse."""
     value = amount(written, "tokens")
-    if value != int(value) or value < 1:
+    if not math.isfinite(value) or value != int(value) or value < 1:
         raise argparse.ArgumentTypeError(f"{short_repr(written)} is not a whole number of tokens")
     return int(value)
 

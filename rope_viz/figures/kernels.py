@@ -99,7 +99,8 @@ def error_anywhere(spec: RopeSpec, method: Method, *, quick: bool = False) -> fl
 
 def speeds(report: Report) -> go.Figure:
     """Draw a bar per way: median bytes per second, with a tick at the best round and a rule at the copy's median."""
-    if "copy" not in report.ways:
+    copy = next((way for way in report.ran if way["name"] == "copy"), None)
+    if copy is None:
         nothing = {
             "xref": "paper",
             "yref": "paper",
@@ -111,7 +112,6 @@ def speeds(report: Report) -> go.Figure:
         empty = theme.figure([], x={"range": [0, 1]}, y={"range": [0, 1]}, notes=[nothing])
         empty.table = lambda: dict.fromkeys(SPEEDS, ())
         return empty
-    copy = report.ways["copy"]
     ways = sorted((way for way in report.ran if way is not copy), key=lambda way: way["bytes_per_second"])
     ways.append(copy)
     names = [way["name"] for way in ways]
@@ -217,7 +217,8 @@ def _label(row: int, way: dict[str, Any], colour: str) -> dict[str, Any]:
     if way["name"] == "copy":
         text = f"copy of the same bytes: {format_number(way['bytes_per_second'] / 1e9)} GB/s"
     else:
-        text = f"{way['name']}: {way['fraction_of_copy']:.0%} of copy, error {_short(way['error'])}"
+        error = "" if way["error"] is None else f", error {_short(way['error'])}"
+        text = f"{way['name']}: {way['fraction_of_copy']:.0%} of copy{error}"
     return _above(0, row, text, colour, 7)
 
 

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.storage.decode_json import DEEPEST, is_deeper
 
 Path: TypeAlias = tuple[str, ...]
 
 LARGEST = 4 << 20
 """Bytes. A config.json is a few kilobytes, with label lists a few hundred; anything beyond is another file."""
-DEEPEST = 100
-"""Levels. The deepest published config has seven."""
+LONGEST_PATH = 1000
+"""Characters. A long key above many others would make paths of gigabytes."""
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 # What a failed download leaves in place of a config, by how it begins.
 OTHERS = {
@@ -70,8 +72,8 @@ def read_raw(data: str | bytes) -> Raw:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice[id(found)] = [name for name in found if names.count(name) > 1] if len(names) < 10_000 else []
+            counts = Counter(name for name, _ in pairs)
+            twice[id(found)] = [name for name, count in counts.items() if count > 1]
             kept.append(found)
         return found
 
@@ -93,21 +95,6 @@ def read_raw(data: str | bytes) -> Raw:
     if is_deeper(config, DEEPEST):
         raise ValueError(f"it is nested more than {DEEPEST} levels deep, which no config is")
     return Raw(config, text, tuple(find_repeated_keys(config, twice)) if twice else (), marked)
-
-
-def is_deeper(part: Any, levels: int) -> bool:
-    """Return whether objects and lists are nested deeper than `levels`."""
-    level = [part]
-    for _ in range(levels + 1):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, (dict, list))
-        ]
-        if not level:
-            return False
-    return True
 
 
 def decode_utf8(data: bytes) -> str:
@@ -161,14 +148,19 @@ def find_repeated_keys(part: Any, twice: Mapping[int, list[str]], path: Path = (
 
 
 def find_key_lines(text: str) -> dict[str, tuple[int, int]]:
-    """Return {path of a key, joined by dots: its line and column, from 1}; of a repeated key the last one."""
+    """Return {path of a key, joined by dots: its line and column, from 1}; of a repeated key the last one.
+
+    Paths of more than `LONGEST_PATH` characters are left out.
+    """
     found: dict[str, tuple[int, int]] = {}
     stack: list[list[Any]] = []
-    line, start = 1, 0
+    line, start, last_break = 1, 0, -1
     tokens = list(TOKEN.finditer(text))
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
         word = token.group()
         line += text.count("\n", start, token.start())
+        # Searched from the last token on: a search to the start of a long line would take quadratic time.
+        last_break = max(last_break, text.rfind("\n", start, token.start()))
         start = token.start()
         if word in ("{", "["):
             stack.append([word, 0])
@@ -179,5 +171,7 @@ def find_key_lines(text: str) -> dict[str, tuple[int, int]]:
             stack[-1][1] += 1
         elif after is not None and after.group() == ":" and stack and word.startswith('"'):
             stack[-1][1] = json.loads(word, strict=False)
-            found[".".join(str(key) for _, key in stack)] = (line, token.start() - text.rfind("\n", 0, token.start()))
+            path = [str(key) for _, key in stack]
+            if sum(map(len, path)) <= LONGEST_PATH:
+                found[".".join(path)] = (line, token.start() - last_break)
     return found

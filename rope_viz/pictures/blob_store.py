@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from rope_viz.storage.decode_json import decode_content
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -77,7 +78,7 @@ class Store:
         return found[0] if found else None
 
     def load(self, name: str, decode: Callable[[bytes], T]) -> T:
-        """Return the decoded content, cached. Raise `UnknownError`, or the error of `decode`."""
+        """Return the decoded content, cached. Raise `UnknownError`, or `ContentError` if `decode` refuses it."""
         with self._lock:
             found = self._contents.get(name)
             if found is None:
@@ -85,7 +86,7 @@ class Store:
             self._contents.move_to_end(name)
         content, values = found
         if decode not in values:
-            values[decode] = decode(content[SALT:])
+            values[decode] = decode_content(decode, content[SALT:])
         value: T = values[decode]
         return value
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import is_encoder_only, multi_axis_upload, single_axis_upload
+from rope_viz.storage.decode_json import decode_json
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -22,19 +22,12 @@ def upload_bytes(own: Upload) -> bytes:
 
 def upload_of(content: bytes) -> Upload:
     """Decode a user's config. Raise `ValueError` if the content is not one."""
-    config = _read(content)
+    config = decode_json(content, TEXTS("stored.no_json"))
     if not isinstance(config, dict):
         raise ValueError(TEXTS("stored.no_config"))
     if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
         return multi_axis_upload(config)
     return single_axis_upload(config)
-
-
-def _read(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        raise ValueError(TEXTS("stored.no_json")) from None
 
 
 def spec_bytes(spec: RopeSpec) -> bytes:
@@ -45,10 +38,10 @@ def spec_bytes(spec: RopeSpec) -> bytes:
 def spec_of(content: bytes) -> RopeSpec:
     """Decode a spec. Raise `ValueError` if the content is not one."""
     try:
-        fields = _read(content)
+        fields = decode_json(content, TEXTS("stored.no_json"))
         scaling = fields.pop("scaling")
         kind = METHODS[scaling.pop("name")]
         lists = {name: tuple(value) if isinstance(value, list) else value for name, value in scaling.items()}
         return RopeSpec(**fields, scaling=kind(**lists))
-    except (KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError, ArithmeticError):
         raise ValueError(TEXTS("stored.no_spec")) from None

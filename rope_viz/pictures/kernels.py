@@ -10,6 +10,7 @@ from typing import Any
 from rope_viz.figures import kernels
 from rope_viz.figures.kernels import TEXTS
 from rope_viz.figures.words import kernels as words
+from rope_viz.kernels import report_file
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.pictures.choices import Kept, Pick, Switch
 from rope_viz.pictures.outputs import Figure, Table
@@ -28,18 +29,11 @@ def pack_report(report: Report) -> bytes:
     return json.dumps(dataclasses.asdict(report), indent=1, allow_nan=False).encode()
 
 
-def _read_report(content: bytes) -> Report:
-    try:
-        return Report(**json.loads(content))
-    except (TypeError, json.JSONDecodeError):
-        raise ValueError(TEXTS("problems.no_report")) from None
-
-
 REPORT = Kept(
     key="kernels.report",
     label=TEXTS("choices.report"),
     help=TEXTS("choices.report_help"),
-    decode=_read_report,
+    decode=lambda content: report_file.read_report(content, TEXTS("problems.no_report")),
     load=lambda written: Path(written).read_bytes(),
 )
 PAGE = Page(

@@ -75,8 +75,8 @@ class Picture:
 
     @property
     def about(self) -> str:
-        """Return a one-line description: the function's docstring (printed by `rope-viz figure --list`)."""
-        return (self.draw.__doc__ or "").strip().splitlines()[0]
+        """Return a one-line description: the function's docstring, or its name where Python drops those (`-OO`)."""
+        return (self.draw.__doc__ or self.name).strip().splitlines()[0]
 
     @functools.cached_property
     def depends(self) -> frozenset[str]:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.pictures.choices import Held, Kept
 from rope_viz.pictures.picture_request import Now
+from rope_viz.storage.decode_json import decode_json
 from rope_viz.studies import scores, vectors
 from rope_viz.texts import Texts
 
@@ -55,7 +56,7 @@ def texts(
         return written.encode() if written.lstrip().startswith("{") else json.dumps({"": written}).encode()
 
     def decode(content: bytes) -> Mapping[str, str]:
-        found = json.loads(content)
+        found = decode_json(content, TEXTS("errors.typed", choice=key))
         if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
             raise ValueError(TEXTS("errors.typed", choice=key))
         return found

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.storage.write_file import write_file
 
 MAX_HEADER = 8 << 20  # bytes of JSON
 MAX_AXES = 8
@@ -119,9 +120,7 @@ def write_tensors(
         end += len(raw)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # aligns the data to 8 bytes
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        file.writelines(parts)
+    write_file(path, [len(text).to_bytes(8, "little") + text, *parts])
 
 
 def read_head(path: Path, size: int) -> bytes:

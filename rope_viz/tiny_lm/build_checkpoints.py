@@ -22,6 +22,7 @@ import torch
 
 from rope_viz.embedding.scaling import Llama3, NtkAware, NtkByParts
 from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.storage.write_file import write_file
 from rope_viz.tiny_lm import language, tasks
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS, TUNED_LENGTH, scaled
 from rope_viz.tiny_lm.numpy_model import load
@@ -83,7 +84,7 @@ def make(out: Path, plan: Plan | None = None, *, cores: int | None = None) -> di
                 if future in running and seed in plan.tuned:
                     waiting |= {pool.submit(fine_tune, out, plan, seed, method): seed for method in plan.methods}
     found = summary(plan, done, time.perf_counter() - begin)
-    (out / "measured.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    write_file(out / "measured.json", (json.dumps(found, indent=1) + "\n").encode())
     shutil.rmtree(work)
     return found
 
@@ -121,7 +122,7 @@ def fine_tune(out: Path, plan: Plan, seed: int, method: str) -> dict[str, Any]:
             rows.append(
                 {"method": method, "seed": seed, "step": step, "at": label, "length": length, "recall": found.share}
             )
-        rows_path.write_text(json.dumps(rows), encoding="utf-8")
+        write_file(rows_path, json.dumps(rows).encode())
 
     if not resumed:
         measure(0)
@@ -161,7 +162,7 @@ def save_tiny_lm(network: Any, folder: Path, config: Config, about: dict[str, st
         ("tokenizer.json", language.tokenizer()),
         ("tokenizer_config.json", language.tokenizer_config()),
     ):
-        (folder / name).write_text(json.dumps(content) + "\n", encoding="utf-8")
+        write_file(folder / name, (json.dumps(content) + "\n").encode())
 
 
 def summary(plan: Plan, done: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:

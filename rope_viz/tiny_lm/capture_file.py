@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import RopeSpec, require_number, short_repr
 from rope_viz.models.model_config import from_config
+from rope_viz.storage.decode_json import decode_json
 from rope_viz.studies.heads import Heads
 from rope_viz.studies.tensors import TensorFile, open_tensors, write_tensors
 
@@ -117,10 +118,7 @@ def read_capture(source: str | Path | bytes) -> Captured:
     file = open_tensors(source, most=2 * MAX_LAYERS)
     if "rope_viz" not in file.metadata:
         raise ValueError("the file holds no capture: make one with `rope-viz capture`")
-    try:
-        metadata = json.loads(file.metadata["rope_viz"])
-    except (ValueError, RecursionError):
-        raise ValueError("what the file says of its capture is not JSON") from None
+    metadata = decode_json(file.metadata["rope_viz"], "what the file says of its capture is not JSON")
     if not isinstance(metadata, dict) or metadata.get("version") != VERSION:
         raise ValueError(f"the capture must be of version {VERSION}: capture it again with this RoPE Viz")
     config, layers = metadata.get("config"), metadata.get("layers")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import importlib
+import ipaddress
 import json
 import threading
 import time
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.storage.decode_json import decode_json
 
 LARGEST = 4 << 20  # bytes of an answer
 INSTALL = "pip install 'rope-viz[transformers]'"
@@ -42,6 +44,42 @@ class Engine(Protocol):
 
     def count(self, text: str) -> int:
         """Return the number of tokens of the text. Raises `ValueError` if it cannot be determined."""
+
+
+class Redirects(urllib.request.HTTPRedirectHandler):
+    """Redirects that do not carry the key to another host, or to the same one by other means."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the request for the new address, without the key if scheme, host or port differ."""
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if request is not None and origin(request.full_url) != origin(req.full_url):
+            request.remove_header("Authorization")
+        return request
+
+
+OPENER = urllib.request.build_opener(Redirects)
+
+
+def origin(url: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host and port of an address."""
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def is_unencrypted(url: str) -> bool:
+    """True if requests to the address can be read on the way: by http to another machine."""
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
+
+
+def is_loopback(host: str) -> bool:
+    """True for an address or a name of this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class Server:
@@ -126,14 +164,11 @@ class Server:
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers)
-        with urllib.request.urlopen(request, timeout=self.timeout) as response:
+        with OPENER.open(request, timeout=self.timeout) as response:
             found = response.read(LARGEST + 1)
         if len(found) > LARGEST:
             raise ValueError(f"{self.url} answered with more than {LARGEST >> 20} MiB")
-        try:
-            return json.loads(found)
-        except (ValueError, RecursionError):
-            raise ValueError(f"{self.url} answered with something that is not JSON") from None
+        return decode_json(found, f"{self.url} answered with something that is not JSON")
 
 
 class Local:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, require_number, short_repr
+from rope_viz.storage.decode_json import decode_json
 from rope_viz.tiny_lm.recall import interval
 
 VERSION = 1
@@ -90,10 +90,7 @@ def read_evaluation(source: str | Path | bytes) -> Evaluation:
     if size > LARGEST:
         raise ValueError(f"the file must be at most {LARGEST >> 20} MiB, got {size / (1 << 20):.0f} MiB")
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
-    try:
-        content = json.loads(data)
-    except (ValueError, RecursionError):
-        raise ValueError("the file is not the JSON of an evaluation") from None
+    content = decode_json(data, "the file is not the JSON of an evaluation")
     if not isinstance(content, dict) or not isinstance(content.get("answers"), list):
         raise ValueError("the file holds no evaluation: make one with `rope-viz evaluate`")
     if content.get("version") != VERSION:

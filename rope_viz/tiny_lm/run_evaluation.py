@@ -17,8 +17,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rope_viz.embedding.spec import short_repr
+from rope_viz.storage.write_file import write_file
 from rope_viz.tiny_lm.completion_clients import Engine
-from rope_viz.tiny_lm.evaluation_plan import VERSION, Cell, Row, read_evaluation
+from rope_viz.tiny_lm.evaluation_plan import MOST, VERSION, Cell, Row, read_evaluation
 from rope_viz.tiny_lm.passkey import WORDINGS, pieces_for
 
 
@@ -40,6 +42,8 @@ class Plan:
                 raise ValueError(f"there must be at least one {name}, and each once")
         if min(self.lengths) < 1 or self.repeats < 1 or not all(0.0 <= depth <= 1.0 for depth in self.depths):
             raise ValueError("lengths and repeats must be at least 1, and depths from 0 to 1")
+        if self.size > MOST:
+            raise ValueError(f"an evaluation has at most {MOST:,} questions, and these are {short_repr(self.size)}")
         if self.wording not in WORDINGS:
             raise ValueError(f"the wording must be one of {', '.join(WORDINGS)}, got {self.wording!r}")
 
@@ -155,7 +159,7 @@ def evaluate(
 
 
 def finished(plan: Plan, journal: Journal, out: Path) -> dict[str, Any]:
-    """Write the file atomically, and remove the journal if every question is answered."""
+    """Write the file whole, and remove the journal if every question is answered."""
     found = {
         "version": VERSION,
         "model": plan.model,
@@ -163,9 +167,7 @@ def finished(plan: Plan, journal: Journal, out: Path) -> dict[str, Any]:
         "about": {method: dict(plan.about.get(method) or {}) for method in plan.methods},
         "answers": [asdict(journal.rows[cell]) for cell in plan.cells()],
     }
-    temporary = out.with_name(out.name + ".new")
-    temporary.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    os.replace(temporary, out)
+    write_file(out, (json.dumps(found, indent=1) + "\n").encode())
     if all(journal.answered(cell) for cell in plan.cells()):
         journal.path.unlink(missing_ok=True)
     return found

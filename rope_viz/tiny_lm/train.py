@@ -6,9 +6,9 @@ the others are repeated segments and Markov chains. AdamW, https://arxiv.org/abs
 
 from __future__ import annotations
 
+import io
 import json
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.rope_config import to_config
+from rope_viz.storage.write_file import write_file
 from rope_viz.studies.heads import Turning
 from rope_viz.studies.tensors import open_tensors, write_tensors
 from rope_viz.tiny_lm import tasks
@@ -160,9 +161,10 @@ def train(
 
 
 def dump(path: Path, state: dict[str, Any]) -> None:
-    """Write atomically, so that an interruption loses nothing."""
-    torch.save(state, path.with_suffix(".new"))
-    os.replace(path.with_suffix(".new"), path)
+    """Write the state of a training whole, so that an interruption loses nothing."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    write_file(path, buffer.getvalue())
 
 
 def new_network(seed: int, config: Config = CONFIG) -> Network:
@@ -176,7 +178,7 @@ def save(network: Network, folder: Path, config: Config, about: dict[str, str]) 
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.detach().numpy().astype(np.float16) for name, value in network.state_dict().items()}
     write_tensors(folder / "model.safetensors", weights, {"format": "pt", **about})
-    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    write_file(folder / "config.json", (json.dumps(config, indent=2) + "\n").encode())
 
 
 def open_network(folder: Path) -> tuple[Network, Config]:

@@ -27,6 +27,7 @@ from rope_viz.figures.files import Style, is_key
 from rope_viz.pictures import blob_store, export, registry, wire_format
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.picture_request import Now
+from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
 from rope_viz.texts.texts import LANGUAGE
 from rope_viz.ui.render_workers import RenderWorkers
@@ -218,7 +219,7 @@ async def answer(request: Request) -> Response:
         named = {"rope-viz-missing": error.name} if blob_store.NAME.fullmatch(error.name) else {}
         return respond(410, str(error), named)
     except ValueError as error:
-        return respond(400, str(error))
+        return refuse(error)
     tag = hashlib.sha256(repr((version(), form, look, key)).encode()).hexdigest()[:32]
     headers = {**OPEN, "etag": f'"{tag}"', "cache-control": cache_control(now)}
     if form not in export.WHOLE:
@@ -294,12 +295,17 @@ async def store_body(request: Request) -> None:
         at += 4 + size
 
 
+def refuse(error: ValueError) -> Response:
+    """Answer with the error's sentence: 422 for a content that cannot be read, 400 for an address."""
+    return respond(422 if isinstance(error, ContentError) else 400, str(error))
+
+
 def error_response(error: BaseException, address: str) -> Response:
     """Turn a rendering error into a response with a sentence."""
     if isinstance(error, BusyError):
         return respond(503, TEXTS("server.busy"), {"retry-after": "1"})
     if isinstance(error, ValueError):
-        return respond(400, str(error))
+        return refuse(error)
     LOG.error("%s could not be drawn", address, exc_info=error)
     return respond(500, TEXTS("server.failed"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import os
 
 import streamlit as st
 
@@ -19,7 +19,8 @@ from rope_viz.ui.rejected_config import TEXTS as REJECTED
 from rope_viz.ui.rejected_config import reject, rejected_config
 
 TEXTS = Texts("sidebar")
-HOME = ("localhost", "127.0.0.1", "[::1]", "::1")
+HUB_CACHE = "ROPE_VIZ_HUB_CACHE"
+"""The environment variable that `rope-viz app --hub-cache` sets to 1."""
 
 # MiB: far above the limit of a config, with any file type, because Streamlit itself rejects files without a message.
 ACCEPTED = 64
@@ -51,9 +52,10 @@ def box() -> None:
     if rejected is None:
         _show_findings()
     pasted = f"upload.text.{turn}"
-    with st.expander(TEXTS("config.paste"), key="paste"), st.form(f"upload.form.{turn}", border=False):
+    end = "_or_id" if has_hub_cache() else ""
+    with st.expander(TEXTS(f"config.paste{end}"), key="paste"), st.form(f"upload.form.{turn}", border=False):
         st.text_area(
-            TEXTS("config.pasted"),
+            TEXTS(f"config.pasted{end}"),
             key=pasted,
             height=140,
             placeholder=TEXTS("config.example"),
@@ -81,10 +83,10 @@ def _pasted(key: str) -> None:
 
 
 def _take_by_id(text: str) -> bool:
-    """Load a model's config by its id from this machine's Hugging Face cache, only for users at this machine."""
+    """Load a model's config by its id from this machine's Hugging Face cache, if the server was told to use it."""
     id = text.strip()
-    if not at_home():
-        return _refuse(TEXTS("refused.remote"))
+    if not has_hub_cache():
+        return _refuse(TEXTS("refused.cache_off"))
     try:
         path = find_in_cache(id)
         content = None if path is None else path.read_bytes()[: LARGEST + 1]
@@ -96,15 +98,13 @@ def _take_by_id(text: str) -> bool:
     return _take(content, model_id_of_page(id))
 
 
-def at_home() -> bool:
-    """True if the user sits at the serving machine; others must not learn what its cache holds.
+def has_hub_cache() -> bool:
+    """True if this server looks up model ids in its Hugging Face cache.
 
-    A proxy on this machine passes the original host name on, or adds a forwarding header.
+    Everybody who can open the app then learns what the cache holds, so it is off unless `--hub-cache` is given. No
+    header and no address shows reliably that a user is at this machine.
     """
-    headers = st.context.headers
-    host = re.sub(r":\d+$", "", headers.get("Host", "localhost"))
-    passed_on = any(name in headers for name in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"))
-    return host in HOME and not passed_on and st.context.ip_address in (None, *HOME)
+    return os.environ.get(HUB_CACHE) == "1"
 
 
 def _show_findings() -> None:

@@ -17,8 +17,9 @@ from tests.browser.processes import (
     running_server,
 )
 
-# What is waited for comes, on a crowded machine later.
-expect.set_options(timeout=20_000)
+LIMIT = 120.0
+"""Seconds after which a wait for a condition fails: waits end with the condition, and a busy machine takes longer."""
+expect.set_options(timeout=1000 * LIMIT)
 
 HERE = str(Path(__file__).parent) + os.sep
 
@@ -182,8 +183,8 @@ class Visit:
 
     def settle(self):
         """Wait until the script rests and every chart shows what it last received."""
-        self.page.wait_for_selector('[data-testid="stApp"][data-test-connection-state="CONNECTED"]', timeout=30_000)
-        assert self.stays(RESTS, 4, 60), "the page did not come to rest"
+        self.page.wait_for_selector('[data-testid="stApp"][data-test-connection-state="CONNECTED"]')
+        assert self.stays(RESTS, 4, LIMIT), "the page did not come to rest"
 
     def look(self, name):
         """Scroll to a picture, by its address, and wait until it is there; then this is the whole page's rest."""
@@ -196,7 +197,7 @@ class Visit:
 
     def until(self, expression):
         """Wait until a JavaScript expression is true; Playwright's own waiting needs eval, which the policy forbids."""
-        assert self.stays(f"() => {expression}", 1, 30), f"never true: {expression}"
+        assert self.stays(f"() => {expression}", 1, LIMIT), f"never true: {expression}"
 
     def stays(self, function, times, seconds):
         """Whether a function in the page is true so many times running: asked there, which is less work than here."""
@@ -266,6 +267,7 @@ def visit(reader, server):
     ):
         context = reader(len(opened), has_touch)
         page = context.new_page()
+        page.set_default_timeout(1000 * LIMIT)
         forget(context, page, url)
         opened.append(context)
         page.emulate_media(

@@ -125,7 +125,7 @@ def running_script_server(script: Path) -> contextlib.AbstractContextManager[Ser
     return running_server(*options, *quiet, root=script.parent, app=script.name, environment={"PYTHONPATH": str(ROOT)})
 
 
-def wait_for_answer(process: subprocess.Popen[bytes], address: str, seconds: float = 60) -> None:
+def wait_for_answer(process: subprocess.Popen[bytes], address: str, seconds: float = 120) -> None:
     """Wait until a server answers at an address. Raises `RuntimeError` if it ends first, or after so many seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and process.poll() is None:

@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import LIMIT
+
 
 def test_first_request_may_be_a_deep_link(visit, fresh_server):
     seen = visit(fresh_server).open("/frequencies?base=77000&dim=64")
@@ -13,16 +15,26 @@ def test_first_request_may_be_a_deep_link(visit, fresh_server):
     assert seen.errors == []
 
 
+# How many pictures all charts have drawn, and whether all of them show what a held knob says.
+TOTAL = "[...document.querySelectorAll('.rv-chart')].reduce((sum, { dataset }) => sum + Number(dataset.drawn ?? 0), 0)"
+FOLLOWED = "() => [...document.querySelectorAll('.rv-picture')].every((at) => !at.__place.asked && !at.dataset.waiting)"
+
+
 def drag(seen, name, shares):
-    """Take a knob by its middle and bring it to these shares of its track, one after the other, without letting go."""
+    """Take a knob by its middle and bring it to these shares of its track, one after the other, without letting go.
+
+    It goes on once a picture has followed: a hand that is faster than a busy machine sees only some of them.
+    """
     tab, slider = seen.page, seen.slider(name).bounding_box()
     middle = slider["y"] + slider["height"] / 2
     for index, share in enumerate(shares):
+        drawn = tab.evaluate(TOTAL)
         tab.mouse.move(slider["x"] + share * slider["width"], middle)
         if index == 0:
             tab.mouse.down()
-        tab.wait_for_timeout(60)
-    tab.wait_for_timeout(600)
+        else:
+            seen.until(f"{TOTAL} > {drawn}")
+    assert seen.stays(FOLLOWED, 4, LIMIT), "a picture did not follow"
 
 
 def hurry(seen, knob):
@@ -30,7 +42,7 @@ def hurry(seen, knob):
     box = seen.slider(knob).bounding_box()
     for step in range(80):
         seen.page.mouse.move(box["x"] + (0.6 - 0.002 * step) * box["width"], box["y"] + box["height"] / 2)
-    seen.page.wait_for_timeout(600)
+    assert seen.stays(FOLLOWED, 4, LIMIT), "a picture did not follow"
 
 
 SENTENCE = "document.querySelector('[data-says=\"frequencies/wavelengths\"]').innerText"

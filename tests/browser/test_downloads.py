@@ -15,7 +15,7 @@ SPEC = model_specs("llama-3.1-8b")[""]
 
 def fetch(seen, kind, index=0):
     """A download as it arrives: its bytes and the suggested name."""
-    with seen.page.expect_download(timeout=30_000) as caught:
+    with seen.page.expect_download() as caught:
         seen.page.locator(f"[data-format={kind}]").nth(index).click()
     assert seen.errors == []
     return caught.value.path().read_bytes(), caught.value.suggested_filename

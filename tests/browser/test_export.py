@@ -84,7 +84,7 @@ def test_dialog_address_and_command_line_give_the_same_figure(visit, tmp_path, f
     seen = visit().open(page)
     found = dialog(seen, picture)
     write(seen, found, given)
-    with seen.page.expect_download(timeout=30_000) as caught:
+    with seen.page.expect_download() as caught:
         found.locator(f"[data-save={form}]").click()
     by_dialog = caught.value.path().read_bytes()
     address = found.locator("[name=address]").input_value()
@@ -109,7 +109,7 @@ def test_copied_command_draws_the_figure_of_a_dropped_config(visit, tmp_path, mo
     seen.go("Frequencies")
     found = dialog(seen, "frequencies/wavelengths")
     write(seen, found, {"preset": "one-column"})
-    with seen.page.expect_download(timeout=30_000) as caught:
+    with seen.page.expect_download() as caught:
         found.locator("[data-save=pdf]").click()
     found.get_by_role("button", name="Copy command").click()
     expect(found.get_by_text("Copied")).to_be_visible()

@@ -35,7 +35,7 @@ def tab_to(seen, name, *, key="Tab"):
 
 
 def step_shown(seen, number):
-    expect(seen.page.locator("h1")).to_have_text(f"{number}. {STEPS[number - 1].title}", timeout=20_000)
+    expect(seen.page.locator("h1")).to_have_text(f"{number}. {STEPS[number - 1].title}")
     seen.settle()
 
 
@@ -90,7 +90,7 @@ def test_tour_is_completed_from_home_by_keyboard_alone(visit):
     press("n")
     step_shown(seen, len(STEPS))
     press("n")
-    expect(seen.page.locator("h1")).to_have_text("Recall", timeout=20_000)
+    expect(seen.page.locator("h1")).to_have_text("Recall")
     seen.page.wait_for_url("**/recall?**")
     assert "model=llama-2-7b" in seen.page.url
     assert "method=yarn" in seen.page.url

@@ -54,7 +54,7 @@ def proxied(tmp_path, new_server):
             process = running.enter_context(running_process([nginx, "-c", str(config), "-e", str(log)]))
             address = f"http://127.0.0.1:{port}{outside.rstrip('/')}"
             try:
-                wait_for_answer(process, address + HEALTH_PATH, seconds=20)
+                wait_for_answer(process, address + HEALTH_PATH)
             except RuntimeError:
                 raise RuntimeError(log.read_text()) from None
             return address
@@ -97,7 +97,7 @@ def test_replicas_behind_round_robin_serve_pages_and_pictures(visit, proxied):
     # What no address can hold is known to one of them alone, and comes to the other with the picture that needs it.
     asked = []
     seen.page.on("request", lambda request: asked.append((request.method, request.url)))
-    seen.page.get_by_text("Paste a config or a model id").click()
+    seen.page.get_by_text("Paste a config").click()
     seen.page.get_by_role("textbox", name="config.json, rope_scaling").fill(json.dumps(LISTED))
     seen.page.get_by_role("button", name="Use this config").click()
     seen.page.wait_for_url("**model=custom**")
@@ -130,7 +130,7 @@ LISTED = {
 def test_unknown_address_shows_a_banner(visit):
     seen = visit()
     seen.page.goto(f"{seen.url}/nowhere")
-    expect(seen.page.locator(".rv-banner")).to_contain_text("There is no page nowhere", timeout=30_000)
+    expect(seen.page.locator(".rv-banner")).to_contain_text("There is no page nowhere")
 
 
 HOSTILE = [

@@ -225,7 +225,7 @@ def test_each_download_arrives(visit, chromium, tmp_path):
 
 def downloaded(seen, kind):
     """Name and content of the file that a button of the dials gives."""
-    with seen.page.expect_download(timeout=30_000) as caught:
+    with seen.page.expect_download() as caught:
         press(seen, kind)
         if kind == "video":
             expect(seen.page.locator("[data-do=video]")).to_have_text("Stop and save")

@@ -28,7 +28,7 @@ def test_dropped_faulty_config_is_repaired(visit):
     assert caught.value.suggested_filename == "config.json"
     assert json.loads(repaired)["rope_scaling"]["original_max_position_embeddings"] == 32768
     drop(seen, repaired)
-    expect(main.get_by_text("No problems found.")).to_be_visible(timeout=15_000)
+    expect(main.get_by_text("No problems found.")).to_be_visible()
     assert seen.errors == []
     assert seen.elsewhere == []
 

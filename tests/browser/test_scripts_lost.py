@@ -28,7 +28,7 @@ def test_lost_script_is_retried_with_backoff_and_by_button(chromium, server, nam
         place.evaluate(f"(place) => {gone}.observe(place, {{ childList: true }})")
         near = "document.querySelectorAll('.rv-picture:not([data-state=far])').length"
         longest = f"waits.filter((time) => time === 16000).length >= {near}"
-        for _ in range(200):
+        for _ in range(1200):
             if not page.evaluate(longest):
                 page.wait_for_timeout(100)
         assert page.evaluate(longest)

@@ -38,13 +38,13 @@ def test_dropped_config_survives_reload_and_can_be_forgotten(visit, tmp_path):
     drop(seen, tmp_path)
     assert findings(seen) > 0
     seen.page.reload()
-    expect(seen.page.locator("main")).to_contain_text("The config of me/mine", timeout=20_000)
+    expect(seen.page.locator("main")).to_contain_text("The config of me/mine")
     seen.settle()
     assert findings(seen) > 0
     assert seen.knob("base").input_value() == "31337"
     beside = seen.page.context.new_page()
     beside.goto(seen.page.url)
-    expect(beside.locator("main")).to_contain_text("The config of me/mine", timeout=20_000)
+    expect(beside.locator("main")).to_contain_text("The config of me/mine")
     beside.close()
     seen.page.get_by_role("button", name="Remove config").click()
     expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(0)
@@ -138,7 +138,7 @@ def test_killed_server_is_reported_and_changes_apply_later(visit, mortal, tmp_pa
     drop(seen, tmp_path)
     mortal.kill()
     banner = seen.page.locator(BANNER)
-    expect(banner).to_be_visible(timeout=20_000)
+    expect(banner).to_be_visible()
     seen.page.wait_for_timeout(3000)  # Streamlit's own window would come by now
     assert seen.page.get_by_role("dialog").count() == 0
     seen.slider("base").focus()
@@ -148,9 +148,9 @@ def test_killed_server_is_reported_and_changes_apply_later(visit, mortal, tmp_pa
     base, dim = seen.knob("base").input_value(), seen.knob("head_dim").input_value()
     assert (base, dim) != ("31337", "128")
     mortal.revive()
-    expect(banner).to_have_count(0, timeout=60_000)
-    seen.page.wait_for_url(lambda url: f"base={base}" in url and f"dim={dim}" in url, timeout=30_000)
-    expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(1, timeout=20_000)
+    expect(banner).to_have_count(0)
+    seen.page.wait_for_url(lambda url: f"base={base}" in url and f"dim={dim}" in url)
+    expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(1)
     seen.settle()
     assert (seen.knob("base").input_value(), seen.knob("head_dim").input_value()) == (base, dim)
     assert f"{int(dim) // 2} pairs" in seen.page.locator("main").inner_text()
@@ -162,9 +162,9 @@ def test_the_first_move_after_a_restart_is_not_lost(visit, mortal):
     seen.page.keyboard.press("ArrowRight")
     seen.settle()
     mortal.kill()
-    expect(seen.page.locator(BANNER)).to_be_visible(timeout=20_000)
+    expect(seen.page.locator(BANNER)).to_be_visible()
     mortal.revive()
-    expect(seen.page.locator(BANNER)).to_have_count(0, timeout=60_000)
+    expect(seen.page.locator(BANNER)).to_have_count(0)
     seen.settle()
     seen.slider("head_dim").focus()
     seen.page.keyboard.press("ArrowRight")
@@ -180,10 +180,10 @@ def test_links_and_pins_reach_the_restarted_server(visit, mortal):
 
     def meanwhile(act, told):
         mortal.kill()
-        expect(banner).to_be_visible(timeout=20_000)
+        expect(banner).to_be_visible()
         act()
         mortal.revive()
-        seen.page.wait_for_url(told, timeout=60_000)
+        seen.page.wait_for_url(told)
         expect(banner).to_have_count(0)
         seen.settle()
 

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from rope_viz.cli.main import main
 from rope_viz.figures import theme
 from rope_viz.models.catalog import model_specs
 from rope_viz.pictures import registry
+
+ROOT = Path(__file__).parents[2]
 
 SMALL = ("--head-dim", "16", "--context", "512", "--target", "2k", "--scaling", "yarn")
 PICTURES = [picture.address for picture in registry.pictures()]
@@ -228,3 +232,15 @@ def test_refusals_are_printed_without_markup(tmp_path, capsys):
     assert figure(tmp_path / "plot.json", "extend/memory", str(path)) == 2
     said = capsys.readouterr().err
     assert "num_hidden_layers" in said, said
+
+
+def test_pictures_are_drawn_without_docstrings(tmp_path):
+    """`python -OO` drops them."""
+    command = [sys.executable, "-OO", "-m", "rope_viz", "figure"]
+    listed = subprocess.run([*command, "--list"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert "frequencies/pairs" in listed.stdout
+    out = tmp_path / "a.csv"
+    drawn = subprocess.run([*command, "frequencies/pairs", "-o", out], cwd=ROOT, capture_output=True, timeout=120)
+    assert (drawn.returncode, drawn.stderr) == (0, b"")
+    assert out.read_text().count("\n") > 10

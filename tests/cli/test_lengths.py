@@ -11,6 +11,7 @@ from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import extend, registry, report
 from rope_viz.pictures.picture_request import Now
+from rope_viz.tiny_lm.evaluation_plan import MOST
 from tests.configs import yarn
 
 SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128}
@@ -101,3 +102,29 @@ def test_only_documented_lengths_are_called_trained_on():
     llama = read_catalog_model("llama-3.1-8b")
     assert not llama.trained_length.is_documented
     assert "Trained length:" not in llama.identity.sentence
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["extend", "llama-2-7b", "--to", "1e999"],
+        ["memory", "llama-2-7b", "--length", "1e999"],
+        ["table", "llama-2-7b", "--length", "1e999"],
+        ["evaluate", "--server", "none=http://127.0.0.1:9/v1", "--dry-run", "--depths", "1e999"],
+        ["evaluate", "--server", "none=http://127.0.0.1:9/v1", "--dry-run", "--repeats", "1e999"],
+    ],
+    ids=" ".join,
+)
+def test_an_endless_number_is_a_sentence(capsys, arguments):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "'1e999' is not a whole number of tokens" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [["--depths", "1e12"], ["--repeats", "1e12"], ["--repeats", "1e300"]], ids=" ".join)
+def test_too_many_questions_are_a_sentence(capsys, flags):
+    assert main(["evaluate", "--server", "none=http://127.0.0.1:9/v1", "--dry-run", *flags]) == 2
+    error = capsys.readouterr().err
+    assert f"at most {MOST:,} questions" in error
+    assert error.count("\n") == 1

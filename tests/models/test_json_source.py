@@ -140,3 +140,33 @@ def test_line_of_every_key_is_found(text):
 def test_repeated_key_is_named_even_without_rope():
     found = [one.rule for one in check_text('{"model_type": "llama", "model_type": "gpt2"}')[1]]
     assert found == ["repeated-keys", "no-rope"]
+
+
+def test_repeated_keys_are_found_among_many():
+    pairs = [*((f"key {number}", number) for number in range(20_000)), ("key 7", 8)]
+    text = "{" + ",".join(f"{json.dumps(key)}: {value}" for key, value in pairs) + "}"
+    assert read_raw(text).repeated == (("key 7",),)
+
+
+class CountedText(str):
+    """A text that counts how many characters were searched backwards."""
+
+    searched = 0
+
+    def rfind(self, part, start=0, end=None):
+        end = len(self) if end is None else end
+        self.searched += end - start
+        return super().rfind(part, start, end)
+
+
+def test_lines_of_keys_are_found_in_one_pass():
+    config = {f"key {number}": number for number in range(1000)}
+    text = CountedText(json.dumps(config))
+    found = find_key_lines(text)
+    assert text.searched <= len(text)
+    assert found == {key: (1, text.index(f'"{key}"') + 1) for key in config}
+
+
+def test_lines_of_very_long_keys_are_left_out():
+    text = json.dumps({"k" * 5000: {f"key {number}": number for number in range(1000)}, "short": {"key": 1}})
+    assert set(find_key_lines(text)) == {"short", "short.key"}

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +12,6 @@ from tests.configs import QWEN3_8B
 
 # The tour shows models of its own, whatever the reader brought.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn"})
-AT_HOME = upload.at_home
 GEMMA = {
     "_name_or_path": "me/my-gemma",
     "model_type": "gemma3_text",
@@ -112,8 +110,8 @@ def test_invalid_config_changes_nothing(paste, card, text):
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    """A local Hugging Face cache that holds acme/gemma, and a reader at this machine."""
-    monkeypatch.setattr(upload, "at_home", lambda: True)
+    """A local Hugging Face cache that holds acme/gemma, and a server that looks up model ids in it."""
+    monkeypatch.setenv(upload.HUB_CACHE, "1")
     for name in ("HF_HOME", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
@@ -146,26 +144,24 @@ def test_id_never_leads_outside_the_cache(paste, hub, card, id):
     assert "It is not JSON" in card(app)
 
 
-@pytest.mark.parametrize(
-    ("headers", "address", "home"),
-    [
-        ({"Host": "localhost:8501"}, None, True),
-        ({"Host": "[::1]:8501"}, None, True),
-        ({"Host": "viz.example.org"}, None, False),
-        ({"Host": "localhost:8501", "X-Forwarded-For": "10.0.0.7"}, None, False),
-        ({"Host": "localhost:8501"}, "10.0.0.7", False),
-        ({"Host": "192.168.0.2:8501"}, "192.168.0.9", False),
-    ],
-)
-def test_cache_is_available_only_to_local_users(paste, hub, monkeypatch, headers, address, home):
-    context = SimpleNamespace(headers=headers, ip_address=address)
-    with monkeypatch.context() as patch:
-        patch.setattr(upload.st, "context", context)
-        assert AT_HOME() == home
-    monkeypatch.setattr(upload, "at_home", lambda: home)
-    app = paste("extend", "acme/gemma")
-    assert (app.session_state["chosen"].model == "custom") == home
-    assert home or "only for users at the serving machine" in app.warning[0].value
+def test_cache_is_off_unless_the_server_was_told(paste, hub, monkeypatch):
+    """Even for a browser at this machine: a proxy can make every browser look like that."""
+    for value in ("0", "", None):
+        if value is None:
+            monkeypatch.delenv(upload.HUB_CACHE)
+        else:
+            monkeypatch.setenv(upload.HUB_CACHE, value)
+        app = paste("extend", "acme/gemma")
+        assert app.session_state["chosen"].model != "custom"
+        assert "rope-viz app --hub-cache" in app.warning[0].value
+        assert "Paste a config" in [each.label for each in app.expander]
+
+
+def test_a_flag_of_the_app_switches_the_cache_on():
+    from rope_viz.cli import app
+
+    assert upload.HUB_CACHE not in app.environment("")
+    assert app.environment("", hub_cache=True)[upload.HUB_CACHE] == "1"
 
 
 def test_raised_limit_becomes_the_wanted_length(paste, asked):

@@ -350,8 +350,30 @@ def test_unreadable_body_is_answered_with_a_sentence(key, content):
     body = len(salted).to_bytes(4, "little") + salted
     query = f"model=custom&{key}={blob_store.name_of(salted)}"
     answer = get("frequencies/wavelengths.packed", query, method="POST", body=body, rope_viz="kept")
-    assert answer.status == 400
+    assert answer.status == 422
     assert answer.body.startswith(b"the content stored under this name is")
+
+
+@pytest.mark.parametrize(
+    ("picture", "key", "content"),
+    [
+        ("kernels/speeds", "kernels.report", b'{"workload":{},"ways":{"a":1}}'),
+        ("kernels/ways", "kernels.report", b"[" * 300_000),
+        ("kernels/agreement", "kernels.report", b'{"workload": {}, "agreement": [{"pairing": 3}]}'),
+        ("decay/curves", "decay.typed", b"[" * 300_000),
+        ("decay/curves", "decay.typed", b"[]"),
+        ("decay/curves", "decay.file", b"a.npz\0PK"),
+        ("recall/needle", "recall.file", b'{"version": 1, "answers": [{"method": []}]}'),
+        ("heads/across", "heads.file", b"\x02" + bytes(7) + b"[]"),
+    ],
+)
+def test_broken_content_is_answered_with_422_and_a_sentence(picture, key, content):
+    salted = blob_store.salt() + content
+    body = len(salted).to_bytes(4, "little") + salted
+    query = f"{key}={blob_store.name_of(salted)}"
+    answer = get(f"{picture}.packed", query, method="POST", body=body, rope_viz="kept")
+    assert answer.status == 422
+    assert 0 < len(answer.body.splitlines()[0]) < 300
 
 
 def test_too_large_body_is_refused_before_it_arrives():

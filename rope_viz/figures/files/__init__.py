@@ -23,6 +23,7 @@ from rope_viz.figures.files.style import PRESETS as PRESETS
 from rope_viz.figures.files.style import Style as Style
 from rope_viz.figures.files.style import format_one_line, join_words
 from rope_viz.figures.files.style import is_key as is_key
+from rope_viz.storage.write_file import write_file
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -103,4 +104,4 @@ def save(
     form = Path(path).suffix.lower().removeprefix(".")
     if form not in FORMS:
         raise ValueError(f"{path}: the file must end in {', '.join('.' + name for name in FORMS)}")
-    Path(path).write_bytes(render(fig, form, options=options, title=title, meta=meta))
+    write_file(path, render(fig, form, options=options, title=title, meta=meta))

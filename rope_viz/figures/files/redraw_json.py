@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import theme
 from rope_viz.figures.files.axes import array_of, is_numeric
 from rope_viz.figures.files.csv import plain_list
+from rope_viz.storage.decode_json import decode_json
 
 ENDLESS = {"inf": math.inf, "-inf": -math.inf}
 PLACES = {"annotations": ("x", "y"), "shapes": ("x0", "x1", "y0", "y1")}
@@ -29,10 +29,7 @@ def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
 
     Raise `ValueError` for anything but a figure that can be drawn.
     """
-    try:
-        saved = json.loads(content)
-    except (ValueError, RecursionError):
-        raise ValueError("this is no JSON: take a file that a figure's JSON download gave") from None
+    saved = decode_json(content, "this is no JSON: take a file that a figure's JSON download gave")
     saved = saved if isinstance(saved, dict) else {}
     data, layout = saved.pop("data", None), saved.pop("layout", None)
     if not isinstance(data, list) or not isinstance(layout, dict):

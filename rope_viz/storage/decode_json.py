@@ -1,0 +1,52 @@
+"""Decode JSON from outside (reports, vectors, evaluations, captures, configs) without surprises."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+DEEPEST = 100
+"""Levels of nesting. The deepest published config has seven."""
+T = TypeVar("T")
+
+
+class ContentError(ValueError):
+    """A content that a user sent and that cannot be read; the message says why. The server answers it with 422."""
+
+
+def decode_json(content: bytes | str, problem: str) -> Any:
+    """Return the value of a JSON text. Raise `ContentError(problem)` if it is none or nested beyond `DEEPEST`.
+
+    The caller checks the types and bounds of what it uses. NaN and Infinity are read, as Python does.
+    """
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):  # a ValueError also for bytes that are no text, and for very long numbers
+        raise ContentError(problem) from None
+    if is_deeper(found, DEEPEST):
+        raise ContentError(problem)
+    return found
+
+
+def decode_content(decode: Callable[[bytes], T], content: bytes) -> T:
+    """Return what a decoder makes of a content. Raise `ContentError` with the decoder's sentence if it refuses it."""
+    try:
+        return decode(content)
+    except ValueError as error:
+        raise ContentError(str(error)) from error
+
+
+def is_deeper(part: Any, levels: int) -> bool:
+    """Return whether objects and lists are nested deeper than `levels`."""
+    level = [part]
+    for _ in range(levels + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, (dict, list))
+        ]
+        if not level:
+            return False
+    return True

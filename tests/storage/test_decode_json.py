@@ -1,0 +1,136 @@
+"""JSON from outside is checked at one border: what cannot be read is a sentence, never a traceback."""
+
+import ast
+import copy
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from rope_viz.cli.main import main
+from rope_viz.kernels.report_file import read_report
+from rope_viz.pictures.kernels import pack_report
+from rope_viz.storage.decode_json import DEEPEST, ContentError, decode_content, decode_json
+from tests.figures.reports import make_report, make_way
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff", b"[" * 300_000, b"1" * 9000, b"[" * 150 + b"]" * 150, b'{"a":' * 150 + b"1" + b"}" * 150],
+    ids=["empty", "cut", "no text", "deep", "long number", "deep lists", "deep objects"],
+)
+def test_unreadable_json_is_one_sentence(content):
+    with pytest.raises(ContentError, match=r"^the sentence$"):
+        decode_json(content, "the sentence")
+
+
+def test_readable_json_is_returned():
+    assert decode_json(b'{"a": [1, null]}', "") == {"a": [1, None]}
+    decode_json(b"[" * DEEPEST + b"]" * DEEPEST, "")
+
+
+def test_a_decoders_refusal_is_a_content_error():
+    def decode(content):
+        raise ValueError("it is too short")
+
+    with pytest.raises(ContentError, match="it is too short"):
+        decode_content(decode, b"")
+
+
+# Files of the package itself, and the browser's or another process of ours.
+OUR_OWN = {
+    *("models/architecture.py", "models/no_rope_types.py", "models/catalog/__init__.py", "models/json_source.py"),
+    *("multi_axis/catalog/__init__.py", "tiny_lm/numpy_model.py", "tiny_lm/checkpoints.py", "tiny_lm/train.py"),
+    *("tiny_lm/build_checkpoints.py", "tiny_lm/run_evaluation.py", "kernels/report.py", "ui/static_middleware.py"),
+    *("kernels/measurement_process.py", "storage/decode_json.py", "studies/tensors.py", "ui/configs.py"),
+    "ui/browser_storage.py",
+}
+
+
+def test_json_from_outside_passes_the_border():
+    found = set()
+    for path in (ROOT / "rope_viz").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("json.loads", "json.load"):
+                found.add(path.relative_to(ROOT / "rope_viz").as_posix())
+    assert found == OUR_OWN
+
+
+@pytest.mark.parametrize(
+    "report",
+    [make_report(), make_report(gpu=True), make_report(make_way("exact", 0.2, error=0.0))],
+    ids=["cpu", "gpu", "exact"],
+)
+def test_a_saved_measurement_is_read_back(report):
+    assert read_report(pack_report(report), "") == report
+
+
+def test_a_stopped_measurement_is_read_back():
+    report = make_report()
+    for way in report.ways.values():
+        way.update(dict.fromkeys(("median_s", "best_s", "bytes_per_second", "fraction_of_copy", "error")))
+    for stopped in (report, dataclasses.replace(report, ways={}), dataclasses.replace(report, ways={}, machine={})):
+        assert read_report(pack_report(stopped), "") == stopped
+
+
+WRONG = (None, [], {}, "x", -1, 1e400, True, {"a": 1}, [[1]])
+
+
+def damaged(report):
+    """Every way to put one wrong value into a measurement, as (path, JSON text)."""
+
+    def places(part, path=()):
+        yield from ((*path, key) for key in part)
+        for key, inner in part.items() if isinstance(part, dict) else ():
+            if isinstance(inner, dict):
+                yield from places(inner, (*path, key))
+
+    whole = dataclasses.asdict(report)
+    for path in places(whole):
+        for value in WRONG:
+            changed = copy.deepcopy(whole)
+            inner = changed
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = value
+            yield path, json.dumps(changed).encode()
+
+
+def test_a_damaged_measurement_draws_or_is_refused():
+    from rope_viz.figures import kernels
+    from rope_viz.figures.words import kernels as words
+
+    drawn = refused = 0
+    for path, content in damaged(make_report()):
+        try:
+            report = read_report(content, "no measurement")
+        except ValueError:
+            refused += 1
+            continue
+        try:
+            kernels.speeds(report), kernels.ways_table(report), kernels.agreement_table(report)
+            words.describe_speed(report), words.list_left_out(report)
+        except Exception as error:
+            pytest.fail(f"{path}: {error!r} from {content[:300]!r}")
+        drawn += 1
+    assert refused > 200
+    assert drawn > 20
+
+
+@pytest.mark.parametrize("content", ['{"workload":{},"ways":{"a":1}}', "[" * 300_000, "[]", "{}", '"x"'])
+def test_figure_of_a_broken_measurement_is_a_sentence(tmp_path, capsys, content):
+    path = tmp_path / "report.json"
+    path.write_text(content)
+    assert main(["figure", "kernels/speeds", "--report", str(path), "-o", str(tmp_path / "a.svg")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_deeply_nested_vectors_are_a_sentence(tmp_path, capsys):
+    from rope_viz.pictures import decay
+
+    choice = next(each for each in decay.PAGE.choices if each.key == "decay.typed")
+    with pytest.raises(ValueError, match="must hold texts of numbers by name"):
+        choice.decode(b"[" * 300_000)
