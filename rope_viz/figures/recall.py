@@ -18,19 +18,6 @@ from rope_viz.texts.numbers import format_tokens
 
 TEXTS = Texts("recall")
 SHARE = {"title": "recall (share of facts found)", "range": [-0.03, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
-# Colour and dash of every method in all figures; the current one is drawn in blue instead.
-STYLES: dict[str, tuple[str, str]] = {
-    "none": (theme.PLAIN, "dot"),
-    "linear": (theme.FURTHER[0], "dash"),
-    "ntk": (theme.FURTHER[1], "solid"),
-    "dynamic": (theme.FURTHER[1], "dash"),
-    "ntk-by-parts": (theme.FURTHER[2], "dash"),
-    "yarn-paper": (theme.FURTHER[2], "dashdot"),
-    "yarn": (theme.FURTHER[2], "solid"),
-    "llama3": (theme.FURTHER[3], "solid"),
-    "longrope": (theme.FURTHER[3], "dash"),
-    "proportional": (theme.FURTHER[0], "dashdot"),
-}
 GAP = 0.06
 
 

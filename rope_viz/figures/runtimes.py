@@ -45,8 +45,7 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
         )
     ]
     peaks = []
-    for rows, values in groups:
-        colour, dash = line_styles.runtime_look(rows[0].name)
+    for (rows, values), (colour, dash) in zip(groups, line_styles.take_slots(len(groups)), strict=True):
         names = ", ".join(row.name for row in rows)
         traces.append(
             theme.line(

@@ -57,18 +57,18 @@ def compared(
 ) -> list[Compared]:
     """Return the current spec, further methods for it and further models by name, styled by `line_styles`.
 
-    When models are compared, the current one is labelled `name`, because a method would not identify it.
+    When models are compared, the current one is labelled `name`, because a method would not identify it. Raise
+    `ValueError` for more lines than one figure has colours for.
     """
     own = (name or "this model") if models else ""
     out = [Compared(own or short_label(spec.scaling.name), spec, *line_styles.CURRENT, own)]
     for other in others:
         method = short_label(other.scaling.name)
         label = f"{own}, {method}" if own else method
-        out.append(Compared(label, other, *line_styles.method_look(other.scaling.name), own))
-    for further, other in (models or {}).items():
-        if (further, other) != (own, spec):
-            out.append(Compared(further, other, *line_styles.model_look(further), further))
-    return out
+        out.append(Compared(label, other, *line_styles.METHODS[other.scaling.name], own))
+    further = [(model, other) for model, other in (models or {}).items() if (model, other) != (own, spec)]
+    looks = line_styles.take_slots(len(further), {line_styles.Look(c.colour, c.dash) for c in out})
+    return out + [Compared(model, other, *look, model) for (model, other), look in zip(further, looks, strict=True)]
 
 
 def plain(current: Compared) -> Compared:
@@ -179,8 +179,8 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     quotient = released.inv_freq() / paper.inv_freq()
     worst = int(np.argmax(np.abs(np.log(quotient))))
     styles = {
-        "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.method_look("yarn"),
-        "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.method_look("yarn-paper"),
+        "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.METHODS["yarn"],
+        "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.METHODS["yarn-paper"],
     }
     curves = {"released": spectrum.ratio(released), "paper": spectrum.ratio(paper)}
     traces = [
