@@ -189,7 +189,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     ]
     traces.append(theme.line(pair, quotient, "released / paper", theme.TEXT, dash="dot", yaxis="y2"))
     fastest = max(float(curve.max()) for curve in curves.values())
-    top = max(1.2, float(np.max(quotient)) * 1.15)
+    top = max(1.2, float(np.max(quotient)) * 1.3)  # leaves room for the label below the names of the bands
     marker = {
         "x": worst,
         "y": float(quotient[worst]),
@@ -213,7 +213,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
         shapes=theme.band_shapes(spectrum.bands(released)),
         margin={"l": 68, "r": 72, "t": 26, "b": 48},
     )
-    axis = {"overlaying": "y", "side": "right", "range": [0, top], "showgrid": False}
+    axis = {"overlaying": "y", "side": "right", "range": [0, top], "showgrid": False, "tickmode": "auto"}
     title = {"text": "released ÷ paper (dotted)", "standoff": 8, "font": {"size": 13}}
     fig.update_layout(yaxis2=axis | {"title": title, "fixedrange": True})
     return fig
@@ -354,7 +354,7 @@ def _thresholds(spec: RopeSpec) -> list[tuple[float, str]]:
 
 def _ramp_label(c: Compared, r: FloatArray, share: FloatArray, index: int) -> dict[str, Any]:
     at = int(np.argmin(np.abs(share - (0.62 - 0.12 * (index % 4)))))
-    where = {"x": float(np.log10(r[at])), "y": float(share[at]), "text": c.label, "showarrow": False}
+    where = {"x": float(np.log10(r[at])), "y": float(share[at]), "text": c.label, "showarrow": False, "name": "line"}
     return where | {
         "xanchor": "left",
         "xshift": 9,
@@ -370,6 +370,7 @@ def _text_at(x: Any, y: FloatArray, height: float, text: str, colour: str, side:
     return {
         "x": int(x[at]),
         "y": float(y[at]),
+        "name": "line",
         "text": text,
         "showarrow": False,
         "xanchor": side,

@@ -207,6 +207,12 @@ def rule(value: float, text: str, *, axis: str = "y", dash: str = "solid", log: 
     return {"type": "line", "line": {"color": RULE, "width": 1, "dash": dash}, "label": label} | place
 
 
+def label_above(area: dict[str, Any], label: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a shaded rectangle below the grid and its label above the grid, which would cross out its letters."""
+    place = {key: value for key, value in area.items() if key not in ("layer", "fillcolor")}
+    return [area | {"layer": "below"}, place | {"label": label}]
+
+
 def band_shapes(bands: Bands) -> list[dict[str, Any]]:
     """Return the bands as shaded columns behind the curves, labelled with name and count at the top."""
     shapes = []
@@ -214,28 +220,25 @@ def band_shapes(bands: Bands) -> list[dict[str, Any]]:
         count = last - first + 1
         label = {"text": f"{BAND_NAMES[kind]} {count}", "textposition": "top center", "padding": 4}
         label["font"] = {"size": 12, "color": BAND_COLOURS[kind]}
-        shapes.append(
-            {
-                "type": "rect",
-                "layer": "below",
-                "x0": first - 0.5,
-                "x1": last + 0.5,
-                "y0": 0,
-                "y1": 1,
-                "yref": "paper",
-                "line": {"width": 0},
-                "fillcolor": tint(BAND_COLOURS[kind], 0.10),
-                "label": label if count >= 3 else {},
-            }
-        )
+        across = {"type": "rect", "x0": first - 0.5, "x1": last + 0.5, "y0": 0, "y1": 1, "yref": "paper"}
+        column = across | {"line": {"width": 0}, "fillcolor": tint(BAND_COLOURS[kind], 0.10)}
+        shapes += label_above(column, label)[: 2 if count >= 3 else 1]
     return shapes
 
 
-def length_ticks(low: float, high: float, most: int = 8) -> dict[str, Any]:
-    """Return ticks at powers of two for a log axis between two positive lengths."""
+def length_ticks(low: float, high: float, most: int = 8, *, log: bool = True) -> dict[str, Any]:
+    """Return ticks for an axis of lengths: powers of two on a log axis, else multiples of a power of two.
+
+    A log axis with fewer than three powers of two in its range has multiples, too. `most` is their number at most.
+    """
     first, last = math.ceil(math.log2(max(low, 1))), math.floor(math.log2(high))
-    step = next(s for s in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64) if (last - first) / s <= most)
-    values = [2.0**e for e in range(first + (-first) % step, last + 1, step)]
+    if log and last - first >= 2:
+        step = next(s for s in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64) if (last - first) / s <= most)
+        values = [2.0**e for e in range(first + (-first) % step, last + 1, step)]
+    else:
+        wide = 2.0 ** math.ceil(math.log2((high - low) / most))
+        wide = max(wide, 1.0) if high - low >= 2 else wide
+        values = [wide * count for count in range(math.ceil(low / wide - 1e-9), math.floor(high / wide + 1e-9) + 1)]
     return {"tickvals": values, "ticktext": [format_tokens(v) for v in values], "tickmode": "array"}
 
 
