@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rope_viz.advice.export import Export
 from rope_viz.advice.runtime_matrix import Asked, Board, Row, compare_catalog, find_largest_ratio, release_history
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.runtimes import grouped
 from rope_viz.figures.words.common import plain
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.axes import AxesAnswer
@@ -19,6 +20,16 @@ TABLE = (
     "runtime, and tests compare them with it. *By rule*: only the runtime's code was read. "
     "*Not known*: neither was done."
 )
+
+
+def describe_marks(board: Board) -> str:
+    """Explain the lines of the main figure: each runtime over the reference, or the scaling on which all agree."""
+    if grouped(board):
+        return (
+            "A flat line at 1: the runtime agrees with the reference. Above 1 a pair's frequency is higher than in the "
+            "reference, below 1 it is lower."
+        )
+    return "One line, because no runtime's frequencies differ: 1 = unchanged, 1/s = divided by the full factor s."
 
 
 def agreement(board: Board) -> str:
