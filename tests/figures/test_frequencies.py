@@ -30,7 +30,7 @@ def test_no_label_is_below_the_grid():
         assert not [shape for shape in shapes if shape.label.text and shape.layer == "below"]
 
 
-def test_the_ticks_of_the_heatmap_are_multiples_of_a_power_of_two():
+def test_ticks_of_the_heatmap_are_steps_of_a_power_of_two():
     for stop, last in ((131_072, "128k"), (4096, "4k"), (100, "96")):
         axis = frequencies.heatmap(RopeSpec(), stop=stop, quantity="cos").layout.xaxis
         steps = {later - earlier for earlier, later in itertools.pairwise(axis.tickvals)}
