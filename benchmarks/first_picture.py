@@ -26,12 +26,14 @@ from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from page_latency import running_peer
+import checkouts
+from page_latency import BARE, running_peer
 from websockets.sync.client import ClientConnection, connect
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.browser.processes import ROOT, Server, require_browser, running_process, running_server
+from tests.browser.processes import Server, require_browser, running_process, running_server
 
 WATCH = """window.__first = {};
 new MutationObserver(() => {
@@ -52,18 +54,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--smallest", action="store_true", help="one round")
     options = parser.parse_args()
-    for root in options.compare:
-        if not (root / "app.py").is_file():
-            parser.error(f"there is no checkout at {root}: it has no app.py")
+    ours, *others = checkouts.read_checkouts(parser, options.compare)
+    page = urlsplit(options.path).path.strip("/") or next(iter(ours.pages))
+    if page not in ours.pages:
+        parser.error(f"there is no page {options.path}; the pages are {', '.join(ours.pages)}")
     # {name: (path of the page, function that starts its server)}
-    servers: dict[str, tuple[str, Callable[[], AbstractContextManager[Server]]]] = {
-        "bare st.plotly_chart": ("", running_peer)
-    }
-    for root in (ROOT, *options.compare):
-        servers[root.resolve().name] = options.path, partial(running_server, root=root)
+    servers: dict[str, tuple[str, Callable[[], AbstractContextManager[Server]]]] = {BARE: ("", running_peer)}
+    servers[ours.name] = options.path, running_server
+    for other in others:
+        same = checkouts.match_pages([page], ours, other)
+        if page in same:
+            path = urlsplit(options.path)._replace(path=other.path(same[page])).geturl()
+            servers[other.name] = path, partial(running_server, root=other.root)
     times: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for _ in range(1 if options.smallest else options.rounds):
-        for name, (path, start) in servers.items():
+    for turn in range(1 if options.smallest else options.rounds):
+        for name in checkouts.in_turns(list(servers), turn):
+            path, start = servers[name]
             with start() as server:
                 rest = 0.0 if options.smallest else REST
                 for case, times_of_case in zip(CASES, time_visits(server.url + path, rest), strict=True):
@@ -72,6 +78,10 @@ def main() -> None:
     print(f"|---|{'---|' * len(CASES)}")
     for name in servers:
         print(f"| {name} | {' | '.join(f'{statistics.median(times[name, case]):,.0f}' for case in CASES)} |")
+    for other in list(servers):
+        if other != ours.name:
+            ratios = [checkouts.format_ratios(times[ours.name, case], times[other, case]) for case in CASES]
+            print(f"| {ours.name} ÷ {other}: median (by round) | {' | '.join(ratios)} |")
 
 
 def time_visits(url: str, rest: float) -> Iterator[dict[str, float]]:

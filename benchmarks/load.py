@@ -4,7 +4,8 @@ Run by hand: python benchmarks/load.py --users 25 --seconds 60. Starts its own s
 Streamlit's protocol: every user has a WebSocket, changes model and base, opens another page one time in five, waits
 1 to 5 seconds, requests the first pictures of the page as a browser does, and with probability --drag drags the base
 for 15 pictures at 30 per second. Client and server share the machine. Prints medians, 95th percentiles and the server's
-memory; compare two commits one after the other.
+memory. With --beside CHECKOUT, several rounds load this checkout and the other in turn, and the ratios of the medians
+are printed round by round. Users then visit only the pages that both have.
 """
 
 from __future__ import annotations
@@ -19,23 +20,39 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
+import checkouts
 import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from rope_viz.pictures import registry
 from tests.browser.processes import running_server
 
 MODELS = [
     *("llama-3.1-8b", "qwen3-8b-yarn", "qwen3-8b", "kimi-k2-instruct", "gpt-oss-20b"),
     *("llama-2-7b", "phi-3.5-mini", "deepseek-v3", "gemma-3-27b-global", "mistral-7b-v0.3"),
 ]
-PAGES = tuple(name for name in registry.PAGES if name != "home")
 IN_VIEW = 2
 FRAMES, RATE = 15, 30.0
+ROUNDS = 3
+KINDS = {
+    "first": "first runs",
+    "runs": "runs",
+    "pictures": "pictures at rest",
+    "dragged": "pictures dragged",
+}
+
+
+class Target(NamedTuple):
+    """A server to load: its address, its process if it is ours, its checkout, and the pages that users visit."""
+
+    url: str
+    pid: int | None
+    checkout: checkouts.Checkout
+    pages: tuple[str, ...]
 
 
 @dataclass
@@ -97,11 +114,11 @@ class Client:
 
 
 async def simulate_user(
-    url: str, options: argparse.Namespace, measured: Measurements, end: float, chance: random.Random
+    target: Target, options: argparse.Namespace, measured: Measurements, end: float, chance: random.Random
 ) -> None:
     """Simulate one user until the end."""
     await asyncio.sleep(chance.random() * min(10.0, options.seconds / 4))
-    pages = options.pages.split(",") if options.pages else PAGES
+    url, _, checkout, pages = target
     page, first = chance.choice(pages), True
     client = Client(url)
     address = url.replace("http", "ws") + "/_stcore/stream"
@@ -113,8 +130,7 @@ async def simulate_user(
                 query = {"model": chance.choice(MODELS), "base": str(chance.randint(10_000, 2_000_000))}
                 (measured.first if first else measured.runs).append(await time_run(socket, page, query, measured))
                 first = False
-                drawn = registry.page(page).pictures
-                names = [name for name in drawn if not drawn[name].address.endswith("/measured")][:IN_VIEW]
+                names = [name for name in checkout.pages[page] if name != "measured"][:IN_VIEW]
                 for name in names:
                     measured.pictures.append(await time_picture(client, page, name, query, measured))
                 await asyncio.sleep(chance.uniform(1, 5))
@@ -163,27 +179,31 @@ def cpu_seconds(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)
 
 
-async def print_costs(servers: list[tuple[str, int]], pages: list[str]) -> None:
+async def print_costs(servers: list[Target]) -> None:
     """Print the CPU time of one run by page: the median over the models, after one uncounted run.
 
-    Several servers (address, process id) are measured in turn for each model, because machines have slow minutes.
+    Several servers are measured in turn for each model, because machines have slow minutes. The last is this checkout.
     """
+    print(f"{'page':14s} {'  '.join(target.checkout.name for target in servers)}")
     async with contextlib.AsyncExitStack() as stack:
         sockets = []
-        for url, pid in servers:
+        for url, pid, *_ in servers:
+            assert pid is not None
             address = url.replace("http", "ws") + "/_stcore/stream"
             connection = websockets.connect(address, subprotocols=["streamlit"], max_size=None, origin=url)
             sockets.append((await stack.enter_async_context(connection), pid))
-        for page in pages:
+        for names in zip(*(target.pages for target in servers), strict=True):
             times: list[list[float]] = [[] for _ in servers]
             for model in (MODELS[0], *MODELS):
-                for (socket, pid), each in zip(sockets, times, strict=True):
+                for (socket, pid), page, each in zip(sockets, names, times, strict=True):
                     before = cpu_seconds(pid)
                     await time_run(socket, page, {"model": model}, Measurements())
                     await asyncio.sleep(0.05)
                     each.append(cpu_seconds(pid) - before)
-            medians = " ".join(f"{1e3 * statistics.median(each[1:]):6.1f}" for each in times)
-            print(f"{page:14s} {medians} ms of processor a run", flush=True)
+            medians = [statistics.median(each[1:]) for each in times]
+            ratios = "".join(f"  ÷ {medians[-1] / other:.2f}" for other in medians[:-1])
+            shown = " ".join(f"{1e3 * median:6.1f}" for median in medians)
+            print(f"{names[-1]:14s} {shown} ms of processor a run{ratios}", flush=True)
 
 
 def read_memory(pid: int) -> float:
@@ -200,63 +220,85 @@ def print_times(name: str, seconds: list[float]) -> None:
         print(f"{name:22s} n {len(ordered):6d}   p50 {p50:6.0f} ms   p95 {p95:6.0f} ms   max {ordered[-1]:6.0f} ms")
 
 
-async def load(url: str, pid: int | None, options: argparse.Namespace) -> Measurements:
+async def load(target: Target, options: argparse.Namespace) -> Measurements:
     """Run all users at once and return their measurements."""
     measured, end = Measurements(), time.monotonic() + options.seconds
     all_users = asyncio.gather(
-        *(simulate_user(url, options, measured, end, random.Random(i)) for i in range(options.users))
+        *(simulate_user(target, options, measured, end, random.Random(i)) for i in range(options.users))
     )
     while not all_users.done():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(all_users), max(2.0, options.seconds / 6))
-        where = f"memory {read_memory(pid):.0f} MB   " if pid else ""
+        where = f"memory {read_memory(target.pid):.0f} MB   " if target.pid else ""
         print(f"  {max(0.0, end - time.monotonic()):5.0f} s left   {where}runs {len(measured.runs)}", flush=True)
     return measured
 
 
-def main() -> None:
-    """Measure a server started here, or the one at --url."""
+def print_measurements(rounds: list[Measurements]) -> None:
+    """Print the statistics of one server over all rounds."""
+    for kind, name in KINDS.items():
+        print_times(name, [second for measured in rounds for second in getattr(measured, kind)])
+    errors = sum((measured.errors for measured in rounds), Counter[str]())
+    print(f"errors {sum(errors.values())} {errors.most_common(5)}")
+
+
+def print_comparison(ours: list[Measurements], theirs: list[Measurements], name: str) -> None:
+    """Print the ratio of the medians of this checkout to those of another one."""
+    for kind, label in KINDS.items():
+        times = [(getattr(mine, kind), getattr(other, kind)) for mine, other in zip(ours, theirs, strict=True)]
+        both = [(statistics.median(mine), statistics.median(other)) for mine, other in times if mine and other]
+        if both:
+            ratios = checkouts.format_ratios([mine for mine, _ in both], [other for _, other in both])
+            print(f"{label:22s} this checkout ÷ {name}: median (by round) {ratios}")
+
+
+def read_options() -> tuple[argparse.Namespace, list[checkouts.Checkout], list[tuple[str, ...]]]:
+    """Return the options, this checkout and the others, and the pages that users visit in each of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", help="a running server; without it one is started")
     parser.add_argument("--users", type=int, default=25)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a user drags a knob")
     parser.add_argument("--costs", action="store_true", help="only the processor time of one run of each page")
-    parser.add_argument(
-        "--beside",
-        dest="compare",
-        type=Path,
-        nargs="+",
-        default=[],
-        help="with --costs: other checkouts",
-    )
+    parser.add_argument("--beside", dest="compare", type=Path, nargs="+", default=[], help="other checkouts")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds with --beside")
     parser.add_argument("--pages", default="", help="a,b,…; default: all")
     options = parser.parse_args()
-    if options.costs and options.url is not None:
-        parser.error("--costs needs a server of its own: leave --url out")
-    if options.compare and not options.costs:
-        parser.error("--beside needs --costs: the load test measures one server at a time")
+    if options.url is not None and (options.costs or options.compare):
+        parser.error("--costs and --beside need servers of their own: leave --url out")
+    ours, *others = checkouts.read_checkouts(parser, options.compare)
+    # Users of the load test begin after Home, the first page.
+    pages = options.pages.split(",") if options.pages else list(ours.pages)[0 if options.costs else 1 :]
+    unknown = [page for page in pages if page not in ours.pages]
+    if unknown:
+        parser.error(f"there is no page {unknown[0]}; the pages are {', '.join(ours.pages)}")
+    matched = [checkouts.match_pages(pages, ours, other) for other in others]
+    common = [page for page in pages if all(page in names for names in matched)]
+    return options, [ours, *others], [tuple(common), *(tuple(names[page] for page in common) for names in matched)]
+
+
+def main() -> None:
+    """Measure a server started here, those of other checkouts in turn with it, or the one at --url."""
+    options, found, pages = read_options()
     with contextlib.ExitStack() as stack:
-
-        def start_server(**checkout: Path) -> tuple[str, int]:
-            """Start a server that ends with this script; return its address and process id."""
-            url, process = stack.enter_context(running_server(**checkout))
-            return url, process.pid
-
+        targets = []
+        for checkout, names in zip(found, pages, strict=True):
+            if options.url is not None:
+                targets.append(Target(options.url, None, checkout, names))
+                continue
+            url, process = stack.enter_context(running_server(root=checkout.root))
+            targets.append(Target(url, process.pid, checkout, names))
         if options.costs:
-            older = [start_server(root=checkout) for checkout in options.compare]
-            return asyncio.run(
-                print_costs(
-                    [*older, start_server()], options.pages.split(",") if options.pages else list(registry.PAGES)
-                )
-            )
-        url, pid = (options.url, None) if options.url is not None else start_server()
-        measured = asyncio.run(load(url, pid, options))
-    print_times("first runs", measured.first)
-    print_times("runs", measured.runs)
-    print_times("pictures at rest", measured.pictures)
-    print_times("pictures dragged", measured.dragged)
-    print(f"errors {sum(measured.errors.values())} {measured.errors.most_common(5)}")
+            return asyncio.run(print_costs([*targets[1:], targets[0]]))
+        measured: list[list[Measurements]] = [[] for _ in targets]
+        for turn in range(options.rounds if len(targets) > 1 else 1):
+            for index in checkouts.in_turns(range(len(targets)), turn):
+                measured[index].append(asyncio.run(load(targets[index], options)))
+    for target, rounds in zip(targets, measured, strict=True):
+        print(f"{target.checkout.name}:")
+        print_measurements(rounds)
+    for target, rounds in zip(targets[1:], measured[1:], strict=True):
+        print_comparison(measured[0], rounds, target.checkout.name)
 
 
 if __name__ == "__main__":

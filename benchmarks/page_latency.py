@@ -1,12 +1,14 @@
 """Time from key press to new picture, and redraws while a knob is dragged, compared with a bare Streamlit page.
 
-    python benchmarks/page_latency.py               # every page; --smallest only shows that it runs
+    python benchmarks/page_latency.py                      # every page; --smallest only shows that it runs
+    python benchmarks/page_latency.py --beside ../before  # and those of another checkout
 
 Needs the dev requirements and Chromium. The peer is one `st.slider` and one `st.plotly_chart` of the same curves on its
-own server, measured in turn with ours in one run. Prints medians, 95th percentiles and ratios; quote the ratios, since
-machines differ. The mouse moves 60 times a second without waiting for the page: a script that waits for each move, as
-this one once did, sends 15 to 20 and measures itself. Bytes per redraw cover all pictures in view during a drag, bytes
-per release the run that follows; `st.slider` redraws on release only.
+own server, measured in turn with ours in one run. Prints medians, 95th percentiles and, for each round, the ratio to
+the peer. With another checkout, it prints the ratio of the two ratios as well, round by round, and its median. Quote
+the ratios, since machines differ. The mouse moves 60 times a second without waiting for the page: a script that waits
+for each move, as this one once did, sends 15 to 20 and measures itself. Bytes per redraw cover all pictures in view
+during a drag, bytes per release the run that follows; `st.slider` redraws on release only.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
+import checkouts
 from playwright.async_api import Browser, Page, async_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -32,8 +36,17 @@ from tests.browser.processes import (
     running_server,
 )
 
-# Key presses and seconds of dragging per page; mouse moves per second.
-PRESSES, DRAG_SECONDS, MOVES = 40, 5.0, 60.0
+# Rounds; key presses and seconds of dragging per page and round; mouse moves per second.
+ROUNDS, PRESSES, DRAG_SECONDS, MOVES = 5, 20, 2.0, 60.0
+BARE = "bare st.plotly_chart"
+BASE = "[data-knob=base] input[type=range]"
+# Page, query, and how the row is called.
+ROWS = (
+    ("frequencies", "", "/frequencies"),
+    ("scaling", "", "/scaling"),
+    ("decay", "decay.length=4096", "/decay, 4k"),
+    ("decay", "decay.length=1048576", "/decay, 1M"),
+)
 
 PEER = """
 import numpy as np, plotly.graph_objects as go, streamlit as st
@@ -61,34 +74,66 @@ WATCH = """() => {
 }"""
 
 
+class Target(NamedTuple):
+    """A page to measure: the name of its checkout and of its row, its address, and its slider."""
+
+    checkout: str
+    row: str
+    url: str
+    slider: str
+
+
+Measured: TypeAlias = dict[tuple[str, str], list[dict[str, float]]]
+"""{(checkout, row): the numbers of each round}"""
+
+
 def main() -> None:
-    """Measure our pages and the peer in turn."""
+    """Measure our pages, those of another checkout and the peer in turn."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--beside", dest="compare", type=Path, action="append", default=[], help="another checkout")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--smallest", action="store_true", help="one page, two presses: its numbers say nothing")
-    smallest = parser.parse_args().smallest
-    with running_server() as app, running_peer() as bare:
-        rows = asyncio.run(measure_pages(list_pages(app.url, bare.url)[: 2 if smallest else 5], smallest))
-    print_report(rows)
+    options = parser.parse_args()
+    found = checkouts.read_checkouts(parser, options.compare)
+    rows = ROWS[:1] if options.smallest else ROWS
+    with contextlib.ExitStack() as running:
+        groups = [[Target(BARE, BARE, running.enter_context(running_peer()).url, "input[type=range]")]]
+        servers = [running.enter_context(running_server(root=each.root)).url for each in found]
+        groups += list_pages(rows, found, servers)
+        measured = asyncio.run(measure_rounds(groups, 1 if options.smallest else options.rounds, options.smallest))
+    print_report(measured)
+    for other in found[1:]:
+        print_comparison(measured, found[0].name, other.name)
 
 
-def list_pages(app_url: str, bare_url: str) -> list[tuple[str, str, str]]:
-    """Return name, address and slider of every page, the bare page first, given the addresses of both servers."""
+def list_pages(
+    rows: Sequence[tuple[str, str, str]], found: Sequence[checkouts.Checkout], servers: Sequence[str]
+) -> list[list[Target]]:
+    """Return each row's page in every checkout that has it, this one first; `servers` are the checkouts' addresses."""
+    pages = list(dict.fromkeys(page for page, _, _ in rows))
+    matched = [{page: page for page in pages}, *(checkouts.match_pages(pages, found[0], other) for other in found[1:])]
     return [
-        ("bare st.plotly_chart", bare_url, "input[type=range]"),
-        ("RoPE Viz, /frequencies", f"{app_url}/frequencies", "[data-knob=base] input[type=range]"),
-        ("RoPE Viz, /scaling", f"{app_url}/scaling", "[data-knob=base] input[type=range]"),
-        ("RoPE Viz, /decay, 4k", f"{app_url}/decay?decay.length=4096", "[data-knob=base] input[type=range]"),
-        ("RoPE Viz, /decay, 1M", f"{app_url}/decay?decay.length=1048576", "[data-knob=base] input[type=range]"),
+        [
+            Target(each.name, row, f"{url}{each.path(names[page])}{'?' if query else ''}{query}", BASE)
+            for each, url, names in zip(found, servers, matched, strict=True)
+            if page in names
+        ]
+        for page, query, row in rows
     ]
 
 
-async def measure_pages(pages: list[tuple[str, str, str]], smallest: bool) -> dict[str, dict[str, float]]:
-    """Measure every page in one browser."""
+async def measure_rounds(groups: Sequence[Sequence[Target]], rounds: int, smallest: bool) -> Measured:
+    """Measure every page once a round in one browser; the checkouts take turns to be first."""
+    measured: Measured = {}
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=require_browser(), args=BROWSER_OPTIONS)
-        rows = {name: await measure(browser, url, slider, smallest) for name, url, slider in pages}
+        for turn in range(rounds):
+            for group in groups:
+                for target in checkouts.in_turns(group, turn):
+                    numbers = await measure(browser, target.url, target.slider, smallest)
+                    measured.setdefault((target.checkout, target.row), []).append(numbers)
         await browser.close()
-    return rows
+    return measured
 
 
 async def measure(browser: Browser, url: str, slider: str, smallest: bool) -> dict[str, float]:
@@ -178,19 +223,33 @@ def running_peer() -> Iterator[Server]:
             yield server
 
 
-def print_report(rows: dict[str, dict[str, float]]) -> None:
-    """Print a Markdown table with ratios to the bare page."""
-    bare = rows["bare st.plotly_chart"]
+def print_report(measured: Measured) -> None:
+    """Print a Markdown table of medians over the rounds, with the ratio to the bare page in each round."""
+    bare = [numbers["p50"] for numbers in measured[BARE, BARE]]
     print(
-        "| page | first picture, s | key to picture p50, ms | p95, ms | ÷ bare | redraws/s dragged "
+        "| page | first picture, s | key to picture p50, ms | p95, ms | ÷ bare (by round) | redraws/s dragged "
         "| bytes per redraw | per release |"
     )
     print("|---|---|---|---|---|---|---|---|")
-    for name, row in rows.items():
+    for (checkout, row), rounds in measured.items():
+        median = {key: statistics.median(numbers[key] for numbers in rounds) for key in rounds[0]}
+        ratios = checkouts.format_ratios([numbers["p50"] for numbers in rounds], bare)
+        name = row if row == BARE else f"{checkout} {row}"
         print(
-            f"| {name} | {row['first']:.2f} | {row['p50']:.0f} | {row['p95']:.0f} | {row['p50'] / bare['p50']:.2f} "
-            f"| {row['rate']:.1f} | {row['moving']:,.0f} | {row['bytes']:,.0f} |"
+            f"| {name} | {median['first']:.2f} | {median['p50']:.0f} | {median['p95']:.0f} | {ratios} "
+            f"| {median['rate']:.1f} | {median['moving']:,.0f} | {median['bytes']:,.0f} |"
         )
+
+
+def print_comparison(measured: Measured, ours: str, other: str) -> None:
+    """Print, for each page, the ratio of this checkout's ratio to the bare page over that of another checkout."""
+    print(f"\n| {ours} ÷ {other} | ratio of the ratios to the bare page: median (by round) |\n|---|---|")
+    bare = [numbers["p50"] for numbers in measured[BARE, BARE]]
+    for (checkout, row), rounds in measured.items():
+        if checkout == ours and (other, row) in measured:
+            pairs = zip(bare, rounds, measured[other, row], strict=True)
+            ratios = [(mine["p50"] / base, theirs["p50"] / base) for base, mine, theirs in pairs]
+            print(f"| {row} | {checkouts.format_ratios([a for a, _ in ratios], [b for _, b in ratios])} |")
 
 
 if __name__ == "__main__":

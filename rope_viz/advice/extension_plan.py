@@ -26,7 +26,7 @@ MOST_SEQUENCES = 4096
 class Memory:
     """Bytes of the cache (`cached`) and of the weights at one length; `problem` says why they are not known.
 
-    `longest` is the longest length that fits beside the weights on one GPU of 80 GB: 0 for none, None for any.
+    `longest` is the longest length that fits together with the weights on one GPU of 80 GB: 0 for none, None for any.
     """
 
     cache: Cache | None

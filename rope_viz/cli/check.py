@@ -24,7 +24,8 @@ from rope_viz.advice.lint import SEVERITIES, Finding, repair
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
 from rope_viz.cli.find_configs import find_configs
 from rope_viz.cli.output import named, one_line
-from rope_viz.models.json_source import Raw, find_key_lines, read_raw
+from rope_viz.models.json_repair import describe_fixes, read_lenient
+from rope_viz.models.json_source import Raw, find_key_lines
 
 EXIT = {"error": 2, "warning": 1, "note": 1}
 UNREAD = 3
@@ -70,7 +71,7 @@ def add(commands: Any) -> None:
     linted.add_argument(
         "--repair",
         action="store_true",
-        help="print the repaired config (one file) and check that",
+        help="print the repaired config (one file) and check that; also repairs commas, comments and quotes of JSON",
     )
     linted.set_defaults(run=run)
 
@@ -135,22 +136,28 @@ def reports_of(name: str, ignored: Sequence[str]) -> Iterator[Report]:
 
 
 def print_repaired(names: Sequence[str], ignored: Sequence[str], level: str) -> int:
-    """Print the repaired config of a single file and return the exit code of checking it; the rest goes to stderr."""
+    """Print the repaired config of a single file and return the exit code of checking it; the rest goes to stderr.
+
+    A file that is almost JSON is repaired for its syntax first; see `rope_viz.models.json_repair`.
+    """
     if len(names) != 1:
         raise ValueError("--repair takes one file")
     try:
         with named(names[0]):
             sources = list(find_configs(names[0]))
-            config = read_raw(sources[0][1]()).config if len(sources) == 1 else None
+            read = read_lenient(sources[0][1]()) if len(sources) == 1 else None
     except ValueError as error:
         print(f"rope-viz: {one_line(error)}", file=sys.stderr)
         return UNREAD
-    if config is None:
+    if read is None:
         raise ValueError("--repair takes one file")
+    source, fixes = read
     with named(names[0]):
-        text = json.dumps(repair(config), indent=2)
+        text = json.dumps(repair(source.config), indent=2)
         raw, findings = check_text(text)
     print(text)
+    if fixes:
+        print(f"rope-viz: {names[0]}: repaired the JSON syntax: {describe_fixes(fixes)}", file=sys.stderr)
     left = Report(names[0], tuple(finding for finding in findings if finding.rule not in ignored), raw)
     if left.findings:
         print("rope-viz: not repaired:", file=sys.stderr)

@@ -102,7 +102,8 @@ def run(parsed: argparse.Namespace) -> int:
     picture = find_picture(name)
     if asked is not None:
         # An address determines everything; only flags of the style may override it.
-        brought = asked.pop("own", None) is not None
+        named = asked.pop("own", None)
+        brought = named is not None
         for key in flags_besides_style(parsed, name):
             if not (key == "model" and (brought or "spec" in asked)):
                 raise ValueError(
@@ -112,9 +113,11 @@ def run(parsed: argparse.Namespace) -> int:
             raise ValueError(NOT_IN_IT["spec" if "spec" in asked else "own"])
         styled = {key: asked.pop(key) for key in list(asked) if is_key(key)}
         look = Style.read(styled | PRESETS.get(given_looks.get("preset", ""), {}) | given_looks)
-        now = registry.read_request(registry.page(picture.page), asked)
+        own = read_flags(parsed).own if brought else None
+        # With "file" the address has only what was changed in the config.
+        now = registry.read_request(registry.page(picture.page), asked, own if named == registry.FILE else None)
         if brought:
-            now = dataclasses.replace(now, own=read_flags(parsed).own)
+            now = dataclasses.replace(now, own=own)
         Path(parsed.output).write_bytes(render(picture, picture.finished(now), form, look))
         return 0
     given: dict[str, Any] = {}

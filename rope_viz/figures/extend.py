@@ -11,6 +11,7 @@ from rope_viz.advice.extension_plan import Memory, Plan
 from rope_viz.advice.kv_cache import GPU, USED, human
 from rope_viz.advice.ways import SUPPORT, Way
 from rope_viz.figures import theme
+from rope_viz.figures.words.common import footnote
 from rope_viz.texts.numbers import format_tokens
 
 LEAST = 1024
@@ -34,7 +35,7 @@ def why(way: Way, known: set[str]) -> Iterator[str]:
             known.add(meaning)
     for result in way.evidence:
         if result.text not in known:
-            yield f"Measured: {result.text} ({result.source})"
+            yield f"Measured: {result.text}{footnote(result.source)}"
         known.add(result.text)
 
 

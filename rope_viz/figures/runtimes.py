@@ -15,6 +15,8 @@ from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, scaling, theme
 from rope_viz.figures.frequencies import pin_rule_x
+from rope_viz.figures.words.common import footnote
+from rope_viz.figures.words.runtimes import UNKNOWN
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.releases import RELEASES
 
@@ -115,10 +117,15 @@ def matrix(answers: Board) -> list[dict[str, str]]:
         {
             "runtime": row.name,
             "frequencies and factors": "the reference" if reference(row, answers) else row.verdict,
-            "why, and what repairs it": f"{row.why} {remedy(row)}".strip(),
+            "why, and what repairs it": f"{reason(row)} {remedy(row)}".strip(),
         }
         for row in answers.rows
     ]
+
+
+def reason(row: Row) -> str:
+    """Return why a runtime's answer is what it is; the file that was not read is a footnote."""
+    return f"{UNKNOWN}{footnote(row.why)}" if row.comparison.how == "not known" else row.why
 
 
 def reference(row: Row, answers: Board) -> bool:

@@ -33,6 +33,8 @@ PASSED_OVER = re.compile(
 VOCABULARY = "vocab_size"
 # Without these it is any model of this type.
 NEEDED = ("hidden_size", "num_attention_heads")
+# Keys that a tool for fine-tuning writes begin so.
+FINE_TUNE_PREFIX = "unsloth"
 OWN_WORD = "your setting"
 ENOUGH = 6
 """So many numbers must agree if no name is given; one less if the list has at most one more."""
@@ -55,7 +57,8 @@ class Identity:
     """What a config is.
 
     `name` is what to call it, `model` the model of the list whose numbers it has (None: none of them). `how` is
-    "model" (it is that model), "numbers" (it names none and has the numbers), "fine-tune", or "" (not of the list).
+    "model" (it is that model), "numbers" (it names none and has the numbers), "fine-tune", "no config" (made from the
+    numbers of an embedding), or "" (not of the list).
     `signs` say what makes it a fine-tune. `says` is max_position_embeddings, `room` how much of that is room beyond the
     trained length by its maker's own word. `mistakes` are sentences on length keys that cannot be meant. `agree` are
     how many numbers are those of the model, and how many the list knows; (0, 0) where it was chosen. `near` says which
@@ -120,9 +123,12 @@ class Identity:
             "model": f"Recognised: {self.name}",
             "numbers": f"Recognised by its numbers: {self.name}",
             "fine-tune": f"Recognised: a fine-tune of {self.name}",
+            "no config": "Numbers only: without a config no model is recognised",
             "": f"Not recognised: {self.name} is not in the list of models",
         }[self.how]
-        found = f" ({count} of {known} fields match)" if known else " (chosen from the list)" if self.how else ""
+        found = (
+            f" ({count} of {known} fields match)" if known else " (chosen from the list)" if self.how == "model" else ""
+        )
         parts = [f"{opening}{found}.", self.near]
         if self.signs:
             parts.append(f"Signs of a fine-tune: {'; '.join(self.signs)}.")
@@ -150,22 +156,24 @@ def identify_model(
     known: Model | None = None,
     trained: int | None = None,
     layer: str | None = None,
+    numbers_only: bool = False,
 ) -> Identity:
     """Return which model a config is of: `known` where it was picked from the list, else by its name and its numbers.
 
     `fields` and `specs` are what was read of the config, `trained` is the user's own word on the trained length,
-    `layer` the layer type in question. Raises `ValueError` where the config cannot be read.
+    `layer` the layer type in question. `numbers_only`: there is no config, so it is no model of the list. Raises
+    `ValueError` where the config cannot be read.
     """
     wanted = layer if layer in specs else (known.layer if known is not None and known.layer in specs else None)
     layer = wanted if wanted is not None else find_main_layer(specs)
     spec, close = (
         specs[layer],
-        [] if known is not None else find_similar_models(config, fields, specs[find_main_layer(specs)]),
+        [] if known is not None or numbers_only else find_similar_models(config, fields, specs[find_main_layer(specs)]),
     )
     found = max((one for one in close if one.enough), key=lambda one: one.order, default=None)
     model = known if found is None else found.model
     signs = () if found is None else find_fine_tune_signs(config, fields, found.model)
-    how = "" if model is None else "model"
+    how = "no config" if numbers_only else "" if model is None else "model"
     if found is not None:
         how = "fine-tune" if signs else "model" if read_own_name(config) else "numbers"
     limit = fields.required("max_position_embeddings")
@@ -289,7 +297,7 @@ def find_fine_tune_signs(config: Mapping[str, Any], fields: Fields, model: Model
     if isinstance(ours, int) and theirs and ours != theirs:
         more = "more" if ours > theirs else "fewer"
         found.append(f"its vocabulary has {abs(ours - theirs):,} entries {more}")
-    if any(str(key).startswith("unsloth") for key in config):
+    if any(str(key).startswith(FINE_TUNE_PREFIX) for key in config):
         found.append("it was written by Unsloth")
     kinds = [str(kind) for kind in config.get("architectures") or [] if isinstance(kind, str)]
     if kinds and not any(kind.endswith(("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")) for kind in kinds):

@@ -40,18 +40,20 @@ class ModelConfig:
 
     mapping: Mapping[str, Any]
     known: Model | None = None
+    numbers_only: bool = False
 
     @classmethod
-    def read(cls, source: Source, *, known: Model | None = None) -> ModelConfig:
+    def read(cls, source: Source, *, known: Model | None = None, numbers_only: bool = False) -> ModelConfig:
         """Return the config of a mapping, or a config itself. Raises `ValueError` for anything that is no mapping.
 
-        `known` is the entry of the catalog that the user picked, where the mapping is its config.
+        `known` is the entry of the catalog that the user picked, where the mapping is its config. `numbers_only`: the
+        mapping was made from the numbers of an embedding, so it is never recognised as a model.
         """
         if isinstance(source, ModelConfig):
             return source
         if not isinstance(source, Mapping):
             raise ValueError(f"a config must be an object, got {short_repr(source)}")
-        return cls(dict(source), known)
+        return cls(dict(source), known, numbers_only)
 
     @functools.cached_property
     def part(self) -> Part:
@@ -134,7 +136,15 @@ class ModelConfig:
         `trained` is the user's own word on the trained length, `layer` the layer type in question.
         """
         known = self.known if known is None else known
-        return identify_model(self.mapping, self.fields, self.specs, known=known, trained=trained, layer=layer)
+        return identify_model(
+            self.mapping,
+            self.fields,
+            self.specs,
+            known=known,
+            trained=trained,
+            layer=layer,
+            numbers_only=self.numbers_only,
+        )
 
     @functools.cached_property
     def layer_types(self) -> list[str] | None:

@@ -7,17 +7,22 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, Scaling, knobs, short_repr
 from rope_viz.models import catalog as models
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import read_catalog_model
+from rope_viz.models.rope_config import find_main_layer
+
+Query: TypeAlias = dict[str, str]
 
 DEFAULT_MODEL = "llama-3.1-8b"
 CUSTOM = "custom"
 SIZES = {"dim": "head_dim", "rot": "rotary_dim", "base": "base", "trained": "context", "target": "target"}
+OLD_KEYS = {"extend.trained": "trained", "extend.target": "target"}
+"""Keys of page addresses before the page Extend shared its two lengths with all pages; they are still read."""
 LISTS = {"short": "short_factor", "long": "long_factor"}
 NUMBER = re.compile(r"\s*([0-9][0-9_,]*\.?[0-9]*(?:e[+-]?[0-9]{1,3})?)\s*([km]?)\s*", re.IGNORECASE)
 # A user's config may name its layer types freely; the link carries the name with the numbers.
@@ -49,6 +54,11 @@ def model_spec(model: str, layer: str = "") -> RopeSpec:
         return RopeSpec()
     specs = read_catalog_model(model).start_specs
     return specs.get(layer) or specs[main_layer_of(model)]
+
+
+def find_own_start(own: Mapping[str, RopeSpec], layer: str) -> RopeSpec:
+    """Return the embedding that a user's config starts from; an unknown layer starts from the main one."""
+    return own[layer if layer in own else find_main_layer(own)]
 
 
 def main_layer_of(model: str) -> str:
@@ -95,9 +105,12 @@ def move_knob(spec: RopeSpec, name: str, value: float) -> RopeSpec:
     return with_sizes(spec, **change)
 
 
-def write_query(spec: RopeSpec, *, model: str, layer: str = "") -> dict[str, str]:
-    """Return the shortest query that `read_query` turns back into this spec."""
-    start = model_spec(model, layer)
+def write_query(spec: RopeSpec, *, model: str, layer: str = "", own: Mapping[str, RopeSpec] | None = None) -> Query:
+    """Return the shortest query that `read_query` turns back into this spec.
+
+    `own` are the embeddings of the user's config by layer type, if the address carries that config.
+    """
+    start = find_own_start(own, layer) if own is not None else model_spec(model, layer)
     out: dict[str, str] = {}
     if model != DEFAULT_MODEL:
         out["model"] = model
@@ -123,20 +136,24 @@ def write_query(spec: RopeSpec, *, model: str, layer: str = "") -> dict[str, str
     return out
 
 
-def read_query(params: Mapping[str, str]) -> Opened:
-    """Return the spec of a query. Never raises: what cannot be read is left out and named in `problems`."""
+def read_query(params: Mapping[str, str], *, own: Mapping[str, RopeSpec] | None = None) -> Opened:
+    """Return the spec of a query. Never raises: what cannot be read is left out and named in `problems`.
+
+    `own` are the embeddings of the user's config by layer type, if the address carries that config.
+    """
     problems: list[str] = []
     model = params.get("model", DEFAULT_MODEL)
     if model != CUSTOM and model not in catalog():
         problems.append(f"Unknown model {short_repr(model)}. The default is {catalog()[DEFAULT_MODEL].name}.")
         model = DEFAULT_MODEL
     layer = params.get("layer", "")
-    if layer and not (LAYER.fullmatch(layer) if model == CUSTOM else layer in model_specs(model)):
+    known = own if own is not None else None if model == CUSTOM else model_specs(model)
+    if layer and not (LAYER.fullmatch(layer) if known is None else layer in known):
         problems.append(f"This model has no layers named {short_repr(layer)}.")
         layer = ""
-    if not layer and model != CUSTOM:
-        layer = main_layer_of(model)
-    spec = model_spec(model, layer)
+    if not layer and known is not None:
+        layer = main_layer_of(model) if own is None else find_main_layer(own)
+    spec = model_spec(model, layer) if own is None else find_own_start(own, layer)
     for key, name in SIZES.items():
         if key in params:
             spec = _take_size(spec, key, name, params[key], problems)

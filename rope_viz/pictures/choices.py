@@ -261,10 +261,11 @@ def length(
     limit: Callable[[Now], float] | None = None,
     when: Callable[[Now], bool] = always,
     needs: tuple[Choice[Any], ...] = (),
+    shared: str = "",
 ) -> Number:
     """Make a choice of a number of tokens."""
     knob = Knob(label, least, most, "", log=True, integer=True, unit=unit)
-    return Number(key=key, label=label, knob=knob, usual=usual, limit=limit, when=when, needs=needs)
+    return Number(key=key, label=label, knob=knob, usual=usual, limit=limit, when=when, needs=needs, shared=shared)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -302,9 +303,13 @@ class Pieces(Line):
         return TEXTS("choices.pieces_form", example=self.usual)
 
 
+UNSET = -1
+"""In place of a position that an address does not set."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Positions(Choice[tuple[int, int]]):
-    """Two positions, as `m,n`, each at most `most`."""
+    """Two positions, as `m,n`, each at most `most`: of the query and of the key, whose default completes `m` alone."""
 
     usual: Callable[[Now], tuple[int, int]]
     most: int
@@ -313,11 +318,15 @@ class Positions(Choice[tuple[int, int]]):
         return self.usual(now)
 
     def parse(self, text: str) -> tuple[int, int]:
-        both = text.split(",")
-        if len(both) != 2 or not all(one.isascii() and one.isdecimal() and len(one) < 9 for one in both):
+        given = text.split(",")
+        if len(given) > 2 or not all(one.isascii() and one.isdecimal() and len(one) < 9 for one in given):
             raise ValueError(TEXTS("choices.positions", name=self.key, value=short_repr(text)))
-        m, n = (min(int(one), self.most) for one in both)
+        m, n = [min(int(one), self.most) for one in given] if len(given) == 2 else [min(int(text), self.most), UNSET]
         return m, n
+
+    def resolve(self, value: tuple[int, int], now: Now) -> tuple[int, int]:
+        m, n = value
+        return m, self.usual(now)[1] if n == UNSET else n
 
     def describe(self) -> str:
         return TEXTS("choices.positions_form")

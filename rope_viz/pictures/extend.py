@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from rope_viz.advice.export import llama_config
-from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, find_mistakes, make_plan
+from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, estimate_memory, find_mistakes, make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.rank_methods import Advice, recommend, start
 from rope_viz.advice.runtime_instructions import NAMES
 from rope_viz.embedding.scaling import LABELS
-from rope_viz.embedding.spec import Knob, RopeSpec
+from rope_viz.embedding.spec import Knob, RopeSpec, is_equal_except
 from rope_viz.figures import extend, scaling
 from rope_viz.figures.runtimes import options as methods
 from rope_viz.figures.words import extend as words
@@ -31,13 +32,14 @@ from rope_viz.pictures.picture_request import Now, config_of
 
 # Cache size: enough for all unchanged catalog models, which are computed at start.
 KEPT = 256
-WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set in the sidebar", **LABELS}
+WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages", **LABELS}
 
 # Defaults of transformers' Llama class, for a spec without a config.
 LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
 
-TARGET = length("extend.target", "Context needed", lambda now: wanted(now), least=1024, most=4_194_304)
-TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=16_777_216)
+LONGEST = 16_777_216
+TARGET = length("extend.target", "Context needed", lambda now: wanted(now), least=128, most=LONGEST, shared="target")
+TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=LONGEST, shared="context")
 RUNTIMES = Several(key="extend.for", label="For", options=NAMES, usual=lambda now: ("vllm",))
 DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
 SEQUENCES = Number(
@@ -51,33 +53,50 @@ WAY = Pick(
     label="Method to write",
     options=WAYS,
     offered=lambda now: offered(now),
-    needs=(TARGET, TRAINED),
+    needs=(TARGET, TRAINED, RUNTIMES),
     menu=260,
 )
-PAGE = Page("extend", (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY))
+PAGE = Page(
+    "extend",
+    (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY),
+    # The page answers for the model as it is. An embedding set on other pages is one more method.
+    sees=lambda now: (now.layer, now.spec.context, now.spec.target),
+)
 
 
 def wanted(now: Now) -> int:
-    """Return the default target length: the sidebar's if it extends the context, else at least twice the context.
+    """Return the target length that was set, else the default: what the model reaches by its scaling, or twice as much.
 
     If the config only raised its limit without scaling, that limit is taken as the wanted length.
     """
-    spec, found = now.spec, _recognised(now.start, now.model, now.layer, now.own)
-    if found is not None and found.mistakes and spec.scaling.name == "none":
-        return max(spec.target, found.says)
-    extended = spec.target > spec.context and (spec.scaling.name != "none" or spec.target != now.start.target)
-    return spec.target if extended else max(131_072, 2 * spec.context)
+    spec, start = now.spec, origin(now)
+    found = _recognised(start, now.model, now.layer, now.own)
+    if spec.target != start.target:
+        return spec.target
+    if found is not None and found.mistakes and start.scaling.name == "none":
+        return max(start.target, found.says)
+    extended = start.target > start.context and start.scaling.name != "none"
+    return start.target if extended else max(131_072, 2 * spec.context)
+
+
+def origin(now: Now) -> RopeSpec:
+    """Return the embedding to extend: what the model starts from, or all numbers if there is no config."""
+    return now.spec if now.config is None else now.start
 
 
 def config(now: Now) -> Mapping[str, Any]:
     """Return the model's config, or a Llama config with the sidebar's sizes if there is none."""
-    return _config(now.start, now.model, now.own).mapping
+    return _config(origin(now), now.model, now.own).mapping
 
 
 def trained(now: Now) -> int:
-    """Return the trained length as far as the config tells it."""
-    found = _recognised(now.start, now.model, now.layer, now.own)
-    return now.start.context if found is None else found.trained.length
+    """Return the trained length that was set, else what the config tells of it."""
+    return _recognised_length(now) if now.spec.context == origin(now).context else now.spec.context
+
+
+def _recognised_length(now: Now) -> int:
+    found = _recognised(origin(now), now.model, now.layer, now.own)
+    return origin(now).context if found is None else found.trained.length
 
 
 def problem(now: Now) -> str:
@@ -94,10 +113,10 @@ def problem(now: Now) -> str:
 
 
 def offered(now: Now) -> Mapping[str, str]:
-    """Return the possible ways, id -> short name."""
+    """Return the possible ways, id -> short name, the best one for the chosen runtimes first."""
     if problem(now):
         return {}
-    return {way.id: WAYS[way.id] for way in _rank_ways(*_arguments(now)).ways}
+    return {way.id: WAYS[way.id] for way in _best_plan(_arguments(now), now[RUNTIMES]).advice.ways}
 
 
 def unknown(now: Now) -> str:
@@ -110,10 +129,15 @@ def answer(now: Now) -> Plan:
     return _answer(_arguments(now), now[RUNTIMES], now[WAY], now[DTYPE], now[SEQUENCES])
 
 
-def _arguments(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]:
-    given = now[TRAINED]
-    changed = None if now.spec == now.start else now.spec
-    return now.start, changed, now.model, now.layer, now.own, now[TARGET], None if given == trained(now) else given
+Arguments: TypeAlias = tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]
+
+
+def _arguments(now: Now) -> Arguments:
+    start, given = origin(now), now[TRAINED]
+    # A length alone is a question and no embedding that the user has made.
+    changed = None if is_equal_except(now.spec, start, "context", "target") else now.spec
+    given = None if given == _recognised_length(now) else given
+    return start, changed, now.model, now.layer, now.own, now[TARGET], given
 
 
 @PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem)
@@ -157,7 +181,9 @@ def options(now: Now) -> Table:
 @functools.lru_cache(KEPT)
 def _config(spec: RopeSpec, model: str, own: Upload | None) -> ModelConfig:
     config = config_of(model, own)
-    return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA} if config is None else config)
+    if config is not None:
+        return ModelConfig.read(config)
+    return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA}, numbers_only=True)
 
 
 @functools.lru_cache(KEPT)
@@ -178,16 +204,22 @@ def _rank_ways(
 
 
 @functools.lru_cache(KEPT)
-def _answer(
-    asked: tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None],
-    runtimes: tuple[str, ...],
-    way: str,
-    dtype: str,
-    sequences: int,
-) -> Plan:
+def _best_plan(asked: Arguments, runtimes: tuple[str, ...]) -> Plan:
+    """Return the plan that the command line gives, too: with the first way that is safe and that the runtimes read."""
     spec, _, model, _, own, target, _ = asked
-    config, advice, found = _config(spec, model, own), _rank_ways(*asked), _mistakes(spec, model, own)
-    return make_plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, advice=advice, found=found)
+    found = _mistakes(spec, model, own)
+    return make_plan(_config(spec, model, own), target, runtimes, advice=_rank_ways(*asked), found=found)
+
+
+@functools.lru_cache(KEPT)
+def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, sequences: int) -> Plan:
+    spec, _, model, _, own, target, _ = asked
+    config, best = _config(spec, model, own), _best_plan(asked, runtimes)
+    if way == best.way.id:
+        memory = estimate_memory(config, best.recognised, target, dtype=dtype, sequences=sequences)
+        return dataclasses.replace(best, memory=memory)
+    given: dict[str, Any] = {"advice": best.advice, "found": best.found}
+    return make_plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, **given)
 
 
 @functools.lru_cache(KEPT)

@@ -30,7 +30,8 @@ def always(now: Now) -> bool:
 class Choice(Generic[T]):
     """Base class of the choices. If `when` is false, the choice has its default and no widget.
 
-    `needs` are the other choices that its default, options, limits and `when` depend on.
+    `needs` are the other choices that its default, options, limits and `when` depend on. `shared` names the size of the
+    spec ("context", "target") with which it is one value: the page's address holds only that size.
     """
 
     key: str
@@ -38,6 +39,7 @@ class Choice(Generic[T]):
     help: str = ""
     when: Callable[[Now], bool] = always
     needs: tuple[Choice[Any], ...] = ()
+    shared: str = ""
 
     @property
     def name(self) -> str:
@@ -147,5 +149,5 @@ def config_of(model: str, own: Upload | None) -> Mapping[str, Any] | None:
 def start(model: str, layer: str, own: Upload | None) -> RopeSpec:
     """Return the spec that a model starts from, a user's own included."""
     if model == spec_url.CUSTOM and own is not None:
-        return own.specs[layer if layer in own.specs else own.layer]
+        return spec_url.find_own_start(own.specs, layer)
     return spec_url.model_spec(model, layer)

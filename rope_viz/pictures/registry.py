@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import difflib
 import functools
 import importlib
 from collections.abc import Hashable, Mapping, Sequence
@@ -11,10 +13,12 @@ from urllib.parse import urlencode
 
 from rope_viz.embedding.spec import RopeSpec, knobs, require_number, short_repr
 from rope_viz.models import spec_url
-from rope_viz.pictures import blob_store, configs
-from rope_viz.pictures.choices import Borders, Held, Number
+from rope_viz.models.spec_url import Opened
+from rope_viz.models.user_config import Upload
+from rope_viz.pictures import blob_store, config_link, configs
+from rope_viz.pictures.choices import Borders, Held, Kept, Line, Number
 from rope_viz.pictures.page import Page, Picture
-from rope_viz.pictures.picture_request import Choice, Now
+from rope_viz.pictures.picture_request import NOTHING, Choice, Now
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -29,8 +33,13 @@ PAGES: dict[str, str] = {
 
 LONGEST = 2000
 """Characters of a query; a longer spec is stored under a name instead."""
+MODEL_KEYS = (*spec_url.KEYS, config_link.KEY)
+"""Query keys of the model, with the user's own config."""
 OTHER_KEYS = ("pin", "view", "knob", "value", "coarse", "part", "own", "spec")
 """Query keys other than those of the model and of the page's choices."""
+
+FILE = "file"
+"""The value of `own` in the address of a copied command: the config is in a file that the command names."""
 
 
 @functools.cache
@@ -56,18 +65,20 @@ def pictures() -> list[Picture]:
     return [each for name in PAGES for each in page(name).pictures.values()]
 
 
-def read_request(page: Page, query: Mapping[str, str]) -> Now:
-    """Read a query. Raise `ValueError` with a sentence for anything in it that is unknown or invalid."""
-    known = {*spec_url.KEYS, *OTHER_KEYS, *(choice.key for choice in page.choices)}
+def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None) -> Now:
+    """Read a query. Raise `ValueError` with a sentence for anything in it that is unknown or invalid.
+
+    `own` is the user's config if the query comes with a file.
+    """
+    known = {*MODEL_KEYS, *OTHER_KEYS, *(choice.key for choice in page.choices)}
     for key in query:
         if key not in known:
             raise ValueError(TEXTS("address.key", name=short_repr(key)))
-    ours = {key: text for key, text in query.items() if key in spec_url.KEYS}
-    opened = spec_url.read_query(ours)
+    opened, own = read_model({key: text for key, text in query.items() if key in MODEL_KEYS}, own)
     if opened.problems:
         raise ValueError(" ".join(opened.problems))
     held = {key: query[key] for key in ("own", "spec") if key in query}
-    own = blob_store.STORE.load(held["own"], configs.upload_of) if "own" in held else None
+    own = blob_store.STORE.load(held["own"], configs.upload_of) if "own" in held else own
     spec = blob_store.STORE.load(held["spec"], configs.spec_of) if "spec" in held else opened.spec
     if own is not None and opened.model != spec_url.CUSTOM:
         raise ValueError(TEXTS("address.own", custom=spec_url.CUSTOM, model=opened.model))
@@ -75,6 +86,26 @@ def read_request(page: Page, query: Mapping[str, str]) -> Now:
     pin, view, part = pin_of(query, spec.pairs), view_of(query), part_of(query)
     now = Now(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
     return moved(page, now, query["knob"], query.get("value", "")) if "knob" in query else now
+
+
+def write_model(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> dict[str, str]:
+    """Return a choice of a model as a query: with the user's config and what was changed, else with all numbers."""
+    text = "" if own is None or model != spec_url.CUSTOM else config_link.write_config(own)
+    if own is None or not text:
+        return spec_url.write_query(spec, model=model, layer=layer)
+    return spec_url.write_query(spec, model=model, layer=layer, own=own.specs) | {config_link.KEY: text}
+
+
+def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Opened, Upload | None]:
+    """Read the query of `write_model`; `own` is the config if the caller has it.
+
+    Raise `ValueError` with a sentence for a config that cannot be read.
+    """
+    if config_link.KEY in params and own is None:
+        own = config_link.read_config(params[config_link.KEY])
+    if own is not None and params.get("model") != spec_url.CUSTOM:
+        raise ValueError(TEXTS("link.model", custom=spec_url.CUSTOM))
+    return spec_url.read_query(params, own=None if own is None else own.specs), own
 
 
 def moved(page: Page, now: Now, name: str, value: str) -> Now:
@@ -105,6 +136,40 @@ def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[st
     return out
 
 
+def address_problems(query: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each of a page's choices in its address that cannot be read, and for each unknown one.
+
+    Keys without the prefix of a page belong to others. Lines of text are reported next to their field.
+    """
+    out: list[str] = []
+    for key, text in query.items():
+        name, dot, _ = key.partition(".")
+        if not dot or name not in PAGES:
+            continue
+        choices = {choice.key: choice for choice in page(name).choices}
+        if key not in choices:
+            close = difflib.get_close_matches(key, choices, 1)
+            shown = short_repr(key)
+            out.append(
+                TEXTS("address.meant", name=shown, meant=close[0]) if close else TEXTS("address.unknown", name=shown)
+            )
+        elif not isinstance(choices[key], Line | Kept):
+            out += _value_problem(choices[key], text)
+    return out
+
+
+def _value_problem(choice: Choice[Any], text: str) -> list[str]:
+    """Return a sentence if a value cannot be read, with what is shown instead."""
+    try:
+        choice.parse(text)
+    except ValueError as error:
+        if isinstance(choice, Number):
+            with contextlib.suppress(ValueError):
+                return [TEXTS("address.clamped", problem=error, value=choice.text(choice.near(text)))]
+        return [TEXTS("address.ignored", problem=error)]
+    return []
+
+
 def strict(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:
     """Read choices from a query. Raise `ValueError` with a sentence for an invalid one."""
     return {choice.key: choice.parse(query[choice.key]) for choice in choices if choice.key in query}
@@ -115,13 +180,28 @@ def query(now: Now, picture: Picture) -> dict[str, str]:
 
     Raise `KeyError` if an address cannot hold it and no content is stored for it.
     """
-    out, fits = _linked(now.spec, now.model, now.layer)
-    out = dict(out)
+    own = None if "own" in now.held else now.own
+    linked, fits = _linked(now.spec, now.model, now.layer, own if picture.config else None)
+    if not fits:
+        # The config may hold lists that are too long for an address.
+        linked, fits = _linked(now.spec, now.model, now.layer, own)
+    out = dict(linked)
     if not fits:
         out = {key: text for key, text in out.items() if key in ("model", "layer")} | {"spec": now.held["spec"]}
-    if picture.config and now.own is not None:
+    if picture.config and now.own is not None and config_link.KEY not in out:
         out["own"] = now.held["own"]
     return out | choices_query(now, picture)
+
+
+def link_query(now: Now, picture: Picture) -> dict[str, str]:
+    """Return the query of a link to a picture, which another server can read: it carries the user's config.
+
+    It is that of `query` if no address can hold what the picture depends on.
+    """
+    try:
+        return query(dataclasses.replace(now, held=NOTHING), picture)
+    except KeyError:
+        return query(now, picture)
 
 
 def choices_query(now: Now, picture: Picture) -> dict[str, str]:
@@ -144,15 +224,15 @@ def other_models(now: Now, picture: Picture) -> dict[str, str]:
 
 def fits_in_url(spec: RopeSpec, model: str, layer: str) -> bool:
     """True if an address can hold the spec; otherwise it must be stored and named in `Now.held`."""
-    return _linked(spec, model, layer)[1]
+    return _linked(spec, model, layer, None)[1]
 
 
 @functools.lru_cache(maxsize=256)
-def _linked(spec: RopeSpec, model: str, layer: str) -> tuple[Mapping[str, str], bool]:
-    out = spec_url.write_query(spec, model=model, layer=layer)
-    opened = spec_url.read_query(out)
+def _linked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> tuple[Mapping[str, str], bool]:
+    out = write_model(spec, model, layer, own)
+    opened, _ = read_model(out, own if config_link.KEY in out else None)
     same = opened.spec == spec and not opened.problems and (opened.model, opened.layer) == (model, layer)
-    return out, same and len(urlencode(out)) <= LONGEST
+    return out, same and len(urlencode({**out, config_link.KEY: ""})) <= LONGEST
 
 
 def key(now: Now, picture: Picture) -> tuple[Hashable, ...]:
@@ -162,13 +242,17 @@ def key(now: Now, picture: Picture) -> tuple[Hashable, ...]:
         now.model,
         now.layer,
         now.spec,
-        now.held.get("own") if picture.config else None,
+        _own_key(now) if picture.config else None,
         now.pin if picture.pin else None,
         now.view if picture.zooms else None,
         now.coarse,
         min(now.part, picture.parts(now) - 1),
         *(choice.text(now[choice]) for choice in picture.uses),
     )
+
+
+def _own_key(now: Now) -> str | None:
+    return now.held.get("own") or (None if now.own is None else config_link.write_config(now.own))
 
 
 def pin_of(query: Mapping[str, str], pairs: int) -> int | None:

@@ -16,6 +16,7 @@ from rope_viz.figures.files import Style, format_span, format_stem
 from rope_viz.figures.files.axes import is_length
 from rope_viz.figures.files.lines import line_names
 from rope_viz.figures.words import glossary
+from rope_viz.figures.words.common import FOOTNOTE, plain_cell, spell_out_footnotes, unescape
 from rope_viz.pictures import registry
 from rope_viz.pictures.choices import Models
 from rope_viz.pictures.outputs import KINDS, Clocks, Kind, Table
@@ -31,14 +32,14 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
         "kind": KINDS[picture.kind],
         "picture": picture.address,
         "title": drawn.title,
-        "sentence": glossary.linked_html(markdown_to_html(drawn.sentence)),
+        "sentence": glossary.linked_html(markdown_to_html(drawn.sentence, footnotes=True)),
         "variant": drawn.variant,
         "file": file(picture, now, drawn.variant),
     }
     if isinstance(drawn, Clocks):
         return framed(message | dict(drawn.message))
     if isinstance(drawn, Table):
-        return framed(message | {"columns": cells(drawn), "words": drawn.words})
+        return framed(message | {"columns": cells(drawn, footnotes=True), "words": drawn.words})
     message |= {"spec": now.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
     # to_plotly_json would copy these, which takes a quarter of a picture's time.
     traces, layout = drawn.fig._data, drawn.fig._layout
@@ -67,17 +68,27 @@ def file(picture: Picture, now: Now, variant: str = "", look: Style | None = Non
     return format_stem(name, [*(own or [now.model]), *others], spec=spec, span=span, extra=extra)
 
 
-def cells(table: Table) -> dict[str, list[Any]]:
-    """Return a table's columns as lists of JSON values."""
-    return {name: [plain(value) for value in values] for name, values in columns(table).items()}
+def cells(table: Table, *, footnotes: bool = False) -> dict[str, list[Any]]:
+    """Return a table's columns as lists of JSON values; without `footnotes`, sources are in brackets."""
+    return {name: [plain(value) for value in values] for name, values in columns(table, footnotes=footnotes).items()}
 
 
-def columns(table: Table) -> dict[str, Any]:
-    """Return a table's columns by name, whether it was given as columns or as rows."""
+def columns(table: Table, *, footnotes: bool = False) -> dict[str, Any]:
+    """Return a table's columns by name, whether it was given as columns or as rows.
+
+    Without `footnotes`, those of a table of text are replaced by their sources in brackets.
+    """
     if isinstance(table.columns, Mapping):
-        return dict(table.columns)
-    rows = list(table.columns)
-    return {name: [row.get(name) for row in rows] for name in (rows[0] if rows else {})}
+        found = dict(table.columns)
+    else:
+        rows = list(table.columns)
+        found = {name: [row.get(name) for row in rows] for name in (rows[0] if rows else {})}
+    if footnotes or not table.words:
+        return found
+    return {
+        name: [plain_cell(value) if isinstance(value, str) else value for value in values]
+        for name, values in found.items()
+    }
 
 
 def plain(value: Any) -> Any:
@@ -129,13 +140,22 @@ def framed(message: Mapping[str, Any], arrays: bytes = b"") -> bytes:
     return struct.pack("<I", len(header)) + header + arrays
 
 
-def markdown_to_html(sentence: str) -> str:
-    """Return a sentence as HTML; its Markdown is limited to **bold**, *emphasis*, `code` and backslash escapes."""
+def markdown_to_html(sentence: str, *, footnotes: bool = False) -> str:
+    """Return a sentence as HTML.
+
+    Its Markdown is limited to **bold**, *emphasis*, `code`, backslash escapes and `words.common.footnote`. Without
+    `footnotes`, which need the app's scripts, the sources are in brackets.
+    """
+    if not footnotes:
+        sentence = spell_out_footnotes(sentence)
     out, end = [], 0
     for found in MARKS.finditer(sentence):
-        sign, code, bold, emphasis = found.groups()
+        source, sign, code, bold, emphasis = found.groups()
         out.append(html.escape(sentence[end : found.start()]))
         end = found.end()
+        if source:
+            out.append(f'<a href="#source">{html.escape(unescape(source))}</a>')
+            continue
         if sign:
             out.append(html.escape(sign))
             continue
@@ -154,4 +174,4 @@ def escape_markup(text: str) -> str:
     return re.sub(r"([\\`*])", r"\\\1", text)
 
 
-MARKS = re.compile(r"\\([\\`*_\[\]<>$~|#&:+.)-])|`([^`]+)`|\*\*(.+?)\*\*|\*(\S.*?)\*")
+MARKS = re.compile(FOOTNOTE.pattern + r"|\\([\\`*_\[\]<>$~|#&:+.)-])|`([^`]+)`|\*\*(.+?)\*\*|\*(\S.*?)\*")

@@ -79,7 +79,7 @@ def refuse_whole_factor(case: Case) -> Case:
 
 @rule("phi3", has(FACTS, "phi3_longrope"), is_scaled)
 def compute_phi3(case: Case) -> Case:
-    """phi3.py supports longrope and linear; the original length is read at the top, 4096 by default."""
+    """This class supports longrope and linear; the original length is read at the top, 4096 by default."""
     require("long_factor")(case)
     if case.kind == "longrope":
         return case.with_rope(**{ORIGINAL: case.top_original or 4096})
@@ -120,7 +120,7 @@ RULES = (
     refuse("unsupported RoPE type {kind}", is_not(has_type(*KNOWN))),
     require_by_type(linear=("factor",), dynamic=("factor",), yarn=("factor",), llama3=("factor",)),
     refuse(
-        "TypeError: gpt_oss.py passes no max_position_embeddings for {kind}",
+        "TypeError: this class passes no max_position_embeddings for {kind}",
         has(FACTS, "passes_no_limit"),
         has_type("dynamic", "longrope"),
     ),

@@ -16,11 +16,12 @@ import streamlit as st
 
 from rope_viz import figures, pictures, ui
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import extend, registry
+from rope_viz.pictures import config_keys, extend, registry
 from rope_viz.pictures.registry import PAGES
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, state
 from rope_viz.ui.components import navigation, picture
+from rope_viz.ui.rejected_config import rejected_config, show_card
 
 # The repository root in a checkout; the installed package has its assets inside.
 ROOT = Path(__file__).parents[2]
@@ -47,11 +48,15 @@ def run(folder: Path) -> None:
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     navigation.mount(list(PAGES), state.link_query())
-    if name != "learn":
-        controls.sidebar()
+    if name != state.LEARN:
+        controls.sidebar(name)
     else:
         # Streamlit reserves the width of an empty sidebar, and on a phone puts the menu there.
         st.html("<style>@media (min-width: 768px) { [data-testid=stSidebar] { display: none; } }</style>")
+    rejected = rejected_config() if name != state.LEARN else None
+    if rejected is not None:
+        show_card(rejected, state.name())
+        return
     controls.messages()
     run_page(folder / f"{name}.py")
 
@@ -72,6 +77,7 @@ def run_page(path: Path) -> None:
     if st.session_state.pop("whole run", False):
         st.rerun()
     state.invalidate()
+    controls.address_messages()
     with picture.places():
         exec(compile_page(path), {"__name__": "__main__", "__file__": str(path)})
 
@@ -103,8 +109,10 @@ def warm() -> None:
 async def ahead() -> None:
     """Compute the Extend page's answer for each unchanged catalog model before a user asks for it.
 
-    The answer is a third of such a run. Each takes a few milliseconds, computed between requests.
+    The answer is a third of such a run. Each takes a few milliseconds, computed between requests. The keys of configs
+    come first: the first dropped file needs them.
     """
+    await asyncio.to_thread(config_keys.known_keys)
     for model in catalog():
         now = registry.read_request(extend.PAGE, {"model": model})
         if not await asyncio.to_thread(extend.problem, now):

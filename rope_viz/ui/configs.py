@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,8 +11,11 @@ import streamlit as st
 
 from rope_viz.advice.lint import Finding, check, repair, summary
 from rope_viz.advice.runtime_matrix import Asked
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words.common import footnote, plain
+from rope_viz.models import spec_url
 from rope_viz.texts import Texts
+from rope_viz.ui import state
+from rope_viz.ui.own_config import is_from_link
 
 TEXTS = Texts("app")
 
@@ -56,7 +58,10 @@ def listed_findings(found: Sequence[Finding]) -> None:
 
 
 def download(label: str, config: Mapping[str, Any], name: str) -> None:
-    """Offer a config for download."""
+    """Offer a config for download, unless it is part of one that came with a link."""
+    if is_from_link() and state.current_choice().model == spec_url.CUSTOM:
+        st.markdown(TEXTS("link.no_download"))
+        return
     st.download_button(
         label,
         json.dumps(config, indent=2, ensure_ascii=False) + "\n",
@@ -71,15 +76,8 @@ def _finding(one: Finding) -> str:
     place = f" · `{one.key.replace('`', '')[:80]}`" if one.key else ""
     effect = one.effect
     size = f" {TEXTS('findings.effect', ratio=effect.ratio, pair=effect.pair)}" if effect else ""
-    source = f"  \n  *{TEXTS('findings.source', source=_linked(one.source))}*" if one.source else ""
     first = one.message.split(" ")[0]
     # A sentence that begins with a key keeps the key's lower case.
     message = one.message if "_" in first else one.message[:1].upper() + one.message[1:]
     severity = TEXTS(f"findings.{one.severity}")
-    return f"**{severity}**{place}: {plain(message)}{'' if message.endswith('.') else '.'}{size}{source}"
-
-
-def _linked(source: str) -> str:
-    """Turn the addresses in a source into links."""
-    parts = re.split(r"(https?://[^\s,;)]+)", source)
-    return "".join(f"<{part}>" if index % 2 else plain(part) for index, part in enumerate(parts))
+    return f"**{severity}**{place}: {plain(message)}{'' if message.endswith('.') else '.'}{size}{footnote(one.source)}"

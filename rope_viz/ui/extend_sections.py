@@ -9,7 +9,7 @@ import streamlit as st
 from rope_viz.advice.extension_plan import Plan
 from rope_viz.advice.runtime_instructions import Instructions, format_diff
 from rope_viz.figures.words import extend as words
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words.common import plain, plain_with_footnote
 from rope_viz.ui import configs
 
 
@@ -40,7 +40,8 @@ def runtimes(plan: Plan) -> None:
         st.markdown("Choose a runtime above to see its keys and flags.")
     for one in plan.instructions:
         st.subheader(one.name, anchor=False)
-        st.markdown(plain(one.proof).replace("Checked:", "**Checked:**"))
+        proof = plain_with_footnote(one.proof, one.made.known.source.rstrip("."))
+        st.markdown(proof.replace("Checked:", "**Checked:**"))
         if one.text and one.text not in one.command:
             st.code(one.text, language=one.language, wrap_lines=True, height=_height(one.text))
         st.code(one.command, language="bash", wrap_lines=True)

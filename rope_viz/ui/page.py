@@ -90,11 +90,13 @@ def text(name: str) -> str:
 
 def explain(name: str) -> None:
     """Show the explanation below the figures; its code blocks wrap and can be copied."""
-    for index, part in enumerate(re.split(r"```python\n(.*?)```", text(name), flags=re.DOTALL)):
-        if index % 2:
-            code(part.rstrip())
-        elif part.strip():
-            st.markdown(glossary.linked(part))
+    parts = re.split(r"```(\w+)\n(.*?)```", text(name), flags=re.DOTALL)
+    # Between two code blocks: a text, the language of the next block, and the block.
+    for words, language, source in itertools.zip_longest(parts[::3], parts[1::3], parts[2::3]):
+        if words.strip():
+            st.markdown(glossary.linked(words))
+        if source is not None:
+            code(source.rstrip(), language)
 
 
 def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
@@ -159,9 +161,9 @@ def primary_button(name: str, label: str) -> None:
         st.switch_page(state.page(name))
 
 
-def code(source: str) -> None:
-    """Show Python code to copy."""
-    st.code(source, language="python", wrap_lines=True)
+def code(source: str, language: str = "python") -> None:
+    """Show code to copy, with the colours of its language."""
+    st.code(source, language=language, wrap_lines=True)
 
 
 def badge(text: str) -> None:

@@ -14,34 +14,31 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
+from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import blob_store, configs, registry
-from rope_viz.pictures.choices import Held, Kept
+from rope_viz.pictures import config_link, configs, registry
+from rope_viz.pictures.choices import Kept
 from rope_viz.pictures.picture_request import Now, name_of
 from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.pictures.registry import PAGES
-from rope_viz.ui import query_params
+from rope_viz.texts import Texts
+from rope_viz.ui import own_config, query_params
+from rope_viz.ui.model_choice import LENGTHS as LENGTHS
+from rope_viz.ui.model_choice import Chosen, without_key
+from rope_viz.ui.own_config import own
+from rope_viz.ui.rejected_config import dismiss
+from rope_viz.ui.session_contents import blob as blob
+from rope_viz.ui.session_contents import contents as contents
+from rope_viz.ui.session_contents import invalidate as invalidate
+from rope_viz.ui.session_contents import load_held
+from rope_viz.ui.session_contents import store_blob as store_blob
 
+TEXTS = Texts("app")
+OURS = (*registry.MODEL_KEYS, "pin")
+"""Query keys of the choice."""
 LEARN = "learn"
 """The page of the tour. Its steps have their own addresses; the user's choice is set aside meanwhile."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Chosen:
-    """The current model, layer type, spec and pinned pair, and the problems of the last link or control."""
-
-    model: str
-    layer: str
-    spec: RopeSpec
-    pin: int | None = None
-    problems: tuple[str, ...] = ()
-    revision: int = 0
-
-    @property
-    def spec_json(self) -> dict[str, Any]:
-        """Return the full spec as plain data."""
-        return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
 
 
 def current_choice() -> Chosen:
@@ -49,6 +46,11 @@ def current_choice() -> Chosen:
     value = st.session_state["chosen"]
     assert isinstance(value, Chosen)
     return value
+
+
+def current_page() -> str:
+    """Return the name of the open page."""
+    return str(st.session_state["page"])
 
 
 def _set(value: Chosen) -> None:
@@ -67,7 +69,8 @@ def now(page: str) -> Now:
     if local:
         st.session_state.setdefault("locals", {}).update(local)
     given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
-    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _load_held(choice))}
+    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := load_held(choice))}
+    given |= {choice.key: getattr(at.spec, choice.shared) for choice in choices if choice.shared in at.typed}
     mine = own() if at.model == spec_url.CUSTOM else None
     names = {}
     if mine is not None:
@@ -82,101 +85,82 @@ def now(page: str) -> Now:
     return before[1]
 
 
-def invalidate() -> None:
-    """Invalidate the cached `now`: at the start of a run and after a change."""
-    st.session_state["now is current"] = False
-
-
-def store_blob(key: str, content: bytes | None, *, of: object = None) -> str:
-    """Store content that no address can hold for this session; return the name that pictures use, "" for None."""
-    mine = st.session_state.setdefault("held", {})
-    if content is None:
-        mine.pop(key, None)
-        invalidate()
-        return ""
-    known = mine.get(key)
-    if known is None or known[0] != (of or content):
-        salted = st.session_state.setdefault("salt", blob_store.salt()) + content
-        known = mine[key] = (of or content, blob_store.name_of(salted), salted)
-        invalidate()
-    if blob_store.STORE.salted(known[1]) is None:
-        blob_store.STORE.keep(known[2])
-    return str(known[1])
-
-
-def blob(key: str) -> bytes | None:
-    """Return the content stored for this session under a key, or None."""
-    known = st.session_state.get("held", {}).get(key)
-    return None if known is None else known[2][blob_store.SALT :]
-
-
-def contents() -> list[bytes]:
-    """Return all contents of this session, salted, for a server that lacks them."""
-    return [salted for _, _, salted in st.session_state.get("held", {}).values()]
-
-
-def _load_held(choice: Kept[Any]) -> Held[Any] | None:
-    content = blob(choice.key)
-    if content is None:
-        return None
-    name = store_blob(choice.key, content)
-    return Held(name, blob_store.STORE.load(name, choice.decode))
-
-
-def own() -> Upload | None:
-    """Return the user's own config, or None; it belongs to the session and is never part of a link."""
-    return st.session_state.get("own")
-
-
-def own_text() -> str:
-    """Return the user's own config in the form stored by the browser, "" if there is none."""
-    mine = own()
-    return "" if mine is None else configs.upload_bytes(mine).decode()
-
-
 def bring_back(text: str, *, here: bool) -> None:
     """Restore the config stored by the browser if this session has none: after a reload, or on a new server.
 
     It becomes the model if the address says so. `here`: this very tab stored it, so different numbers in the address
     are the user's changes to it and not another model.
     """
-    if own() is not None:
-        return
     try:
         mine = read_upload(text)
     except ValueError:
         return  # from an older release, or edited by hand
-    now = current_choice()
-    starts = [spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()]
-    if now.model == spec_url.CUSTOM and not here and _without(address(), "pin") not in starts:
+    now, link = current_choice(), config_link.write_config(mine)
+    if (held := own()) is not None:
+        if now.model == spec_url.CUSTOM and link and link == config_link.write_config(held):
+            own_config.remember_upload(mine)  # the whole file of the config in the address
+            invalidate()
         return
-    st.session_state["own"] = mine
-    for layer, spec in mine.specs.items():
+    numbers = without_key(address(), "pin")
+    starts = {
+        layer: spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()
+    }
+    if now.model == spec_url.CUSTOM and numbers not in starts.values() and (link or not here):
+        return
+    own_config.remember_upload(mine)
+    _set(dataclasses.replace(now, typed=find_typed(now.spec, now.model, now.layer)))
+    for layer, start in starts.items():
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
-        if now.model == spec_url.CUSTOM and spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) == _without(
-            address(), "pin"
-        ):
-            changed = dataclasses.replace(now, layer=layer, spec=spec, problems=(), revision=now.revision + 1)
-            _set(changed)
+        if now.model == spec_url.CUSTOM and start == numbers:
+            spec = mine.specs[layer]
+            ours = dataclasses.replace(now, layer=layer, spec=spec, problems=(), typed=frozenset())
+            _set(dataclasses.replace(ours, revision=now.revision + 1))
+            write_link()
 
 
 def forget() -> None:
-    """Remove the user's own config here and in the browser, but keep its numbers (a callback)."""
+    """Remove the user's own config here, in the address and in the browser, but keep its numbers (a callback)."""
     query_params.catch_up()
-    st.session_state.pop("own", None)
-    st.session_state.get("held", {}).pop("own", None)
-    st.session_state["forgotten"] = True
+    own_config.forget()
+    write_link()
 
 
 def adopt(upload: Upload) -> None:
     """Make a user's own config the model."""
-    st.session_state["own"] = upload
-    st.session_state.pop("forgotten", None)
+    own_config.remember_upload(upload)
     layer = upload.layer
     now = current_choice()
-    choose(
-        model=spec_url.CUSTOM, layer=layer, spec=upload.specs[layer], problems=upload.notes, revision=now.revision + 1
-    )
+    choose_model(spec_url.CUSTOM, layer, problems=upload.notes, revision=now.revision + 1)
+
+
+def choose_model(model: str, layer: str, **changes: Any) -> None:
+    """Choose a model and a layer type. A target length that the user has set stays, because it is not the model's."""
+    dismiss()
+    now, spec = current_choice(), start(model, layer)
+    typed = now.typed & {"target"}
+    if typed:
+        spec = spec_url.with_sizes(spec, target=now.spec.target)
+    choose(model=model, layer=layer, spec=spec, typed=typed, **changes)
+
+
+def set_size(name: str, value: float) -> None:
+    """Set a length of the spec, "context" or "target", from a page. Raise `ValueError` if the spec cannot have it."""
+    now = current_choice()
+    choose(spec=spec_url.move_knob(now.spec, name, value), typed=now.typed | {name}, revision=now.revision + 1)
+    frame_too()  # the sidebar has the same numbers
+
+
+def find_typed(spec: RopeSpec, model: str, layer: str) -> frozenset[str]:
+    """Return the lengths that an address sets: with a config of the user, those that differ from it."""
+    if model != spec_url.CUSTOM:
+        keys = st.query_params
+        return frozenset(name for key, name in LENGTHS.items() if key in keys)
+    if own() is None:
+        return frozenset()  # such an address holds all numbers
+    if config_link.KEY in st.query_params:
+        return frozenset(name for key, name in LENGTHS.items() if key in st.query_params)
+    first = start(model, layer)
+    return frozenset(name for name in LENGTHS.values() if getattr(spec, name) != getattr(first, name))
 
 
 def start(model: str, layer: str = "") -> RopeSpec:
@@ -195,7 +179,8 @@ def follow_link(page: str) -> None:
     Streamlit clears the query when a link opens another page; the choice and the page's own parameters are then written
     back. After Back and Forward the address wins.
     """
-    params = {key: value for key, value in st.query_params.items() if key in (*spec_url.KEYS, "pin")}
+    _rename_old_keys()
+    params = {key: value for key, value in st.query_params.items() if key in OURS}
     known = st.session_state.get("address")
     moved = st.session_state.get("page") not in (None, page)
     linked = moved and params in ({}, known) and not _was_open(page)
@@ -214,18 +199,50 @@ def follow_link(page: str) -> None:
         query_params.write(st.query_params.to_dict())
     if params == known:
         return
-    opened = spec_url.read_query(params)
-    pin = _pin(params.get("pin", ""), opened.spec.pairs)
-    spec, problems = opened.spec, opened.problems
+    opened, problems = _open_model(params)
+    spec = opened.spec
+    try:
+        pin = registry.pin_of(params, spec.pairs)
+    except ValueError as error:
+        pin, problems = None, (*problems, TEXTS("address.unpinned", problem=error))
     first = start(opened.model, opened.layer)
-    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == _without(
+    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == without_key(
         params, "pin"
     ):
         # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
         spec, problems = first, ()
     revision = current_choice().revision + 1 if known is not None else 0
-    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision))
+    dismiss()
+    typed = find_typed(spec, opened.model, opened.layer)
+    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision, typed))
     st.session_state["address"] = params
+
+
+def _open_model(params: Mapping[str, str]) -> tuple[Opened, tuple[str, ...]]:
+    """Read the model of an address and take over its config; return it with a sentence for each problem."""
+    text = params.get(config_link.KEY)
+    try:
+        if text is None:
+            opened, mine = registry.read_model(params)
+        else:
+            opened, mine = registry.read_model(params, own_config.find_upload(text))
+        problems = opened.problems
+    except ValueError as error:
+        opened, mine = registry.read_model(without_key(params, config_link.KEY))
+        problems = (TEXTS("link.numbers_only", error=error), *opened.problems)
+    if mine is not None:
+        own_config.set_own(mine)
+    elif opened.model == spec_url.CUSTOM and (held := own()) is not None and config_link.write_config(held):
+        own_config.set_own(None)  # an address with numbers only is not that of the config
+    return opened, problems
+
+
+def _rename_old_keys() -> None:
+    """Rewrite an address of an older release; where it has both keys, the page's own length counts."""
+    query = st.query_params.to_dict()
+    if any(old in query for old in spec_url.OLD_KEYS):
+        renamed = {new: query.pop(old) for old, new in spec_url.OLD_KEYS.items() if old in query}
+        query_params.write(query | renamed)
 
 
 def _was_open(page: str) -> bool:
@@ -241,8 +258,7 @@ def _was_open(page: str) -> bool:
 def open_tour(number: int, params: Mapping[str, str]) -> None:
     """Open a step of the tour at its own address; the user's choice is set aside until the tour ends."""
     st.session_state["tour"] = number
-    ours = {key: value for key, value in params.items() if key in spec_url.KEYS}
-    opened = spec_url.read_query(ours)
+    opened = spec_url.read_query({key: value for key, value in params.items() if key in spec_url.KEYS})
     revision = current_choice().revision + 1
     _set(Chosen(opened.model, opened.layer, opened.spec, revision=revision))
     st.session_state["locals"] = {}
@@ -323,7 +339,7 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
     `restore`: a page whose own parameters are restored. `again`: write even if the address seems unchanged.
     """
     ours = address()
-    others = {key: value for key, value in st.query_params.items() if key not in (*spec_url.KEYS, "pin")}
+    others = {key: value for key, value in st.query_params.items() if key not in OURS}
     if restore:
         stored = st.session_state.get("locals", {})
         others |= {key: value for key, value in stored.items() if key.startswith(f"{restore}.")}
@@ -356,16 +372,9 @@ def set_param(key: str, value: str, *, default: str) -> None:
 def address(of: Chosen | None = None) -> dict[str, str]:
     """Return the choice as query parameters."""
     now = of or current_choice()
-    ours = spec_url.write_query(now.spec, model=now.model, layer=now.layer)
+    ours = registry.write_model(now.spec, now.model, now.layer, own())
+    ours |= {key: str(getattr(now.spec, name)) for key, name in LENGTHS.items() if name in now.typed}
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
-
-
-def _without(params: Mapping[str, str], key: str) -> dict[str, str]:
-    return {name: value for name, value in params.items() if name != key}
-
-
-def _pin(text: str, pairs: int) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 6 and int(text) < pairs else None
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:

@@ -6,8 +6,7 @@ import re
 
 import streamlit as st
 
-from rope_viz.advice.lint import summary
-from rope_viz.advice.lint.check_text import check_text
+from rope_viz.advice.diagnose import diagnose
 from rope_viz.models import spec_url
 from rope_viz.models.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import LARGEST
@@ -15,6 +14,9 @@ from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.texts import Texts, join
 from rope_viz.ui import configs, query_params, state
 from rope_viz.ui.notes import warn
+from rope_viz.ui.own_config import is_from_link, own
+from rope_viz.ui.rejected_config import TEXTS as REJECTED
+from rope_viz.ui.rejected_config import reject, rejected_config
 
 TEXTS = Texts("sidebar")
 HOME = ("localhost", "127.0.0.1", "[::1]", "::1")
@@ -36,12 +38,18 @@ def box() -> None:
             on_change=_dropped,
             args=(dropped,),
         )
-    if state.own() is not None:
+    rejected = rejected_config()
+    if rejected is not None:
+        warn(REJECTED("sidebar"))
+    elif own() is not None:
+        if is_from_link():
+            st.caption(TEXTS("config.from_link"))
         st.button(TEXTS("config.remove"), on_click=state.forget, key="forget", width="stretch")
     problem, typed = st.session_state.pop("upload.problem", ""), st.session_state.pop("upload.typed", False)
     if problem and not typed:
         warn(problem)
-    _show_findings()
+    if rejected is None:
+        _show_findings()
     pasted = f"upload.text.{turn}"
     with st.expander(TEXTS("config.paste"), key="paste"), st.form(f"upload.form.{turn}", border=False):
         st.text_area(
@@ -61,14 +69,14 @@ def _dropped(key: str) -> None:
     if file is not None:
         # Make a new, empty field, so that the same file can be dropped again after a correction.
         st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
-        _take(file.getvalue())
+        _take(file.getvalue(), file.name)
 
 
 def _pasted(key: str) -> None:
     query_params.catch_up()
     text = st.session_state.get(key) or ""
     st.session_state["upload.typed"] = True
-    if _take_by_id(text) if is_model_id(text) else _take(text):
+    if _take_by_id(text) if is_model_id(text) else _take(text, REJECTED("pasted")):
         st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
 
 
@@ -85,7 +93,7 @@ def _take_by_id(text: str) -> bool:
     if content is None:
         name = model_id_of_page(id)
         return _refuse(TEXTS("refused.not_cached", id=name), TEXTS("refused.fetch", id=name.partition("@")[0]))
-    return _take(content)
+    return _take(content, model_id_of_page(id))
 
 
 def at_home() -> bool:
@@ -101,7 +109,7 @@ def at_home() -> bool:
 
 def _show_findings() -> None:
     """Show a summary of the check's findings in the user's config, with a link to the details."""
-    mine = state.own()
+    mine = own()
     if mine is not None and state.current_choice().model == spec_url.CUSTOM:
         found = configs.summed_up(mine.config)
         if found:
@@ -109,12 +117,14 @@ def _show_findings() -> None:
             st.page_link(state.page("extend"), label=TEXTS("config.findings", summary=found), query_params=at)
 
 
-def _take(content: str | bytes) -> bool:
-    now = state.current_choice()
+def _take(content: str | bytes, name: str) -> bool:
+    """Make a config the model, or show the card that says why it is none."""
+    spec, model = state.current_choice().spec, state.name()
     try:
-        state.adopt(read_upload(content, now.spec, state.name()))
-    except ValueError as error:
-        return _refuse(TEXTS("refused.unreadable", error=error), describe_findings(content))
+        state.adopt(read_upload(content, spec, model))
+    except ValueError:
+        reject(name, diagnose(content, spec, model), _take)
+        return False
     return True
 
 
@@ -125,16 +135,3 @@ def _refuse(*sentences: str) -> bool:
     still = TEXTS("refused.still", model=state.name())
     st.session_state["upload.problem"] = join(first, still, *others)
     return False
-
-
-def describe_findings(content: str | bytes) -> str:
-    """Summarise the check's findings in a rejected config; "" if it is unreadable or has none."""
-    try:
-        found = check_text(content)[1]
-    except ValueError:
-        return ""
-    others = [one.message for one in found if one.rule not in ("not-computable", "no-rope")][:3]
-    if not found:
-        return ""
-    key = "refused.found_more" if others else "refused.found"
-    return TEXTS(key, summary=summary(found), messages=" ".join(others))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rope_viz.advice.lint import check
+from rope_viz.advice.lint import check, repair
 from rope_viz.models.catalog import catalog
 from tests.configs import llama, llama3, yarn
 
@@ -23,6 +23,16 @@ BOTH = ["full_attention", "sliding_attention"]
 
 # (rule, severity, a config with the fault, the same without)
 CASES = [
+    (
+        *("numbers-as-text", "error"),
+        {**LLAMA, "rope_scaling": {**YARN, "factor": "4"}},
+        {**LLAMA, "rope_scaling": YARN},
+    ),
+    (
+        *("numbers-as-text", "error"),
+        {"model_type": "llava", "text_config": {**LLAMA, "rope_theta": "5e5"}},
+        {"model_type": "llava", "text_config": LLAMA},
+    ),
     (
         *("two-rope-dicts", "warning"),
         {**LLAMA, "rope_scaling": YARN, "rope_parameters": {"rope_type": "linear", "factor": 2.0}},
@@ -99,6 +109,13 @@ CASES = [
 def test_contradiction_is_reported_only_when_present(rule, severity, faulty, sound):
     assert [one.severity for one in check(faulty) if one.rule == rule] == [severity]
     assert [one for one in check(sound) if one.rule == rule] == []
+
+
+def test_numbers_as_text_are_repaired_to_what_they_say():
+    text = {**LLAMA, "rope_theta": "500000.0", "rope_scaling": {**YARN, "factor": "4.0"}}
+    number = {**LLAMA, "rope_scaling": {**YARN, "factor": 4.0}}
+    assert repair(text) == repair(number)
+    assert repair({**LLAMA, "rope_theta": "four"})["rope_theta"] == "four"
 
 
 OLD_NAMES = [

@@ -237,7 +237,8 @@ STAYS = """async (holds, times, limit) => {
 RESTS = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   const pictures = [...document.querySelectorAll('.rv-picture')];
-  return app.dataset.testScriptState === "notRunning" && !document.querySelector("[data-moving]") && pictures.length > 0
+  if (!pictures.length && !document.querySelector('.rv-rejected')) return false;
+  return app.dataset.testScriptState === "notRunning" && !document.querySelector("[data-moving]")
     && pictures.every(({ dataset }) => ["shown", "far", "failed"].includes(dataset.state) && !dataset.waiting)
     && pictures.every(({ dataset, __place }) => dataset.state !== "shown" || (dataset.drawn && !__place.post.flight))
     && !document.querySelector("[data-place]:not(:has(> .rv-picture))");

@@ -113,7 +113,10 @@ def test_copied_command_draws_the_figure_of_a_dropped_config(visit, tmp_path, mo
         found.locator("[data-save=pdf]").click()
     found.get_by_role("button", name="Copy command").click()
     expect(found.get_by_text("Copied")).to_be_visible()
-    words = shlex.split(seen.page.evaluate("navigator.clipboard.readText()"))
+    copied = seen.page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("# Save your config as config.json first.\n")
+    words = shlex.split(copied, comments=True)
+    assert not any("config=" in word for word in words)
     monkeypatch.chdir(tmp_path)
     assert words[0] == "rope-viz"
     assert main(words[1:]) == 0

@@ -29,7 +29,7 @@ def test_extend_page_gives_stock_qwen3_its_documented_factor(visit):
     field.press("Enter")
     expect(code.filter(has_text="llama-server")).to_contain_text("--rope-scale 2.0", timeout=20_000)
     expect(code.filter(has_text="vllm serve")).to_contain_text("--max-model-len 65536")
-    seen.page.wait_for_url("**extend.target=65536**")
+    seen.page.wait_for_url("**target=65536**")
     with seen.page.expect_download() as caught:
         main.get_by_role("button", name="Download the whole config.json").click()
     written = json.loads(caught.value.path().read_bytes())

@@ -397,7 +397,7 @@ def test_single_axis_types_are_disjoint_from_multi_axis_types():
 
 
 def test_repair_exits_as_a_check_of_its_output(capsys, tmp_path):
-    config = {"model_type": "llama", "rope_scaling": {"rope_type": "yarn", "factor": "4"}}
+    config = {"model_type": "llama", "rope_scaling": {"rope_type": "yarn", "factor": "four"}}
     (tmp_path / "broken.json").write_text(json.dumps(config))
     code, out, err = run(capsys, str(tmp_path / "broken.json"), "--repair")
     (tmp_path / "repaired.json").write_text(out)
@@ -405,3 +405,27 @@ def test_repair_exits_as_a_check_of_its_output(capsys, tmp_path):
     assert code == checked == 2
     assert "not repaired" in err
     assert all(line.split(": ", 1)[1] in err for line in text.splitlines())
+
+
+def test_repair_of_almost_json_tells_what_it_repaired(capsys):
+    text = json.dumps(WARNING, indent=1)
+    Path("broken.json").write_text("# mine\n" + text.replace('"model_type"', "'model_type'")[:-2] + ",\n}")
+    code, out, err = run(capsys, "broken.json", "--repair")
+    Path("repaired.json").write_text(out)
+    Path("config.json").write_text(text)
+    assert out == run(capsys, "config.json", "--repair")[1]
+    assert code == run(capsys, "repaired.json")[0]
+    last = text.count("\n") + 1
+    assert err.splitlines()[0] == (
+        f"rope-viz: broken.json: repaired the JSON syntax: 1 trailing comma (line {last}), 1 comment (line 1), "
+        "1 text without double quotes (line 3)"
+    )
+    assert run(capsys, "broken.json")[0] == 3
+
+
+@pytest.mark.parametrize("text", ["{", "<html></html>", '{"a": 1,', "{'a': None}"])
+def test_repair_refuses_what_needs_more_than_syntax(capsys, text):
+    Path("broken.json").write_text(text)
+    code, out, err = run(capsys, "broken.json", "--repair")
+    assert (code, out, len(err.splitlines())) == (3, "", 1)
+    assert "it is not JSON" in err

@@ -9,7 +9,10 @@ import pytest
 from rope_viz.cli.main import join_negative_values, main
 from rope_viz.models import spec_url
 from rope_viz.models.model_config import from_config
-from tests.configs import LONGROPE
+from rope_viz.multi_axis.read_upload import read_upload
+from rope_viz.pictures import registry
+from rope_viz.pictures.picture_request import Now
+from tests.configs import LONGROPE, QWEN3_8B
 
 
 def figure(*arguments):
@@ -238,3 +241,33 @@ def test_address_of_a_user_config_is_drawn_with_the_config_file(tmp_path, capsys
     assert table(by_address) == table(by_name)
     assert figure(f"{name}?model=custom&spec={'A' * 43}", config, "-o", by_address) == 2
     assert "Save the picture as JSON" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["frequencies/wavelengths", "runtimes/matrix", "extend/ways", "scaling/comparison"])
+def test_picture_link_with_a_config_is_drawn_alike(tmp_path, name):
+    """The link itself, the command copied from the page, and the command with the file give the same numbers."""
+    files = [tmp_path / f"{index}.csv" for index in range(3)]
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(QWEN3_8B))
+    own = read_upload(config.read_text())
+    picture = registry.picture(*name.split("/"))
+    query = registry.link_query(Now(own.specs[""], spec_url.CUSTOM, "", own), picture)
+    copied = {key: text for key, text in query.items() if key != "config"} | {"own": "file"}
+    assert figure(name, config, "-o", files[0]) == 0
+    assert figure(f"{name}?{urlencode(query)}", "-o", files[1]) == 0
+    assert figure(f"{name}?{urlencode(copied)}", config, "-o", files[2]) == 0
+    assert table(files[0]) == table(files[1]) == table(files[2])
+
+
+def test_command_copied_from_a_changed_config_has_the_change(tmp_path):
+    files = [tmp_path / f"{index}.csv" for index in range(2)]
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(QWEN3_8B))
+    assert figure("scaling/methods", config, "--base", "20000", "-o", files[0]) == 0
+    assert figure("scaling/methods?model=custom&base=20000&own=file", config, "-o", files[1]) == 0
+    assert table(files[0]) == table(files[1])
+
+
+def test_broken_config_in_a_picture_link_is_named(tmp_path, capsys):
+    assert figure("scaling/comparison?model=custom&config=eNp", "-o", tmp_path / "a.csv") == 2
+    assert "the config in this link is damaged or cut off" in capsys.readouterr().err

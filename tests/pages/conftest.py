@@ -67,6 +67,12 @@ def asked():
 
 
 @pytest.fixture
+def card():
+    """card(app) is the HTML of the card about a config that cannot be read, "" without one."""
+    return lambda app: next((one.value for one in app.html if 'role="alert"' in one.value), "")
+
+
+@pytest.fixture
 def said(asked):
     """said(app) is all text on the page and the sentences of its pictures."""
 

@@ -15,11 +15,13 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import blob_store, configs, export, registry
+from rope_viz.pictures import blob_store, config_link, configs, export, registry, rotation
 from rope_viz.ui import picture_route, server
 from rope_viz.ui.components.scripts import PREFIX
+from tests.configs import QWEN3_8B
 
 APP = Starlette(routes=server.routes(""), middleware=server.middleware())
+FIRST_KEY = rotation.AT.default(registry.read_request(rotation.PAGE, {}))[1]
 QUERY = "model=qwen3-8b-yarn&base=77000"
 
 
@@ -364,3 +366,27 @@ def test_html_of_a_picture_has_a_strict_policy():
         assert "default-src 'none'" in policy
         assert "sandbox" in policy
         assert "allow-same-origin" not in policy
+
+
+def test_link_of_4000_characters_is_answered():
+    layers = {str(index): {"head_dim": 64 + (index * index * 7919) % 4093} for index in range(250)}
+    own = read_upload(json.dumps({**QWEN3_8B, "per_layer_config": layers}))
+    text = config_link.write_config(own)
+    assert 2000 < len(text) <= 4000
+    answer = get("scaling/comparison.json", f"model=custom&config={text}")
+    assert answer.status == 200
+    assert answer.headers["cache-control"].startswith("public")
+
+
+@pytest.mark.parametrize("value", ["", "eNp", "A" * 4001])
+def test_broken_config_in_a_link_is_answered_with_a_sentence(value):
+    answer = get("scaling/comparison.svg", f"model=custom&config={value}")
+    assert answer.status == 400
+    assert answer.body.startswith(b"the config in this link is ")
+
+
+def test_route_takes_one_position_for_the_query():
+    one, both = (get("rotation/turning.csv", f"rotation.at={at}") for at in ("12000", f"12000,{FIRST_KEY}"))
+    assert (one.status, both.status) == (200, 200)
+    assert one.body == both.body
+    assert get("rotation/turning.csv", "rotation.at=x").status == 400

@@ -24,6 +24,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 """From the most to the least severe."""
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
+    contradictions.numbers_as_text,
     *(rules.missing_original, lengths.trained_length, lengths.not_as_shipped, rules.factor_mismatch),
     *(rules.swapped_betas, rules.integer_factor, contradictions.out_of_range, size_rules.base_not_read),
     *(size_rules.remote_dynamic_ntk, rules.nested_truncate, runtime_rules.type_spelling, rules.type_keys),
@@ -87,11 +88,16 @@ def summary(found: Sequence[Finding]) -> str:
     return ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts if count)
 
 
-def repair(config: Source) -> Config:
-    """Return the config after every repair that the check offers. Raises `ValueError` as `check` does."""
+def repair(config: Source, *, least: Severity = "note") -> Config:
+    """Return the config after every repair that the check offers. Raises `ValueError` as `check` does.
+
+    `least` is the least severity of what is repaired.
+    """
+    severities = SEVERITIES[: SEVERITIES.index(least) + 1]
     current = copy.deepcopy(dict(ModelConfig.read(config).mapping))
     for _ in range(4 * len(RULES)):
-        repaired = next((finding.repaired for finding in check(current) if finding.repaired is not None), None)
+        found = (finding for finding in check(current) if finding.severity in severities)
+        repaired = next((finding.repaired for finding in found if finding.repaired is not None), None)
         # Compared as text: 4 and 4.0 are equal and yet a repair.
         if repaired is None or repr(repaired) == repr(current):
             break

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,6 +14,31 @@ from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
 from rope_viz.models.rope_parameters import LAYER_TYPES
 
 ROPE_DICTS = ("rope_scaling", "rope_parameters")
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+# Keys with a number, of the language model or of a rope dict.
+NUMBER_KEYS = frozenset(
+    (
+        *("hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings", ORIGINAL),
+        *("rope_theta", "partial_rotary_factor", "factor", "attention_factor", "beta_fast", "beta_slow"),
+        *("low_freq_factor", "high_freq_factor", "mscale", "mscale_all_dim", "short_mscale", "long_mscale"),
+    )
+)
+
+
+def numbers_as_text(view: View) -> Iterator[Finding]:
+    """A number is written as text, between quotes.
+
+    Source: transformers 5.23.0 computes with the value, executed: Python raises TypeError for text.
+    """
+    paths: list[tuple[str, ...]] = [(), *((name,) for name in ROPE_DICTS)]
+    paths += [(*path, layer) for path in paths[1:] for layer in sorted(LAYER_TYPES)]
+    for path in paths:
+        part = inside(view.text, path)
+        for key, value in part.items() if isinstance(part, Mapping) else ():
+            if key in NUMBER_KEYS and isinstance(value, str) and len(value) < 30 and NUMBER.fullmatch(value):
+                text = f"{key} is the text {short_repr(value)}: it must be a number, without quotes."
+                repaired = view.changed((*view.model.path, *path), **{key: json.loads(value)})
+                yield Finding("", "error", view.place(*path, key), text, None, repaired)
 
 
 def two_rope_dicts(view: View) -> Iterator[Finding]:

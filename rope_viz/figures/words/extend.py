@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rope_viz.advice.extension_plan import Plan
 from rope_viz.advice.ways import SUPPORT
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words.common import footnote, plain
 from rope_viz.texts.numbers import format_number, format_tokens
 
 INTRO = (
@@ -14,9 +14,9 @@ INTRO = (
 
 
 def have(plan: Plan) -> str:
-    """Name the recognised model and the source of its trained length."""
+    """Name the recognised model and its trained length, with the source as a footnote."""
     known = plan.recognised
-    return f"**{plain(known.sentence)}** Source of the trained length: {plain(known.trained.source)}."
+    return f"**{plain(known.sentence)}**{footnote(known.trained.source)}"
 
 
 def list_mistakes(plan: Plan) -> str:
@@ -27,8 +27,7 @@ def list_mistakes(plan: Plan) -> str:
 def best(plan: Plan) -> str:
     """Recommend the best method in one sentence."""
     first = plan.advice.best
-    source = f" Source: {plain(first.source)}." if first.source else ""
-    support = f"Support: {SUPPORT[first.rank]}.{source}"
+    support = f"Support: {SUPPORT[first.rank]}.{footnote(first.source)}"
     return f"For **{format_tokens(plan.target)}** tokens: **{plain(first.title)}**. {support}"
 
 

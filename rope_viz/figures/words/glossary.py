@@ -25,7 +25,7 @@ LINKED = (
 SLUG = {term: f"word-{index}" for index, term in enumerate(WORDS)}
 
 # Where no link may be inserted: links, code, formulas, tags and headings.
-_SKIPPED = r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\$\$.*?\$\$|\$[^$]*\$|<[^>]*>|^#.*$"
+_SKIPPED = r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\$\$.*?\$\$|\$[^$]*\$|<a [^>]*>.*?</a>|<[^>]*>|^#.*$"
 _TERMS = "|".join(sorted((re.escape(term) for term in WORDS), key=len, reverse=True))
 _FOUND = re.compile(
     rf"(?P<skip>{_SKIPPED})|(?<![\w/.-])(?P<term>{_TERMS})(?P<many>s?)(?![\w(′/-])", re.MULTILINE | re.DOTALL

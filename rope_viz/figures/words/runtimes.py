@@ -8,7 +8,7 @@ from rope_viz.advice.export import Export
 from rope_viz.advice.runtime_matrix import Asked, Board, Row, compare_catalog, find_largest_ratio, release_history
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.runtimes import grouped
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words.common import footnote, plain
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.provenance import converted_only, executed_counts
@@ -20,6 +20,7 @@ TABLE = (
     "runtime, and tests compare them with it. *By rule*: only the runtime's code was read. "
     "*Not known*: neither was done."
 )
+UNKNOWN = "The code for this architecture was neither executed nor read."
 
 
 def describe_marks(board: Board) -> str:
@@ -39,7 +40,7 @@ def agreement(board: Board) -> str:
     rows = [row for row in board.rows if row.runtime]
     unknown = [row.name for row in rows if row.comparison.how == "not known"]
     if len(unknown) == len(rows):
-        return f"**Not known**: {rows[0].why} The curves show the general rules."
+        return f"**Not known**. {UNKNOWN}{footnote(rows[0].why)} The curves show the general rules."
     same = [row for row in rows if row.comparison.agrees and row.comparison.emulation.supported]
     ruled = [row.name for row in same if row.comparison.how == "by rule"]
     reference = "the model's own code" if board.rows[0].comparison.emulation.remote else board.rows[0].name

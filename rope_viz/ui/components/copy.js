@@ -5,8 +5,11 @@ import { copying } from "./tools.js";
 
 export default function render({ parentElement, data }) {
   const root = parentElement.querySelector(".rv-copy");
+  const names = Object.keys(data.texts).join("\n");
   root.__texts = data.texts;
-  if (root.childElementCount) return;
+  if (root.__names === names) return;
+  root.__names = names;
+  root.replaceChildren();
   const style = "font:inherit;font-size:14px;min-height:40px;cursor:pointer;color:var(--st-text-color);background:var(--st-background-color);"
     + "border:1px solid var(--st-border-color);border-radius:8px;width:100%";
   root.style.cssText += ";display:grid;gap:8px;font-family:var(--st-font)";

@@ -154,7 +154,7 @@ class Export {
     link(place, look);
     this.controller?.abort();
     const { signal } = (this.controller = new AbortController());
-    this.address.value = place.address("svg", look);
+    this.address.value = place.address("svg", look, true);
     dialog.dataset.state = "waiting";
     try {
       const answer = await place.fetched(this.address.value, signal);
@@ -198,9 +198,15 @@ class Export {
 
   // The command that makes the same file.
   command() {
-    const query = (new URL(this.address.value).search || "?").replaceAll("'", "%27");
-    const own = /[?&]own=/.test(query) ? " config.json" : ""; // only the user has the config
-    return `rope-viz figure '${this.place.data.picture}${query}'${own} -o ${this.place.data.picture.replace("/", "-")}.pdf`;
+    const query = new URLSearchParams(new URL(this.address.value).search);
+    // Only the user has the file of a config; "file" says that the numbers in the address are changes to it.
+    if (query.has("config")) {
+      query.delete("config");
+      query.set("own", "file");
+    }
+    const own = query.has("own"), search = query.size ? `?${query}`.replaceAll("'", "%27") : "";
+    const command = `rope-viz figure '${this.place.data.picture}${search}'${own ? " config.json" : ""} -o ${this.place.data.picture.replace("/", "-")}.pdf`;
+    return own ? `# ${text("export.save_config")}\n${command}` : command;
   }
 
   leave() {

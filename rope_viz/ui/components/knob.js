@@ -78,7 +78,9 @@ function build({ name, key: address }, send, place) {
   range.addEventListener("pointerdown", () => ["pointerup", "pointercancel"].forEach((end) => addEventListener(end, left, { once: true, capture: true })));
   range.addEventListener("blur", () => ((key = false), commit()));
 
-  field.addEventListener("change", () => {
+  // A browser fires no "change" for a text that is typed anew; it counts all the same.
+  let typed = false;
+  const take = () => {
     const { low, high, integer, step, label, unit } = knob.data;
     const value = parse(field.value, unit);
     const problem = !Number.isFinite(value) ? text("knob.not_a_number", { label })
@@ -86,12 +88,19 @@ function build({ name, key: address }, send, place) {
       : integer && value % (step ?? 1) ? text(step === 2 ? "knob.even" : "knob.whole", { label }) : "";
     note.textContent = problem;
     field.setAttribute("aria-invalid", String(Boolean(problem)));
-    if (problem || value === knob.value) return;
+    if (problem || (value === knob.value && !typed)) return;
+    typed = false;
     knob.value = value;
     write(knob);
     send({ name, value });
+  };
+  field.addEventListener("input", () => (typed = true));
+  field.addEventListener("change", take);
+  field.addEventListener("blur", () => typed && take());
+  field.addEventListener("keydown", ({ key }) => {
+    if (key === "Enter" && typed) take();
+    if (key === "Escape") (typed = false), write(knob), (note.textContent = "");
   });
-  field.addEventListener("keydown", (event) => event.key === "Escape" && (write(knob), (note.textContent = "")));
   return knob;
 }
 

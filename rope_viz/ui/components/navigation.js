@@ -52,9 +52,10 @@ document.addEventListener("click", (event) => {
   post.put("go", { page, query: Object.fromEntries(new URLSearchParams(query)) });
 }, true);
 
-// --- Glossary terms: one sentence in a note
+// --- Glossary terms and footnotes: one sentence, or the source, in a note
 
-let open = null;
+const TERM = 'a[href^="#word-"]', SOURCE = 'a[href="#source"]';
+let open = null, hovered = null;
 
 function close(back) {
   document.querySelector(".rv-sentence")?.remove();
@@ -62,20 +63,24 @@ function close(back) {
   open = null;
 }
 
-function explain(anchor) {
+function explain(anchor, takeFocus = true) {
   const again = open === anchor;
   close(false);
-  const sentence = WORDS[anchor.hash.slice(1)];
-  if (!sentence || again) return;
+  const sentence = WORDS[anchor.hash.slice(1)], isSource = anchor.matches(SOURCE);
+  if (!(sentence || isSource) || again) return;
   open = anchor;
-  const note = Object.assign(document.createElement("div"), { className: "rv-sentence", innerHTML: sentence, tabIndex: -1 });
+  const note = Object.assign(document.createElement("div"), { className: "rv-sentence", innerHTML: sentence ?? "", tabIndex: -1 });
+  if (isSource) note.append(...withLinks(anchor.textContent));
   note.setAttribute("role", "note");
   const style = getComputedStyle(document.querySelector('[data-testid="stApp"]'));
   Object.assign(note.style, { color: style.color, background: style.backgroundColor });
   document.body.append(note);
   placeNote(note);
-  note.focus({ preventScroll: true });
+  if (takeFocus) note.focus({ preventScroll: true });
 }
+
+// The addresses in a source as links. Its text has word joiners, which keep Markdown from doing so (words/common.py).
+const withLinks = (source) => source.replaceAll("\u2060", "").split(/(https?:\/\/[^\s,;)]+)/).map((part, index) => (index % 2 ? Object.assign(document.createElement("a"), { href: part, target: "_blank", rel: "noopener", textContent: part }) : part));
 
 // Place the note at its term, also while the page scrolls; close it when the term leaves the view.
 function placeNote(note) {
@@ -87,11 +92,24 @@ function placeNote(note) {
 }
 
 document.addEventListener("click", (event) => {
-  const anchor = event.target.closest?.('a[href^="#word-"]');
+  const anchor = event.target.closest?.(`${TERM}, ${SOURCE}`);
   if (!anchor) return event.target.closest?.(".rv-sentence") ? undefined : close(false);
   event.preventDefault();
   event.stopPropagation();
-  explain(anchor);
+  // The mouse has already opened a footnote; the click keeps it open.
+  if (anchor === hovered && open === anchor) hovered = null;
+  else explain(anchor);
+}, true);
+// A mouse opens a footnote by resting on it. Touch and keys open it by a click.
+document.addEventListener("pointerover", ({ target, pointerType }) => {
+  const anchor = pointerType === "mouse" && target.closest?.(SOURCE);
+  if (anchor && open !== anchor) {
+    explain(anchor, false);
+    hovered = anchor;
+  } else if (hovered && !anchor && !target.closest?.(".rv-sentence")) {
+    if (open === hovered) close(false);
+    hovered = null;
+  }
 }, true);
 document.addEventListener("keydown", (event) => event.key === "Escape" && open && close(true));
 document.addEventListener("scroll", () => open && placeNote(document.querySelector(".rv-sentence")), true);
@@ -212,9 +230,13 @@ function bring(wait) {
 
 const STYLE = `
 a[href^="#word-"] { color: inherit !important; text-decoration: underline dotted !important; text-underline-offset: 3px; cursor: help; }
+[data-testid="stApp"] { counter-reset: rv-source; }
+a[href="#source"] { display: inline-block; color: inherit !important; vertical-align: super; font-size: 0; line-height: 1; text-decoration: underline dotted !important; cursor: help; }
+a[href="#source"]::before { counter-increment: rv-source; content: counter(rv-source); padding: 0 3px; font-size: 11px; }
+@media (pointer: coarse) { a[href="#source"]::before { padding: 4px 8px; } }
 .rv-sentence {
   position: fixed; z-index: 1000000; max-width: min(380px, calc(100vw - 16px)); box-sizing: border-box; padding: 10px 14px; font: 15px/1.45 "Source Sans", sans-serif;
-  border: 1px solid #7A8490; border-radius: 8px; box-shadow: 0 4px 16px rgb(0 0 0 / 0.18);
+  overflow-wrap: anywhere; border: 1px solid #7A8490; border-radius: 8px; box-shadow: 0 4px 16px rgb(0 0 0 / 0.18);
 }
 .rv-sentence:focus { outline: none; }
 .rv-banner {

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rope_viz.ui import browser_storage, state
+from rope_viz.ui import browser_storage, own_config, state
 from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
 
 KEY = "shell"
@@ -21,7 +21,7 @@ def mount(pages: list[str], query: Mapping[str, str]) -> None:
         "pages": pages,
         "first": pages[0],
         "query": urlencode(query),
-        "own": state.own_text(),
+        "own": own_config.own_text(),
         "forgotten": "forgotten" in st.session_state,
         "held": browser_storage.names(),
         "contents": browser_storage.contents(),

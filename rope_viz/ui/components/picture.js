@@ -58,8 +58,9 @@ class Place {
     post.put(`${this.data.picture} ${name}`, value);
   }
 
-  address(form = "packed", more = {}) {
-    const query = new URLSearchParams(this.data.query);
+  // The address of the picture. Only this browser has the contents that it names; with `link` it carries the config itself.
+  address(form = "packed", more = {}, link = false) {
+    const query = new URLSearchParams((link && this.data.link) || this.data.query);
     if (this.memory.view) query.set("view", this.memory.view.join(","));
     if (this.part) query.set("part", this.part);
     for (const [key, value] of Object.entries(more)) query.set(key, value);

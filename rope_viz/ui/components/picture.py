@@ -95,6 +95,7 @@ def _describe(picture: Picture, now: Now) -> dict[str, Any]:
         "picture": picture.address,
         "kind": KINDS[picture.kind],
         "query": urlencode(registry.query(now, picture)),
+        "link": urlencode(registry.link_query(now, picture)) if now.held else "",
         "still": picture.still,
         "parts": picture.parts(now),
         "knobs": sorted(picture.depends),

@@ -9,6 +9,9 @@ const LONG = 20;
 // Format with six significant digits, no trailing zeros.
 const format = (value) => (value === null ? "" : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
 
+// The text of a cell, and its footnotes as links (rope_viz/figures/words/common.py, navigation.js).
+const contents = (words) => words.split(/\[((?:\\.|[^\\\]])*)\]\(#source\)/).map((part, index) => (index % 2 ? Object.assign(document.createElement("a"), { href: "#source", textContent: part.replace(/\\(.)/g, "$1") }) : part));
+
 function build(place) {
   if (!document.getElementById("rv-table-style")) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-table-style", textContent: STYLE }));
@@ -49,7 +52,8 @@ function fill(state) {
   }));
   state.body.replaceChildren(...rows.map((row) => {
     const line = document.createElement("tr");
-    line.append(...values.map((each, index) => Object.assign(document.createElement("td"), { textContent: format(each[row]), className: numeric[index] ? "rv-number" : "" })));
+    line.append(...values.map((each, index) => Object.assign(document.createElement("td"), { className: numeric[index] ? "rv-number" : "" })));
+    values.forEach((each, index) => line.children[index].append(...contents(format(each[row]))));
     return line;
   }));
   state.sheet.classList.toggle("rv-words", words);

@@ -4,7 +4,7 @@ import { drawing } from "./message.js";
 import { text } from "./texts.js";
 
 export const copyAddress = (place, form = "svg") =>
-  Object.assign(copying(text("export.copy_address"), () => place.address(form)), { title: text("export.copy_address_help") });
+  Object.assign(copying(text("export.copy_address"), () => place.address(form, {}, true)), { title: text("export.copy_address_help") });
 
 // Load a script on first use and run it. If it or its request fails, show `<what>_failed` with a retry button.
 export async function runScript(place, what, script, run) {

@@ -1,0 +1,84 @@
+"""A link to an own config, copied in one browser and opened in another one on another server."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.configs import LLAMA_3_1_8B, QWEN3_8B
+
+SHOWN = {
+    "qwen3-8b": (QWEN3_8B, "Recognised by its numbers: Qwen3 8B", "Trained length: 32,768 tokens", "Trained", "32k"),
+    "llama-3.1-8b": (LLAMA_3_1_8B, "Recognised by its numbers: Llama 3.1 8B", "8,192 tokens are", "Original", "8k"),
+}
+
+
+def drop(seen, config):
+    content = {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
+    seen.page.locator("input[type=file]").set_input_files(content)
+    seen.page.wait_for_url("**config=*")
+    seen.settle()
+
+
+def copied_link(seen):
+    seen.page.get_by_role("button", name="Copy link (your config is in it)").click()
+    expect(seen.page.get_by_role("button", name="Copied")).to_be_visible()
+    return seen.page.evaluate("navigator.clipboard.readText()")
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_copied_link_gives_the_same_answer_elsewhere(visit, chromium, fresh_server, server, name):
+    config, model, trained, label, length = SHOWN[name]
+    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/extend")
+    drop(seen, {**config, "project_codename": "ultramarine"})
+    link = copied_link(seen)
+    assert len(link) < 4000
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    errors = []
+    page.on("console", lambda message: message.type == "error" and errors.append(message.text))
+    page.goto(link.replace(server, fresh_server))
+    main = page.locator("main")
+    expect(main).to_contain_text(model)
+    expect(main).to_contain_text(trained)
+    for title in ("Scaling", "Runtimes"):
+        page.locator("header").get_by_role("link", name=title, exact=True).click()
+        page.wait_for_url(f"**/{title.lower()}?*config=*")
+        expect(page.locator("main h1")).to_have_text(title)
+        expect(page.get_by_label(f"{label} length, typed")).to_have_value(length)
+    page.go_back()
+    page.go_back()
+    expect(main).to_contain_text(model)
+    page.reload()
+    expect(main).to_contain_text(trained)
+    assert errors == []
+    context.close()
+
+
+def test_an_opened_link_leaves_the_stored_config(visit, fresh_server):
+    """The user's own file stays in the browser: a link holds its config itself."""
+    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/scaling")
+    drop(seen, LLAMA_3_1_8B)
+    own = "localStorage.getItem('rope-viz.own')"
+    seen.until(f"{own} !== null")
+    stored, link = seen.page.evaluate(own), copied_link(seen)
+    drop(seen, QWEN3_8B)
+    seen.until(f"{own} !== {json.dumps(stored)}")
+    last = seen.page.evaluate(own)
+    seen.page.goto(link)
+    seen.settle()
+    expect(seen.knob("base")).to_have_value("500000")
+    assert seen.page.evaluate(own) == last
+    assert seen.errors == []
+
+
+def test_a_copied_picture_address_opens_elsewhere(visit, fresh_server, server):
+    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/runtimes")
+    drop(seen, QWEN3_8B)
+    seen.look("runtimes/curves").get_by_role("button", name="Copy address").click()
+    expect(seen.page.get_by_role("button", name="Copied")).to_be_visible()
+    address = seen.page.evaluate("navigator.clipboard.readText()")
+    assert "config=" in address
+    assert "own=" not in address
+    answer = seen.page.request.get(address.replace(server, fresh_server))
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")

@@ -1,0 +1,51 @@
+"""The address of a page, opened by another browser on another server, shows the same model and the same numbers."""
+
+import json
+import re
+
+import pytest
+
+from tests.configs import QWEN3_8B, yarn
+
+OWN = {**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": yarn(32_768)}
+# The config of the user or the name of a model, and what is known of it: its name, trained length and factor.
+CASES = {
+    "own Qwen3 with YaRN": (OWN, "Qwen3 8B", "32,768", "4"),
+    "DeepSeek-V3": ("deepseek-v3", "DeepSeek-V3", "4,096", "40"),
+}
+
+
+def shown(seen, path):
+    """Return the sentences of the page and the values of its sliders, once everything has arrived."""
+    seen.open(path)
+    sentences = seen.page.locator(".rv-says").all_inner_texts()
+    recognised = seen.page.locator("main").get_by_text(re.compile("^Recognised")).all_inner_texts()
+    knobs = {name: seen.knob(name).first.input_value() for name in ("base", "factor") if seen.knob(name).count()}
+    return sentences, recognised, knobs
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_address_gives_the_same_answers_elsewhere(visit, new_server, name):
+    config, model, trained, factor = CASES[name]
+    here, there = visit(), visit(new_server())
+    if isinstance(config, str):
+        here.open(f"/extend?model={config}")
+    else:
+        here.open("/extend")
+        file = {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
+        here.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(file)
+        here.page.wait_for_url("**model=custom**")
+        here.settle()
+    query = here.page.url.partition("?")[2]
+    for page in ("extend", "scaling", "frequencies"):
+        mine, theirs = (shown(seen, f"/{page}?{query}") for seen in (here, there))
+        assert (page, theirs) == (page, mine)
+        sentences, recognised, _ = mine
+        if page == "extend":
+            assert model in recognised[0]
+            assert (
+                f"Trained length: {trained} tokens" in recognised[0] or f"{trained} tokens are assumed" in recognised[0]
+            )
+        if page == "scaling":
+            assert f"factor s = {factor}" in sentences[0]
+    assert here.errors == there.errors == []

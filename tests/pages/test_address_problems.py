@@ -1,0 +1,58 @@
+"""A value of an address that cannot be read is named on the page, with what is expected and what is shown."""
+
+import pytest
+
+from rope_viz.pictures import registry, rotation
+from rope_viz.pictures.choices import Kept, Line, Models, Number, Pick, Several, Switch
+
+READ = [
+    choice for page in registry.PAGES for choice in registry.page(page).choices if not isinstance(choice, Kept | Line)
+]
+
+
+def warnings(app):
+    return [one.value.replace("\\", "") for one in app.warning]
+
+
+def can_fail(choice):
+    return isinstance(choice, Number | Pick | Several | Switch | Models)
+
+
+@pytest.mark.parametrize("choice", [one for one in READ if can_fail(one)], ids=lambda choice: choice.key)
+def test_an_unreadable_value_of_any_choice_is_named(choice):
+    (problem,) = registry.address_problems({choice.key: "<?>"})
+    assert choice.key in problem
+    assert "<?>" in problem
+    assert problem.endswith("The default is shown.")
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "words"),
+    [
+        ("rotation", {"rotation.at": "12,x"}, ("rotation.at", "12,x", "one position, or two", "default is shown")),
+        ("decay", {"decay.show": "everything"}, ("decay.show", "everything", "one of", "default is shown")),
+        ("extend", {"extend.sequences": "many"}, ("extend.sequences", "many", "default is shown")),
+        ("extend", {"extend.target": "1e30"}, ("extend.target", "1e30", "Showing 4194304")),
+        ("scaling", {"pin": "900"}, ("pin", "900", "0 to 63", "No pair is pinned")),
+        ("rotation", {"rotation.att": "3"}, ("rotation.att", "Did you mean rotation.at?")),
+        ("scaling", {"rotation.zzz": "3"}, ("unknown key", "rotation.zzz")),
+    ],
+)
+def test_page_names_what_it_cannot_read(open_page, page, query, words):
+    app = open_page(page, **query)
+    assert not app.exception
+    (problem,) = warnings(app)
+    assert all(word in problem for word in words), problem
+
+
+def test_keys_of_others_are_ignored(open_page):
+    app = open_page("scaling", utm_source="mail", embed="true", **{"a.b": "c", "axes-scaling-comparison": "xmin:1"})
+    assert not app.exception
+    assert not app.warning
+
+
+def test_one_position_is_that_of_the_query(open_page, asked):
+    app = open_page("rotation", **{"rotation.at": "12000"})
+    assert not app.warning
+    now = next(now for picture, now in asked(app).items() if picture.page == "rotation")
+    assert now[rotation.AT] == (12_000, rotation.AT.default(now)[1])

@@ -1,0 +1,191 @@
+"""A link to an own config opens in another session as if the config had been uploaded there."""
+
+import json
+
+import pytest
+
+from rope_viz.pictures import config_link, extend
+from tests.configs import LLAMA_3_1_8B, QWEN3_8B
+
+PAGES = ("extend", "scaling", "runtimes", "decay", "frequencies", "axes")
+OLD_LINK = {"model": "custom", "base": "1000000", "trained": "40960", "target": "40960"}
+
+
+@pytest.fixture
+def paste(open_page):
+    """paste("runtimes", text) opens the page and submits the text as the user's config."""
+
+    def run(page, config, **params):
+        return paste_into(open_page(page, **params), config)
+
+    return run
+
+
+def paste_into(app, config):
+    field = next(item for item in app.text_area if item.key.startswith("upload.text"))
+    field.set_value(json.dumps(config))
+    next(item for item in app.button if item.label == "Use this config").click()
+    return app.run()
+
+
+def link_of(app):
+    return dict(app.query_params.items())
+
+
+def first(app):
+    """Return the link's query with single values."""
+    return {key: value[0] if isinstance(value, list) else value for key, value in link_of(app).items()}
+
+
+def warnings(app):
+    return [one.value.replace("\\", "") for one in app.warning]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_link_opens_the_config_in_another_session(paste, open_page, asked, page):
+    sent = paste(page, {**QWEN3_8B, "_name_or_path": "/home/anna/qwen"})
+    opened = open_page(page, **first(sent))
+    assert not opened.exception
+    assert not opened.warning
+    before, after = asked(sent), asked(opened)
+    assert [picture.address for picture in before] == [picture.address for picture in after]
+    for picture, now in before.items():
+        assert after[picture].spec == now.spec
+        assert after[picture].spec.context == 32_768
+        if picture.config:
+            assert after[picture].model_config.identity.model.id == "qwen3-8b"
+    assert "anna" not in json.dumps(link_of(sent))
+
+
+def test_extend_of_a_link_names_the_model_and_its_length(paste, open_page, said):
+    opened = open_page("extend", **first(paste("extend", QWEN3_8B)))
+    text = said(opened)
+    assert "Recognised by its numbers: Qwen3 8B" in text
+    assert "Trained length: 32,768 tokens" in text
+    assert "Llama" not in text
+    assert '"factor": 4.0' in " ".join(one.value for one in opened.code)
+
+
+def test_runtimes_of_a_link_answers_for_its_config(paste, open_page, said):
+    opened = open_page("runtimes", **first(paste("runtimes", LLAMA_3_1_8B)))
+    assert "The config of llama, unchanged" in said(opened)
+    assert opened.session_state["chosen"].spec.scaling.name == "llama3"
+
+
+def test_picture_links_of_both_sessions_are_equal(paste, open_page):
+    def links(app):
+        found = {}
+        for element in app.get("bidi_component"):
+            if element.proto.component_name.startswith("rope_viz_picture"):
+                pictures = json.loads(element.proto.bytes)["pictures"]
+                found |= {address: data["link"] for address, data in pictures.items()}
+        return found
+
+    sent = paste("extend", QWEN3_8B)
+    opened = open_page("extend", **first(sent))
+    assert links(sent) == links(opened)
+    assert all("config=" in link for link in links(sent).values())
+
+
+def test_a_config_survives_a_change_of_page_and_back(paste, open_page, follow):
+    sent = first(paste("extend", QWEN3_8B))
+    opened = open_page("extend", **sent)
+    opened.switch_page("scaling.py").run()
+    assert first(opened) == sent
+    assert opened.session_state["own"].model_config.identity.model.id == "qwen3-8b"
+    follow(opened, model="gpt-oss-20b")
+    assert opened.session_state["chosen"].model == "gpt-oss-20b"
+    follow(opened, **sent)
+    assert opened.session_state["chosen"].spec.context == 32_768
+    assert opened.session_state["own"].model_config.identity.model.id == "qwen3-8b"
+
+
+def test_a_further_upload_replaces_the_config_of_a_link(paste, open_page, follow):
+    sent = first(paste("extend", QWEN3_8B))
+    opened = paste_into(open_page("extend", **sent), LLAMA_3_1_8B)
+    assert opened.session_state["own"].config == LLAMA_3_1_8B
+    assert first(opened)["config"] == config_link.write_config(opened.session_state["own"])
+    follow(opened, **sent)
+    assert opened.session_state["own"].model_config.identity.model.id == "qwen3-8b"
+
+
+def test_back_to_an_upload_restores_the_whole_file(paste, follow):
+    whole = {**QWEN3_8B, "attention_dropout": 0.125}
+    app = paste("extend", whole)
+    sent = first(app)
+    paste_into(app, LLAMA_3_1_8B)
+    follow(app, **sent)
+    assert app.session_state["own"].config == whole
+
+
+def test_changed_numbers_travel_with_the_config(paste, open_page, asked):
+    opened = open_page("scaling", **first(paste("scaling", QWEN3_8B)), method="yarn", factor="8", base="20000")
+    spec = opened.session_state["chosen"].spec
+    assert (spec.base, spec.scaling.name, spec.scaling.factor, spec.context) == (20_000, "yarn", 8, 32_768)
+    assert {now.spec for picture, now in asked(opened).items() if picture.page == "scaling"} == {spec}
+
+
+@pytest.mark.parametrize("page", ["extend", "runtimes", "scaling"])
+def test_an_old_link_has_numbers_only(open_page, said, page):
+    opened = open_page(page, **OLD_LINK)
+    assert not opened.exception
+    text = said(opened)
+    assert "Recognised" not in text
+    assert "Llama 2 7B" not in text
+    box = opened.selectbox(key="select.Model")
+    assert box.format_func(box.value) == "Custom (numbers only)"
+    assert (opened.session_state["chosen"].spec.base, opened.session_state["chosen"].spec.context) == (1e6, 40_960)
+
+
+def test_extend_of_an_old_link_uses_its_numbers(open_page, said, asked):
+    opened = open_page("extend", **OLD_LINK)
+    assert "Numbers only: without a config no model is recognised" in said(opened)
+    assert {now[extend.TRAINED] for picture, now in asked(opened).items() if picture.page == "extend"} == {40_960}
+    assert '"rope_theta": 1000000' in " ".join(one.value for one in opened.code)
+
+
+@pytest.mark.parametrize("value", ["", "eNp", "<b>x</b>", "A" * 5000])
+@pytest.mark.parametrize("page", ["extend", "home", "scaling"])
+def test_a_broken_config_in_a_link_is_named(open_page, page, value):
+    opened = open_page(page, model="custom", config=value)
+    assert not opened.exception
+    assert [one for one in warnings(opened) if one.startswith("Could not open the config of this link: ")]
+
+
+def test_a_config_with_another_model_is_named(paste, open_page):
+    opened = open_page("scaling", **first(paste("scaling", QWEN3_8B)) | {"model": "qwen3-8b"})
+    assert not opened.exception
+    assert any("needs model=custom" in one for one in warnings(opened))
+
+
+def test_part_of_a_config_is_not_offered_as_a_file(paste, open_page, said):
+    sent = paste("extend", QWEN3_8B)
+    assert "No download" not in said(sent)
+    assert sent.get("download_button")
+    opened = open_page("extend", **first(sent))
+    assert "No download" in said(opened)
+    assert not opened.get("download_button")
+
+
+def test_a_removed_config_leaves_the_address(paste):
+    app = paste("extend", QWEN3_8B)
+    app.button(key="forget").click().run()
+    assert "config" not in first(app)
+    assert app.session_state["chosen"].spec.context == 32_768
+    assert first(app)["base"] == "1000000"
+
+
+def labels(app):
+    found = [one for one in app.get("bidi_component") if one.proto.component_name.startswith("rope_viz_copy")]
+    return [*json.loads(found[0].proto.bytes if found[0].proto.bytes else found[0].proto.json)["texts"]]
+
+
+def test_the_button_says_what_the_link_carries(paste, open_page):
+    assert labels(open_page("scaling"))[0] == "Copy link"
+    assert labels(paste("scaling", QWEN3_8B))[0] == "Copy link (your config is in it)"
+    numbers = "Copy link (this link carries the numbers, not your file)"
+    assert labels(open_page("scaling", **OLD_LINK))[0] == numbers
+    layers = {str(index): {"head_dim": 64 + (index * index * 7919) % 4093} for index in range(900)}
+    large = paste("scaling", {**QWEN3_8B, "per_layer_config": layers})
+    assert labels(large)[0] == numbers
+    assert "config" not in first(large)

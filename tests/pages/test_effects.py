@@ -1,0 +1,153 @@
+"""Every control that a page shows changes a figure or a text of that page."""
+
+import dataclasses
+import json
+import pickle
+
+import pytest
+
+from rope_viz.embedding.spec import RopeSpec, knobs
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import model_specs
+from rope_viz.pictures import recall, registry
+from rope_viz.pictures.choices import Kept, Line, Menu, Models, Number, Pick, Several, Switch
+from rope_viz.pictures.registry import PAGES
+from rope_viz.pictures.used_controls import LAYER, METHOD, PAIRING, list_moves, make_valid
+from tests.pages.test_every_control import rendered
+
+SITUATIONS = [
+    {"model": "qwen3-8b-yarn"},
+    {"model": "rope-viz-reader"},
+    {"model": "qwen3.5-9b"},
+    {"model": "gemma-3-1b"},
+]
+SIDEBAR = {"select.Layers": LAYER, "select.Scaling method": METHOD, "select.Pairing": PAIRING, "truncate": "truncate"}
+# They decide what the button measures, and the page shows that when it is pressed: tests/browser/test_kernels.py.
+MEASURED = {"kernels.pairing", "kernels.dtype", "kernels.tokens", "kernels.device", "kernels.compile"}
+# The text is shown where it is typed, and tests/pages/test_every_control.py types it.
+TYPED = (Kept, Line)
+
+
+@pytest.fixture(autouse=True)
+def few_points(monkeypatch):
+    """Recall draws as few points as while a knob moves, and never those of an earlier test."""
+    monkeypatch.setattr(recall, "is_known", lambda *_: False)
+
+
+def content(picture, now):
+    """All that a picture shows, as bytes."""
+    now = dataclasses.replace(now, coarse=True)
+    if reason := picture.refuses(now):
+        return reason.encode()
+    drawn = picture(now)
+    shown = drawn.fig.to_json() if hasattr(drawn, "fig") else getattr(drawn, "message", None) or drawn.columns
+    return pickle.dumps((shown, drawn.title, drawn.sentence))
+
+
+def texts(app):
+    kinds = ("markdown", "html", "code", "caption", "warning", "badge", "subheader", "header")
+    return [item.value for block in (app.main, app.sidebar) for kind in kinds for item in block.get(kind)]
+
+
+def shown_controls(app):
+    """The shared controls in the sidebar and below a picture."""
+    found = {name for key, name in SIDEBAR.items() if any(item.key == key for item in (*app.selectbox, *app.toggle))}
+    for element in app.get("bidi_component"):
+        if element.proto.component_name.startswith("rope_viz_knob"):
+            rows = json.loads(element.proto.bytes)["knobs"]
+            found |= {row["name"] for row in rows if "." not in row["key"]}
+    fields = (item.key.partition(".") for item in (*app.number_input, *app.text_area))
+    return found | {name for kind, _, name in fields if kind in ("optional", "list")}
+
+
+def has_effect(asked, app, open_page, page, moved):
+    """True if some picture of the page differs for one of the moved requests, else whether a text does."""
+    pictures = asked(app)
+    for now in moved:
+        for picture, before in pictures.items():
+            after = dataclasses.replace(before, spec=now.spec, layer=now.layer, given=now.given)
+            if content(picture, before) != content(picture, after):
+                return True
+    before = texts(app)
+    return any(texts(open_page(page, **query_of(page, now))) != before for now in moved)
+
+
+def query_of(page, now):
+    query = spec_url.write_query(now.spec, model=now.model, layer=now.layer)
+    choices = {choice.key: choice for choice in registry.page(page).choices}
+    return query | {key: choices[key].text(value) for key, value in now.given.items()}
+
+
+def moves_of(now, name):
+    if name == LAYER:
+        layers = model_specs(now.model)
+        return [
+            dataclasses.replace(now, layer=layer, spec=spec) for layer, spec in layers.items() if layer != now.layer
+        ]
+    return [dataclasses.replace(now, spec=spec) for spec in make_valid(list_moves(now.spec)[name]) if spec != now.spec]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "learn"])
+def test_each_shown_control_of_the_model_changes_the_page(open_page, asked, page):
+    for situation in SITUATIONS:
+        app = open_page(page, **situation)
+        app.session_state["more.open"] = True
+        app.run()
+        assert not app.exception
+        now = registry.read_request(registry.page(page), situation)
+        for name in shown_controls(app):
+            assert has_effect(asked, app, open_page, page, moves_of(now, name)), f"{situation} {name}: nothing changes"
+
+
+def others(choice, now):
+    """Other values of a choice of the page."""
+    value = now[choice]
+    if isinstance(choice, Pick):
+        return [name for name in choice.shown(now) if name != value]
+    if isinstance(choice, Menu):
+        return [name for name in choice.entries(now) if name != value][:3]
+    if isinstance(choice, Several):
+        return [(name,) for name in choice.visible(now) if (name,) != value]
+    if isinstance(choice, Models):
+        return [("llama-2-7b",)]
+    if isinstance(choice, Switch):
+        return [not value]
+    if isinstance(choice, Number):
+        ends = choice.ends(now)
+        return [
+            each for each in (choice.resolve(end, now) for end in (ends.low, value * 2, ends.high)) if each != value
+        ]
+    return []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ("learn", "home")])
+def test_each_choice_of_a_page_changes_the_page(open_page, asked, page):
+    query = {"model": "qwen3-8b-yarn"}
+    app = open_page(page, **query)
+    now = registry.read_request(registry.page(page), query)
+    names = {name for key in rendered(app, page) for name in [key.removeprefix("choice.")]}
+    for element in app.get("bidi_component"):
+        if element.proto.component_name.startswith("rope_viz_knob"):
+            names |= {row["key"] for row in json.loads(element.proto.bytes)["knobs"]}
+    for choice in registry.page(page).choices:
+        moved = [dataclasses.replace(now, given={choice.key: value}) for value in others(choice, now)]
+        if choice.key not in names or choice.key in MEASURED or isinstance(choice, TYPED) or not moved:
+            continue
+        assert has_effect(asked, app, open_page, page, moved), f"{choice.key}: nothing changes"
+
+
+def test_the_pages_without_sliders_of_the_model_show_none(open_page):
+    sizes = set(knobs(RopeSpec))
+    for page, model in (("extend", "qwen3-8b"), ("axes", "qwen3-8b")):
+        assert shown_controls(open_page(page, model=model)) == set()
+    assert shown_controls(open_page("heads", model="qwen3-8b")) == {METHOD}
+    assert shown_controls(open_page("recall", model="qwen3-8b")) & sizes == {"context", "target"}
+    assert shown_controls(open_page("axes", model="qwen3.5-9b")) == {"base", METHOD}
+
+
+def test_the_sidebar_follows_the_model_that_the_page_chooses(open_page):
+    app = open_page("axes", model="qwen3.5-9b")
+    assert "base" in shown_controls(app)
+    app.selectbox(key="choice.axes.model").select("flux.1-dev").run()
+    app.run()
+    assert shown_controls(app) == set()

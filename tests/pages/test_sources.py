@@ -1,0 +1,125 @@
+"""Sources are footnotes, and code has the colours of its language, on every page."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from rope_viz.advice.runtime_instructions import NAMES
+from rope_viz.figures.words.common import FOOTNOTE, footnote, plain_with_footnote, spell_out_footnotes
+from rope_viz.models.catalog import catalog
+from rope_viz.pictures import registry
+from rope_viz.pictures.outputs import Table
+from rope_viz.pictures.wire_format import cells, columns, markdown_to_html, strip_markup
+from tests.configs import LONGROPE, QWEN3_8B
+
+ROOT = Path(__file__).parents[2]
+OWN = [json.loads(path.read_text()) for path in sorted((ROOT / "tests/cases/extend").glob("*.json"))]
+OWN += [{**QWEN3_8B, "max_position_embeddings": 131_072}, {**QWEN3_8B, "model_type": "mine"}, LONGROPE]
+FEW = ["llama-3.1-8b", "qwen3-8b", "kimi-k2.5", "phi-3.5-mini", "mistral-7b-v0.1", "qwen3.5-9b"]
+
+# A file of a repository, and a repository of an owner that some source of the catalog or of a rule names.
+FILE = r"[\w.-]*/[\w./-]*\.(?:py|jsonc?|cpp|h|cuh?|toml|md|ya?ml|sh)\b|\b\w+\.(?:py|cpp|sh|yml)\b(?<!llama\.cpp)"
+OWNERS = {found for one in catalog().values() for found in re.findall(r"(?<![\w./-])([\w-]+)/[\w.-]+@", one.source)}
+OWNERS |= {"huggingface", "vllm-project", "sgl-project", "ggml-org", "ml-explore", "NVIDIA", "QwenLM", "tenstorrent"}
+PATH = re.compile(rf"{FILE}|\b(?:{'|'.join(sorted(OWNERS))})/[\w.-]+")
+# What is no sentence: code, the address of a link, and footnotes.
+NO_SENTENCE = re.compile(rf"{FOOTNOTE.pattern}|`[^`]*`|(?<=\])\([^)]*\)|<style.*?</style>|<[^>]*>", re.DOTALL)
+
+
+def shown_texts(app):
+    """Yield where and what the page shows as text, without the list of sources of the sidebar."""
+    listed = {id(one) for part in app.sidebar.expander if part.label == "Source" for one in part.get("caption")}
+    for kind in ("title", "header", "subheader", "markdown", "html", "caption", "info", "warning", "success", "error"):
+        for one in app.get(kind):
+            if id(one) not in listed:
+                yield kind, one.value
+
+
+def picture_texts(asked, app):
+    """Yield the sentence of each picture, and the cells of its table, without the column that lists sources."""
+    for picture, now in asked(app).items():
+        drawn = picture(now)
+        yield picture.address, drawn.sentence
+        if isinstance(drawn, Table):
+            for name, values in columns(drawn, footnotes=True).items():
+                if name != "source":
+                    yield picture.address, "\n".join(map(str, values))
+
+
+def find_paths(texts):
+    return {(where, found) for where, text in texts for found in PATH.findall(NO_SENTENCE.sub("", plain(text)))}
+
+
+def plain(markdown):
+    """Undo the escapes of Markdown outside footnotes, whose brackets they keep apart."""
+    return re.sub(r"\\(?![\[\]])(.)", r"\1", markdown).replace("\u2060", "")
+
+
+@pytest.fixture
+def give(open_page):
+    """give(page, config) opens a page with a config of the user's own."""
+
+    def run(page, config):
+        app = open_page(page)
+        next(one for one in app.text_area if one.key.startswith("upload.text")).set_value(json.dumps(config))
+        next(one for one in app.button if one.label == "Use this config").click()
+        return app.run()
+
+    return run
+
+
+@pytest.mark.parametrize("page", ["extend", "runtimes"])
+def test_no_sentence_names_a_file_for_any_model(open_page, follow, asked, page):
+    app = open_page(page)
+    found = {}
+    for model in catalog():
+        follow(app, model=model, **{"extend.for": ",".join(NAMES)})
+        if paths := find_paths([*shown_texts(app), *picture_texts(asked, app)]):
+            found[model] = paths
+    assert found == {}
+
+
+@pytest.mark.parametrize("page", ["extend", "runtimes"])
+def test_no_sentence_names_a_file_for_own_configs(give, asked, page):
+    assert len(OWN) >= 15
+    for config in OWN:
+        app = give(page, config)
+        assert app.query_params["model"] == "custom"
+        assert find_paths([*shown_texts(app), *picture_texts(asked, app)]) == set(), config
+
+
+@pytest.mark.parametrize("page", registry.PAGES)
+def test_no_sentence_of_a_page_names_a_file(open_page, follow, asked, page):
+    app = open_page(page)
+    for model in FEW:
+        follow(app, model=model)
+        assert find_paths([*shown_texts(app), *picture_texts(asked, app)]) == set(), model
+
+
+@pytest.mark.parametrize("page", registry.PAGES)
+def test_code_has_the_colours_of_its_language(open_page, page):
+    app = open_page(page, **{"extend.for": ",".join(NAMES)})
+    for block in app.code:
+        if block.language == "python":
+            ast.parse(block.value)
+        elif block.language == "json":
+            json.loads(block.value)
+        else:
+            assert block.language in ("bash", "diff"), block.value
+
+
+def test_a_footnote_is_in_brackets_in_plain_text():
+    text = f"As documented.{footnote('a_b [c] https://example.org/d*')}"
+    assert strip_markup(text) == "As documented. (a_b [c] https://example.org/d*)"
+    assert markdown_to_html(text) == "As documented. (a_b [c] https://example.org/d*)"
+    assert markdown_to_html(text, footnotes=True) == (
+        'As documented.<a href="#source">a_b [c] https://example.org/d*</a>'
+    )
+    assert "(" in spell_out_footnotes(text)
+    table = Table([{"why": text}], "title", words=True)
+    assert cells(table) == {"why": ["As documented. (a_b [c] https://example.org/d*)"]}
+    assert cells(table, footnotes=True) == {"why": [text]}
+    assert plain_with_footnote("Known (a_b).", "a_b") == f"Known{footnote('a_b')}."
