@@ -1,16 +1,18 @@
 """What does position do to the attention of one sentence?"""
 
 from rope_viz.figures.attention import TEXTS
+from rope_viz.figures.words import attention as words
 from rope_viz.pictures import attention
 from rope_viz.ui import page
 
+now = page.now(attention.PAGE)
 page.start(TEXTS("title"), says=attention.maps)
 page.controls(attention.SENTENCE)
 with page.row():
     page.controls(attention.OFFSET, attention.SHOW, attention.CAUSAL)
 page.show(attention.maps)
 page.mobile_knobs("base", "factor")
-page.legend(TEXTS("legend"))
+page.legend(words.describe_marks(now[attention.SHOW], now[attention.SENTENCE]))
 page.next_page_link("rotation", TEXTS("next_page"))
 
 page.section(TEXTS("headings.products"), says=attention.products)

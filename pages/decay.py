@@ -10,7 +10,7 @@ with page.row():
 page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE, decay.MODELS)
 page.show(decay.curves)
 page.mobile_knobs("base", "context", "target", "factor")
-page.legend(TEXTS("legend"))
+page.legend(TEXTS(f"legends.{page.now(decay.PAGE)[decay.SHOW]}"))
 page.next_page_link("attention", TEXTS("next_page"))
 page.controls(decay.BACKEND)
 

@@ -13,10 +13,7 @@ else:
     page.controls(runtimes.AT, runtimes.VLLM, runtimes.SGLANG)
     page.show(runtimes.curves)
     page.mobile_knobs("base", "context", "target", "factor")
-    page.legend(
-        "A flat line at 1: the runtime agrees with the reference. Above 1 a pair's frequency is higher than in the "
-        "reference, below 1 it is lower."
-    )
+    page.legend(words.describe_marks(runtimes.answers(now)))
     page.next_page_link("precision", "Next: from which position on rounding matters")
 
     page.section("Runtime by runtime", says=runtimes.matrix)

@@ -1,16 +1,18 @@
 """What does a scaling method do to every pair of this model, compared with other methods?"""
 
 from rope_viz.figures.scaling import TEXTS
+from rope_viz.figures.words import scaling as words
 from rope_viz.pictures import scaling
 from rope_viz.ui import page
 
+now = page.now(scaling.PAGE)
 page.start(TEXTS("title"), says=scaling.comparison)
 with page.row():
     page.controls(scaling.SHOW, scaling.AXIS)
 page.controls(scaling.COMPARE)
 page.show(scaling.comparison)
 page.mobile_knobs("factor", "context", "target", "base")
-page.legend(TEXTS("legend"))
+page.legend(words.describe_marks(now[scaling.SHOW], others=bool(now[scaling.COMPARE])))
 page.next_page_link("decay", TEXTS("next_page"))
 
 page.section(TEXTS("headings.methods"), says=scaling.methods)

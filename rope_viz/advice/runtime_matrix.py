@@ -14,7 +14,7 @@ from rope_viz.advice import extend
 from rope_viz.advice.export import TARGETS, Export, export, without_about
 from rope_viz.advice.extend import Option
 from rope_viz.embedding.scaling import DynamicNtk, LongRope
-from rope_viz.embedding.spec import RopeSpec, is_equal_except
+from rope_viz.embedding.spec import FloatArray, RopeSpec, is_equal_except
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import Emulation
@@ -222,6 +222,34 @@ def find_largest_ratio(rows: Sequence[Row]) -> float:
         ratios += [one.effect.ratio] if one.effect else []
         ratios += [max(r, 1 / r) for r in (one.attention_ratio, one.softmax_ratio) if r]
     return max(ratios)
+
+
+def group_differing(board: Board) -> list[tuple[list[Row], FloatArray]]:
+    """Group rows that differ from the reference by equal frequencies; return each group with its ratio per pair."""
+    groups: list[tuple[list[Row], FloatArray]] = []
+    for row in board.differing:
+        values = divide_frequencies(row, board.rows[0])
+        if row.comparison.effect is None or values is None:
+            continue
+        for rows, shared in groups:
+            if len(shared) == len(values) and np.allclose(shared, values, rtol=1e-6, equal_nan=True):
+                rows.append(row)
+                break
+        else:
+            groups.append(([row], values))
+    return groups
+
+
+def divide_frequencies(row: Row, reference: Row) -> FloatArray | None:
+    """Return a row's frequencies over the reference's; NaN where either is zero, None if one is unknown."""
+    values, base = row.comparison.emulation.inv_freq, reference.comparison.emulation.inv_freq
+    if values is None or base is None:
+        return None
+    pairs = min(len(values), len(base))
+    both = (values[:pairs] > 0) & (base[:pairs] > 0)
+    out = np.full(pairs, np.nan)
+    out[both] = values[:pairs][both] / base[:pairs][both]
+    return out
 
 
 @functools.lru_cache(maxsize=64)

@@ -82,7 +82,8 @@ class Range:
         """Return the distance axis."""
         axis: dict[str, Any] = {"title": "distance m − n (tokens)", "range": list(self.whole)}
         axis["unifiedhovertitle"] = {"text": "distance %{x:,.0f}"}
-        return axis | {"type": "log", **theme.length_ticks(1, self.length)} if self.log else axis
+        ticks = theme.length_ticks(1 if self.log else 0, self.length, log=self.log)
+        return axis | ticks | ({"type": "log"} if self.log else {})
 
 
 BACKENDS = {"numpy": "NumPy"} | {f"torch-{device}": f"torch ({device})" for device in ("cpu", "cuda", "mps")}

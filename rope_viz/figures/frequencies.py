@@ -104,9 +104,9 @@ def unturned_shapes(spec: RopeSpec, top: float, bottom: float | None = None) -> 
     shapes = []
     for run in runs:
         across = {"type": "rect", "x0": float(run[0]) - 0.5, "x1": float(run[-1]) + 0.5, "line": {"width": 0}}
-        area = across | {"layer": "below", "y0": spec.context, "y1": top, "fillcolor": theme.tint(theme.PLAIN, 0.22)}
+        area = across | {"y0": spec.context, "y1": top, "fillcolor": theme.tint(theme.PLAIN, 0.22)}
         named = run is longest
-        shapes.append(area | {"label": label if named and bottom is None else {}})
+        shapes += theme.label_above(area, label)[: 2 if named and bottom is None else 1]
         if named and bottom is not None:
             below = {"text": f"↑ never a whole turn<br>in training: {slow.size}", "textposition": "bottom right"}
             empty = {"y0": bottom, "y1": spec.context, "fillcolor": "rgba(0, 0, 0, 0)"}
@@ -176,6 +176,7 @@ def heatmap(
         x={
             "title": "position (tokens)",
             "range": [-0.5, stop - 0.5],
+            **theme.length_ticks(0, stop, log=False),
             "showspikes": False,
             "showgrid": False,
             "minallowed": -0.5,

@@ -109,7 +109,7 @@ def mean_logits(
     bottom = min(float(curve[4].min()) for curve in curves)
     top = max(float(curve[5].max()) for curve in curves)
     room = 0.06 * max(top - bottom, 1e-9)
-    axis: dict[str, Any] = {"title": "distance (tokens)", "range": [0, tokens]}
+    axis = {"title": "distance (tokens)", "range": [0, tokens], **theme.length_ticks(0, tokens, log=False)}
     if log:
         axis = {
             "title": "distance (tokens, log)",

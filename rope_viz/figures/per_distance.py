@@ -109,10 +109,11 @@ def attention_map(spec: RopeSpec, first: int, qk_parts: Parts, weights: bool) ->
         "colorbar": {"thickness": 12, "outlinewidth": 0, "title": {"text": name, "side": "top"}, "x": 1.01, "xpad": 4},
         "hovertemplate": f"query %{{y:,}} · key %{{x:,}}<br>{name} %{{z:.4~g}}<extra></extra>",
     }
+    bare = {"showgrid": False, **theme.length_ticks(first, first + window, log=False)}
     return theme.figure(
         [trace],
-        x={"title": "key position n", "showspikes": False, "showgrid": False, "range": [at[0] - 0.5, at[-1] + 0.5]},
-        y={"title": "query position m", "showgrid": False, "range": [at[-1] + 0.5, at[0] - 0.5]},
+        x=bare | {"title": "key position n", "showspikes": False, "range": [at[0] - 0.5, at[-1] + 0.5]},
+        y=bare | {"title": "query position m", "range": [at[-1] + 0.5, at[0] - 0.5]},
         height=theme.MAIN_HEIGHT,
         hovermode="closest",
         margin={"l": 82, "r": 76, "t": 26, "b": 48},

@@ -151,7 +151,7 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
     drawn.sort(key=lambda name: name == where)
     traces, ends = [], []
     for name in drawn:
-        colour, dash = line_styles.CURRENT if name == where else line_styles.entry_look(name, tuple(PLACES))
+        colour, dash = line_styles.CURRENT if name == where else line_styles.SLOTS[list(PLACES).index(name)]
         x, off = score_curve(spec, name, live=live)
         y = np.maximum(off[shown], 1e-16)
         label = SHORT[name]

@@ -18,19 +18,6 @@ from rope_viz.texts.numbers import format_tokens
 
 TEXTS = Texts("recall")
 SHARE = {"title": "recall (share of facts found)", "range": [-0.03, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
-# Colour and dash of every method in all figures; the current one is drawn in blue instead.
-STYLES: dict[str, tuple[str, str]] = {
-    "none": (theme.PLAIN, "dot"),
-    "linear": (theme.FURTHER[0], "dash"),
-    "ntk": (theme.FURTHER[1], "solid"),
-    "dynamic": (theme.FURTHER[1], "dash"),
-    "ntk-by-parts": (theme.FURTHER[2], "dash"),
-    "yarn-paper": (theme.FURTHER[2], "dashdot"),
-    "yarn": (theme.FURTHER[2], "solid"),
-    "llama3": (theme.FURTHER[3], "solid"),
-    "longrope": (theme.FURTHER[3], "dash"),
-    "proportional": (theme.FURTHER[0], "dashdot"),
-}
 GAP = 0.06
 
 
@@ -189,7 +176,7 @@ def attention_on_target(works: Sequence[tuple[str, str, Any]], *, title: str) ->
     `works` are (label, colour, work) with the distances and hits of a head under an embedding.
     """
     traces = []
-    longest = max(float(work.distance.max()) for _, _, work in works)
+    longest = max(1.05 * max(float(work.distance.max()) for _, _, work in works), 2.0)
     for index, (label, colour, work) in enumerate(works):
         traces.append(
             {
@@ -204,7 +191,11 @@ def attention_on_target(works: Sequence[tuple[str, str, Any]], *, title: str) ->
         )
     return theme.figure(
         traces,
-        x={"title": "distance of the correct token (tokens)", "range": [0, max(1.05 * longest, 2.0)]},
+        x={
+            "title": "distance of the correct token (tokens)",
+            "range": [0, longest],
+            **theme.length_ticks(0, longest, log=False),
+        },
         y={"title": title, "range": [-0.03, 1.05], "tickformat": ".0%"},
         height=theme.SIDE_HEIGHT,
         hovermode="closest",
@@ -230,7 +221,12 @@ def attention_by_distance(curves: Sequence[tuple[str, str, str, FloatArray]], *,
     top = max(float(np.max(values[:most])) for _, _, _, values in curves)
     return theme.figure(
         traces,
-        x={"title": "distance (tokens)", "range": [-0.5, most - 0.5], "unifiedhovertitle": {"text": "distance %{x:,}"}},
+        x={
+            "title": "distance (tokens)",
+            "range": [-0.5, most - 0.5],
+            "unifiedhovertitle": {"text": "distance %{x:,}"},
+            **theme.length_ticks(0, most, log=False),
+        },
         y={"title": "mean attention", "range": [0, min(1.05, 1.1 * top)], "tickformat": ".0%"},
         height=theme.SIDE_HEIGHT,
         showlegend=len(traces) > 1,

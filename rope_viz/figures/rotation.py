@@ -145,7 +145,11 @@ def mistakes(found: Sequence[Mistake]) -> go.Figure:
     span = [low - room, high + room]
     return theme.figure(
         traces,
-        x={"title": "distance m − n (tokens)", "range": [0, DISTANCES - 1]},
+        x={
+            "title": "distance m − n (tokens)",
+            "range": [0, DISTANCES - 1],
+            **theme.length_ticks(0, DISTANCES, log=False),
+        },
         y={"title": "score q·k / √d", "range": span},
         height=theme.SIDE_HEIGHT,
         notes=theme.spread_labels(ends, span, log=False, height=theme.SIDE_HEIGHT),

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from rope_viz.advice import extend, runtime_matrix
 from rope_viz.advice.runtime_matrix import Asked, Board, Row, find_largest_ratio
 from rope_viz.embedding.scaling import LABELS, METHODS
-from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import line_styles, scaling, theme
 from rope_viz.figures.frequencies import pin_rule_x
 from rope_viz.figures.words.common import footnote
@@ -25,7 +25,7 @@ LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 
 def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[go.Figure, str]:
     """Draw each differing runtime's frequencies over the reference's; if all agree, scaled over plain frequency."""
-    groups = grouped(answers)
+    groups = runtime_matrix.group_differing(answers)
     if not groups:
         fig = scaling.ratios(scaling.compared(spec, []), pin=pin)
         return fig, "Scaled over plain frequency of each pair, the same in every runtime that accepts the config"
@@ -47,8 +47,7 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
         )
     ]
     peaks = []
-    for rows, values in groups:
-        colour, dash = line_styles.runtime_look(rows[0].name)
+    for (rows, values), (colour, dash) in zip(groups, line_styles.take_slots(len(groups)), strict=True):
         names = ", ".join(row.name for row in rows)
         traces.append(
             theme.line(
@@ -82,34 +81,6 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
     )
     names = "; ".join(f"{name} {times(y)} at pair {x}" for x, y, name, _ in peaks)
     return fig, f"Frequency of each pair over that of {reference.name}: {names}"
-
-
-def grouped(answers: Board) -> list[tuple[list[Row], FloatArray]]:
-    """Group rows that differ from the reference by equal frequencies; return each group with its ratio per pair."""
-    groups: list[tuple[list[Row], FloatArray]] = []
-    for row in answers.differing:
-        values = ratio(row, answers.rows[0])
-        if row.comparison.effect is None or values is None:
-            continue
-        for rows, shared in groups:
-            if len(shared) == len(values) and np.allclose(shared, values, rtol=1e-6, equal_nan=True):
-                rows.append(row)
-                break
-        else:
-            groups.append(([row], values))
-    return groups
-
-
-def ratio(row: Row, reference: Row) -> FloatArray | None:
-    """Return a row's frequencies over the reference's; NaN where either is zero, None if one is unknown."""
-    values, base = row.comparison.emulation.inv_freq, reference.comparison.emulation.inv_freq
-    if values is None or base is None:
-        return None
-    pairs = min(len(values), len(base))
-    both = (values[:pairs] > 0) & (base[:pairs] > 0)
-    out = np.full(pairs, np.nan)
-    out[both] = values[:pairs][both] / base[:pairs][both]
-    return out
 
 
 def matrix(answers: Board) -> list[dict[str, str]]:

@@ -57,18 +57,18 @@ def compared(
 ) -> list[Compared]:
     """Return the current spec, further methods for it and further models by name, styled by `line_styles`.
 
-    When models are compared, the current one is labelled `name`, because a method would not identify it.
+    When models are compared, the current one is labelled `name`, because a method would not identify it. Raise
+    `ValueError` for more lines than one figure has colours for.
     """
     own = (name or "this model") if models else ""
     out = [Compared(own or short_label(spec.scaling.name), spec, *line_styles.CURRENT, own)]
     for other in others:
         method = short_label(other.scaling.name)
         label = f"{own}, {method}" if own else method
-        out.append(Compared(label, other, *line_styles.method_look(other.scaling.name), own))
-    for further, other in (models or {}).items():
-        if (further, other) != (own, spec):
-            out.append(Compared(further, other, *line_styles.model_look(further), further))
-    return out
+        out.append(Compared(label, other, *line_styles.METHODS[other.scaling.name], own))
+    further = [(model, other) for model, other in (models or {}).items() if (model, other) != (own, spec)]
+    looks = line_styles.take_slots(len(further), {line_styles.Look(c.colour, c.dash) for c in out})
+    return out + [Compared(model, other, *look, model) for (model, other), look in zip(further, looks, strict=True)]
 
 
 def plain(current: Compared) -> Compared:
@@ -179,8 +179,8 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     quotient = released.inv_freq() / paper.inv_freq()
     worst = int(np.argmax(np.abs(np.log(quotient))))
     styles = {
-        "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.method_look("yarn"),
-        "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.method_look("yarn-paper"),
+        "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.METHODS["yarn"],
+        "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.METHODS["yarn-paper"],
     }
     curves = {"released": spectrum.ratio(released), "paper": spectrum.ratio(paper)}
     traces = [
@@ -189,7 +189,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     ]
     traces.append(theme.line(pair, quotient, "released / paper", theme.TEXT, dash="dot", yaxis="y2"))
     fastest = max(float(curve.max()) for curve in curves.values())
-    top = max(1.2, float(np.max(quotient)) * 1.15)
+    top = max(1.2, float(np.max(quotient)) * 1.3)  # leaves room for the label below the names of the bands
     marker = {
         "x": worst,
         "y": float(quotient[worst]),
@@ -213,7 +213,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
         shapes=theme.band_shapes(spectrum.bands(released)),
         margin={"l": 68, "r": 72, "t": 26, "b": 48},
     )
-    axis = {"overlaying": "y", "side": "right", "range": [0, top], "showgrid": False}
+    axis = {"overlaying": "y", "side": "right", "range": [0, top], "showgrid": False, "tickmode": "auto"}
     title = {"text": "released ÷ paper (dotted)", "standoff": 8, "font": {"size": 13}}
     fig.update_layout(yaxis2=axis | {"title": title, "fixedrange": True})
     return fig
@@ -354,7 +354,7 @@ def _thresholds(spec: RopeSpec) -> list[tuple[float, str]]:
 
 def _ramp_label(c: Compared, r: FloatArray, share: FloatArray, index: int) -> dict[str, Any]:
     at = int(np.argmin(np.abs(share - (0.62 - 0.12 * (index % 4)))))
-    where = {"x": float(np.log10(r[at])), "y": float(share[at]), "text": c.label, "showarrow": False}
+    where = {"x": float(np.log10(r[at])), "y": float(share[at]), "text": c.label, "showarrow": False, "name": "line"}
     return where | {
         "xanchor": "left",
         "xshift": 9,
@@ -370,6 +370,7 @@ def _text_at(x: Any, y: FloatArray, height: float, text: str, colour: str, side:
     return {
         "x": int(x[at]),
         "y": float(y[at]),
+        "name": "line",
         "text": text,
         "showarrow": False,
         "xanchor": side,

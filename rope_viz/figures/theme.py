@@ -19,7 +19,16 @@ from rope_viz.texts.numbers import format_tokens
 # Light colour -> dark colour is in DARK. Figures are built with the light palette; the browser swaps it.
 PLAIN, CURRENT = "#5B6470", "#0B62C4"
 KEPT, BLENDED, DIVIDED, SPED = "#00795A", "#986000", "#C2410C", "#5B3FA8"
-FURTHER = ("#8E4A9E", "#0E7C86", "#B0306A", "#5A6B00")
+# Lines next to the current one, by slot. All pairs differ by a CIEDE2000 of 6 or more in each theme, also for
+# deuteranopes. The first four also name axes.
+FURTHER = (
+    *("#8E4A9E", "#0E7C86", "#B0306A", "#5A6B00", "#581D10", "#3B068D", "#1E4C3E", "#463855"),
+    *("#A65A54", "#6A4C37", "#DB1A31", "#3C487F", "#8C0A01", "#2D5F75", "#4E1560", "#72464D"),
+)
+FURTHER_DARK = (
+    *("#C99BD8", "#7FE3DC", "#F07FB0", "#B5C34A", "#AA9457", "#736CF7", "#2B9052", "#A0727F"),
+    *("#EBBCAF", "#F7DD9D", "#DB5109", "#91A482", "#F0E437", "#4D8794", "#D74BCD", "#7EC779"),
+)
 QUERY, KEY = CURRENT, DIVIDED
 BACKGROUND, PANEL, TEXT, GRID, RULE = "#FFFFFF", "#F6F7F9", "#1B1F24", "#E4E7EB", "#7A8490"
 BAND_COLOURS = (KEPT, BLENDED, DIVIDED, SPED, PLAIN)  # in the order of spectrum.BAND_NAMES
@@ -39,10 +48,7 @@ DARK = {
     BLENDED: "#F0B429",
     DIVIDED: "#FF8A5B",
     SPED: "#B7A3F2",
-    "#8E4A9E": "#C99BD8",
-    "#0E7C86": "#4CC3CC",
-    "#B0306A": "#F07FB0",
-    "#5A6B00": "#B5C34A",
+    **dict(zip(FURTHER, FURTHER_DARK, strict=True)),
     BACKGROUND: "#0F1216",
     PANEL: "#171B21",
     TEXT: "#E6E9EE",
@@ -201,6 +207,12 @@ def rule(value: float, text: str, *, axis: str = "y", dash: str = "solid", log: 
     return {"type": "line", "line": {"color": RULE, "width": 1, "dash": dash}, "label": label} | place
 
 
+def label_above(area: dict[str, Any], label: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a shaded rectangle below the grid and its label above the grid, which would cross out its letters."""
+    place = {key: value for key, value in area.items() if key not in ("layer", "fillcolor")}
+    return [area | {"layer": "below"}, place | {"label": label}]
+
+
 def band_shapes(bands: Bands) -> list[dict[str, Any]]:
     """Return the bands as shaded columns behind the curves, labelled with name and count at the top."""
     shapes = []
@@ -208,28 +220,25 @@ def band_shapes(bands: Bands) -> list[dict[str, Any]]:
         count = last - first + 1
         label = {"text": f"{BAND_NAMES[kind]} {count}", "textposition": "top center", "padding": 4}
         label["font"] = {"size": 12, "color": BAND_COLOURS[kind]}
-        shapes.append(
-            {
-                "type": "rect",
-                "layer": "below",
-                "x0": first - 0.5,
-                "x1": last + 0.5,
-                "y0": 0,
-                "y1": 1,
-                "yref": "paper",
-                "line": {"width": 0},
-                "fillcolor": tint(BAND_COLOURS[kind], 0.10),
-                "label": label if count >= 3 else {},
-            }
-        )
+        across = {"type": "rect", "x0": first - 0.5, "x1": last + 0.5, "y0": 0, "y1": 1, "yref": "paper"}
+        column = across | {"line": {"width": 0}, "fillcolor": tint(BAND_COLOURS[kind], 0.10)}
+        shapes += label_above(column, label)[: 2 if count >= 3 else 1]
     return shapes
 
 
-def length_ticks(low: float, high: float, most: int = 8) -> dict[str, Any]:
-    """Return ticks at powers of two for a log axis between two positive lengths."""
+def length_ticks(low: float, high: float, most: int = 8, *, log: bool = True) -> dict[str, Any]:
+    """Return ticks for an axis of lengths: powers of two on a log axis, else multiples of a power of two.
+
+    A log axis with fewer than three powers of two in its range has multiples, too. `most` is their number at most.
+    """
     first, last = math.ceil(math.log2(max(low, 1))), math.floor(math.log2(high))
-    step = next(s for s in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64) if (last - first) / s <= most)
-    values = [2.0**e for e in range(first + (-first) % step, last + 1, step)]
+    if log and last - first >= 2:
+        step = next(s for s in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 64) if (last - first) / s <= most)
+        values = [2.0**e for e in range(first + (-first) % step, last + 1, step)]
+    else:
+        wide = 2.0 ** math.ceil(math.log2((high - low) / most))
+        wide = max(wide, 1.0) if high - low >= 2 else wide
+        values = [wide * count for count in range(math.ceil(low / wide - 1e-9), math.floor(high / wide + 1e-9) + 1)]
     return {"tickvals": values, "ticktext": [format_tokens(v) for v in values], "tickmode": "array"}
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rope_viz.embedding.spec import Knob, RopeSpec, short_repr
+from rope_viz.figures.line_styles import BY_SLOT, SLOTS
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import blob_store
@@ -157,9 +158,10 @@ class Several(Choice[Names]):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Models(Choice[Names]):
-    """Any number of catalog models."""
+    """Catalog models, as many as one figure has colours for next to all scaling methods."""
 
     label: str = TEXTS("controls.compare_models")
+    most: ClassVar[int] = len(SLOTS) - len(BY_SLOT)
 
     def default(self, now: Now) -> Names:
         return ()
@@ -169,6 +171,8 @@ class Models(Choice[Names]):
         for name in names:
             if name not in catalog():
                 raise ValueError(TEXTS("choices.models", name=self.key, value=short_repr(name)))
+        if len(names) > self.most:
+            raise ValueError(TEXTS("choices.models_most", name=self.key, most=self.most, count=len(names)))
         return names
 
     def text(self, value: Names) -> str:

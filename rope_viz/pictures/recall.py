@@ -12,6 +12,7 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.figures import recall as figures
 from rope_viz.figures import theme
+from rope_viz.figures.line_styles import METHODS, take_slots
 from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words import recall as words
@@ -112,9 +113,7 @@ def lengths(now: Now) -> Figure:
     """The share of facts that tiny_lm finds over the length of the text, with a 95 % band for each method."""
     spec = tiny_lm_spec(now)
     looks = {spec: (theme.CURRENT, "solid")}
-    looks |= {
-        other: figures.STYLES[other.scaling.name] for other in list_compared(now) if other.scaling != spec.scaling
-    }
+    looks |= {other: METHODS[other.scaling.name] for other in list_compared(now) if other.scaling != spec.scaling}
     questions = {each: choose_points(now, each) for each in looks}
     few = [each for each, of in questions.items() if all(many == [1, 1] for _, *many in of)]
     if few:
@@ -304,7 +303,7 @@ def recover(now: Now) -> Figure:
         pair = []
         for place in ("target", "trained"):
             at = sorted((row["step"], row["recall"], *find_interval(row)) for row in mine if row["at"] == place)
-            colour, dash = figures.STYLES[method]
+            colour, dash = METHODS[method]
             pair.append(figures.Line(short_label(method), colour, dash, *np.array(at, dtype=float).T))
         lines.append((pair[0], pair[1]))
         recalls[short_label(method)] = (pair[0].mean[0], pair[0].mean[-1], pair[1].mean[0], pair[1].mean[-1])
@@ -319,7 +318,7 @@ def loss(now: Now) -> Figure:
     """Loss by position on Markov chains, without scaling and with it, compared with the lowest possible loss."""
     spec, tokens = tiny_lm_spec(now), int(now[READ_TO])
     plain = dataclasses.replace(spec, scaling=Scaling())
-    drawn = [("none", plain, *figures.STYLES["none"])]
+    drawn = [("none", plain, *METHODS["none"])]
     if spec.scaling.name != "none":
         drawn.append((name_method(spec), spec, theme.CURRENT, "solid"))
     lines, trained, beyond, best = [], 0.0, None, None
@@ -341,8 +340,11 @@ def yours(now: Now) -> Figure:
     """Recall of another model over the length of the text, from an evaluation file; without one, seed 0's."""
     held, lines = now[ASKED], []
     found = read_evaluation(checkpoints.FOLDER / "evaluated.json") if held is None else held.value
-    for index, method in enumerate(found.methods):
-        colour, dash = figures.STYLES.get(method, (theme.FURTHER[index % 4], theme.DASHES[index % 4]))
+    others = [method for method in found.methods if method not in METHODS]
+    taken = [METHODS[method] for method in found.methods if method in METHODS]
+    looks = METHODS | dict(zip(others, take_slots(len(others), taken), strict=True))
+    for method in found.methods:
+        colour, dash = looks[method]
         x = np.array(found.lengths, dtype=float)
         lines.append(figures.Line(method, colour, dash, x, *found.over_lengths(method)))
     fig = figures.over_lengths(lines, ends=(found.lengths[0], found.lengths[-1]))

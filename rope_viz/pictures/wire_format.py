@@ -13,6 +13,7 @@ import numpy as np
 
 from rope_viz.figures import theme
 from rope_viz.figures.files import Style, format_span, format_stem
+from rope_viz.figures.files.axes import is_length
 from rope_viz.figures.files.lines import line_names
 from rope_viz.figures.words import glossary
 from rope_viz.figures.words.common import FOOTNOTE, plain_cell, spell_out_footnotes, unescape
@@ -42,6 +43,9 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
     message |= {"spec": now.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
     # to_plotly_json would copy these, which takes a quarter of a picture's time.
     traces, layout = drawn.fig._data, drawn.fig._layout
+    axes = {key: axis.get("title", {}).get("text", "") for key, axis in layout.items() if key[1:].startswith("axis")}
+    # The axes whose ticks are powers of two, also after a zoom.
+    message["lengths"] = [key for key, title in axes.items() if is_length(title)]
     if not now.coarse:
         # The lines that the user may rename in a file.
         message["lines"] = line_names(traces)

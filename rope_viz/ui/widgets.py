@@ -102,6 +102,7 @@ def control(choice: Choice[Any], now: Now) -> None:
             format_func=lambda name: catalog()[name].name,
             label_visibility="collapsed",
             placeholder=choice.label,
+            max_selections=choice.most,
             **options,
         )
     elif isinstance(choice, Switch):

@@ -61,7 +61,7 @@ def test_repair_flags_make_llama_cpp_agree():
 
 
 def test_runtimes_with_the_same_frequencies_share_a_curve():
-    groups = runtimes.grouped(runtime_matrix.compare_runtimes(asked("gpt-oss-20b")))
+    groups = runtime_matrix.group_differing(runtime_matrix.compare_runtimes(asked("gpt-oss-20b")))
     names = [[row.name for row in rows] for rows, _ in groups]
     assert ["llama.cpp 0c1e57098", "mlx-lm 0.32.2", "TensorRT-LLM"] in names
 

@@ -1,4 +1,4 @@
-"""Every method and model has one colour and dash in any selection, and names identify the model of a line."""
+"""No two lines of a figure share a colour, methods keep theirs in any selection, and names identify a line's model."""
 
 import itertools
 
@@ -9,12 +9,20 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import decay, line_styles, precision, scaling, theme
 from rope_viz.figures.files import lines
 from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.pictures import registry
+from rope_viz.pictures.choices import Models
 from rope_viz.studies.scores import even_parts
+from rope_viz.tiny_lm import checkpoints
+from tests.figures import colour_vision
+from tests.figures.colour_vision import contrast
+from tests.figures.drawn import DRAWN
 
 LLAMA = model_specs("llama-3.1-8b")[""]
 LLAMA_2 = model_specs("llama-2-7b")[""]
 QWEN = model_specs("qwen3-8b")[""]
 ALL = list(scaling.choices(LLAMA))
+TINY_LM = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024"}
+MODELS = ["llama-2-7b", "llama-3-8b", "qwen3-8b", "gpt-neox-20b", "gemma-2-27b", "phi-4"]
 
 
 def drawn(fig):
@@ -43,78 +51,107 @@ def test_a_method_looks_the_same_in_every_figure():
 
 
 def test_method_styles_are_distinct_from_each_other_and_current():
-    shown = [line_styles.method_look(name) for name in METHODS]
     assert set(line_styles.METHODS) == set(METHODS)
-    assert len(set(shown)) == len(shown)
+    shown = list(line_styles.METHODS.values())
+    assert len({look.colour for look in shown}) == len({look.dash for look in shown}) == len(shown)
     assert line_styles.CURRENT not in shown
-    assert line_styles.method_look("none") == line_styles.PLAIN
+    assert line_styles.METHODS["none"] == line_styles.PLAIN
 
 
-def test_model_style_is_independent_of_the_selection():
-    specs = {catalog()[name].name: model_specs(name)[""] for name in ("llama-2-7b", "qwen3-8b", "gpt-neox-20b")}
-    whole = {c.label: (c.colour, c.dash) for c in scaling.compared(LLAMA, [], specs)}
-    for count in (1, 2):
-        for some in itertools.permutations(specs, count):
-            for c in scaling.compared(LLAMA, [], {name: specs[name] for name in some}):
-                assert whole[c.label] == (c.colour, c.dash)
+def test_no_two_lines_of_a_slot_share_colour_or_dash():
+    looks = [line_styles.CURRENT, line_styles.PLAIN, *line_styles.SLOTS]
+    for kind in ([look.colour for look in looks], [theme.DARK[look.colour] for look in looks], [d for _, d in looks]):
+        assert len(set(kind)) == len(looks)
 
 
-def test_no_two_models_look_alike_and_none_like_a_method():
-    assert set(line_styles.MODELS) <= set(catalog())
-    shown = [line_styles.model_look(name) for name in line_styles.MODELS]
-    assert len(set(shown)) == len(shown)
-    assert not set(shown) & {line_styles.CURRENT, *line_styles.METHODS.values()}
+@pytest.mark.parametrize("pair", [*itertools.combinations(MODELS[:4], 2)])
+def test_any_two_models_have_two_colours(pair):
+    models = {catalog()[name].name: model_specs(name)[""] for name in pair}
+    curves = decay.with_plain(scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL), models, name="Llama 3.1 8B"))
+    assert len({curve.colour for curve in curves}) == len(curves) == len(ALL) + 4
 
 
-def test_a_model_looks_the_same_by_its_id_and_by_its_name():
-    for name, model in catalog().items():
-        assert line_styles.model_look(model.name) == line_styles.model_look(name)
-    assert line_styles.model_look("a model of my own") == line_styles.model_look("a model of my own")
+def test_models_take_the_slots_that_no_method_has():
+    models = {catalog()[name].name: model_specs(name)[""] for name in ("llama-2-7b", "qwen3-8b")}
+    alone = scaling.compared(LLAMA, [], models)[1:]
+    assert [(c.colour, c.dash) for c in alone] == list(line_styles.SLOTS[:2])
+    mixed = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ["yarn"]), models)[1:]
+    assert [(c.colour, c.dash) for c in mixed] == list(line_styles.SLOTS[:3])
 
 
-def known_looks():
-    """Every look that a method, a runtime, a model of the list or an entry of a fixed list can have."""
-    named = [*line_styles.METHODS.values(), *line_styles.RUNTIMES.values(), *map(line_styles.model_look, catalog())]
-    entries = [str(place) for place in range(16)]
-    return {*named, *(line_styles.entry_look(entry, entries) for entry in entries)} - {line_styles.PLAIN}
+def test_more_lines_than_colours_are_refused():
+    with pytest.raises(ValueError, match=r"at most 16 lines, got 17$"):
+        line_styles.take_slots(16, [line_styles.SLOTS[3]])
+    names = list(catalog())
+    assert Models(key="a").parse(",".join(names[:7])) == tuple(names[:7])
+    with pytest.raises(ValueError, match="at most 7 models, not 8"):
+        Models(key="a").parse(",".join(names[:8]))
 
 
-def test_every_style_has_its_own_dash_and_grey():
-    own = {look: lines.GREYS[look.dash, look.colour] for look in known_looks()}
-    assert len(set(own.values())) == len(own)
-    # What is compared most is told apart by dashes alone.
-    first = [*line_styles.METHODS.values(), *map(line_styles.model_look, line_styles.MODELS[:20])]
-    dashes = [own[look][0] for look in first if look != line_styles.PLAIN]
-    assert len(set(dashes)) == len(dashes)
-    assert not {*lines.GREY_DASHES} & {*lines.SPARE}
-    assert len({*lines.GREY_DASHES}) == len(lines.GREY_DASHES)
+# Everything that the pages can compare, at once: (picture, choices).
+COMPARISONS = [
+    *(("scaling/comparison", {"scaling.show": view, "scaling.with": ",".join(ALL)}) for view in scaling.VIEWS),
+    ("decay/curves", {"decay.with": ",".join(ALL), "decay.models": ",".join(MODELS)}),
+    ("recall/lengths", TINY_LM | {"recall.with": ",".join(checkpoints.MAIN_METHODS), "recall.length": "512"}),
+    ("recall/recover", TINY_LM | {"recall.tuned": ",".join(checkpoints.MAIN_METHODS)}),
+    ("recall/yours", {}),
+    ("recall/loss", TINY_LM),
+    ("recall/previous", TINY_LM),
+    ("recall/finder", TINY_LM),
+    ("heads/distance", {}),
+    ("extend/speeds", {}),
+    ("extend/memory", {}),
+    ("runtimes/curves", {"model": "kimi-k2-instruct"}),
+    ("precision/scores", {"precision.with": ",".join(precision.OTHERS)}),
+]
 
 
-@pytest.mark.parametrize("level", lines.LEVELS)
-def test_every_line_grey_contrasts_with_its_background(level):
+@pytest.mark.parametrize("name", DRAWN)
+def test_no_two_lines_of_a_figure_share_a_colour(name):
+    assert_distinct(DRAWN[name])
+
+
+@pytest.mark.parametrize(("address", "query"), COMPARISONS, ids=[" ".join(map(str, each)) for each in COMPARISONS])
+def test_no_two_lines_of_a_page_share_a_colour(address, query):
+    page, name = address.split("/")
+    now = registry.read_request(registry.page(page), query)
+    figure = registry.page(page).pictures[name].draw(now).fig
+    # On "recover" a method has one colour at both lengths.
+    assert_distinct(figure, most=2 if name == "recover" else 1)
+
+
+def assert_distinct(fig, most=1):
+    colours = {}
+    for line, (colour, _) in drawn(fig).items():
+        for theme_name, shown in (("light", colour), ("dark", theme.DARK.get(colour, colour))):
+            colours.setdefault((theme_name, shown), set()).add(line)
+    shared = {where: names for where, names in colours.items() if len(names) > most}
+    assert not shared
+
+
+def test_every_slot_has_its_own_dash_in_grey():
+    assert len(set(lines.GREY_DASHES)) == len(lines.GREY_DASHES)
+    assert set(lines.GREYS) == {look.colour for look in line_styles.SLOTS}
+    assert not set(lines.GREY_DASHES) & set(lines.SPARE)
+
+
+def test_every_line_grey_contrasts_with_its_background():
     from rope_viz.figures.files import colours
 
-    for ink, ground in ((level, theme.BACKGROUND), (colours.invert_greys(level), theme.DARK[theme.BACKGROUND])):
-        high, low = sorted((luminance(ink), luminance(ground)), reverse=True)
-        assert (high + 0.05) / (low + 0.05) >= 4.5
+    for ink, ground in ((lines.GREY, theme.BACKGROUND), (colours.invert_greys(lines.GREY), DARK_GROUND)):
+        assert contrast(ink, ground) >= 4.5
 
 
-def test_grey_model_style_is_independent_of_the_selection():
+def test_lines_in_grey_have_as_many_dashes_as_in_colour():
     from rope_viz.figures.files import Style
     from rope_viz.figures.files.apply_style import apply_style
 
-    def greys(names):
-        specs = {catalog()[name].name: model_specs(name)[""] for name in names}
-        fig = scaling.ratios(scaling.compared(QWEN, scaling.alternatives(QWEN, ["yarn"]), specs))
-        data = apply_style(fig, Style(grey=True)).data
-        return {lines.line_name(each): lines.read_look(each)[:2] for each in data if lines.line_name(each)}
-
     some = ("llama-2-7b", "llama-3.1-8b", "deepseek-v2-lite", "gemma-2-27b", "yarn-mistral-7b-128k")
-    whole = greys(some)
-    assert len(set(whole.values())) == len(whole)
-    assert greys(some[::-1]) == whole
-    for name in some:
-        assert greys([name]).items() <= whole.items()
+    specs = {catalog()[name].name: model_specs(name)[""] for name in some}
+    fig = scaling.ratios(scaling.compared(QWEN, scaling.alternatives(QWEN, ALL), specs))
+    data = apply_style(fig, Style(grey=True)).data
+    dashes = [lines.read_look(each)[1] for each in data if lines.line_name(each)]
+    assert len(set(dashes)) == len(dashes)
 
 
 def test_rounding_style_is_independent_of_the_selection():
@@ -143,17 +180,35 @@ def test_a_model_is_not_compared_with_itself():
     assert len(scaling.compared(QWEN, [], {"Qwen3 8B": QWEN}, name="Qwen3 8B")) == 1
 
 
-def luminance(colour):
-    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    return float(linear @ [0.2126, 0.7152, 0.0722])
+DARK_GROUND = theme.DARK[theme.BACKGROUND]
 
 
-@pytest.mark.parametrize(
-    "colour", sorted({look.colour for look in (line_styles.CURRENT, *line_styles.METHODS.values())})
-)
-def test_every_line_colour_contrasts_with_its_background(colour):
+@pytest.mark.parametrize("look", [line_styles.CURRENT, line_styles.PLAIN, *line_styles.SLOTS])
+def test_every_line_colour_contrasts_with_its_background(look):
     # WCAG 2 AA for text, which the labels are: 4.5 to 1.
-    for ink, ground in ((colour, theme.BACKGROUND), (theme.DARK[colour], theme.DARK[theme.BACKGROUND])):
-        high, low = sorted((luminance(ink), luminance(ground)), reverse=True)
-        assert (high + 0.05) / (low + 0.05) >= 4.5
+    assert contrast(look.colour, theme.BACKGROUND) >= 4.5
+    assert contrast(theme.DARK[look.colour], DARK_GROUND) >= 4.5
+
+
+def test_the_colour_difference_is_that_of_its_published_cases():
+    # Sharma, Wu and Dalal 2005, table 1: pairs 1, 7, 13, 17, 25 and 34.
+    cases = [
+        ((50.0, 2.6772, -79.7751), (50.0, 0.0, -82.7485), 2.0425),
+        ((50.0, 0.0, 0.0), (50.0, -1.0, 2.0), 2.3669),
+        ((50.0, -0.001, 2.49), (50.0, 0.0011, -2.49), 4.7461),
+        ((50.0, 2.5, 0.0), (73.0, 25.0, -18.0), 27.1492),
+        ((60.2574, -34.0099, 36.2677), (60.4626, -34.1751, 39.4387), 1.2644),
+        ((2.0776, 0.0795, -1.135), (0.9033, -0.0636, -0.5514), 0.9082),
+    ]
+    for one, other, expected in cases:
+        assert colour_vision.difference(np.array(one), np.array(other)) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("sight", colour_vision.SIGHTS)
+@pytest.mark.parametrize("dark", [False, True])
+def test_any_two_line_colours_are_told_apart(dark, sight):
+    colours = [look.colour for look in (line_styles.CURRENT, line_styles.PLAIN, *line_styles.SLOTS)]
+    seen = [colour_vision.seen(theme.DARK[colour] if dark else colour, sight) for colour in colours]
+    worst = min(colour_vision.difference(one, other) for one, other in itertools.combinations(seen, 2))
+    # Differences of about 2 are just noticeable; the dash is a second sign.
+    assert worst >= (9.0 if sight == "normal" else 6.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import theme
 from rope_viz.figures.files.rich_text import Lines, parse
-from rope_viz.texts.numbers import format_exponent, format_number, format_tokens
+from rope_viz.texts.numbers import format_exponent, format_number
 
 STRIDES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 100, 128, 256, 512, 1024)
 
@@ -131,24 +132,25 @@ class Axis:
             return [(float(place), theme.plain_text(name)) for place, name in enumerate(self.names)]
         room = abs(self.stop - self.start) / (size * (3.2 if self.is_vertical else 6.5))
         low, high = sorted((self.low, self.high))
-        if self.log:
-            return log_ticks(low, high, max(2.0, room))
-        tokens = "tokens" in self.title.lower() or "position" in self.title.lower()
-        return linear_ticks(low, high, max(2.0, room), binary=tokens)
+        if is_length(self.title):
+            ends = (10.0**low, 10.0**high) if self.log else (low, high)
+            ticks = theme.length_ticks(ends[0], ends[1], max(2, int(room)), log=self.log)
+            return list(zip(map(float, self.coordinates(ticks["tickvals"])), ticks["ticktext"], strict=True))
+        return (log_ticks if self.log else linear_ticks)(low, high, max(2.0, room))
 
 
-def linear_ticks(low: float, high: float, room: float, *, binary: bool = False) -> list[tuple[float, str]]:
-    """Return round values in a range, at most about `room`; multiples of powers of two for large token counts."""
+def is_length(title: str) -> bool:
+    """Return True if an axis with this title counts tokens or positions, so that its ticks are powers of two."""
+    return re.search(r"(^|\()tokens|position", title) is not None
+
+
+def linear_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:
+    """Return round values in a range, at most about `room`."""
     least = (high - low) / room
-    if binary and high - low >= 4096:
-        step = max(2.0 ** math.ceil(math.log2(least)), 1024.0)
-    else:
-        power = 10.0 ** math.floor(math.log10(least))
-        step = power * next(each for each in (1, 2, 5, 10) if each * power >= least * (1 - 1e-9))
+    power = 10.0 ** math.floor(math.log10(least))
+    step = power * next(each for each in (1, 2, 5, 10) if each * power >= least * (1 - 1e-9))
     values = step * np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    if binary and high - low >= 4096:
-        return [(float(value), format_tokens(float(value)) if value > 0 else f"{value:,.0f}") for value in values]
     if decimals > 5 or max(abs(low), abs(high)) >= 1e7:
         words = [format_tick(float(value)) for value in values]
         if len(set(words)) == len(words):

@@ -23,7 +23,7 @@ Recolour = Callable[[str], str]
 
 # Greys for the palette's colours. Dashes distinguish lines, brightness distinguishes ranges.
 INKS = {theme.PLAIN: "#7A7A7A", theme.CURRENT: "#000000", theme.TEXT: "#1A1A1A", theme.RULE: "#6E6E6E"}
-INKS |= dict(zip(theme.FURTHER, ("#2E2E2E", "#484848", "#5E5E5E", "#3A3A3A"), strict=True))
+INKS |= dict(zip(theme.FURTHER, ("#2E2E2E", "#484848", "#5E5E5E", "#3A3A3A"), strict=False))
 TINTS = dict(zip(theme.BAND_COLOURS, ("#00000008", "#0000001C", "#0000002A", "#00000014", "#00000038"), strict=True))
 FALLING = [[0.0, "#FFFFFF"], [1.0, "#101010"]]
 RISING = [[0.0, "#141414"], [0.5, "#8C8C8C"], [1.0, "#FAFAFA"]]

@@ -8,50 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.figures import line_styles, theme
+from rope_viz.figures import theme
 from rope_viz.figures.files.axes import Axis, array_of, read_axes
 from rope_viz.figures.files.rich_text import strip_markup
 from rope_viz.figures.files.style import join_words
 
-# Dashes that remain distinguishable without colour.
+# Dashes that remain distinguishable without colour, one per slot.
 GREY_DASHES = (
-    *("20px,3px", "9px,9px", "12px,3px,12px,3px,2px,3px", "6px,2px,6px,8px"),  # solid on the page
-    *("9px,4px", "4px,8px", "14px,5px", "5px,3px"),  # dash
-    *("9px,3px,2px,3px", "5px,2px,2px,2px", "9px,3px,2px,3px,2px,3px", "16px,3px,2px,3px"),  # dashdot
-    *("1px,3px", "1px,6px", "1px,2px,1px,7px", "1px,2px,1px,2px,1px,8px"),  # dot
-    *("22px,7px", "16px,12px", "22px,3px,8px,3px", "14px,3px,5px,3px"),  # longdash
-    # for models, which need many dashes
-    *("22px,3px,2px,3px", "16px,3px,2px,3px,2px,3px", "9px,7px,1px,7px", "5px,2px,2px,2px,2px,2px"),
-    *(
-        "9px,3px,2px,3px,2px,3px,2px,3px",
-        "7px,2px,7px,2px,2px,2px",
-        "18px,3px,5px,3px,5px,3px",
-        "5px,2px,5px,2px,5px,9px",
-    ),
-    *("22px,3px,2px,3px,2px,3px", "12px,2px,12px,9px", "5px,2px,2px,2px,2px,2px,2px,2px", "10px,3px,4px,3px"),
-    *("16px,8px,1px,8px", "12px,3px,4px,3px,4px,3px", "22px,3px,2px,3px,2px,3px,2px,3px", "18px,3px,18px,3px,2px,3px"),
-    *(
-        "7px,2px,7px,2px,2px,2px,2px,2px",
-        "14px,3px,2px,3px,2px,3px,2px,3px,2px,3px",
-        "3px,1px",
-        "16px,3px,2px,3px,2px,3px,2px,3px",
-    ),
+    *("9px,4px", "9px,3px,2px,3px", "22px,7px", "1px,3px", "20px,3px", "4px,8px", "12px,3px,12px,3px,2px,3px"),
+    *("5px,2px,2px,2px", "16px,12px", "1px,6px", "9px,9px", "9px,3px,2px,3px,2px,3px", "6px,2px,6px,8px"),
+    *("22px,3px,8px,3px", "1px,2px,1px,7px", "14px,5px"),
 )
-STROKES = ("solid", "dash", "dashdot", "dot", "longdash", *line_styles.STROKES)
-LEVELS = ("#1E1E1E", "#757575")
-
-
-def _make_greys() -> dict[tuple[str, str], tuple[str, str]]:
-    every = [(stroke, colour) for stroke in STROKES for colour in theme.FURTHER]
-    count = len(GREY_DASHES)
-    return {look: (GREY_DASHES[place % count], LEVELS[place // count]) for place, look in enumerate(every)}
-
-
-GREYS = _make_greys()
-"""{(dash, one of the further colours): (dash, grey)}: in grey the dash replaces the colour.
-
-All methods, runtimes and the first twenty models have unique dashes; other models reuse them in a lighter grey.
-"""
+GREYS = dict(zip(theme.FURTHER, GREY_DASHES, strict=True))
+"""{colour of a slot: its dash in grey}: in grey the dash replaces the colour."""
+GREY = "#1E1E1E"
 SPARE = (
     "8px,2px,3px,2px,3px,8px",
     "24px,2px",
@@ -266,10 +236,11 @@ def _grey_looks(data: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]
         colour, dash, _ = next(read_look(trace) for trace in data if line_name(trace) == name)
         found[name] = dash, colour
     out: dict[str, tuple[str, str]] = {}
-    for name in sorted(found, key=lambda name: found[name] not in GREYS):
-        new = GREYS.get(found[name], found[name])
+    for name in sorted(found, key=lambda name: found[name][1] not in GREYS):
+        dash, colour = found[name]
+        new = (GREYS[colour], GREY) if colour in GREYS else (dash, colour)
         taken = {dash for dash, _ in out.values()}
-        if new in out.values() or (found[name] not in GREYS and new[0] in taken):
+        if new[0] in taken:
             new = next((each for each in SPARE if each not in taken), new[0]), new[1]
         out[name] = new
     return out

@@ -17,6 +17,12 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool) -> Sentenc
     )
 
 
+def describe_marks(shown: str, sentence: str) -> Sentence:
+    """Explain the colours of the maps, and their frames if a word is repeated."""
+    framed = attention.repeated_words(sentence)
+    return join(TEXTS(f"legends.{shown}"), TEXTS("legends.framed" if framed else "legends.moved"))
+
+
 def describe_repetition(spec: RopeSpec, sentence: str, *, offset: int, causal: bool) -> Sentence:
     """Give the difference between the two rows of the first repeated word, without position and with RoPE."""
     repeated = attention.repeated_words(sentence)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rope_viz.advice import runtime_matrix
 from rope_viz.advice.export import Export
 from rope_viz.advice.runtime_matrix import Asked, Board, Row, compare_catalog, find_largest_ratio, release_history
 from rope_viz.embedding.spec import RopeSpec
@@ -20,6 +21,16 @@ TABLE = (
     "*Not known*: neither was done."
 )
 UNKNOWN = "The code for this architecture was neither executed nor read."
+
+
+def describe_marks(board: Board) -> str:
+    """Explain the lines of the main figure: each runtime over the reference, or the scaling on which all agree."""
+    if runtime_matrix.group_differing(board):
+        return (
+            "A flat line at 1: the runtime agrees with the reference. Above 1 a pair's frequency is higher than in the "
+            "reference, below 1 it is lower."
+        )
+    return "One line, because no runtime's frequencies differ: 1 = unchanged, 1/s = divided by the full factor s."
 
 
 def agreement(board: Board) -> str:

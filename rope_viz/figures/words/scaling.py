@@ -17,6 +17,11 @@ BANDS = {KEPT: "kept", BLENDED: "blended", DIVIDED: "divided", SPED: "sped", STI
 """The name of each band in the text file, in the order of a sentence."""
 
 
+def describe_marks(shown: str, *, others: bool) -> Sentence:
+    """Explain the marks of one view of the main figure; `others` is True if it compares methods."""
+    return join(TEXTS(f"legends.{shown}"), TEXTS("legends.others") if others and shown != "paper" else "")
+
+
 def describe_scaling(spec: RopeSpec) -> Sentence:
     """Say what the current method does to the frequencies and logits of this model."""
     if spec.scaling.name == "none":

@@ -1,6 +1,7 @@
 // A Plotly chart that keeps its zoom and its node when the data change, and exports itself in the browser.
 // picture.js requests the figure, rope_viz/pictures/wire_format.py packs it.
 
+import { followBands, followLines, zoomTo, zoomedRanges } from "./chart_view.js";
 import { showPlaceholder } from "./picture.js";
 import { text } from "./texts.js";
 import { copyAddress, exporting, file } from "./tools.js";
@@ -69,14 +70,10 @@ function build(place) {
   space.before(exporting(place), copyAddress(place));
   import(new URL("chart_keys.js", import.meta.url).href).then(({ listen: keys }) => keys(state, zoom, () => resetView(state)));
   const zoom = (scale) => {
-    const full = node._fullLayout;
-    const change = {};
-    for (const axis of ["xaxis", "yaxis"]) {
-      const [a, b] = full[axis].range.map(Number);
-      const [middle, half] = [(a + b) / 2, ((b - a) / 2) * scale];
-      if (!full[axis].fixedrange) change[`${axis}.range`] = [middle - half, middle + half];
-    }
-    window.Plotly.relayout(node, change);
+    if (!node._fullLayout?.xaxis) return;
+    Object.assign(state.zoomed, zoomedRanges(node._fullLayout, state.drawn.data, scale));
+    schedule(state);
+    sendView(state);
   };
   root.querySelector("[data-zoom=in]").addEventListener("click", () => zoom(0.5));
   root.querySelector("[data-zoom=out]").addEventListener("click", () => zoom(2));
@@ -97,6 +94,7 @@ function rememberView(state, event) {
     const axis = /^([xy]axis\d*)\.range/.exec(key)?.[1];
     if (axis) state.zoomed[axis] = state.node._fullLayout[axis].range.map(Number);
   }
+  schedule(state);
   sendView(state);
 }
 
@@ -112,15 +110,13 @@ function sendView(state) {
   }, 120);
 }
 
+// A zoom that shows nothing of a new figure's range is dropped.
 function zoomedLayout(state, layout) {
-  const out = { ...layout };
   for (const [axis, range] of Object.entries(state.zoomed)) {
     const home = layout[axis]?.range;
-    const away = home && (Math.min(...range) >= Math.max(...home) || Math.max(...range) <= Math.min(...home));
-    if (away) delete state.zoomed[axis];
-    else out[axis] = { ...layout[axis], range: range.slice() };
+    if (home && (Math.min(...range) >= Math.max(...home) || Math.max(...range) <= Math.min(...home))) delete state.zoomed[axis];
   }
-  return out;
+  return followBands(zoomTo(layout, state.zoomed, state.message.lengths), state.zoomed);
 }
 
 const isNarrow = (width) => width < 560;
@@ -201,7 +197,8 @@ async function draw(state) {
   const style = getComputedStyle(root);
   const dark = luminance(style.getPropertyValue("--st-background-color").trim() || "#FFFFFF") < 0.5;
   const figure = dark ? recolour(message.figure, message.twins) : message.figure;
-  const layout = anchored(compact(zoomedLayout(state, { ...figure.layout, autosize: true }), node.clientWidth, figure.data), node.clientWidth);
+  const whole = compact(zoomedLayout(state, { ...figure.layout, autosize: true }), node.clientWidth, figure.data);
+  const layout = anchored(followLines(whole, figure.data, state.zoomed), node.clientWidth);
   const data = named(figure, layout);
   layout.font = { ...layout.font, family: style.getPropertyValue("--st-font").trim() || "sans-serif" };
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
@@ -216,7 +213,7 @@ async function draw(state) {
   }
   state.narrow = isNarrow(node.clientWidth);
   const start = performance.now();
-  await Plotly.react(node, data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, responsive: false });
+  await Plotly.react(node, data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, showTips: false, responsive: false });
   listen(state);
   if (!message.moving) state.fits = !node.querySelector(".xtick text[style*='display: none'], .ytick text[style*='display: none']");
   root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);

@@ -1,0 +1,42 @@
+"""Captions are true in both themes and for the state that is shown."""
+
+import re
+
+import pytest
+
+from rope_viz.figures import attention, decay, scaling
+from rope_viz.figures.words import attention as attention_words
+from rope_viz.figures.words import runtimes as runtime_words
+from rope_viz.figures.words import scaling as scaling_words
+from rope_viz.pictures import registry, runtimes
+from rope_viz.texts import Texts
+
+PAGES = ("attention", "axes", "decay", "frequencies", "heads", "kernels", "precision", "recall", "rotation", "scaling")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_captions_name_no_shade_that_a_theme_inverts(page):
+    entries = Texts(page).entries
+    captions = [text for key, text in entries.items() if key == "legend" or key.startswith("legends.")]
+    assert captions
+    assert not [text for text in captions if re.search(r"\b(darker|lighter|black|white|dark|light)\b", text, re.I)]
+
+
+def test_every_view_has_a_caption():
+    for page, views in (("decay", decay.VIEWS), ("scaling", scaling.VIEWS), ("attention", attention.VIEWS)):
+        assert set(views) <= set(Texts(page).group("legends"))
+
+
+def test_the_caption_of_runtimes_depends_on_their_agreement():
+    page = registry.page("runtimes")
+    same, other = (registry.read_request(page, {"model": name}) for name in ("llama-3.1-8b", "kimi-k2-instruct"))
+    assert "flat line at 1" not in runtime_words.describe_marks(runtimes.answers(same))
+    assert "flat line at 1" in runtime_words.describe_marks(runtimes.answers(other))
+
+
+def test_the_captions_name_only_what_is_shown():
+    assert "Framed" in attention_words.describe_marks("weights", "the cat saw the dog")
+    assert "Framed" not in attention_words.describe_marks("weights", "one cat saw two dogs")
+    assert "attention" not in attention_words.describe_marks("scores", "the cat saw the dog")
+    assert "Other lines" not in scaling_words.describe_marks("ratio", others=False)
+    assert "other methods" not in scaling_words.describe_marks("paper", others=True)
