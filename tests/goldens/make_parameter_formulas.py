@@ -24,7 +24,7 @@ from transformers.models.auto import modeling_auto
 PATH = Path(__file__).parents[2] / "rope_viz" / "models" / "parameter_formulas.json"
 # Numbers that no parameter depends on; a symbol in their place would only cost time.
 SKIPPED = re.compile(r"token_id$|_token_index$|^chunk_size_feed_forward$|^num_labels$|^transformers_version$|_token$")
-DEPTH = re.compile(r"layers$|depth$|^n_layer|blocks$|num_hidden_layers|num_stages")
+DEPTH = re.compile(r"^(?!.*(dense|nextn|hash|kv_shared|moe_layers|mtp))(.*(layers|depth|blocks|num_stages)$|.*\bn_layer)")
 RATIO = re.compile(r"ratio$|expand|multiplier|ffn_mult|_factor$")
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 
