@@ -21,6 +21,8 @@ from transformers.models.auto import modeling_auto
 from rope_viz.advice.estimate_memory import memory
 
 LENGTH = 21
+MOST = 40_000_000
+"""Parameters of a model that is run."""
 TINY = {
     **{"vocab_size": 96, "hidden_size": 64, "intermediate_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4},
     **{"num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 128, "moe_intermediate_size": 32},
@@ -95,6 +97,10 @@ def run_cache(config: PreTrainedConfig, length: int) -> int | None:
     model_class = find_class(config, ("CAUSAL_LM",))
     if model_class is None:
         raise LookupError("no class that generates text")
+    with torch.device("meta"):
+        count = sum(parameter.numel() for parameter in model_class._from_config(config).parameters())
+    if count > MOST:
+        raise ValueError(f"{count:,} parameters are too many to run")
     torch.manual_seed(0)
     model = model_class._from_config(config, dtype=torch.bfloat16).eval()
     with torch.no_grad():

@@ -66,11 +66,13 @@ class Sizes:
         if self.depth > DEEPEST or not self.entry:
             raise ValueError(f"the number of parameters of {short_repr(self.kind)} is not known")
         if which == "all" and "all" in self.entry:
-            total, parts = self.evaluate(self.entry["all"]), self.entry.get("all_parts", {})
+            total = self.evaluate(self.entry["all"])
+        elif "body" not in self.entry:
+            raise ValueError(f"the number of parameters of {short_repr(self.kind)} without its head is not known")
         else:
-            texts = [self.entry.get("body", "0"), self.entry.get("head", "0") if which == "all" else "0"]
-            total, parts = sum(self.evaluate(text) for text in texts), self.entry.get("parts", {})
-        for path, (usual, part) in parts.items():
+            total = self.evaluate(self.entry["body"])
+            total += self.evaluate(self.entry.get("head", "0")) if which == "all" else 0
+        for path, (usual, part) in self.entry.get("parts", {}).items():
             total += self.part(path, usual).count(part)
         return total
 
@@ -160,7 +162,10 @@ class Sizes:
         raise ValueError(f"a formula has an unknown part: {ast.dump(node)[:60]}")
 
     def call(self, name: str, args: list[ast.expr]) -> int:
-        """Return the value of a function of the formulas: has(key), int(x), len(key), sum(key), count(key, word)."""
+        """Return the value of a function of the formulas: has(key), int(x), len(key), sum(key), count(key, word).
+
+        below(key, size) is the number of entries of a list that are smaller than a size of the same part.
+        """
         if name == "int":
             return int(self.walk(args[0]))
         key = dotted(args[0])
@@ -170,6 +175,9 @@ class Sizes:
             word = dotted(args[1])
             return self.entries(key).count(RENAMED_LAYERS.get(word, word))
         listed = self.entries(key)
+        if name == "below":
+            limit = self.number(key.rpartition(".")[0] + "." * ("." in key) + dotted(args[1]))
+            return sum(isinstance(one, int) and one < limit for one in listed)
         return len(listed) if name == "len" else sum(int(bool(one)) for one in listed)
 
 

@@ -7,6 +7,7 @@ defaults, with other numbers of layers, and with each switch turned. The file is
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import sys
@@ -26,17 +27,20 @@ PATH = Path(__file__).parents[2] / "rope_viz" / "models" / "parameter_formulas.j
 SKIPPED = re.compile(r"token_id$|_token_index$|^chunk_size_feed_forward$|^num_labels$|^transformers_version$|_token$")
 DEPTH = re.compile(r"^(?!.*(dense|nextn|hash|kv_shared|moe_layers|mtp))(.*(layers|depth|blocks|num_stages)$|.*\bn_layer)")
 RATIO = re.compile(r"ratio$|expand|multiplier|ffn_mult|_factor$")
+# Types of which the class that generates text does not contain the one that wrappers take.
+BODIES: tuple[str, ...] = ()
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 
 
 class Group(NamedTuple):
-    """Parameters of one place in a layer: the name without numbers, and the formula of one of them."""
+    """Parameters of one place in a layer: the name without numbers, the formula of one, whether the head has it."""
 
     name: str
     size: str
+    is_head: bool
 
 
-Model = tuple[dict[str, PreTrainedConfig], Counter[Group], dict[Group, Poly], dict[str, tuple[str, str]]]
+Model = tuple[dict[str, PreTrainedConfig], Counter[Group], dict[Group, Poly], dict[str, tuple[str, str]], bool]
 
 
 def mapped(name: str, config: PreTrainedConfig) -> type | None:
@@ -78,7 +82,7 @@ def fields_of(kind: type, resolved: PreTrainedConfig, prefix: str = "") -> dict[
 def make_config(kind: type, resolved: PreTrainedConfig, changes: Mapping[str, Any], prefix: str = "") -> Any:
     """Return a configuration, or the dict of a part of one, with symbols for its numbers and with these changes."""
     given: dict[str, Any] = {}
-    for key, field in kind.__dataclass_fields__.items():
+    for key in kind.__dataclass_fields__:
         value, path = resolved.__dict__.get(key), prefix + key
         if isinstance(value, PreTrainedConfig):
             given[key] = make_config(type(value), value, changes, path + ".")
@@ -93,13 +97,31 @@ def make_config(kind: type, resolved: PreTrainedConfig, changes: Mapping[str, An
         elif isinstance(value, float) and RATIO.search(key):
             given[key] = Quotient(value, path)
         elif key == "head_dim" and value is None and path not in changes:
-            heads = getattr(resolved, "num_attention_heads", None)
-            if isinstance(heads, int) and heads:
-                given[key] = Symbol(resolved.hidden_size // heads, path)
-        del field
+            given.update(head_dim_of(resolved, prefix))
+    if takes_head_dim(kind):
+        given.update(head_dim_of(resolved, prefix))
     if prefix:
         return {"model_type": kind.model_type, **given}
     return kind(**given)
+
+
+def head_dim_of(resolved: PreTrainedConfig, prefix: str) -> dict[str, Any]:
+    """Return the size of a head under its usual name, where a configuration has none but what it follows from."""
+    heads, width = (getattr(resolved, key, None) for key in ("num_attention_heads", "hidden_size"))
+    if not is_number(heads) or not is_number(width) or not heads:
+        return {}
+    return {"head_dim": Symbol(width // heads, prefix + "head_dim")}
+
+
+@functools.cache
+def takes_head_dim(kind: type) -> bool:
+    """Return whether a class without the field head_dim keeps one that a file has."""
+    if "head_dim" in kind.__dataclass_fields__ or "head_dim" in kind.attribute_map:
+        return False
+    try:
+        return kind(head_dim=48).__dict__.get("head_dim") == 48
+    except Exception:
+        return False
 
 
 def is_number(value: Any) -> bool:
@@ -141,14 +163,19 @@ def build(architecture: type, config: PreTrainedConfig) -> Model:
             whole[name] = (path, "all")
     groups: Counter[Group] = Counter()
     sizes: dict[Group, Poly] = {}
+    inner = model.base_model_prefix
+    body = getattr(model, inner, None) if type(model) is not body_class(config) else None
+    split = body is not None and type(body) is body_class(config)
     for name, parameter in model.named_parameters():
         if any(name.startswith(other + ".") for other in whole):
             continue
         size = formula(parameter)
-        group = Group(re.sub(r"(?<=\.)\d+(?=\.|$)", "*", name), write(size))
+        is_head = split and not name.startswith(inner + ".")
+        group = Group(re.sub(r"(?<=\.)\d+(?=\.|$)", "*", name), write(size), is_head)
         groups[group] += 1
         sizes[group] = size
-    return parts, groups, sizes, {path: (parts[path].model_type, which) for path, which in whole.values()}
+    found = {path: (parts[path].model_type, which) for path, which in whole.values()}
+    return parts, groups, sizes, found, split
 
 
 def counters(parts: Mapping[str, PreTrainedConfig]) -> dict[str, int]:
@@ -168,6 +195,9 @@ def counters(parts: Mapping[str, PreTrainedConfig]) -> dict[str, int]:
                     found[f"count({prefix}{key},{word})"] = list(value).count(word)
             elif all(is_number(one) for one in value):
                 found[f"len({prefix}{key})"] = len(value)
+                depth = getattr(part, "num_hidden_layers", None)
+                if is_number(depth):
+                    found[f"below({prefix}{key},num_hidden_layers)"] = sum(one < depth for one in value)
                 if all(one in (0, 1) for one in value):
                     found[f"sum({prefix}{key})"] = sum(value)
         for key in type(part).__dataclass_fields__:
@@ -200,12 +230,12 @@ def find_counter(values: list[int], options: dict[str, list[int]]) -> str | None
     return None
 
 
-Term = tuple[str, str]
-"""(condition, how many), each as text; "" for always."""
+Term = tuple[str, str, bool]
+"""(condition, how many, whether of the head), the first two as text; "" for always."""
 
 
-def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], dict[str, tuple[str, str]], list[str]]:
-    """Return {(condition, how often): formula of one}, the parts that are models of their own, and what is in doubt."""
+def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], Model, list[str]]:
+    """Return {(condition, how often, of the head): formula of one}, the first model, and what is in doubt."""
     resolved = kind()
     fields = fields_of(kind, resolved)
     shallow = {key: 9 for key, value in fields.items() if is_number(value) and DEPTH.search(key) and value > 12}
@@ -215,13 +245,14 @@ def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], dict[str, 
         shallow = {}
         base = build(architecture, make_config(kind, resolved, shallow))
     runs = [base]
-    for key, value in fields.items():
-        if is_number(value) and DEPTH.search(key):
-            for more in (4, 9):
-                try:
-                    runs.append(build(architecture, make_config(kind, resolved, {**shallow, key: shallow.get(key, value) + more})))
-                except Exception:
-                    continue
+    depths = {key: shallow.get(key, value) for key, value in fields.items() if is_number(value) and DEPTH.search(key)}
+    changes = [{key: value + 5} for key, value in depths.items()]
+    changes.append({key: value + 11 + index for index, (key, value) in enumerate(depths.items())})
+    for change in changes:
+        try:
+            runs.append(build(architecture, make_config(kind, resolved, {**shallow, **change})))
+        except Exception:
+            continue
     extra = r"first_k_dense|num_dense|num_nextn|experts$|every|step|interval|period"
     for key, value in fields.items():
         if is_number(value) and re.search(extra, key):
@@ -275,9 +306,9 @@ def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], dict[str, 
                 conditions[group] = [condition_of(key, present=not value)]
     terms: dict[Term, Poly] = {}
     for group, size in sizes.items():
-        term = ("*".join(sorted(set(conditions.get(group, [])))), number[group])
+        term = ("*".join(sorted(set(conditions.get(group, [])))), number[group], group.is_head)
         terms[term] = add(terms.get(term, {}), size)
-    return terms, base[3], doubts
+    return terms, base, doubts
 
 
 def condition_of(key: str, *, present: bool) -> str:
@@ -305,7 +336,7 @@ def is_optional(kind: type, resolved: PreTrainedConfig, key: str) -> bool:
 def text_of(terms: Mapping[Term, Poly]) -> str:
     """Return the sum of all terms as one expression."""
     parts = []
-    for (condition, number), size in terms.items():
+    for (condition, number, _), size in terms.items():
         if not size or number == "0":
             continue
         factors = [condition] if condition else []
@@ -318,47 +349,36 @@ def text_of(terms: Mapping[Term, Poly]) -> str:
     return " + ".join(parts) or "0"
 
 
-def subtract(left: Mapping[Term, Poly], right: Mapping[Term, Poly]) -> dict[Term, Poly]:
-    """Return the difference of two sums of terms."""
-    found = {term: add(left.get(term, {}), right.get(term, {}), -1) for term in [*left, *right]}
-    return {term: size for term, size in found.items() if size}
-
-
 def entry_of(name: str) -> tuple[dict[str, Any], list[str]]:
     """Return what the file says of one model type, and what is in doubt."""
     kind = CONFIG_MAPPING[name]
     config = kind()
     body, head = body_class(config), head_class(config)
     entry: dict[str, Any] = {}
-    doubts: list[str] = []
-    terms: dict[Term, Poly] = {}
-    parts: dict[str, Any] = {}
-    if body is not None:
-        terms, parts, doubts = derive(kind, body)
-        entry["body"] = text_of(terms)
-    if head is not None and head is not body:
-        all_terms, all_parts, more = derive(kind, head)
-        doubts += more
-        if body is not None and parts == all_parts:
-            entry["head"] = text_of(subtract(all_terms, terms))
-        else:
-            entry["all"] = text_of(all_terms)
-            if all_parts:
-                entry["all_parts"] = all_parts
-    if parts:
-        entry["parts"] = parts
+    terms, model, doubts = derive(kind, head or body)
+    if head is None or head is body or model[4]:
+        entry["body"] = text_of({term: size for term, size in terms.items() if not term[2]})
+        head_text = text_of({term: size for term, size in terms.items() if term[2]})
+        entry.update({"head": head_text} if head_text != "0" else {})
+    else:
+        entry["all"] = text_of(terms)
+        if body is not None and name in BODIES:
+            entry["body"] = text_of(derive(kind, body)[0])
+    if model[3]:
+        entry["parts"] = model[3]
     text = " ".join(str(entry.get(key, "")) for key in ("body", "head", "all"))
     names = set(re.findall(r"[a-z_A-Z][\w.]*", text))
     fields = fields_of(kind, config)
     own = {key: value for key, value in fields.items() if key in names and value is not None}
     entry["defaults"] = {key: value for key, value in own.items()}
-    derived = derived_of(kind, config, {key for key in names if key in fields})
+    derived = derived_of(kind, config, {key for key in names if key in fields or key == "head_dim"})
     if derived:
         entry["derived"] = derived
         for key in derived:
-            if kind.__dataclass_fields__[key].default is None:
+            field = kind.__dataclass_fields__.get(key)
+            if field is None or field.default is None:
                 entry["defaults"].pop(key, None)
-    lists = {match for match in re.findall(r"(?:count|len|sum)\(([\w.]+)", text)}
+    lists = {match for match in re.findall(r"(?:count|len|sum|below)\(([\w.]+)", text)}
     found = {key: value for key in sorted(lists) if (value := list_rule(kind, config, key)) is not None}
     if found:
         entry["lists"] = found
@@ -372,6 +392,9 @@ def entry_of(name: str) -> tuple[dict[str, Any], list[str]]:
 def derived_of(kind: type, resolved: PreTrainedConfig, names: set[str]) -> dict[str, str]:
     """Return {key: formula} of numbers that the class computes from others where the config does not give them."""
     found: dict[str, str] = {}
+    if takes_head_dim(kind) and "head_dim" in names:
+        names = names - {"head_dim"}
+        found["head_dim"] = "(hidden_size//num_attention_heads)"
     nulls = {key: None for key in names if "." not in key and is_optional(kind, resolved, key)}
     if not nulls:
         return found
@@ -431,6 +454,15 @@ def expand(first: list[Any], cycle: list[Any], last: list[Any], count: int) -> l
     return [*first, *(cycle[index % len(cycle)] for index in range(middle)), *last] if middle >= 0 and cycle else []
 
 
+def generates(name: str) -> bool:
+    """Return whether transformers has a class of a model type that generates text or reads it."""
+    try:
+        config = CONFIG_MAPPING[name]()
+    except Exception:
+        return False
+    return head_class(config) is not None or mapped("MODEL_FOR_MASKED_LM_MAPPING", config) is not None
+
+
 def save(types: Mapping[str, Any]) -> None:
     """Write the file, a line for each type."""
     about = {"made by": f"tests/goldens/{Path(__file__).name}", "transformers": transformers.__version__}
@@ -443,7 +475,10 @@ def main() -> None:
     found = json.loads(PATH.read_text(encoding="utf-8")) if PATH.exists() else {}
     types = found.get("types", {})
     failed = []
-    for name in sys.argv[1:] or sorted(CONFIG_MAPPING):
+    torch.nn.Linear.reset_parameters = torch.nn.Embedding.reset_parameters = lambda self: None
+    torch.nn.modules.conv._ConvNd.reset_parameters = lambda self: None
+    waiting = sys.argv[1:] or [name for name in sorted(CONFIG_MAPPING) if generates(name)]
+    for name in waiting:
         try:
             entry, doubts = entry_of(name)
         except Exception as error:
@@ -454,6 +489,7 @@ def main() -> None:
             print(f"{name}: doubt: {doubt[:150]}", flush=True)
         if len(entry) > 1:
             types[name] = entry
+        waiting += [part for part, _ in entry.get("parts", {}).values() if part not in (*waiting, *types)]
         if len(types) % 20 == 0:
             save(types)
     save(types)
