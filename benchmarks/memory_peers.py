@@ -58,6 +58,9 @@ def find_class(config: PreTrainedConfig, order: tuple[str, ...]) -> type | None:
 def shrink(kind: type) -> dict[str, Any]:
     """Return the small sizes that a configuration class has a field for."""
     names = kind.__dataclass_fields__
+    if "qk_rope_head_dim" in names:
+        # Latent attention: what a class calls head_dim follows from these sizes.
+        return {key: value for key, value in TINY.items() if key in names and key != "head_dim"}
     return {key: value for key, value in TINY.items() if key in names or key in kind.attribute_map}
 
 

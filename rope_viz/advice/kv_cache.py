@@ -20,6 +20,7 @@ from rope_viz.embedding.spec import MAX_LENGTH, require_number
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.layer_patterns import MAX_LAYERS, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.parameter_formulas import default_layer_types
 
 # {name of a cache's type: bytes per number}. q8_0 and q4_0 are llama.cpp's: blocks of 32 numbers with one half.
 DTYPES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "fp8": 1.0, "q8_0": 34 / 32, "q4_0": 18 / 32}
@@ -217,6 +218,9 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
         return ["full_attention"] * first + ["sliding_attention"] * (count - first)
     if config.get("attn_type_list"):
         return ["full_attention" if flag else "linear_attention" for flag in config["attn_type_list"]]
+    filled = default_layer_types(fields.kind, count)
+    if filled is not None:
+        return filled
     if facts.needs_layer_types:
         raise ValueError(f"layer_types is missing, so it is unknown which layers of {fields.kind} have a window")
     # The caches of transformers and vLLM take a window for any type.

@@ -8,6 +8,7 @@ from typing import Any
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.parameter_formulas import class_aliases, class_defaults
 
 # {usual key: other names under which published configs keep the size}.
 OTHER_NAMES = {
@@ -35,7 +36,23 @@ def read_memory_fields(model: ModelConfig) -> Fields:
         part = model.part
         record = part.architecture or Architecture(model_type=part.kind, listed=False)
         fields = Fields(part.config, record, wrapper=part.unlisted)
-    return fields.with_values(**copy_usual_keys(fields.config))
+    fields = fields.with_values(**copy_usual_keys(fields.config))
+    return fields.with_values(**find_class_defaults(fields))
+
+
+def find_class_defaults(fields: Fields) -> dict[str, Any]:
+    """Return the class defaults of the keys that a config leaves out under all their names."""
+    config, aliases = fields.config, {**class_aliases(fields.kind), **fields.architecture.aliases}
+    given = {usual for other, usual in aliases.items() if config.get(other) is not None}
+    given |= {usual for usual, others in OTHER_NAMES.items() if any(config.get(other) is not None for other in others)}
+    found = {key: value for key, value in class_defaults(fields.kind).items() if "." not in key}
+    found = {key: value for key, value in found.items() if key not in config and key not in given}
+    # The usual names of keys that the class calls otherwise.
+    for usual, others in OTHER_NAMES.items():
+        if config.get(usual) is None and usual not in found and usual not in given:
+            value = next((found[name] for name in others if name in found), None)
+            found.update({} if value is None else {usual: value})
+    return found
 
 
 def copy_usual_keys(config: Mapping[str, Any]) -> dict[str, Any]:

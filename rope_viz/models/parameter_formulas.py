@@ -32,7 +32,28 @@ def formulas() -> Mapping[str, Mapping[str, Any]]:
 
 def has_formula(kind: str) -> bool:
     """Return whether the number of parameters of a model type follows from a formula."""
-    return kind in formulas()
+    return bool({"body", "all"} & formulas().get(kind, {}).keys())
+
+
+def class_defaults(kind: str) -> Mapping[str, Any]:
+    """Return the class defaults of the numbers and switches that memory depends on; {} for an unknown type."""
+    found: Mapping[str, Any] = formulas().get(kind, {}).get("defaults", {})
+    return found
+
+
+def class_aliases(kind: str) -> Mapping[str, str]:
+    """Return {other name: the name of the class} of the keys of a model type."""
+    found: Mapping[str, str] = formulas().get(kind, {}).get("aliases", {})
+    return found
+
+
+def default_layer_types(kind: str, count: int) -> list[str] | None:
+    """Return the type of each of `count` layers as the class fills them in, None where it fills in none."""
+    rules = formulas().get(kind, {}).get("lists", {})
+    rule = next((rules[key] for key in ("layer_types", "layers_block_type", "block_types") if key in rules), None)
+    if rule is None or "list" in rule:
+        return None
+    return [RENAMED_LAYERS.get(word, word) for word in expand(rule, count)]
 
 
 def count_parameters(kind: str, config: Mapping[str, Any], which: str = "all") -> int:

@@ -29,6 +29,12 @@ DEPTH = re.compile(r"^(?!.*(dense|nextn|hash|kv_shared|moe_layers|mtp))(.*(layer
 RATIO = re.compile(r"ratio$|expand|multiplier|ffn_mult|_factor$")
 # Types of which the class that generates text does not contain the one that wrappers take.
 BODIES: tuple[str, ...] = ()
+# Switches that change what a model returns, and keys of the sizes that caches and parameters depend on.
+OUTPUT = re.compile(r"^output_|^return_|^use_cache$|^gradient|^problem|^is_encoder_decoder$|init|dropout|eps$")
+MEMORY = re.compile(
+    "window|chunk|head|dim|lora|kernel|conv|state|group|layer|share|index|compress|rate|cycle|expand|size|multi_query"
+    "|new_decoder|every|interval|period|offset|expert|cla|tie_word|is_decoder|d_model|n_embd|use_mla|bidirectional|top"
+)
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 
 
@@ -389,6 +395,42 @@ def entry_of(name: str) -> tuple[dict[str, Any], list[str]]:
     return entry, doubts
 
 
+def memory_defaults(kind: type, config: PreTrainedConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return ({key: class default} of numbers and switches, {key: rule} of lists of words) of one level of a config."""
+    plain: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
+    for key in kind.__dataclass_fields__:
+        value = config.__dict__.get(key)
+        optional = kind.__dataclass_fields__[key].default is None
+        if SKIPPED.search(key) or OUTPUT.search(key):
+            continue
+        if isinstance(value, (int, bool)) and not optional:
+            plain[key] = value
+        elif isinstance(value, (list, tuple)) and value and all(isinstance(word, str) for word in value):
+            rule = list_rule(kind, config, key)
+            rules.update({key: rule} if rule and "list" not in rule else {})
+    return plain, rules
+
+
+def add_memory_defaults() -> None:
+    """Add to the entry of every type what `rope_viz.memory` reads besides formulas."""
+    types = json.loads(PATH.read_text(encoding="utf-8"))["types"]
+    for name in sorted(CONFIG_MAPPING):
+        try:
+            kind = CONFIG_MAPPING[name]
+            plain, rules = memory_defaults(kind, kind())
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}")
+            continue
+        if name in types or generates(name):
+            entry = types.setdefault(name, {})
+            own = {key: value for key, value in plain.items() if MEMORY.search(key)}
+            entry["defaults"] = {**entry.get("defaults", {}), **own}
+            if rules:
+                entry["lists"] = {**rules, **entry.get("lists", {})}
+    save(types)
+
+
 def derived_of(kind: type, resolved: PreTrainedConfig, names: set[str]) -> dict[str, str]:
     """Return {key: formula} of numbers that the class computes from others where the config does not give them."""
     found: dict[str, str] = {}
@@ -426,7 +468,7 @@ def list_rule(kind: type, config: PreTrainedConfig, key: str) -> Any:
                 found = kind(**inner)
             for step in path:
                 found = getattr(found, step)
-            value = found.__dict__.get(name)
+            value = getattr(found, name, None)
         except Exception:
             continue
         if isinstance(value, (list, tuple)):
@@ -472,6 +514,8 @@ def save(types: Mapping[str, Any]) -> None:
 
 def main() -> None:
     """Write the formulas of the types named, or of all."""
+    if sys.argv[1:] == ["defaults"]:
+        return add_memory_defaults()
     found = json.loads(PATH.read_text(encoding="utf-8")) if PATH.exists() else {}
     types = found.get("types", {})
     failed = []
@@ -494,6 +538,7 @@ def main() -> None:
             save(types)
     save(types)
     print(len(types), "types,", len(failed), "failed")
+    return None
 
 
 if __name__ == "__main__":
