@@ -42,6 +42,7 @@ TINY = {
     **{"d_kv": 16, "d_ff": 48, "num_layers": 4, "expert_layer_period": 2, "first_k_dense_replace": 1, "o_lora_rank": 8},
     **{"partial_rotary_factor": 0.5, "embedding_size": 64, "word_embed_proj_dim": 64, "max_seq_len": 128},
 }
+RATIOS = ("head_dim", "partial_rotary_factor")
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 
 
@@ -60,7 +61,7 @@ def shrink(kind: type) -> dict[str, Any]:
     names = kind.__dataclass_fields__
     if "qk_rope_head_dim" in names:
         # Latent attention: what a class calls head_dim follows from these sizes.
-        return {key: value for key, value in TINY.items() if key in names and key != "head_dim"}
+        return {key: value for key, value in TINY.items() if key in names and key not in RATIOS}
     return {key: value for key, value in TINY.items() if key in names or key in kind.attribute_map}
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rope_viz.advice.feed_forward import count_feed_forward, is_dense
+from rope_viz.advice.feed_forward import count_feed_forward, is_layer_dense
 from rope_viz.advice.kv_cache import ATTENTION, count_kv_heads, find_layer_kinds, read_linear_attention, read_mamba
 from rope_viz.advice.memory_fields import copy_usual_keys, read_memory_fields
 from rope_viz.advice.part_parameters import count_other_parts
@@ -66,7 +66,7 @@ def count_by_usual_keys(model: ModelConfig) -> int:
         total += sum(count * count_mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
     if fields.config.get("block_configs"):
         return total + count_blocks(fields, hidden) + count_other_parts(model.mapping, hidden)[0]
-    dense = Counter(is_dense(fields, index, len(kinds)) for index in range(len(kinds)))
+    dense = Counter(is_layer_dense(fields, index) for index in range(len(kinds)))
     total += sum(count * count_feed_forward(fields, hidden, dense=each) for each, count in dense.items())
     return total + 2 * hidden * len(kinds) + count_other_parts(model.mapping, hidden)[0]
 

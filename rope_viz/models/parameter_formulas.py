@@ -17,6 +17,7 @@ from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.config_reader import RENAMED_LAYERS
+from rope_viz.models.expert_layers import is_dense
 
 DEEPEST = 6
 MOST_ENTRIES = 10_000
@@ -41,6 +42,13 @@ def class_defaults(kind: str) -> Mapping[str, Any]:
     return found
 
 
+@functools.cache
+def cache_layouts() -> Mapping[str, Any]:
+    """Return {model type: {layer type: formulas of what a layer keeps}} where heads and windows do not decide it."""
+    found: Mapping[str, Any] = json.loads(Path(__file__).with_name("cache_layouts.json").read_text(encoding="utf-8"))
+    return found
+
+
 def class_aliases(kind: str) -> Mapping[str, str]:
     """Return {other name: the name of the class} of the keys of a model type."""
     found: Mapping[str, str] = formulas().get(kind, {}).get("aliases", {})
@@ -49,8 +57,13 @@ def class_aliases(kind: str) -> Mapping[str, str]:
 
 def default_layer_types(kind: str, count: int) -> list[str] | None:
     """Return the type of each of `count` layers as the class fills them in, None where it fills in none."""
+    return default_list(kind, count, "layer_types", "layers_block_type", "block_types")
+
+
+def default_list(kind: str, count: int, *names: str) -> list[str] | None:
+    """Return the words that the class fills in for `count` layers under the first of these keys that it has."""
     rules = formulas().get(kind, {}).get("lists", {})
-    rule = next((rules[key] for key in ("layer_types", "layers_block_type", "block_types") if key in rules), None)
+    rule = next((rules[key] for key in names if key in rules), None)
     if rule is None or "list" in rule:
         return None
     return [RENAMED_LAYERS.get(word, word) for word in expand(rule, count)]
@@ -185,11 +198,15 @@ class Sizes:
     def call(self, name: str, args: list[ast.expr]) -> int:
         """Return the value of a function of the formulas: has(key), int(x), len(key), sum(key), count(key, word).
 
-        below(key, size) is the number of entries of a list that are smaller than a size of the same part.
+        dense(key) is the number of layers without experts, of as many as the key says. below(key, size) is the number of entries of a list that are smaller than a size of the same part.
         """
         if name == "int":
             return int(self.walk(args[0]))
         key = dotted(args[0])
+        if name == "dense":
+            prefix = key.rpartition(".")[0] + "." * ("." in key)
+            layers = range(min(int(self.number(key)), MOST_ENTRIES))
+            return sum(is_dense(lambda name: self.value(prefix + name), index) for index in layers)
         if name == "has":
             return int(bool(self.value(key)))
         if name == "count":

@@ -22,6 +22,8 @@ from symbolic_sizes import Poly, Quotient, Symbol, add, formula, multiply, traci
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers.models.auto import modeling_auto
 
+from rope_viz.models.expert_layers import is_dense
+
 PATH = Path(__file__).parents[2] / "rope_viz" / "models" / "parameter_formulas.json"
 # Numbers that no parameter depends on; a symbol in their place would only cost time.
 SKIPPED = re.compile(r"token_id$|_token_index$|^chunk_size_feed_forward$|^num_labels$|^transformers_version$|_token$")
@@ -35,6 +37,7 @@ MEMORY = re.compile(
     "window|chunk|head|dim|lora|kernel|conv|state|group|layer|share|index|compress|rate|cycle|expand|size|multi_query"
     "|new_decoder|every|interval|period|offset|expert|cla|tie_word|is_decoder|d_model|n_embd|use_mla|bidirectional|top"
 )
+EXPERTS = re.compile("moe|expert|sparse|mlp_layer_types|mlp_only|first_k_dense|num_dense")
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 
 
@@ -189,6 +192,14 @@ def counters(parts: Mapping[str, PreTrainedConfig]) -> dict[str, int]:
     found: dict[str, int] = {}
     for path, part in parts.items():
         prefix = path + "." if path else ""
+        depth = getattr(part, "num_hidden_layers", None)
+        if is_number(depth) and any(EXPERTS.search(key) for key in part.__dict__):
+            found[f"dense({prefix}num_hidden_layers)"] = sum(is_dense(part.__dict__.get, index) for index in range(depth))
+        for key in ("layer_types", "layers_block_type"):
+            listed = getattr(part, key, None)
+            if isinstance(listed, (list, tuple)) and key not in part.__dict__:
+                for word in sorted(set(listed)):
+                    found[f"count({prefix}{key},{word})"] = list(listed).count(word)
         for key in type(part).__dataclass_fields__:
             value = part.__dict__.get(key)
             if is_number(value) and DEPTH.search(key):
@@ -259,7 +270,7 @@ def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], Model, lis
             runs.append(build(architecture, make_config(kind, resolved, {**shallow, **change})))
         except Exception:
             continue
-    extra = r"first_k_dense|num_dense|num_nextn|experts$|every|step|interval|period"
+    extra = r"first_k_dense|num_dense|num_nextn|experts$|every|step|interval|period|start_index"
     for key, value in fields.items():
         if is_number(value) and re.search(extra, key):
             try:
