@@ -35,7 +35,7 @@ BODIES: tuple[str, ...] = ()
 OUTPUT = re.compile(r"^output_|^return_|^use_cache$|^gradient|^problem|^is_encoder_decoder$|init|dropout|eps$")
 MEMORY = re.compile(
     "window|chunk|head|dim|lora|kernel|conv|state|group|layer|share|index|compress|rate|cycle|expand|size|multi_query"
-    "|new_decoder|every|interval|period|offset|expert|cla|tie_word|is_decoder|d_model|n_embd|use_mla|bidirectional|top"
+    "|new_decoder|every|interval|period|offset|expert|cla|tie_word|is_decoder|d_model|n_embd|use_mla|k_eq_v|bidirectional|top"
 )
 EXPERTS = re.compile("moe|expert|sparse|mlp_layer_types|mlp_only|first_k_dense|num_dense")
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
