@@ -116,8 +116,10 @@ class Sizes:
         defaults = self.entry.get("defaults", {})
         if found is None:
             return Sizes({}, usual, self.depth + 1, {**defaults, **self.outer}, f"{self.prefix}{path}.")
+        # Older files name the wrapper's type in its parts.
         kind = found.get("model_type")
-        return Sizes(found, kind if isinstance(kind, str) and kind in formulas() else usual, self.depth + 1)
+        known = isinstance(kind, str) and kind != self.kind and has_formula(kind)
+        return Sizes(found, str(kind) if known else usual, self.depth + 1)
 
     def mapping(self, path: str) -> Mapping[str, Any] | None:
         """Return the object at a dotted path of the config, None where there is none."""

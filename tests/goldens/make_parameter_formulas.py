@@ -37,6 +37,12 @@ MEMORY = re.compile(
     "window|chunk|head|dim|lora|kernel|conv|state|group|layer|share|index|compress|rate|cycle|expand|size|multi_query"
     "|new_decoder|every|interval|period|offset|expert|cla|tie_word|is_decoder|d_model|n_embd|use_mla|k_eq_v|bidirectional|top"
 )
+# Sizes of classes that cannot be built at their own defaults, which are null.
+STARTS: dict[str, dict[str, Any]] = {
+    "dots1": {"n_routed_experts": 128, "n_shared_experts": 2},
+    "nemotron": {"num_key_value_heads": 8},
+    "lfm2_moe": {"layer_types": (["conv", "conv", "full_attention"] * 11)[:32]},
+}
 EXPERTS = re.compile("moe|expert|sparse|mlp_layer_types|mlp_only|first_k_dense|num_dense")
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 
@@ -210,7 +216,7 @@ def counters(parts: Mapping[str, PreTrainedConfig]) -> dict[str, int]:
             if value and all(isinstance(word, str) for word in value):
                 for word in sorted(set(value)):
                     found[f"count({prefix}{key},{word})"] = list(value).count(word)
-            elif all(is_number(one) for one in value):
+            elif all(is_number(one) for one in value) and key != "moe_layers":
                 found[f"len({prefix}{key})"] = len(value)
                 depth = getattr(part, "num_hidden_layers", None)
                 if is_number(depth):
@@ -253,7 +259,7 @@ Term = tuple[str, str, bool]
 
 def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], Model, list[str]]:
     """Return {(condition, how often, of the head): formula of one}, the first model, and what is in doubt."""
-    resolved = kind()
+    resolved = kind(**STARTS.get(kind.model_type, {}))
     fields = fields_of(kind, resolved)
     shallow = {key: 9 for key, value in fields.items() if is_number(value) and DEPTH.search(key) and value > 12}
     try:
@@ -369,7 +375,7 @@ def text_of(terms: Mapping[Term, Poly]) -> str:
 def entry_of(name: str) -> tuple[dict[str, Any], list[str]]:
     """Return what the file says of one model type, and what is in doubt."""
     kind = CONFIG_MAPPING[name]
-    config = kind()
+    config = kind(**STARTS.get(name, {}))
     body, head = body_class(config), head_class(config)
     entry: dict[str, Any] = {}
     terms, model, doubts = derive(kind, head or body)
