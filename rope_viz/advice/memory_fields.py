@@ -47,6 +47,10 @@ def find_class_defaults(fields: Fields) -> dict[str, Any]:
     given |= {usual for usual, others in OTHER_NAMES.items() if any(config.get(other) is not None for other in others)}
     found = {key: value for key, value in class_defaults(fields.kind).items() if "." not in key}
     found = {key: value for key, value in found.items() if key not in config and key not in given}
+    for other, own in class_aliases(fields.kind).items():
+        pairs = ((other, own), (own, other))
+        values = {**found, **{key: value for key, value in config.items() if value is not None}}
+        found.update({new: values[old] for new, old in pairs if old in values and new not in values})
     # The usual names of keys that the class calls otherwise.
     for usual, others in OTHER_NAMES.items():
         if config.get(usual) is None and usual not in found and usual not in given:

@@ -443,6 +443,9 @@ def add_memory_defaults() -> None:
             entry = types.setdefault(name, {})
             own = {key: value for key, value in plain.items() if MEMORY.search(key)}
             entry["defaults"] = {**entry.get("defaults", {}), **own}
+            aliases = {other: key for other, key in kind.attribute_map.items() if MEMORY.search(other)}
+            if aliases:
+                entry["aliases"] = {**aliases, **entry.get("aliases", {})}
             if rules:
                 entry["lists"] = {**rules, **entry.get("lists", {})}
     save(types)
