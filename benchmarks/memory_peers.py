@@ -109,7 +109,9 @@ def run_cache(config: PreTrainedConfig, length: int) -> int | None:
     model = model_class._from_config(config, dtype=torch.bfloat16).eval()
     with torch.no_grad():
         found = model(torch.arange(length)[None] % 90 + 3, use_cache=True)
-    held = next((found[key] for key in ("past_key_values", "cache_params", "state") if found.get(key) is not None), None)
+    held = next(
+        (found[key] for key in ("past_key_values", "cache_params", "state") if found.get(key) is not None), None
+    )
     if held is None:
         return None
     seen: dict[int, int] = {}

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 import transformers
-from symbolic_sizes import Poly, Quotient, Symbol, add, formula, multiply, tracing, write
+from symbolic_sizes import Poly, Quotient, Symbol, add, formula, tracing, write
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers.models.auto import modeling_auto
 
@@ -27,7 +27,9 @@ from rope_viz.models.expert_layers import is_dense
 PATH = Path(__file__).parents[2] / "rope_viz" / "models" / "parameter_formulas.json"
 # Numbers that no parameter depends on; a symbol in their place would only cost time.
 SKIPPED = re.compile(r"token_id$|_token_index$|^chunk_size_feed_forward$|^num_labels$|^transformers_version$|_token$")
-DEPTH = re.compile(r"^(?!.*(dense|nextn|hash|kv_shared|moe_layers|mtp))(.*(layers|depth|blocks|num_stages)$|.*\bn_layer)")
+DEPTH = re.compile(
+    r"^(?!.*(dense|nextn|hash|kv_shared|moe_layers|mtp))(.*(layers|depth|blocks|num_stages)$|.*\bn_layer)"
+)
 RATIO = re.compile(r"ratio$|expand|multiplier|ffn_mult|_factor$")
 # Types of which the class that generates text does not contain the one that wrappers take.
 BODIES: tuple[str, ...] = ()
@@ -43,6 +45,7 @@ STARTS: dict[str, dict[str, Any]] = {
     "nemotron": {"num_key_value_heads": 8},
     "lfm2_moe": {"layer_types": (["conv", "conv", "full_attention"] * 11)[:32]},
 }
+COUNTED = re.compile("first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period")
 EXPERTS = re.compile("moe|expert|sparse|mlp_layer_types|mlp_only|first_k_dense|num_dense")
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 
@@ -200,7 +203,9 @@ def counters(parts: Mapping[str, PreTrainedConfig]) -> dict[str, int]:
         prefix = path + "." if path else ""
         depth = getattr(part, "num_hidden_layers", None)
         if is_number(depth) and any(EXPERTS.search(key) for key in part.__dict__):
-            found[f"dense({prefix}num_hidden_layers)"] = sum(is_dense(part.__dict__.get, index) for index in range(depth))
+            found[f"dense({prefix}num_hidden_layers)"] = sum(
+                is_dense(part.__dict__.get, index) for index in range(depth)
+            )
         for key in ("layer_types", "layers_block_type"):
             listed = getattr(part, key, None)
             if isinstance(listed, (list, tuple)) and key not in part.__dict__:
@@ -225,7 +230,9 @@ def counters(parts: Mapping[str, PreTrainedConfig]) -> dict[str, int]:
                     found[f"sum({prefix}{key})"] = sum(value)
         for key in type(part).__dataclass_fields__:
             value = part.__dict__.get(key)
-            if is_number(value) and re.search(r"first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period", key):
+            if is_number(value) and re.search(
+                r"first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period", key
+            ):
                 found[prefix + key] = int.__int__(value)
     return found
 

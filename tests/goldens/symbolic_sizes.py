@@ -257,7 +257,7 @@ def tracing() -> Iterator[None]:
 def formula(parameter: torch.nn.Parameter) -> Poly:
     """Return the formula of a parameter's number of elements; its plain number where none was noted."""
     sizes = getattr(parameter, "sizes", None)
-    if sizes is None or len(sizes) == 0 and parameter.numel() != 1:
+    if sizes is None or (len(sizes) == 0 and parameter.numel() != 1):
         return {(): parameter.numel()}
     found: Poly = {(): 1}
     for size in sizes:
