@@ -1,7 +1,7 @@
 """How many parameters a class of transformers has, from formulas of its config.
 
-`parameter_formulas.json` is made by tests/goldens/make_parameter_formulas.py, which builds every class from numbers that
-remember how they are used. For each model type it has `body`, the model without a head, `head`, what the class that
+`parameter_formulas.json` is made by tests/goldens/make_parameter_formulas.py. That script builds every class from
+numbers that remember how they are used. For each model type it has `body`, the model without a head, `head`, what the class that
 generates text adds, and `parts`, the keys of parts that are models of other types.
 """
 
@@ -200,7 +200,8 @@ class Sizes:
     def call(self, name: str, args: list[ast.expr]) -> int:
         """Return the value of a function of the formulas: has(key), int(x), len(key), sum(key), count(key, word).
 
-        dense(key) is the number of layers without experts, of as many as the key says. below(key, size) is the number of entries of a list that are smaller than a size of the same part.
+        dense(key) is the number of layers without experts, of as many as the key says.
+        below(key, size) is the number of entries of a list that are smaller than a size of the same part.
         """
         if name == "int":
             return int(self.walk(args[0]))

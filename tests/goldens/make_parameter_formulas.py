@@ -89,7 +89,7 @@ def fields_of(kind: type, resolved: PreTrainedConfig, prefix: str = "") -> dict[
     """Return {dotted key: the number, switch or list that a configuration class has by default} of all its parts."""
     found: dict[str, Any] = {}
     for key in kind.__dataclass_fields__:
-        value = resolved.__dict__.get(key)
+        value = stored(resolved, key)
         if isinstance(value, PreTrainedConfig):
             found.update(fields_of(type(value), value, f"{prefix}{key}."))
         elif not SKIPPED.search(key) and isinstance(value, (int, float, list, tuple, type(None))):
@@ -101,7 +101,7 @@ def make_config(kind: type, resolved: PreTrainedConfig, changes: Mapping[str, An
     """Return a configuration, or the dict of a part of one, with symbols for its numbers and with these changes."""
     given: dict[str, Any] = {}
     for key in kind.__dataclass_fields__:
-        value, path = resolved.__dict__.get(key), prefix + key
+        value, path = stored(resolved, key), prefix + key
         if isinstance(value, PreTrainedConfig):
             given[key] = make_config(type(value), value, changes, path + ".")
             continue
@@ -120,7 +120,13 @@ def make_config(kind: type, resolved: PreTrainedConfig, changes: Mapping[str, An
         given.update(head_dim_of(resolved, prefix))
     if prefix:
         return {"model_type": kind.model_type, **given}
-    return kind(**given)
+    with tracing():
+        return kind(**given)
+
+
+def stored(config: PreTrainedConfig, key: str) -> Any:
+    """Return the value of a field, which a configuration may keep under another name."""
+    return config.__dict__.get(key, config.__dict__.get(config.attribute_map.get(key, key)))
 
 
 def head_dim_of(resolved: PreTrainedConfig, prefix: str) -> dict[str, Any]:
@@ -424,7 +430,7 @@ def memory_defaults(kind: type, config: PreTrainedConfig) -> tuple[dict[str, Any
     plain: dict[str, Any] = {}
     rules: dict[str, Any] = {}
     for key in kind.__dataclass_fields__:
-        value = config.__dict__.get(key)
+        value = stored(config, key)
         optional = kind.__dataclass_fields__[key].default is None
         if SKIPPED.search(key) or OUTPUT.search(key):
             continue
