@@ -1,8 +1,8 @@
 """How many parameters a class of transformers has, from formulas of its config.
 
 `parameter_formulas.json` is made by tests/goldens/make_parameter_formulas.py. That script builds every class from
-numbers that remember how they are used. For each model type it has `body`, the model without a head, `head`, what the class that
-generates text adds, and `parts`, the keys of parts that are models of other types.
+numbers that remember how they are used. For each model type it has `body`, the model without a head. `head` is what the
+class that generates text adds, and `parts` are the keys of parts that are models of other types.
 """
 
 from __future__ import annotations
