@@ -135,8 +135,9 @@ class Sizes:
         kind = (config or {}).get("model_type") if path else self.kind
         entry = formulas().get(kind, {}) if isinstance(kind, str) else {}
         config = config or {}
-        other = next((alias for alias, usual in entry.get("aliases", {}).items() if usual == key), key)
-        for spelling in (key, other):
+        aliases = entry.get("aliases", {}).items()
+        others = [alias for alias, own in aliases if own == key] + [own for alias, own in aliases if alias == key]
+        for spelling in (key, *others):
             if config.get(spelling) is not None:
                 return config[spelling]
         derived = entry.get("derived", {}).get(key)
