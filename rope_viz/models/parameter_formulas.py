@@ -145,8 +145,8 @@ class Sizes:
             return self.evaluate(derived)
         if key in config:
             return None
-        places = ((self.outer, self.prefix + name), (entry.get("defaults", {}), key))
-        places += ((self.entry.get("defaults", {}), name),)
+        own: Mapping[str, Any] = self.entry.get("defaults", {})
+        places = ((self.outer, self.prefix + name), (entry.get("defaults", {}), key), (own, name))
         return next((place[full] for place, full in places if full in place), None)
 
     def number(self, name: str) -> float:
