@@ -61,7 +61,7 @@ def divide(left: Poly, right: Poly) -> Poly:
         ratios = {left[names] / count for names, count in right.items()}
         if len(ratios) == 1 and (ratio := ratios.pop()).is_integer():
             return {(): int(ratio)}
-    return {(f"({write(left)}//{bracket(right)})",): 1}
+    return {(f"({bracket(left)}//{bracket(right)})",): 1}
 
 
 def bracket(poly: Poly) -> str:
