@@ -53,6 +53,8 @@ OWN: dict[str, dict[str, Any]] = {
     "gpt_neo": {"attention_types": [[["global", "local"], 2]], "window_size": 16, "intermediate_size": 48},
     "gemma3n_text": {"num_kv_shared_layers": 2},
     "longcat_flash": {"num_layers": 2, "expert_ffn_hidden_size": 32, "zero_expert_num": 2, "moe_topk": 2},
+    "bailing_hybrid": {"layer_types": ["linear_attention", "full_attention"] * 2},
+    "kimi_linear": {"layer_types": ["linear_attention", "full_attention"] * 2},
     "reformer": {"is_decoder": True},
 }
 """Keys of single types, because the small sizes alone do not make a model that runs."""

@@ -30,14 +30,31 @@ COPIED = tuple(name for name in OTHER_NAMES if name != "num_experts")
 
 def read_memory_fields(model: ModelConfig) -> Fields:
     """Return the fields of the language model under the usual keys, whether or not its RoPE can be computed."""
+    fields = read_given_fields(model)
+    return fields.with_values(**find_class_defaults(fields))
+
+
+def read_given_fields(model: ModelConfig) -> Fields:
+    """Return the fields that a config gives, under the usual keys."""
     try:
         fields = model.fields
     except ValueError:
         part = model.part
         record = part.architecture or Architecture(model_type=part.kind, listed=False)
         fields = Fields(part.config, record, wrapper=part.unlisted)
-    fields = fields.with_values(**copy_usual_keys(fields.config))
-    return fields.with_values(**find_class_defaults(fields))
+    return fields.with_values(**copy_usual_keys(fields.config))
+
+
+def list_assumed_sizes(model: ModelConfig) -> list[str]:
+    """Return the sizes that a config leaves out and that its class of transformers has a default for."""
+    fields = read_given_fields(model)
+    aliases, defaults = class_aliases(fields.kind), class_defaults(fields.kind)
+    found = []
+    for name in ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"):
+        names = {name, *OTHER_NAMES[name], *(other for pair in aliases.items() if name in pair for other in pair)}
+        if names & defaults.keys() and not any(fields.config.get(other) is not None for other in names):
+            found.append(name)
+    return found
 
 
 def find_class_defaults(fields: Fields) -> dict[str, Any]:

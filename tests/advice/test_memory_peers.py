@@ -31,6 +31,7 @@ COUNTED = {
     "falcon_h1": {**GQA, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_ssm": 128, "mamba_d_state": 16},
     "recurrent_gemma": {**GQA, "lru_width": 64},
     "nemotron": GQA,
+    "lfm2": {**GQA, "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"]},
 }
 HYBRID = {"layers_block_type": ["linear_attention", "moe", "full_attention", "mlp"], "head_dim": 16}
 CACHED = {
@@ -46,6 +47,8 @@ CACHED = {
     },
     "mimo_v2_flash": {**GQA, "sliding_window": 8, "n_routed_experts": 4, "num_experts_per_tok": 2, "head_dim": 16},
     "gemma4_text": {**GQA, "head_dim": 16, "sliding_window": 8, "hidden_size_per_layer_input": 8},
+    "zamba2": {**SMALL, "num_hidden_layers": 54, "mamba_d_state": 8},
+    "zaya": {**GQA, "head_dim": 16, "num_experts": 4, "moe_intermediate_size": 32, "router_hidden_size": 16},
     "hrm_text": {**SMALL, "num_hidden_layers": 2},
     "xglm": {"d_model": 64, "attention_heads": 4, "num_layers": 3, "ffn_dim": 96, "vocab_size": 128},
 }
@@ -89,6 +92,12 @@ def test_cache_equals_that_of_a_small_model(kind):
     sizes = {one.data_ptr(): one.numel() * one.element_size() for one in tensors if is_kept(one)}
     for given in spellings(config, kind):
         assert rope_viz.memory(given, length=21)["kv_cache_bytes"] == sum(sizes.values())
+
+
+def test_sizes_of_the_class_are_told_as_assumed():
+    assumed = rope_viz.memory({"model_type": "llama", "hidden_size": 64}, length=1)["assumed"]
+    assert assumed["class defaults of transformers"] == "for num_hidden_layers, num_attention_heads, vocab_size"
+    assert "class defaults of transformers" not in rope_viz.memory({"model_type": "llama", **GQA}, length=1)["assumed"]
 
 
 def is_kept(value):

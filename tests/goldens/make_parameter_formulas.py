@@ -45,6 +45,18 @@ STARTS: dict[str, dict[str, Any]] = {
     "nemotron": {"num_key_value_heads": 8},
     "lfm2_moe": {"layer_types": (["conv", "conv", "full_attention"] * 11)[:32]},
 }
+# Formulas written by hand, for a class whose defaults have only one of its types of layers.
+WRITTEN: dict[str, dict[str, str]] = {
+    "lfm2": {
+        "body": "hidden_size+hidden_size*vocab_size+num_hidden_layers*2*hidden_size"
+        "+count(layer_types,full_attention)*2*head_dim*(1+hidden_size*(num_attention_heads+num_key_value_heads))"
+        "+count(layer_types,conv)*(4*hidden_size*hidden_size+hidden_size*conv_L_cache)"
+        "+has(conv_bias)*count(layer_types,conv)*5*hidden_size"
+        "+has(block_auto_adjust_ff_dim)*num_hidden_layers*3*hidden_size*block_multiple_of"
+        "*((block_multiple_of-1+int(block_ffn_dim_multiplier*((2*intermediate_size)//3)))//block_multiple_of)"
+        "+(not block_auto_adjust_ff_dim)*num_hidden_layers*3*hidden_size*intermediate_size"
+    }
+}
 COUNTED = re.compile("first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period")
 EXPERTS = re.compile("moe|expert|sparse|mlp_layer_types|mlp_only|first_k_dense|num_dense")
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
@@ -565,7 +577,7 @@ def main() -> None:
         for doubt in doubts:
             print(f"{name}: doubt: {doubt[:150]}", flush=True)
         if len(entry) > 1:
-            types[name] = entry
+            types[name] = {**entry, **WRITTEN.get(name, {})}
         waiting += [part for part, _ in entry.get("parts", {}).values() if part not in (*waiting, *types)]
         if len(types) % 20 == 0:
             save(types)
