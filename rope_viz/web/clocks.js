@@ -47,7 +47,7 @@ function wake(s) {
     s.stale = false;
     paint(s);
     s.root.dataset.drawn = s.frames = (s.frames ?? 0) + 1;
-    if (!s.playing || s.frames % 6 === 0) mirror(s);
+    mirror(s);
     if (s.playing) wake(s);
   });
 }
