@@ -90,6 +90,7 @@ def describe_group(group: Any) -> dict[str, Any]:
     return {
         **{"kind": group.kind, "layers": group.layers, "bytes_per_token": group.per_token},
         **{"window": group.window, "state_bytes": group.state},
+        **({"bytes_per_entry": group.entry, "tokens_per_entry": group.every} if group.entry else {}),
     }
 
 
@@ -98,7 +99,7 @@ def count_cache_bytes(kept: Cache, length: int, sequences: int) -> int:
     total = 0.0
     for group in kept.groups:
         tokens = length if group.window is None else min(length, max(group.window - 1, 0))
-        total += group.layers * (group.per_token * tokens + group.state)
+        total += group.bytes(length, tokens)
     return round(sequences * total)
 
 
@@ -108,7 +109,7 @@ def count_reserved_bytes(kept: Cache, runtime: str, length: int, sequences: int)
     total = 0.0
     for group in kept.groups:
         tokens = length if group.window is None else min(length, group.window)
-        total += group.layers * (group.per_token * (-(-tokens // block) * block) + group.state)
+        total += group.bytes(length, -(-tokens // block) * block)
     return round(sequences * total)
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from rope_viz.advice.memory_fields import read_memory_fields
 from rope_viz.embedding.spec import MAX_LENGTH, require_number
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.layer_patterns import MAX_LAYERS, repeat_pattern, resolve_layer_types
+from rope_viz.models.layer_patterns import MAX_LAYERS, read_compression, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.parameter_formulas import Sizes, cache_layouts, default_layer_types, default_list
 
@@ -34,18 +34,32 @@ ATTENTION = ("full_attention", "sliding_attention", "chunked_attention", "indexe
 
 @dataclass(frozen=True)
 class Group:
-    """Layers that keep the same: how many, of what kind, bytes per token, tokens at most, bytes whatever the length."""
+    """Layers that keep the same: how many, of what kind, bytes per token, tokens at most, bytes whatever the length.
+
+    A layer that compresses adds `entry` bytes for each `every` tokens; those that are fewer wait, in `waiting` bytes.
+    """
 
     kind: str
     layers: int
     per_token: float
     window: int | None = None
     state: float = 0.0
+    every: int = 1
+    entry: float = 0.0
+    waiting: float = 0.0
 
-    def bytes(self, length: int) -> float:
-        """Return the bytes of all its layers for one sequence of this length."""
-        kept = length if self.window is None else min(length, self.window)
-        return self.layers * (self.per_token * kept + self.state)
+    def bytes(self, length: int, kept: int | None = None) -> float:
+        """Return the bytes of all its layers for one sequence of this length, `kept` tokens of it uncompressed."""
+        if kept is None:
+            kept = length if self.window is None else min(length, self.window)
+        entries, waits = divmod(length, self.every)
+        state = self.state if entries else 0.0
+        return self.layers * (self.per_token * kept + state + self.entry * entries + self.waiting * waits)
+
+    @property
+    def per_new_token(self) -> float:
+        """Bytes that one more token adds in each layer, beyond its window."""
+        return (self.per_token if self.window is None else 0.0) + self.entry / self.every
 
 
 @dataclass(frozen=True)
@@ -62,8 +76,8 @@ class Cache:
 
     @property
     def per_token(self) -> float:
-        """Bytes that one more token takes in the layers without a window."""
-        return sum(group.layers * group.per_token for group in self.groups if group.window is None)
+        """Bytes that one more token takes, once every window is full."""
+        return sum(group.layers * group.per_new_token for group in self.groups)
 
     def longest(self, room: float, sequences: int = 1) -> int | None:
         """Return the longest length whose cache fits into so many bytes; 0 if none does, None if every length does."""
@@ -92,7 +106,7 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     if groups is None:
         kinds = Counter(find_layer_kinds(fields))
         groups = [make_group(fields, kind, layers, size) for kind, layers in kinds.items()]
-    if any(one.state for one in groups):
+    if any(one.state and not one.entry for one in groups):
         notes.append("Recurrent layers store a state of constant size at every length.")
     return Cache(tuple(groups), dtype, tuple(notes))
 
@@ -164,7 +178,7 @@ def find_layer_kinds(fields: Fields) -> list[str]:
         count = fields.required("num_hidden_layers")
     if count > MAX_LAYERS:
         raise ValueError(f"num_hidden_layers must be at most 10,000, got {count:,}")
-    kinds = resolve_layer_types(fields) or find_unlisted_kinds(fields, count)
+    kinds = read_compression(fields.config) or resolve_layer_types(fields) or find_unlisted_kinds(fields, count)
     if find_layer_window(fields) is None:
         kinds = ["full_attention" if kind == "sliding_attention" else kind for kind in kinds]
     recurrent = "mamba" if fields.config.get("mamba_n_heads") else ""
@@ -289,8 +303,11 @@ def make_group_of_formulas(fields: Fields, kind: str, layers: int, size: float, 
     """Return the layers of one kind whose sizes are formulas of the config."""
     sizes = Sizes(fields.config, fields.kind)
     token, state, exact = (sizes.evaluate(layout.get(key, "0")) for key in ("token", "state", "float"))
-    window = find_layer_window(fields) if "sliding" in kind else None
-    return Group(kind, layers, token * size, window, state * size + exact * 4.0)
+    every, entry, waiting = (sizes.evaluate(layout.get(key, "0")) for key in ("every", "entry", "waiting"))
+    window = find_layer_window(fields) if "sliding" in kind or every else None
+    return Group(
+        kind, layers, token * size, window, state * size + exact * 4.0, every or 1, entry * size, waiting * size
+    )
 
 
 def count_token_bytes(fields: Fields, size: float) -> float:

@@ -18,6 +18,7 @@ from typing import Any
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.config_reader import RENAMED_LAYERS
 from rope_viz.models.expert_layers import is_dense
+from rope_viz.models.layer_patterns import read_compression
 
 DEEPEST = 6
 MOST_ENTRIES = 10_000
@@ -152,7 +153,11 @@ class Sizes:
     def number(self, name: str) -> float:
         """Return a number under a dotted name; a switch is 1 or 0, and null is 0."""
         value = self.value(name)
-        if value is None and name.rpartition(".")[2] in ("hidden_size", "vocab_size", "num_hidden_layers"):
+        path, _, key = name.rpartition(".")
+        if value is None and key == "head_dim":
+            sizes = (f"{path}.{one}".lstrip(".") for one in ("hidden_size", "num_attention_heads"))
+            return operate(ast.FloorDiv(), *map(self.number, sizes))
+        if value is None and key in ("hidden_size", "vocab_size", "num_hidden_layers"):
             raise ValueError(f"{name} is missing: expected a whole number")
         if isinstance(value, (list, tuple)) and value:
             # A list that gives every layer the same number, as some configs write it.
@@ -167,7 +172,8 @@ class Sizes:
 
     def entries(self, name: str) -> list[Any]:
         """Return the list under a dotted name, or what the class fills in for it."""
-        value = self.value(name)
+        value = read_compression(self.config) if name == "layer_types" else None
+        value = self.value(name) if value is None else value
         if value is None:
             rule = self.entry.get("lists", {}).get(name)
             path = name.rpartition(".")[0]

@@ -33,6 +33,7 @@ COUNTED = {
     "nemotron": GQA,
     "lfm2": {**GQA, "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"]},
 }
+KINDS = ["sliding_attention", "full_attention", "sliding_attention", "full_attention", "sliding_attention"]
 HYBRID = {"layers_block_type": ["linear_attention", "moe", "full_attention", "mlp"], "head_dim": 16}
 CACHED = {
     "mamba": COUNTED["mamba"],
@@ -50,6 +51,19 @@ CACHED = {
     "zamba2": {**SMALL, "num_hidden_layers": 54, "mamba_d_state": 8},
     "zaya": {**GQA, "head_dim": 16, "num_experts": 4, "moe_intermediate_size": 32, "router_hidden_size": 16},
     "hrm_text": {**SMALL, "num_hidden_layers": 2},
+    "gemma3n_text": {
+        **GQA,
+        "head_dim": 16,
+        "sliding_window": 8,
+        "num_kv_shared_layers": 2,
+        "layer_types": KINDS,
+        "vocab_size_per_layer_input": 64,
+    },
+    "deepseek_v4": {
+        **{**GQA, "num_key_value_heads": 1, "head_dim": 32, "sliding_window": 8, "num_hidden_layers": 4},
+        **{"index_head_dim": 16, "index_n_heads": 2, "index_topk": 4, "n_routed_experts": 4, "q_lora_rank": 24},
+        **{"o_groups": 2, "o_lora_rank": 8, "moe_intermediate_size": 32, "num_experts_per_tok": 2},
+    },
     "xglm": {"d_model": 64, "attention_heads": 4, "num_layers": 3, "ffn_dim": 96, "vocab_size": 128},
 }
 
