@@ -315,3 +315,21 @@ def test_headings_above_a_plot_are_over_their_values(monkeypatch):
 
 def test_file_of_an_empty_table_names_the_reason():
     assert "no rows" in str(empty({}).layout.annotations)
+
+
+def test_line_labels_have_the_same_order_on_page_and_file(monkeypatch):
+    ends = [(1000, value, text, theme.TEXT) for value, text in ((0.5, "first"), (0.5, "second"), (0.5, "third"))]
+    notes = theme.spread_labels(ends, (0, 1), log=False)
+    fig = theme.figure([theme.line([0, 1000], [0, 1], "", theme.TEXT)], x={"range": [0, 1000]}, y={}, notes=notes)
+    written, real = [], Canvas.text
+    monkeypatch.setattr(
+        Canvas, "text", lambda self, lines, x, y, **kw: written.append((y, str(lines))) or real(self, lines, x, y, **kw)
+    )
+    render(fig, "svg", options=Style.read({"width": "400px"}), title="", meta=META)
+    in_file = [
+        next(name for name in ("first", "second", "third") if name in text)
+        for _, text in sorted(written)
+        if "ir" in text or "second" in text
+    ]
+    on_page = [note["text"] for note in sorted(notes, key=lambda note: -note["yshift"])]
+    assert in_file == on_page
