@@ -21,6 +21,7 @@ from rope_viz.pictures.registry import PAGES
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, state
 from rope_viz.ui.components import navigation, picture
+from rope_viz.ui.doors import door_of
 
 # The repository root in a checkout; the installed package has its assets inside.
 ROOT = Path(__file__).parents[2]
@@ -34,11 +35,11 @@ def run(folder: Path) -> None:
     """Run the whole app once: the pages in `folder`, the first of them at the root address."""
     menu = state.menu(folder)
     first = next(iter(PAGES))
-    name = st.navigation(list(menu.values()), position="top", expanded=True).url_path or first
-    icon, logo = (read_text(ASSETS / name) for name in ("icon.svg", "logo.svg"))
+    name = st.navigation(list(menu.values()), position="hidden").url_path or first
+    icon = read_text(ASSETS / "icon.svg")
     title = "RoPE Viz" if name == first else TEXTS("page_title", page=PAGES[name])
-    st.set_page_config(page_title=title, page_icon=icon, layout="wide")
-    st.logo(logo, size="large", icon_image=icon)
+    panel = "collapsed" if door_of(name) == "lab" else "auto"
+    st.set_page_config(page_title=title, page_icon=icon, layout="wide", initial_sidebar_state=panel)
     st.session_state["pages folder"] = folder
     _go(menu)
     state.follow_link(name)
@@ -46,12 +47,9 @@ def run(folder: Path) -> None:
     rooms = picture.rooms(registry.page(name).pictures.values(), state.now(name))
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
-    navigation.mount(list(PAGES), state.link_query())
-    if name != "learn":
+    navigation.mount(name, list(PAGES), state.link_query())
+    if door_of(name) not in ("", "learn"):
         controls.sidebar()
-    else:
-        # Streamlit reserves the width of an empty sidebar, and on a phone puts the menu there.
-        st.html("<style>@media (min-width: 768px) { [data-testid=stSidebar] { display: none; } }</style>")
     controls.messages()
     run_page(folder / f"{name}.py")
 

@@ -26,6 +26,7 @@ from rope_viz.pictures import learn_steps, registry
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
 from rope_viz.texts import Texts
+from rope_viz.ui import header
 from rope_viz.ui.components.scripts import PREFIX, version
 from rope_viz.ui.picture_route import takes_gzip
 
@@ -53,6 +54,7 @@ const FIRST = PICTURES;
 const SLOW = 2500;
 EARLY
 STILL
+HEADER_SCRIPT
 }</script>
 <style>
 #rv-coming { font: 17px/1.5 sans-serif; margin: 0 auto; padding: 18vh 1.5em 0; max-width: 34em; }
@@ -181,7 +183,7 @@ def complete_first_page(page: bytes) -> bytes:
     root = '<div id="root"></div>'
     if root not in text:
         return page
-    return text.replace(root, root + loading()).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
+    return text.replace(root, header.html() + root + loading()).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
 
 
 @functools.cache
@@ -198,6 +200,7 @@ def loading() -> str:
         "EARLY": (HERE / "preload.js").read_text(encoding="utf-8").replace("SCRIPTS", f"{PREFIX}/{version()}"),
         "STILL": (HERE / "placeholder.js").read_text(encoding="utf-8"),
         "PICTURE_LABEL": json.dumps(TEXTS("loading.picture")),
+        "HEADER_SCRIPT": header.script(),
     }
     return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
 
