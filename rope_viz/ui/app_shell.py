@@ -17,11 +17,10 @@ import streamlit as st
 from rope_viz import figures, pictures, ui
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import extend, registry
-from rope_viz.pictures.registry import PAGES
+from rope_viz.pictures.doors import TITLES, door_of, groups_of
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, state
 from rope_viz.ui.components import navigation, picture
-from rope_viz.ui.doors import door_of
 
 # The repository root in a checkout; the installed package has its assets inside.
 ROOT = Path(__file__).parents[2]
@@ -34,22 +33,29 @@ TEXTS = Texts("app")
 def run(folder: Path) -> None:
     """Run the whole app once: the pages in `folder`, the first of them at the root address."""
     menu = state.menu(folder)
-    first = next(iter(PAGES))
+    first = next(iter(TITLES))
     name = st.navigation(list(menu.values()), position="hidden").url_path or first
     icon = read_text(ASSETS / "icon.svg")
-    title = "RoPE Viz" if name == first else TEXTS("page_title", page=PAGES[name])
-    panel = "collapsed" if door_of(name) == "lab" else "auto"
-    st.set_page_config(page_title=title, page_icon=icon, layout="wide", initial_sidebar_state=panel)
+    title = "RoPE Viz" if name == first else TEXTS("page_title", page=TITLES[name])
+    # In the Lab the panel with the model is closed until the button in the header opens it.
+    st.set_page_config(
+        page_title=title,
+        page_icon=icon,
+        layout="wide",
+        initial_sidebar_state="collapsed" if door_of(name) == "lab" else "auto",
+    )
     st.session_state["pages folder"] = folder
     _go(menu)
     state.follow_link(name)
     state.invalidate()
-    rooms = picture.rooms(registry.page(name).pictures.values(), state.now(name))
+    shown = {group: registry.page(group).pictures.values() for group in groups_of(name)}
+    rooms = "".join(picture.rooms(pictures, state.now(group)) for group, pictures in shown.items())
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
-    navigation.mount(name, list(PAGES), state.link_query())
+    navigation.mount(name, list(TITLES), state.link_query(), [state.name(), controls.describe_scaling()])
     if door_of(name) not in ("", "learn"):
         controls.sidebar()
+        st.html('<div class="rv-chip-place"></div>')
     controls.messages()
     run_page(folder / f"{name}.py")
 
@@ -57,7 +63,7 @@ def run(folder: Path) -> None:
 def _go(menu: Mapping[str, st.Page]) -> None:
     """Follow a clicked in-app link, in this tab and session."""
     link = navigation.clicked_link()
-    if link is not None and link[0] in PAGES:
+    if link is not None and link[0] in TITLES:
         st.switch_page(menu[link[0]], query_params=link[1] or None)
 
 

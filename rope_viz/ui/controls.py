@@ -20,7 +20,7 @@ from rope_viz.ui.components.copy import copy_buttons
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
 
-TEXTS = Texts("sidebar")
+TEXTS, HEADER = Texts("sidebar"), Texts("app")
 
 
 def sidebar() -> None:
@@ -31,6 +31,15 @@ def sidebar() -> None:
         _method()
         _more()
         _share()
+
+
+def describe_scaling() -> str:
+    """Return the method, its factor and the lengths, such as "YaRN × 4, 32k → 128k"."""
+    spec = state.current_choice().spec
+    factor = getattr(spec.scaling, "factor", None)
+    key = "plain" if spec.scaling.name == "none" else "scaling" if factor is None else "factor"
+    method = LABELS[spec.scaling.name]
+    return HEADER(f"header.{key}", method=method, factor=factor or 1, context=spec.context, target=spec.target)
 
 
 def messages() -> None:

@@ -4,6 +4,16 @@
   const root = document.documentElement;
   if (new URLSearchParams(location.search).get("embed") === "true") root.dataset.embed = "yes";
 
+  // The button that names the model opens Streamlit's sidebar. On a phone it is part of the page.
+  const chip = document.getElementById("rv-chip"), actions = chip.parentNode;
+  const place = () => {
+    const slot = innerWidth <= 640 ? document.querySelector(".rv-chip-place") : actions;
+    if (slot && chip.parentNode !== slot) slot.prepend(chip);
+  };
+  addEventListener("resize", place);
+  chip.addEventListener("click", () => document.querySelector('[data-testid="stExpandSidebarButton"]')?.click());
+  window.ropeVizChip = (parts) => [...chip.children].forEach((part, index) => (part.textContent = parts[index]));
+
   // Mark the page, show the tabs of its door, and let every link carry the choice.
   window.ropeVizHeader = (page, query) => {
     const door = DOORS[page] ?? "";
@@ -17,6 +27,7 @@
     }
     for (const list of tabs.children) list.hidden = list.dataset.of !== door;
     tabs.hidden = ![...tabs.children].some((list) => !list.hidden);
+    place();
     root.dataset.tabs = tabs.hidden ? "no" : "yes";
     tabs.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   };

@@ -23,6 +23,7 @@ from streamlit import config
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.pictures import learn_steps, registry
+from rope_viz.pictures.doors import FIRST, TITLES, groups_of
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
 from rope_viz.texts import Texts
@@ -170,7 +171,7 @@ def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
     if "/" not in page:
         return None
     up = "../" * page.count("/")
-    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in registry.PAGES.items())
+    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in TITLES.items())
     answer = NOWHERE.replace("LINKS", " · ".join(links)).replace("TITLE", TEXTS("not_found.title"))
     answer = answer.replace("TEXT", TEXTS("not_found.text", path=html.escape(short_repr(page))))
     return lambda _: answer.encode()
@@ -183,14 +184,17 @@ def complete_first_page(page: bytes) -> bytes:
     root = '<div id="root"></div>'
     if root not in text:
         return page
-    return text.replace(root, header.html() + root + loading()).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
+    return (
+        text.replace(root, header.html() + root + loading())
+        .replace("<title>Streamlit</title>", "<title>RoPE Viz</title>")
+        .encode()
+    )
 
 
 @functools.cache
 def loading() -> str:
     """Return the loading message with its scripts and each page's first picture, by the page's path."""
-    first = {name: next(iter(registry.page(name).pictures)) for name in registry.PAGES}
-    named = {"" if name == "home" else name: first_picture(registry.picture(name, first[name])) for name in first}
+    named = {"" if name == "home" else name: first_picture(picture) for name, picture in first_pictures().items()}
     named["learn"] = first_picture(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
     parts = {
         "LOADING": TEXTS("loading.page"),
@@ -203,6 +207,16 @@ def loading() -> str:
         "HEADER_SCRIPT": header.script(),
     }
     return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
+
+
+def first_pictures() -> dict[str, Picture]:
+    """Return the first picture of every page that has one."""
+    found = {name: FIRST[name].split("/")[1] for name in FIRST}
+    groups = {name: groups_of(name)[0] for name in TITLES if groups_of(name)}
+    return {
+        name: registry.picture(group, found.get(name) or next(iter(registry.page(group).pictures)))
+        for name, group in groups.items()
+    }
 
 
 def first_picture(picture: Picture, query: str = "") -> list[str]:

@@ -226,6 +226,7 @@ export default function render(given) {
     new MutationObserver(() => (completeAll(), connection(), arrive())).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter });
   }
   window.ropeVizHeader?.(given.data.page, given.data.query);
+  window.ropeVizChip?.(given.data.chip);
   // The query of links may have changed.
   document.querySelectorAll("a[data-inside]").forEach((anchor) => {
     const { page, query, anchor: hash } = anchor.dataset;
