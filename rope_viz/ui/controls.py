@@ -109,7 +109,7 @@ def column(key: str, names: Sequence[str]) -> None:
 
 
 def mobile_knobs(names: Sequence[str]) -> None:
-    """Show those of these knobs that the current method has, below a picture on a narrow screen."""
+    """Show those of these knobs that the current method has, at the bottom edge of a narrow screen."""
     now = state.current_choice()
     found = knobs(RopeSpec) | knobs(now.spec.scaling)
     values = {name: getattr(now.spec, name, getattr(now.spec.scaling, name, None)) for name in names if name in found}
