@@ -14,7 +14,7 @@ from rope_viz.advice import extend
 from rope_viz.advice.export import TARGETS, Export, export, without_about
 from rope_viz.advice.extend import Option
 from rope_viz.embedding.scaling import DynamicNtk, LongRope
-from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.spec import RopeSpec, is_equal_except
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import Emulation
@@ -87,7 +87,7 @@ def config_for(
     What none of the model's own keys can say is named in `problem`. Only without a config it is that of a Llama.
     """
     model = None if config is None else ModelConfig.read(config)
-    if model is not None and spec == start:
+    if model is not None and start is not None and is_unchanged(spec, start):
         return Asked(model, layer, spec, f"The config of {name}, unchanged")
     whose = f"The config of {name} with your changes"
     if model is None:
@@ -104,6 +104,11 @@ def config_for(
         if not problem:
             return asked[-1]
     return asked[0]
+
+
+def is_unchanged(spec: RopeSpec, start: RopeSpec) -> bool:
+    """Return whether an embedding is the model's own. A needed length alone changes no config: it is a question."""
+    return is_equal_except(spec, start, "target")
 
 
 def unexpressible_part(config: Source, spec: RopeSpec, layer: str) -> str:

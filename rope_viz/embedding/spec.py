@@ -261,6 +261,12 @@ class RopeSpec:
         return notebook_repr.render_table(self.sizes(), self)
 
 
+def is_equal_except(one: RopeSpec, other: RopeSpec, *names: str) -> bool:
+    """Return whether two specs differ at most in the fields of these names."""
+    fields = (item.name for item in dataclasses.fields(RopeSpec) if item.name not in names)
+    return all(getattr(one, name) == getattr(other, name) for name in fields)
+
+
 # Cached: one page run, or one check of a config, builds the same few specs many times.
 @functools.lru_cache(1024)
 def _compute_plain_inv_freq(base: float, rotary_dim: int) -> FloatArray:

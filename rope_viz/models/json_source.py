@@ -29,6 +29,14 @@ OTHERS = {
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
+class NotJsonError(ValueError):
+    """A text that is not JSON; `line` and `column` count from 1."""
+
+    def __init__(self, sentence: str, line: int, column: int) -> None:
+        super().__init__(sentence)
+        self.line, self.column = line, column
+
+
 @dataclass(frozen=True)
 class Raw:
     """The object that a text holds, and the text.
@@ -43,7 +51,10 @@ class Raw:
 
 
 def read_raw(data: str | bytes) -> Raw:
-    """Read the object of a JSON text. Raises `ValueError` with one sentence that tells what to do."""
+    """Read the object of a JSON text. Raises `ValueError` with one sentence that tells what to do.
+
+    It is a `NotJsonError` where a place in the text breaks the rules of JSON.
+    """
     if len(data) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so it is not a config.json")
     text = decode_utf8(data) if isinstance(data, bytes) else data
@@ -68,7 +79,8 @@ def read_raw(data: str | bytes) -> Raw:
         other = next((message for begin, message in OTHERS.items() if text.lstrip().startswith(begin)), None)
         if other is not None:
             raise ValueError(other) from None
-        raise ValueError(f"it is not JSON: {describe_json_error(text, error)}") from None
+        sentence = f"it is not JSON: {describe_json_error(text, error)}"
+        raise NotJsonError(sentence, error.lineno, error.colno) from None
     except RecursionError:
         raise ValueError("it is not readable JSON: nested too deeply") from None
     except ValueError:

@@ -7,7 +7,7 @@ from rope_viz.figures.attention import TEXTS
 from rope_viz.figures.words import attention as words
 from rope_viz.pictures.choices import Line, Number, Pick, Switch
 from rope_viz.pictures.outputs import Figure
-from rope_viz.pictures.page import Page
+from rope_viz.pictures.page import Page, embedding
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies.attention import DEFAULT_SENTENCE, split_words
 
@@ -17,7 +17,9 @@ SHOW = Pick(key="attention.show", label=TEXTS("choices.show"), options=attention
 CAUSAL = Switch(key="attention.causal", label=TEXTS("choices.causal"), help=TEXTS("choices.causal_help"))
 SPACING = Number(key="attention.spacing", knob=attention.SPACING, usual=lambda now: attention.usual_spacing(now.spec))
 COST = Pick(key="attention.cost", label=TEXTS("choices.cost"), options=attention.COSTS)
-PAGE = Page("attention", (SENTENCE, OFFSET, SHOW, CAUSAL, SPACING, COST))
+PAGE = Page(
+    "attention", (SENTENCE, OFFSET, SHOW, CAUSAL, SPACING, COST), sees=lambda now: embedding(now, without=("context",))
+)
 
 
 @PAGE.picture(SENTENCE, OFFSET, SHOW, CAUSAL, narrow=560)

@@ -27,7 +27,18 @@ from rope_viz.multi_axis.prompt_syntax import (
 )
 from rope_viz.multi_axis.text import find_axes
 from rope_viz.pictures import decay
-from rope_viz.pictures.axes_model import CHANGES, MODEL, OTHER, PART, SIDEBAR, WHICH, compared_scenes, models, scene
+from rope_viz.pictures.axes_model import (
+    CHANGES,
+    MODEL,
+    OTHER,
+    PART,
+    SIDEBAR,
+    WHICH,
+    compared_scenes,
+    frequencies_of_sidebar,
+    models,
+    scene,
+)
 from rope_viz.pictures.axis_choice import roles
 from rope_viz.pictures.choices import Number, Pick, Pieces, Positions
 from rope_viz.pictures.outputs import ROW, Figure, Patch, Table
@@ -162,6 +173,7 @@ PAGE = Page(
     "axes",
     (*SHOWN, REACH, SHADES, PROMPT, RUNTIME, SECOND, ALONG, METHOD, GROWTH, AT, FRAME),
     shows=lambda now, picture: models(now, with_compared=OTHER[0] in picture.uses),
+    sees=frequencies_of_sidebar,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -114,6 +114,14 @@ def released_scene(now: Now) -> Scene:
     if now[MODEL] == SIDEBAR and now[PART].startswith("text") and now.spec != now.start:
         return _with_frequencies(now.model, _upload(now), now[PART], now.spec)
     return parts(now, now[MODEL])[now[PART]]
+
+
+def frequencies_of_sidebar(now: Now) -> Hashable:
+    """Return what the page depends on of the sidebar's model: nothing while another model is chosen on the page."""
+    if now[MODEL] != SIDEBAR:
+        return None
+    spec = released_scene(now).spec
+    return now[PART], spec.weights.tobytes(), spec.factor
 
 
 @functools.lru_cache(maxsize=64)

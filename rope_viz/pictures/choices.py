@@ -257,10 +257,11 @@ def length(
     limit: Callable[[Now], float] | None = None,
     when: Callable[[Now], bool] = always,
     needs: tuple[Choice[Any], ...] = (),
+    shared: str = "",
 ) -> Number:
     """Make a choice of a number of tokens."""
     knob = Knob(label, least, most, "", log=True, integer=True, unit=unit)
-    return Number(key=key, label=label, knob=knob, usual=usual, limit=limit, when=when, needs=needs)
+    return Number(key=key, label=label, knob=knob, usual=usual, limit=limit, when=when, needs=needs, shared=shared)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

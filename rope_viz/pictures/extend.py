@@ -13,7 +13,7 @@ from rope_viz.advice.lint import Finding
 from rope_viz.advice.rank_methods import Advice, recommend, start
 from rope_viz.advice.runtime_instructions import NAMES
 from rope_viz.embedding.scaling import LABELS
-from rope_viz.embedding.spec import Knob, RopeSpec
+from rope_viz.embedding.spec import Knob, RopeSpec, is_equal_except
 from rope_viz.figures import extend, scaling
 from rope_viz.figures.runtimes import options as methods
 from rope_viz.figures.words import extend as words
@@ -31,13 +31,14 @@ from rope_viz.pictures.picture_request import Now, config_of
 
 # Cache size: enough for all unchanged catalog models, which are computed at start.
 KEPT = 256
-WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set in the sidebar", **LABELS}
+WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages", **LABELS}
 
 # Defaults of transformers' Llama class, for a spec without a config.
 LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
 
-TARGET = length("extend.target", "Context needed", lambda now: wanted(now), least=1024, most=4_194_304)
-TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=16_777_216)
+LONGEST = 16_777_216
+TARGET = length("extend.target", "Context needed", lambda now: wanted(now), least=128, most=LONGEST, shared="target")
+TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=LONGEST, shared="context")
 RUNTIMES = Several(key="extend.for", label="For", options=NAMES, usual=lambda now: ("vllm",))
 DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
 SEQUENCES = Number(
@@ -54,19 +55,26 @@ WAY = Pick(
     needs=(TARGET, TRAINED),
     menu=260,
 )
-PAGE = Page("extend", (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY))
+PAGE = Page(
+    "extend",
+    (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY),
+    # The page answers for the model as it is. An embedding set on other pages is one more method.
+    sees=lambda now: (now.layer, now.spec.context, now.spec.target),
+)
 
 
 def wanted(now: Now) -> int:
-    """Return the default target length: the sidebar's if it extends the context, else at least twice the context.
+    """Return the target length that was set, else the default: what the model reaches by its scaling, or twice as much.
 
     If the config only raised its limit without scaling, that limit is taken as the wanted length.
     """
-    spec, found = now.spec, _recognised(now.start, now.model, now.layer, now.own)
-    if found is not None and found.mistakes and spec.scaling.name == "none":
-        return max(spec.target, found.says)
-    extended = spec.target > spec.context and (spec.scaling.name != "none" or spec.target != now.start.target)
-    return spec.target if extended else max(131_072, 2 * spec.context)
+    spec, start, found = now.spec, now.start, _recognised(now.start, now.model, now.layer, now.own)
+    if spec.target != start.target:
+        return spec.target
+    if found is not None and found.mistakes and start.scaling.name == "none":
+        return max(start.target, found.says)
+    extended = start.target > start.context and start.scaling.name != "none"
+    return start.target if extended else max(131_072, 2 * spec.context)
 
 
 def config(now: Now) -> Mapping[str, Any]:
@@ -75,7 +83,11 @@ def config(now: Now) -> Mapping[str, Any]:
 
 
 def trained(now: Now) -> int:
-    """Return the trained length as far as the config tells it."""
+    """Return the trained length that was set, else what the config tells of it."""
+    return _recognised_length(now) if now.spec.context == now.start.context else now.spec.context
+
+
+def _recognised_length(now: Now) -> int:
     found = _recognised(now.start, now.model, now.layer, now.own)
     return now.start.context if found is None else found.trained.length
 
@@ -111,9 +123,11 @@ def answer(now: Now) -> Plan:
 
 
 def _arguments(now: Now) -> tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]:
-    given = now[TRAINED]
-    changed = None if now.spec == now.start else now.spec
-    return now.start, changed, now.model, now.layer, now.own, now[TARGET], None if given == trained(now) else given
+    start, given = now.start, now[TRAINED]
+    # A length alone is a question and no embedding that the user has made.
+    changed = None if is_equal_except(now.spec, start, "context", "target") else now.spec
+    given = None if given == _recognised_length(now) else given
+    return start, changed, now.model, now.layer, now.own, now[TARGET], given
 
 
 @PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem)

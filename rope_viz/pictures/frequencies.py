@@ -8,7 +8,7 @@ from rope_viz.figures.words import frequencies as words
 from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Pick, length
 from rope_viz.pictures.outputs import Figure, Table
-from rope_viz.pictures.page import Page
+from rope_viz.pictures.page import Page, embedding
 from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import join
 
@@ -17,7 +17,7 @@ LENGTH = length(
     "frequencies.length", TEXTS("choices.length"), lambda now: now.spec.target, most=frequencies.MAX_POSITION
 )
 AXIS = axis_of("frequencies")
-PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH))
+PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH), sees=lambda now: embedding(now, without=("attention",)))
 
 
 @PAGE.picture(AXIS, pin=True, config=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -133,7 +134,7 @@ HEAD = Number(
     limit=lambda now: count(now) - 1,
     needs=(FILE, LAYER),
 )
-PAGE = Page("heads", (FILE, LAYER, SHOW, HEAD))
+PAGE = Page("heads", (FILE, LAYER, SHOW, HEAD), sees=lambda now: drawn_embeddings(now))
 
 
 def looked(now: Now) -> Looked:
@@ -162,16 +163,26 @@ def problem(now: Now) -> str:
     return ""
 
 
-def compared_specs(now: Now, what: Looked) -> list[tuple[str, str, str, RopeSpec]]:
+def compared_specs(now: Now, captured: RopeSpec) -> list[tuple[str, str, str, RopeSpec]]:
     """Return (label, colour, dash, spec) as captured and, if different, under the chosen method."""
-    out: list[tuple[str, str, str, RopeSpec]] = [(TEXTS("captured"), theme.PLAIN, "dot", what.spec)]
+    out: list[tuple[str, str, str, RopeSpec]] = [(TEXTS("captured"), theme.PLAIN, "dot", captured)]
     try:
-        spec = checkpoints.spec_for(now.spec, what.spec)
+        spec = checkpoints.spec_for(now.spec, captured)
     except ValueError:  # the method's lists are for another number of pairs
         return out
-    if spec.scaling != what.spec.scaling or spec.base != what.spec.base:
+    if spec.scaling != captured.scaling or spec.base != captured.base:
         out.append((short_label(spec.scaling.name), theme.CURRENT, "solid", spec))
     return out
+
+
+def drawn_embeddings(now: Now) -> Hashable:
+    """Return what the page depends on of the sidebar's model: the frequencies and factors that it compares."""
+    specs = [spec for *_, spec in compared_specs(now, source(now).spec(layer_at(now)))]
+    return tuple(
+        (spec.scaling.name, spec.inv_freq(length).tobytes(), spec.attention_factor(length))
+        for spec in specs
+        for length in (None, spec.target)
+    )
 
 
 def bands(spec: RopeSpec) -> spectrum.Bands:
@@ -186,7 +197,7 @@ def across(now: Now) -> Figure:
     rows = list(what.order)
     values = np.asarray(getattr(what.by_pair, now[SHOW]))[rows]
     names = [what.label(head) for head in rows]
-    drawn = compared_specs(now, what)[-1][3]
+    drawn = compared_specs(now, what.spec)[-1][3]
     fig = figures.heads_map(values, names, bands(drawn), quantity=now[SHOW], unrotated=what.unrotated, pin=now.pin)
     sentence = words.describe_layer(what.name, what.number, what.by_pair.strength, what.positional, what.unrotated)
     return Figure(fig, TEXTS("across_title"), sentence, variant=f"{what.name} {what.number}", pins="y")
@@ -204,7 +215,7 @@ def distance(now: Now) -> Figure:
     what, head = open_head(now)
     one = one_head(what, head)
     curves, near, last = [], [], what.spec
-    for label, colour, dash, spec in compared_specs(now, what):
+    for label, colour, dash, spec in compared_specs(now, what.spec):
         values = studies.mean_logit(one, Turning.from_spec(spec, one.tokens))[0]
         curves.append((label, colour, dash, *columns(values)))
         near.append(float(studies.attention_by_distance(one, 0, Turning.from_spec(spec, one.tokens))[:NEAR].sum()))
@@ -225,7 +236,7 @@ def attention(now: Now) -> Figure:
     one = one_head(what, head)
     curves = [
         (label, colour, dash, studies.attention_by_distance(one, 0, Turning.from_spec(spec, one.tokens)))
-        for label, colour, dash, spec in compared_specs(now, what)
+        for label, colour, dash, spec in compared_specs(now, what.spec)
     ]
     fig = recall.attention_by_distance(curves, most=min(NEAR, one.tokens))
     return Figure(fig, TEXTS("attention_title"))
@@ -236,7 +247,7 @@ def pairs(now: Now) -> Figure:
     """What each pair adds to the logits of the tokens attended to, by band; marked what it added as captured."""
     what, head = open_head(now)
     one = one_head(what, head)
-    drawn = compared_specs(now, what)
+    drawn = compared_specs(now, what.spec)
     found = [studies.contributions(one, 0, Turning.from_spec(spec, one.tokens)) for *_, spec in drawn]
     before = found[0] if len(found) > 1 else None
     fig = recall.parts(found[-1], bands(drawn[-1][3]), before=before, still=what.unrotated)

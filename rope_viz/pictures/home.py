@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rope_viz.figures import clocks
 from rope_viz.pictures.outputs import Clocks
-from rope_viz.pictures.page import Page
+from rope_viz.pictures.page import Page, embedding
 from rope_viz.pictures.picture_request import Now
 
-PAGE = Page("home")
+PAGE = Page("home", sees=lambda now: embedding(now, without=("pairing", "attention")))
 
 
 @PAGE.picture(pin=True, height=clocks.HEIGHTS["compact"][0], narrow=clocks.HEIGHTS["compact"][1])

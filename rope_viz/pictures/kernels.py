@@ -13,7 +13,7 @@ from rope_viz.figures.words import kernels as words
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.pictures.choices import Kept, Pick, Switch
 from rope_viz.pictures.outputs import Figure, Table
-from rope_viz.pictures.page import MAIN_HEIGHT, Page
+from rope_viz.pictures.page import MAIN_HEIGHT, Page, embedding
 from rope_viz.pictures.picture_request import Now
 
 PAIRING = Pick(key="kernels.pairing", label=TEXTS("choices.pairing"), options=kernels.PAIRING_NAMES)
@@ -42,7 +42,11 @@ REPORT = Kept(
     decode=_read_report,
     load=lambda written: Path(written).read_bytes(),
 )
-PAGE = Page("kernels", (PAIRING, DTYPE, TOKENS, DEVICE, COMPILE, REPORT))
+PAGE = Page(
+    "kernels",
+    (PAIRING, DTYPE, TOKENS, DEVICE, COMPILE, REPORT),
+    sees=lambda now: embedding(now, without=("pairing", "attention")),
+)
 
 
 @PAGE.picture()

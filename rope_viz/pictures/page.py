@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -25,6 +25,19 @@ def never(now: Now) -> str:
 def whole(now: Now) -> int:
     """Return 1, the default `parts`: the picture is rendered at once."""
     return 1
+
+
+def embedding(now: Now, *, without: tuple[str, ...] = ()) -> Hashable:
+    """Return what a page depends on that draws the embedding and its lengths, the default of `Page.sees`.
+
+    `without`: of "pairing", "context" and "attention", what the page does not depend on.
+    """
+    spec = now.spec
+    sizes = (spec.head_dim, spec.rotary_dim, spec.base, spec.target, "" if "pairing" in without else spec.pairing)
+    lengths = (None, spec.target)
+    frequencies = tuple(spec.inv_freq(length).tobytes() for length in lengths)
+    factors = () if "attention" in without else tuple(spec.attention_factor(length) for length in lengths)
+    return now.layer, sizes, 0 if "context" in without else spec.context, frequencies, factors
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +114,8 @@ class Page:
     pictures: dict[str, Picture] = field(default_factory=dict)
     shows: Callable[[Now, Picture], Mapping[str, str]] | None = None
     """{id: name} of the models in a picture, if they may differ from the sidebar's."""
+    sees: Callable[[Now], Hashable] = embedding
+    """What the page depends on of the sidebar's model; a control that changes nothing of it is not shown."""
 
     def picture(
         self,

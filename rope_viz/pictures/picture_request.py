@@ -30,7 +30,8 @@ def always(now: Now) -> bool:
 class Choice(Generic[T]):
     """Base class of the choices. If `when` is false, the choice has its default and no widget.
 
-    `needs` are the other choices that its default, options, limits and `when` depend on.
+    `needs` are the other choices that its default, options, limits and `when` depend on. `shared` names the size of the
+    spec ("context", "target") with which it is one value: the page's address holds only that size.
     """
 
     key: str
@@ -38,6 +39,7 @@ class Choice(Generic[T]):
     help: str = ""
     when: Callable[[Now], bool] = always
     needs: tuple[Choice[Any], ...] = ()
+    shared: str = ""
 
     @property
     def name(self) -> str:

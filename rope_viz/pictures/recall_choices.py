@@ -84,4 +84,8 @@ ASKED = Kept(
     suffixes=(".json",),
     instead=TEXTS("choices.file_fallback"),
 )
-PAGE = Page("recall", (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED))
+PAGE = Page(
+    "recall",
+    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED),
+    sees=lambda now: explain_misfit(now) or tiny_lm_spec(now),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Hashable
 
 from rope_viz.advice import runtime_matrix
 from rope_viz.advice.runtime_matrix import Asked, Board
@@ -29,7 +30,13 @@ AT = Pick(
 VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in list_releases()["vllm"]})
 SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in list_releases()["sglang"]})
 ALL = Switch(key="runtimes.all", label="Also models on which all runtimes agree")
-PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL))
+PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL), sees=lambda now: config_and_length(now))
+
+
+def config_and_length(now: Now) -> Hashable:
+    """Return what the page depends on: the embedding in question, and the length that its frequencies depend on."""
+    spec = now.start if runtime_matrix.is_unchanged(now.spec, now.start) else now.spec
+    return now.layer, spec, now.spec.target if runtime_matrix.depends_on_length(now.spec) else 0
 
 
 def config_in_question(now: Now) -> Asked:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import scaling
 from rope_viz.figures.scaling import TEXTS
@@ -23,7 +25,12 @@ COMPARE = Several(
     drawn=lambda now: () if now[SHOW] == "paper" else scaling.choices(now.spec, ramps=now[SHOW] == "ramp"),
 )
 AXIS = axis_of("scaling")
-PAGE = Page("scaling", (SHOW, AXIS, COMPARE))
+PAGE = Page(
+    "scaling",
+    (SHOW, AXIS, COMPARE),
+    # The compared methods depend on fields that the present one may not use.
+    sees=lambda now: (now.layer, dataclasses.replace(now.spec, pairing="half")),
+)
 
 
 @PAGE.picture(SHOW, AXIS, COMPARE, pin=True, config=True)

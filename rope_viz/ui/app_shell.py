@@ -54,7 +54,7 @@ def run(folder: Path) -> None:
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     navigation.mount(name, list(TITLES), state.link_query(), [state.name(), controls.describe_scaling()])
     if door_of(name) not in ("", "learn"):
-        controls.sidebar()
+        controls.sidebar(name)
         st.html('<div class="rv-chip-place"></div>')
     controls.messages()
     run_page(folder / f"{name}.py")

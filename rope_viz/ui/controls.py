@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -14,6 +14,10 @@ from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, 
 from rope_viz.figures.words.common import plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.models.spec_url import LISTS
+from rope_viz.pictures import registry
+from rope_viz.pictures.doors import groups_of
+from rope_viz.pictures.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.copy import copy_buttons
@@ -23,14 +27,24 @@ from rope_viz.ui.notes import warn
 TEXTS, HEADER = Texts("sidebar"), Texts("app")
 
 
-def sidebar() -> None:
-    """Show all shared controls."""
+def sidebar(page: str) -> None:
+    """Show the shared controls that change something on the page."""
+    used = used_controls(page)
     with st.sidebar:
-        _model()
-        _sizes()
-        _method()
-        _more()
-        _share()
+        _model(used)
+        _sizes(used)
+        _method(used)
+        _more(used)
+        _share(used)
+
+
+def used_controls(page: str) -> frozenset[str]:
+    """Return the controls that the page's content depends on; a page's own control of a value replaces the shared."""
+    used: set[str] = set()
+    for found in map(registry.page, groups_of(page)):
+        used |= find_used_controls(found, state.now(found.name), tuple(_layers()))
+        used -= {choice.shared for choice in found.choices}
+    return frozenset(used)
 
 
 def describe_scaling() -> str:
@@ -48,7 +62,15 @@ def messages() -> None:
         warn(problem)
 
 
-def _model() -> None:
+def _layers() -> list[str]:
+    """Return the layer types of the model, [] if the choice has one that it does not know."""
+    now, mine = state.current_choice(), state.own()
+    if now.model != spec_url.CUSTOM:
+        return list(model_specs(now.model))
+    return list(mine.specs) if mine is not None and now.layer in mine.specs else []
+
+
+def _model(used: Collection[str]) -> None:
     now = state.current_choice()
     names = {
         key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
@@ -58,14 +80,11 @@ def _model() -> None:
     if mine is not None or now.model == spec_url.CUSTOM:
         names = {spec_url.CUSTOM: state.name() if mine is None else TEXTS("model.yours", name=mine.name)} | names
     _select("Model", TEXTS("model.label"), names, now.model, _take_model, TEXTS("model.help"))
-    layers = (
-        list(mine.specs if mine is not None else ()) if now.model == spec_url.CUSTOM else list(model_specs(now.model))
-    )
-    if now.layer not in layers and now.layer:
-        layers = []
+    layers = _layers()
     if len(layers) > 1:
-        labels = {name: name.replace("_", " ") for name in layers}
-        _select("Layers", TEXTS("model.layers"), labels, now.layer, _take_layer)
+        if LAYER in used:
+            labels = {name: name.replace("_", " ") for name in layers}
+            _select("Layers", TEXTS("model.layers"), labels, now.layer, _take_layer)
     elif now.model == spec_url.CUSTOM and now.layer:
         st.caption(TEXTS("model.layer", layer=plain(now.layer.replace("_", " "))))
     if now.model != spec_url.CUSTOM and not catalog()[now.model].verified:
@@ -73,10 +92,11 @@ def _model() -> None:
     upload.box()
 
 
-def _sizes() -> None:
+def _sizes(used: Collection[str]) -> None:
     spec = state.current_choice().spec
-    shown = {name: knob for name, knob in knobs(RopeSpec).items() if name != "rotary_dim"}
-    shown["context"] = dataclasses.replace(shown["context"], label=_length_label())
+    shown = {name: knob for name, knob in knobs(RopeSpec).items() if name != "rotary_dim" and name in used}
+    if "context" in shown:
+        shown["context"] = dataclasses.replace(shown["context"], label=_length_label())
     _column("sizes", shown, spec)
 
 
@@ -86,12 +106,14 @@ def _length_label() -> str:
     return TEXTS(f"sizes.{state.start(now.model, now.layer).length_name}")
 
 
-def _method() -> None:
+def _method(used: Collection[str]) -> None:
+    if METHOD not in used:
+        return
     now = state.current_choice().spec
     spec, scaling = now, now.scaling
     labels = {name: LABELS[name] for name in METHODS}
     _select("Scaling method", TEXTS("method.label"), labels, scaling.name, _take_method)
-    _column("method", knobs(scaling), scaling)
+    _column("method", {name: knob for name, knob in knobs(scaling).items() if name in used}, scaling)
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
@@ -110,16 +132,21 @@ def column(key: str, names: Sequence[str]) -> None:
 
 def mobile_knobs(names: Sequence[str]) -> None:
     """Show those of these knobs that the current method has, at the bottom edge of a narrow screen."""
-    now = state.current_choice()
+    now, used = state.current_choice(), used_controls(state.current_page())
     found = knobs(RopeSpec) | knobs(now.spec.scaling)
-    values = {name: getattr(now.spec, name, getattr(now.spec.scaling, name, None)) for name in names if name in found}
+    values = {
+        name: getattr(now.spec, name, getattr(now.spec.scaling, name, None))
+        for name in names
+        if name in found and name in used
+    }
     rows = {name: (found[name], value) for name, value in values.items() if value is not None}
 
     def taken(name: str, value: float) -> None:
         _take_knob(name, value)
         state.frame_too()  # the sidebar shows the same numbers
 
-    knob_column("under", rows, taken, revision=now.revision, under=True)
+    if rows:
+        knob_column("under", rows, taken, revision=now.revision, under=True)
 
 
 def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None:
@@ -129,9 +156,13 @@ def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None
         knob_column(key, rows, _take_knob, revision=state.current_choice().revision)
 
 
-def _more() -> None:
+def _more(used: Collection[str]) -> None:
     """Show rarely used controls. They are built only when open: with YaRN they take a seventh of a run."""
     now = state.current_choice()
+    optional = [name for name in (*knobs(now.spec.scaling), "truncate", *LISTS.values()) if name in used]
+    optional = [name for name in optional if name not in knobs(now.spec.scaling) or _is_optional(now.spec, name)]
+    if not ({"rotary_dim", PAIRING} & set(used) or optional):
+        return
     # Streamlit would close the expander with every change of page.
     st.session_state["more"] = st.session_state.get("more.open", False)
     more = st.expander(TEXTS("more.label"), key="more", on_change=_more_opened)
@@ -140,11 +171,13 @@ def _more() -> None:
     with more:
         rotated = knobs(RopeSpec)["rotary_dim"]
         rotated = dataclasses.replace(rotated, high=now.spec.head_dim)
-        _column("rotated", {"rotary_dim": rotated}, now.spec)
-        labels = {str(name): TEXTS(f"pairings.{name}") for name in PAIRINGS}
-        label, help_text = TEXTS("more.pairing"), TEXTS("more.pairing_help")
-        _select("Pairing", label, labels, now.spec.pairing, _take_pairing, help_text)
-        _optional(now.spec)
+        if "rotary_dim" in used:
+            _column("rotated", {"rotary_dim": rotated}, now.spec)
+        if PAIRING in used:
+            labels = {str(name): TEXTS(f"pairings.{name}") for name in PAIRINGS}
+            label, help_text = TEXTS("more.pairing"), TEXTS("more.pairing_help")
+            _select("Pairing", label, labels, now.spec.pairing, _take_pairing, help_text)
+        _optional(now.spec, optional)
 
 
 def _more_opened() -> None:
@@ -152,11 +185,16 @@ def _more_opened() -> None:
     st.session_state["more.open"] = st.session_state["more"]
 
 
-def _optional(spec: RopeSpec) -> None:
+def _is_optional(spec: RopeSpec, name: str) -> bool:
+    """True for a knob of the method that is computed unless it is set."""
+    return knobs(spec.scaling)[name].low is not None and _default(spec.scaling, name) is None
+
+
+def _optional(spec: RopeSpec, shown: Collection[str]) -> None:
     """Show knobs that the method computes unless they are set, and settings that are not numbers."""
     scaling = spec.scaling
     for name, knob in knobs(scaling).items():
-        if knob.low is not None and dataclasses.fields(scaling) and _default(scaling, name) is None:
+        if name in shown and _is_optional(spec, name):
             key = f"optional.{name}"
             st.session_state[key] = getattr(scaling, name)
             st.number_input(
@@ -169,7 +207,7 @@ def _optional(spec: RopeSpec) -> None:
                 on_change=_take_field,
                 args=(name, key),
             )
-    if isinstance(scaling, Yarn):
+    if isinstance(scaling, Yarn) and "truncate" in shown:
         st.session_state["truncate"] = scaling.truncate
         st.toggle(
             TEXTS("more.truncate"),
@@ -179,7 +217,7 @@ def _optional(spec: RopeSpec) -> None:
             args=("truncate", "truncate"),
         )
     if isinstance(scaling, LongRope):
-        for name in ("short_factor", "long_factor"):
+        for name in (name for name in LISTS.values() if name in shown):
             key = f"list.{name}"
             st.session_state[key] = ", ".join(spec_url.format_value(value) for value in getattr(scaling, name))
             st.text_area(
@@ -191,12 +229,13 @@ def _optional(spec: RopeSpec) -> None:
             )
 
 
-def _share() -> None:
+def _share(used: Collection[str]) -> None:
     now = state.current_choice()
     parameters = json.dumps(now.spec_json, indent=1)
     copy_buttons("share", {TEXTS("copy.link"): None, TEXTS("copy.parameters"): parameters})
-    changed = now.spec != state.start(now.model, now.layer)
-    st.button(TEXTS("model.reset"), on_click=_reset, disabled=not changed, width="stretch", key="reset")
+    changed = now.typed or now.spec != state.start(now.model, now.layer)
+    if used or now.typed:
+        st.button(TEXTS("model.reset"), on_click=_reset, disabled=not changed, width="stretch", key="reset")
     if now.model != spec_url.CUSTOM:
         model = catalog()[now.model]
         with st.expander(TEXTS("model.source"), key="source"):
@@ -226,16 +265,16 @@ def _default(scaling: Any, name: str) -> Any:
 def _take_model(model: str) -> None:
     mine = state.own()
     layer = spec_url.main_layer_of(model) if model != spec_url.CUSTOM else mine.layer if mine is not None else ""
-    state.choose(model=model, layer=layer, spec=state.start(model, layer))
+    state.choose_model(model, layer)
 
 
 def _take_layer(layer: str) -> None:
-    state.choose(layer=layer, spec=state.start(state.current_choice().model, layer))
+    state.choose_model(state.current_choice().model, layer)
 
 
 def _reset() -> None:
     now = state.current_choice()
-    state.choose(spec=state.start(now.model, now.layer), revision=now.revision + 1)
+    state.choose(spec=state.start(now.model, now.layer), revision=now.revision + 1, typed=frozenset())
 
 
 def _take_method(method: str) -> None:
@@ -243,7 +282,8 @@ def _take_method(method: str) -> None:
 
 
 def _take_knob(name: str, value: float) -> None:
-    _try(lambda: spec_url.move_knob(state.current_choice().spec, name, value))
+    typed = {name} & set(state.LENGTHS.values())
+    _try(lambda: spec_url.move_knob(state.current_choice().spec, name, value), typed=typed)
 
 
 def _take_field(name: str, key: str) -> None:
@@ -251,7 +291,7 @@ def _take_field(name: str, key: str) -> None:
     spec = state.current_choice().spec
 
     def changed() -> RopeSpec:
-        change: dict[str, Any] = {name: parse_factors(value) if name in spec_url.LISTS.values() else value}
+        change: dict[str, Any] = {name: parse_factors(value) if name in LISTS.values() else value}
         return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **change))
 
     _try(changed)
@@ -261,10 +301,10 @@ def _take_pairing(pairing: Pairing) -> None:
     _try(lambda: dataclasses.replace(state.current_choice().spec, pairing=pairing))
 
 
-def _try(make: Callable[[], RopeSpec]) -> None:
+def _try(make: Callable[[], RopeSpec], *, typed: Collection[str] = ()) -> None:
     try:
         spec = make()
     except ValueError as error:
         state.refuse(TEXTS("method.impossible", error=error))
     else:
-        state.choose(spec=spec)
+        state.choose(spec=spec, typed=state.current_choice().typed.union(typed))

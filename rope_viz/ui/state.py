@@ -22,26 +22,11 @@ from rope_viz.pictures.doors import TITLES, groups_of
 from rope_viz.pictures.picture_request import Now, name_of
 from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.ui import query_params
+from rope_viz.ui.model_choice import LENGTHS as LENGTHS
+from rope_viz.ui.model_choice import Chosen, read_pin, without_key, write_address
 
 LEARN = "learn"
 """The page of the tour. Its steps have their own addresses; the user's choice is set aside meanwhile."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Chosen:
-    """The current model, layer type, spec and pinned pair, and the problems of the last link or control."""
-
-    model: str
-    layer: str
-    spec: RopeSpec
-    pin: int | None = None
-    problems: tuple[str, ...] = ()
-    revision: int = 0
-
-    @property
-    def spec_json(self) -> dict[str, Any]:
-        """Return the full spec as plain data."""
-        return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
 
 
 def current_choice() -> Chosen:
@@ -49,6 +34,11 @@ def current_choice() -> Chosen:
     value = st.session_state["chosen"]
     assert isinstance(value, Chosen)
     return value
+
+
+def current_page() -> str:
+    """Return the name of the open page."""
+    return str(st.session_state["page"])
 
 
 def _set(value: Chosen) -> None:
@@ -68,6 +58,7 @@ def now(page: str) -> Now:
         st.session_state.setdefault("locals", {}).update(local)
     given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
     given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := _load_held(choice))}
+    given |= {choice.key: getattr(at.spec, choice.shared) for choice in choices if choice.shared in at.typed}
     mine = own() if at.model == spec_url.CUSTOM else None
     names = {}
     if mine is not None:
@@ -148,15 +139,18 @@ def bring_back(text: str, *, here: bool) -> None:
         return  # from an older release, or edited by hand
     now = current_choice()
     starts = [spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()]
-    if now.model == spec_url.CUSTOM and not here and _without(address(), "pin") not in starts:
+    if now.model == spec_url.CUSTOM and not here and without_key(address(), "pin") not in starts:
         return
     st.session_state["own"] = mine
+    _set(dataclasses.replace(now, typed=find_typed(now.spec, now.model, now.layer)))
     for layer, spec in mine.specs.items():
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
-        if now.model == spec_url.CUSTOM and spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) == _without(
-            address(), "pin"
-        ):
-            changed = dataclasses.replace(now, layer=layer, spec=spec, problems=(), revision=now.revision + 1)
+        if now.model == spec_url.CUSTOM and spec_url.write_query(
+            spec, model=spec_url.CUSTOM, layer=layer
+        ) == without_key(address(), "pin"):
+            changed = dataclasses.replace(
+                now, layer=layer, spec=spec, problems=(), revision=now.revision + 1, typed=frozenset()
+            )
             _set(changed)
 
 
@@ -174,9 +168,34 @@ def adopt(upload: Upload) -> None:
     st.session_state.pop("forgotten", None)
     layer = upload.layer
     now = current_choice()
-    choose(
-        model=spec_url.CUSTOM, layer=layer, spec=upload.specs[layer], problems=upload.notes, revision=now.revision + 1
-    )
+    choose_model(spec_url.CUSTOM, layer, problems=upload.notes, revision=now.revision + 1)
+
+
+def choose_model(model: str, layer: str, **changes: Any) -> None:
+    """Choose a model and a layer type. A target length that the user has set stays, because it is not the model's."""
+    now, spec = current_choice(), start(model, layer)
+    typed = now.typed & {"target"}
+    if typed:
+        spec = spec_url.with_sizes(spec, target=now.spec.target)
+    choose(model=model, layer=layer, spec=spec, typed=typed, **changes)
+
+
+def set_size(name: str, value: float) -> None:
+    """Set a length of the spec, "context" or "target", from a page. Raise `ValueError` if the spec cannot have it."""
+    now = current_choice()
+    choose(spec=spec_url.move_knob(now.spec, name, value), typed=now.typed | {name}, revision=now.revision + 1)
+    frame_too()  # the sidebar has the same numbers
+
+
+def find_typed(spec: RopeSpec, model: str, layer: str) -> frozenset[str]:
+    """Return the lengths that an address sets: with a config of the user, those that differ from it."""
+    if model != spec_url.CUSTOM:
+        keys = st.query_params
+        return frozenset(name for key, name in LENGTHS.items() if key in keys)
+    if own() is None:
+        return frozenset()  # such an address holds all numbers
+    first = start(model, layer)
+    return frozenset(name for name in LENGTHS.values() if getattr(spec, name) != getattr(first, name))
 
 
 def start(model: str, layer: str = "") -> RopeSpec:
@@ -195,6 +214,7 @@ def follow_link(page: str) -> None:
     Streamlit clears the query when a link opens another page; the choice and the page's own parameters are then written
     back. After Back and Forward the address wins.
     """
+    _rename_old_keys()
     params = {key: value for key, value in st.query_params.items() if key in (*spec_url.KEYS, "pin")}
     known = st.session_state.get("address")
     moved = st.session_state.get("page") not in (None, page)
@@ -215,17 +235,26 @@ def follow_link(page: str) -> None:
     if params == known:
         return
     opened = spec_url.read_query(params)
-    pin = _pin(params.get("pin", ""), opened.spec.pairs)
+    pin = read_pin(params.get("pin", ""), opened.spec.pairs)
     spec, problems = opened.spec, opened.problems
     first = start(opened.model, opened.layer)
-    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == _without(
+    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == without_key(
         params, "pin"
     ):
         # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
         spec, problems = first, ()
     revision = current_choice().revision + 1 if known is not None else 0
-    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision))
+    typed = find_typed(spec, opened.model, opened.layer)
+    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision, typed))
     st.session_state["address"] = params
+
+
+def _rename_old_keys() -> None:
+    """Rewrite an address of an older release; where it has both keys, the page's own length counts."""
+    query = st.query_params.to_dict()
+    if any(old in query for old in spec_url.OLD_KEYS):
+        renamed = {new: query.pop(old) for old, new in spec_url.OLD_KEYS.items() if old in query}
+        query_params.write(query | renamed)
 
 
 def _was_open(page: str) -> bool:
@@ -355,17 +384,7 @@ def set_param(key: str, value: str, *, default: str) -> None:
 
 def address(of: Chosen | None = None) -> dict[str, str]:
     """Return the choice as query parameters."""
-    now = of or current_choice()
-    ours = spec_url.write_query(now.spec, model=now.model, layer=now.layer)
-    return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
-
-
-def _without(params: Mapping[str, str], key: str) -> dict[str, str]:
-    return {name: value for name, value in params.items() if name != key}
-
-
-def _pin(text: str, pairs: int) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 6 and int(text) < pairs else None
+    return write_address(of or current_choice())
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from rope_viz.figures.words.common import plain
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import vectors
+from rope_viz.pictures import registry, vectors
 from rope_viz.pictures.choices import (
     Borders,
     Kept,
@@ -47,6 +47,9 @@ def control(choice: Choice[Any], now: Now) -> None:
 
     def keep(value: Any) -> None:
         state.set_param(choice.key, choice.text(value), default=default)
+        page = registry.page(choice.key.partition(".")[0])
+        if page.sees(state.now(page.name)) != page.sees(now):
+            state.frame_too()  # the sidebar shows only what the page depends on
 
     def changed() -> None:
         new = st.session_state[key]
@@ -115,7 +118,12 @@ def sliders(choices: Sequence[Number], now: Now) -> None:
 
     def keep(name: str, value: Any) -> None:
         choice = shown[name]
-        state.set_param(choice.key, choice.text(value), default=choice.text(choice.default(now)))
+        if choice.shared:
+            state.set_size(choice.shared, value)
+            return
+        # A default that depends on the model may be another one tomorrow: what was typed is kept in any case.
+        default = "" if callable(choice.usual) else choice.text(choice.default(now))
+        state.set_param(choice.key, choice.text(value), default=default)
 
     page = choices[0].key.partition(".")[0]
     with st.container(width=SLIDER * len(shown) + GAP * (len(shown) - 1)):

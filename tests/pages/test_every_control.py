@@ -32,16 +32,9 @@ SITUATIONS = {
     "runtimes": ["model=phi-4-mini"],
     "extend": ["model=qwen3-8b"],
     "axes": ["axes.model=qwen2.5-omni-7b", "axes.model=wan-2.1"],
-    # The sidebar's own, which every page has.
-    "scaling": [
-        "base=77000",
-        "model=gpt-oss-20b",
-        "model=gemma-3-4b",
-        *(f"target=131072&method={name}" for name in METHODS),
-    ],
 }
-SIDEBAR = "scaling"
-"""The page with which the sidebar is operated; it is the same with every other."""
+SIDEBAR = "rotation"
+"""The page with which the sidebar is operated: it shows every shared control."""
 SITUATIONS[SIDEBAR] = ["base=77000", "model=gemma-3-4b", *(f"target=131072&method={name}" for name in METHODS)]
 for page in ("frequencies", "scaling", "decay"):
     SITUATIONS[page] = [*SITUATIONS.get(page, []), "model=qwen3.5-9b"]
