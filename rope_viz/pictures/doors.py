@@ -12,7 +12,7 @@ TEXTS = Texts("app")
 DOORS: dict[str, tuple[str, ...]] = {
     "learn": ("learn",),
     "explore": ("rotation", "frequencies", "scaling", "decay", "attention", "axes"),
-    "model": ("extend", "runtimes"),
+    "model": ("model",),
     "lab": ("lab", "recall", "heads", "precision", "kernels", "conversion", "pairings", "linear"),
 }
 """{door: its pages in the order of the tabs}; the door opens its first page. Home belongs to none."""
@@ -23,12 +23,16 @@ TITLES: dict[str, str] = {
 """{page: its title}; Home comes first."""
 
 GROUPS: dict[str, tuple[str, ...]] = {
+    "model": ("extend", "runtimes"),
     "lab": (),
     "conversion": ("rotation",),
     "pairings": ("rotation",),
     "linear": ("attention",),
 }
 """The picture groups of the pages that do not show exactly the one of their own name."""
+
+MOVED = {"extend": "model", "runtimes": "model"}
+"""{page of an older release: the page that has its content}; its picture group keeps the name."""
 
 FIRST = {"conversion": "rotation/permutation", "pairings": "rotation/pairings", "linear": "attention/weights"}
 """The first picture of a page, where it is not the first of its group."""

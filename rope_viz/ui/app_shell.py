@@ -53,7 +53,7 @@ def run(folder: Path) -> None:
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     navigation.mount(name, list(TITLES), state.link_query(), [state.name(), controls.describe_scaling()])
-    if door_of(name) not in ("", "learn"):
+    if door_of(name) in ("explore", "lab"):
         controls.sidebar(name)
         st.html('<div class="rv-chip-place"></div>')
     controls.messages()

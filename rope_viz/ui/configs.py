@@ -55,8 +55,8 @@ def listed_findings(found: Sequence[Finding]) -> None:
     st.markdown("\n".join(f"- {_finding(one)}" for one in found))
 
 
-def download(label: str, config: Mapping[str, Any], name: str) -> None:
-    """Offer a config for download."""
+def download(label: str, config: Mapping[str, Any], name: str, *, stretch: bool = False) -> None:
+    """Offer a config for download; `stretch`: by a button as wide as its column."""
     st.download_button(
         label,
         json.dumps(config, indent=2, ensure_ascii=False) + "\n",
@@ -64,6 +64,7 @@ def download(label: str, config: Mapping[str, Any], name: str) -> None:
         mime="application/json",
         on_click="ignore",
         key=f"download.config.{name}",
+        width="stretch" if stretch else "content",
     )
 
 

@@ -70,7 +70,8 @@ def _layers() -> list[str]:
     return list(mine.specs) if mine is not None and now.layer in mine.specs else []
 
 
-def _model(used: Collection[str]) -> None:
+def model_menu() -> None:
+    """Show the menu of all models, the user's own first."""
     now = state.current_choice()
     names = {
         key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
@@ -80,6 +81,11 @@ def _model(used: Collection[str]) -> None:
     if mine is not None or now.model == spec_url.CUSTOM:
         names = {spec_url.CUSTOM: state.name() if mine is None else TEXTS("model.yours", name=mine.name)} | names
     _select("Model", TEXTS("model.label"), names, now.model, _take_model, TEXTS("model.help"))
+
+
+def _model(used: Collection[str]) -> None:
+    now = state.current_choice()
+    model_menu()
     layers = _layers()
     if len(layers) > 1:
         if LAYER in used:

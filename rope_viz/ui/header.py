@@ -42,8 +42,8 @@ def html() -> str:
         f'<header id="rv-header"><a class="rv-logo" data-to="">{MARK}<span>RoPE Viz</span></a>'
         f'<nav aria-label="{TEXTS("header.doors")}">{doors}</nav>'
         f'<nav id="rv-tabs" aria-label="{TEXTS("header.pages")}" hidden>{tabs}</nav>'
-        f'<div class="rv-actions"><button type="button" id="rv-chip" title="{TEXTS("header.model")}"><b></b><span></span>'
-        f'</button><button type="button" id="rv-theme" aria-label="{TEXTS("header.theme")}" '
+        f'<div class="rv-actions"><button type="button" id="rv-chip" title="{TEXTS("header.model")}"><b></b>'
+        f'<span></span></button><button type="button" id="rv-theme" aria-label="{TEXTS("header.theme")}" '
         f'title="{TEXTS("header.theme")}">{THEME}</button></div></header>'
         f"<style>{(HERE / 'header.css').read_text(encoding='utf-8')}</style>"
     )

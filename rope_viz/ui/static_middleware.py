@@ -18,12 +18,13 @@ from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.pictures import learn_steps, registry
-from rope_viz.pictures.doors import FIRST, TITLES, groups_of
+from rope_viz.pictures.doors import FIRST, MOVED, TITLES, groups_of
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
 from rope_viz.texts import Texts
@@ -87,6 +88,11 @@ class Packing:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
             return await self.app(scope, receive, send)
+        if moved := MOVED.get(page_of(scope["path"])):
+            # Relative to the page, because a proxy may put the app below a path.
+            query = scope["query_string"].decode("ascii", "replace")
+            answer = RedirectResponse(f"{moved}?{query}" if query else moved, 307)
+            return await answer(scope, receive, send)
         asked = Headers(scope=scope)
         takes = takes_gzip(asked) and "range" not in asked
         if not takes or not any(part in scope["path"] for part in ELSEWHERE):
@@ -164,10 +170,15 @@ def without_error_dialogs(settings: bytes) -> bytes:
     return json.dumps({**json.loads(settings), "blockErrorDialogs": True}).encode()
 
 
+def page_of(path: str) -> str:
+    """Return what a path is below the app's base path."""
+    base = str(config.get_option("server.baseUrlPath")).strip("/")
+    return path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
+
+
 def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
     """Return a function that makes the 404 page for a path below the app's pages, None for other paths."""
-    base = str(config.get_option("server.baseUrlPath")).strip("/")
-    page = path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
+    page = page_of(path)
     if "/" not in page:
         return None
     up = "../" * page.count("/")

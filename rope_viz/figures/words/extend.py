@@ -5,12 +5,34 @@ from __future__ import annotations
 from rope_viz.advice.extension_plan import Plan
 from rope_viz.advice.ways import SUPPORT
 from rope_viz.figures.words.common import plain
+from rope_viz.models.shipped_scaling import describe_method
+from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 
-INTRO = (
-    "You need a longer context: this page shows which keys and flags to write, and how to verify them. "
-    "Drop your `config.json` in the sidebar, name a model of your local Hugging Face cache there, or choose one."
-)
+TEXTS = Texts("model")
+
+
+def headline(plan: Plan) -> str:
+    """Return the verdict in a few words."""
+    way, before = plan.way, plan.recognised.spec
+    if not plan.file.fragment:
+        return TEXTS("verdict.keep")
+    if way.spec.scaling == before.scaling and way.spec.base == before.base:
+        return TEXTS("verdict.limit")
+    if way.spec.base != before.base:
+        return TEXTS("verdict.base", base=way.spec.base)
+    return TEXTS("verdict.method", method=describe_method(way.spec))
+
+
+def reason(plan: Plan) -> str:
+    """Return why this is the answer, in one or two sentences."""
+    return " ".join(plain(text).rstrip(".") + "." for text in (plan.way.title, *plan.way.reasons[:1]))
+
+
+def list_costs(plan: Plan) -> list[str]:
+    """Return what it costs short texts, and how well the model was measured on long ones."""
+    measured = [f"{plain(one.text)} ({plain(one.source)})" for one in plan.way.evidence[:1]]
+    return [*(plain(sentence) for sentence in plan.advice.short[:1]), *measured]
 
 
 def have(plan: Plan) -> str:
