@@ -41,7 +41,7 @@ LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_
 LONGEST = 16_777_216
 TARGET = length("extend.target", "Context needed", lambda now: wanted(now), least=128, most=LONGEST, shared="target")
 TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=LONGEST, shared="context")
-RUNTIMES = FirstOf(key="extend.for", label="Runtime", options=NAMES, usual=lambda now: "vllm")
+RUNTIMES = FirstOf(key="extend.for", label="Runtime", options=NAMES, usual=lambda now: "vllm", menu=190)
 GPU = Pick(
     key="extend.gpu",
     label="GPU memory",

@@ -37,7 +37,7 @@ def show() -> None:
         page.controls(extend.TARGET, extend.RUNTIMES)
     plan = extend.answer(now)
     left, right = st.columns([11, 8], gap="large")
-    with left:
+    with left, st.container(key="answer"):
         _answer(plan)
     with right:
         _memory(now, plan)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from rope_viz.advice.extension_plan import Plan
-from rope_viz.advice.ways import SUPPORT
+from rope_viz.advice.ways import SUPPORT, Rank
 from rope_viz.figures.words.common import plain
 from rope_viz.models.shipped_scaling import describe_method
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 
 TEXTS = Texts("model")
+RANKS: dict[Rank, str] = {
+    "as it is": "shipped",
+    "documented": "documented",
+    "its own, further": "further",
+    "usual": "common",
+    "possible": "untested",
+    "as set": "set",
+    "not advised": "not_advised",
+}
 
 
 def headline(plan: Plan) -> str:
@@ -26,7 +35,11 @@ def headline(plan: Plan) -> str:
 
 def reason(plan: Plan) -> str:
     """Return why this is the answer, in one or two sentences."""
-    return " ".join(plain(text).rstrip(".") + "." for text in (plan.way.title, *plan.way.reasons[:1]))
+    way = plan.way
+    first = plain(way.because) or TEXTS(f"reason.{RANKS[way.rank]}", reach=way.reach or plan.target)
+    unseen = way.option.unseen
+    angles = TEXTS("reason.unseen" if unseen else "reason.seen", unseen=unseen, pairs=way.spec.pairs)
+    return f"{first} {angles}"
 
 
 def list_costs(plan: Plan) -> list[str]:
