@@ -50,12 +50,10 @@ def _model(now: Now, plan: Plan | None) -> None:
     worst = "none" if plan is None else next((one.severity for one in plan.found), "none")
     name = now.name if plan is None else plan.recognised.name
     left, right = st.columns([12, 7], vertical_alignment="center", gap="medium")
-    with left:
-        facts = html.escape(join_facts(now, plan))
-        st.html(
-            f'<div class="rv-model"><span class="rv-mark-{worst}" role="img" aria-label="{TEXTS(f"found.{worst}")}">'
-            f"</span><h1>{html.escape(name)}</h1><p>{facts}</p></div>"
-        )
+    with left, st.container(key="model", horizontal=True, vertical_alignment="center", gap="small"):
+        st.html(f'<span class="rv-mark rv-{worst}" role="img" aria-label="{TEXTS(f"found.{worst}")}"></span>', width=30)
+        st.title(plain(name), anchor=False, width="content")
+        st.html(f'<p class="rv-facts">{html.escape(join_facts(now, plan))}</p>', width="content")
     with right, st.container(key="other", horizontal=True, vertical_alignment="center"):
         upload.drop_field()
         with st.popover(TEXTS("other"), key="pick"):
