@@ -125,7 +125,7 @@ def offered(now: Now) -> Mapping[str, str]:
     """Return the possible ways, id -> short name, the best one for the chosen runtimes first."""
     if problem(now):
         return {}
-    return {way.id: WAYS[way.id] for way in _best_plan(_arguments(now), now[RUNTIMES]).advice.ways}
+    return {way.id: WAYS[way.id] for way in _best_plan(_arguments(now), (now[RUNTIMES],)).advice.ways}
 
 
 def unknown(now: Now) -> str:
