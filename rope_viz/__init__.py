@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rope_viz.models.catalog import model_specs as model_specs
     from rope_viz.models.model_config import from_config as from_config
     from rope_viz.models.rope_config import to_config as to_config
-    from rope_viz.pictures.draw import figure as figure
     from rope_viz.runtimes import emulate as emulate
     from rope_viz.tiny_lm.capture import capture as capture
 
@@ -50,7 +49,6 @@ _HOME = {
     "plan": "advice.extension_plan",
     "memory": "advice.estimate_memory",
     "capture": "tiny_lm.capture",
-    "figure": "pictures.draw",
 }
 __all__ = sorted(_HOME)
 

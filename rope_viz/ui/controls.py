@@ -96,16 +96,21 @@ def model_menu() -> None:
     _select("Model", TEXTS("model.label"), names, now.model, _take_model, TEXTS("model.help"))
 
 
-def _model(used: Collection[str]) -> None:
-    now = state.current_choice()
-    model_menu()
-    layers = _layers()
+def layer_menu(used: Collection[str] = (LAYER,)) -> None:
+    """Show the menu of the model's layer types, or the one type there is."""
+    now, layers = state.current_choice(), _layers()
     if len(layers) > 1:
         if LAYER in used:
             labels = {name: name.replace("_", " ") for name in layers}
             _select("Layers", TEXTS("model.layers"), labels, now.layer, _take_layer)
     elif now.model == spec_url.CUSTOM and now.layer:
         st.caption(TEXTS("model.layer", layer=plain(now.layer.replace("_", " "))))
+
+
+def _model(used: Collection[str]) -> None:
+    now = state.current_choice()
+    model_menu()
+    layer_menu(used)
     if now.model != spec_url.CUSTOM and not catalog()[now.model].verified:
         st.caption(TEXTS("model.unconfirmed"))
     upload.box()

@@ -58,7 +58,9 @@ def _model(now: Now, plan: Plan | None) -> None:
         upload.drop_field()
         with st.popover(TEXTS("other"), key="pick"):
             controls.model_menu()
+            controls.layer_menu()
             upload.paste_field()
+            upload.state_of_config()
 
 
 def join_facts(now: Now, plan: Plan | None) -> str:

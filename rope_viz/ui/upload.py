@@ -28,16 +28,20 @@ ACCEPTED = 64
 def box() -> None:
     """Show the fields to drop or paste a config."""
     drop_field()
-    rejected = rejected_config()
-    if rejected is not None:
+    state_of_config()
+    if rejected_config() is None:
+        _show_findings()
+    paste_field()
+
+
+def state_of_config() -> None:
+    """Show that the last config could not be read, or offer to remove the user's config."""
+    if rejected_config() is not None:
         warn(REJECTED("sidebar"))
     elif own() is not None:
         if is_from_link():
             st.caption(TEXTS("config.from_link"))
         st.button(TEXTS("config.remove"), on_click=state.forget, key="forget", width="stretch")
-    if rejected is None:
-        _show_findings()
-    paste_field()
 
 
 def drop_field() -> None:

@@ -12,7 +12,7 @@ from rope_viz.ui import upload
 from tests.configs import QWEN3_8B
 
 # The tour shows models of its own, whatever the reader brought.
-PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn"})
+PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
 AT_HOME = upload.at_home
 GEMMA = {
     "_name_or_path": "me/my-gemma",

@@ -112,7 +112,7 @@ function shares(place) {
     picture: address,
     embed: `<img src="${address.replaceAll("&", "&amp;")}" alt="${title}">`,
     command: command(place, address, "svg"),
-    python: `import rope_viz\n\nwith open("${name}.svg", "wb") as file:\n    file.write(rope_viz.figure(${JSON.stringify(picture + new URL(address).search)}))\n`,
+    python: `from rope_viz.pictures.draw import figure\n\nwith open("${name}.svg", "wb") as file:\n    file.write(figure(${JSON.stringify(picture + new URL(address).search)}))\n`,
   };
   return Object.entries(all).map(([each, content]) => ({ name: each, label: text(`share.${each}`), help: text(`share.${each}_help`), act: () => copied(content) }));
 }
