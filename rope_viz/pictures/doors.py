@@ -31,8 +31,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """The picture groups of the pages that do not show exactly the one of their own name."""
 
-MOVED = {"extend": "model", "runtimes": "model"}
-"""{page of an older release: the page that has its content}; its picture group keeps the name."""
+MOVED = {"extend": ("model", ""), "runtimes": ("model", "extend.tab=runtimes")}
+"""{page of an older release: the page that has its content, with a query}; its picture group keeps the name."""
 
 FIRST = {"conversion": "rotation/permutation", "pairings": "rotation/pairings", "linear": "attention/weights"}
 """The first picture of a page, where it is not the first of its group."""

@@ -65,9 +65,11 @@ WAY = Pick(
     needs=(TARGET, TRAINED, RUNTIMES),
     menu=260,
 )
+TABS = {name: words.TEXTS(f"tabs.{name}") for name in ("changes", "why", "runtimes", "verify")}
+TAB = Pick(key="extend.tab", label="Details", options=TABS)
 PAGE = Page(
     "extend",
-    (TARGET, TRAINED, RUNTIMES, GPU, DTYPE, SEQUENCES, WAY),
+    (TAB, TARGET, TRAINED, RUNTIMES, GPU, DTYPE, SEQUENCES, WAY),
     # The page answers for the model as it is. An embedding set on other pages is one more method.
     sees=lambda now: (now.layer, now.spec.context, now.spec.target),
 )

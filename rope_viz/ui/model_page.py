@@ -17,11 +17,10 @@ from rope_viz.models.shipped_scaling import describe_method
 from rope_viz.pictures import extend, runtimes
 from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import Texts
-from rope_viz.ui import configs, controls, extend_sections, page, upload
+from rope_viz.ui import configs, controls, extend_sections, page, state, upload
 from rope_viz.ui.components.copy import copy_buttons
 
 TEXTS = Texts("model")
-TABS = ("changes", "why", "runtimes", "verify")
 
 
 def show() -> None:
@@ -137,13 +136,19 @@ def _cost(plan: Plan) -> None:
 
 def _details(now: Now, plan: Plan) -> None:
     """Show the evidence in tabs; only the open one is computed."""
-    labels = {name: TEXTS(f"tabs.{name}") for name in TABS}
-    tabs = st.tabs(list(labels.values()), key="model.tabs", on_change="rerun")
     shown: Mapping[str, Any] = {"changes": _changes, "why": _why, "runtimes": _runtime_tab, "verify": _verify}
-    for name, tab in zip(TABS, tabs, strict=True):
+    st.session_state["choice.tab"] = extend.TABS[now[extend.TAB]]
+    tabs = st.tabs(list(extend.TABS.values()), key="choice.tab", on_change=_open_tab)
+    for show_tab, tab in zip(shown.values(), tabs, strict=True):
         if tab.open:
             with tab:
-                shown[name](now, plan)
+                show_tab(now, plan)
+
+
+def _open_tab() -> None:
+    label = st.session_state["choice.tab"]
+    name = next((name for name, each in extend.TABS.items() if each == label), "changes")
+    state.set_param(extend.TAB.key, name, default="changes")
 
 
 def _changes(now: Now, plan: Plan) -> None:

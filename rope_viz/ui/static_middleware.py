@@ -90,8 +90,9 @@ class Packing:
             return await self.app(scope, receive, send)
         if moved := MOVED.get(page_of(scope["path"])):
             # Relative to the page, because a proxy may put the app below a path.
-            query = scope["query_string"].decode("ascii", "replace")
-            answer = RedirectResponse(f"{moved}?{query}" if query else moved, 307)
+            page, tab = moved
+            query = "&".join(filter(None, (scope["query_string"].decode("ascii", "replace"), tab)))
+            answer = RedirectResponse(f"{page}?{query}" if query else page, 307)
             return await answer(scope, receive, send)
         asked = Headers(scope=scope)
         takes = takes_gzip(asked) and "range" not in asked
