@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from rope_viz.advice.extension_plan import Plan
 from rope_viz.advice.kv_cache import USED, human
 from rope_viz.figures.words import extend as words
 from rope_viz.figures.words import runtimes as runtime_words
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words.common import footnote, plain
 from rope_viz.models.shipped_scaling import describe_method
 from rope_viz.pictures import extend, runtimes
 from rope_viz.pictures.picture_request import Now
@@ -52,7 +51,8 @@ def _model(now: Now, plan: Plan | None) -> None:
     with left, st.container(key="model", horizontal=True, vertical_alignment="center", gap="small"):
         st.html(f'<span class="rv-mark rv-{worst}" role="img" aria-label="{TEXTS(f"found.{worst}")}"></span>', width=30)
         st.title(plain(name), anchor=False, width="content")
-        st.html(f'<p class="rv-facts">{html.escape(join_facts(now, plan))}</p>', width="content")
+        with st.container(key="facts", width="content"):
+            st.markdown(join_facts(now, plan))
     with right, st.container(key="other", horizontal=True, vertical_alignment="center"):
         upload.drop_field()
         with st.popover(TEXTS("other"), key="pick"):
@@ -63,17 +63,22 @@ def _model(now: Now, plan: Plan | None) -> None:
 
 
 def join_facts(now: Now, plan: Plan | None) -> str:
-    """Return the facts under the model's name: its trained length, base, pairs, method and findings."""
+    """Return the facts next to the model's name, with the source of its trained length as a footnote."""
     spec = now.start
     method = describe_method(spec)
     facts = [
-        *([] if plan is None else [TEXTS("facts.trained", length=plan.recognised.trained.length)]),
+        *([] if plan is None else [_trained(plan)]),
         TEXTS("facts.base", base=spec.base),
         TEXTS("facts.pairs", pairs=spec.pairs),
         method,
         *([] if plan is None or not plan.found else [configs.summed_up(plan.config)]),
     ]
     return " · ".join(facts)
+
+
+def _trained(plan: Plan) -> str:
+    trained = plan.recognised.trained
+    return TEXTS("facts.trained", length=trained.length) + footnote(trained.source)
 
 
 def _answer(plan: Plan) -> None:
@@ -153,12 +158,11 @@ def _open_tab() -> None:
 
 def _changes(now: Now, plan: Plan) -> None:
     extend_sections.file(plan)
-    page.section(TEXTS("findings"))
-    extend_sections.have(plan)
     extend_sections.runtimes(plan)
 
 
 def _why(now: Now, plan: Plan) -> None:
+    extend_sections.have(plan)
     page.controls(extend.TRAINED, extend.WAY)
     page.picture_sentence(extend.ways)
     page.show(extend.ways)
@@ -179,6 +183,7 @@ def _runtimes(now: Now) -> None:
     if runtimes.diffusion(asked):
         st.markdown(runtimes.diffusion(asked))
         page.link("axes", TEXTS("axes"))
+        _all_models()
         return
     page.controls(runtimes.AT, runtimes.VLLM, runtimes.SGLANG)
     page.picture_sentence(runtimes.curves)
@@ -192,10 +197,14 @@ def _runtimes(now: Now) -> None:
         page.link("axes", TEXTS("axes"))
     page.section(TEXTS("check"))
     configs.findings(runtimes.config_in_question(asked))
+    _all_models()
+    page.explain("runtimes")
+
+
+def _all_models() -> None:
     page.section(TEXTS("all"), says=runtimes.models)
     page.controls(runtimes.ALL)
     page.show(runtimes.models)
-    page.explain("runtimes")
 
 
 def _verify(now: Now, plan: Plan) -> None:

@@ -29,9 +29,10 @@ def open_page():
     """open_page("scaling", model="gpt-oss-20b") runs that page as a link would."""
 
     def run(page, **params):
-        # As the server leads the addresses of older releases to the page that has their content.
-        page, tab = MOVED.get(page, (page, ""))
-        params = dict(parse_qsl(tab)) | params
+        # The pages of older releases are tabs of My model.
+        tab = {"extend": "why", "runtimes": "runtimes"}.get(page)
+        params = ({"extend.tab": tab} if tab else {}) | params
+        page = MOVED.get(page, (page, ""))[0]
         app = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=60)
         app.query_params.update(params)
         if page != "home":

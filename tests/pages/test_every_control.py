@@ -215,6 +215,8 @@ def operate(app, page, element):
     assert not app.exception, f"{element.key}: {app.exception[0].value}"
     if element.key not in GIVES:
         assert state_of(app) != before, f"{element.key}: nothing happened"
+        if "rejected" in app.session_state:
+            app.button(key="rejected.keep").click().run()
     return None
 
 

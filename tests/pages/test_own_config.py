@@ -102,7 +102,7 @@ def test_link_carries_the_numbers_of_the_config(paste, open_page):
     ids=lambda text: text[:12],
 )
 def test_invalid_config_changes_nothing(paste, card, text):
-    app = paste("runtimes", text, model="kimi-k2-instruct", base="77000")
+    app = paste("scaling", text, model="kimi-k2-instruct", base="77000")
     assert not app.exception
     assert [one.value for one in app.warning] == ["Could not read this config. The page says why."]
     assert "This config cannot be read" in card(app)
