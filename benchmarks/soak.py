@@ -17,7 +17,8 @@ import statistics
 import time
 import urllib.request
 
-from load import PAGES, Measurements, read_memory, running_server, simulate_user
+from checkouts import ROOT, read_checkout
+from load import Measurements, Target, read_memory, running_server, simulate_user
 
 STAYS = (60.0, 240.0)
 # Runs `streamlit` with another limit of the picture cache, taken from the first argument.
@@ -35,7 +36,7 @@ def count_sessions(url: str) -> int:
 
 
 async def simulate_users(
-    url: str, options: argparse.Namespace, minutes: list[Measurements], end: float, chance: random.Random
+    target: Target, options: argparse.Namespace, minutes: list[Measurements], end: float, chance: random.Random
 ) -> None:
     """Simulate one user after another until the end; measurements are added to the last of `seen`."""
     while (now := time.monotonic()) < end:
@@ -44,15 +45,17 @@ async def simulate_users(
         # A user stays for many minutes, so switch to the current minute's record.
         while (now := time.monotonic()) < until:
             minute = minutes[-1]
-            await simulate_user(url, options, minute, min(until, now + 60.0), chance)
+            await simulate_user(target, options, minute, min(until, now + 60.0), chance)
 
 
-async def soak(url: str, pid: int, options: argparse.Namespace) -> None:
+async def soak(target: Target, options: argparse.Namespace) -> None:
     """Simulate all users and print a line a minute."""
+    url, pid = target.url, target.pid
+    assert pid is not None, "a soaked server is started here"
     end = time.monotonic() + 60.0 * options.minutes
     minutes, megabytes = [Measurements()], []
     all_users = asyncio.gather(
-        *(simulate_users(url, options, minutes, end, random.Random(i)) for i in range(options.users))
+        *(simulate_users(target, options, minutes, end, random.Random(i)) for i in range(options.users))
     )
     print("minute   memory   sessions      runs p50    pictures p50   dragged p50   errors", flush=True)
     while (left := end - time.monotonic()) > 2.0:
@@ -99,7 +102,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--users", type=int, default=5)
     parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a user drags a knob")
-    parser.add_argument("--pages", default=",".join(PAGES), help="a,b,…; default: all")
+    parser.add_argument("--pages", default="", help="a,b,…; default: all")
     parser.add_argument("--cache", type=int, default=0, help="MiB of cached pictures; default: as the server sets it")
     parser.add_argument("--after", type=float, default=150.0, help="seconds to wait once all have left")
     parser.add_argument("--smallest", action="store_true", help="one user for a few seconds")
@@ -108,8 +111,10 @@ def main() -> None:
         options.minutes, options.users, options.after, options.pages = 0.1, 1, 0.0, "scaling"
     options.seconds = 4.0  # users begin within a second of each other
     program = ("-c", SMALL_CACHE, str(options.cache << 20)) if options.cache else ("-m", "streamlit")
+    checkout = read_checkout(ROOT)
+    pages = tuple(options.pages.split(",") if options.pages else checkout.pages)
     with running_server(program=program) as server:
-        asyncio.run(soak(server.url, server.process.pid, options))
+        asyncio.run(soak(Target(server.url, server.process.pid, checkout, pages), options))
 
 
 if __name__ == "__main__":

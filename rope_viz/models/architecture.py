@@ -25,7 +25,7 @@ class TextPart:
     are values that the wrapper's class adds to a missing part, with `merges` to an existing one too. `hoisted` are keys
     that the wrapper takes from its own level where there is no part. `other_names` are older keys for the part,
     `between` is the type of a wrapper in between that names none. `rotates`: the model rotates something of its own
-    beside the language model. `needs_type`: the class raises where the part names no type. `checks_late`: a scaling of
+    next to the language model. `needs_type`: the class raises where the part names no type. `checks_late`: a scaling of
     its own level is checked after all keys of that level are set.
     """
 

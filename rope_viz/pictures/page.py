@@ -34,11 +34,11 @@ def embedding(now: Now, *, without: tuple[str, ...] = ()) -> Hashable:
     """
     spec = now.spec
     sizes = (spec.head_dim, spec.rotary_dim, spec.base, "" if "pairing" in without else spec.pairing)
-    sizes = (*sizes, 0 if "target" in without else spec.target)
     lengths = (None,) if "target" in without else (None, spec.target)
     frequencies = tuple(spec.inv_freq(length).tobytes() for length in lengths)
     factors = () if "attention" in without else tuple(spec.attention_factor(length) for length in lengths)
-    return now.layer, sizes, 0 if "context" in without else spec.context, frequencies, factors
+    target = 0 if "target" in without else spec.target
+    return now.layer, sizes, target, 0 if "context" in without else spec.context, frequencies, factors
 
 
 @dataclass(frozen=True, eq=False)

@@ -167,7 +167,7 @@ def scale_softmax(case: Case) -> Case:
 
 
 def deepseek_yarn(case: Case, factor: float = 1.0) -> Case:
-    """Return a case of yarn that is always rounded, with this factor on cos and sin beside that of its mscales."""
+    """Return a case of yarn that is always rounded, with this factor on cos and sin next to that of its mscales."""
     changed = ignore("attention_factor", "truncate")(case.with_rope(rope_type="yarn", type=None))
     return changed.replace(attention=mscale_of(changed, "mscale", 1.0) / mscale_of(changed, "mscale_all_dim") * factor)
 

@@ -13,7 +13,7 @@ def main() -> None:
     top = argparse.ArgumentParser(prog="python -m rope_viz.tiny_lm", description=__doc__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     train = commands.add_parser("train", help="train three seeds and fine-tune them, and write what was measured")
-    train.add_argument("--out", type=Path, default=FOLDER, help="where the checkpoints go (default: beside the code)")
+    train.add_argument("--out", type=Path, default=FOLDER, help="where the checkpoints go (default: next to the code)")
     train.add_argument("--cores", type=int, help="processes at once (default: all cores)")
     parsed = top.parse_args()
     from rope_viz.tiny_lm.build_checkpoints import make

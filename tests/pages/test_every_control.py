@@ -43,7 +43,11 @@ OTHER_PAGE = {
 }
 """{choice: the page that shows it}, where that is not the one of its group."""
 # Choice -> the test that makes it, where no control of a run does.
-ELSEWHERE = {"kernels.report": "tests/browser/test_kernels.py", "learn.step": "tests/browser/test_keyboard.py"}
+ELSEWHERE = {
+    "extend.tab": "tests/browser/test_doors.py",
+    "kernels.report": "tests/browser/test_kernels.py",
+    "learn.step": "tests/browser/test_keyboard.py",
+}
 CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768, "rope_theta": 31337.0}
 
 # Control that changes neither the address nor the choice -> the test that sees its effect.

@@ -85,7 +85,7 @@ def test_one_length_is_the_same_on_every_page(open_page, asked, key, field):
     assert lengths(asked, app, choice) == {65_536}
     type_length(app, choice, 16_384)
     assert getattr(app.session_state["chosen"].spec, field) == 16_384
-    assert {name: value for name, value in app.query_params.items() if name != "model"} == {key: "16384"}
+    assert {name: value for name, value in address(app).items() if name != "model"} == {key: "16384"}
 
 
 def test_another_trained_length_leaves_the_needed_one(open_page, asked):
