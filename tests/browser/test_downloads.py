@@ -22,7 +22,7 @@ def fetch(seen, kind, index=0):
 
 
 def test_png_csv_and_json_of_a_figure_hold_what_is_plotted(visit):
-    """PNG is a picture at three times the size; the numbers have all digits, JSON the spec beside them."""
+    """PNG is a picture at three times the size; the numbers have all digits, JSON the spec as well."""
     seen = visit().open("/frequencies")
     content, name = fetch(seen, "png")
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
@@ -57,7 +57,7 @@ def test_svg_has_axis_titles_and_html_is_self_contained(visit, chromium, tmp_pat
     content, _ = fetch(seen, "svg")
     root = ElementTree.fromstring(content)
     assert root.tag.endswith("svg")
-    # Letters are outlines, so that no font is needed; what they say stands beside them.
+    # Letters are outlines, so that no font is needed; what they say is added as text.
     assert "<!-- pair i -->" in content.decode()
 
     content, _ = fetch(seen, "html")

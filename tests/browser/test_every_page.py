@@ -101,7 +101,7 @@ VIOLATIONS = """async (options) => (await axe.run(document, options)).violations
 def no_link_leads_astray(seen, page):
     for href, target, text in seen.page.evaluate(LINKS):
         where, query = urlsplit(href).path.strip("/"), parse_qs(urlsplit(href).query)
-        assert target in ("", "_self"), f"{text} opens {href} beside"
+        assert target in ("", "_self"), f"{text} opens {href} in another tab"
         assert where in ("", *PAGES), f"{text} leads to {where}, which is no page"
         assert "model" in query or query.get("base") == ["77000"] or page == "learn", f"{text} drops the choice: {href}"
 

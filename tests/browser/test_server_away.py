@@ -42,10 +42,10 @@ def test_dropped_config_survives_reload_and_can_be_forgotten(visit, tmp_path):
     seen.settle()
     assert findings(seen) > 0
     assert seen.knob("base").input_value() == "31337"
-    beside = seen.page.context.new_page()
-    beside.goto(seen.page.url)
-    expect(beside.locator("main")).to_contain_text("The config of me/mine")
-    beside.close()
+    other = seen.page.context.new_page()
+    other.goto(seen.page.url)
+    expect(other.locator("main")).to_contain_text("The config of me/mine")
+    other.close()
     seen.page.get_by_role("button", name="Remove config").click()
     expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(0)
     seen.settle()

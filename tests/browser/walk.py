@@ -146,7 +146,7 @@ class Walk:
 
     def navigation(self, title):
         link = self.page.get_by_role("link", name=title, exact=True).first
-        # On a narrow screen the menu lies beside the view until it is opened.
+        # On a narrow screen the menu is outside the view until it is opened.
         if not link.is_visible() or link.bounding_box()["x"] < 0:
             self.page.goto(f"{self.seen.url}/{'' if title == 'Home' else title.lower()}{self.query()}")
         else:
