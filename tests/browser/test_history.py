@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz.pictures.learn_steps import STEPS
 from rope_viz.pictures.doors import TITLES
+from rope_viz.pictures.learn_steps import STEPS
 
 TOP = "document.querySelector('[data-testid=stMain]').scrollTop"
 
