@@ -11,7 +11,8 @@ from tests.configs import QWEN3_8B
 
 BUTTONS = """() => [...document.querySelectorAll('button')]
   .filter((button) => button.checkVisibility({ visibilityProperty: true }))
-  .filter((button) => !button.closest('#rv-header, [data-testid=stSidebar], [data-testid=stButtonGroup], [role=tablist]'))
+  .filter((button) => !button.closest('#rv-header, [role=tablist]'))
+  .filter((button) => !button.closest('[data-testid=stSidebar], [data-testid=stButtonGroup]'))
   .map((button) => button.innerText || button.getAttribute('aria-label'))"""
 MOST_BUTTONS = 15
 
@@ -76,6 +77,18 @@ def test_the_open_tab_is_in_the_address(visit):
     expect(seen.page.locator("main")).to_contain_text("rope-viz verify")
     seen.page.get_by_role("tab", name="Changes").click()
     seen.until("!location.search.includes('extend.tab')")
+    assert seen.errors == []
+
+
+def test_the_settings_of_the_memory_are_behind_one_button(visit):
+    seen = visit().open("/model?model=qwen3-8b&extend.gpu=16")
+    seen.page.locator("[data-testid=stPopover]", has_text="Change GPU").get_by_role("button").click()
+    field = seen.page.get_by_role("textbox", name="Parallel requests").first
+    field.fill("4")
+    field.press("Enter")
+    seen.page.wait_for_url("**extend.sequences=4**")
+    seen.settle()
+    expect(seen.page.locator(".rv-memory")).to_contain_text("KV cache, 4 requests")
     assert seen.errors == []
 
 
