@@ -2,12 +2,14 @@
 
 from urllib.parse import parse_qs, urlsplit
 
+from tests.browser.figure_tools import customise
+
 OPEN = "dialog.rv-export[data-state=shown]"
 WORD = "axes-frequencies-wavelengths"
 
 
 def dialog(seen):
-    seen.look("frequencies/wavelengths").locator("[data-do=export]").click()
+    customise(seen.look("frequencies/wavelengths"))
     return seen.page.locator("dialog.rv-export")
 
 
