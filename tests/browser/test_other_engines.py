@@ -81,10 +81,8 @@ def go(engine, server, page):
         return come(engine, f"{server}/{path}?base=77000")
     engine.errors.clear()
     engine.run(f"{link}.click()")
-    arrived = (
-        f"location.pathname === '/{path}' && document.querySelector('#rv-header [data-to={path!r}][aria-current]')"
-    )
-    engine.until(f"Boolean({arrived})")
+    current = f"document.querySelector(`#rv-header [data-to='{path}'][aria-current]`)"
+    engine.until(f"location.pathname === '/{path}' && Boolean({current})")
     if page != "model":
         engine.until(f"document.querySelector('h1')?.innerText === {head(page)!r}")
     return settle(engine)
