@@ -94,7 +94,7 @@ def test_too_many_words_show_an_error(visit):
 
 
 def test_a_negative_weight_carries_a_minus(visit):
-    seen = visit().open("/attention?model=llama-2-7b&attention.spacing=1000")
+    seen = visit().open("/linear?model=llama-2-7b&attention.spacing=1000")
     seen.look("attention/weights")
     drawn = seen.page.locator("[data-picture='attention/weights'] .rv-plot").locator("text", has_text="−")
     assert drawn.count() > 20
