@@ -9,16 +9,16 @@ import numpy as np
 
 from rope_viz.embedding import spectrum
 from rope_viz.models.catalog import model_specs
+from tests.browser.figure_tools import download
 
 SPEC = model_specs("llama-3.1-8b")[""]
 
 
 def fetch(seen, kind, index=0):
     """A download as it arrives: its bytes and the suggested name."""
-    with seen.page.expect_download() as caught:
-        seen.page.locator(f"[data-format={kind}]").nth(index).click()
+    found = download(seen.page.locator(".rv-picture").nth(index), kind)
     assert seen.errors == []
-    return caught.value.path().read_bytes(), caught.value.suggested_filename
+    return found
 
 
 def test_png_csv_and_json_of_a_figure_hold_what_is_plotted(visit):

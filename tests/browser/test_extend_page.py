@@ -19,14 +19,14 @@ def test_extend_page_gives_stock_qwen3_its_documented_factor(visit):
     seen = visit(watched=True).open("/model?extend.tab=why")
     drop(seen, QWEN3_8B)
     main = seen.page.locator("[data-testid=stMain]")
-    expect(main.get_by_text("max_position_embeddings 40,960 = 32,768 trained")).to_be_visible(timeout=20_000)
+    expect(main.get_by_text("max_position_embeddings 40,960 = 32,768 trained")).to_be_visible()
     command = main.locator(".st-key-command [data-testid=stCode]")
-    expect(command).to_contain_text('"factor": 4.0', timeout=20_000)
+    expect(command).to_contain_text('"factor": 4.0')
     expect(command).to_contain_text('"original_max_position_embeddings": 32768')
     field = main.get_by_role("textbox", name="Context needed").first
     field.fill("64k")
     field.press("Enter")
-    expect(command).to_contain_text("--max-model-len 65536", timeout=20_000)
+    expect(command).to_contain_text("--max-model-len 65536")
     expect(command).to_contain_text('"factor": 2.0')
     seen.page.wait_for_url("**target=65536**")
     with seen.page.expect_download() as caught:
@@ -38,7 +38,7 @@ def test_extend_page_gives_stock_qwen3_its_documented_factor(visit):
     runtime = main.get_by_role("combobox", name="Runtime").first
     runtime.click()
     seen.page.get_by_role("option", name="llama.cpp").click()
-    expect(command).to_contain_text("--rope-scale 2.0 --yarn-orig-ctx 32768", timeout=20_000)
+    expect(command).to_contain_text("--rope-scale 2.0 --yarn-orig-ctx 32768")
     assert seen.errors == []
     assert seen.elsewhere == []
 
@@ -63,7 +63,7 @@ def test_unnamed_fine_tune_and_raised_limit_are_recognised(visit):
     main = seen.page.locator("[data-testid=stMain]")
     expect(main.get_by_text("Recognised: a fine-tune of Qwen3 8B")).to_be_visible()
     drop(seen, {**QWEN3_8B, "max_position_embeddings": 131_072})
-    expect(main.get_by_text("max_position_embeddings is 131,072 without scaling")).to_be_visible(timeout=20_000)
+    expect(main.get_by_text("max_position_embeddings is 131,072 without scaling")).to_be_visible()
     command = main.locator(".st-key-command [data-testid=stCode]")
     expect(command).to_contain_text('"original_max_position_embeddings": 32768')
     seen.go("Scaling")

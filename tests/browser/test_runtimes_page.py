@@ -47,7 +47,7 @@ def test_invalid_file_shows_a_card_and_the_model_comes_back(visit):
     for name, content, reason in NO_CONFIGS:
         drop(seen, content, name)
         card = seen.page.get_by_role("alert").filter(has_text="This config cannot be read")
-        expect(card).to_contain_text(reason, timeout=15_000)
+        expect(card).to_contain_text(reason)
         expect(card).to_contain_text(name)
         expect(main.get_by_text("at pair 19")).to_have_count(0)
         expect(row).to_have_count(0)

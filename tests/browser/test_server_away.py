@@ -38,13 +38,13 @@ def test_dropped_config_survives_reload_and_can_be_forgotten(visit, tmp_path):
     drop(seen, tmp_path)
     assert findings(seen) > 0
     seen.page.reload()
-    expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(1, timeout=20_000)
+    expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(1)
     seen.settle()
     assert findings(seen) > 0
     assert seen.knob("base").input_value() == "31337"
     other = seen.page.context.new_page()
     other.goto(seen.page.url)
-    expect(other.get_by_label("Base, typed")).to_have_value("31337", timeout=20_000)
+    expect(other.get_by_label("Base, typed")).to_have_value("31337")
     other.close()
     seen.page.get_by_role("button", name="Remove config").click()
     expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(0)

@@ -103,7 +103,7 @@ class Walk:
         if found is None:
             return ""
         index, name = found
-        self.page.locator(place).nth(index).click(timeout=10_000)
+        self.page.locator(place).nth(index).click()
         return f"{word} {name!r}"
 
     def click(self):

@@ -61,7 +61,7 @@ function build(place) {
   root.innerHTML = `<div class="rv-plot" role="img" tabindex="0"><p class="rv-coming">${text("loading_picture")}</p></div><div class="rv-tools" role="toolbar" aria-label="${text("picture.tools")}"><button type="button" data-zoom="reset" title="${text("picture.reset_help")}" hidden>${text("picture.reset")}</button><div class="rv-space"></div></div>`;
   showPlaceholder(place);
   const node = root.querySelector(".rv-plot");
-  const state = { root, node, place, zoomed: place.memory.zoomed ?? {}, variant: place.memory.variant, queue: Promise.resolve() };
+  const state = { root, node, place, reset: root.querySelector("[data-zoom=reset]"), zoomed: place.memory.zoomed ?? {}, variant: place.memory.variant, queue: Promise.resolve() };
   fill(root.querySelector(".rv-tools"), place);
   import(new URL("chart_keys.js", import.meta.url).href).then(({ listen: keys }) => keys(state, zoom, () => resetView(state)));
   const zoom = (scale) => {
@@ -70,7 +70,8 @@ function build(place) {
     schedule(state);
     sendView(state);
   };
-  root.querySelector("[data-zoom=reset]").addEventListener("click", () => resetView(state));
+  // The button hides once the whole figure is shown, so the keyboard goes on from the figure.
+  state.reset.addEventListener("click", () => (resetView(state), node.focus({ preventScroll: true })));
   new ResizeObserver(() => (state.drawn || state.hasNoWidth) && schedule(state)).observe(node);
   return state;
 }
@@ -91,9 +92,12 @@ function rememberView(state, event) {
   sendView(state);
 }
 
+const showReset = ({ reset, zoomed }) => (reset.hidden = !Object.keys(zoomed).length);
+
 // A figure that is rendered again for its visible range has that range in its address.
 function sendView(state) {
   const { place, message, zoomed } = state;
+  showReset(state);
   Object.assign(place.memory, { zoomed, variant: state.variant });
   if (!message.zooms) return;
   clearTimeout(state.timer);
@@ -208,6 +212,7 @@ async function draw(state) {
   const start = performance.now();
   await Plotly.react(node, data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, showTips: false, responsive: false });
   listen(state);
+  showReset(state);
   if (!message.moving) state.fits = !node.querySelector(".xtick text[style*='display: none'], .ytick text[style*='display: none']");
   root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
   root.dataset.ms = String(Math.round(performance.now() - start));
