@@ -161,7 +161,9 @@ def download(engine, picture, form):
     engine.run(f"document.querySelector('[data-picture=\"{picture}\"] [data-item={form}]').click()")
     until(lambda: set(engine.saved()) - before, 60, f"{picture} as {form}")
     (path,) = set(engine.saved()) - before
-    return path.name, path.read_bytes()
+    name, content = path.name, path.read_bytes()
+    path.unlink()  # a second file of this name would get a number
+    return name, content
 
 
 def open_menu(engine, picture):
