@@ -133,6 +133,7 @@ THUMB = """(() => {
 
 def test_picture_follows_the_drag_and_link_follows_the_release(engine, server):
     come(engine, f"{server}/frequencies?model=llama-3.1-8b")
+    engine.until("Boolean(document.querySelector('[data-knob=base] input[type=range]'))")
     left, middle, width = engine.run(THUMB)
     engine.move(left + 0.5 * width, middle)
     engine.press()
