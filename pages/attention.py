@@ -22,14 +22,6 @@ with left:
 with right:
     page.show(attention.lengths)
 
-page.section(TEXTS("headings.linear"), says=attention.weights)
-with page.row():
-    page.controls(attention.SPACING, attention.COST)
-left, right = page.columns(1, 1)
-with left:
-    page.show(attention.weights)
-with right:
-    page.show(attention.costs)
-page.picture_sentence(attention.costs)
+page.link("linear", page.TEXTS("pages.linear"))
 page.explain("attention")
 page.words()

@@ -9,7 +9,7 @@ page.start(TEXTS("title"), says=kernels.errors)
 page.show(kernels.errors)
 page.mobile_knobs("base", "head_dim")
 page.legend(TEXTS("legend"))
-page.next_page_link("runtimes", TEXTS("next_page"))
+page.next_page_link("model", TEXTS("next_page"))
 
 page.section(TEXTS("headings.measure"), words.explain_measurement())
 with page.row():

@@ -23,17 +23,7 @@ page.controls(rotation.X, rotation.POSITION)
 page.show(rotation.forms)
 page.show(rotation.rotated)
 
-page.section(TEXTS("headings.converting"), says=rotation.permutation)
-with page.row():
-    page.controls(rotation.FROM, rotation.LIBRARY, rotation.HEADS)
-page.show(rotation.permutation)
-page.code(rotation.code(page.now(rotation.PAGE)))
-
-page.section(TEXTS("headings.mistakes"), says=rotation.mistakes)
-page.show(rotation.mistakes)
-
-page.section(TEXTS("headings.pairings"), says=rotation.pairings)
-page.badge(rotation.pairing_here(page.now(rotation.PAGE)))
-page.show(rotation.pairings)
+page.link("conversion", page.TEXTS("pages.conversion"))
+page.link("pairings", page.TEXTS("pages.pairings"))
 page.explain("rotation")
 page.words()

@@ -28,6 +28,7 @@ from rope_viz.runtimes.releases import format_release
 
 NAMES = {target: format_release(name, version) for target, (name, version, _) in TARGETS.items()}
 """Each runtime that can be written for, with the version that was read and run."""
+LENGTH_FLAGS = {"vllm": "--max-model-len", "sglang": "--context-length", "llama.cpp": "-c"}
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,12 @@ def write_instructions(
     model = None if config is None else ModelConfig.read(config)
     made = export(spec, to=runtime, config=model, layer_type=layer)
     served, text, name = length or spec.target, made.text, NAMES[runtime]
-    if file is not None and text.startswith("{") and is_reader(runtime, (*file.runtimes, *file.unverified)):
-        text = as_json(dict(file.fragment)) if file.fragment else ""
-    for option in ("--max-model-len", "--context-length", "-c"):
+    is_read = file is not None and is_reader(runtime, (*file.runtimes, *file.unverified))
+    if file is not None and is_read and not file.fragment:
+        text = f"{LENGTH_FLAGS[runtime]} {served}" if runtime in LENGTH_FLAGS else ""
+    elif file is not None and is_read and text.startswith("{"):
+        text = as_json(dict(file.fragment))
+    for option in LENGTH_FLAGS.values():
         text = text.replace(f"{option} {spec.target}", f"{option} {served}")
     language = "bash" if text and not text.startswith("{") else "json"
     more = tuple(list_notes(runtime, spec, made, model, served))

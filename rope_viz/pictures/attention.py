@@ -18,7 +18,9 @@ CAUSAL = Switch(key="attention.causal", label=TEXTS("choices.causal"), help=TEXT
 SPACING = Number(key="attention.spacing", knob=attention.SPACING, usual=lambda now: attention.usual_spacing(now.spec))
 COST = Pick(key="attention.cost", label=TEXTS("choices.cost"), options=attention.COSTS)
 PAGE = Page(
-    "attention", (SENTENCE, OFFSET, SHOW, CAUSAL, SPACING, COST), sees=lambda now: embedding(now, without=("context",))
+    "attention",
+    (SENTENCE, OFFSET, SHOW, CAUSAL, SPACING, COST),
+    sees=lambda now: embedding(now, without=("context", "target")),
 )
 
 

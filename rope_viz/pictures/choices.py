@@ -63,6 +63,14 @@ class Pick(Choice[Name]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class FirstOf(Pick[Name]):
+    """One of a few options. Older addresses may name several, separated by commas: the first counts."""
+
+    def parse(self, text: str) -> Name:
+        return super().parse(text.partition(",")[0])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Menu(Choice[str]):
     """One of many entries (name -> label) that depend on the other choices, in a menu of `width` pixels.
 

@@ -25,13 +25,15 @@ from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import is_encoder_only
-from rope_viz.pictures.choices import Number, Pick, Several, length
+from rope_viz.pictures.choices import FirstOf, Number, Pick, length
 from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now, config_of
 
 # Cache size: enough for all unchanged catalog models, which are computed at start.
 KEPT = 256
+SIZES = (16, 24, 40, 48, 80, 96, 141, 192, 288)
+"""GB of memory of a GPU."""
 WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages", **LABELS}
 
 # Defaults of transformers' Llama class, for a spec without a config.
@@ -40,7 +42,14 @@ LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_
 LONGEST = 16_777_216
 TARGET = length("extend.target", "Context needed", lambda now: wanted(now), least=128, most=LONGEST, shared="target")
 TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=LONGEST, shared="context")
-RUNTIMES = Several(key="extend.for", label="For", options=NAMES, usual=lambda now: ("vllm",))
+RUNTIMES = FirstOf(key="extend.for", label="Runtime", options=NAMES, usual=lambda now: "vllm", menu=190)
+GPU = Pick(
+    key="extend.gpu",
+    label="GPU memory",
+    options={str(size): f"{size} GB" for size in SIZES},
+    usual=lambda now: "80",
+    menu=130,
+)
 DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
 SEQUENCES = Number(
     key="extend.sequences",
@@ -56,9 +65,11 @@ WAY = Pick(
     needs=(TARGET, TRAINED, RUNTIMES),
     menu=260,
 )
+TABS = {name: words.TEXTS(f"tabs.{name}") for name in ("changes", "why", "runtimes", "verify")}
+TAB = Pick(key="extend.tab", label="Details", options=TABS)
 PAGE = Page(
     "extend",
-    (TARGET, TRAINED, RUNTIMES, DTYPE, SEQUENCES, WAY),
+    (TAB, TARGET, TRAINED, RUNTIMES, GPU, DTYPE, SEQUENCES, WAY),
     # The page answers for the model as it is. An embedding set on other pages is one more method.
     sees=lambda now: (now.layer, now.spec.context, now.spec.target),
 )
@@ -76,7 +87,7 @@ def wanted(now: Now) -> int:
     if found is not None and found.mistakes and start.scaling.name == "none":
         return max(start.target, found.says)
     extended = start.target > start.context and start.scaling.name != "none"
-    return start.target if extended else max(131_072, 2 * spec.context)
+    return start.target if extended else max(131_072, spec.context)
 
 
 def origin(now: Now) -> RopeSpec:
@@ -116,7 +127,7 @@ def offered(now: Now) -> Mapping[str, str]:
     """Return the possible ways, id -> short name, the best one for the chosen runtimes first."""
     if problem(now):
         return {}
-    return {way.id: WAYS[way.id] for way in _best_plan(_arguments(now), now[RUNTIMES]).advice.ways}
+    return {way.id: WAYS[way.id] for way in _best_plan(_arguments(now), (now[RUNTIMES],)).advice.ways}
 
 
 def unknown(now: Now) -> str:
@@ -126,7 +137,7 @@ def unknown(now: Now) -> str:
 
 def answer(now: Now) -> Plan:
     """Return the full plan. Raise `ValueError` if there is none; `problem` says why."""
-    return _answer(_arguments(now), now[RUNTIMES], now[WAY], now[DTYPE], now[SEQUENCES])
+    return _answer(_arguments(now), (now[RUNTIMES],), now[WAY], now[DTYPE], now[SEQUENCES])
 
 
 Arguments: TypeAlias = tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]

@@ -30,14 +30,15 @@ def whole(now: Now) -> int:
 def embedding(now: Now, *, without: tuple[str, ...] = ()) -> Hashable:
     """Return what a page depends on that draws the embedding and its lengths, the default of `Page.sees`.
 
-    `without`: of "pairing", "context" and "attention", what the page does not depend on.
+    `without`: of "pairing", "context", "target" and "attention", what the page does not depend on.
     """
     spec = now.spec
-    sizes = (spec.head_dim, spec.rotary_dim, spec.base, spec.target, "" if "pairing" in without else spec.pairing)
-    lengths = (None, spec.target)
+    sizes = (spec.head_dim, spec.rotary_dim, spec.base, "" if "pairing" in without else spec.pairing)
+    lengths = (None,) if "target" in without else (None, spec.target)
     frequencies = tuple(spec.inv_freq(length).tobytes() for length in lengths)
     factors = () if "attention" in without else tuple(spec.attention_factor(length) for length in lengths)
-    return now.layer, sizes, 0 if "context" in without else spec.context, frequencies, factors
+    target = 0 if "target" in without else spec.target
+    return now.layer, sizes, target, 0 if "context" in without else spec.context, frequencies, factors
 
 
 @dataclass(frozen=True, eq=False)

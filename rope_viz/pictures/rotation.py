@@ -14,7 +14,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pictures import vectors
 from rope_viz.pictures.choices import Number, Pick, Positions, Switch, length
 from rope_viz.pictures.outputs import ROW, Clocks, Figure, Table
-from rope_viz.pictures.page import Page
+from rope_viz.pictures.page import Page, embedding
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import conversion
 from rope_viz.studies import rotation as study
@@ -64,7 +64,11 @@ POSITION = length("rotation.position", TEXTS("choices.position"), 1000, least=1,
 FROM = Pick(key="rotation.from", label=TEXTS("choices.from"), options=rotation.WAYS)
 LIBRARY = Pick(key="rotation.library", label=TEXTS("choices.library"), options=rotation.LIBRARIES)
 HEADS = Number(key="rotation.heads", knob=HEADS_KNOB, usual=lambda now: _heads(now.model))
-PAGE = Page("rotation", (SHOW, PLAIN, AT, PART, M, N, X, POSITION, FROM, LIBRARY, HEADS))
+PAGE = Page(
+    "rotation",
+    (SHOW, PLAIN, AT, PART, M, N, X, POSITION, FROM, LIBRARY, HEADS),
+    sees=lambda now: embedding(now, without=("attention",)),
+)
 
 
 @PAGE.picture(

@@ -17,9 +17,9 @@ import streamlit as st
 from rope_viz import figures, pictures, ui
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import config_keys, extend, registry
-from rope_viz.pictures.registry import PAGES
+from rope_viz.pictures.doors import TITLES, door_of, groups_of
 from rope_viz.texts import Texts
-from rope_viz.ui import controls, state
+from rope_viz.ui import controls, state, upload
 from rope_viz.ui.components import navigation, picture
 from rope_viz.ui.rejected_config import rejected_config, show_card
 
@@ -34,28 +34,35 @@ TEXTS = Texts("app")
 def run(folder: Path) -> None:
     """Run the whole app once: the pages in `folder`, the first of them at the root address."""
     menu = state.menu(folder)
-    first = next(iter(PAGES))
-    name = st.navigation(list(menu.values()), position="top", expanded=True).url_path or first
-    icon, logo = (read_text(ASSETS / name) for name in ("icon.svg", "logo.svg"))
-    title = "RoPE Viz" if name == first else TEXTS("page_title", page=PAGES[name])
-    st.set_page_config(page_title=title, page_icon=icon, layout="wide")
-    st.logo(logo, size="large", icon_image=icon)
+    first = next(iter(TITLES))
+    name = st.navigation(list(menu.values()), position="hidden").url_path or first
+    icon = read_text(ASSETS / "icon.svg")
+    title = "RoPE Viz" if name == first else TEXTS("page_title", page=TITLES[name])
+    # In the Lab the panel with the model is closed until the button in the header opens it.
+    st.set_page_config(
+        page_title=title,
+        page_icon=icon,
+        layout="wide",
+        initial_sidebar_state="collapsed" if door_of(name) == "lab" else "auto",
+    )
     st.session_state["pages folder"] = folder
     _go(menu)
     state.follow_link(name)
     state.invalidate()
-    rooms = picture.rooms(registry.page(name).pictures.values(), state.now(name))
+    shown = {group: registry.page(group).pictures.values() for group in groups_of(name)}
+    rooms = "".join(picture.rooms(pictures, state.now(group)) for group, pictures in shown.items())
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
-    navigation.mount(list(PAGES), state.link_query())
-    if name != state.LEARN:
+    door = door_of(name)
+    navigation.mount(name, list(TITLES), state.link_query(), [state.name(), controls.describe_scaling()])
+    if door in ("explore", "lab"):
         controls.sidebar(name)
-    else:
-        # Streamlit reserves the width of an empty sidebar, and on a phone puts the menu there.
-        st.html("<style>@media (min-width: 768px) { [data-testid=stSidebar] { display: none; } }</style>")
-    rejected = rejected_config() if name != state.LEARN else None
+        st.html('<div class="rv-chip-place"></div>')
+    rejected = rejected_config() if door not in ("", "learn") else None
     if rejected is not None:
         show_card(rejected, state.name())
+        if door == "model":
+            upload.drop_field()
         return
     controls.messages()
     run_page(folder / f"{name}.py")
@@ -64,7 +71,7 @@ def run(folder: Path) -> None:
 def _go(menu: Mapping[str, st.Page]) -> None:
     """Follow a clicked in-app link, in this tab and session."""
     link = navigation.clicked_link()
-    if link is not None and link[0] in PAGES:
+    if link is not None and link[0] in TITLES:
         st.switch_page(menu[link[0]], query_params=link[1] or None)
 
 

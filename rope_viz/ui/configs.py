@@ -57,8 +57,11 @@ def listed_findings(found: Sequence[Finding]) -> None:
     st.markdown("\n".join(f"- {_finding(one)}" for one in found))
 
 
-def download(label: str, config: Mapping[str, Any], name: str) -> None:
-    """Offer a config for download, unless it is part of one that came with a link."""
+def download(label: str, config: Mapping[str, Any], name: str, *, stretch: bool = False) -> None:
+    """Offer a config for download, unless it is part of one that came with a link.
+
+    `stretch`: by a button as wide as its column.
+    """
     if is_from_link() and state.current_choice().model == spec_url.CUSTOM:
         st.markdown(TEXTS("link.no_download"))
         return
@@ -69,6 +72,7 @@ def download(label: str, config: Mapping[str, Any], name: str) -> None:
         mime="application/json",
         on_click="ignore",
         key=f"download.config.{name}",
+        width="stretch" if stretch else "content",
     )
 
 

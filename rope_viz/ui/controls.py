@@ -16,6 +16,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.spec_url import LISTS
 from rope_viz.pictures import config_link, registry
+from rope_viz.pictures.doors import groups_of
 from rope_viz.pictures.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params, state, upload
@@ -25,7 +26,7 @@ from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import rejected_config
 
-TEXTS = Texts("sidebar")
+TEXTS, HEADER = Texts("sidebar"), Texts("app")
 
 
 def sidebar(page: str) -> None:
@@ -42,9 +43,20 @@ def sidebar(page: str) -> None:
 
 def used_controls(page: str) -> frozenset[str]:
     """Return the controls that the page's content depends on; a page's own control of a value replaces the shared."""
-    found = registry.page(page)
-    used = find_used_controls(found, state.now(page), tuple(_layers()))
-    return used - {choice.shared for choice in found.choices}
+    used: set[str] = set()
+    for found in map(registry.page, groups_of(page)):
+        used |= find_used_controls(found, state.now(found.name), tuple(_layers()))
+        used -= {choice.shared for choice in found.choices}
+    return frozenset(used)
+
+
+def describe_scaling() -> str:
+    """Return the method, its factor and the lengths, such as "YaRN × 4, 32k → 128k"."""
+    spec = state.current_choice().spec
+    factor = getattr(spec.scaling, "factor", None)
+    key = "plain" if spec.scaling.name == "none" else "scaling" if factor is None else "factor"
+    method = LABELS[spec.scaling.name]
+    return HEADER(f"header.{key}", method=method, factor=factor or 1, context=spec.context, target=spec.target)
 
 
 def messages() -> None:
@@ -67,7 +79,8 @@ def _layers() -> list[str]:
     return list(mine.specs) if mine is not None and now.layer in mine.specs else []
 
 
-def _model(used: Collection[str]) -> None:
+def model_menu() -> None:
+    """Show the menu of all models, the user's own first."""
     now = state.current_choice()
     names = {
         key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
@@ -81,13 +94,23 @@ def _model(used: Collection[str]) -> None:
             else TEXTS("model.linked" if is_from_link() else "model.yours", name=mine.name)
         } | names
     _select("Model", TEXTS("model.label"), names, now.model, _take_model, TEXTS("model.help"))
-    layers = _layers()
+
+
+def layer_menu(used: Collection[str] = (LAYER,)) -> None:
+    """Show the menu of the model's layer types, or the one type there is."""
+    now, layers = state.current_choice(), _layers()
     if len(layers) > 1:
         if LAYER in used:
             labels = {name: name.replace("_", " ") for name in layers}
             _select("Layers", TEXTS("model.layers"), labels, now.layer, _take_layer)
     elif now.model == spec_url.CUSTOM and now.layer:
         st.caption(TEXTS("model.layer", layer=plain(now.layer.replace("_", " "))))
+
+
+def _model(used: Collection[str]) -> None:
+    now = state.current_choice()
+    model_menu()
+    layer_menu(used)
     if now.model != spec_url.CUSTOM and not catalog()[now.model].verified:
         st.caption(TEXTS("model.unconfirmed"))
     upload.box()
@@ -132,7 +155,7 @@ def column(key: str, names: Sequence[str]) -> None:
 
 
 def mobile_knobs(names: Sequence[str]) -> None:
-    """Show those of these knobs that the current method has, below a picture on a narrow screen."""
+    """Show those of these knobs that the current method has, at the bottom edge of a narrow screen."""
     now, used = state.current_choice(), used_controls(state.current_page())
     found = knobs(RopeSpec) | knobs(now.spec.scaling)
     values = {

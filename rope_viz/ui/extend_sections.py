@@ -22,14 +22,12 @@ def have(plan: Plan) -> None:
 
 
 def file(plan: Plan) -> None:
-    """Show the new config.json as a diff and offer it for download, unless the check finds an error in it."""
+    """Show the new config.json as a diff, or why the page offers no file."""
     st.markdown(words.describe_support(plan))
     if plan.file.fragment:
         changed = format_diff(plan.config, plan.file.config)
         st.code(changed, language="diff", wrap_lines=True, height=360 if changed.count("\n") > 20 else "content")
-    if plan.file.fit:
-        configs.download("Download the whole config.json", plan.file.config, "whole")
-    else:
+    if not plan.file.fit:
         worst = plan.file.findings[0]
         st.markdown(f"**No download:** the check finds an error in this file. {plain(worst.message)}")
 

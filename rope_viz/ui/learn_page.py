@@ -9,8 +9,8 @@ import streamlit as st
 from rope_viz.figures.words import glossary
 from rope_viz.models import spec_url
 from rope_viz.pictures import learn
+from rope_viz.pictures.doors import TITLES
 from rope_viz.pictures.learn_steps import STEPS, Step
-from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import controls, page, state
 from rope_viz.ui.page import now
 
@@ -72,7 +72,7 @@ def _ways(number: int, step: Step) -> None:
         if number < len(STEPS):
             st.button("Next", on_click=_go, args=(number + 1,), **options)
         else:
-            st.button(f"Next: {PAGES[THEN]}", on_click=_leave, **options)
+            st.button(f"Next: {TITLES[THEN]}", on_click=_leave, **options)
         if step.page != learn.PAGE.name:
             query = {key: value for key, value in st.query_params.items() if key != learn.STEP.key}
-            page.link(step.page, f"Open in {PAGES[step.page]}", query)
+            page.link(step.page, f"Open in {TITLES[step.page]}", query)

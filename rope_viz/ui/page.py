@@ -13,9 +13,9 @@ import streamlit as st
 
 from rope_viz.figures.words import glossary
 from rope_viz.pictures.choices import Number
+from rope_viz.pictures.doors import DOORS, TITLES
 from rope_viz.pictures.page import Page, Picture
 from rope_viz.pictures.picture_request import Choice, Now
-from rope_viz.pictures.registry import PAGES
 from rope_viz.texts import Texts
 from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
@@ -110,12 +110,19 @@ def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
 def questions(answers: Mapping[str, str]) -> None:
     """Show the question that each page answers, by page name."""
     section(TEXTS("questions_heading"))
-    st.markdown("\n".join(f"- [**{PAGES[where]}**](/{where}): {question}" for where, question in ordered(answers)))
+    st.markdown("\n".join(f"- [**{TITLES[where]}**](/{where}): {question}" for where, question in ordered(answers)))
+
+
+def index(door: str) -> None:
+    """Show what each further page of a door is for, as links."""
+    st.markdown(TEXTS(f"{door}.about"))
+    for name in DOORS[door][1:]:
+        st.markdown(f"[**{TITLES[name]}**](/{name})  \n{TEXTS(f'{door}.{name}')}")
 
 
 def ordered(answers: Mapping[str, str]) -> list[tuple[str, str]]:
     """Sort the pages into the order of the menu."""
-    return sorted(answers.items(), key=lambda each: list(PAGES).index(each[0]))
+    return sorted(answers.items(), key=lambda each: list(TITLES).index(each[0]))
 
 
 def section(title: str, sentence: str = "", *, says: Picture | None = None) -> None:

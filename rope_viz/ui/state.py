@@ -19,9 +19,9 @@ from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import config_link, configs, registry
 from rope_viz.pictures.choices import Kept
+from rope_viz.pictures.doors import TITLES, groups_of
 from rope_viz.pictures.picture_request import Now, name_of
 from rope_viz.pictures.picture_request import start as start_of
-from rope_viz.pictures.registry import PAGES
 from rope_viz.texts import Texts
 from rope_viz.ui import own_config, query_params
 from rope_viz.ui.model_choice import LENGTHS as LENGTHS
@@ -191,7 +191,7 @@ def follow_link(page: str) -> None:
         if linked:
             return  # a step has its own address
     elif _after_tour(params, linked=linked) or linked:
-        has = any(key.startswith(f"{page}.") for key in st.query_params)
+        has = any(key.partition(".")[0] in groups_of(page) for key in st.query_params)
         write_link(restore=page if linked and not has else "", again=True)
         return
     if moved or known not in (None, params):
@@ -252,7 +252,7 @@ def _was_open(page: str) -> bool:
         return False
     base = str(st.get_option("server.baseUrlPath")).strip("/")
     path = urlsplit(context.context_info.url).path.strip("/").removeprefix(base).strip("/")
-    return page == (path if path in registry.PAGES else next(iter(registry.PAGES)))
+    return page == (path if path in TITLES else next(iter(TITLES)))
 
 
 def open_tour(number: int, params: Mapping[str, str]) -> None:
@@ -303,8 +303,8 @@ def frame_too() -> None:
 @functools.cache
 def menu(folder: Path) -> dict[str, st.Page]:
     """Return the pages by name in menu order, made once per process because each makes several disk accesses."""
-    first = next(iter(PAGES))
-    return {name: st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in PAGES.items()}
+    first = next(iter(TITLES))
+    return {name: st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in TITLES.items()}
 
 
 def page(name: str) -> st.Page:
@@ -342,7 +342,7 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
     others = {key: value for key, value in st.query_params.items() if key not in OURS}
     if restore:
         stored = st.session_state.get("locals", {})
-        others |= {key: value for key, value in stored.items() if key.startswith(f"{restore}.")}
+        others |= {key: value for key, value in stored.items() if key.partition(".")[0] in groups_of(restore)}
     if again or st.query_params.to_dict() != others | ours:
         query_params.write(others | ours)
         invalidate()

@@ -18,14 +18,17 @@ from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.pictures import learn_steps, registry
+from rope_viz.pictures.doors import FIRST, MOVED, TITLES, groups_of
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
 from rope_viz.texts import Texts
+from rope_viz.ui import header
 from rope_viz.ui.components.scripts import PREFIX, version
 from rope_viz.ui.picture_route import takes_gzip
 
@@ -53,6 +56,7 @@ const FIRST = PICTURES;
 const SLOW = 2500;
 EARLY
 STILL
+HEADER_SCRIPT
 }</script>
 <style>
 #rv-coming { font: 17px/1.5 sans-serif; margin: 0 auto; padding: 18vh 1.5em 0; max-width: 34em; }
@@ -84,6 +88,12 @@ class Packing:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
             return await self.app(scope, receive, send)
+        if moved := MOVED.get(page_of(scope["path"])):
+            # Relative to the page, because a proxy may put the app below a path.
+            page, tab = moved
+            query = "&".join(filter(None, (scope["query_string"].decode("ascii", "replace"), tab)))
+            answer = RedirectResponse(f"{page}?{query}" if query else page, 307)
+            return await answer(scope, receive, send)
         asked = Headers(scope=scope)
         takes = takes_gzip(asked) and "range" not in asked
         if not takes or not any(part in scope["path"] for part in ELSEWHERE):
@@ -161,14 +171,19 @@ def without_error_dialogs(settings: bytes) -> bytes:
     return json.dumps({**json.loads(settings), "blockErrorDialogs": True}).encode()
 
 
+def page_of(path: str) -> str:
+    """Return what a path is below the app's base path."""
+    base = str(config.get_option("server.baseUrlPath")).strip("/")
+    return path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
+
+
 def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
     """Return a function that makes the 404 page for a path below the app's pages, None for other paths."""
-    base = str(config.get_option("server.baseUrlPath")).strip("/")
-    page = path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
+    page = page_of(path)
     if "/" not in page:
         return None
     up = "../" * page.count("/")
-    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in registry.PAGES.items())
+    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in TITLES.items())
     answer = NOWHERE.replace("LINKS", " · ".join(links)).replace("TITLE", TEXTS("not_found.title"))
     answer = answer.replace("TEXT", TEXTS("not_found.text", path=html.escape(short_repr(page))))
     return lambda _: answer.encode()
@@ -181,14 +196,17 @@ def complete_first_page(page: bytes) -> bytes:
     root = '<div id="root"></div>'
     if root not in text:
         return page
-    return text.replace(root, root + loading()).replace("<title>Streamlit</title>", "<title>RoPE Viz</title>").encode()
+    return (
+        text.replace(root, header.html() + root + loading())
+        .replace("<title>Streamlit</title>", "<title>RoPE Viz</title>")
+        .encode()
+    )
 
 
 @functools.cache
 def loading() -> str:
     """Return the loading message with its scripts and each page's first picture, by the page's path."""
-    first = {name: next(iter(registry.page(name).pictures)) for name in registry.PAGES}
-    named = {"" if name == "home" else name: first_picture(registry.picture(name, first[name])) for name in first}
+    named = {"" if name == "home" else name: first_picture(picture) for name, picture in first_pictures().items()}
     named["learn"] = first_picture(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
     parts = {
         "LOADING": TEXTS("loading.page"),
@@ -198,8 +216,19 @@ def loading() -> str:
         "EARLY": (HERE / "preload.js").read_text(encoding="utf-8").replace("SCRIPTS", f"{PREFIX}/{version()}"),
         "STILL": (HERE / "placeholder.js").read_text(encoding="utf-8"),
         "PICTURE_LABEL": json.dumps(TEXTS("loading.picture")),
+        "HEADER_SCRIPT": header.script(),
     }
     return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
+
+
+def first_pictures() -> dict[str, Picture]:
+    """Return the first picture of every page that has one."""
+    found = {name: FIRST[name].split("/")[1] for name in FIRST}
+    groups = {name: groups_of(name)[0] for name in TITLES if groups_of(name)}
+    return {
+        name: registry.picture(group, found.get(name) or next(iter(registry.page(group).pictures)))
+        for name, group in groups.items()
+    }
 
 
 def first_picture(picture: Picture, query: str = "") -> list[str]:

@@ -28,6 +28,25 @@ ACCEPTED = 64
 
 def box() -> None:
     """Show the fields to drop or paste a config."""
+    drop_field()
+    state_of_config()
+    if rejected_config() is None:
+        _show_findings()
+    paste_field()
+
+
+def state_of_config() -> None:
+    """Show that the last config could not be read, or offer to remove the user's config."""
+    if rejected_config() is not None:
+        warn(REJECTED("sidebar"))
+    elif own() is not None:
+        if is_from_link():
+            st.caption(TEXTS("config.from_link"))
+        st.button(TEXTS("config.remove"), on_click=state.forget, key="forget", width="stretch")
+
+
+def drop_field() -> None:
+    """Show the field to drop a config into, and why the last one cannot be used."""
     turn = st.session_state.get("upload.turn", 0)
     dropped = f"upload.file.{turn}"
     with st.container(key="upload"):
@@ -39,18 +58,13 @@ def box() -> None:
             on_change=_dropped,
             args=(dropped,),
         )
-    rejected = rejected_config()
-    if rejected is not None:
-        warn(REJECTED("sidebar"))
-    elif own() is not None:
-        if is_from_link():
-            st.caption(TEXTS("config.from_link"))
-        st.button(TEXTS("config.remove"), on_click=state.forget, key="forget", width="stretch")
-    problem, typed = st.session_state.pop("upload.problem", ""), st.session_state.pop("upload.typed", False)
-    if problem and not typed:
-        warn(problem)
-    if rejected is None:
-        _show_findings()
+    if "upload.problem" in st.session_state and not st.session_state.get("upload.typed"):
+        warn(st.session_state.pop("upload.problem"))
+
+
+def paste_field() -> None:
+    """Show the field to paste a config or a model's id into, and why the last one cannot be used."""
+    turn = st.session_state.get("upload.turn", 0)
     pasted = f"upload.text.{turn}"
     end = "_or_id" if has_hub_cache() else ""
     with st.expander(TEXTS(f"config.paste{end}"), key="paste"), st.form(f"upload.form.{turn}", border=False):
@@ -61,8 +75,8 @@ def box() -> None:
             placeholder=TEXTS("config.example"),
         )
         st.form_submit_button(TEXTS("config.use"), on_click=_pasted, args=(pasted,), width="stretch")
-        if problem and typed:
-            warn(problem)
+        if st.session_state.pop("upload.typed", False) and "upload.problem" in st.session_state:
+            warn(st.session_state.pop("upload.problem"))
 
 
 def _dropped(key: str) -> None:
@@ -114,7 +128,7 @@ def _show_findings() -> None:
         found = configs.summed_up(mine.config)
         if found:
             at = state.link_query()
-            st.page_link(state.page("extend"), label=TEXTS("config.findings", summary=found), query_params=at)
+            st.page_link(state.page("model"), label=TEXTS("config.findings", summary=found), query_params=at)
 
 
 def _take(content: str | bytes, name: str) -> bool:

@@ -102,6 +102,13 @@ function inspect(s) {
 const KEPT = ["m", "n", "speed", "loop", "back", "moves", "playing", "given", "at", "reportedAt", "mode"];
 const VIDEO_TYPES = ["video/mp4;codecs=avc1.42E01F", "video/webm;codecs=vp9", "video/webm"];
 
+// Files that show the hands as they are now; the server would draw them at their start.
+function fillTools(s, { fill, runScript }) {
+  const names = ["png", ...(s.videoType ? ["video"] : []), "html"], labels = { png: "PNG", video: TEXTS.video, html: "HTML" };
+  const act = (name) => void runScript(s.owner, "file", "clocks_files", ({ download }) => download(s, name));
+  fill(s.root.querySelector(".rv-tools"), s.owner, names.map((name) => ({ name, label: labels[name], help: TEXTS[`${name}_help`], act: () => act(name) })));
+}
+
 function build(place, data) {
   if (!document.getElementById("rv-clocks-style")) document.head.append(Object.assign(document.createElement("style"), { id: "rv-clocks-style", textContent: STYLE }));
   const { root } = place;
@@ -111,13 +118,11 @@ function build(place, data) {
     }<input data-do="scrub" type="range" min="0" step="1" aria-label="${TEXTS.position}"><input data-do="at" type="text" inputmode="numeric" autocomplete="off" aria-label="${TEXTS.position_typed}"></div>
     <div class="rv-bar rv-full"><span class="rv-pair">${TEXTS.move} ${Object.entries(TEXTS.moves).map(([name, text]) => button(name, text, TEXTS.move_help)).join("")}</span>
     <label>${TEXTS.speed} <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", TEXTS.back, TEXTS.back_help)}${button("loop", TEXTS.loop, TEXTS.loop_help)
-    }<span class="rv-space"></span>${data.alone ? "" : `<span>${TEXTS.download}</span>${button("png", "PNG", TEXTS.png_help)}${button("video", TEXTS.video, TEXTS.video_help)}${button("html", "HTML", TEXTS.html_help)}`
-    }</div><div class="rv-announced" aria-live="polite"></div>`;
-  if (place.address) import(new URL("tools.js", import.meta.url).href).then(({ copyAddress, exporting }) => root.querySelector(data.compact ? ".rv-bar" : ".rv-full").append(exporting(place), copyAddress(place)));
+    }</div><div class="rv-tools"></div><div class="rv-announced" aria-live="polite"></div>`;
+  if (place.address) import(new URL("tools.js", import.meta.url).href).then((tools) => fillTools(s, tools));
   if (place.address) import(new URL("touch.js", import.meta.url).href).then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
   const videoType = VIDEO_TYPES.find((kind) => window.MediaRecorder?.isTypeSupported(kind));
-  if (!videoType && find("video")) Object.assign(find("video"), { disabled: true, title: TEXTS.no_video });
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, videoType, loop: true, moves: "both", hover: null, visible: true, back: false, reportedAt: 0, texts: TEXTS, calm, fresh: true };
   // The node may be new while the clocks exist already: continue from their state.
@@ -140,10 +145,9 @@ function build(place, data) {
     loop: () => (s.loop = !s.loop),
     ...Object.fromEntries(Object.keys(TEXTS.moves).map((name) => [name, () => (s.moves = name)])),
   };
-  root.addEventListener("click", async ({ target }) => {
+  root.addEventListener("click", ({ target }) => {
     const name = target.dataset.do;
-    if (act[name]) act[name]();
-    else if (["png", "video", "html"].includes(name)) (await import(new URL("tools.js", import.meta.url).href)).runScript(s.owner, "file", "clocks_files", ({ download }) => download(s, name, target));
+    act[name]?.();
     s.press();
     wake(s);
   });

@@ -115,13 +115,10 @@ function build(place, data) {
   const { root } = place;
   root.innerHTML = `<canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-tools">
     <label>${data.texts.row_field} <input type="text" inputmode="numeric" autocomplete="off" data-k="1"></label><label>${data.texts.column_field} <input type="text" inputmode="numeric" autocomplete="off" data-k="2"></label>
-    <div class="rv-space"></div>${data.alone ? "" : `<span>${data.texts.download}</span>`}</div><div class="rv-announced" aria-live="polite"></div>`;
+    <div class="rv-space"></div></div><div class="rv-announced" aria-live="polite"></div>`;
   const canvas = root.querySelector("canvas"), fields = [null, ...root.querySelectorAll("input")];
   const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, hover: null, ui: { now: root.querySelector(".rv-now"), announced: root.querySelector(".rv-announced"), fields } };
-  if (!data.alone) import(new URL("tools.js", import.meta.url).href).then(({ copyAddress, exporting, file }) => {
-    const forms = ["png", "svg", "pdf", "html", "csv"].map((form) => file(place, form, form.toUpperCase(), data.texts[form]));
-    root.querySelector(".rv-tools").append(...forms, exporting(place), copyAddress(place));
-  });
+  if (!data.alone) import(new URL("tools.js", import.meta.url).href).then(({ fill }) => fill(root.querySelector(".rv-tools"), place));
   const point = ({ offsetX: x, offsetY: y }) => {
     const { cell, x: left, y: top, w, h } = image(s);
     return x >= left && x < left + w && y >= top && y < top + h ? [s.t, Math.floor((y - top) / cell), Math.floor((x - left) / cell)] : null;

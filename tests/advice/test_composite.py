@@ -52,7 +52,7 @@ SIBLINGS = st.fixed_dictionaries(
         "hidden_size": st.just(3584),
         "image_token_index": st.just(262144),
         "id2label": st.just({"0": "a"}),
-        # What nobody reads beside a part.
+        # What nobody reads next to a part.
         "rope_theta": st.just(123.0),
     },
 )

@@ -4,10 +4,12 @@ import contextlib
 import os
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Error, expect, sync_playwright
 
+from rope_viz.pictures.doors import DOORS, TITLES, door_of
 from tests.browser.processes import (
     BROWSER_NAMES,
     BROWSER_OPTIONS,
@@ -176,9 +178,23 @@ class Visit:
         return self
 
     def go(self, title):
-        """To another page by the menu, as a hand goes on with what it chose."""
-        self.page.locator("header").get_by_role("link", name=title, exact=True).click()
-        self.page.wait_for_url(f"**/{title.lower()}*")
+        """To another page by the header: its door, then its tab, as a hand goes on with what it chose."""
+        name = next(name for name, each in TITLES.items() if each == title)
+        door = door_of(name)
+        header = self.page.locator("#rv-header")
+        if not door:
+            header.locator(".rv-logo").click()
+        elif self.page.evaluate("document.documentElement.dataset.door") != door or DOORS[door][0] == name:
+            header.locator(f"[data-door={door}]").click()
+            self._arrive(DOORS[door][0])
+        if door and DOORS[door][0] != name:
+            header.locator(f"#rv-tabs [data-to={name}]").click()
+        self._arrive(name)
+
+    def _arrive(self, name):
+        """Wait until the page of this name is there and rests."""
+        path = "" if name == "home" else name
+        self.page.wait_for_url(lambda url: urlsplit(url).path.rpartition("/")[2] == path)
         self.settle()
 
     def settle(self):
@@ -238,7 +254,7 @@ STAYS = """async (holds, times, limit) => {
 RESTS = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   const pictures = [...document.querySelectorAll('.rv-picture')];
-  if (!pictures.length && !document.querySelector('.rv-rejected')) return false;
+  if (!pictures.length && !document.querySelector('.rv-rejected, [data-testid="stMain"] h1')) return false;
   return app.dataset.testScriptState === "notRunning" && !document.querySelector("[data-moving]")
     && pictures.every(({ dataset }) => ["shown", "far", "failed"].includes(dataset.state) && !dataset.waiting)
     && pictures.every(({ dataset, __place }) => dataset.state !== "shown" || (dataset.drawn && !__place.post.flight))

@@ -34,10 +34,8 @@ def test_hover_reads_all_maps_and_a_sentence_enters_the_link(visit):
     none = rows(seen, 0)
     assert none[0] == none[4], "equal words must attend alike without position"
     assert rows(seen, 2)[0] != rows(seen, 2)[4]
-    seen.page.get_by_role("link", name="Scaling").first.click()
-    seen.page.wait_for_url("**/scaling**")
-    seen.settle()
-    seen.page.get_by_role("link", name="Attention").first.click()
+    seen.go("Scaling")
+    seen.go("Attention")
     expect(seen.page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value("to be or not to be")
     assert seen.errors == []
 
@@ -96,7 +94,7 @@ def test_too_many_words_show_an_error(visit):
 
 
 def test_a_negative_weight_carries_a_minus(visit):
-    seen = visit().open("/attention?model=llama-2-7b&attention.spacing=1000")
+    seen = visit().open("/linear?model=llama-2-7b&attention.spacing=1000")
     seen.look("attention/weights")
     drawn = seen.page.locator("[data-picture='attention/weights'] .rv-plot").locator("text", has_text="−")
     assert drawn.count() > 20

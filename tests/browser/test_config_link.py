@@ -29,7 +29,7 @@ def copied_link(seen):
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_copied_link_gives_the_same_answer_elsewhere(visit, chromium, fresh_server, server, name):
     config, model, trained, label, length = SHOWN[name]
-    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/extend")
+    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=why")
     drop(seen, {**config, "project_codename": "ultramarine"})
     link = copied_link(seen)
     assert len(link) < 4000
@@ -41,8 +41,8 @@ def test_a_copied_link_gives_the_same_answer_elsewhere(visit, chromium, fresh_se
     main = page.locator("main")
     expect(main).to_contain_text(model)
     expect(main).to_contain_text(trained)
-    for title in ("Scaling", "Runtimes"):
-        page.locator("header").get_by_role("link", name=title, exact=True).click()
+    for door, title in (("Explore", "Rotation"), ("Scaling", "Scaling")):
+        page.locator("#rv-header").get_by_role("link", name=door, exact=True).click()
         page.wait_for_url(f"**/{title.lower()}?*config=*")
         expect(page.locator("main h1")).to_have_text(title)
         expect(page.get_by_label(f"{label} length, typed")).to_have_value(length)
@@ -73,7 +73,7 @@ def test_an_opened_link_leaves_the_stored_config(visit, fresh_server):
 
 
 def test_a_copied_picture_address_opens_elsewhere(visit, fresh_server, server):
-    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/runtimes")
+    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=runtimes")
     drop(seen, QWEN3_8B)
     seen.look("runtimes/curves").get_by_role("button", name="Copy address").click()
     expect(seen.page.get_by_role("button", name="Copied")).to_be_visible()

@@ -162,14 +162,10 @@ def test_keys_move_a_knob_and_back_undoes_it(visit):
 
 def test_the_choice_survives_a_change_of_page(visit):
     seen = visit().open("/frequencies?base=77000&frequencies.show=angle")
-    seen.page.get_by_role("link", name="Scaling").first.click()
-    seen.page.wait_for_url("**/scaling**")
-    seen.settle()
+    seen.go("Scaling")
     assert seen.knob("base").input_value() == "77000"
     assert "base=77000" in seen.page.url
-    seen.page.get_by_role("link", name="Frequencies").first.click()
-    seen.page.wait_for_url("**/frequencies**")
-    seen.settle()
+    seen.go("Frequencies")
     assert "frequencies.show=angle" in seen.page.url
 
 

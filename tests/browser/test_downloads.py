@@ -9,20 +9,20 @@ import numpy as np
 
 from rope_viz.embedding import spectrum
 from rope_viz.models.catalog import model_specs
+from tests.browser.figure_tools import download
 
 SPEC = model_specs("llama-3.1-8b")[""]
 
 
 def fetch(seen, kind, index=0):
     """A download as it arrives: its bytes and the suggested name."""
-    with seen.page.expect_download() as caught:
-        seen.page.locator(f"[data-format={kind}]").nth(index).click()
+    found = download(seen.page.locator(".rv-picture").nth(index), kind)
     assert seen.errors == []
-    return caught.value.path().read_bytes(), caught.value.suggested_filename
+    return found
 
 
 def test_png_csv_and_json_of_a_figure_hold_what_is_plotted(visit):
-    """PNG is a picture at three times the size; the numbers have all digits, JSON the spec beside them."""
+    """PNG is a picture at three times the size; the numbers have all digits, JSON the spec as well."""
     seen = visit().open("/frequencies")
     content, name = fetch(seen, "png")
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
@@ -57,7 +57,7 @@ def test_svg_has_axis_titles_and_html_is_self_contained(visit, chromium, tmp_pat
     content, _ = fetch(seen, "svg")
     root = ElementTree.fromstring(content)
     assert root.tag.endswith("svg")
-    # Letters are outlines, so that no font is needed; what they say stands beside them.
+    # Letters are outlines, so that no font is needed; what they say is added as text.
     assert "<!-- pair i -->" in content.decode()
 
     content, _ = fetch(seen, "html")

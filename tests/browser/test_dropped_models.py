@@ -1,4 +1,4 @@
-"""Published configs of several shapes, dropped on the page Runtimes: the right model, verdict, and one that loads."""
+"""Published configs of several shapes, dropped on the page My model: the right model, verdict, and one that loads."""
 
 import json
 
@@ -37,18 +37,15 @@ def drop(seen, config):
 @pytest.mark.parametrize("name", DROPPED)
 def test_dropped_config_gets_its_verdict_and_a_loadable_repair(visit, name):
     config, place, pairs, base, said = DROPPED[name]
-    seen = visit().open("/runtimes")
+    seen = visit().open("/model?extend.tab=runtimes")
     drop(seen, config)
     seen.page.wait_for_url("**model=custom**")
-    expect(seen.knob("base")).to_have_value(base)
+    expect(seen.page.locator(".st-key-facts")).to_contain_text(f"base {int(base):,}")
     seen.settle()
     main = seen.page.locator("[data-testid=stMain]")
     expect(main.get_by_text(said).first).to_be_visible()
-    seen.page.get_by_role("link", name="Extend", exact=True).first.click()
-    seen.page.wait_for_url("**/extend**")
-    seen.settle()
     with seen.page.expect_download() as caught:
-        main.get_by_role("button", name="Download the whole config.json").click()
+        main.get_by_role("button", name="Download config.json").click()
     written = json.loads(caught.value.path().read_bytes())
     assert written.keys() >= {key for key in config if key != "rope_scaling"}
     found = from_config(written)
@@ -59,7 +56,7 @@ def test_dropped_config_gets_its_verdict_and_a_loadable_repair(visit, name):
 
 
 def test_dropped_model_without_rope_shows_one_sentence(visit):
-    seen = visit().open("/runtimes?model=qwen3-8b")
+    seen = visit().open("/scaling?model=qwen3-8b")
     drop(seen, {"model_type": "jamba", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000.0})
     sentence = "Jamba has no rotary embedding"
     expect(seen.page.get_by_role("alert").filter(has_text="This config cannot be read")).to_contain_text(sentence)

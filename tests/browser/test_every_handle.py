@@ -13,15 +13,25 @@ import pytest
 from tests.browser.conftest import LIMIT, RESTS
 
 FILES = "png svg pdf html csv json"
+SHARES = "page picture embed command python"
+TOOLS = f"more download {FILES} customise share {SHARES} full"
+
+# Entry of a figure's menu -> the button that opens the menu.
+MENUS = dict.fromkeys((*FILES.split(), "video"), "download") | dict.fromkeys(SHARES.split(), "share")
+
+PHONE = "/decay"
+"""The page that is opened as wide as a phone."""
 
 # Component -> its handles, by the name in the script, else by what they are called, else by their kind.
 HANDLES = {
+    "header": "theme chip",
     "knob": "help text range",
-    "copy": "Copy-link Copy-parameters-(JSON)",
-    "chart": f"figure {FILES} export Copy-address in out reset",
-    "table": "head search csv export Copy-address",
-    "clocks": "figure play less more scrub at both m n speed back loop png video html export Copy-address",
-    "patch": "figure Row Column png svg pdf html csv export Copy-address",
+    "pills": "pill",
+    "copy": "Copy-link Copy-parameters-(JSON) Copy-command",
+    "chart": f"figure {TOOLS} reset",
+    "table": f"head search {TOOLS}",
+    "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
+    "patch": f"figure Row Column {TOOLS}",
     "sections": "border",
     "prompt": "kind 1 -1 away tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
     "export": "preset width height dpi font font_size title theme grey legend xmin xmax xscale ymin ymax yscale label "
@@ -29,22 +39,29 @@ HANDLES = {
 }
 ALL = {f"{component} {name}" for component, names in HANDLES.items() for name in names.split()}
 
-# Together these have them all.
+# Together these have them all: a page, and a component or one of its handles.
 PLACES = {
-    "/scaling": {"knob", "copy", "chart", "export"},
-    "/rotation?rotation.show=score&rotation.at=2000,1500": {"clocks", "table"},
+    "/scaling": {"knob", "copy Copy-link", "copy Copy-parameters-(JSON)", "chart", "export", "header theme"},
+    "/rotation?rotation.show=score&rotation.at=2000,1500": {"clocks"},
     "/axes?axes.model=qwen2.5-omni-7b": {"patch", "sections", "prompt"},
+    "/model?extend.tab=runtimes": {"table", "copy Copy-command"},
+    "/pairings": {"header chip"},
+    PHONE: {"pills", "chart more"},
 }
+ELSEWHERE = {"chart more"}
+"""Handles that no place with the rest of their component has."""
 
 # [element, its name in HANDLES] of all that can be operated now; what only scrolls is the browser's own.
 FIND = """() => {
   const ours = '[class^="rv-"], [class*=" rv-"]', dialog = document.querySelector('dialog[open]');
-  const roots = ['export', 'knob', 'copy', 'picture', 'sections', 'prompt'].map((name) => `.rv-${name}`);
+  const roots = ['export', 'knob', 'pills', 'copy', 'picture', 'sections', 'prompt'].map((name) => `.rv-${name}`);
   const shown = (at) => at.checkVisibility({ visibilityProperty: true }) && at.getBoundingClientRect().left >= 0
     && !at.closest('details:not([open])');
   const able = (at) => !at.disabled && !at.readOnly && at.role !== 'region';
   const named = (at, component) => {
-    const { dataset, type } = at, own = ['do', 'zoom', 'format', 'save', 'field', 'move'].find((key) => key in dataset);
+    const { dataset, type } = at, own = ['item', 'do', 'zoom', 'save', 'field', 'move'].find((key) => key in dataset);
+    if (component === 'header') return at.id.slice(3);
+    if (component === 'pills') return 'pill';
     if (component === 'knob') return type === 'button' ? 'help' : type;
     if (component === 'sections') return 'border';
     if (at.closest('th')) return 'head';
@@ -58,7 +75,8 @@ FIND = """() => {
   return [...(dialog ?? document).querySelectorAll('button, input, select, textarea, [tabindex="0"]')]
     .filter((at) => at.closest(ours) && able(at) && shown(at)).map((at) => {
       const root = roots.map((each) => at.closest(each)).find(Boolean) ?? at.closest(ours);
-      const component = [...root.classList].pop().slice(3).replace('compact', 'clocks');
+      const own = [...root.classList].pop().slice(3).replace('compact', 'clocks');
+      const component = at.matches('#rv-theme, #rv-chip') ? 'header' : own;
       return [at, `${component} ${named(at, component).trim().replaceAll(' ', '-')}`];
     });
 }"""
@@ -85,7 +103,7 @@ WATCH = """() => {
   window.__watch.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
 }"""
 STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => [dataset.picture, dataset.state])"
-COPIED = "[...document.querySelectorAll('button')].some(({ innerText }) => innerText === 'Copied')"
+COPIED = "[...document.querySelectorAll('button')].some((at) => at.checkVisibility() && /^Copied/.test(at.innerText))"
 CALM = "() => { const came = window.__came; window.__came = 0; return came === 0; }"
 
 
@@ -122,32 +140,54 @@ def operated(seen, handle, name="", seconds=LIMIT):
     act(page, handle)
     wanted = name.split(" ")[-1] in FILES.split()
     end = time.monotonic() + seconds
-    while not (came := bool(files if wanted else page.evaluate("window.__came"))) and time.monotonic() < end:
+    while time.monotonic() < end:
+        if came := bool(files if wanted else page.evaluate("window.__came || document.fullscreenElement")):
+            break
         page.wait_for_timeout(20)
+    page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+    if (stop := page.get_by_role("button", name="Stop and save")).count():
+        stop.click()
+        page.locator(".rv-clocks [data-do=play]").click()
     assert seen.stays(RESTS, 1, LIMIT), "the page did not come to rest"
     seen.until(f"!{COPIED}")  # said for a second; its end is nothing that came of the next handle
-    if not seen.stays(CALM, 2, 3):
+    if not seen.stays(CALM, 2, 3) and handle.is_visible():
         handle.press("Enter")
     page.remove_listener("download", arrived)
     return came
 
 
-@pytest.mark.parametrize(("place", "components"), PLACES.items())
-def test_every_handle_has_an_effect(visit, place, components):
-    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open(place)
-    page = seen.page
+def test_the_places_have_every_handle():
+    assert set().union(*map(handles, PLACES.values())) == ALL
+
+
+def handles(chosen):
+    """The full names of the handles of some components, or of single handles."""
+    return {name for name in ALL if name in chosen or (name.split()[0] in chosen and name not in ELSEWHERE)}
+
+
+@pytest.mark.parametrize(("place", "chosen"), PLACES.items())
+def test_every_handle_has_an_effect(visit, place, chosen):
+    size = {"width": 390, "height": 844} if place == PHONE else {}
+    seen = visit(permissions=["clipboard-read", "clipboard-write"], **size).open(place)
+    page, due = seen.page, handles(chosen)
     for name, _ in page.evaluate(STATES):
         seen.look(name)
-    due = {name for name in ALL if name.split()[0] in components}
     while due:
         there = page.evaluate(NAMES)
         assert set(there) <= ALL
         name = min(due & set(there), key=lambda each: (each == "export Close", there.index(each)), default=None)
-        assert name, f"never met: {due}, with {page.evaluate(STATES)}"
+        if name is None:
+            component, entry = min(due).split(" ")
+            if entry == "reset":  # it comes with a zoom
+                page.locator(".rv-plot").first.press("+")
+                seen.until("document.querySelector('[data-zoom=reset]').checkVisibility()")
+                continue
+            name = f"{component} {MENUS.get(entry)}"
+            assert name in there, f"never met: {due}, with {page.evaluate(STATES)}"
         handle = page.evaluate_handle(FIRST, name).as_element()
         assert operated(seen, handle, name), f"{name}: nothing came of it"
         due.discard(name)
-        if page.locator("dialog[open]").count() and "export" not in components:
+        if page.locator("dialog[open]").count() and "export" not in chosen:
             page.keyboard.press("Escape")
     assert seen.errors == []
 

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rope_viz.cli.main import main
+from tests.browser.figure_tools import customise
 
 # Each is a page, a picture, what an author writes into the dialog, and the same as flags of the command line.
 FIGURES = {
@@ -66,7 +67,7 @@ FIGURES = {
 
 def dialog(seen, picture):
     """The open dialog of a picture."""
-    seen.look(picture).locator("[data-do=export]").click()
+    customise(seen.look(picture))
     seen.page.wait_for_selector("dialog.rv-export[data-state=shown]")
     return seen.page.locator("dialog.rv-export")
 
@@ -114,8 +115,8 @@ def test_copied_command_draws_the_figure_of_a_dropped_config(visit, tmp_path, mo
     config = {"_name_or_path": "me/mine", "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}
     config |= {"max_position_embeddings": 131072, "rope_theta": 31337.0}
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/")
-    seen.page.locator("input[type=file]").set_input_files(tmp_path / "config.json")
+    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/scaling")
+    seen.page.locator("[data-testid=stSidebar] input[type=file]").set_input_files(tmp_path / "config.json")
     expect(seen.knob("base")).to_have_value("31337")
     seen.go("Frequencies")
     found = dialog(seen, "frequencies/wavelengths")
@@ -157,7 +158,7 @@ def test_dialog_previews_at_true_size_and_names_errors(visit):
     assert found.locator("input, select").evaluate_all("all => all.every((node) => node.labels.length)")
     seen.page.keyboard.press("Escape")
     seen.page.wait_for_selector("dialog.rv-export", state="detached")
-    assert seen.page.evaluate("document.activeElement.dataset.do") == "export"
+    assert seen.page.evaluate("document.activeElement.dataset.do") == "customise"
     again = dialog(seen, "scaling/comparison")
     assert again.locator("[name=height]").input_value() == "60mm"
 
@@ -165,7 +166,7 @@ def test_dialog_previews_at_true_size_and_names_errors(visit):
 def test_exported_file_shows_the_zoomed_range(visit):
     seen = visit().open("/frequencies")
     place = seen.look("frequencies/wavelengths")
-    place.locator("[data-zoom=in]").click()
+    place.locator(".rv-plot").press("+")
     seen.settle()
     found = dialog(seen, "frequencies/wavelengths")
     low, high = (float(found.locator(f"[name={end}]").input_value()) for end in ("xmin", "xmax"))

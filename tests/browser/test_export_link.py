@@ -2,12 +2,14 @@
 
 from urllib.parse import parse_qs, urlsplit
 
+from tests.browser.figure_tools import customise
+
 OPEN = "dialog.rv-export[data-state=shown]"
 WORD = "axes-frequencies-wavelengths"
 
 
 def dialog(seen):
-    seen.look("frequencies/wavelengths").locator("[data-do=export]").click()
+    customise(seen.look("frequencies/wavelengths"))
     return seen.page.locator("dialog.rv-export")
 
 
@@ -57,8 +59,6 @@ def test_typed_ranges_stay_in_the_link_with_the_servers_keys(visit):
 
 def test_axis_ranges_do_not_follow_to_another_page(visit):
     seen = visit().open(f"/frequencies?base=77000&{WORD}=xmin:16;yscale:nonsense;other:1;")
-    seen.page.get_by_role("link", name="Scaling").first.click()
-    seen.page.wait_for_url("**/scaling**")
-    seen.settle()
+    seen.go("Scaling")
     assert query(seen) == {"base": ["77000"]}
     assert seen.errors == []

@@ -1,4 +1,4 @@
-"""The page Extend, as somebody uses it: a file dropped, a length asked for, what comes out for two runtimes."""
+"""The page My model, as somebody uses it: a file dropped, a length asked for, what comes out for two runtimes."""
 
 import json
 
@@ -9,52 +9,64 @@ from tests.configs import QWEN3_8B
 
 
 def drop(seen, config):
-    field = seen.page.locator("[data-testid=stSidebar] [data-testid=stFileUploader] input[type=file]").first
+    field = seen.page.locator("[data-testid=stFileUploader] input[type=file]").first
     content = json.dumps(config).encode()
     field.set_input_files({"name": "config.json", "mimeType": "application/json", "buffer": content})
     seen.page.wait_for_url("**model=custom**")
 
 
 def test_extend_page_gives_stock_qwen3_its_documented_factor(visit):
-    seen = visit(watched=True).open("/extend?extend.for=vllm,llama.cpp")
+    seen = visit(watched=True).open("/model?extend.tab=why")
     drop(seen, QWEN3_8B)
     main = seen.page.locator("[data-testid=stMain]")
     expect(main.get_by_text("max_position_embeddings 40,960 = 32,768 trained")).to_be_visible()
-    code = main.locator("[data-testid=stCode]")
-    expect(code.filter(has_text="vllm serve")).to_contain_text('"factor": 4.0')
-    expect(code.filter(has_text="vllm serve")).to_contain_text('"original_max_position_embeddings": 32768')
-    expect(code.filter(has_text="llama-server")).to_contain_text("--rope-scale 4.0 --yarn-orig-ctx 32768")
+    command = main.locator(".st-key-command [data-testid=stCode]")
+    expect(command).to_contain_text('"factor": 4.0')
+    expect(command).to_contain_text('"original_max_position_embeddings": 32768')
     field = main.get_by_role("textbox", name="Context needed").first
     field.fill("64k")
     field.press("Enter")
-    expect(code.filter(has_text="llama-server")).to_contain_text("--rope-scale 2.0")
-    expect(code.filter(has_text="vllm serve")).to_contain_text("--max-model-len 65536")
+    expect(command).to_contain_text("--max-model-len 65536")
+    expect(command).to_contain_text('"factor": 2.0')
     seen.page.wait_for_url("**target=65536**")
     with seen.page.expect_download() as caught:
-        main.get_by_role("button", name="Download the whole config.json").click()
+        main.get_by_role("button", name="Download config.json").click()
     written = json.loads(caught.value.path().read_bytes())
     assert written["rope_scaling"]["factor"] == 2.0
     assert written["num_key_value_heads"] == 8
+    seen.settle()
+    runtime = main.get_by_role("combobox", name="Runtime").first
+    runtime.click()
+    seen.page.get_by_role("option", name="llama.cpp").click()
+    expect(command).to_contain_text("--rope-scale 2.0 --yarn-orig-ctx 32768")
     assert seen.errors == []
     assert seen.elsewhere == []
 
 
-@pytest.mark.parametrize("name", ["extend/ways", "runtimes/matrix", "rotation/laws"])
-def test_text_tables_fit_a_phone_without_sideways_scrolling(visit, name):
-    seen = visit(width=390, height=844, has_touch=True).open(f"/{name.partition('/')[0]}?model=phi-3.5-mini")
+WORD_TABLES = {
+    "extend/ways": "model?extend.tab=why&",
+    "runtimes/matrix": "model?extend.tab=runtimes&",
+    "rotation/laws": "rotation?",
+}
+
+
+@pytest.mark.parametrize(("name", "path"), WORD_TABLES.items())
+def test_text_tables_fit_a_phone_without_sideways_scrolling(visit, name, path):
+    seen = visit(width=390, height=844, has_touch=True).open(f"/{path}model=phi-3.5-mini")
     wide, shown = seen.look(name).locator(".rv-words").evaluate("(sheet) => [sheet.scrollWidth, sheet.clientWidth]")
     assert wide <= shown
 
 
 def test_unnamed_fine_tune_and_raised_limit_are_recognised(visit):
-    seen = visit().open("/extend")
+    seen = visit().open("/model?extend.tab=why")
     drop(seen, {**QWEN3_8B, "vocab_size": 152_064})
     main = seen.page.locator("[data-testid=stMain]")
     expect(main.get_by_text("Recognised: a fine-tune of Qwen3 8B")).to_be_visible()
     drop(seen, {**QWEN3_8B, "max_position_embeddings": 131_072})
     expect(main.get_by_text("max_position_embeddings is 131,072 without scaling")).to_be_visible()
-    code = main.locator("[data-testid=stCode]")
-    expect(code.filter(has_text="vllm serve")).to_contain_text('"original_max_position_embeddings": 32768')
+    command = main.locator(".st-key-command [data-testid=stCode]")
+    expect(command).to_contain_text('"original_max_position_embeddings": 32768')
+    seen.go("Scaling")
     sidebar = seen.page.locator("[data-testid=stSidebar]")
-    expect(sidebar.get_by_role("link", name="1 note: see Extend")).to_be_visible()
+    expect(sidebar.get_by_role("link", name="1 note: see My model")).to_be_visible()
     assert seen.errors == []

@@ -82,7 +82,7 @@ def test_two_quick_changes_both_take_effect(visit, far):
     choose_method()
     asks(**now | {"scaling.show": "ramp", "method": "linear"})
     type_base("888000")
-    seen.page.locator("header").get_by_role("link", name="Decay", exact=True).click()
+    seen.page.locator("#rv-tabs").get_by_role("link", name="Decay", exact=True).click()
     asks(model="llama-2-7b", base="888000", method="linear")
     assert urlsplit(seen.page.url).path == "/decay"
     assert knob.input_value() == "888000"

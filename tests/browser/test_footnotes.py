@@ -5,7 +5,7 @@ import itertools
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz.pictures.registry import PAGES
+from rope_viz.pictures.doors import TITLES
 
 # The source of the trained length of Qwen3 8B, as its catalog entry has it.
 SOURCE = "arXiv 2505.09388, section 3.2 (long-context stage); QwenLM/Qwen3 docs/source/inference/transformers.md"
@@ -16,7 +16,7 @@ HEADINGS = """() => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
 
 
 def test_a_number_opens_its_source_by_mouse_and_keys(visit):
-    seen = visit().open("/extend?model=qwen3-8b")
+    seen = visit().open("/model?model=qwen3-8b")
     first, note = seen.page.locator('a[href="#source"]').first, seen.page.locator(".rv-sentence")
     assert first.evaluate(NUMBER) == "counter(rv-source)"
     box = first.bounding_box()
@@ -36,7 +36,7 @@ def test_a_number_opens_its_source_by_mouse_and_keys(visit):
 
 
 def test_a_number_in_a_table_opens_an_address_to_follow(visit):
-    seen = visit().open("/extend?model=qwen3-8b")
+    seen = visit().open("/model?extend.tab=why&model=qwen3-8b")
     table = seen.look("extend/ways")
     table.locator('a[href="#source"]').first.click()
     link = seen.page.locator(".rv-sentence a")
@@ -45,7 +45,7 @@ def test_a_number_in_a_table_opens_an_address_to_follow(visit):
 
 
 def test_a_tap_opens_and_closes_a_source(visit):
-    seen = visit(width=390, height=844, has_touch=True).open("/extend?model=qwen3-8b")
+    seen = visit(width=390, height=844, has_touch=True).open("/model?model=qwen3-8b")
     first, note = seen.page.locator('a[href="#source"]').first, seen.page.locator(".rv-sentence")
     first.tap()
     expect(note).to_have_text(SOURCE)
@@ -56,10 +56,9 @@ def test_a_tap_opens_and_closes_a_source(visit):
     expect(note).to_have_count(0)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*TITLES, *(f"model?extend.tab={tab}" for tab in ("why", "runtimes", "verify"))])
 def test_headings_do_not_jump_levels(visit, page):
-    query = "?extend.for=vllm,sglang&model=qwen3-8b" if page == "extend" else ""
-    seen = visit().open(f"/{'' if page == 'home' else page}{query}")
+    seen = visit().open(f"/{'' if page == 'home' else page}")
     found = seen.page.evaluate(HEADINGS)
     levels = [level for level, _ in found]
     assert levels[0] == 1

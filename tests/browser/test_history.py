@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from rope_viz.pictures.doors import TITLES
 from rope_viz.pictures.learn_steps import STEPS
-from rope_viz.pictures.registry import PAGES
 
 TOP = "document.querySelector('[data-testid=stMain]').scrollTop"
 
@@ -13,7 +13,8 @@ def home(seen, query):
     expect(seen.page.locator("h1")).to_have_text("RoPE Viz")
     seen.settle()
     assert seen.page.url == f"{seen.url}/{query}"
-    assert seen.knob("base").input_value() == ("77000" if query else "500000")
+    explore = seen.page.locator("[data-door=explore]").get_attribute("href")
+    assert ("base=77000" in explore) == bool(query)
 
 
 def step(seen, number):
@@ -74,11 +75,11 @@ def test_step_opened_on_a_page_applies_to_that_page(visit):
 @pytest.mark.parametrize("width", [1440, 390])
 def test_link_opens_at_the_top_and_back_restores_the_scroll(visit, width):
     seen = visit(width=width, height=500, has_touch=width < 600).open("/?base=77000")
-    link = seen.page.locator("main").get_by_role("link", name="Runtimes", exact=True).first
+    link = seen.page.locator("main").get_by_role("link", name="Precision", exact=True).first
     # Where it stands when it is clicked: the click itself may bring it into view.
     seen.page.evaluate(f"addEventListener('click', () => (window.__place = {TOP}), true)")
     link.click()
-    expect(seen.page.locator("h1")).to_have_text(PAGES["runtimes"])
+    expect(seen.page.locator("h1")).to_have_text(TITLES["precision"])
     seen.settle()
     assert seen.page.evaluate("window.__place") > 100
     assert seen.page.evaluate(TOP) == 0

@@ -56,10 +56,8 @@ def test_measurement_runs_only_after_the_button(visit):
     assert found["ways"]["ours, out="]["error"] < 1e-6
     assert len(found["agreement"]) >= 8
 
-    seen.page.get_by_role("link", name="Decay").first.click()
-    seen.page.wait_for_url("**/decay**")
-    seen.settle()
-    seen.page.get_by_role("link", name="Kernels").first.click()
+    seen.go("Decay")
+    seen.go("Kernels")
     expect(seen.page.locator(BARS)).to_be_visible(timeout=LONG)
     assert seen.errors == []
 
@@ -72,10 +70,8 @@ def test_measurement_survives_navigation_and_can_be_stopped(visit, no_run_left):
     expect(seen.page.get_by_role("button", name="Measure", exact=True)).to_be_disabled()
     measure(other)
     expect(other.page.get_by_text("Another measurement is running on this server")).to_be_visible(timeout=LONG)
-    seen.page.get_by_role("link", name="Decay").first.click()
-    seen.page.wait_for_url("**/decay**")
-    seen.settle()
-    seen.page.get_by_role("link", name="Kernels").first.click()
+    seen.go("Decay")
+    seen.go("Kernels")
     expect(stop).to_be_visible(timeout=LONG)
     stop.click()
     expect(seen.page.get_by_text("The measurement was stopped.")).to_be_visible(timeout=LONG)

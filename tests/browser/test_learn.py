@@ -24,11 +24,10 @@ def test_step_opens_paused_at_its_exact_position(visit):
     assert "rotation.at=3000" in seen.page.url
 
 
-def test_phone_menu_leads_from_the_tour_to_its_end(visit):
+def test_phone_header_leads_from_the_tour_to_its_end(visit):
     seen = visit(width=390, height=844, has_touch=True).open("/")
-    for name, head in (("Learn", "1. Why position at all?"), ("Precision", "Precision")):
-        seen.page.get_by_test_id("stExpandSidebarButton").tap()
-        seen.page.get_by_test_id("stSidebar").get_by_role("link", name=name, exact=True).tap()
+    for name, head in (("Learn", "1. Why position at all?"), ("Lab", "Lab overview"), ("Precision", "Precision")):
+        seen.page.locator("#rv-header").get_by_role("link", name=name, exact=True).tap()
         seen.until(f"document.querySelector('h1').innerText === {head!r}")
         seen.settle()
     assert seen.page.locator(".rv-chart").first.is_visible()
@@ -44,9 +43,7 @@ def test_leaving_the_tour_restores_the_users_model(visit):
     seen.page.get_by_role("button", name="Next").click()
     seen.until("document.querySelector('h1').innerText.startsWith('2.')")
     seen.settle()
-    seen.page.get_by_role("link", name="Scaling").first.click()
-    seen.until("document.querySelector('h1').innerText === 'Scaling'")
-    seen.settle()
+    seen.go("Scaling")
     assert seen.page.get_by_test_id("stSidebar").is_visible()
     assert "model=qwen3-8b-yarn" in seen.page.url
     seen.open("/learn?learn.step=9")

@@ -29,19 +29,20 @@ def test_an_address_gives_the_same_answers_elsewhere(visit, new_server, name):
     config, model, trained, factor = CASES[name]
     here, there = visit(), visit(new_server())
     if isinstance(config, str):
-        here.open(f"/extend?model={config}")
+        here.open(f"/model?model={config}")
     else:
-        here.open("/extend")
+        here.open("/model")
         file = {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
         here.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(file)
         here.page.wait_for_url("**model=custom**")
         here.settle()
     query = here.page.url.partition("?")[2]
-    for page in ("extend", "scaling", "frequencies"):
-        mine, theirs = (shown(seen, f"/{page}?{query}") for seen in (here, there))
+    for page in ("model", "scaling", "frequencies"):
+        tab = "&extend.tab=why" if page == "model" else ""
+        mine, theirs = (shown(seen, f"/{page}?{query}{tab}") for seen in (here, there))
         assert (page, theirs) == (page, mine)
         sentences, recognised, _ = mine
-        if page == "extend":
+        if page == "model":
             assert model in recognised[0]
             assert (
                 f"Trained length: {trained} tokens" in recognised[0] or f"{trained} tokens are assumed" in recognised[0]

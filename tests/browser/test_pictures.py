@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit
+from tests.browser.figure_tools import download, pick
 
 STATE = "document.querySelector('[data-picture=\"{}\"]').dataset.state"
 SHIFTS = """() => {
@@ -56,13 +57,11 @@ def test_pictures_below_the_fold_load_on_scroll(visit):
 
 def test_files_come_from_the_server_and_choices_reload_pictures(visit):
     seen = visit().open("/scaling")
-    with seen.page.expect_download() as caught:
-        seen.page.get_by_role("button", name="Download CSV").click()
-    lines = caught.value.path().read_text().splitlines()
+    content, _ = download(seen.look("scaling/methods"), "csv")
+    lines = content.decode().splitlines()
     assert next(line for line in lines if not line.startswith("#")).startswith("method,factor s,kept")
-    with seen.page.expect_download() as caught:
-        seen.page.get_by_role("button", name="PDF").click()
-    assert caught.value.path().read_bytes().startswith(b"%PDF")
+    content, _ = download(seen.look("scaling/comparison"), "pdf")
+    assert content.startswith(b"%PDF")
 
     found = asked_for(seen)
     seen.page.get_by_role("radio", name="Wavelengths").or_(seen.page.get_by_text("Wavelengths")).first.click()
@@ -70,7 +69,7 @@ def test_files_come_from_the_server_and_choices_reload_pictures(visit):
     assert set(found) == {"scaling/comparison"}
 
 
-@pytest.mark.parametrize("path", ["/scaling", "/frequencies", "/runtimes"])
+@pytest.mark.parametrize("path", ["/scaling", "/frequencies", "/model?extend.tab=runtimes"])
 def test_arriving_picture_does_not_shift_the_layout(visit, path):
     seen = visit()
     seen.page.add_init_script(f"({SHIFTS})()")
@@ -154,7 +153,7 @@ CONFIG = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16,
 def test_config_is_sent_again_to_a_server_that_lost_it(visit, tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(CONFIG | {"rope_theta": 77_000.0}))
-    seen = visit().open("/runtimes")
+    seen = visit().open("/model?extend.tab=runtimes")
     methods = []
 
     def forget(route):
@@ -164,7 +163,7 @@ def test_config_is_sent_again_to_a_server_that_lost_it(visit, tmp_path):
         return route.continue_()
 
     seen.page.route("**/picture/runtimes/matrix.packed**own=**", forget)
-    seen.page.locator("[data-testid=stSidebar] input[type=file]").set_input_files(path)
+    seen.page.locator("[data-testid=stMain] input[type=file]").set_input_files(path)
     seen.settle()
     seen.look("runtimes/matrix")
     says = seen.page.locator('[data-says="runtimes/matrix"]')
@@ -192,8 +191,8 @@ def test_dials_survive_a_change_of_mode(visit):
 def test_copied_address_works_in_a_document(visit):
     seen = visit(permissions=["clipboard-read", "clipboard-write"])
     seen.open("/scaling?model=qwen3-8b-yarn&scaling.show=paper")
-    seen.page.locator('[data-picture="scaling/comparison"]').get_by_role("button", name="Copy address").click()
-    expect(seen.page.get_by_role("button", name="Copied")).to_be_visible()
+    pick(seen.page.locator('[data-picture="scaling/comparison"]'), "share", "picture")
+    expect(seen.page.get_by_role("menuitem", name="Copied")).to_be_visible()
     address = seen.page.evaluate("navigator.clipboard.readText()")
     wanted = "/rope-viz/picture/scaling/comparison.svg?model=qwen3-8b-yarn&scaling.show=paper"
     assert address == seen.url + wanted

@@ -102,7 +102,7 @@ def test_replicas_behind_round_robin_serve_pages_and_pictures(visit, proxied):
     seen.page.get_by_role("button", name="Use this config").click()
     seen.page.wait_for_url("**model=custom**")
     seen.settle()
-    for title in ("Scaling", "Runtimes", "Frequencies"):
+    for title in ("Scaling", "Decay", "Frequencies"):
         seen.go(title)
         assert "model=custom" in seen.page.url
         assert {"shown"} <= set(seen.page.evaluate(STATES)) <= {"shown", "far"}

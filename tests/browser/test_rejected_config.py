@@ -13,7 +13,7 @@ from tests.pages.test_shared_lengths import GEMMA_3_27B
 
 
 def drop(seen, text, name="config.json"):
-    field = seen.page.locator("[data-testid=stSidebar] [data-testid=stFileUploader] input[type=file]").first
+    field = seen.page.locator("[data-testid=stFileUploader] input[type=file]").first
     field.set_input_files({"name": name, "mimeType": "application/json", "buffer": text.encode()})
 
 
@@ -23,7 +23,7 @@ def card_of(seen):
 
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_card_is_clean_and_repairs_the_config(visit, width):
-    seen = visit(width=width, height=900, has_touch=width < 600, watched=True).open("/runtimes")
+    seen = visit(width=width, height=900, has_touch=width < 600, watched=True).open("/model?extend.tab=runtimes")
     drop(seen, BROKEN, "mine.json")
     expect(card_of(seen)).to_contain_text("mine.json")
     expect(card_of(seen)).to_contain_text("a comma before a closing bracket")
@@ -48,19 +48,19 @@ def test_the_card_stays_on_other_pages_and_takes_the_keyboard(visit):
     seen = visit().open("/scaling")
     drop(seen, BROKEN)
     expect(card_of(seen)).to_be_visible()
-    seen.page.locator("header").get_by_role("link", name="Extend", exact=True).click()
-    seen.page.wait_for_url("**/extend*")
+    seen.go("My model")
     expect(card_of(seen)).to_be_visible()
     tab_to(seen, "Repair and continue")
     seen.page.keyboard.press("Enter")
     seen.page.wait_for_url("**model=custom**")
     expect(card_of(seen)).to_have_count(0)
-    expect(seen.page.locator("h1")).to_have_text("Extend")
+    expect(seen.page.locator("h1")).to_have_text("Qwen3 8B")
+    assert "/model?" in seen.page.url
     assert seen.errors == []
 
 
 def test_a_typed_length_survives_dropped_files(visit):
-    seen = visit().open("/extend")
+    seen = visit().open("/model")
     field = seen.page.locator("[data-testid=stMain]").get_by_role("textbox", name="Context needed").first
     expect(field).to_have_value("128k")
     field.fill("128k")

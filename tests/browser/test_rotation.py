@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from rope_viz.models.catalog import model_specs
 from rope_viz.studies import scores
 from rope_viz.ui.components.scripts import PREFIX, version
+from tests.browser.figure_tools import pick
 
 SPEC = model_specs("llama-3.1-8b")[""]
 SCORE = "/rotation?rotation.show=score&rotation.at=1040,1024"
@@ -139,9 +140,7 @@ def test_pin_enters_the_link_and_shows_on_frequencies(still):
     seen.page.reload()
     seen.settle()
     assert seen.page.locator(".rv-now").inner_text().startswith("pair 0, kept")
-    seen.page.get_by_role("link", name="Frequencies").first.click()
-    seen.page.wait_for_url("**/frequencies**")
-    seen.settle()
+    seen.go("Frequencies")
     shown = seen.page.evaluate("document.querySelector('.rv-plot').data.map((trace) => trace.name)")
     assert "pinned pair 0" in shown
 
@@ -246,14 +245,15 @@ def test_each_download_arrives(visit, chromium, tmp_path):
 
 
 def downloaded(seen, kind):
-    """Name and content of the file that a button of the dials gives."""
+    """Name and content of the file that an item of the dials' menu gives."""
     with seen.page.expect_download() as caught:
-        press(seen, kind)
+        pick(seen.page.locator('[data-picture="rotation/turning"]'), "download", kind)
         if kind == "video":
-            expect(seen.page.locator("[data-do=video]")).to_have_text("Stop and save")
+            stop = seen.page.get_by_role("button", name="Stop and save")
+            expect(stop).to_be_visible()
             frames = int(seen.page.evaluate(f"{STATE}.drawn"))
             seen.until(f"Number({STATE}.drawn) > {frames + 40}")
-            press(seen, "video")
+            stop.click()
     return caught.value.suggested_filename, caught.value.path().read_bytes()
 
 

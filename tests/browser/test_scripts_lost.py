@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.figure_tools import customise, pick
+
 # A picture tries again by itself, after 1 second and then after twice as long each time: here without the short waits.
 HURRIED = """const slow = setTimeout, waits = (window.waits = []);
 window.setTimeout = (does, time, ...given) => {
@@ -78,13 +80,10 @@ def test_library_loads_before_pictures_and_no_request_fails(chromium, server):
 
 
 @pytest.mark.parametrize(
-    ("path", "picture", "file"),
-    [
-        ("/frequencies", "frequencies/wavelengths", "[data-format=svg]"),
-        ("/rotation", "rotation/turning", "[data-do=html]"),
-    ],
+    ("path", "picture", "form"),
+    [("/frequencies", "frequencies/wavelengths", "svg"), ("/rotation", "rotation/turning", "html")],
 )
-def test_failed_dialog_or_file_is_reported_and_retried(chromium, server, path, picture, file):
+def test_failed_dialog_or_file_is_reported_and_retried(chromium, server, path, picture, form):
     """Both are done by scripts that come when they are first asked for: here with no line to the server."""
     context = chromium.new_context()
     try:
@@ -92,12 +91,12 @@ def test_failed_dialog_or_file_is_reported_and_retried(chromium, server, path, p
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(server + path)
         place = page.locator(f'[data-picture="{picture}"]')
-        expect(place.locator("[data-do=export]")).to_be_visible()
+        expect(place.locator("[data-do=customise]")).to_be_visible()
         expect(page.locator('[data-test-script-state="notRunning"]')).to_be_visible()
         said, dialog = place.locator(".rv-failed"), page.get_by_role("dialog")
         context.set_offline(True)
-        for button, what in ((file, "the file"), ("[data-do=export]", "the dialog"), (file, "the file")):
-            place.locator(button).click()
+        for what in ("the file", "the dialog", "the file"):
+            customise(place) if what == "the dialog" else pick(place, "download", form)
             expect(said).to_contain_text(f"Could not load {what}")
             said.get_by_role("button").click()
             expect(said).to_contain_text(f"Could not load {what}")
@@ -105,7 +104,7 @@ def test_failed_dialog_or_file_is_reported_and_retried(chromium, server, path, p
         with page.expect_download():
             said.get_by_role("button").click()
         expect(said).to_have_count(0)
-        place.locator("[data-do=export]").click()
+        customise(place)
         expect(dialog).to_be_visible()
         assert errors == []
     finally:

@@ -30,22 +30,22 @@ def drop(seen, tmp_path):
 
 
 def findings(seen):
-    return seen.page.locator("main").get_by_text("beta_fats").count()
+    return seen.page.locator("[data-testid=stSidebar]").get_by_text("see My model").count()
 
 
 def test_dropped_config_survives_reload_and_can_be_forgotten(visit, tmp_path):
-    seen = visit().open("/runtimes")
+    seen = visit().open("/scaling")
     drop(seen, tmp_path)
     assert findings(seen) > 0
     seen.page.reload()
-    expect(seen.page.locator("main")).to_contain_text("The config of me/mine")
+    expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(1)
     seen.settle()
     assert findings(seen) > 0
     assert seen.knob("base").input_value() == "31337"
-    beside = seen.page.context.new_page()
-    beside.goto(seen.page.url)
-    expect(beside.locator("main")).to_contain_text("The config of me/mine")
-    beside.close()
+    other = seen.page.context.new_page()
+    other.goto(seen.page.url)
+    expect(other.get_by_label("Base, typed")).to_have_value("31337")
+    other.close()
     seen.page.get_by_role("button", name="Remove config").click()
     expect(seen.page.get_by_role("button", name="Remove config")).to_have_count(0)
     seen.settle()

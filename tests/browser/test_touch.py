@@ -1,6 +1,7 @@
-"""Touch: a sideways drag moves a knob, a vertical swipe scrolls, and knobs are under the picture."""
+"""Touch: a sideways drag moves a slider, a vertical swipe does not, and a phone has sliders at its bottom edge."""
 
 import pytest
+from playwright.sync_api import expect
 
 
 @pytest.fixture
@@ -31,17 +32,19 @@ def middle(place, share=0.5):
 SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
 
 
-def test_vertical_swipe_on_a_slider_only_scrolls(phone):
+def test_vertical_swipe_moves_no_slider(phone):
+    """On the clocks' slider it scrolls the page. The dock stands still, so there it does nothing."""
     seen = phone("/rotation?rotation.at=100,0")
     address = seen.page.url
-    for knob in ("[data-under=context] input[type=range]", "[data-do=scrub]"):
+    for knob in ("[data-under=base] input[type=range]", "[data-do=scrub]"):
         for share in (0.15, 0.85):
             seen.page.evaluate(f"{SCROLLED} = 0")
             slider = seen.page.locator(knob)
             x, y = middle(slider, share)
             value, scrolled = slider.input_value(), seen.page.evaluate(SCROLLED)
             finger(seen, (x, y), (x + 8, y - 240))
-            seen.until(f"{SCROLLED} > {scrolled + 50}")
+            if knob == "[data-do=scrub]":
+                seen.until(f"{SCROLLED} > {scrolled + 50}")
             seen.settle()
             assert slider.input_value() == value, (knob, share)
             assert seen.page.url == address, (knob, share)
@@ -68,12 +71,15 @@ def test_sideways_drag_moves_the_knob_and_a_tap_does_not(phone):
     assert seen.errors == []
 
 
-def test_knobs_under_a_picture_appear_only_on_a_phone(visit):
+def test_the_dock_appears_only_on_a_phone_with_one_slider(visit):
     seen = visit().open("/frequencies")
     assert seen.page.locator("[data-under]").count() == 0
     seen.resize(390, 844)
     seen.until("document.querySelectorAll('[data-under]').length > 2")
-    assert seen.page.locator("[data-under=base]").is_visible()
+    expect(seen.page.locator("[data-under]:visible")).to_have_attribute("data-under", "base")
+    seen.page.locator(".rv-pills [data-name=target]").click()
+    expect(seen.page.locator("[data-under]:visible")).to_have_attribute("data-under", "target")
+    expect(seen.page.locator(".rv-pills [aria-pressed=true]")).to_have_attribute("data-name", "target")
 
 
 def test_narrow_picture_has_its_own_shapes_and_legend(phone):

@@ -23,7 +23,7 @@ from playwright.sync_api import Error  # noqa: E402
 
 from rope_viz.embedding.spec import knobs  # noqa: E402
 from rope_viz.models import spec_url  # noqa: E402
-from rope_viz.pictures.registry import PAGES  # noqa: E402
+from rope_viz.pictures.doors import TITLES  # noqa: E402
 
 CONFIG = {
     "_name_or_path": "me/mine",
@@ -41,7 +41,7 @@ RARE = {"theme": 1, "width": 1, "model": 1, "drop": 1, "swipe": 1, "throttle": 1
 # Visible and enabled. What measures, makes a file or opens a window of the system is left out.
 BUTTONS = """() => [...document.querySelectorAll('main button')].map((button, index) => [button, index])
   .filter(([button]) => button.offsetWidth && !button.disabled && !button.closest('[data-testid=stFileUploader], pre')
-    && !button.dataset.format && !['png', 'video', 'html'].includes(button.dataset.do)
+    && !button.closest('.rv-menu') && button.dataset.do !== 'full'
     && !/measure|download|export|copy/i.test(button.innerText + (button.getAttribute('aria-label') ?? '')))
   .map(([button, index]) => [index, (button.innerText || button.getAttribute('aria-label') || '').slice(0, 30)])"""
 LINKS = """() => [...document.querySelectorAll('main a[href]')].map((anchor, index) => [anchor, index])
@@ -103,7 +103,7 @@ class Walk:
         if found is None:
             return ""
         index, name = found
-        self.page.locator(place).nth(index).click(timeout=10_000)
+        self.page.locator(place).nth(index).click()
         return f"{word} {name!r}"
 
     def click(self):
@@ -144,21 +144,9 @@ class Walk:
         field.press("Enter")
         return f"type {text} into {place}"
 
-    def navigation(self, title):
-        link = self.page.get_by_role("link", name=title, exact=True).first
-        # On a narrow screen the menu lies beside the view until it is opened.
-        if not link.is_visible() or link.bounding_box()["x"] < 0:
-            self.page.goto(f"{self.seen.url}/{'' if title == 'Home' else title.lower()}{self.query()}")
-        else:
-            link.click()
-
-    def query(self):
-        query = urlsplit(self.page.url).query
-        return f"?{query}" if query and "learn" not in self.page.url else ""
-
     def go(self):
-        title = self.random.choice(list(PAGES.values()))
-        self.navigation(title)
+        title = self.random.choice(list(TITLES.values()))
+        self.seen.go(title)
         return f"go to {title}"
 
     def back(self):
@@ -200,7 +188,7 @@ class Walk:
         return f"choose {name}"
 
     def drop(self):
-        box = self.page.locator("[data-testid=stSidebar] input[type=file]").first
+        box = self.page.locator("[data-testid=stFileUploader] input[type=file]").first
         if not box.count():
             return ""
         box.set_input_files(self.config)

@@ -69,8 +69,8 @@ def every_figure():
 def other_figures():
     long = decay.Range.from_length(131_072, None, log=True)
     models = {name: model_specs(name)[""] for name in ("llama-2-7b", "qwen3-8b")}
-    beside = decay.with_plain(scaling.compared(LLAMA, [], models, name="Llama 3.1 8B"))
-    yield "long decay", lambda: decay.main("mean", beside, long, PARTS, "iid")[0]
+    compared = decay.with_plain(scaling.compared(LLAMA, [], models, name="Llama 3.1 8B"))
+    yield "long decay", lambda: decay.main("mean", compared, long, PARTS, "iid")[0]
     for part in rotation.PARTS:
         yield f"matrices {part}", lambda part=part: rotation.matrices(LLAMA, 1000, part=part)
     yield "permutation", lambda: rotation.permutation(LLAMA, 32, "interleaved", "half")

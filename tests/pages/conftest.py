@@ -10,6 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from rope_viz.pictures import registry
+from rope_viz.pictures.doors import MOVED
 from rope_viz.pictures.wire_format import strip_markup
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +29,10 @@ def open_page():
     """open_page("scaling", model="gpt-oss-20b") runs that page as a link would."""
 
     def run(page, **params):
+        # The pages of older releases are tabs of My model.
+        tab = {"extend": "why", "runtimes": "runtimes"}.get(page)
+        params = ({"extend.tab": tab} if tab else {}) | params
+        page = MOVED.get(page, (page, ""))[0]
         app = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=60)
         app.query_params.update(params)
         if page != "home":

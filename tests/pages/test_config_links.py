@@ -145,7 +145,7 @@ def test_extend_of_an_old_link_uses_its_numbers(open_page, said, asked):
 
 
 @pytest.mark.parametrize("value", ["", "eNp", "<b>x</b>", "A" * 5000])
-@pytest.mark.parametrize("page", ["extend", "home", "scaling"])
+@pytest.mark.parametrize("page", ["extend", "recall", "scaling"])
 def test_a_broken_config_in_a_link_is_named(open_page, page, value):
     opened = open_page(page, model="custom", config=value)
     assert not opened.exception

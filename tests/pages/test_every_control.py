@@ -17,7 +17,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import registry
 from rope_viz.pictures.choices import Positions, Several
-from rope_viz.pictures.registry import PAGES
+from rope_viz.pictures.doors import MOVED, TITLES, groups_of
 
 # What has to be chosen before a control has a meaning.
 SITUATIONS = {
@@ -29,8 +29,7 @@ SITUATIONS = {
         "decay.show=own&decay.source=file",
     ],
     "recall": ["recall.band=range"],
-    "runtimes": ["model=phi-4-mini"],
-    "extend": ["model=qwen3-8b"],
+    "model": ["model=qwen3-8b&extend.tab=why", "model=phi-4-mini&extend.tab=runtimes"],
     "axes": ["axes.model=qwen2.5-omni-7b", "axes.model=wan-2.1"],
 }
 SIDEBAR = "rotation"
@@ -38,8 +37,17 @@ SIDEBAR = "rotation"
 SITUATIONS[SIDEBAR] = ["base=77000", "model=gemma-3-4b", *(f"target=131072&method={name}" for name in METHODS)]
 for page in ("frequencies", "scaling", "decay"):
     SITUATIONS[page] = [*SITUATIONS.get(page, []), "model=qwen3.5-9b"]
+OTHER_PAGE = {
+    **dict.fromkeys(("rotation.from", "rotation.library", "rotation.heads"), "conversion"),
+    **dict.fromkeys(("attention.spacing", "attention.cost"), "linear"),
+}
+"""{choice: the page that shows it}, where that is not the one of its group."""
 # Choice -> the test that makes it, where no control of a run does.
-ELSEWHERE = {"kernels.report": "tests/browser/test_kernels.py", "learn.step": "tests/browser/test_keyboard.py"}
+ELSEWHERE = {
+    "extend.tab": "tests/browser/test_doors.py",
+    "kernels.report": "tests/browser/test_kernels.py",
+    "learn.step": "tests/browser/test_keyboard.py",
+}
 CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768, "rope_theta": 31337.0}
 
 # Control that changes neither the address nor the choice -> the test that sees its effect.
@@ -211,10 +219,18 @@ def operate(app, page, element):
     assert not app.exception, f"{element.key}: {app.exception[0].value}"
     if element.key not in GIVES:
         assert state_of(app) != before, f"{element.key}: nothing happened"
+        if "rejected" in app.session_state:
+            app.button(key="rejected.keep").click().run()
     return None
 
 
-@pytest.mark.parametrize("page", PAGES)
+def place_of(choice):
+    """The page that shows a choice."""
+    group = choice.key.partition(".")[0]
+    return OTHER_PAGE.get(choice.key) or MOVED.get(group, (group,))[0]
+
+
+@pytest.mark.parametrize("page", TITLES)
 def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
     app = open_page(page)
     app.session_state["more.open"] = True  # as its own click opens it: tests/browser/test_tools.py
@@ -238,8 +254,9 @@ def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
     assert {key for key, *_ in met - done} - set(GIVES) == set(), "controls that nobody operates"
     assert page != SIDEBAR or {("select.Pairing",), ("truncate",)} <= done, "More stayed closed"
     names |= {re.sub(r"^(choice|bar|prompt)\.", "", key) for key, *_ in done}
-    clicked = {p.sets.key for p in registry.page(page).pictures.values() if p.sets is not None}
-    declared = {choice.key for choice in registry.page(page).choices} - set(ELSEWHERE)
+    groups = [registry.page(group) for group in groups_of(page)]
+    clicked = {p.sets.key for group in groups for p in group.pictures.values() if p.sets is not None}
+    declared = {choice.key for group in groups for choice in group.choices if place_of(choice) == page} - set(ELSEWHERE)
     missing = {
         key for key in declared - clicked if not any(name == key or name.startswith(f"{key}.") for name in names)
     }

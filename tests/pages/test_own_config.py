@@ -11,7 +11,7 @@ from rope_viz.ui import upload
 from tests.configs import QWEN3_8B
 
 # The tour shows models of its own, whatever the reader brought.
-PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn"})
+PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
 GEMMA = {
     "_name_or_path": "me/my-gemma",
     "model_type": "gemma3_text",
@@ -100,7 +100,7 @@ def test_link_carries_the_numbers_of_the_config(paste, open_page):
     ids=lambda text: text[:12],
 )
 def test_invalid_config_changes_nothing(paste, card, text):
-    app = paste("runtimes", text, model="kimi-k2-instruct", base="77000")
+    app = paste("scaling", text, model="kimi-k2-instruct", base="77000")
     assert not app.exception
     assert [one.value for one in app.warning] == ["Could not read this config. The page says why."]
     assert "This config cannot be read" in card(app)

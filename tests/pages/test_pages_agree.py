@@ -14,6 +14,7 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.pictures import blob_store
+from rope_viz.pictures.doors import MOVED
 from rope_viz.pictures.wire_format import strip_markup
 from rope_viz.ui import picture_route
 from tests.configs import FOUR_NUMBERS_OF_LLAMA_3, LONGROPE, QWEN3_8B, yarn
@@ -53,6 +54,8 @@ PICTURES = (
     *("scaling/comparison", "frequencies/wavelengths", "rotation/turning", "decay/curves"),
     *("extend/ways", "extend/speeds", "extend/options", "runtimes/curves", "runtimes/matrix"),
 )
+TABS = {"extend": "why", "runtimes": "runtimes"}
+"""The tab of My model that shows these pictures."""
 PAGES = tuple(dict.fromkeys(address.partition("/")[0] for address in PICTURES))
 
 
@@ -146,7 +149,10 @@ def page_text(app):
 
 def visit(app, page):
     """Open another page in the same session, as a click on the menu does."""
-    app.switch_page(f"{page}.py").run()
+    app.switch_page(f"{MOVED.get(page, (page, ''))[0]}.py")
+    if page in TABS:
+        app.query_params["extend.tab"] = TABS[page]
+    app.run()
     assert not app.exception
     return page_text(app), knob_values(app), places(app)
 

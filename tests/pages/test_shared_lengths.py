@@ -8,6 +8,7 @@ from rope_viz.pictures import extend
 from tests.configs import QWEN3_8B
 from tests.pages.test_every_control import post, rendered
 
+LONG = {**QWEN3_8B, "hidden_size": 2048, "max_position_embeddings": 262_144}
 GEMMA_3_27B = {
     "model_type": "gemma3_text",
     "hidden_size": 5376,
@@ -36,6 +37,11 @@ def type_length(app, choice, value):
     assert not app.exception
 
 
+def address(app):
+    """The query without the tab of My model."""
+    return {key: value for key, value in app.query_params.items() if key != "extend.tab"}
+
+
 def lengths(asked, app, choice):
     return {now[choice] for picture, now in asked(app).items() if picture.page == "extend"}
 
@@ -48,14 +54,14 @@ def test_a_typed_length_survives_the_next_file(open_page, asked):
         drop(app, config)
         assert lengths(asked, app, extend.TARGET) == {131_072}
     app = open_page("extend")
-    drop(app, GEMMA_3_27B)
-    assert lengths(asked, app, extend.TARGET) != {131_072}
+    drop(app, LONG)
+    assert lengths(asked, app, extend.TARGET) == {262_144}
 
 
 def test_a_typed_default_is_in_the_link(open_page, asked):
     app = open_page("extend")
     type_length(app, extend.TARGET, 131_072)
-    assert dict(app.query_params) == {"target": "131072"}
+    assert address(app) == {"target": "131072"}
     other = open_page("extend", **dict(app.query_params))
     other.selectbox(key="select.Model").select("deepseek-v3").run()
     assert lengths(asked, other, extend.TARGET) == {131_072}
@@ -79,7 +85,7 @@ def test_one_length_is_the_same_on_every_page(open_page, asked, key, field):
     assert lengths(asked, app, choice) == {65_536}
     type_length(app, choice, 16_384)
     assert getattr(app.session_state["chosen"].spec, field) == 16_384
-    assert {name: value for name, value in app.query_params.items() if name != "model"} == {key: "16384"}
+    assert {name: value for name, value in address(app).items() if name != "model"} == {key: "16384"}
 
 
 def test_another_trained_length_leaves_the_needed_one(open_page, asked):
@@ -94,7 +100,7 @@ def test_old_addresses_of_the_two_lengths_work(open_page, asked):
     assert not app.exception
     assert lengths(asked, app, extend.TARGET) == {65_536}
     assert lengths(asked, app, extend.TRAINED) == {16_384}
-    assert dict(app.query_params) == {"model": "qwen3-8b", "target": "65536", "trained": "16384"}
+    assert address(app) == {"model": "qwen3-8b", "target": "65536", "trained": "16384"}
     both = open_page("extend", **{"model": "qwen3-8b", "target": "8192", "extend.target": "65536"})
     assert lengths(asked, both, extend.TARGET) == {65_536}
 
@@ -108,10 +114,13 @@ def test_a_needed_length_alone_changes_no_config(open_page, said):
 def test_reset_forgets_a_typed_length(open_page, asked):
     app = open_page("extend")
     type_length(app, extend.TARGET, 131_072)
+    app.switch_page("scaling.py").run()
     app.button(key="reset").click().run()
-    assert dict(app.query_params) == {}
-    drop(app, GEMMA_3_27B)
-    assert lengths(asked, app, extend.TARGET) != {131_072}
+    assert address(app) == {}
+    drop(app, LONG)
+    app.switch_page("model.py")
+    app.query_params["extend.tab"] = "why"
+    assert lengths(asked, app.run(), extend.TARGET) == {262_144}
 
 
 def test_other_numbers_survive_if_their_default_moves(open_page, asked):

@@ -3,14 +3,49 @@
 from __future__ import annotations
 
 from rope_viz.advice.extension_plan import Plan
-from rope_viz.advice.ways import SUPPORT
+from rope_viz.advice.ways import SUPPORT, Rank
 from rope_viz.figures.words.common import footnote, plain
+from rope_viz.models.shipped_scaling import describe_method
+from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 
-INTRO = (
-    "You need a longer context: this page shows which keys and flags to write, and how to verify them. "
-    "Drop your `config.json` in the sidebar, name a model of your local Hugging Face cache there, or choose one."
-)
+TEXTS = Texts("model")
+RANKS: dict[Rank, str] = {
+    "as it is": "shipped",
+    "documented": "documented",
+    "its own, further": "further",
+    "usual": "common",
+    "possible": "untested",
+    "as set": "set",
+    "not advised": "not_advised",
+}
+
+
+def headline(plan: Plan) -> str:
+    """Return the verdict in a few words."""
+    way, before = plan.way, plan.recognised.spec
+    if not plan.file.fragment:
+        return TEXTS("verdict.keep")
+    if way.spec.scaling == before.scaling and way.spec.base == before.base:
+        return TEXTS("verdict.limit")
+    if way.spec.base != before.base:
+        return TEXTS("verdict.base", base=way.spec.base)
+    return TEXTS("verdict.method", method=describe_method(way.spec))
+
+
+def reason(plan: Plan) -> str:
+    """Return why this is the answer, in one or two sentences."""
+    way = plan.way
+    first = plain(way.because) or TEXTS(f"reason.{RANKS[way.rank]}", reach=way.reach or plan.target)
+    unseen = way.option.unseen
+    angles = TEXTS("reason.unseen" if unseen else "reason.seen", unseen=unseen, pairs=way.spec.pairs)
+    return f"{first} {angles}"
+
+
+def list_costs(plan: Plan) -> list[str]:
+    """Return what it costs short texts, and how well the model was measured on long ones."""
+    measured = [f"{plain(one.text)}{footnote(one.source)}" for one in plan.way.evidence[:1]]
+    return [*(plain(sentence) for sentence in plan.advice.short[:1]), *measured]
 
 
 def have(plan: Plan) -> str:

@@ -4,7 +4,7 @@
 import { followBands, followLines, zoomTo, zoomedRanges } from "./chart_view.js";
 import { showPlaceholder } from "./picture.js";
 import { text } from "./texts.js";
-import { copyAddress, exporting, file } from "./tools.js";
+import { fill } from "./tools.js";
 
 const SOURCE = new URL("plotly.min.js", import.meta.url).href;
 let plotly;
@@ -52,22 +52,17 @@ function recolour(value, twins) {
 
 // --- The chart
 
-const FORMATS = ["png", "svg", "pdf", "html", "csv", "json"];
-const ZOOMS = { in: ["+", text("picture.zoom_in")], out: ["−", text("picture.zoom_out")], reset: [text("picture.reset"), text("picture.reset_help")] };
 
 function build(place) {
   if (!document.getElementById("rv-chart-style")) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-chart-style", textContent: STYLE }));
   }
   const { root } = place;
-  root.innerHTML = `<div class="rv-plot" role="img" tabindex="0"><p class="rv-coming">${text("loading_picture")}</p></div><div class="rv-tools" role="toolbar" aria-label="${text("picture.tools")}"><span>${text("export.download")}</span><div class="rv-space"></div>${
-    Object.entries(ZOOMS).map(([zoom, [label, help]]) => `<button type="button" data-zoom="${zoom}" title="${help}" aria-label="${help}">${label}</button>`).join("")
-  }</div>`;
+  root.innerHTML = `<div class="rv-plot" role="img" tabindex="0"><p class="rv-coming">${text("loading_picture")}</p></div><div class="rv-tools" role="toolbar" aria-label="${text("picture.tools")}"><button type="button" data-zoom="reset" title="${text("picture.reset_help")}" hidden>${text("picture.reset")}</button><div class="rv-space"></div></div>`;
   showPlaceholder(place);
-  const node = root.querySelector(".rv-plot"), space = root.querySelector(".rv-space");
-  const state = { root, node, place, zoomed: place.memory.zoomed ?? {}, variant: place.memory.variant, queue: Promise.resolve() };
-  for (const format of FORMATS) space.before(file(place, format, format.toUpperCase(), text(`export.formats.${format}`)));
-  space.before(exporting(place), copyAddress(place));
+  const node = root.querySelector(".rv-plot");
+  const state = { root, node, place, reset: root.querySelector("[data-zoom=reset]"), zoomed: place.memory.zoomed ?? {}, variant: place.memory.variant, queue: Promise.resolve() };
+  fill(root.querySelector(".rv-tools"), place);
   import(new URL("chart_keys.js", import.meta.url).href).then(({ listen: keys }) => keys(state, zoom, () => resetView(state)));
   const zoom = (scale) => {
     if (!node._fullLayout?.xaxis) return;
@@ -75,9 +70,8 @@ function build(place) {
     schedule(state);
     sendView(state);
   };
-  root.querySelector("[data-zoom=in]").addEventListener("click", () => zoom(0.5));
-  root.querySelector("[data-zoom=out]").addEventListener("click", () => zoom(2));
-  root.querySelector("[data-zoom=reset]").addEventListener("click", () => resetView(state));
+  // The button hides once the whole figure is shown, so the keyboard goes on from the figure.
+  state.reset.addEventListener("click", () => (resetView(state), node.focus({ preventScroll: true })));
   new ResizeObserver(() => (state.drawn || state.hasNoWidth) && schedule(state)).observe(node);
   return state;
 }
@@ -98,9 +92,12 @@ function rememberView(state, event) {
   sendView(state);
 }
 
+const showReset = ({ reset, zoomed }) => (reset.hidden = !Object.keys(zoomed).length);
+
 // A figure that is rendered again for its visible range has that range in its address.
 function sendView(state) {
   const { place, message, zoomed } = state;
+  showReset(state);
   Object.assign(place.memory, { zoomed, variant: state.variant });
   if (!message.zooms) return;
   clearTimeout(state.timer);
@@ -215,6 +212,7 @@ async function draw(state) {
   const start = performance.now();
   await Plotly.react(node, data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, showTips: false, responsive: false });
   listen(state);
+  showReset(state);
   if (!message.moving) state.fits = !node.querySelector(".xtick text[style*='display: none'], .ytick text[style*='display: none']");
   root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
   root.dataset.ms = String(Math.round(performance.now() - start));

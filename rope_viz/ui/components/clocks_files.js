@@ -1,5 +1,7 @@
 // Files of the clocks: an image, a video and an offline page. Loaded by clocks.js on first use.
 
+import { arrange, paint } from "./dials.js";
+
 function save(blob, name) {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
   document.body.append(link);
@@ -8,18 +10,19 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-function record(s, button) {
+function record(s) {
   if (s.recorder) return s.recorder.stop();
+  const stop = Object.assign(document.createElement("button"), { type: "button", textContent: s.texts.stop, onclick: () => s.recorder?.stop() });
   const type = s.videoType;
   const recorder = (s.recorder = new MediaRecorder(s.canvas.captureStream(60), { mimeType: type, videoBitsPerSecond: 6e6 })), parts = [];
   recorder.ondataavailable = (event) => parts.push(event.data);
   recorder.onstop = () => {
     s.recorder = null;
-    button.textContent = s.texts.video;
+    stop.remove();
     save(new Blob(parts, { type }), `${s.data.file}.${type.slice(6).split(";")[0]}`);
   };
   recorder.start();
-  button.textContent = s.texts.stop;
+  s.root.querySelector(".rv-tools").prepend(stop);
   if (!s.playing) s.ui.play.click();
   setTimeout(() => s.recorder === recorder && recorder.stop(), 10000);
 }
@@ -41,7 +44,9 @@ async function page(s) {
 show({ root: document.querySelector(".rv-clocks"), memory: {}, post: { put() {} } }, ${data});</script>`], { type: "text/html" }), `${s.data.file}.html`);
 }
 
-export function download(s, kind, button) {
+export function download(s, kind) {
+  // Dials that were never in view are not painted yet.
+  if (s.stale) arrange(s), paint(s);
   if (kind === "png") return s.canvas.toBlob((blob) => save(blob, `${s.data.file}.png`));
-  return kind === "video" ? record(s, button) : page(s);
+  return kind === "video" ? record(s) : page(s);
 }

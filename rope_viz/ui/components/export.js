@@ -2,7 +2,7 @@
 // fields are declared in rope_viz/figures/files/style.py and have the same names in the address.
 
 import { text } from "./texts.js";
-import { copying } from "./tools.js";
+import { command, copying } from "./tools.js";
 import { LABEL, PARAMETERS, PRESETS } from "./looks.js";
 
 const GROUPS = {
@@ -101,7 +101,7 @@ function build(place) {
   const files = Object.entries(FORMS).map(([kind, label]) => button(label, () => state.save(kind), { save: kind }));
   const reset = button(text("export.reset"), () => state.reset()), close = button(text("export.close"), () => dialog.close());
   const bar = element("div", { className: "rv-tools" }, element("span", { textContent: text("export.download") }), ...files);
-  const more = element("div", { className: "rv-tools" }, copying(text("export.copy_address"), () => address.value), copying(text("export.copy_command"), () => state.command()),
+  const more = element("div", { className: "rv-tools" }, copying(text("export.copy_address"), () => address.value), copying(text("export.copy_command"), () => command(place, address.value, "pdf")),
     element("div", { className: "rv-space" }), reset, close);
   const view = element("div", { className: "rv-shown" }, status, frame, bar, element("label", {}, element("span", { textContent: text("export.address") }), address), more);
   const dialog = element("dialog", { className: "rv-export" }, title, element("div", { className: "rv-parts" }, form, view));
@@ -194,19 +194,6 @@ class Export {
   async save(form) {
     const problem = await save(this.place, form, this.look()).catch(() => text("export.no_answer"));
     if (problem) this.status.textContent = problem;
-  }
-
-  // The command that makes the same file.
-  command() {
-    const query = new URLSearchParams(new URL(this.address.value).search);
-    // Only the user has the file of a config; "file" says that the numbers in the address are changes to it.
-    if (query.has("config")) {
-      query.delete("config");
-      query.set("own", "file");
-    }
-    const own = query.has("own"), search = query.size ? `?${query}`.replaceAll("'", "%27") : "";
-    const command = `rope-viz figure '${this.place.data.picture}${search}'${own ? " config.json" : ""} -o ${this.place.data.picture.replace("/", "-")}.pdf`;
-    return own ? `# ${text("export.save_config")}\n${command}` : command;
   }
 
   leave() {

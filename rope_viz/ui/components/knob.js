@@ -140,7 +140,27 @@ function update(knob, data, waits) {
   write(knob);
 }
 
-// Knobs under a picture are shown only where the sidebar would cover it.
+// The dock at the bottom edge of a phone, where the sidebar would cover the picture: one slider at a time, chosen by pills.
+let chosen = "";
+
+function showOne(state, panel, knobs) {
+  const bar = (state.bar ??= Object.assign(document.createElement("div"), { className: "rv-pills" }));
+  bar.setAttribute("role", "group");
+  bar.setAttribute("aria-label", text("knob.dock"));
+  if (bar.parentNode !== panel.parentNode) panel.before(bar);
+  const open = knobs.find(({ name }) => name === chosen) ?? knobs[0];
+  if (bar.childElementCount !== knobs.length || knobs.some(({ name }, index) => bar.children[index].dataset.name !== name)) {
+    bar.replaceChildren(...knobs.map(({ name, label }) => {
+      const pill = Object.assign(document.createElement("button"), { type: "button", textContent: label });
+      pill.dataset.name = name;
+      pill.addEventListener("click", () => ((chosen = name), showOne(state, panel, knobs)));
+      return pill;
+    }));
+  }
+  for (const pill of bar.children) pill.setAttribute("aria-pressed", String(pill.dataset.name === open.name));
+  for (const [name, { root }] of state.shown) root.hidden = name !== open.name;
+}
+
 const phone = matchMedia("(max-width: 640px)");
 
 export default function render(component) {
@@ -173,6 +193,7 @@ export default function render(component) {
     const place = panel.children[data.knobs.indexOf(item)];
     if (place !== knob.root) panel.insertBefore(knob.root, place ?? null);
   }
+  if (component.data.under && data.knobs.length) showOne(state, panel, data.knobs);
 }
 
 const STYLE = `
@@ -201,6 +222,14 @@ const STYLE = `
 .rv-knob input[type="range"]::-moz-range-thumb { width: 16px; height: 16px; border: 0; border-radius: 50%; background: var(--st-primary-color); }
 .rv-knob input:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; border-radius: 6px; }
 .rv-knob .rv-note { grid-column: 1 / -1; font-size: 13px; color: var(--st-red-text-color); }
-.rv-knob .rv-note:empty { display: none; }
+.rv-knob .rv-note:empty, .rv-knob[hidden] { display: none; }
+.rv-pills { display: flex; gap: 8px; overflow-x: auto; scrollbar-width: none; padding: 2px; }
+.rv-pills button { flex: none; height: 40px; padding: 0 16px; font: 15px var(--st-font); color: var(--st-text-color); background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 20px; }
+.rv-pills button[aria-pressed="true"] { color: var(--st-primary-color); border-color: currentColor; font-weight: 600; }
+.rv-pills button:focus-visible { outline: 2px solid var(--st-primary-color); }
+/* In the dock the pill names the slider. */
+.rv-pills + .rv-knobs { padding-top: 6px; }
+.rv-pills + .rv-knobs .rv-name { position: absolute; clip-path: inset(50%); }
+.rv-pills + .rv-knobs .rv-knob input[type="range"] { grid-area: 1 / 1; }
 @media (pointer: coarse), (max-width: 640px) { .rv-knob input[type="range"], .rv-knob input[type="text"] { min-height: 40px; height: 40px; } .rv-name button { width: 40px; height: 40px; } }
 `;

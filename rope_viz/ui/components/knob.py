@@ -25,8 +25,8 @@ def knobs(
     """Show sliders for `shown` (name -> knob and value); call `changed(name, value)` before the next run.
 
     That happens when a slider is released, a number is typed or a key comes up; until then only the pictures follow.
-    `page` names the page that owns the knobs. `under`: show them only on a narrow screen, below a picture. `across`:
-    put them side by side where there is room.
+    `page` names the page that owns the knobs. `under`: show them only on a narrow screen, one at a time at the bottom
+    edge. `across`: put them side by side where there is room.
     """
 
     def take(name: str, value: Any) -> None:
@@ -44,7 +44,7 @@ def knobs(
     data = {"knobs": rows, "under": under, "across": across, "taken": confirmed_turn(key)}
     if across:
         data["room"] = ROW, ROW * len(shown)
-    mount = component("knob", root_class="rv-knobs", height=ROW if across else ROW * len(shown))
+    mount = component("knob", root_class="rv-knobs", height=ROW if across or under else ROW * len(shown))
     mount(key=key, data=data, on_at_change=make_message_callback(key, take))
 
 

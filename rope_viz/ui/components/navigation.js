@@ -22,7 +22,7 @@ function inside(address) {
 // Complete the link's address, so that it also works in a new tab, with the same choice.
 function complete(anchor) {
   const found = inside(anchor.href);
-  if (!found || anchor.closest('[data-testid="stPageLink"], nav, header')) return;
+  if (!found || anchor.closest('[data-testid="stPageLink"]')) return;
   const { page, url } = found;
   const query = new URLSearchParams(url.search || component.data.query);
   const to = new URL(page === component.data.first ? "" : page, root);
@@ -35,13 +35,7 @@ function complete(anchor) {
   }
 }
 
-const completeAll = () => document.querySelectorAll("main a[href], [data-testid=stSidebar] a[href]").forEach(complete);
-
-// On a phone the menu covers the page: close it once a page was chosen.
-document.addEventListener("click", ({ target }) => {
-  if (innerWidth >= 768 || !target.closest?.("[data-testid=stSidebarNav] a")) return;
-  setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click());
-});
+const completeAll = () => document.querySelectorAll("#rv-header a[href], main a[href], [data-testid=stSidebar] a[href]").forEach(complete);
 
 // Capture the click before the page's own handlers.
 document.addEventListener("click", (event) => {
@@ -253,6 +247,8 @@ export default function render(given) {
     const attributeFilter = ["href", "target", "data-test-connection-state"];
     new MutationObserver(() => (completeAll(), connection(), arrive())).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter });
   }
+  window.ropeVizHeader?.(given.data.page, given.data.query);
+  window.ropeVizChip?.(given.data.chip);
   // The query of links may have changed.
   document.querySelectorAll("a[data-inside]").forEach((anchor) => {
     const { page, query, anchor: hash } = anchor.dataset;

@@ -15,12 +15,17 @@ from rope_viz.ui.components.component import component, confirmed_turn, make_mes
 KEY = "shell"
 
 
-def mount(pages: list[str], query: Mapping[str, str]) -> None:
-    """Mount the shell, once per run. `query` is the choice, which links without a query carry along."""
+def mount(page: str, pages: list[str], query: Mapping[str, str], chip: list[str]) -> None:
+    """Mount the shell of a page, once per run.
+
+    `query` is the choice, which links without a query carry along; `chip` names the model and its scaling.
+    """
     data = {
+        "page": "" if page == pages[0] else page,
         "pages": pages,
         "first": pages[0],
         "query": urlencode(query),
+        "chip": chip,
         "own": own_config.own_text(),
         "forgotten": "forgotten" in st.session_state,
         "held": browser_storage.names(),

@@ -80,7 +80,9 @@ def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
             _store_positions(*places[address], value)
 
     data: dict[str, Any] = {
-        "pictures": {address: _describe(*each) for address, each in places.items()},
+        "pictures": {
+            address: {**_describe(*each), "main": not number} for number, (address, each) in enumerate(places.items())
+        },
         "taken": confirmed_turn(KEY),
     }
     if st.session_state.pop("missed", False):

@@ -2,7 +2,7 @@
 // picture.js requests it, rope_viz/pictures/wire_format.py packs it.
 
 import { text } from "./texts.js";
-import { copyAddress, exporting, file } from "./tools.js";
+import { fill as fillTools } from "./tools.js";
 
 const LONG = 20;
 
@@ -21,7 +21,7 @@ function build(place) {
     <div class="rv-tools" role="toolbar" aria-label="${text("picture.table_tools")}"><div class="rv-space"></div>
     <label>${text("picture.filter")} <input type="search" autocomplete="off" spellcheck="false"></label></div>`;
   const state = { place, sheet: root.querySelector(".rv-sheet"), head: root.querySelector("tr"), body: root.querySelector("tbody"), field: root.querySelector("input"), by: null, down: false };
-  root.querySelector(".rv-space").before(file(place, "csv", text("export.download_csv"), text("export.download_csv_help")), exporting(place), copyAddress(place, "csv"));
+  fillTools(root.querySelector(".rv-tools"), place);
   state.field.addEventListener("input", () => fill(state));
   return state;
 }

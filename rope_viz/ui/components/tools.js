@@ -1,10 +1,26 @@
-// The buttons under a picture that all kinds share, and the copy button.
+// The tools of a figure: Download, Customise, Share and full screen. The page's first figure shows them, every other one
+// behind one button. Also the copy button.
 
 import { drawing } from "./message.js";
 import { text } from "./texts.js";
 
-export const copyAddress = (place, form = "svg") =>
-  Object.assign(copying(text("export.copy_address"), () => place.address(form, {}, true)), { title: text("export.copy_address_help") });
+const ICONS = {
+  download: "M12 4v10m0 0-4-4m4 4 4-4M5 19h14",
+  customise: "M4 8h9m5 0h2M4 16h3m5 0h8M15.5 5.5v5M9.5 13.5v5",
+  share: "M12 14V4m0 0L8 8m4-4 4 4M6 12v7h12v-7",
+  full: "M9 4H4v5m11-5h5v5M4 15v5h5m11-5v5h-5",
+  more: "M5 12h.01M12 12h.01M19 12h.01",
+};
+const icon = (name) => `<svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true"><path d="${ICONS[name]}" fill="none" stroke="currentColor" stroke-width="${name === "more" ? 3 : 2}" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
+
+function button(name, label, act, { help = "", iconOnly = false } = {}) {
+  const node = Object.assign(document.createElement("button"), { type: "button", title: help, innerHTML: `${icon(name)}<span></span>` });
+  node.dataset.do = name;
+  if (iconOnly) Object.assign(node, { ariaLabel: label, title: help || label }).lastChild.remove();
+  else node.lastChild.textContent = label;
+  node.addEventListener("click", act);
+  return node;
+}
 
 // Load a script on first use and run it. If it or its request fails, show `<what>_failed` with a retry button.
 export async function runScript(place, what, script, run) {
@@ -18,35 +34,128 @@ export async function runScript(place, what, script, run) {
   }
 }
 
-// A button that downloads the server's file of the visible range.
-export function file(place, form, label, help) {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: label, title: help });
-  button.dataset.format = form;
-  button.addEventListener("click", async () => {
-    button.disabled = true;
-    await runScript(place, "file", "export", ({ save, zoomed }) => save(place, form, zoomed(place)));
-    button.disabled = false;
+const save = (place, form) => runScript(place, "file", "export", ({ save: saved, zoomed }) => saved(place, form, zoomed(place)));
+
+// A button with a menu. `entries` returns [{ name, label, help, act }] each time the menu opens; `act` may return the text
+// to show for a moment.
+function menu(place, name, label, entries) {
+  const list = Object.assign(document.createElement("div"), { className: "rv-menu", popover: "auto" });
+  list.setAttribute("role", "menu");
+  list.setAttribute("aria-label", label);
+  const opener = button(name, label, () => list.togglePopover());
+  opener.setAttribute("aria-haspopup", "menu");
+  opener.setAttribute("aria-expanded", "false");
+  list.addEventListener("beforetoggle", ({ newState }) => {
+    opener.setAttribute("aria-expanded", String(newState === "open"));
+    if (newState === "open") list.replaceChildren(...entries().map((entry) => item(list, entry)));
   });
-  return button;
+  list.addEventListener("toggle", ({ newState }) => {
+    if (newState !== "open") return;
+    const at = opener.getBoundingClientRect(), below = at.bottom + 4;
+    list.style.left = `${Math.max(8, Math.min(at.left, innerWidth - list.offsetWidth - 8))}px`;
+    list.style.top = `${below + list.offsetHeight > innerHeight - 8 ? Math.max(8, at.top - list.offsetHeight - 4) : below}px`;
+    list.firstChild?.focus();
+  });
+  list.addEventListener("keydown", (event) => {
+    const items = [...list.children], now = items.indexOf(document.activeElement);
+    const next = { ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: items.length - 1 }[event.key];
+    if (event.key === "Escape") opener.focus();
+    if (next === undefined) return;
+    event.preventDefault();
+    items[(next + items.length) % items.length].focus();
+  });
+  // A menu that stays open while the page scrolls would leave its button.
+  addEventListener("scroll", () => list.matches(":popover-open") && list.hidePopover(), true);
+  const both = document.createDocumentFragment();
+  both.append(opener, list);
+  return both;
 }
 
-// The button that opens the export dialog.
-export function exporting(place) {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: text("export.open"), title: text("export.open_help") });
-  button.dataset.do = "export";
-  button.setAttribute("aria-haspopup", "dialog");
-  button.addEventListener("click", () => runScript(place, "dialog", "export", (script) => void script.default(place)));
-  return button;
+function item(list, { name, label, help, act }) {
+  const node = Object.assign(document.createElement("button"), { type: "button", tabIndex: -1, innerHTML: "<b></b><small></small>" });
+  node.setAttribute("role", "menuitem");
+  node.dataset.item = name;
+  node.firstChild.textContent = label;
+  node.lastChild.textContent = help ?? "";
+  node.addEventListener("click", async () => {
+    const said = await act();
+    if (!said) return list.hidePopover();
+    node.firstChild.textContent = said;
+    setTimeout(() => list.matches(":popover-open") && list.hidePopover(), 1200);
+  });
+  return node;
+}
+
+const FORMS = ["png", "svg", "pdf", "html", "csv", "json"];
+const file = (place, form) => ({ name: form, label: form.toUpperCase(), help: text(`export.formats.${form}`), act: () => void save(place, form) });
+
+const copied = async (content) => text((await copy(content)) ? "export.copied" : "export.copy_refused");
+
+// The command that makes the file of an address.
+export function command({ data: { picture } }, address, form) {
+  const query = new URLSearchParams(new URL(address).search);
+  // Only the user has the file of a config; "file" says that the numbers in the address are changes to it.
+  if (query.has("config")) {
+    query.delete("config");
+    query.set("own", "file");
+  }
+  const own = query.has("own"), search = query.size ? `?${query}`.replaceAll("'", "%27") : "";
+  const line = `rope-viz figure '${picture}${search}'${own ? " config.json" : ""} -o ${picture.replace("/", "-")}.${form}`;
+  return own ? `# ${text("export.save_config")}\n${line}` : line;
+}
+
+function shares(place) {
+  const address = place.address("svg", {}, true), { picture } = place.data, name = picture.replace("/", "-");
+  const title = (place.message?.title ?? "").replace(/[<&"]/g, (sign) => `&#${sign.charCodeAt()};`);
+  const all = {
+    page: location.href,
+    picture: address,
+    embed: `<img src="${address.replaceAll("&", "&amp;")}" alt="${title}">`,
+    command: command(place, address, "svg"),
+    python: `from rope_viz.pictures.draw import figure\n\nwith open("${name}.svg", "wb") as file:\n    file.write(figure(${JSON.stringify(picture + new URL(address).search)}))\n`,
+  };
+  return Object.entries(all).map(([each, content]) => ({ name: each, label: text(`share.${each}`), help: text(`share.${each}_help`), act: () => copied(content) }));
+}
+
+// Show a figure alone; its own script redraws it for the new size.
+function fullScreen({ root }) {
+  if (document.fullscreenElement) document.exitFullscreen();
+  else root.requestFullscreen();
+}
+
+// Fill a toolbar. `own` are entries of the download menu that the picture makes itself, in place of the server's.
+export function fill(bar, place, own = []) {
+  dress();
+  const forms = [...own, ...FORMS.filter((form) => !own.some(({ name }) => name === form)).map((form) => file(place, form))];
+  const all = document.createElement("span");
+  all.className = "rv-all";
+  all.append(
+    menu(place, "download", text("export.download"), () => forms),
+    button("customise", text("export.open"), () => runScript(place, "dialog", "export", (script) => void script.default(place)), { help: text("export.open_help") }),
+    menu(place, "share", text("share.open"), () => shares(place)),
+    ...(document.fullscreenEnabled ? [button("full", text("picture.full"), () => fullScreen(place), { iconOnly: true })] : []),
+  );
+  all.querySelector("[data-do=customise]").setAttribute("aria-haspopup", "dialog");
+  bar.append(all);
+  if (place.data.main) return;
+  all.hidden = true;
+  const more = button("more", text("picture.tools"), () => {
+    all.hidden = !all.hidden;
+    more.setAttribute("aria-expanded", String(!all.hidden));
+    if (!all.hidden) all.querySelector("button").focus();
+  }, { iconOnly: true });
+  more.setAttribute("aria-expanded", "false");
+  all.before(more);
 }
 
 // A button that copies a text, read when it is pressed, and briefly shows the result.
 export function copying(name, read, refusal = text("export.copy_refused")) {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: name });
-  button.addEventListener("click", async () => {
-    button.textContent = (await copy(read())) ? text("export.copied") : refusal;
-    setTimeout(() => (button.textContent = name), 1600);
+  const node = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+  node.addEventListener("click", async () => {
+    node.textContent = (await copy(read())) ? text("export.copied") : refusal;
+    setTimeout(() => (node.textContent = name), 1600);
   });
-  return button;
+  return node;
 }
 
 // Without a secure context there is no clipboard API; fall back to the old command.
@@ -54,17 +163,34 @@ const copy = async (content) => (navigator.clipboard ? navigator.clipboard.write
 
 function copyByCommand(content) {
   const field = Object.assign(document.createElement("textarea"), { value: content });
-  document.body.append(field);
+  // A field outside an open menu or dialog could not be focused.
+  (document.querySelector(":popover-open, dialog[open]") ?? document.body).append(field);
   field.select();
-  const copied = document.execCommand("copy");
+  const done = document.execCommand("copy");
   field.remove();
-  return copied;
+  return done;
 }
 
-document.head.append(Object.assign(document.createElement("style"), { textContent: `
-.rv-tools { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; padding-top: 2px; }
+function dress() {
+  if (document.getElementById("rv-tools-style")) return;
+  document.head.append(Object.assign(document.createElement("style"), { id: "rv-tools-style", textContent: STYLE }));
+}
+
+const STYLE = `
+.rv-tools { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; justify-content: flex-end; padding-top: 2px; }
 .rv-table .rv-tools { padding-top: 8px; }
 .rv-tools .rv-space { flex: 1; }
-.rv-tools span { font-size: 13px; opacity: 0.85; padding: 0 6px 0 2px; }
+.rv-tools .rv-all { display: flex; gap: 6px; }
+.rv-tools .rv-all[hidden], .rv-tools [hidden] { display: none; }
+.rv-tools span { font-size: 14px; }
 .rv-tools button:disabled { opacity: 0.5; }
-` }));
+.rv-tools button[data-do], .rv-bar button[data-do=more] { display: inline-flex; align-items: center; justify-content: center; gap: 6px; font-size: 14px; min-height: 36px; }
+.rv-tools button[data-do=more] { border-color: transparent; }
+.rv-menu { position: fixed; margin: 0; padding: 6px; min-width: 240px; max-width: min(360px, calc(100vw - 16px)); box-sizing: border-box; font: 15px/1.35 var(--st-font); color: var(--st-text-color); background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 8px; box-shadow: 0 4px 16px rgb(0 0 0 / 0.18); }
+.rv-menu button, .rv-tools .rv-menu button { display: grid; width: 100%; min-height: 40px; padding: 6px 10px; font: inherit; line-height: 1.3; text-align: left; color: inherit; background: none; border: 0; border-radius: 6px; cursor: pointer; }
+.rv-menu button:is(:hover, :focus) { background: var(--st-secondary-background-color); }
+.rv-menu b { font-weight: 600; }
+.rv-menu small { font-size: 13px; opacity: 0.85; }
+.rv-picture:fullscreen { padding: 24px; background: var(--st-background-color); overflow: auto; box-sizing: border-box; }
+@media (max-width: 640px) { .rv-tools .rv-all button span { display: none; } .rv-tools .rv-all { gap: 10px; } }
+`;

@@ -1,0 +1,15 @@
+"""How are weights converted between the two pairings?"""
+
+from rope_viz.figures.rotation import TEXTS
+from rope_viz.pictures import rotation
+from rope_viz.ui import page
+
+page.start(page.TEXTS("pages.conversion"), says=rotation.permutation)
+with page.row():
+    page.controls(rotation.FROM, rotation.LIBRARY, rotation.HEADS)
+page.show(rotation.permutation)
+page.code(rotation.code(page.now(rotation.PAGE)))
+
+page.section(TEXTS("headings.mistakes"), says=rotation.mistakes)
+page.show(rotation.mistakes)
+page.words()

@@ -1,0 +1,14 @@
+"""What does RoPE do in linear attention?"""
+
+from rope_viz.pictures import attention
+from rope_viz.ui import page
+
+page.start(page.TEXTS("pages.linear"), says=attention.weights)
+page.controls(attention.SENTENCE)
+with page.row():
+    page.controls(attention.SPACING, attention.COST)
+page.show(attention.weights)
+page.picture_sentence(attention.costs)
+page.show(attention.costs)
+page.explain("linear")
+page.words()

@@ -1,0 +1,10 @@
+"""Which models use which pairing?"""
+
+from rope_viz.pictures import rotation
+from rope_viz.ui import page
+
+page.start(page.TEXTS("pages.pairings"), says=rotation.pairings)
+page.badge(rotation.pairing_here(page.now(rotation.PAGE)))
+page.show(rotation.pairings)
+page.link("conversion", page.TEXTS("pages.conversion"))
+page.words()

@@ -1,0 +1,60 @@
+// The header's links and its theme button. This is part of the first page, so that the header is there before Streamlit.
+(() => {
+  const header = document.getElementById("rv-header"), tabs = document.getElementById("rv-tabs");
+  const root = document.documentElement;
+  if (new URLSearchParams(location.search).get("embed") === "true") root.dataset.embed = "yes";
+
+  // The button that names the model opens Streamlit's sidebar. On a phone it is part of the page.
+  const chip = document.getElementById("rv-chip"), actions = chip.parentNode;
+  const place = () => {
+    const slot = innerWidth <= 640 ? document.querySelector(".rv-chip-place") : actions;
+    if (slot && chip.parentNode !== slot) slot.prepend(chip);
+  };
+  addEventListener("resize", place);
+  chip.addEventListener("click", () => document.querySelector('[data-testid="stExpandSidebarButton"]')?.click());
+  window.ropeVizChip = (parts) => [...chip.children].forEach((part, index) => (part.textContent = parts[index]));
+
+  // Mark the page, show the tabs of its door, and let every link carry the choice.
+  window.ropeVizHeader = (page, query) => {
+    const door = DOORS[page] ?? "";
+    root.dataset.door = door;
+    for (const link of document.querySelectorAll("#rv-header a, #rv-tabs a")) {
+      const to = link.dataset.to;
+      link.href = `${ROOT ?? ""}/${to}${query ? `?${query}` : ""}`;
+      const current = link.dataset.door ? link.dataset.door === door : to === page;
+      if (current) link.setAttribute("aria-current", link.dataset.door && to !== page ? "true" : "page");
+      else link.removeAttribute("aria-current");
+    }
+    for (const list of tabs.children) list.hidden = list.dataset.of !== door;
+    tabs.hidden = ![...tabs.children].some((list) => !list.hidden);
+    place();
+    root.dataset.tabs = tabs.hidden ? "no" : "yes";
+    tabs.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  };
+  const shared = [...new URLSearchParams(location.search)].filter(([key]) => !/[.-]|^embed/.test(key));
+  window.ropeVizHeader(PAGE ?? "", new URLSearchParams(shared));
+
+  // Streamlit 1.67 has no public way to change the theme from a page. It reads this entry of the storage when it starts, and
+  // later takes a theme from messages of its host, which is the page itself unless it is framed (preload.js).
+  const KEY = "rope-viz.theme", themes = THEMES;
+  const write = (theme) => {
+    try {
+      localStorage.setItem(KEY, theme);
+    } catch {} // the browser may forbid storage
+  };
+  let theme = null;
+  try {
+    theme = localStorage.getItem(KEY);
+    if (theme) localStorage.setItem(`stActiveTheme-${location.pathname}-v2`, JSON.stringify(theme === "dark" ? "Dark" : "Light"));
+  } catch {}
+  const isDark = () => (theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const dress = () => (root.dataset.theme = isDark() ? "dark" : "light");
+  dress();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", dress);
+  document.getElementById("rv-theme").addEventListener("click", () => {
+    theme = isDark() ? "light" : "dark";
+    write(theme);
+    dress();
+    postMessage({ stCommVersion: 1, type: "SET_CUSTOM_THEME_CONFIG", themeName: theme, themeInfo: themes[theme] }, location.origin);
+  });
+})();
