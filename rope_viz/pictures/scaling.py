@@ -33,7 +33,14 @@ PAGE = Page(
 )
 
 
-@PAGE.picture(SHOW, AXIS, COMPARE, pin=True, config=True)
+@PAGE.picture(
+    SHOW,
+    AXIS,
+    COMPARE,
+    pin=True,
+    config=True,
+    height=lambda now: scaling.comparison_height(1 + len(now[COMPARE]) if now[SHOW] in ("ratio", "wavelength") else 1),
+)
 def comparison(now: Now) -> Figure:
     """The model's own method compared with others."""
     names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]

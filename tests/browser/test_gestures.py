@@ -6,7 +6,8 @@ PLOT = "document.querySelector('.rv-plot')"
 RANGE = f"{PLOT}._fullLayout.xaxis.range.slice()"
 SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
 # The value on the x axis at a place in the window.
-VALUE = f"(x) => {{ const a = {PLOT}._fullLayout.xaxis; return a.p2l(x - {PLOT}.getBoundingClientRect().left - a._offset); }}"
+AXIS = f"{PLOT}._fullLayout.xaxis"
+VALUE = f"(x) => {AXIS}.p2l(x - {PLOT}.getBoundingClientRect().left - {AXIS}._offset)"
 
 
 def place_in(seen, across, along):
