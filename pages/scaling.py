@@ -9,6 +9,7 @@ now = page.now(scaling.PAGE)
 page.start(TEXTS("title"), says=scaling.comparison)
 with page.row():
     page.controls(scaling.SHOW, scaling.AXIS)
+page.controls(scaling.EXAMPLE)
 page.controls(scaling.COMPARE)
 page.show(scaling.comparison)
 page.mobile_knobs("factor", "context", "target", "base")

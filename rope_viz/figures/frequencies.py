@@ -67,7 +67,7 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
     low, high = 4.0 / float(np.max(scaled, initial=1.0)), _ceiling(spec)
     if pin is not None and pin < spec.pairs:
         traces.append(pin_marker(pin, 2 * math.pi / (scaled[pin] or plain[pin])))
-    columns, rules = theme.band_shapes(spectrum.bands(spec, length=spec.target)), length_rules(spec, axis="y")
+    rules = length_rules(spec, axis="y")
     return theme.figure(
         traces,
         x=theme.pair_axis(spec.pairs),
@@ -77,9 +77,10 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
             "range": theme.log_range(low, high),
             **theme.length_ticks(low, high),
         },
-        shapes=[*columns, *unturned_shapes(spec, high), *rules],
+        bars=[theme.BandBar(spectrum.bands(spec, length=spec.target))],
+        shapes=[*unturned_shapes(spec, high), *rules],
         notes=notes,
-        meta={"narrow": {"shapes": [*columns, *unturned_shapes(spec, high, low), *rules]}},
+        meta={"narrow": {"shapes": [*unturned_shapes(spec, high, low), *rules]}},
     )
 
 

@@ -41,7 +41,8 @@ def draw_panels(
     count = len(panels)
     width = (1.0 - GAP * (count - 1)) / count
     ticks, few = _choose_ticks(labels, 20), _choose_ticks(labels, 12)
-    traces, notes, shapes, axes = [], [], [], {}
+    traces, notes, shapes = [], [], []
+    axes: dict[str, Any] = {}
     at_side = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": 1.01, "xpad": 4} | bar
     below = bar | {"orientation": "h", "thickness": 10, "outlinewidth": 0, "x": 0.5, "xanchor": "center", "len": 0.8}
     below |= {"yref": "container", "y": 0.0, "yanchor": "bottom", "title": {"text": ""}}

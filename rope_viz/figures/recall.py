@@ -274,7 +274,7 @@ def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None,
         x=theme.pair_axis(len(values)),
         y={"title": "adds to the logit", "range": [low - 0.08 * room, high + 0.18 * room], "zeroline": True},
         height=theme.SIDE_HEIGHT,
-        shapes=theme.band_shapes(bands),
+        bars=[theme.BandBar(bands)],
         bargap=0.2,
     )
 
@@ -297,7 +297,8 @@ def carried(values: FloatArray, before: float, bands: Bands) -> go.Figure:
         x=theme.pair_axis(len(values)),
         y=SHARE | {"range": [-0.03, 1.22]},
         height=theme.SIDE_HEIGHT,
-        shapes=[*theme.band_shapes(bands), level],
+        bars=[theme.BandBar(bands)],
+        shapes=[level],
         bargap=0.2,
     )
 

@@ -15,6 +15,7 @@ from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, NtkByParts, Ya
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, theme
 from rope_viz.figures.frequencies import length_rules, pin_rule_x
+from rope_viz.figures.line_names import Named, name_lines
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number
 
@@ -85,7 +86,7 @@ def short_label(method: str) -> str:
 
 
 def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
-    """Draw θ′/θ per pair: 1 = unchanged, 1/s = divided by the factor s. Shades the bands of the current method."""
+    """Draw θ′/θ per pair: 1 = unchanged, 1/s = divided by the factor s. A bar above shows the bands of each."""
     drawn = [spectrum.ratio(c.spec, length=c.spec.target) for c in curves]
     floor = max(min(0.5, *(float(share.min()) for share in drawn)), 1e-3)
     top = min(max(1.0, *(float(share.max()) for share in drawn)), 1e3)
@@ -111,7 +112,7 @@ def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Fig
     low = 4.0 / max(float(np.max(c.inv_freq, initial=1.0)) for c in curves)
     top = 16.0 ** np.ceil(np.log(max(slowest, spec.target, 4096) * 1.3) / np.log(16))
     fig = _per_pair(
-        [plain(curves[0]), *curves],
+        curves,
         lambda c: theme.finite(spectrum.wavelength(c.inv_freq)),
         {
             "title": "wavelength (tokens per turn, log)",
@@ -122,7 +123,7 @@ def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Fig
         log=True,
         pin=pin,
         hover="%{y:,.4~g} tokens",
-        bands_of=spec,
+        before=True,
     )
     for shape in length_rules(spec, axis="y"):
         fig.add_shape(shape)
@@ -210,7 +211,10 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
             _text_at(pair, curves["released"], 0.7, "released", styles["released"].colour, "left"),
             _text_at(pair, curves["paper"], 0.7, "paper", styles["paper"].colour, "right"),
         ],
-        shapes=theme.band_shapes(spectrum.bands(released)),
+        bars=[
+            theme.BandBar(spectrum.bands(each), styles[name].colour, styles[name].dash)
+            for name, each in (("released", released), ("paper", paper))
+        ],
         margin={"l": 68, "r": 72, "t": 26, "b": 48},
     )
     axis = {"overlaying": "y", "side": "right", "range": [0, top], "showgrid": False, "tickmode": "auto"}
@@ -305,13 +309,13 @@ def _per_pair(
     log: bool,
     pin: int | None,
     hover: str,
-    bands_of: RopeSpec | None = None,
+    before: bool = False,
 ) -> go.Figure:
-    spec = bands_of or curves[0].spec
+    spec = curves[0].spec
     pair = np.arange(spec.pairs)
-    traces, ends = [], []
+    traces, lines = [], []
     # The current method is drawn last, on top.
-    for c in [*curves[1:], curves[0]] if bands_of is None else curves:
+    for c in [*([plain(curves[0])] if before else ()), *curves[1:], curves[0]]:
         drawn = values(c)
         width = 3 if c.colour == theme.CURRENT else 2
         traces.append(
@@ -325,17 +329,23 @@ def _per_pair(
                 hovertemplate=f"{c.label} {hover}<extra></extra>",
             )
         )
-        solid = np.flatnonzero(np.isfinite(drawn))
-        if solid.size:
-            ends.append((int(solid[-1]), float(drawn[solid[-1]]), c.label, c.colour))
+        lines.append(Named(np.asarray(drawn, dtype=np.float64), c.label, c.colour))
+    height, margin = comparison_height(len(curves)), {"l": 68, "r": 112, "t": theme.bar_room(len(curves)), "b": 48}
     return theme.figure(
         traces,
         x=theme.pair_axis(spec.pairs),
         y=y,
-        shapes=[*theme.band_shapes(spectrum.bands(spec, length=spec.target)), *pin_rule_x(pin, spec)],
-        notes=theme.spread_labels(ends, y["range"], log=log),
-        margin={"l": 68, "r": 112, "t": 26, "b": 48},
+        height=height,
+        bars=[theme.BandBar(spectrum.bands(c.spec, length=c.spec.target), c.colour, c.dash) for c in curves],
+        shapes=pin_rule_x(pin, spec),
+        notes=name_lines(lines, y["range"], log=log, plot=height - margin["t"] - margin["b"]),
+        margin=margin,
     )
+
+
+def comparison_height(curves: int) -> int:
+    """Return the height in pixels of a comparison: bars of more than four curves add to it."""
+    return theme.MAIN_HEIGHT + theme.BAR_ROW * max(0, curves - 4)
 
 
 def _ratio_ticks(floor: float, top: float) -> dict[str, Any]:

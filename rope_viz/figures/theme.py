@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.colors
@@ -63,6 +63,7 @@ DARK = {
 }
 
 MAIN_HEIGHT, SIDE_HEIGHT = 430, 340
+MARGIN = {"l": 68, "r": 96, "t": 26, "b": 48}
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -79,14 +80,24 @@ def figure(
     height: int = MAIN_HEIGHT,
     shapes: Iterable[dict[str, Any]] = (),
     notes: Iterable[dict[str, Any]] = (),
+    bars: Sequence[BandBar] = (),
     **layout: Any,
 ) -> Figure:
-    """Return a figure in the shared style; traces and axes are plain dicts."""
+    """Return a figure in the shared style; traces and axes are plain dicts. `bars` are drawn above the plot."""
+    margin = layout.pop("margin", MARGIN)
+    shapes = list(shapes)
+    if bars:
+        margin = margin | {"t": max(margin["t"], bar_room(len(bars)))}
+        drawn = band_shapes(bars, height - margin["t"] - margin["b"])
+        shapes = [*drawn, *shapes]
+        narrow = layout.get("meta", {}).get("narrow", {})
+        if "shapes" in narrow:
+            narrow["shapes"] = [*drawn, *narrow["shapes"]]
     base = {
         # Plotly's default template would add 7 kB to every redraw, and colours without a dark variant.
         "template": go.layout.Template(),
         "height": height,
-        "margin": {"l": 68, "r": 96, "t": 26, "b": 48},
+        "margin": margin,
         "font": {"size": 13, "color": TEXT},
         "paper_bgcolor": BACKGROUND,
         "plot_bgcolor": BACKGROUND,
@@ -96,7 +107,7 @@ def figure(
         "dragmode": "zoom",
         "xaxis": merge_dicts(AXIS, {"showspikes": True, **SPIKE}, x),
         "yaxis": merge_dicts(AXIS, y),
-        "shapes": list(shapes),
+        "shapes": shapes,
         "annotations": list(notes),
     }
     return Figure(data=list(traces), layout=base | layout)
@@ -207,22 +218,48 @@ def rule(value: float, text: str, *, axis: str = "y", dash: str = "solid", log: 
     return {"type": "line", "line": {"color": RULE, "width": 1, "dash": dash}, "label": label} | place
 
 
+class BandBar(NamedTuple):
+    """The bands of one curve, and the line that the curve is drawn with."""
+
+    bands: Bands
+    colour: str = CURRENT
+    dash: str = "solid"
+
+
+BAR, BAR_ROW = 4, 18  # pixels: the bar, and the bar with its label
+
+
+def bar_room(rows: int) -> int:
+    """Return the height in pixels of so many bars above a plot."""
+    return 10 + BAR_ROW * rows
+
+
 def label_above(area: dict[str, Any], label: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a shaded rectangle below the grid and its label above the grid, which would cross out its letters."""
     place = {key: value for key, value in area.items() if key not in ("layer", "fillcolor")}
     return [area | {"layer": "below"}, place | {"label": label}]
 
 
-def band_shapes(bands: Bands) -> list[dict[str, Any]]:
-    """Return the bands as shaded columns behind the curves, labelled with name and count at the top."""
-    shapes = []
-    for kind, first, last in bands.runs:
-        count = last - first + 1
-        label = {"text": f"{BAND_NAMES[kind]} {count}", "textposition": "top center", "padding": 4}
-        label["font"] = {"size": 12, "color": BAND_COLOURS[kind]}
-        across = {"type": "rect", "x0": first - 0.5, "x1": last + 0.5, "y0": 0, "y1": 1, "yref": "paper"}
-        column = across | {"line": {"width": 0}, "fillcolor": tint(BAND_COLOURS[kind], 0.10)}
-        shapes += label_above(column, label)[: 2 if count >= 3 else 1]
+def band_shapes(bars: Sequence[BandBar], plot: float) -> list[dict[str, Any]]:
+    """Return the bands of each curve as a thin bar above a plot of this height in pixels, with names and counts.
+
+    If there are several bars, a piece of its curve is to the left of each.
+    """
+    shapes: list[dict[str, Any]] = []
+    for row, bar in enumerate(bars):
+        low, high = (1 + (5 + at + BAR_ROW * (len(bars) - 1 - row)) / plot for at in (0, BAR))
+        for kind, first, last in bar.bands.runs:
+            across = {"type": "rect", "name": "band", "x0": first - 0.5, "x1": last + 0.5, "line": {"width": 0}}
+            piece = across | {"yref": "paper", "y0": low, "y1": high, "fillcolor": BAND_COLOURS[kind]}
+            count = last - first + 1
+            if count >= 3:
+                label = {"text": f"{BAND_NAMES[kind]} {count}", "textposition": "top center", "yanchor": "bottom"}
+                piece["label"] = label | {"padding": 0, "font": {"size": 12, "color": BAND_COLOURS[kind]}}
+            shapes.append(piece)
+        if len(bars) > 1:
+            line = {"color": bar.colour, "dash": bar.dash, "width": 2}
+            ends = {"xref": "paper", "x0": -0.05, "x1": -0.015, "yref": "paper", "y0": high, "y1": high}
+            shapes.append({"type": "line", "name": "band", "line": line} | ends)
     return shapes
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from rope_viz.embedding.scaling import METHODS
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import scaling
 from rope_viz.figures.scaling import TEXTS
 from rope_viz.figures.words import scaling as words
@@ -16,42 +17,68 @@ from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import join
 
 SHOW = Pick(key="scaling.show", label=TEXTS("choices.show"), options=scaling.VIEWS)
+EXAMPLE = Pick(
+    key="scaling.example",
+    label=TEXTS("choices.example"),
+    options={name: scaling.short_label(name) for name in ("yarn", "linear", "ntk", "llama3")}
+    | {"none": TEXTS("choices.no_example")},
+    when=lambda now: now.spec.scaling.name == "none",
+)
 COMPARE = Several(
     key="scaling.with",
     label=TEXTS("choices.compare"),
     options={name: scaling.short_label(name) for name in METHODS if name != "none"},
-    offered=lambda now: scaling.choices(now.spec),
-    usual=lambda now: scaling.usual(now.spec),
-    drawn=lambda now: () if now[SHOW] == "paper" else scaling.choices(now.spec, ramps=now[SHOW] == "ramp"),
+    offered=lambda now: scaling.choices(shown(now, now.spec)),
+    usual=lambda now: scaling.usual(shown(now, now.spec)),
+    drawn=lambda now: () if now[SHOW] == "paper" else scaling.choices(shown(now, now.spec), ramps=now[SHOW] == "ramp"),
+    needs=(EXAMPLE,),
 )
 AXIS = axis_of("scaling")
 PAGE = Page(
     "scaling",
-    (SHOW, AXIS, COMPARE),
+    (SHOW, AXIS, EXAMPLE, COMPARE),
     # The compared methods depend on fields that the present one may not use.
     sees=lambda now: (now.layer, dataclasses.replace(now.spec, pairing="half")),
 )
 
 
-@PAGE.picture(SHOW, AXIS, COMPARE, pin=True, config=True)
+@PAGE.picture(
+    SHOW,
+    AXIS,
+    EXAMPLE,
+    COMPARE,
+    pin=True,
+    config=True,
+    height=lambda now: scaling.comparison_height(1 + len(now[COMPARE]) if now[SHOW] in ("ratio", "wavelength") else 1),
+)
 def comparison(now: Now) -> Figure:
     """The model's own method compared with others."""
     names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]
-    spec = looked(now, AXIS)
+    spec = shown(now, looked(now, AXIS))
     curves = scaling.compared(spec, scaling.alternatives(spec, names))
+    if is_example := spec.scaling != now.spec.scaling:
+        curves[0] = dataclasses.replace(curves[0], label=TEXTS("example_line", method=curves[0].label))
     figure, title = scaling.view(now[SHOW], curves, pin=now.pin)
     if now[AXIS] != "all":
         # The pairs of one axis may have gaps: connect the lines across them and mark the actual pairs by points.
         figure.update_traces(connectgaps=True, mode="lines+markers", selector={"type": "scatter", "mode": "lines"})
     pins = "" if now[SHOW] == "ramp" else "x"
-    sentence = join(axis_sentence(now, AXIS), words.describe_scaling(spec))
+    sentence = join(axis_sentence(now, AXIS), words.describe_scaling(spec, example=is_example))
     return Figure(figure, title, sentence, variant=now[SHOW], pins=pins)
 
 
-@PAGE.picture(AXIS, COMPARE, config=True, height=lambda now: ROW * (2 + len(now[COMPARE])))
+@PAGE.picture(AXIS, EXAMPLE, COMPARE, config=True, height=lambda now: ROW * (2 + len(now[COMPARE])))
 def methods(now: Now) -> Table:
     """The methods in numbers, one row each."""
     names = now[COMPARE]
-    spec = looked(now, AXIS)
+    spec = shown(now, looked(now, AXIS))
     curves = scaling.compared(spec, scaling.alternatives(spec, names))
-    return Table(scaling.summary(curves), TEXTS("methods_title"), words.describe_attention_factor(now.spec))
+    return Table(scaling.summary(curves), TEXTS("methods_title"), words.describe_attention_factor(spec))
+
+
+def shown(now: Now, spec: RopeSpec) -> RopeSpec:
+    """Return the spec, under the example method if the model is not scaled: by 4, or more for a longer target."""
+    if now.spec.scaling.name != "none" or now[EXAMPLE] == "none":
+        return spec
+    longer = dataclasses.replace(spec, target=max(spec.target, 4 * spec.context))
+    return scaling.alternative(longer, now[EXAMPLE]) or spec

@@ -113,10 +113,10 @@ function build(place, data) {
   if (!document.getElementById("rv-clocks-style")) document.head.append(Object.assign(document.createElement("style"), { id: "rv-clocks-style", textContent: STYLE }));
   const { root } = place;
   const button = (name, text, help) => `<button type="button" data-do="${name}" title="${help}">${text}</button>`;
-  root.innerHTML = `<canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-bar">${
+  root.innerHTML = `<div class="rv-bar">${
     button("play", TEXTS.play, TEXTS.play_help)}${button("less", "−1", TEXTS.less_help)}${button("more", "+1", TEXTS.more_help)
     }<input data-do="scrub" type="range" min="0" step="1" aria-label="${TEXTS.position}"><input data-do="at" type="text" inputmode="numeric" autocomplete="off" aria-label="${TEXTS.position_typed}"></div>
-    <div class="rv-bar rv-full"><span class="rv-pair">${TEXTS.move} ${Object.entries(TEXTS.moves).map(([name, text]) => button(name, text, TEXTS.move_help)).join("")}</span>
+    <canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-bar rv-full"><span class="rv-pair">${TEXTS.move} ${Object.entries(TEXTS.moves).map(([name, text]) => button(name, text, TEXTS.move_help)).join("")}</span>
     <label>${TEXTS.speed} <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", TEXTS.back, TEXTS.back_help)}${button("loop", TEXTS.loop, TEXTS.loop_help)
     }</div><div class="rv-tools"></div><div class="rv-announced" aria-live="polite"></div>`;
   if (place.address) import(new URL("tools.js", import.meta.url).href).then((tools) => fillTools(s, tools));

@@ -17,6 +17,8 @@ from rope_viz.figures.files.canvas import LEADING, Box, Canvas
 from rope_viz.figures.files.rich_text import Lines, Run, parse, wrap_lines
 
 TICK, PAD = 4.0, 5.0
+# Height of a bar of bands with the gap above it, for labels of 12 pixels.
+BAR = 6.0
 # Font size of the title, relative to the default.
 BIGGER = 1.15
 # An end label is placed outside the plot if its line ends this near to the border, in pixels.
@@ -46,6 +48,13 @@ class Strip:
     across: str = "center"
     level: int = 0
     box: Box = (0.0, 0.0, 0.0, 0.0)
+    shape: Mapping[str, Any] | None = None  # of a bar, which is below its label
+
+
+def strip_height(strips: Sequence[Strip]) -> float:
+    """Return the height in pixels of one level of strips, with the bars below the labels."""
+    text = max((text_height(each.lines, each.size) for each in strips), default=0.0)
+    return text + max((BAR * each.size / 12 for each in strips if each.shape), default=0.0)
 
 
 @dataclass

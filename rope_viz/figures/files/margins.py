@@ -11,6 +11,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.files import colourbars, legends
 from rope_viz.figures.files import lines as named
 from rope_viz.figures.files.axes import Axis
+from rope_viz.figures.files.band_bars import find_bars
 from rope_viz.figures.files.canvas import LEADING
 from rope_viz.figures.files.label_placement import spread_labels
 from rope_viz.figures.files.layout import (
@@ -24,6 +25,7 @@ from rope_viz.figures.files.layout import (
     Plan,
     Strip,
     font_size,
+    strip_height,
     text_height,
     wrap_text,
 )
@@ -144,7 +146,7 @@ def _measure_margins(plan: Plan) -> tuple[list[float], list[float], list[float],
     for panel in plan.panels:
         strips = [strip for owner, strip in plan.strips if owner is panel]
         high = sum(
-            max((text_height(each.lines, each.size) for each in strips if each.level == level), default=0.0)
+            strip_height([each for each in strips if each.level == level])
             for level in range(1 + max((each.level for each in strips), default=-1))
         )
         above = [text_height(each.lines, each.size) + each.shift for each in plan.headings if each.panel is panel]
@@ -336,7 +338,9 @@ def _free_space_end(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, Any]]
 
 def _find_strips(plan: Plan) -> list[tuple[Panel, Strip]]:
     """Return the labels of rules and ranges above the plots, on as many levels as needed."""
-    found: list[tuple[Panel, Strip]] = []
+    found = find_bars(plan)
+    bars = len(found)
+    rows = 1 + max((strip.level for _, strip in found), default=-1)
     for shape in plan.sheet.layout.get("shapes", ()):
         label = shape.get("label") or {}
         if not label.get("text") or shape.get("yref") != "paper" or shape.get("y1") != 1:
@@ -367,11 +371,11 @@ def _find_strips(plan: Plan) -> list[tuple[Panel, Strip]]:
         left = min(max(left, PAD * plan.scale), plan.canvas.width - PAD * plan.scale - plan.bar_room[0] - wide)
         colour = str((label.get("font") or {}).get("color") or plan.sheet.layout["font"]["color"])
         found.append((panel, Strip(words, at, size, colour, across, box=(left, 0.0, left + wide, 0.0))))
-    for place, (panel, strip) in enumerate(found):
+    for place, (panel, strip) in enumerate(found[bars:], bars):
         others = [other for owner, other in found[:place] if owner is panel]
         strip.level = next(
             level
-            for level in range(len(found) + 1)
+            for level in range(rows, rows + len(found) + 1)
             if not any(
                 other.level == level
                 and strip.box[0] < other.box[2] + 6 * plan.scale

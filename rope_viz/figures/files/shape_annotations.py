@@ -8,9 +8,10 @@ from typing import Any
 
 from rope_viz.figures import theme
 from rope_viz.figures.files import margins
+from rope_viz.figures.files.band_bars import draw_bar
 from rope_viz.figures.files.canvas import LEADING, Box
 from rope_viz.figures.files.label_placement import Places, spread_labels
-from rope_viz.figures.files.layout import PAD, Heading, Panel, Plan, font_size, text_height, wrap_text
+from rope_viz.figures.files.layout import PAD, Heading, Panel, Plan, font_size, strip_height, wrap_text
 from rope_viz.figures.files.rich_text import Lines, parse
 from rope_viz.figures.files.traces import dash_lengths, line_scale
 
@@ -21,7 +22,8 @@ CLEAR = "transparent"
 def draw_shapes(plan: Plan, places: Places, *, below: bool) -> None:
     """Draw the shapes below the data, or those above."""
     for shape in plan.sheet.layout.get("shapes", ()):
-        if (shape.get("layer") == "below") == below and shape.get("visible") is not False:
+        is_bar = shape.get("name") == "band"
+        if (shape.get("layer") == "below") == below and shape.get("visible") is not False and not is_bar:
             _draw_shape(plan, places, shape)
 
 
@@ -78,12 +80,12 @@ def draw_labels(plan: Plan, places: Places) -> None:
     colour = str(plan.sheet.layout["font"]["color"])
     for panel, strip in plan.strips:
         on_panel = [each for owner, each in plan.strips if owner is panel]
-        lower = sum(
-            max(text_height(each.lines, each.size) for each in on_panel if each.level == level)
-            for level in range(strip.level)
-        )
-        left = strip.box[0]
+        lower = sum(strip_height([each for each in on_panel if each.level == level]) for level in range(strip.level))
         y = panel.box[1] - 2 * plan.scale - lower
+        if strip.shape:
+            draw_bar(plan, places, panel, strip, y)
+            continue
+        left = strip.box[0]
         places.reserve(plan.canvas.text(strip.lines, left, y, size=strip.size, colour=strip.colour, down="bottom"))
     for heading in plan.headings:
         _draw_heading(plan, places, heading, colour)
@@ -102,7 +104,7 @@ def draw_labels(plan: Plan, places: Places) -> None:
 def _draw_heading(plan: Plan, places: Places, heading: Heading, colour: str) -> None:
     strips = [strip for owner, strip in plan.strips if owner is heading.panel]
     high = sum(
-        max(text_height(each.lines, each.size) for each in strips if each.level == level)
+        strip_height([each for each in strips if each.level == level])
         for level in range(1 + max((each.level for each in strips), default=-1))
     )
     wide, _ = plan.canvas.size(heading.lines, heading.size)
@@ -138,7 +140,11 @@ def _draw_inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colo
     """Draw the label of a rule or rectangle inside the plot."""
     label = shape.get("label") or {}
     panel = find_panel(plan, shape)
-    if not label.get("text") or any(strip.lines == parse(str(label["text"])) for _, strip in plan.strips):
+    if (
+        not label.get("text")
+        or shape.get("name") == "band"
+        or any(strip.lines == parse(str(label["text"])) for _, strip in plan.strips)
+    ):
         return
     x = [_to_pixel(plan, panel, shape, "x", key) for key in ("x0", "x1")]
     y = [_to_pixel(plan, panel, shape, "y", key) for key in ("y0", "y1")]

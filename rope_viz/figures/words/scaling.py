@@ -22,8 +22,10 @@ def describe_marks(shown: str, *, others: bool) -> Sentence:
     return join(TEXTS(f"legends.{shown}"), TEXTS("legends.others") if others and shown != "paper" else "")
 
 
-def describe_scaling(spec: RopeSpec) -> Sentence:
-    """Say what the current method does to the frequencies and logits of this model."""
+def describe_scaling(spec: RopeSpec, *, example: bool = False) -> Sentence:
+    """Say what the current method does to the frequencies and logits of this model, or what an example would do."""
+    if example:
+        return join(TEXTS("unscaled.example"), describe_scaling(spec))
     if spec.scaling.name == "none":
         factor = compare_factor(spec)
         return join(TEXTS("unscaled.kept"), TEXTS("unscaled.others", factor=factor), TEXTS("unscaled.choose"))

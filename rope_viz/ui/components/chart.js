@@ -58,38 +58,31 @@ function build(place) {
     document.head.append(Object.assign(document.createElement("style"), { id: "rv-chart-style", textContent: STYLE }));
   }
   const { root } = place;
-  root.innerHTML = `<div class="rv-plot" role="img" tabindex="0"><p class="rv-coming">${text("loading_picture")}</p></div><div class="rv-tools" role="toolbar" aria-label="${text("picture.tools")}"><button type="button" data-zoom="reset" title="${text("picture.reset_help")}" hidden>${text("picture.reset")}</button><div class="rv-space"></div></div>`;
+  root.innerHTML = `<div class="rv-plot" role="img" tabindex="0" aria-description="${text("picture.zoom_help")}"><p class="rv-coming">${text("loading_picture")}</p></div><div class="rv-tools" role="toolbar" aria-label="${text("picture.tools")}"><button type="button" data-zoom="reset" title="${text("picture.reset_help")}. ${text("picture.zoom_help")}" hidden>${text("picture.reset")}</button><div class="rv-space"></div></div>`;
   showPlaceholder(place);
   const node = root.querySelector(".rv-plot");
   const state = { root, node, place, reset: root.querySelector("[data-zoom=reset]"), zoomed: place.memory.zoomed ?? {}, variant: place.memory.variant, queue: Promise.resolve() };
-  fill(root.querySelector(".rv-tools"), place);
-  import(new URL("chart_keys.js", import.meta.url).href).then(({ listen: keys }) => keys(state, zoom, () => resetView(state)));
-  const zoom = (scale) => {
-    if (!node._fullLayout?.xaxis) return;
-    Object.assign(state.zoomed, zoomedRanges(node._fullLayout, state.drawn.data, scale));
+  state.zoomTo = (ranges) => {
+    state.zoomed = ranges;
     schedule(state);
     sendView(state);
   };
+  fill(root.querySelector(".rv-tools"), place);
+  import(new URL("chart_input.js", import.meta.url).href).then(({ listen: keys }) => keys(state, zoom, () => state.zoomTo({})));
+  const zoom = (scale) => {
+    if (!node._fullLayout?.xaxis) return;
+    state.zoomTo({ ...state.zoomed, ...zoomedRanges(node._fullLayout, state.drawn.data, scale) });
+  };
   // The button hides once the whole figure is shown, so the keyboard goes on from the figure.
-  state.reset.addEventListener("click", () => (resetView(state), node.focus({ preventScroll: true })));
+  state.reset.addEventListener("click", () => (state.zoomTo({}), node.focus({ preventScroll: true })));
   new ResizeObserver(() => (state.drawn || state.hasNoWidth) && schedule(state)).observe(node);
   return state;
 }
 
 // The user's zoom is stored here by axis and applied to every new figure, because Plotly keeps only zooms by mouse.
-function resetView(state) {
-  state.zoomed = {};
-  schedule(state);
-  sendView(state);
-}
-
 function rememberView(state, event) {
-  for (const key of Object.keys(event)) {
-    const axis = /^([xy]axis\d*)\.range/.exec(key)?.[1];
-    if (axis) state.zoomed[axis] = state.node._fullLayout[axis].range.map(Number);
-  }
-  schedule(state);
-  sendView(state);
+  const axes = Object.keys(event).map((key) => /^([xy]axis\d*)\.range/.exec(key)?.[1]).filter(Boolean);
+  state.zoomTo({ ...state.zoomed, ...Object.fromEntries(axes.map((axis) => [axis, state.node._fullLayout[axis].range.map(Number)])) });
 }
 
 const showReset = ({ reset, zoomed }) => (reset.hidden = !Object.keys(zoomed).length);
@@ -231,7 +224,7 @@ function listen(state) {
   if (state.listening) return;
   state.listening = true;
   const { node } = state;
-  node.on("plotly_doubleclick", () => resetView(state));
+  node.on("plotly_doubleclick", () => state.zoomTo({}));
   node.on("plotly_relayout", (event) => rememberView(state, event));
   node.on("plotly_hover", (event) => link(state, event));
   node.on("plotly_unhover", () => unlink(state));
@@ -284,7 +277,7 @@ export default function show(place, message) {
 }
 
 const STYLE = `
-.rv-plot { width: 100%; position: relative; }
+.rv-plot { width: 100%; position: relative; touch-action: pan-x pan-y; }
 .rv-mark { position: absolute; pointer-events: none; box-sizing: border-box; border: 2px solid var(--st-text-color); }
 .rv-mark span {
   position: absolute; left: 50%; bottom: calc(100% + 4px); transform: translateX(-50%); padding: 1px 6px; border-radius: 4px; font-size: 12px;

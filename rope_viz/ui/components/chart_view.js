@@ -177,3 +177,24 @@ export function zoomedRanges(layout, data, scale) {
   });
   return out;
 }
+
+// The user's zoom {axis: range} after a gesture, null where no axis is under it. What was at the point `from` is at `to`,
+// in pixels of the figure. A range never leaves the whole figure's, `home`; one that shows all of it is no zoom.
+export function gestureRanges(layout, home, zoomed, scale, from, to) {
+  const under = (axis, side) => axis._offset <= from[side] && from[side] <= axis._offset + axis._length;
+  const plot = Object.values(layout._plots ?? {}).find(({ xaxis, yaxis }) => under(xaxis, 0) && under(yaxis, 1));
+  if (!plot) return null;
+  const out = { ...zoomed };
+  [plot.xaxis, plot.yaxis].forEach((axis, side) => {
+    const name = (axis.matches ?? axis._id).replace(/^([xy])/, "$1axis"), whole = home[name]?.range;
+    if (axis.fixedrange || !whole || axis.type === "category") return;
+    const share = (point) => (side ? axis._offset + axis._length - point[1] : point[0] - axis._offset) / axis._length;
+    const [first, last] = out[name] ?? whole, span = (last - first) * scale, all = whole[1] - whole[0];
+    delete out[name];
+    if (Math.abs(span) >= Math.abs(all) * 0.999) return;
+    const start = first + share(from) * (last - first) - share(to) * span;
+    const [low, high] = ordered([whole[0], whole[1] - span]), kept = Math.min(Math.max(start, low), high);
+    out[name] = [kept, kept + span];
+  });
+  return out;
+}

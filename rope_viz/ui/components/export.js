@@ -1,4 +1,4 @@
-// The dialog that exports a picture for a paper: size, type, colours, labels and ranges, with a preview at true size. Its
+// The dialog that exports a picture for a paper: size, type, colours, labels and ranges, with a preview of the whole figure. Its
 // fields are declared in rope_viz/figures/files/style.py and have the same names in the address.
 
 import { text } from "./texts.js";
@@ -145,7 +145,7 @@ class Export {
     this.show();
   }
 
-  // The preview is the vector picture itself at true size: one of its pixels is a screen pixel.
+  // The preview is the vector picture itself, at true size where it fits.
   async show() {
     const { place, dialog } = this, look = this.look();
     clearTimeout(this.timer);
@@ -221,8 +221,8 @@ const STYLE = `
 .rv-export input, .rv-export select { font: inherit; font-size: 14px; color: inherit; width: 100%; min-height: 32px; padding: 0 8px; box-sizing: border-box; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px; }
 .rv-export option { color: var(--st-text-color); background: var(--st-background-color); }
 .rv-export input:focus-visible, .rv-export select:focus-visible, .rv-preview:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-.rv-preview { overflow: auto; max-height: 60vh; min-height: 160px; border: 1px solid var(--st-border-color); border-radius: 8px; background: #fff; }
-.rv-preview img { display: block; max-width: none; margin: 0 auto; }
+.rv-preview { overflow: hidden; min-height: 160px; border: 1px solid var(--st-border-color); border-radius: 8px; background: #fff; }
+.rv-preview img { display: block; max-width: 100%; max-height: 60vh; margin: 0 auto; }
 .rv-preview.rv-old img { opacity: 0.3; }
 .rv-preview.rv-dark { background: #111; }
 .rv-preview.rv-clear { background: repeating-conic-gradient(#ddd 0 25%, #fff 0 50%) 0 0 / 16px 16px; }
@@ -232,7 +232,7 @@ const STYLE = `
   .rv-export { padding: 12px; }
   .rv-export .rv-parts { grid-template-columns: minmax(0, 1fr); }
   .rv-export .rv-shown { grid-row: 1; }
-  .rv-preview { max-height: 36vh; }
+  .rv-preview img { max-height: 36vh; }
 }
 @media (pointer: coarse), (max-width: 760px) { .rv-export input, .rv-export select { min-height: 40px; font-size: 16px; } }
 `;

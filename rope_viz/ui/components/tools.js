@@ -133,7 +133,7 @@ export function fill(bar, place, own = []) {
     menu(place, "download", text("export.download"), () => forms),
     button("customise", text("export.open"), () => runScript(place, "dialog", "export", (script) => void script.default(place)), { help: text("export.open_help") }),
     menu(place, "share", text("share.open"), () => shares(place)),
-    ...(document.fullscreenEnabled ? [button("full", text("picture.full"), () => fullScreen(place), { iconOnly: true })] : []),
+    ...(document.fullscreenEnabled ? [button("full", text("picture.full"), () => fullScreen(place), { iconOnly: true, help: `${text("picture.full")}. ${text("picture.zoom_help")}` })] : []),
   );
   all.querySelector("[data-do=customise]").setAttribute("aria-haspopup", "dialog");
   bar.append(all);

@@ -1,12 +1,47 @@
-// Keyboard control of a chart: arrows move along its points and announce them, + − and 0 zoom, Enter pins.
+// Keyboard control of a chart: arrows move along its points and announce them, + − and 0 zoom, Enter pins. As on a map,
+// Ctrl or ⌘ with the wheel zooms about the pointer, two fingers zoom and move; a plain wheel or one finger scrolls the page.
 
+import { gestureRanges } from "./chart_view.js";
 import { text } from "./texts.js";
+
+const WHEEL = 1.002;
+
+// The two fingers' middle and distance, in pixels of the window.
+const middle = ([one, other]) => [(one.clientX + other.clientX) / 2, (one.clientY + other.clientY) / 2];
+const gap = ([one, other]) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+
+// `move(scale, from, to)` scales the visible ranges and moves what is at the point `from` to the point `to`.
+function listenGestures(state) {
+  const { node } = state, options = { passive: false };
+  let before = null;
+  const move = (scale, from, to) => {
+    const home = state.message?.figure.layout, box = node.getBoundingClientRect(), inside = ([x, y]) => [x - box.left, y - box.top];
+    const ranges = node._fullLayout?.xaxis && home && gestureRanges(node._fullLayout, home, state.zoomed, scale, inside(from), inside(to));
+    if (ranges) state.zoomTo(ranges);
+  };
+  node.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const at = [event.clientX, event.clientY];
+    move(WHEEL ** (event.deltaY * (event.deltaMode ? 16 : 1)), at, at);
+  }, options);
+  const start = ({ touches }) => (before = touches.length === 2 ? [...touches] : null);
+  for (const kind of ["touchstart", "touchend", "touchcancel"]) node.addEventListener(kind, start, { passive: true });
+  node.addEventListener("touchmove", (event) => {
+    const now = [...event.touches];
+    if (!before || now.length !== 2) return;
+    if (event.cancelable) event.preventDefault();
+    move(gap(before) / Math.max(gap(now), 1), middle(before), middle(now));
+    before = now;
+  }, options);
+}
 
 // The lines of a label, joined by commas.
 const joinLines = (label) => [...(label.querySelectorAll(".line").length ? label.querySelectorAll(".line") : [label])].map((line) => line.textContent.trim()).join(", ");
 
 export function listen(state, zoom, reset) {
   const { node, root } = state;
+  listenGestures(state);
   const announced = Object.assign(document.createElement("div"), { className: "rv-point-announced" });
   announced.setAttribute("aria-live", "polite");
   root.append(announced);
