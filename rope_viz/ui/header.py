@@ -39,7 +39,7 @@ def html() -> str:
         if len(pages) > 1
     )
     return (
-        f'<header id="rv-header"><a class="rv-logo" data-to="">{MARK}<span>RoPE Viz</span></a>'
+        f'<header id="rv-header"><a class="rv-logo" data-to="" aria-label="RoPE Viz">{MARK}<span>RoPE Viz</span></a>'
         f'<nav aria-label="{TEXTS("header.doors")}">{doors}</nav>'
         f'<nav id="rv-tabs" aria-label="{TEXTS("header.pages")}" hidden>{tabs}</nav>'
         f'<div class="rv-actions"><button type="button" id="rv-chip" title="{TEXTS("header.model")}"><b></b>'

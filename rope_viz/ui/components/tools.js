@@ -14,9 +14,9 @@ const ICONS = {
 const icon = (name) => `<svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true"><path d="${ICONS[name]}" fill="none" stroke="currentColor" stroke-width="${name === "more" ? 3 : 2}" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
 
 function button(name, label, act, { help = "", iconOnly = false } = {}) {
-  const node = Object.assign(document.createElement("button"), { type: "button", title: help, innerHTML: `${icon(name)}<span></span>` });
+  const node = Object.assign(document.createElement("button"), { type: "button", title: help, ariaLabel: label, innerHTML: `${icon(name)}<span></span>` });
   node.dataset.do = name;
-  if (iconOnly) Object.assign(node, { ariaLabel: label, title: help || label }).lastChild.remove();
+  if (iconOnly) Object.assign(node, { title: help || label }).lastChild.remove();
   else node.lastChild.textContent = label;
   node.addEventListener("click", act);
   return node;
