@@ -36,7 +36,7 @@ from rope_viz.models.model_config import ModelConfig
 
 TOLERANCE = 1e-5
 """transformers computes frequencies in float32."""
-# Run in the other checkout: one line per answer, so that an old checkout needs nothing but make_plan.
+# Run in the other checkout: one line per answer. make_plan was named plan before.
 ANSWERED = """
 import json, sys
 from rope_viz.advice import extension_plan

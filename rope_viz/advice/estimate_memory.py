@@ -78,6 +78,8 @@ def memory(
             reasons["reserved_bytes"] = f"what {short_repr(runtime)} reserves was not read or run"
         elif kept is None:
             reasons["reserved_bytes"] = reasons.get("kv_cache_bytes", "")
+        elif any(group.entry for group in kept.groups):
+            reasons["reserved_bytes"] = f"what {short_repr(runtime)} reserves for compressed layers was not read or run"
         else:
             found["reserved_bytes"] = count_reserved_bytes(kept, runtime.lower(), int(length), int(sequences))
     notes = list(kept.notes) if kept else []
@@ -99,7 +101,7 @@ def count_cache_bytes(kept: Cache, length: int, sequences: int) -> int:
     total = 0.0
     for group in kept.groups:
         tokens = length if group.window is None else min(length, max(group.window - 1, 0))
-        total += group.bytes(length, tokens)
+        total += group.bytes(length, kept=tokens)
     return round(sequences * total)
 
 
@@ -109,7 +111,7 @@ def count_reserved_bytes(kept: Cache, runtime: str, length: int, sequences: int)
     total = 0.0
     for group in kept.groups:
         tokens = length if group.window is None else min(length, group.window)
-        total += group.bytes(length, -(-tokens // block) * block)
+        total += group.bytes(length, kept=-(-tokens // block) * block)
     return round(sequences * total)
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from rope_viz.advice.memory_fields import read_memory_fields
 from rope_viz.embedding.spec import MAX_LENGTH, require_number
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.layer_patterns import MAX_LAYERS, read_compression, repeat_pattern, resolve_layer_types
+from rope_viz.models.layer_patterns import MAX_LAYERS, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.parameter_formulas import Sizes, cache_layouts, default_layer_types, default_list
 
@@ -79,9 +79,14 @@ class Cache:
         """Bytes that one more token takes, once every window is full."""
         return sum(group.layers * group.per_new_token for group in self.groups)
 
+    def peak(self, length: int, sequences: int = 1) -> float:
+        """Return the most bytes on the way to this length: an entry takes less than the tokens that waited for it."""
+        ends = {length, *(length - length % group.every - 1 for group in self.groups)}
+        return max(self.bytes(end, sequences) for end in ends if end >= 0)
+
     def longest(self, room: float, sequences: int = 1) -> int | None:
-        """Return the longest length whose cache fits into so many bytes; 0 if none does, None if every length does."""
-        longest = bisect_right(range(1, MAX_LENGTH + 1), room, key=lambda length: self.bytes(length, sequences))
+        """Return the longest length that a cache can grow to in so many bytes; 0 if it fits none, None if all."""
+        longest = bisect_right(range(1, MAX_LENGTH + 1), room, key=lambda length: self.peak(length, sequences))
         return None if longest == MAX_LENGTH else longest
 
 
@@ -106,7 +111,7 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     if groups is None:
         kinds = Counter(find_layer_kinds(fields))
         groups = [make_group(fields, kind, layers, size) for kind, layers in kinds.items()]
-    if any(one.state and not one.entry for one in groups):
+    if any(one.state and one.every == 1 for one in groups):
         notes.append("Recurrent layers store a state of constant size at every length.")
     return Cache(tuple(groups), dtype, tuple(notes))
 
@@ -178,7 +183,7 @@ def find_layer_kinds(fields: Fields) -> list[str]:
         count = fields.required("num_hidden_layers")
     if count > MAX_LAYERS:
         raise ValueError(f"num_hidden_layers must be at most 10,000, got {count:,}")
-    kinds = read_compression(fields.config) or resolve_layer_types(fields) or find_unlisted_kinds(fields, count)
+    kinds = resolve_layer_types(fields) or find_unlisted_kinds(fields, count)
     if find_layer_window(fields) is None:
         kinds = ["full_attention" if kind == "sliding_attention" else kind for kind in kinds]
     recurrent = "mamba" if fields.config.get("mamba_n_heads") else ""
@@ -303,11 +308,11 @@ def make_group_of_formulas(fields: Fields, kind: str, layers: int, size: float, 
     """Return the layers of one kind whose sizes are formulas of the config."""
     sizes = Sizes(fields.config, fields.kind)
     token, state, exact = (sizes.evaluate(layout.get(key, "0")) for key in ("token", "state", "float"))
-    every, entry, waiting = (sizes.evaluate(layout.get(key, "0")) for key in ("every", "entry", "waiting"))
-    window = find_layer_window(fields) if "sliding" in kind or every else None
-    return Group(
-        kind, layers, token * size, window, state * size + exact * 4.0, every or 1, entry * size, waiting * size
-    )
+    entry, waiting = (sizes.evaluate(layout.get(key, "0")) for key in ("entry", "waiting"))
+    every = sizes.evaluate(layout.get("every", "1"))
+    require_number(every, "compress_rates", least=1, most=MAX_LENGTH, integer=True)
+    window = find_layer_window(fields) if "sliding" in kind or "every" in layout else None
+    return Group(kind, layers, token * size, window, state * size + exact * 4.0, every, entry * size, waiting * size)
 
 
 def count_token_bytes(fields: Fields, size: float) -> float:

@@ -6,16 +6,15 @@ classes and modeling files of transformers 5.23.0, and run (tests/goldens/turnin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.architecture import LayerPattern
 from rope_viz.models.config_reader import RENAMED_LAYERS, Fields
 
 WITHOUT_ATTENTION = ("linear_attention", "conv", "mamba", "recurrent", "moe")
-# compress_ratios of DeepSeek V4.
-COMPRESSION = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
+COMPRESSED_LAYERS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
+"""{entry of DeepSeek V4's `compress_ratios`: layer type}."""
 MAX_LAYERS = 10_000
 """No model has as many."""
 # What decides which layers rotate, by `layers.rotating` of the record, in words.
@@ -125,22 +124,21 @@ def has_windowed_bases(fields: Fields) -> bool:
 
 
 def read_old_layer_types(fields: Fields) -> list[str] | None:
-    """Return the layer types listed under the older key `layers_block_type`, under today's names."""
+    """Return the layer types listed under `layers_block_type` or `compress_ratios`, under today's names.
+
+    Source: transformers 5.23.0, executed. Raises `ValueError` for a ratio that DeepSeek V4 does not have.
+    """
+    ratios = fields.config.get("compress_ratios")
+    if fields.kind == "deepseek_v4" and ratios is not None:
+        layers = read_numbers(ratios, "compress_ratios")[: fields.size("num_hidden_layers")]
+        unknown = next((one for one in layers if one not in COMPRESSED_LAYERS), None)
+        if unknown is not None:
+            raise ValueError(f"compress_ratios must list 0, 4 or 128 for each layer, got {unknown}")
+        return [COMPRESSED_LAYERS[int(one)] for one in layers]
     given = fields.config.get("layers_block_type")
     if not isinstance(given, (list, tuple)):
         return None
     return [RENAMED_LAYERS.get(str(name), str(name)) for name in given]
-
-
-def read_compression(config: Mapping[str, Any]) -> list[str] | None:
-    """Return the layer types that DeepSeek V4 lists as compression ratios; None where a config lists none.
-
-    Source: transformers 5.23.0 `configuration_deepseek_v4`, executed.
-    """
-    given = config.get("compress_ratios")
-    if config.get("layer_types") or not isinstance(given, (list, tuple)):
-        return None
-    return [COMPRESSION.get(one, "full_attention") if isinstance(one, int) else "full_attention" for one in given]
 
 
 def read_numbers(given: object, key: str) -> Sequence[float]:
