@@ -1,6 +1,6 @@
 // Files of the clocks: an image, a video and an offline page. Loaded by clocks.js on first use.
 
-import { arrange, paint } from "./dials.js";
+import { arrange } from "./dials.js";
 
 function save(blob, name) {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
@@ -46,7 +46,8 @@ show({ root: document.querySelector(".rv-clocks"), memory: {}, post: { put() {} 
 
 export function download(s, kind) {
   // Dials that were never in view are not painted yet.
-  if (s.stale) arrange(s), paint(s);
+  if (s.stale) arrange(s);
+  s.exact();
   if (kind === "png") return s.canvas.toBlob((blob) => save(blob, `${s.data.file}.png`));
   return kind === "video" ? record(s) : page(s);
 }
