@@ -5,6 +5,9 @@ from rope_viz.pictures import axes, axes_model
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=axes.sight)
+now = page.now(axes.PAGE)
+if not axes_model.find_sidebar_scenes(now):
+    page.paragraph(TEXTS("example", model=now.name))
 with page.row():
     page.controls(*axes_model.WHICH, *axes_model.OTHER)
 page.show(axes.sight)
@@ -31,8 +34,8 @@ page.section(TEXTS("headings.further"), says=axes.further)
 with page.row():
     page.controls(axes.ALONG, axes.METHOD, axes.GROWTH)
 page.show(axes.further)
-if axes.decay_query(page.now(axes.PAGE)):
-    page.link("decay", TEXTS("decay_link"), more=axes.decay_query(page.now(axes.PAGE)))
+if query := axes.decay_query(now):
+    page.link("decay", TEXTS("decay_link"), more=query)
 
 page.section(TEXTS("headings.patch"), says=axes.clocks)
 page.controls(axes.FRAME)

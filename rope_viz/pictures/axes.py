@@ -118,7 +118,6 @@ RUNTIME = Pick(
     label=TEXTS("choices.runtime"),
     options=prompt.RUNTIMES,
     offered=runtimes_of,
-    menu=200,
     needs=WHICH,
 )
 SECOND = Pick(

@@ -20,7 +20,6 @@ from rope_viz.pictures.doors import groups_of
 from rope_viz.pictures.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params, state, upload
-from rope_viz.ui.components.copy import copy_buttons
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
@@ -38,7 +37,7 @@ def sidebar(page: str) -> None:
         _sizes(used)
         _method(used)
         _more(used)
-        _share(used)
+        _origin(used)
 
 
 def used_controls(page: str) -> frozenset[str]:
@@ -253,10 +252,20 @@ def _optional(spec: RopeSpec, shown: Collection[str]) -> None:
             )
 
 
-def _share(used: Collection[str]) -> None:
+def copied_texts() -> dict[str, str | None]:
+    """Return what the header's menu copies: the page's address (None), and the parameters.
+
+    The label of the address says what of the user's config it carries.
+    """
+    now, mine = state.current_choice(), own()
+    label = "copy.link"
+    if now.model == spec_url.CUSTOM:
+        label = "copy.config" if mine is not None and config_link.write_config(mine) else "copy.numbers"
+    return {TEXTS(label): None, TEXTS("copy.parameters"): json.dumps(now.spec_json, indent=1)}
+
+
+def _origin(used: Collection[str]) -> None:
     now = state.current_choice()
-    parameters = json.dumps(now.spec_json, indent=1)
-    copy_buttons("share", {_link_label(): None, TEXTS("copy.parameters"): parameters})
     changed = now.typed or now.spec != state.start(now.model, now.layer)
     if used or now.typed:
         st.button(TEXTS("model.reset"), on_click=_reset, disabled=not changed, width="stretch", key="reset")
@@ -265,14 +274,6 @@ def _share(used: Collection[str]) -> None:
         with st.expander(TEXTS("model.source"), key="source"):
             st.caption("\n".join(f"- {plain(source)}" for source in model.source.split("; ")))
             st.caption(plain(model.note))
-
-
-def _link_label() -> str:
-    """Return the label of the button that copies the link: what of the user's config the link carries."""
-    mine = own()
-    if state.current_choice().model != spec_url.CUSTOM:
-        return TEXTS("copy.link")
-    return TEXTS("copy.config" if mine is not None and config_link.write_config(mine) else "copy.numbers")
 
 
 def _select(

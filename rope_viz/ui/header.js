@@ -14,11 +14,19 @@
   chip.addEventListener("click", () => document.querySelector('[data-testid="stExpandSidebarButton"]')?.click());
   window.ropeVizChip = (parts) => [...chip.children].forEach((part, index) => (part.textContent = parts[index]));
 
+  // The first stop of the keyboard; Streamlit's own one comes after the header.
+  document.querySelector(".rv-skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    const main = document.getElementById("stMain");
+    main.tabIndex = -1;
+    main.focus();
+  });
+
   // Mark the page, show the tabs of its door, and let every link carry the choice.
   window.ropeVizHeader = (page, query) => {
     const door = DOORS[page] ?? "";
     root.dataset.door = door;
-    for (const link of document.querySelectorAll("#rv-header a, #rv-tabs a")) {
+    for (const link of document.querySelectorAll("#rv-header a[data-to]")) {
       const to = link.dataset.to;
       link.href = `${ROOT ?? ""}/${to}${query ? `?${query}` : ""}`;
       const current = link.dataset.door ? link.dataset.door === door : to === page;

@@ -39,11 +39,13 @@ def html() -> str:
         if len(pages) > 1
     )
     return (
-        f'<header id="rv-header"><a class="rv-logo" data-to="" aria-label="RoPE Viz">{MARK}<span>RoPE Viz</span></a>'
+        f'<header id="rv-header"><a class="rv-skip" href="#stMain">{TEXTS("header.skip")}</a>'
+        f'<a class="rv-logo" data-to="" aria-label="RoPE Viz">{MARK}<span>RoPE Viz</span></a>'
         f'<nav aria-label="{TEXTS("header.doors")}">{doors}</nav>'
         f'<nav id="rv-tabs" aria-label="{TEXTS("header.pages")}" hidden>{tabs}</nav>'
         f'<div class="rv-actions"><button type="button" id="rv-chip" title="{TEXTS("header.model")}"><b></b>'
-        f'<span></span></button><button type="button" id="rv-theme" aria-label="{TEXTS("header.theme")}" '
+        f'<span></span></button><span id="rv-share"></span>'
+        f'<button type="button" id="rv-theme" aria-label="{TEXTS("header.theme")}" '
         f'title="{TEXTS("header.theme")}">{THEME}</button></div></header>'
         f"<style>{(HERE / 'header.css').read_text(encoding='utf-8')}</style>"
     )

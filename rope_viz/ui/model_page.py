@@ -17,7 +17,7 @@ from rope_viz.pictures import extend, runtimes
 from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import Texts
 from rope_viz.ui import configs, controls, extend_sections, page, state, upload
-from rope_viz.ui.components.copy import copy_buttons
+from rope_viz.ui.components.copy import copy_button
 
 TEXTS = Texts("model")
 
@@ -93,7 +93,7 @@ def _answer(plan: Plan) -> None:
         st.code(one.command, language="bash", wrap_lines=True)
     copy, file = st.columns(2)
     with copy:
-        copy_buttons("copy.command", {TEXTS("copy"): one.command}, primary=True)
+        copy_button("copy.command", TEXTS("copy"), one.command)
     with file:
         if plan.file.fit:
             configs.download(TEXTS("download"), plan.file.config, "whole", stretch=True)

@@ -81,7 +81,11 @@ def control(choice: Choice[Any], now: Now) -> None:
             st.segmented_control(choice.label, names, required=True, format_func=show, **options)
     elif isinstance(choice, Menu):
         entries = choice.entries(now)
-        st.selectbox(choice.label, list(entries), format_func=entries.__getitem__, width=choice.width, **options)
+        names, show = list(entries), entries.__getitem__
+        if len(names) < 3:
+            st.segmented_control(choice.label, names, required=True, format_func=show, **options)
+        else:
+            st.selectbox(choice.label, names, format_func=show, width=choice.width, **options)
     elif isinstance(choice, Several):
         shown = choice.visible(now)
         if not shown:

@@ -21,8 +21,9 @@ def drop(seen, config):
 
 
 def copied_link(seen):
-    seen.page.get_by_role("button", name="Copy link (your config is in it)").click()
-    expect(seen.page.get_by_role("button", name="Copied")).to_be_visible()
+    seen.page.locator("#rv-share button").first.click()
+    seen.page.get_by_role("menuitem", name="Copy link (your config is in it)").click()
+    expect(seen.page.get_by_role("menuitem", name="Copied")).to_be_visible()
     return seen.page.evaluate("navigator.clipboard.readText()")
 
 

@@ -176,8 +176,8 @@ def test_a_removed_config_leaves_the_address(paste):
 
 
 def labels(app):
-    found = [one for one in app.get("bidi_component") if one.proto.component_name.startswith("rope_viz_copy")]
-    return [*json.loads(found[0].proto.bytes if found[0].proto.bytes else found[0].proto.json)["texts"]]
+    found = [one for one in app.get("bidi_component") if one.proto.component_name.startswith("rope_viz_navigation")]
+    return [*json.loads(found[0].proto.bytes if found[0].proto.bytes else found[0].proto.json)["share"]]
 
 
 def test_the_button_says_what_the_link_carries(paste, open_page):

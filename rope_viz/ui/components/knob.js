@@ -41,13 +41,11 @@ function build({ name, key: address }, send, place) {
   const root = document.createElement("div");
   root.className = "rv-knob";
   root.dataset[place] = name;
-  root.innerHTML = `<span class="rv-name"><label for="rv-${place}-${address}"></label><button type="button" aria-expanded="false">?</button></span><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
-    <input type="range" id="rv-${place}-${address}" min="0"><div class="rv-help" hidden></div><div class="rv-note" role="alert"></div>`;
+  root.innerHTML = `<span class="rv-name"><label for="rv-${place}-${address}"></label><a href="#help">?</a></span><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
+    <input type="range" id="rv-${place}-${address}" min="0"><div class="rv-note" role="alert"></div>`;
   const [label, field, range, note] = ["label", "input[type=text]", "input[type=range]", ".rv-note"].map((s) => root.querySelector(s));
   const knob = { root, label, field, range, note, moves: 0, value: NaN };
   guard(range);
-  const [helpButton, help] = ["button", ".rv-help"].map((s) => root.querySelector(s));
-  helpButton.addEventListener("click", () => helpButton.setAttribute("aria-expanded", String(!(help.hidden = !help.hidden))));
 
   const moving = () => "moving" in root.dataset;
   const move = () => {
@@ -125,9 +123,11 @@ function update(knob, data, waits) {
   const fresh = knob.data === undefined || knob.data.value !== data.value || knob.data.revision !== data.revision;
   knob.data = data;
   knob.label.textContent = data.label;
-  const [helpButton, help] = ["button", ".rv-help"].map((s) => knob.root.querySelector(s));
-  [helpButton.hidden, help.textContent] = [!data.help, data.help];
-  helpButton.setAttribute("aria-label", text("knob.help", { label: data.label }));
+  // navigation.js shows it, as it shows the sentences of terms.
+  const help = knob.root.querySelector("a");
+  help.hidden = !data.help;
+  help.dataset.help = data.help;
+  help.ariaLabel = text("knob.help", { label: data.label });
   knob.field.setAttribute("aria-label", text("knob.typed", { label: data.label }));
   const steps = data.step ? (data.high - data.low) / data.step : data.integer ? data.high - data.low : 500;
   knob.range.max = data.log ? 1000 : Math.round(steps);
@@ -202,10 +202,9 @@ const STYLE = `
 .rv-knob { font-family: var(--st-font); color: var(--st-text-color); display: grid; grid-template-columns: minmax(0, 1fr) auto; align-items: center; gap: 0 8px; }
 .rv-knob label { font-size: 14px; line-height: 1.2; }
 .rv-name { display: flex; align-items: center; gap: 2px; }
-.rv-name button { font: inherit; font-size: 12px; line-height: 1; width: 24px; height: 24px; padding: 0; cursor: pointer; color: inherit; opacity: 0.75; background: none; border: 0; border-radius: 50%; }
-.rv-name button:hover, .rv-name button[aria-expanded="true"] { opacity: 1; color: var(--st-primary-color); box-shadow: inset 0 0 0 1px; }
-.rv-name button:focus-visible { outline: 2px solid var(--st-primary-color); }
-.rv-help { grid-column: 1 / -1; font-size: 13px; padding-bottom: 4px; }
+.rv-name a { font-size: 12px; line-height: 24px; width: 24px; text-align: center; cursor: help; color: inherit; text-decoration: none; opacity: 0.75; border-radius: 50%; }
+.rv-name a:hover { opacity: 1; color: var(--st-primary-color); box-shadow: inset 0 0 0 1px; }
+.rv-name a[hidden] { display: none; }
 .rv-knob input[type="text"] {
   font: inherit; font-size: 14px; font-variant-numeric: tabular-nums; width: 6em; min-height: 28px; box-sizing: border-box; padding: 0 8px; text-align: right;
   color: inherit; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px;
@@ -231,5 +230,5 @@ const STYLE = `
 .rv-pills + .rv-knobs { padding-top: 6px; }
 .rv-pills + .rv-knobs .rv-name { position: absolute; clip-path: inset(50%); }
 .rv-pills + .rv-knobs .rv-knob input[type="range"] { grid-area: 1 / 1; }
-@media (pointer: coarse), (max-width: 640px) { .rv-knob input[type="range"], .rv-knob input[type="text"] { min-height: 40px; height: 40px; } .rv-name button { width: 40px; height: 40px; } }
+@media (pointer: coarse), (max-width: 640px) { .rv-knob input[type="range"], .rv-knob input[type="text"] { min-height: 40px; height: 40px; } .rv-name a { width: 40px; line-height: 40px; } }
 `;

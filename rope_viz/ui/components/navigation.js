@@ -3,6 +3,7 @@
 
 import { Post } from "./outbox.js";
 import { text } from "./texts.js";
+import { copied, menu } from "./tools.js";
 import { WORDS } from "./words.js";
 
 const root = new URL("../../", import.meta.url);
@@ -46,9 +47,9 @@ document.addEventListener("click", (event) => {
   post.put("go", { page, query: Object.fromEntries(new URLSearchParams(query)) });
 }, true);
 
-// --- Glossary terms and footnotes: one sentence, or the source, in a note
+// --- Glossary terms, the help of a slider and footnotes: one sentence, or the source, in a note
 
-const TERM = 'a[href^="#word-"]', SOURCE = 'a[href="#source"]';
+const TERM = 'a[href^="#word-"]', NOTE = 'a[href="#source"], a[href="#help"]';
 let open = null, hovered = null;
 
 function close(back) {
@@ -60,11 +61,11 @@ function close(back) {
 function explain(anchor, takeFocus = true) {
   const again = open === anchor;
   close(false);
-  const sentence = WORDS[anchor.hash.slice(1)], isSource = anchor.matches(SOURCE);
-  if (!(sentence || isSource) || again) return;
+  const sentence = WORDS[anchor.hash.slice(1)], isNote = anchor.matches(NOTE);
+  if (!(sentence || isNote) || again) return;
   open = anchor;
   const note = Object.assign(document.createElement("div"), { className: "rv-sentence", innerHTML: sentence ?? "", tabIndex: -1 });
-  if (isSource) note.append(...withLinks(anchor.textContent));
+  if (isNote) note.append(...withLinks(anchor.dataset.help ?? anchor.textContent));
   note.setAttribute("role", "note");
   const style = getComputedStyle(document.querySelector('[data-testid="stApp"]'));
   Object.assign(note.style, { color: style.color, background: style.backgroundColor });
@@ -86,17 +87,17 @@ function placeNote(note) {
 }
 
 document.addEventListener("click", (event) => {
-  const anchor = event.target.closest?.(`${TERM}, ${SOURCE}`);
+  const anchor = event.target.closest?.(`${TERM}, ${NOTE}`);
   if (!anchor) return event.target.closest?.(".rv-sentence") ? undefined : close(false);
   event.preventDefault();
   event.stopPropagation();
-  // The mouse has already opened a footnote; the click keeps it open.
+  // The mouse has already opened a note; the click keeps it open.
   if (anchor === hovered && open === anchor) hovered = null;
   else explain(anchor);
 }, true);
-// A mouse opens a footnote by resting on it. Touch and keys open it by a click.
+// A mouse opens a note by resting on its sign. Touch and keys open it by a click.
 document.addEventListener("pointerover", ({ target, pointerType }) => {
-  const anchor = pointerType === "mouse" && target.closest?.(SOURCE);
+  const anchor = pointerType === "mouse" && target.closest?.(NOTE);
   if (anchor && open !== anchor) {
     explain(anchor, false);
     hovered = anchor;
@@ -123,6 +124,10 @@ function arrive() {
   if (main && !main.hasAttribute("tabindex")) main.tabIndex = -1;
   main?.focus({ preventScroll: true });
 }
+
+// --- The header's Share menu: the page's address, and the parameters
+
+const shares = () => Object.entries(component.data.share).map(([label, content]) => ({ name: content ? "parameters" : "link", label, act: () => copied(content ?? location.href, content ? undefined : "export.copy_link_refused") }));
 
 // --- Lost server
 
@@ -249,6 +254,8 @@ export default function render(given) {
   }
   window.ropeVizHeader?.(given.data.page, given.data.query);
   window.ropeVizChip?.(given.data.chip);
+  const share = document.getElementById("rv-share");
+  if (share && !share.hasChildNodes()) share.append(menu("share", text("share.open"), shares));
   // The query of links may have changed.
   document.querySelectorAll("a[data-inside]").forEach((anchor) => {
     const { page, query, anchor: hash } = anchor.dataset;

@@ -15,10 +15,13 @@ from rope_viz.ui.components.component import component, confirmed_turn, make_mes
 KEY = "shell"
 
 
-def mount(page: str, pages: list[str], query: Mapping[str, str], chip: list[str]) -> None:
+def mount(
+    page: str, pages: list[str], query: Mapping[str, str], chip: list[str], share: Mapping[str, str | None]
+) -> None:
     """Mount the shell of a page, once per run.
 
-    `query` is the choice, which links without a query carry along; `chip` names the model and its scaling.
+    `query` is the choice, which links without a query carry along; `chip` names the model and its scaling;
+    `share` is what the header's menu copies, label -> text, or None for the page's address.
     """
     data = {
         "page": "" if page == pages[0] else page,
@@ -26,6 +29,7 @@ def mount(page: str, pages: list[str], query: Mapping[str, str], chip: list[str]
         "first": pages[0],
         "query": urlencode(query),
         "chip": chip,
+        "share": dict(share),
         "own": own_config.own_text(),
         "forgotten": "forgotten" in st.session_state,
         "held": browser_storage.names(),

@@ -100,6 +100,8 @@ function card(state, k) {
   }, pieces.length === 1);
   away.dataset.away = "";
   const made = element("li", {}, element("div", {}, kind, earlier, later, away), element("div", {}, ...FIELDS[piece.what].map((field) => input(state, k, field))));
+  // The card can be tapped, which shows its buttons.
+  made.tabIndex = -1;
   made.dataset.piece = k;
   made.dataset.what = piece.what;
   return made;
@@ -176,6 +178,7 @@ const STYLE = `
 .rv-prompt select { padding: 0 2px; margin-right: auto; }
 .rv-prompt button { min-width: 28px; padding: 0 8px; cursor: pointer; }
 .rv-prompt button:hover:not(:disabled) { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+.rv-prompt li:not(:hover, :focus-within) button { visibility: hidden; }
 .rv-prompt button:disabled { opacity: 0.35; cursor: default; }
 .rv-prompt :is(input, select, button):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
 .rv-prompt input[aria-invalid="true"] { border-color: var(--st-red-text-color); }

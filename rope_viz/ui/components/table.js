@@ -38,16 +38,20 @@ function fill(state) {
   }
   const numeric = values.map((each) => each.every((value) => value === null || typeof value === "number"));
   state.head.replaceChildren(...names.map((name, index) => {
-    const cell = Object.assign(document.createElement("th"), { scope: "col", className: numeric[index] ? "rv-number" : "" });
-    if (name === state.by) cell.setAttribute("aria-sort", state.down ? "descending" : "ascending");
-    const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, title: text("picture.sort") });
-    button.addEventListener("click", () => {
+    const cell = Object.assign(document.createElement("th"), { scope: "col", tabIndex: 0, className: numeric[index] ? "rv-number" : "", textContent: name, title: text("picture.sort") });
+    cell.ariaSort = name !== state.by ? "none" : state.down ? "descending" : "ascending";
+    const sort = () => {
       state.down = state.by === name && !state.down;
       state.by = state.by === name && !state.down ? null : name;
       fill(state);
-      state.head.children[index].firstChild.focus();
+      state.head.children[index].focus();
+    };
+    cell.addEventListener("click", sort);
+    cell.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      sort();
     });
-    cell.append(button);
     return cell;
   }));
   state.body.replaceChildren(...rows.map((row) => {
@@ -75,15 +79,15 @@ const STYLE = `
 .rv-sheet table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 .rv-sheet th, .rv-sheet td { height: 35px; padding: 0 12px; text-align: left; white-space: nowrap; border-bottom: 1px solid var(--st-border-color); box-sizing: border-box; }
 .rv-sheet tr:last-child td { border-bottom: 0; }
-.rv-sheet th { position: sticky; top: 0; padding: 0; background: var(--st-secondary-background-color); font-weight: 600; }
-.rv-sheet th button { font: inherit; color: inherit; width: 100%; min-height: 34px; padding: 0 12px; text-align: inherit; background: none; border: 0; cursor: pointer; }
-.rv-sheet th[aria-sort=ascending] button::after { content: " ↑"; }
-.rv-sheet th[aria-sort=descending] button::after { content: " ↓"; }
+.rv-sheet th { position: sticky; top: 0; background: var(--st-secondary-background-color); font-weight: 600; cursor: pointer; }
+.rv-sheet th:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
+.rv-sheet th[aria-sort=ascending]::after { content: " ↑"; }
+.rv-sheet th[aria-sort=descending]::after { content: " ↓"; }
 .rv-sheet .rv-number { text-align: right; }
 .rv-words td { white-space: normal; padding: 8px 12px; vertical-align: top; }
-.rv-words th button { white-space: normal; }
+.rv-words th { white-space: normal; }
 .rv-words td:last-child { overflow-wrap: anywhere; }
-@media (max-width: 640px) { .rv-words td, .rv-words th button { padding-left: 8px; padding-right: 8px; } }
+@media (max-width: 640px) { .rv-words td, .rv-words th { padding-left: 8px; padding-right: 8px; } }
 .rv-table label { font-size: 13px; display: flex; gap: 6px; align-items: center; }
 .rv-table label[hidden] { display: none; }
 .rv-table input { font: inherit; color: inherit; min-height: 30px; width: 9em; padding: 0 8px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }

@@ -38,7 +38,8 @@ const save = (place, form) => runScript(place, "file", "export", ({ save: saved,
 
 // A button with a menu. `entries` returns [{ name, label, help, act }] each time the menu opens; `act` may return the text
 // to show for a moment.
-function menu(place, name, label, entries) {
+export function menu(name, label, entries) {
+  dress();
   const list = Object.assign(document.createElement("div"), { className: "rv-menu", popover: "auto" });
   list.setAttribute("role", "menu");
   list.setAttribute("aria-label", label);
@@ -89,7 +90,7 @@ function item(list, { name, label, help, act }) {
 const FORMS = ["png", "svg", "pdf", "html", "csv", "json"];
 const file = (place, form) => ({ name: form, label: form.toUpperCase(), help: text(`export.formats.${form}`), act: () => void save(place, form) });
 
-const copied = async (content) => text((await copy(content)) ? "export.copied" : "export.copy_refused");
+export const copied = async (content, refusal = "export.copy_refused") => text((await copy(content)) ? "export.copied" : refusal);
 
 // The command that makes the file of an address.
 export function command({ data: { picture } }, address, form) {
@@ -125,14 +126,13 @@ function fullScreen({ root }) {
 
 // Fill a toolbar. `own` are entries of the download menu that the picture makes itself, in place of the server's.
 export function fill(bar, place, own = []) {
-  dress();
   const forms = [...own, ...FORMS.filter((form) => !own.some(({ name }) => name === form)).map((form) => file(place, form))];
   const all = document.createElement("span");
   all.className = "rv-all";
   all.append(
-    menu(place, "download", text("export.download"), () => forms),
+    menu("download", text("export.download"), () => forms),
     button("customise", text("export.open"), () => runScript(place, "dialog", "export", (script) => void script.default(place)), { help: text("export.open_help") }),
-    menu(place, "share", text("share.open"), () => shares(place)),
+    menu("share", text("share.open"), () => shares(place)),
     ...(document.fullscreenEnabled ? [button("full", text("picture.full"), () => fullScreen(place), { iconOnly: true, help: `${text("picture.full")}. ${text("picture.zoom_help")}` })] : []),
   );
   all.querySelector("[data-do=customise]").setAttribute("aria-haspopup", "dialog");
@@ -149,10 +149,10 @@ export function fill(bar, place, own = []) {
 }
 
 // A button that copies a text, read when it is pressed, and briefly shows the result.
-export function copying(name, read, refusal = text("export.copy_refused")) {
+export function copying(name, read) {
   const node = Object.assign(document.createElement("button"), { type: "button", textContent: name });
   node.addEventListener("click", async () => {
-    node.textContent = (await copy(read())) ? text("export.copied") : refusal;
+    node.textContent = await copied(read());
     setTimeout(() => (node.textContent = name), 1600);
   });
   return node;
