@@ -41,7 +41,9 @@ def name_lines(lines: Sequence[Named], span: Sequence[float], *, log: bool, plot
         any(abs(y - other) < TOGETHER for j, (_, other) in enumerate(ends) if j != i) for i, (_, y) in enumerate(ends)
     ]
     low, high = (edge * plot / (span[1] - span[0]) for edge in span)
-    notes, taken, at_end = [], [], []
+    notes: list[dict[str, Any]] = []
+    taken: list[FloatArray] = []
+    at_end: list[tuple[float, float, str, str]] = []
     for index, line in enumerate(lines):
         found = _find_place(pixels, index, len(line.name) * LETTER, (low, high), taken) if meets[index] else None
         if found is None:

@@ -11,6 +11,7 @@ VALUE = f"(x) => {AXIS}.p2l(x - {PLOT}.getBoundingClientRect().left - {AXIS}._of
 
 
 def place_in(seen, across, along):
+    seen.until("document.querySelector('.rv-point-announced') !== null")  # the script that listens came
     box = seen.page.locator(".rv-plot .nsewdrag").first.bounding_box()
     return round(box["x"] + across * box["width"]), round(box["y"] + along * box["height"])
 
