@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec
 from rope_viz.figures import scaling
 from rope_viz.figures.scaling import TEXTS
 from rope_viz.figures.words import scaling as words
@@ -80,5 +80,5 @@ def shown(now: Now, spec: RopeSpec) -> RopeSpec:
     """Return the spec, under the example method if the model is not scaled: by 4, or more for a longer target."""
     if now.spec.scaling.name != "none" or now[EXAMPLE] == "none":
         return spec
-    longer = dataclasses.replace(spec, target=max(spec.target, 4 * spec.context))
+    longer = dataclasses.replace(spec, target=max(spec.target, min(4 * spec.context, MAX_LENGTH)))
     return scaling.alternative(longer, now[EXAMPLE]) or spec

@@ -64,6 +64,6 @@ def test_headings_do_not_jump_levels(visit, page):
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
-    # A deeper heading is smaller.
-    sizes = sorted({(level, size) for level, size in found})
-    assert all(after[1] < before[1] for before, after in itertools.pairwise(sizes)), sizes
+    # A deeper heading is smaller than any above it.
+    sizes = [[size for each, size in found if each == level] for level in sorted(set(levels))]
+    assert all(max(deeper) < min(above) for above, deeper in itertools.pairwise(sizes)), sizes

@@ -16,7 +16,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import registry
-from rope_viz.pictures.choices import Positions, Several
+from rope_viz.pictures.choices import Menu, Positions, Several
 from rope_viz.pictures.doors import MOVED, TITLES, groups_of
 
 # What has to be chosen before a control has a meaning.
@@ -54,7 +54,7 @@ CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddin
 GIVES = {
     "download.config.whole": "tests/browser/test_extend_page.py",
     "run.kernels": "tests/browser/test_kernels.py",
-    "share": "tests/browser/test_tools.py",
+    "copy.command": "tests/browser/test_doors.py",
     "shell": "tests/browser/test_links.py",
 }
 
@@ -175,6 +175,8 @@ def offered(app, element):
     choice = next(choice for choice in page.choices if element.key == f"choice.{choice.key}")
     known = (*spec_url.KEYS, *(choice.key for choice in page.choices))
     now = registry.read_request(page, {key: value for key, value in app.query_params.items() if key in known})
+    if isinstance(choice, Menu):
+        return list(choice.entries(now))
     return list(choice.visible(now) if isinstance(choice, Several) else choice.shown(now))
 
 
