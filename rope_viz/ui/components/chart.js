@@ -129,7 +129,10 @@ function compact(wide, width, traces) {
   const margin = { ...wide.margin, ...usual, ...wide.meta?.narrow?.margin };
   const legend = { orientation: "h", x: 0, y: -0.2, yanchor: "top", itemclick: false, itemdoubleclick: false, font: { size: 12 }, ...wide.meta?.narrow?.legend };
   if (below) margin.b = (margin.b ?? 48) + 20 * Math.ceil(ends.length / 3);
-  return { ...layout, annotations, margin, ...(below ? { showlegend: true, legend } : {}), font: { ...layout.font, size: 11 }, dragmode: false };
+  // The bars above the plot stay as many pixels away from it.
+  const tall = (height, { t, b }) => height - t - b, scale = tall(wide.height, wide.margin) / tall(layout.height, margin);
+  const shapes = layout.shapes?.map((shape) => (shape.name === "band" ? { ...shape, y0: 1 + (shape.y0 - 1) * scale, y1: 1 + (shape.y1 - 1) * scale } : shape));
+  return { ...layout, shapes, annotations, margin, ...(below ? { showlegend: true, legend } : {}), font: { ...layout.font, size: 11 }, dragmode: false };
 }
 
 // Keep the label of a vertical line inside the figure: shift it if it would be cut off or overlap another.
