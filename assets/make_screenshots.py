@@ -22,7 +22,7 @@ SHOTS = {
     "frequencies": "/frequencies",
     "decay": "/decay",
     "precision": "/precision",
-    "runtimes": "/runtimes?model=kimi-k2-instruct",
+    "model": "/model?model=qwen3-8b",
 }
 
 

@@ -189,7 +189,7 @@ def find_repair(one: Comparison, asked: Asked) -> str:
         return "nothing: a config of this architecture cannot express this"
     if not made.faithful:
         return "nothing: it has no key or flag for this"
-    return made.flags or "the config written on the page Extend"
+    return made.flags or "the config that My model writes"
 
 
 def export_intended(asked: Asked, target: str) -> Export:

@@ -22,7 +22,7 @@ DEFAULT_MODEL = "llama-3.1-8b"
 CUSTOM = "custom"
 SIZES = {"dim": "head_dim", "rot": "rotary_dim", "base": "base", "trained": "context", "target": "target"}
 OLD_KEYS = {"extend.trained": "trained", "extend.target": "target"}
-"""Keys of page addresses before the page Extend shared its two lengths with all pages; they are still read."""
+"""Keys of page addresses before the page My model shared its two lengths with all pages; they are still read."""
 LISTS = {"short": "short_factor", "long": "long_factor"}
 NUMBER = re.compile(r"\s*([0-9][0-9_,]*\.?[0-9]*(?:e[+-]?[0-9]{1,3})?)\s*([km]?)\s*", re.IGNORECASE)
 # A user's config may name its layer types freely; the link carries the name with the numbers.

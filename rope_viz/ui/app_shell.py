@@ -115,7 +115,7 @@ def warm() -> None:
 
 
 async def ahead() -> None:
-    """Compute the Extend page's answer for each unchanged catalog model before a user asks for it.
+    """Compute My model's answer for each unchanged catalog model before a user asks for it.
 
     The answer is a third of such a run. Each takes a few milliseconds, computed between requests. The keys of configs
     come first: the first dropped file needs them.

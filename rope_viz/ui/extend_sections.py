@@ -1,4 +1,4 @@
-"""Text sections of the page Extend: the recognised config, the file and flags to write, and the check snippets."""
+"""Text sections of My model: the recognised config, the file and flags to write, and the check snippets."""
 
 from __future__ import annotations
 
