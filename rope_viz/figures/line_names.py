@@ -70,7 +70,8 @@ def _find_place(
     """Return the pair at which a line's name is clear of all others, its anchors and its box; None if there is none."""
     own, count = pixels[index], len(pixels[index])
     step = WIDTH / max(count - 1, 1)
-    others = np.array([at for j, at in enumerate(pixels) if j != index])
+    # Models may have other numbers of pairs.
+    others = [line for j, line in enumerate(pixels) if j != index]
     best, found = CLEAR, None
     for at in range(1, count - 1, max(1, count // STEPS)):
         for right, up in itertools.product((True, False), repeat=2):
@@ -84,8 +85,8 @@ def _find_place(
                 continue
             clear = min((_gap(line[under], box) for line in others), default=CLEAREST)
             # A name near its own line, where the others are away from that line.
-            apart = float(np.nanmin(np.abs(others[:, at] - own[at]), initial=CLEAREST))
-            value = min(clear, apart, CLEAREST)
+            apart = [abs(line[at] - own[at]) for line in others if at < len(line)]
+            value = float(np.nanmin([clear, CLEAREST, *apart]))
             if value > best and not any(_overlap(box, other) for other in taken):
                 best, found = value, (at, ("left" if right else "right", "bottom" if up else "top"), box)
     return found

@@ -141,6 +141,7 @@ def choose_model(model: str, layer: str, **changes: Any) -> None:
     if typed:
         spec = spec_url.with_sizes(spec, target=now.spec.target)
     choose(model=model, layer=layer, spec=spec, typed=typed, **changes)
+    frame_too()  # the header names the model, and its links carry it
 
 
 def set_size(name: str, value: float) -> None:

@@ -86,7 +86,7 @@ export function arrange(s) {
   const aside = !pair ? null : narrow ? { x: 8, y: h - low, w: w - 16, h: low - 22 } : { x: w - 262, y: 64, w: 250, h: h - 84 };
   const room = { w: pair && !narrow ? w - 290 : w, h: (pair && narrow ? h - low - 46 : h) - top };
   const g = grid(n, room.w, room.h), step = g.size + g.label;
-  const left = Math.max(0, (room.w - g.columns * g.size) / 2), over = top + Math.max(0, (room.h - g.rows * step) / 2);
+  const left = Math.max(0, (room.w - g.columns * g.size) / 2), over = top + Math.min(24, Math.max(0, (room.h - g.rows * step) / 2));
   const dials = Array.from({ length: n }, (_, i) => ({
     x: left + ((i % g.columns) + 0.5) * g.size, y: over + Math.floor(i / g.columns) * step + g.size / 2, r: g.size * 0.42,
   }));

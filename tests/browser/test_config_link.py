@@ -5,6 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.figure_tools import pick
 from tests.configs import LLAMA_3_1_8B, QWEN3_8B
 
 SHOWN = {
@@ -76,8 +77,9 @@ def test_an_opened_link_leaves_the_stored_config(visit, fresh_server):
 def test_a_copied_picture_address_opens_elsewhere(visit, fresh_server, server):
     seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=runtimes")
     drop(seen, QWEN3_8B)
-    seen.look("runtimes/curves").get_by_role("button", name="Copy address").click()
-    expect(seen.page.get_by_role("button", name="Copied")).to_be_visible()
+    figure = seen.look("runtimes/curves")
+    pick(figure, "share", "picture")
+    expect(figure.locator("[data-item=picture]")).to_contain_text("Copied")
     address = seen.page.evaluate("navigator.clipboard.readText()")
     assert "config=" in address
     assert "own=" not in address

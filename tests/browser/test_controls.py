@@ -37,6 +37,13 @@ def drag(seen, name, shares):
     assert seen.stays(FOLLOWED, 4, LIMIT), "a picture did not follow"
 
 
+def show_both(seen):
+    """Scroll so that the first two figures of Frequencies are in view."""
+    seen.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 360)")
+    seen.until("document.querySelectorAll('.rv-chart[data-drawn]').length > 1")
+    seen.settle()
+
+
 def hurry(seen, knob):
     """Move a knob that is held faster than pictures can be drawn."""
     box = seen.slider(knob).bounding_box()
@@ -64,6 +71,7 @@ AHEAD = """() => {
 def test_picture_follows_the_drag_and_link_follows_the_release(visit):
     seen = visit().open("/frequencies")
     tab = seen.page
+    show_both(seen)
     tab.evaluate(AHEAD)
     before, heatmap, sentence = seen.drawn(), seen.drawn(1), tab.evaluate(SENTENCE)
     drag(seen, "base", [0.5 + 0.01 * step for step in range(20)])
@@ -105,6 +113,7 @@ def test_axis_labels_do_not_move_while_a_knob_moves(visit, page, knob):
 def test_restored_knob_restores_the_page(visit):
     seen = visit().open("/frequencies")
     tab = seen.page
+    show_both(seen)
     value, sentence = seen.knob("head_dim").input_value(), tab.evaluate(SENTENCE)
     columns = "document.querySelectorAll('.rv-plot')[1].data[0].x.length"
     whole = tab.evaluate(columns)

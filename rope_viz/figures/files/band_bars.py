@@ -12,9 +12,13 @@ from rope_viz.figures.files.traces import dash_lengths, line_scale
 
 
 def find_bars(plan: Plan) -> list[tuple[Panel, Strip]]:
-    """Return the bars of bands, one level per curve; without room for all labels, the shortest bars lose theirs."""
+    """Return the bars of bands, one level per curve: the first ones that fit into two fifths of the height.
+
+    Without room for all labels, the shortest bars lose theirs.
+    """
     shapes = [shape for shape in plan.sheet.layout.get("shapes", ()) if shape.get("name") == "band"]
-    heights = sorted({shape["y0"] for shape in shapes if shape["type"] == "rect"})
+    most = max(1, int(0.4 * plan.canvas.height / (1.5 * plan.size)))
+    heights = sorted({shape["y0"] for shape in shapes if shape["type"] == "rect"})[-most:]
     panel, out = plan.panels[0], []
     low, high = sorted((panel.x.low, panel.x.high))
     for level, at in enumerate(heights):

@@ -32,7 +32,10 @@ const name = (state, k) => text(state, "piece", { number: k + 1, kind: label(sta
 function changed(state, focus) {
   draw(state);
   state.field.value = composed(state);
-  if (focus) state.root.querySelector(focus)?.focus();
+  const target = focus && state.root.querySelector(focus);
+  // The buttons of a card are hidden until the card has the focus.
+  target?.closest("li")?.focus();
+  target?.focus();
   state.post.put(state.data.key, composed(state));
 }
 
