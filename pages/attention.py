@@ -8,8 +8,7 @@ from rope_viz.ui import page
 now = page.now(attention.PAGE)
 page.start(TEXTS("title"), says=attention.maps)
 page.controls(attention.SENTENCE)
-with page.row():
-    page.controls(attention.OFFSET, attention.SHOW, attention.CAUSAL)
+page.control_row(attention.OFFSET, attention.SHOW, attention.CAUSAL)
 page.show(attention.maps)
 page.mobile_knobs("base", "factor")
 page.legend(words.describe_marks(now[attention.SHOW], now[attention.SENTENCE]))

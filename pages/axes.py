@@ -5,31 +5,25 @@ from rope_viz.pictures import axes, axes_model
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=axes.sight)
-with page.row():
-    page.controls(*axes_model.WHICH, *axes_model.OTHER)
+page.control_row(*axes_model.WHICH, *axes_model.OTHER)
 page.show(axes.sight)
 page.legend(TEXTS("legend"))
 page.next_page_link("rotation", TEXTS("next_page"))
-with page.row():
-    page.controls(axes.REACH, axes.SHADES)
+page.control_row(axes.REACH, axes.SHADES)
 
 page.section(TEXTS("headings.wavelengths"), says=axes.speeds)
-with page.row():
-    page.controls(axes_model.WAY, axes_model.SECTIONS)
+page.control_row(axes_model.WAY, axes_model.SECTIONS)
 page.show(axes.speeds)
-with page.row():
-    page.controls(*axes_model.BASES, *axes_model.SIDES.values())
+page.control_row(*axes_model.BASES, *axes_model.SIDES.values())
 
 page.section(TEXTS("headings.prompt"), says=axes.positions)
 page.controls(axes.PROMPT)
-with page.row():
-    page.controls(axes.RUNTIME, axes.SECOND)
+page.control_row(axes.RUNTIME, axes.SECOND)
 page.show(axes.positions)
 page.show(axes.costs)
 
 page.section(TEXTS("headings.further"), says=axes.further)
-with page.row():
-    page.controls(axes.ALONG, axes.METHOD, axes.GROWTH)
+page.control_row(axes.ALONG, axes.METHOD, axes.GROWTH)
 page.show(axes.further)
 if axes.decay_query(page.now(axes.PAGE)):
     page.link("decay", TEXTS("decay_link"), more=axes.decay_query(page.now(axes.PAGE)))

@@ -6,8 +6,7 @@ from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=heads.across)
 page.controls(heads.FILE)
-with page.row():
-    page.controls(heads.SHOW, heads.LAYER)
+page.control_row(heads.SHOW, heads.LAYER)
 page.show(heads.across)
 page.legend(TEXTS("legend"))
 

@@ -5,8 +5,7 @@ from rope_viz.ui import page
 
 page.start(page.TEXTS("pages.linear"), says=attention.weights)
 page.controls(attention.SENTENCE)
-with page.row():
-    page.controls(attention.SPACING, attention.COST)
+page.control_row(attention.SPACING, attention.COST)
 page.show(attention.weights)
 page.picture_sentence(attention.costs)
 page.show(attention.costs)

@@ -6,8 +6,7 @@ from rope_viz.pictures import precision
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=precision.errors)
-with page.row():
-    page.controls(precision.WHERE, precision.POSITION)
+page.control_row(precision.WHERE, precision.POSITION)
 page.show(precision.errors)
 page.mobile_knobs("base", "head_dim")
 page.legend(TEXTS("legend"))

@@ -6,8 +6,7 @@ from rope_viz.pictures import recall_choices as choices
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), TEXTS("about"), says=recall.lengths)
-with page.row():
-    page.controls(choices.COMPARE, choices.UP_TO)
+page.control_row(choices.COMPARE, choices.UP_TO)
 page.show(recall.lengths)
 page.legend(TEXTS("legend"))
 
@@ -15,8 +14,7 @@ page.section(TEXTS("headings.maps"), says=recall.needle)
 page.show(recall.needle)
 
 page.section(TEXTS("headings.switched"), says=recall.switched)
-with page.row():
-    page.controls(choices.BAND, choices.HOW, choices.FIRST, choices.LAST)
+page.control_row(choices.BAND, choices.HOW, choices.FIRST, choices.LAST)
 page.show(recall.switched)
 page.picture_sentence(recall.carry)
 page.controls(choices.AT)

@@ -7,8 +7,7 @@ from rope_viz.ui import page
 
 now = page.now(scaling.PAGE)
 page.start(TEXTS("title"), says=scaling.comparison)
-with page.row():
-    page.controls(scaling.SHOW, scaling.AXIS)
+page.control_row(scaling.SHOW, scaling.AXIS)
 page.controls(scaling.EXAMPLE)
 page.controls(scaling.COMPARE)
 page.show(scaling.comparison)

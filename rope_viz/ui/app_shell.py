@@ -54,7 +54,7 @@ def run(folder: Path) -> None:
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     door = door_of(name)
-    navigation.mount(name, list(TITLES), state.link_query(), [state.name(), controls.describe_scaling()])
+    navigation.mount(name, list(TITLES), state.address(), [state.name(), controls.describe_scaling()])
     if door in ("explore", "lab"):
         controls.sidebar(name)
         st.html('<div class="rv-chip-place"></div>')

@@ -49,6 +49,12 @@ def controls(*choices: Choice[Any]) -> None:
             widgets.control(choice, _now(choice))
 
 
+def control_row(*choices: Choice[Any]) -> None:
+    """Show widgets side by side; they wrap on a small screen."""
+    with row():
+        controls(*choices)
+
+
 def _now(choice: Choice[Any]) -> Now:
     return state.now(choice.key.partition(".")[0])
 
@@ -158,7 +164,7 @@ def link(
 
     It carries the current choice, or `query` instead, and in addition `more`, choices of the linked page.
     """
-    at = (state.link_query() if query is None else dict(query)) | dict(more or {})
+    at = (state.address() if query is None else dict(query)) | dict(more or {})
     st.page_link(state.page(name), label=label, query_params=at)
 
 

@@ -312,11 +312,6 @@ def page(name: str) -> st.Page:
     return menu(st.session_state["pages folder"])[name]
 
 
-def link_query() -> dict[str, str]:
-    """Return the choice as the query of a link to another page."""
-    return address()
-
-
 def choose(**changes: Any) -> None:
     """Change the choice and the address, as one step for the Back button."""
     query_params.catch_up()

@@ -127,7 +127,7 @@ def _show_findings() -> None:
     if mine is not None and state.current_choice().model == spec_url.CUSTOM:
         found = configs.summed_up(mine.config)
         if found:
-            at = state.link_query()
+            at = state.address()
             st.page_link(state.page("model"), label=TEXTS("config.findings", summary=found), query_params=at)
 
 

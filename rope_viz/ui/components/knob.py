@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rope_viz.embedding.spec import Knob, require_number
-from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
+from rope_viz.ui.components.component import component
 
 ROW = 62  # pixels
 Changed = Callable[[str, float], None]
@@ -41,11 +41,11 @@ def knobs(
 
     prefix = f"{page}." if page else ""
     rows = [_row(name, knob, value, revision) | {"key": prefix + name} for name, (knob, value) in shown.items()]
-    data = {"knobs": rows, "under": under, "across": across, "taken": confirmed_turn(key)}
+    data = {"knobs": rows, "under": under, "across": across}
     if across:
         data["room"] = ROW, ROW * len(shown)
     mount = component("knob", root_class="rv-knobs", height=ROW if across or under else ROW * len(shown))
-    mount(key=key, data=data, on_at_change=make_message_callback(key, take))
+    mount(key, data, take)
 
 
 def _row(name: str, knob: Knob, value: float, revision: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rope_viz.figures import theme
 from rope_viz.figures.axes import TEXTS, look
-from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
+from rope_viz.ui.components.component import component
 
 HEIGHT = 40
 
@@ -28,19 +28,9 @@ def sections(key: str, choice: str, shares: Mapping[str, int], changed: Callable
         for each in looks.values()
     ]
     counts = list(shares.values())
-    mount = component("sections", root_class="rv-sections", height=HEIGHT)
-    mount(
-        key=key,
-        data={
-            "key": choice,
-            "parts": parts,
-            "counts": counts,
-            "total": sum(counts),
-            "texts": TEXTS.group("sections"),
-            "taken": confirmed_turn(key),
-        },
-        on_at_change=make_message_callback(key, take),
-    )
+    texts = TEXTS.group("sections")
+    data = {"key": choice, "parts": parts, "counts": counts, "total": sum(counts), "texts": texts}
+    component("sections", root_class="rv-sections", height=HEIGHT)(key, data, take)
 
 
 def both(colour: str) -> list[str]:
