@@ -6,7 +6,7 @@ import functools
 import html
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -105,18 +105,23 @@ def explain(name: str) -> None:
             code(source.rstrip(), language)
 
 
-def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
-    """Show start points (name, story, page, model), each a link to the page with that model."""
+def starts(points: Mapping[str, str]) -> None:
+    """Show start points ("<page>.<model>" -> "<name>: <story>"), each a link to the page with that model."""
     section(TEXTS("start_heading"))
-    for index in range(0, len(points), 3):
-        for column, (name, story, where, model) in zip(st.columns(3), points[index : index + 3], strict=False):
-            column.markdown(f"[**{name}**](/{where}?model={model})  \n{story}")
+    links = []
+    for key, point in points.items():
+        (where, _, model), (name, _, story) = key.partition("."), point.partition(": ")
+        links.append(f"[**{name}**](/{where}?model={model})  \n{story}")
+    for index in range(0, len(links), 3):
+        for column, link_and_story in zip(st.columns(3), links[index : index + 3], strict=False):
+            column.markdown(link_and_story)
 
 
 def questions(answers: Mapping[str, str]) -> None:
     """Show the question that each page answers, by page name."""
     section(TEXTS("questions_heading"))
-    st.markdown("\n".join(f"- [**{TITLES[where]}**](/{where}): {question}" for where, question in ordered(answers)))
+    lines = (f"- [**{title}**](/{name}): {answers[name]}" for name, title in TITLES.items() if name in answers)
+    st.markdown("\n".join(lines))
 
 
 def index(door: str) -> None:
@@ -124,11 +129,6 @@ def index(door: str) -> None:
     st.markdown(TEXTS(f"{door}.about"))
     for name in DOORS[door][1:]:
         st.markdown(f"[**{TITLES[name]}**](/{name})  \n{TEXTS(f'{door}.{name}')}")
-
-
-def ordered(answers: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Sort the pages into the order of the menu."""
-    return sorted(answers.items(), key=lambda each: list(TITLES).index(each[0]))
 
 
 def section(title: str, sentence: str = "", *, says: Picture | None = None) -> None:

@@ -1,6 +1,7 @@
 // The browser part of the frame: links inside the app stay in the tab and session, a banner reports a lost server, and the
 // user's config and files are stored in the browser. It listens on the document, so it does not depend on any node.
 
+import { addStyle, element } from "./element.js";
 import { Post } from "./outbox.js";
 import { text } from "./texts.js";
 import { WORDS } from "./words.js";
@@ -63,9 +64,8 @@ function explain(anchor, takeFocus = true) {
   const sentence = WORDS[anchor.hash.slice(1)], isSource = anchor.matches(SOURCE);
   if (!(sentence || isSource) || again) return;
   open = anchor;
-  const note = Object.assign(document.createElement("div"), { className: "rv-sentence", innerHTML: sentence ?? "", tabIndex: -1 });
+  const note = element("div", { className: "rv-sentence", role: "note", innerHTML: sentence ?? "", tabIndex: -1 });
   if (isSource) note.append(...withLinks(anchor.textContent));
-  note.setAttribute("role", "note");
   const style = getComputedStyle(document.querySelector('[data-testid="stApp"]'));
   Object.assign(note.style, { color: style.color, background: style.backgroundColor });
   document.body.append(note);
@@ -74,7 +74,7 @@ function explain(anchor, takeFocus = true) {
 }
 
 // The addresses in a source as links. Its text has word joiners, which keep Markdown from doing so (words/common.py).
-const withLinks = (source) => source.replaceAll("\u2060", "").split(/(https?:\/\/[^\s,;)]+)/).map((part, index) => (index % 2 ? Object.assign(document.createElement("a"), { href: part, target: "_blank", rel: "noopener", textContent: part }) : part));
+const withLinks = (source) => source.replaceAll("\u2060", "").split(/(https?:\/\/[^\s,;)]+)/).map((part, index) => (index % 2 ? element("a", { href: part, target: "_blank", rel: "noopener", textContent: part }) : part));
 
 // Place the note at its term, also while the page scrolls; close it when the term leaves the view.
 function placeNote(note) {
@@ -132,9 +132,8 @@ function showBanner(name, sentence) {
   let note = document.querySelector(`.rv-banner[data-about=${name}]`);
   if (!sentence) return void note?.remove();
   if (!note) {
-    note = Object.assign(document.createElement("div"), { className: "rv-banner" });
+    note = element("div", { className: "rv-banner", role: "status" });
     note.dataset.about = name;
-    note.setAttribute("role", "status");
     document.body.append(note);
   }
   if (note.textContent !== sentence) note.textContent = sentence;
@@ -222,7 +221,7 @@ function bring(wait) {
   again = setTimeout(() => bring(2 * wait), wait);
 }
 
-const STYLE = `
+addStyle(`
 a[href^="#word-"] { color: inherit !important; text-decoration: underline dotted !important; text-underline-offset: 3px; cursor: help; }
 [data-testid="stApp"] { counter-reset: rv-source; }
 a[href="#source"] { display: inline-block; color: inherit !important; vertical-align: super; font-size: 0; line-height: 1; text-decoration: underline dotted !important; cursor: help; }
@@ -236,14 +235,13 @@ a[href="#source"]::before { counter-increment: rv-source; content: counter(rv-so
 .rv-banner {
   position: fixed; z-index: 1000000; left: 50%; bottom: 16px; transform: translateX(-50%); width: max-content; max-width: min(90vw, 720px); box-sizing: border-box; padding: 10px 16px;
   font: 15px/1.4 "Source Sans", sans-serif; color: #1B1F24; background: #FFF4D6; border: 1px solid #986000; border-radius: 8px;
-}`;
+}`);
 
 export default function render(given) {
   const first = !component;
   component = post.component = given;
   post.taken(given.data.taken);
   if (first) {
-    document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
     const attributeFilter = ["href", "target", "data-test-connection-state"];
     new MutationObserver(() => (completeAll(), connection(), arrive())).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter });
   }
