@@ -15,12 +15,11 @@ page.legend(words.describe_marks(now[attention.SHOW], now[attention.SENTENCE]))
 page.next_page_link("rotation", TEXTS("next_page"))
 
 page.section(TEXTS("headings.products"), says=attention.products)
-left, right = page.columns(1, 1)
+left, right = page.columns()
 with left:
     page.show(attention.products)
 with right:
     page.show(attention.lengths)
 
 page.link("linear", page.TEXTS("pages.linear"))
-page.explain("attention")
-page.words()
+page.end("attention")

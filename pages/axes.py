@@ -31,5 +31,4 @@ if axes.decay_query(page.now(axes.PAGE)):
 page.section(TEXTS("headings.patch"), says=axes.clocks)
 page.controls(axes.FRAME)
 page.show(axes.clocks)
-page.explain("axes")
-page.words()
+page.end("axes")

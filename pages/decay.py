@@ -23,5 +23,4 @@ page.show(decay.attention)
 
 page.section(TEXTS("headings.bases"), says=decay.bases)
 page.show(decay.bases)
-page.explain("decay")
-page.words()
+page.end("decay")

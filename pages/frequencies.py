@@ -17,5 +17,4 @@ page.show(frequencies.heatmap)
 
 page.section(TEXTS("headings.pairs"), says=frequencies.pairs)
 page.show(frequencies.pairs)
-page.explain("frequencies")
-page.words()
+page.end("frequencies")

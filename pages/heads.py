@@ -13,8 +13,7 @@ page.legend(TEXTS("legend"))
 page.section(TEXTS("headings.head"), says=heads.distance)
 page.controls(heads.HEAD)
 page.show(heads.distance)
-for column, picture in zip(page.columns(1, 1), (heads.attention, heads.pairs), strict=True):
+for column, picture in zip(page.columns(), (heads.attention, heads.pairs), strict=True):
     with column:
         page.show(picture)
-page.explain("heads")
-page.words()
+page.end("heads")

@@ -25,5 +25,4 @@ if report:
 
 page.explain("kernels")
 page.section(TEXTS("headings.code"))
-page.explain("kernels_code")
-page.words()
+page.end("kernels_code")

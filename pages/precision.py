@@ -22,5 +22,4 @@ page.show(precision.roundings)
 where = page.now(precision.PAGE)[precision.WHERE]
 page.section(TEXTS("headings.practices"), words.list_implementations(where))
 page.paragraph(words.format_practices(where))
-page.explain("precision")
-page.words()
+page.end("precision")

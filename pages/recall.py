@@ -22,7 +22,7 @@ page.show(recall.carry)
 
 page.section(TEXTS("headings.heads"), TEXTS("heads.about"))
 for pictures in ((recall.previous, recall.previous_pairs), (recall.finder, recall.finder_pairs)):
-    for column, picture in zip(page.columns(1, 1), pictures, strict=True):
+    for column, picture in zip(page.columns(), pictures, strict=True):
         with column:
             page.picture_sentence(picture)
             page.show(picture)
@@ -37,5 +37,4 @@ page.show(recall.loss)
 page.section(TEXTS("headings.yours"), says=recall.yours)
 page.controls(choices.ASKED)
 page.show(recall.yours)
-page.explain("recall")
-page.words()
+page.end("recall")

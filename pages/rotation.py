@@ -23,5 +23,4 @@ page.show(rotation.rotated)
 
 page.link("conversion", page.TEXTS("pages.conversion"))
 page.link("pairings", page.TEXTS("pages.pairings"))
-page.explain("rotation")
-page.words()
+page.end("rotation")

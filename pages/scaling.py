@@ -17,5 +17,4 @@ page.next_page_link("decay", TEXTS("next_page"))
 
 page.section(TEXTS("headings.methods"), says=scaling.methods)
 page.show(scaling.methods)
-page.explain("scaling")
-page.words()
+page.end("scaling")

@@ -105,6 +105,12 @@ def explain(name: str) -> None:
             code(source.rstrip(), language)
 
 
+def end(name: str) -> None:
+    """Show the explanation of a page and the whole glossary, at its end."""
+    explain(name)
+    words()
+
+
 def starts(points: Mapping[str, str]) -> None:
     """Show start points ("<page>.<model>" -> "<name>: <story>"), each a link to the page with that model."""
     section(TEXTS("start_heading"))
@@ -152,9 +158,9 @@ def row() -> Any:
     return st.container(horizontal=True, vertical_alignment="center", gap="medium")
 
 
-def columns(*shares: int) -> Any:
-    """Return columns with these shares of the width; they stack on a small screen."""
-    return st.columns(shares, gap="medium")
+def columns() -> Any:
+    """Return two columns; they stack on a small screen."""
+    return st.columns(2, gap="medium")
 
 
 def link(

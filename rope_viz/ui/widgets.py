@@ -129,7 +129,7 @@ def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:
 
     with st.container(width=520):
         counts: tuple[int, ...] = now[choice]
-        sections(f"bar.{choice.key}", choice.key, dict(zip(choice.shares(now), counts, strict=True)), changed)
+        sections(choice.key, dict(zip(choice.shares(now), counts, strict=True)), changed)
 
 
 def _texts_or_file(choice: Kept[Any], now: Now) -> None:
@@ -229,6 +229,6 @@ def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
         keep(_tidy(choice, line))
 
     limits = {"most": choice.count, "longest": choice.most}
-    prompt(f"prompt.{choice.key}", choice.key, text, parts, changed, kinds=list(choice.kinds(now)), **limits)
+    prompt(choice.key, text, parts, changed, kinds=list(choice.kinds(now)), **limits)
     if problem:
         warn(TEXTS("controls.default_prompt", error=problem))

@@ -132,8 +132,11 @@ function build(place, data) {
     <canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-bar rv-full"><span class="rv-pair">${texts.move} ${MOVES.map((name) => button(name, texts[`moves.${name}`], texts.move_help)).join("")}</span>
     <label>${texts.speed} <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back")}${button("loop")
     }</div><div class="rv-tools"></div><div class="rv-announced" aria-live="polite"></div>`;
-  if (place.address) import(new URL("tools.js", import.meta.url).href).then((tools) => fillTools(s, tools));
-  if (place.address) import(new URL("touch.js", import.meta.url).href).then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
+  const load = (name) => import(new URL(name, import.meta.url).href);
+  if (place.address) {
+    load("tools.js").then((tools) => fillTools(s, tools));
+    load("touch.js").then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
+  }
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
   const videoType = VIDEO_TYPES.find((kind) => window.MediaRecorder?.isTypeSupported(kind));
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -268,9 +268,11 @@ function paintScore(s, x, d) {
 
 // What the clocks and the patch have in common.
 addStyle(`
-:is(.rv-clocks, .rv-patch) { font-family: var(--st-font); color: var(--st-text-color); font-size: 13px; }
-:is(.rv-clocks, .rv-patch) canvas { display: block; width: 100%; cursor: pointer; touch-action: pan-y; }
-:is(.rv-clocks, .rv-patch) :is(canvas, button, input):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+:is(.rv-clocks, .rv-patch) {
+  font-family: var(--st-font); color: var(--st-text-color); font-size: 13px;
+  canvas { display: block; width: 100%; cursor: pointer; touch-action: pan-y; }
+  :is(canvas, button, input):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+}
 .rv-now { min-height: 20px; padding: 4px 0; font-variant-numeric: tabular-nums; }
 .rv-announced { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 `);

@@ -158,8 +158,10 @@ export default function show(place, data) {
 }
 
 addStyle(`
-.rv-patch canvas { cursor: crosshair; }
-.rv-patch label { display: flex; gap: 6px; align-items: center; }
-.rv-patch input { font: inherit; color: inherit; width: 5em; min-height: 32px; box-sizing: border-box; padding: 0 8px; text-align: right; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
-@media (pointer: coarse), (max-width: 640px) { .rv-patch input { min-height: 40px; } }
+.rv-patch {
+  canvas { cursor: crosshair; }
+  label { display: flex; gap: 6px; align-items: center; }
+  input { font: inherit; color: inherit; width: 5em; min-height: 32px; box-sizing: border-box; padding: 0 8px; text-align: right; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
+  @media (pointer: coarse), (max-width: 640px) { input { min-height: 40px; } }
+}
 `);

@@ -45,8 +45,8 @@ function button(sign, help, act, off = false) {
 
 function input(state, k, [key, low, high, whole]) {
   const piece = state.pieces[k], what = text(state, `fields.${key}`);
-  const field = element("input", { type: "text", inputMode: "decimal", autocomplete: "off", value: number(piece[key]) });
-  field.ariaLabel = text(state, "field", { piece: name(state, k), field: what });
+  const ariaLabel = text(state, "field", { piece: name(state, k), field: what });
+  const field = element("input", { type: "text", inputMode: "decimal", autocomplete: "off", value: number(piece[key]), ariaLabel });
   field.dataset.field = key;
   field.style.width = `calc(${Math.max(3, field.value.length)}ch + 18px)`;
   const step = (by) => {
@@ -105,8 +105,8 @@ function draw(state) {
   root.querySelector(".rv-add").replaceChildren(
     element("span", { textContent: text(state, full ? "full" : "add", { most: data.most }) }),
     ...(full ? [] : data.kinds.map((what) => {
-      const made = element("button", { type: "button", textContent: label(state, what) });
-      made.ariaLabel = text(state, "add_one", { kind: label(state, what).toLowerCase() });
+      const kind = label(state, what), help = text(state, "add_one", { kind: kind.toLowerCase() });
+      const made = element("button", { type: "button", textContent: kind, ariaLabel: help });
       made.addEventListener("click", () => {
         pieces.push({ ...FRESH[what], what });
         changed(state, `[data-piece="${pieces.length - 1}"] [data-field]`);

@@ -14,7 +14,6 @@ CARD, FOOT, ACROSS = 90, 72, 5  # pixels of a card and of the part below, and ca
 
 
 def prompt(
-    key: str,
     choice: str,
     line: str,
     pieces: Sequence[Mapping[str, Any]] | None,
@@ -46,4 +45,4 @@ def prompt(
         "texts": TEXTS.group("cards"),
         "room": (CARD * -(-count // ACROSS) + FOOT, CARD * count + FOOT),
     }
-    component("prompt", root_class="rv-prompt")(key, data, take)
+    component("prompt", root_class="rv-prompt")(f"prompt.{choice}", data, take)

@@ -89,8 +89,10 @@ export default function render(component) {
 addStyle(`
 .rv-sections { position: relative; display: flex; height: 36px; margin: 0 8px; font: 13px var(--st-font); }
 .rv-share { flex: 1 1 0; min-width: 0; overflow: hidden; white-space: nowrap; box-sizing: border-box; padding: 8px 4px 0 12px; border-top: 6px solid; font-weight: 600; background: var(--st-secondary-background-color); }
-.rv-border { position: absolute; top: -2px; width: 40px; height: 40px; margin-left: -20px; cursor: ew-resize; touch-action: none; }
-.rv-border::after { content: ""; position: absolute; left: 16px; top: 2px; width: 8px; height: 36px; box-sizing: border-box; border-radius: 4px; background: var(--st-background-color); border: 2px solid var(--st-primary-color); }
-.rv-border:focus-visible { outline: none; }
-.rv-border:focus-visible::after { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+.rv-border {
+  position: absolute; top: -2px; width: 40px; height: 40px; margin-left: -20px; cursor: ew-resize; touch-action: none;
+  &::after { content: ""; position: absolute; left: 16px; top: 2px; width: 8px; height: 36px; box-sizing: border-box; border-radius: 4px; background: var(--st-background-color); border: 2px solid var(--st-primary-color); }
+  &:focus-visible { outline: none; }
+  &:focus-visible::after { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+}
 `);

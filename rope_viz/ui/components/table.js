@@ -75,12 +75,16 @@ addStyle(`
   th[aria-sort=descending] button::after { content: " ↓"; }
   .rv-number { text-align: right; }
 }
-.rv-words td { white-space: normal; padding: 8px 12px; vertical-align: top; }
-.rv-words th button { white-space: normal; }
-.rv-words td:last-child { overflow-wrap: anywhere; }
-@media (max-width: 640px) { .rv-words td, .rv-words th button { padding-left: 8px; padding-right: 8px; } }
-.rv-table label { font-size: 13px; display: flex; gap: 6px; align-items: center; }
-.rv-table label[hidden] { display: none; }
-.rv-table input { font: inherit; color: inherit; min-height: 30px; width: 9em; padding: 0 8px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
-@media (pointer: coarse), (max-width: 640px) { .rv-table input { min-height: 40px; } }
+.rv-words {
+  td { white-space: normal; padding: 8px 12px; vertical-align: top; }
+  th button { white-space: normal; }
+  td:last-child { overflow-wrap: anywhere; }
+  @media (max-width: 640px) { td, th button { padding-inline: 8px; } }
+}
+.rv-table {
+  label { font-size: 13px; display: flex; gap: 6px; align-items: center; }
+  label[hidden] { display: none; }
+  input { font: inherit; color: inherit; min-height: 30px; width: 9em; padding: 0 8px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
+  @media (pointer: coarse), (max-width: 640px) { input { min-height: 40px; } }
+}
 `);
