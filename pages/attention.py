@@ -8,20 +8,18 @@ from rope_viz.ui import page
 now = page.now(attention.PAGE)
 page.start(TEXTS("title"), says=attention.maps)
 page.controls(attention.SENTENCE)
-with page.row():
-    page.controls(attention.OFFSET, attention.SHOW, attention.CAUSAL)
+page.control_row(attention.OFFSET, attention.SHOW, attention.CAUSAL)
 page.show(attention.maps)
 page.mobile_knobs("base", "factor")
 page.legend(words.describe_marks(now[attention.SHOW], now[attention.SENTENCE]))
 page.next_page_link("rotation", TEXTS("next_page"))
 
 page.section(TEXTS("headings.products"), says=attention.products)
-left, right = page.columns(1, 1)
+left, right = page.columns()
 with left:
     page.show(attention.products)
 with right:
     page.show(attention.lengths)
 
 page.link("linear", page.TEXTS("pages.linear"))
-page.explain("attention")
-page.words()
+page.end("attention")

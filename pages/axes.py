@@ -8,31 +8,25 @@ page.start(TEXTS("title"), says=axes.sight)
 now = page.now(axes.PAGE)
 if not axes_model.find_sidebar_scenes(now):
     page.paragraph(TEXTS("example", model=now.name))
-with page.row():
-    page.controls(*axes_model.WHICH, *axes_model.OTHER)
+page.control_row(*axes_model.WHICH, *axes_model.OTHER)
 page.show(axes.sight)
 page.legend(TEXTS("legend"))
 page.next_page_link("rotation", TEXTS("next_page"))
-with page.row():
-    page.controls(axes.REACH, axes.SHADES)
+page.control_row(axes.REACH, axes.SHADES)
 
 page.section(TEXTS("headings.wavelengths"), says=axes.speeds)
-with page.row():
-    page.controls(axes_model.WAY, axes_model.SECTIONS)
+page.control_row(axes_model.WAY, axes_model.SECTIONS)
 page.show(axes.speeds)
-with page.row():
-    page.controls(*axes_model.BASES, *axes_model.SIDES.values())
+page.control_row(*axes_model.BASES, *axes_model.SIDES.values())
 
 page.section(TEXTS("headings.prompt"), says=axes.positions)
 page.controls(axes.PROMPT)
-with page.row():
-    page.controls(axes.RUNTIME, axes.SECOND)
+page.control_row(axes.RUNTIME, axes.SECOND)
 page.show(axes.positions)
 page.show(axes.costs)
 
 page.section(TEXTS("headings.further"), says=axes.further)
-with page.row():
-    page.controls(axes.ALONG, axes.METHOD, axes.GROWTH)
+page.control_row(axes.ALONG, axes.METHOD, axes.GROWTH)
 page.show(axes.further)
 if query := axes.decay_query(now):
     page.link("decay", TEXTS("decay_link"), more=query)
@@ -40,5 +34,4 @@ if query := axes.decay_query(now):
 page.section(TEXTS("headings.patch"), says=axes.clocks)
 page.controls(axes.FRAME)
 page.show(axes.clocks)
-page.explain("axes")
-page.words()
+page.end("axes")

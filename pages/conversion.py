@@ -5,8 +5,7 @@ from rope_viz.pictures import rotation
 from rope_viz.ui import page
 
 page.start(page.TEXTS("pages.conversion"), says=rotation.permutation)
-with page.row():
-    page.controls(rotation.FROM, rotation.LIBRARY, rotation.HEADS)
+page.control_row(rotation.FROM, rotation.LIBRARY, rotation.HEADS)
 page.show(rotation.permutation)
 page.code(rotation.code(page.now(rotation.PAGE)))
 

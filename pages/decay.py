@@ -5,8 +5,7 @@ from rope_viz.pictures import decay
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=decay.curves)
-with page.row():
-    page.controls(decay.SHOW, decay.AXIS, decay.LENGTH, decay.LOG)
+page.control_row(decay.SHOW, decay.AXIS, decay.LENGTH, decay.LOG)
 page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE, decay.MODELS)
 page.show(decay.curves)
 page.mobile_knobs("base", "context", "target", "factor")
@@ -19,11 +18,9 @@ page.controls(decay.AT)
 page.show(decay.pairs)
 
 page.section(TEXTS("headings.map"), TEXTS("map_title"))
-with page.row():
-    page.controls(decay.WEIGHTS, decay.FIRST)
+page.control_row(decay.WEIGHTS, decay.FIRST)
 page.show(decay.attention)
 
 page.section(TEXTS("headings.bases"), says=decay.bases)
 page.show(decay.bases)
-page.explain("decay")
-page.words()
+page.end("decay")

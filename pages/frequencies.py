@@ -12,11 +12,9 @@ page.legend(TEXTS("legend"))
 page.next_page_link("scaling", TEXTS("next_page"))
 
 page.section(TEXTS("headings.heatmap"), TEXTS("heatmap_help"))
-with page.row():
-    page.controls(frequencies.QUANTITY, frequencies.LENGTH)
+page.control_row(frequencies.QUANTITY, frequencies.LENGTH)
 page.show(frequencies.heatmap)
 
 page.section(TEXTS("headings.pairs"), says=frequencies.pairs)
 page.show(frequencies.pairs)
-page.explain("frequencies")
-page.words()
+page.end("frequencies")

@@ -6,16 +6,14 @@ from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=heads.across)
 page.controls(heads.FILE)
-with page.row():
-    page.controls(heads.SHOW, heads.LAYER)
+page.control_row(heads.SHOW, heads.LAYER)
 page.show(heads.across)
 page.legend(TEXTS("legend"))
 
 page.section(TEXTS("headings.head"), says=heads.distance)
 page.controls(heads.HEAD)
 page.show(heads.distance)
-for column, picture in zip(page.columns(1, 1), (heads.attention, heads.pairs), strict=True):
+for column, picture in zip(page.columns(), (heads.attention, heads.pairs), strict=True):
     with column:
         page.show(picture)
-page.explain("heads")
-page.words()
+page.end("heads")

@@ -12,8 +12,7 @@ page.legend(TEXTS("legend"))
 page.next_page_link("model", TEXTS("next_page"))
 
 page.section(TEXTS("headings.measure"), words.explain_measurement())
-with page.row():
-    page.controls(kernels.PAIRING, kernels.DTYPE, kernels.TOKENS, kernels.DEVICE, kernels.COMPILE)
+page.control_row(kernels.PAIRING, kernels.DTYPE, kernels.TOKENS, kernels.DEVICE, kernels.COMPILE)
 report = measurement_button.measurement("kernels", **kernels.workload(page.now(kernels.PAGE)))
 if report:
     page.picture_sentence(kernels.speeds)
@@ -26,5 +25,4 @@ if report:
 
 page.explain("kernels")
 page.section(TEXTS("headings.code"))
-page.explain("kernels_code")
-page.words()
+page.end("kernels_code")

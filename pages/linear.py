@@ -5,10 +5,8 @@ from rope_viz.ui import page
 
 page.start(page.TEXTS("pages.linear"), says=attention.weights)
 page.controls(attention.SENTENCE)
-with page.row():
-    page.controls(attention.SPACING, attention.COST)
+page.control_row(attention.SPACING, attention.COST)
 page.show(attention.weights)
 page.picture_sentence(attention.costs)
 page.show(attention.costs)
-page.explain("linear")
-page.words()
+page.end("linear")

@@ -6,8 +6,7 @@ from rope_viz.pictures import precision
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=precision.errors)
-with page.row():
-    page.controls(precision.WHERE, precision.POSITION)
+page.control_row(precision.WHERE, precision.POSITION)
 page.show(precision.errors)
 page.mobile_knobs("base", "head_dim")
 page.legend(TEXTS("legend"))
@@ -23,5 +22,4 @@ page.show(precision.roundings)
 where = page.now(precision.PAGE)[precision.WHERE]
 page.section(TEXTS("headings.practices"), words.list_implementations(where))
 page.paragraph(words.format_practices(where))
-page.explain("precision")
-page.words()
+page.end("precision")

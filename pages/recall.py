@@ -6,8 +6,7 @@ from rope_viz.pictures import recall_choices as choices
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), TEXTS("about"), says=recall.lengths)
-with page.row():
-    page.controls(choices.COMPARE, choices.UP_TO)
+page.control_row(choices.COMPARE, choices.UP_TO)
 page.show(recall.lengths)
 page.legend(TEXTS("legend"))
 
@@ -15,8 +14,7 @@ page.section(TEXTS("headings.maps"), says=recall.needle)
 page.show(recall.needle)
 
 page.section(TEXTS("headings.switched"), says=recall.switched)
-with page.row():
-    page.controls(choices.BAND, choices.HOW, choices.FIRST, choices.LAST)
+page.control_row(choices.BAND, choices.HOW, choices.FIRST, choices.LAST)
 page.show(recall.switched)
 page.picture_sentence(recall.carry)
 page.controls(choices.AT)
@@ -24,7 +22,7 @@ page.show(recall.carry)
 
 page.section(TEXTS("headings.heads"), TEXTS("heads.about"))
 for pictures in ((recall.previous, recall.previous_pairs), (recall.finder, recall.finder_pairs)):
-    for column, picture in zip(page.columns(1, 1), pictures, strict=True):
+    for column, picture in zip(page.columns(), pictures, strict=True):
         with column:
             page.picture_sentence(picture)
             page.show(picture)
@@ -39,5 +37,4 @@ page.show(recall.loss)
 page.section(TEXTS("headings.yours"), says=recall.yours)
 page.controls(choices.ASKED)
 page.show(recall.yours)
-page.explain("recall")
-page.words()
+page.end("recall")

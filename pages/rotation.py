@@ -5,16 +5,14 @@ from rope_viz.pictures import rotation
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=rotation.turning)
-with page.row():
-    page.controls(rotation.SHOW, rotation.PLAIN)
+page.control_row(rotation.SHOW, rotation.PLAIN)
 page.show(rotation.turning)
 page.mobile_knobs("base", "context", "target", "factor")
 page.legend(TEXTS("legend"))
 page.next_page_link("frequencies", TEXTS("next_page"))
 
 page.section(TEXTS("headings.matrix"), says=rotation.matrices)
-with page.row():
-    page.controls(rotation.PART, rotation.M, rotation.N)
+page.control_row(rotation.PART, rotation.M, rotation.N)
 page.show(rotation.matrices)
 page.show(rotation.laws)
 
@@ -25,5 +23,4 @@ page.show(rotation.rotated)
 
 page.link("conversion", page.TEXTS("pages.conversion"))
 page.link("pairings", page.TEXTS("pages.pairings"))
-page.explain("rotation")
-page.words()
+page.end("rotation")

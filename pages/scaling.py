@@ -7,8 +7,7 @@ from rope_viz.ui import page
 
 now = page.now(scaling.PAGE)
 page.start(TEXTS("title"), says=scaling.comparison)
-with page.row():
-    page.controls(scaling.SHOW, scaling.AXIS)
+page.control_row(scaling.SHOW, scaling.AXIS)
 page.controls(scaling.EXAMPLE)
 page.controls(scaling.COMPARE)
 page.show(scaling.comparison)
@@ -18,5 +17,4 @@ page.next_page_link("decay", TEXTS("next_page"))
 
 page.section(TEXTS("headings.methods"), says=scaling.methods)
 page.show(scaling.methods)
-page.explain("scaling")
-page.words()
+page.end("scaling")

@@ -58,6 +58,7 @@ def message(
         "start": dict(zip("mn", start or STARTS[mode], strict=True)),
         "heights": HEIGHTS["compact" if compact else mode],
         "speed": 60.0 if mode == "turn" else 2.0,
+        "texts": TEXTS.group("canvas") | TEXTS.group("player"),
     }
 
 

@@ -247,12 +247,15 @@ def _heading(data: Mapping[str, Any], m: int, n: int, pair: bool, *, narrow: boo
 
     if pair:
         distance = f"{m - n:,}".replace("-", "−")
-        hands = coloured(TEXTS("dials.query", m=m), theme.QUERY), coloured(TEXTS("dials.key", n=n), theme.KEY)
-        heading = f"<b>{'  '.join(hands)}  {TEXTS('dials.distance', distance=distance)}</b>"
+        hands = (
+            coloured(TEXTS("canvas.query", m=f"{m:,}"), theme.QUERY),
+            coloured(TEXTS("canvas.key", n=f"{n:,}"), theme.KEY),
+        )
+        heading = f"<b>{'  '.join(hands)}  {TEXTS('canvas.distance', distance=distance)}</b>"
     else:
-        heading = f"<b>{TEXTS('dials.position', m=m)}</b>"
+        heading = f"<b>{TEXTS('canvas.position', m=f'{m:,}')}</b>"
         if not narrow:
-            plain = TEXTS("dials.plain_hand") if data.get("plain") else ""
+            plain = TEXTS("canvas.plain_hand") if data.get("plain") else ""
             heading += coloured(f"   {plain}{TEXTS('dials.face')}", theme.PLAIN)
     kinds = list(data["bands"])
     rings = [

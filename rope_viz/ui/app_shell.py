@@ -56,7 +56,7 @@ def run(folder: Path) -> None:
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     door = door_of(name)
     chip = [state.name(), controls.describe_scaling()]
-    navigation.mount(name, list(TITLES), state.link_query(), chip, controls.copied_texts())
+    navigation.mount(name, list(TITLES), state.address(), chip, controls.copied_texts())
     if door in ("explore", "lab"):
         controls.sidebar(name)
         st.html('<div class="rv-chip-place"></div>')

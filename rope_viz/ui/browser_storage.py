@@ -66,5 +66,4 @@ def bring_back(sent: Mapping[str, Any]) -> None:
 
 def turn(key: str) -> int:
     """Return the generation of a typed choice's fields, which grows when the browser restores their texts."""
-    found: int = st.session_state.get(f"turn.{key}", 0)
-    return found
+    return int(st.session_state.get(f"turn.{key}", 0))

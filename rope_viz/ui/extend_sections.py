@@ -10,7 +10,10 @@ from rope_viz.advice.extension_plan import Plan
 from rope_viz.advice.runtime_instructions import Instructions, format_diff
 from rope_viz.figures.words import extend as words
 from rope_viz.figures.words.common import plain, plain_with_footnote
+from rope_viz.texts import Texts
 from rope_viz.ui import configs
+
+TEXTS = Texts("extend")
 
 
 def have(plan: Plan) -> None:
@@ -28,14 +31,13 @@ def file(plan: Plan) -> None:
         changed = format_diff(plan.config, plan.file.config)
         st.code(changed, language="diff", wrap_lines=True, height=360 if changed.count("\n") > 20 else "content")
     if not plan.file.fit:
-        worst = plan.file.findings[0]
-        st.markdown(f"**No download:** the check finds an error in this file. {plain(worst.message)}")
+        st.markdown(TEXTS("no_download", problem=plain(plan.file.findings[0].message)))
 
 
 def runtimes(plan: Plan) -> None:
     """Show how to configure each runtime, and whether that has the intended effect."""
     if not plan.instructions:
-        st.markdown("Choose a runtime above to see its keys and flags.")
+        st.markdown(TEXTS("no_runtime"))
     for one in plan.instructions:
         st.subheader(one.name, anchor=False)
         proof = plain_with_footnote(one.proof, one.made.known.source.rstrip("."))
@@ -49,14 +51,11 @@ def runtimes(plan: Plan) -> None:
 
 def checks(plan: Plan) -> None:
     """Show a verification snippet per runtime, the log line to look for, and the passkey test."""
-    st.markdown(
-        "Each snippet writes the frequencies of the **running** model to a file. `rope-viz verify` compares them with "
-        "those that your config means. Tests run the snippet for transformers; those for the servers were not run."
-    )
+    st.markdown(TEXTS("verify"))
     for one in plan.instructions:
-        st.subheader(f"In {one.name}", anchor=False)
+        st.subheader(TEXTS("verify_in", name=one.name), anchor=False)
         _check(one, plan.verify_command)
-    st.markdown("Does the model still find what it read? The passkey test asks the running server:")
+    st.markdown(TEXTS("passkey"))
     server = "rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
     st.code(server, language="bash", wrap_lines=True)
 
@@ -67,7 +66,7 @@ def _check(one: Instructions, command: str) -> None:
     if not shell:
         st.code(command, language="bash", wrap_lines=True)
     if one.log:
-        st.markdown(f"In its log: `{one.log}`")
+        st.markdown(TEXTS("log", line=one.log))
 
 
 def _height(text: str) -> int | Literal["content"]:

@@ -49,11 +49,6 @@ def _go(number: int) -> None:
     state.open_tour(number, {learn.STEP.key: str(number), **STEPS[number - 1].query})
 
 
-def _leave() -> None:
-    """Leave after the last step with its model. A separate callback, because one button serves two steps in a run."""
-    state.leave(THEN)
-
-
 def _task(step: Step) -> None:
     """Show the task or, once it is done, its result."""
     reached = state.now(step.page)
@@ -72,7 +67,8 @@ def _ways(number: int, step: Step) -> None:
         if number < len(STEPS):
             st.button("Next", on_click=_go, args=(number + 1,), **options)
         else:
-            st.button(f"Next: {TITLES[THEN]}", on_click=_leave, **options)
+            # Another callback than `_go`, because one button serves two steps in a run.
+            st.button(f"Next: {TITLES[THEN]}", on_click=state.leave, args=(THEN,), **options)
         if step.page != learn.PAGE.name:
             query = {key: value for key, value in st.query_params.items() if key != learn.STEP.key}
             page.link(step.page, f"Open in {TITLES[step.page]}", query)

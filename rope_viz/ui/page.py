@@ -6,7 +6,7 @@ import functools
 import html
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -47,6 +47,12 @@ def controls(*choices: Choice[Any]) -> None:
             continue
         for choice in each:
             widgets.control(choice, _now(choice))
+
+
+def control_row(*choices: Choice[Any]) -> None:
+    """Show widgets side by side; they wrap on a small screen."""
+    with row():
+        controls(*choices)
 
 
 def _now(choice: Choice[Any]) -> Now:
@@ -99,18 +105,29 @@ def explain(name: str) -> None:
             code(source.rstrip(), language)
 
 
-def starts(points: Sequence[tuple[str, str, str, str]]) -> None:
-    """Show start points (name, story, page, model), each a link to the page with that model."""
+def end(name: str) -> None:
+    """Show the explanation of a page and the whole glossary, at its end."""
+    explain(name)
+    words()
+
+
+def starts(points: Mapping[str, str]) -> None:
+    """Show start points ("<page>.<model>" -> "<name>: <story>"), each a link to the page with that model."""
     section(TEXTS("start_heading"))
-    for index in range(0, len(points), 3):
-        for column, (name, story, where, model) in zip(st.columns(3), points[index : index + 3], strict=False):
-            column.markdown(f"[**{name}**](/{where}?model={model})  \n{story}")
+    links = []
+    for key, point in points.items():
+        (where, _, model), (name, _, story) = key.partition("."), point.partition(": ")
+        links.append(f"[**{name}**](/{where}?model={model})  \n{story}")
+    for index in range(0, len(links), 3):
+        for column, link_and_story in zip(st.columns(3), links[index : index + 3], strict=False):
+            column.markdown(link_and_story)
 
 
 def questions(answers: Mapping[str, str]) -> None:
     """Show the question that each page answers, by page name."""
     section(TEXTS("questions_heading"))
-    st.markdown("\n".join(f"- [**{TITLES[where]}**](/{where}): {question}" for where, question in ordered(answers)))
+    lines = (f"- [**{title}**](/{name}): {answers[name]}" for name, title in TITLES.items() if name in answers)
+    st.markdown("\n".join(lines))
 
 
 def index(door: str) -> None:
@@ -118,11 +135,6 @@ def index(door: str) -> None:
     st.markdown(TEXTS(f"{door}.about"))
     for name in DOORS[door][1:]:
         st.markdown(f"[**{TITLES[name]}**](/{name})  \n{TEXTS(f'{door}.{name}')}")
-
-
-def ordered(answers: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Sort the pages into the order of the menu."""
-    return sorted(answers.items(), key=lambda each: list(TITLES).index(each[0]))
 
 
 def section(title: str, sentence: str = "", *, says: Picture | None = None) -> None:
@@ -146,9 +158,9 @@ def row() -> Any:
     return st.container(horizontal=True, vertical_alignment="center", gap="medium")
 
 
-def columns(*shares: int) -> Any:
-    """Return columns with these shares of the width; they stack on a small screen."""
-    return st.columns(shares, gap="medium")
+def columns() -> Any:
+    """Return two columns; they stack on a small screen."""
+    return st.columns(2, gap="medium")
 
 
 def link(
@@ -158,7 +170,7 @@ def link(
 
     It carries the current choice, or `query` instead, and in addition `more`, choices of the linked page.
     """
-    at = (state.link_query() if query is None else dict(query)) | dict(more or {})
+    at = (state.address() if query is None else dict(query)) | dict(more or {})
     st.page_link(state.page(name), label=label, query_params=at)
 
 

@@ -22,8 +22,9 @@
     window.ropeVizPlaceholder = { picture };
     image.onload = () => {
       window.ropeVizPlaceholder.image = image.src;
-      document.getElementById("rv-coming").append(image);
-      document.getElementById("rv-coming").classList.add("rv-placeholder");
+      const coming = document.getElementById("rv-coming");
+      coming.append(image);
+      coming.classList.add("rv-placeholder");
       dispatchEvent(new Event("rv-placeholder"));
     };
     image.src = `${ROOT}/rope-viz/picture/${picture}.svg?${query}`;

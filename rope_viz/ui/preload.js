@@ -17,7 +17,7 @@
     // On a slow line, leave the bandwidth to the page itself.
     if (performance.getEntriesByType("resource").some(({ responseEnd }) => responseEnd > SLOW)) return;
     const draws = FIRST[PAGE]?.[2];
-    for (const name of ["navigation", "knob", "picture", "tools", "outbox", "message", "texts", "touch", "copy", ...(draws ? [draws] : [])]) {
+    for (const name of ["element", "navigation", "knob", "picture", "tools", "outbox", "message", "texts", "touch", "copy", ...(draws ? [draws] : [])]) {
       load("link", { rel: "modulepreload", href: address(`${name}.js`) });
     }
     // Parsing it takes about 0.3 s, which clocks need not wait for. chart.js finds this script, and requests it again if

@@ -112,9 +112,7 @@ def bring_back(text: str, *, here: bool) -> None:
     for layer, start in starts.items():
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
         if now.model == spec_url.CUSTOM and start == numbers:
-            spec = mine.specs[layer]
-            ours = dataclasses.replace(now, layer=layer, spec=spec, problems=(), typed=frozenset())
-            _set(dataclasses.replace(ours, revision=now.revision + 1))
+            _set(Chosen(now.model, layer, mine.specs[layer], now.pin, revision=now.revision + 1))
             write_link()
 
 
@@ -153,12 +151,9 @@ def set_size(name: str, value: float) -> None:
 
 def find_typed(spec: RopeSpec, model: str, layer: str) -> frozenset[str]:
     """Return the lengths that an address sets: with a config of the user, those that differ from it."""
-    if model != spec_url.CUSTOM:
-        keys = st.query_params
-        return frozenset(name for key, name in LENGTHS.items() if key in keys)
-    if own() is None:
+    if model == spec_url.CUSTOM and own() is None:
         return frozenset()  # such an address holds all numbers
-    if config_link.KEY in st.query_params:
+    if model != spec_url.CUSTOM or config_link.KEY in st.query_params:
         return frozenset(name for key, name in LENGTHS.items() if key in st.query_params)
     first = start(model, layer)
     return frozenset(name for name in LENGTHS.values() if getattr(spec, name) != getattr(first, name))
@@ -311,11 +306,6 @@ def menu(folder: Path) -> dict[str, st.Page]:
 def page(name: str) -> st.Page:
     """Return a page to link to."""
     return menu(st.session_state["pages folder"])[name]
-
-
-def link_query() -> dict[str, str]:
-    """Return the choice as the query of a link to another page."""
-    return address()
 
 
 def choose(**changes: Any) -> None:

@@ -223,12 +223,9 @@ def loading() -> str:
 
 def first_pictures() -> dict[str, Picture]:
     """Return the first picture of every page that has one."""
-    found = {name: FIRST[name].split("/")[1] for name in FIRST}
     groups = {name: groups_of(name)[0] for name in TITLES if groups_of(name)}
-    return {
-        name: registry.picture(group, found.get(name) or next(iter(registry.page(group).pictures)))
-        for name, group in groups.items()
-    }
+    found = {name: next(iter(registry.page(group).pictures.values())) for name, group in groups.items()}
+    return found | {name: registry.picture(*address.split("/")) for name, address in FIRST.items()}
 
 
 def first_picture(picture: Picture, query: str = "") -> list[str]:

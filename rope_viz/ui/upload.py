@@ -47,8 +47,7 @@ def state_of_config() -> None:
 
 def drop_field() -> None:
     """Show the field to drop a config into, and why the last one cannot be used."""
-    turn = st.session_state.get("upload.turn", 0)
-    dropped = f"upload.file.{turn}"
+    dropped = f"upload.file.{_turn()}"
     with st.container(key="upload"):
         st.file_uploader(
             TEXTS("config.drop"),
@@ -64,27 +63,30 @@ def drop_field() -> None:
 
 def paste_field() -> None:
     """Show the field to paste a config or a model's id into, and why the last one cannot be used."""
-    turn = st.session_state.get("upload.turn", 0)
-    pasted = f"upload.text.{turn}"
+    pasted = f"upload.text.{_turn()}"
     end = "_or_id" if has_hub_cache() else ""
-    with st.expander(TEXTS(f"config.paste{end}"), key="paste"), st.form(f"upload.form.{turn}", border=False):
-        st.text_area(
-            TEXTS(f"config.pasted{end}"),
-            key=pasted,
-            height=140,
-            placeholder=TEXTS("config.example"),
-        )
+    with st.expander(TEXTS(f"config.paste{end}"), key="paste"), st.form(f"upload.form.{_turn()}", border=False):
+        st.text_area(TEXTS(f"config.pasted{end}"), key=pasted, height=140, placeholder=TEXTS("config.example"))
         st.form_submit_button(TEXTS("config.use"), on_click=_pasted, args=(pasted,), width="stretch")
         if st.session_state.pop("upload.typed", False) and "upload.problem" in st.session_state:
             warn(st.session_state.pop("upload.problem"))
+
+
+def _turn() -> int:
+    """Return the generation of the fields, which is part of their keys."""
+    return int(st.session_state.get("upload.turn", 0))
+
+
+def _renew() -> None:
+    """Make new, empty fields."""
+    st.session_state["upload.turn"] = _turn() + 1
 
 
 def _dropped(key: str) -> None:
     query_params.catch_up()
     file = st.session_state.get(key)
     if file is not None:
-        # Make a new, empty field, so that the same file can be dropped again after a correction.
-        st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
+        _renew()  # the same file can be dropped again after a correction
         _take(file.getvalue(), file.name)
 
 
@@ -93,7 +95,7 @@ def _pasted(key: str) -> None:
     text = st.session_state.get(key) or ""
     st.session_state["upload.typed"] = True
     if _take_by_id(text) if is_model_id(text) else _take(text, REJECTED("pasted")):
-        st.session_state["upload.turn"] = st.session_state.get("upload.turn", 0) + 1
+        _renew()
 
 
 def _take_by_id(text: str) -> bool:
@@ -127,7 +129,7 @@ def _show_findings() -> None:
     if mine is not None and state.current_choice().model == spec_url.CUSTOM:
         found = configs.summed_up(mine.config)
         if found:
-            at = state.link_query()
+            at = state.address()
             st.page_link(state.page("model"), label=TEXTS("config.findings", summary=found), query_params=at)
 
 

@@ -61,24 +61,21 @@ def control(choice: Choice[Any], now: Now) -> None:
             keep(choice.parse(choice.text(tuple(new) if isinstance(new, list) else new)))
 
     if isinstance(choice, Kept):
-        _texts_or_file(choice, now)
-        return
+        return _texts_or_file(choice, now)
     if isinstance(choice, Borders):
-        _bar(choice, now, keep)
-        return
+        return _bar(choice, now, keep)
     if isinstance(choice, Pieces):
-        _pieces(choice, now, keep)
-        return
+        return _pieces(choice, now, keep)
     st.session_state[key] = list(value) if isinstance(value, tuple) else value
     options: dict[str, Any] = {"key": key, "on_change": changed, "help": choice.help or None}
+    unlabelled = {**options, "label_visibility": "collapsed"}
     if isinstance(choice, Pick):
         shown = choice.shown(now)
         names, show = list(shown), shown.__getitem__
         if choice.menu:
             st.selectbox(choice.label, names, format_func=show, width=choice.menu, **options)
         else:
-            options["label_visibility"] = "collapsed"
-            st.segmented_control(choice.label, names, required=True, format_func=show, **options)
+            st.segmented_control(choice.label, names, required=True, format_func=show, **unlabelled)
     elif isinstance(choice, Menu):
         entries = choice.entries(now)
         names, show = list(entries), entries.__getitem__
@@ -91,23 +88,16 @@ def control(choice: Choice[Any], now: Now) -> None:
         if not shown:
             return
         st.session_state[key] = [name for name in value if name in shown]
-        st.pills(
-            choice.label,
-            list(shown),
-            selection_mode="multi",
-            format_func=shown.__getitem__,
-            label_visibility="collapsed",
-            **options,
-        )
+        show = shown.__getitem__
+        st.pills(choice.label, list(shown), selection_mode="multi", format_func=show, **unlabelled)
     elif isinstance(choice, Models):
         st.multiselect(
             choice.label,
             list(catalog()),
             format_func=lambda name: catalog()[name].name,
-            label_visibility="collapsed",
             placeholder=choice.label,
             max_selections=choice.most,
-            **options,
+            **unlabelled,
         )
     elif isinstance(choice, Switch):
         st.toggle(choice.label, **options)
@@ -143,7 +133,7 @@ def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:
 
     with st.container(width=520):
         counts: tuple[int, ...] = now[choice]
-        sections(f"bar.{choice.key}", choice.key, dict(zip(choice.shares(now), counts, strict=True)), changed)
+        sections(choice.key, dict(zip(choice.shares(now), counts, strict=True)), changed)
 
 
 def _texts_or_file(choice: Kept[Any], now: Now) -> None:
@@ -210,13 +200,18 @@ def _file(choice: Kept[Any]) -> None:
         st.button(TEXTS("controls.remove_file"), key=f"forget.{choice.key}", on_click=forget)
 
 
-def _line(choice: Line, keep: Any, key: str) -> None:
+def _tidy(choice: Line | Pieces, text: str | None) -> str:
+    """Return a text in its stored form; an empty one stands for the default."""
+    return clean_line(text or "", choice.most) or choice.usual
+
+
+def _line(choice: Line, keep: Callable[[Any], None], key: str) -> None:
     """Show a text field; an unusable text stays in it, with a warning."""
-    text = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
+    text = _tidy(choice, state.local(choice.key))
     st.session_state[key] = text
 
     def changed() -> None:
-        keep(clean_line(st.session_state[key], choice.most) or choice.usual)
+        keep(_tidy(choice, st.session_state[key]))
 
     st.text_input(choice.label, key=key, max_chars=choice.most, on_change=changed, help=choice.help or None)
     try:
@@ -227,7 +222,7 @@ def _line(choice: Line, keep: Any, key: str) -> None:
 
 def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
     """Show a line as cards, one per piece; an unusable text stays in its field, with a warning."""
-    text = clean_line(state.local(choice.key) or "", choice.most) or choice.usual
+    text = _tidy(choice, state.local(choice.key))
     parts, problem = None, ""
     try:
         parts = [dict(part) for part in choice.parts(text)]
@@ -235,17 +230,9 @@ def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
         problem = str(error)
 
     def changed(line: str) -> None:
-        keep(clean_line(line, choice.most) or choice.usual)
+        keep(_tidy(choice, line))
 
-    prompt(
-        f"prompt.{choice.key}",
-        choice.key,
-        text,
-        parts,
-        changed,
-        kinds=list(choice.kinds(now)),
-        most=choice.count,
-        longest=choice.most,
-    )
+    limits = {"most": choice.count, "longest": choice.most}
+    prompt(choice.key, text, parts, changed, kinds=list(choice.kinds(now)), **limits)
     if problem:
         warn(TEXTS("controls.default_prompt", error=problem))

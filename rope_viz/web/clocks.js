@@ -1,6 +1,6 @@
 // The clocks: an animation of every pair of the model, computed in the browser. picture.js requests them, rope_viz/figures/clocks.py packs them.
 
-import { TAU, TEXTS, arrange, count, cycle, dark, digits, paint, score, tokens, turns, whole } from "./dials.js";
+import { TAU, addStyle, arrange, count, cycle, dark, dialAt, digits, fill, paint, score, tokens, turns, whole } from "./dials.js";
 
 export { score, turns };
 
@@ -68,10 +68,12 @@ function mirror(s) {
 
 function play(s, on) {
   s.playing = on;
-  s.ui.play.textContent = on ? TEXTS.pause : TEXTS.play;
+  showPlaying(s);
   if (!on) [s.m, s.n] = [Math.round(s.m), Math.round(s.n)];
   tell(s);
 }
+
+const showPlaying = (s) => (s.ui.play.textContent = s.playing ? s.texts.pause : s.texts.play);
 
 // At rest: announce the state to screen readers and record it in the link.
 function tell(s) {
@@ -81,10 +83,10 @@ function tell(s) {
   s.root.dataset.waiting = "yes";
   s.timer = setTimeout(() => {
     delete s.root.dataset.waiting;
-    const pair = s.data.mode === "score", n = s.rates.length, slow = n - 1;
-    const state = pair ? TEXTS.score(whole(s.m), whole(s.n), whole(s.m - s.n), score(s.m - s.n, s.rates).toFixed(4))
-      : TEXTS.turns(whole(s.m), count(s.m * s.rates[0]), slow, count(s.m * s.rates[slow]));
-    s.ui.announced.textContent = `${(s.playing ? TEXTS.playing : TEXTS.at)(state)} ${s.pin == null ? "" : s.ui.now.textContent}`;
+    const { texts, rates } = s, slow = rates.length - 1, positions = { m: whole(s.m), n: whole(s.n), distance: whole(s.m - s.n) };
+    const state = s.data.mode === "score" ? fill(texts.score, { ...positions, score: score(s.m - s.n, rates).toFixed(4) })
+      : fill(texts.turns, { ...positions, first: count(s.m * rates[0]), last: slow, count: count(s.m * rates[slow]) });
+    s.ui.announced.textContent = `${fill(s.playing ? texts.playing : texts.at, { state })} ${s.pin == null ? "" : s.ui.now.textContent}`;
     if (s.playing) return;
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
     if (s.data.compact || s.at === `${s.m},${s.n}`) return;
@@ -96,42 +98,49 @@ function tell(s) {
 
 // The line below the picture describes the hovered pair, else the pinned one.
 function inspect(s) {
-  const i = s.hover ?? s.pin, rate = s.rates[i];
-  if (rate === undefined) return void (s.ui.now.textContent = s.data.compact ? "" : matchMedia("(hover: none)").matches ? TEXTS.hint_touch : TEXTS.hint);
+  const i = s.hover ?? s.pin, rate = s.rates[i], { texts } = s;
+  if (rate === undefined) return void (s.ui.now.textContent = s.data.compact ? "" : matchMedia("(hover: none)").matches ? texts.hint_touch : texts.hint);
   const apart = turns(s.m - s.n, rate), band = s.data.names[s.data.bands[i]];
-  const now = s.data.mode === "score" ? TEXTS.angle(apart.toFixed(4), digits(Math.cos(TAU * apart)))
-    : TEXTS.turned((s.m * rate).toFixed(3), s.data.plain && (s.m * s.first[i]).toFixed(3));
-  s.ui.now.textContent = TEXTS.pair(i, band, digits(rate * TAU), rate ? tokens(Math.round(1 / rate)) : "∞", digits(s.data.context * rate), tokens(s.data.context), now);
+  const now = s.data.mode === "score" ? fill(texts.angle, { turn: apart.toFixed(4), cos: digits(Math.cos(TAU * apart)) })
+    : fill(s.data.plain ? texts.turned_both : texts.turned, { turns: (s.m * rate).toFixed(3), unscaled: (s.m * s.first[i]).toFixed(3) });
+  s.ui.now.textContent = fill(texts.pair, {
+    pair: i, band, theta: digits(rate * TAU), wavelength: rate ? tokens(Math.round(1 / rate)) : "∞",
+    turns: digits(s.data.context * rate), context: tokens(s.data.context), now,
+  });
 }
 
 // --- The component
 
 const KEPT = ["m", "n", "speed", "loop", "back", "moves", "playing", "given", "at", "reportedAt", "mode"];
+// What moves in the mode "score": both, the query or the key.
+const MOVES = ["both", "m", "n"];
 const VIDEO_TYPES = ["video/mp4;codecs=avc1.42E01F", "video/webm;codecs=vp9", "video/webm"];
 
 // Files that show the hands as they are now; the server would draw them at their start.
-function fillTools(s, { fill, runScript }) {
-  const names = ["png", ...(s.videoType ? ["video"] : []), "html"], labels = { png: "PNG", video: TEXTS.video, html: "HTML" };
+function fillTools(s, { fill: fillBar, runScript }) {
+  const names = ["png", ...(s.videoType ? ["video"] : []), "html"], labels = { png: "PNG", video: s.texts.video, html: "HTML" };
   const act = (name) => void runScript(s.owner, "file", "clocks_files", ({ download }) => download(s, name));
-  fill(s.root.querySelector(".rv-tools"), s.owner, names.map((name) => ({ name, label: labels[name], help: TEXTS[`${name}_help`], act: () => act(name) })));
+  fillBar(s.root.querySelector(".rv-tools"), s.owner, names.map((name) => ({ name, label: labels[name], help: s.texts[`${name}_help`], act: () => act(name) })));
 }
 
 function build(place, data) {
-  if (!document.getElementById("rv-clocks-style")) document.head.append(Object.assign(document.createElement("style"), { id: "rv-clocks-style", textContent: STYLE }));
-  const { root } = place;
-  const button = (name, text, help) => `<button type="button" data-do="${name}" title="${help}">${text}</button>`;
+  const { root } = place, { texts } = data;
+  const button = (name, text = texts[name], help = texts[`${name}_help`]) => `<button type="button" data-do="${name}" title="${help}">${text}</button>`;
   root.innerHTML = `<div class="rv-bar">${
-    button("play", TEXTS.play, TEXTS.play_help)}${button("less", "−1", TEXTS.less_help)}${button("more", "+1", TEXTS.more_help)
-    }<input data-do="scrub" type="range" min="0" step="1" aria-label="${TEXTS.position}"><input data-do="at" type="text" inputmode="numeric" autocomplete="off" aria-label="${TEXTS.position_typed}"></div>
-    <canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-bar rv-full"><span class="rv-pair">${TEXTS.move} ${Object.entries(TEXTS.moves).map(([name, text]) => button(name, text, TEXTS.move_help)).join("")}</span>
-    <label>${TEXTS.speed} <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back", TEXTS.back, TEXTS.back_help)}${button("loop", TEXTS.loop, TEXTS.loop_help)
+    button("play")}${button("less", "−1")}${button("more", "+1")
+    }<input data-do="scrub" type="range" min="0" step="1" aria-label="${texts.place}"><input data-do="at" type="text" inputmode="numeric" autocomplete="off" aria-label="${texts.place_typed}"></div>
+    <canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-bar rv-full"><span class="rv-pair">${texts.move} ${MOVES.map((name) => button(name, texts[`moves.${name}`], texts.move_help)).join("")}</span>
+    <label>${texts.speed} <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back")}${button("loop")
     }</div><div class="rv-tools"></div><div class="rv-announced" aria-live="polite"></div>`;
-  if (place.address) import(new URL("tools.js", import.meta.url).href).then((tools) => fillTools(s, tools));
-  if (place.address) import(new URL("touch.js", import.meta.url).href).then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
+  const load = (name) => import(new URL(name, import.meta.url).href);
+  if (place.address) {
+    load("tools.js").then((tools) => fillTools(s, tools));
+    load("touch.js").then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
+  }
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
   const videoType = VIDEO_TYPES.find((kind) => window.MediaRecorder?.isTypeSupported(kind));
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, videoType, loop: true, moves: "both", hover: null, visible: true, back: false, reportedAt: 0, texts: TEXTS, calm, fresh: true };
+  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, videoType, loop: true, moves: "both", hover: null, visible: true, back: false, reportedAt: 0, texts, calm, fresh: true };
   // The node may be new while the clocks exist already: continue from their state.
   for (const name of KEPT) if (place.memory.clocks?.[name] !== undefined) s[name] = place.memory.clocks[name];
   place.memory.clocks = s;
@@ -144,14 +153,14 @@ function build(place, data) {
     tell(s);
   };
   s.exact = () => draw(s, true);
-  s.press = () => ["back", "loop", ...Object.keys(TEXTS.moves)].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));
+  s.press = () => ["back", "loop", ...MOVES].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));
   const act = {
     play: () => play(s, !s.playing),
     less: () => step(-1),
     more: () => step(1),
     back: () => (s.back = !s.back),
     loop: () => (s.loop = !s.loop),
-    ...Object.fromEntries(Object.keys(TEXTS.moves).map((name) => [name, () => (s.moves = name)])),
+    ...Object.fromEntries(MOVES.map((name) => [name, () => (s.moves = name)])),
   };
   root.addEventListener("click", ({ target }) => {
     const name = target.dataset.do;
@@ -169,16 +178,15 @@ function build(place, data) {
   });
   const pace = () => {
     s.speed = Number((10 ** s.ui.speed.value).toPrecision(2));
-    s.ui.pace.textContent = TEXTS.rate(s.speed.toLocaleString("en-US"));
+    s.ui.pace.textContent = fill(texts.rate, { speed: s.speed.toLocaleString("en-US") });
   };
   s.ui.speed.addEventListener("input", pace);
   s.ui.speed.value = Math.log10(data.speed);
   pace();
   const under = ({ offsetX: x, offsetY: y }) => {
-    const { place: p } = s, { aside: a } = p, n = s.rates.length;
-    if (a && x >= a.x && x <= a.x + a.w && y >= a.y && y < a.y + a.h) return Math.floor(((y - a.y) / a.h) * n);
-    const column = Math.floor((x - p.left) / p.size), row = Math.floor((y - p.over) / p.step), i = row * p.columns + column;
-    return column >= 0 && column < p.columns && row >= 0 && i < p.dials.length ? i : null;
+    const { aside: a } = s.place;
+    if (a && x >= a.x && x <= a.x + a.w && y >= a.y && y < a.y + a.h) return Math.floor(((y - a.y) / a.h) * s.rates.length);
+    return dialAt(s.place, x, y);
   };
   // Keyboard users hear the description through the live region.
   const choose = (i) => (hover(i), (s.ui.announced.textContent = s.ui.now.textContent));
@@ -218,7 +226,7 @@ function settle(s, { start, mode, plays, context }) {
   }
   [s.mode, s.fresh] = [mode, false];
   s.given = given;
-  s.ui.play.textContent = s.playing ? TEXTS.pause : TEXTS.play;
+  showPlaying(s);
 }
 
 // Show the frequencies of a spec or of a moving knob. On a page of its own, `place` has little more than a root.
@@ -236,24 +244,22 @@ export default function show(place, data) {
   tell(s);
 }
 
-const STYLE = `
-.rv-clocks { font-family: var(--st-font); color: var(--st-text-color); font-size: 13px; }
-.rv-clocks canvas { display: block; width: 100%; cursor: pointer; touch-action: pan-y; }
-.rv-clocks canvas:focus-visible, .rv-clocks button:focus-visible, .rv-clocks input:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-.rv-now { min-height: 20px; padding: 4px 0; font-variant-numeric: tabular-nums; }
-.rv-bar { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding-top: 4px; }
-.rv-bar button, .rv-bar input[type=text] { font: inherit; color: inherit; min-height: 32px; min-width: 40px; padding: 0 10px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
-.rv-bar button { cursor: pointer; }
-.rv-bar button:disabled { cursor: default; opacity: .5; }
-.rv-bar button:hover:enabled, .rv-bar button[aria-pressed=true] { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-.rv-bar [data-do=play] { min-width: 64px; }
-.rv-bar [data-do=scrub] { flex: 1 1 180px; }
-.rv-bar input[type=range] { accent-color: var(--st-primary-color); height: 32px; margin: 0; }
-.rv-bar input[type=text] { width: 8em; text-align: right; }
-.rv-bar label, .rv-pair { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
-.rv-bar output { min-width: 8.2em; font-variant-numeric: tabular-nums; }
-.rv-space { flex: 1; }
+addStyle(`
+.rv-bar {
+  display: flex; flex-wrap: wrap; gap: 6px; align-items: center; padding-top: 4px;
+  button, input[type=text] { font: inherit; color: inherit; min-height: 32px; min-width: 40px; padding: 0 10px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
+  button { cursor: pointer; }
+  button:hover, button[aria-pressed=true] { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+  [data-do=play] { min-width: 64px; }
+  [data-do=scrub] { flex: 1 1 180px; }
+  input[type=range] { accent-color: var(--st-primary-color); height: 32px; margin: 0; }
+  input[type=text] { width: 8em; text-align: right; }
+  label, .rv-pair { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
+  output { min-width: 8.2em; font-variant-numeric: tabular-nums; }
+  @media (pointer: coarse), (max-width: 640px) {
+    button, input { min-height: 40px !important; }
+    [data-do=scrub] { order: 1; flex-basis: 100%; }
+  }
+}
 .rv-clocks:not([data-mode=score]) .rv-pair, .rv-compact .rv-full { display: none; }
-.rv-announced { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-@media (pointer: coarse), (max-width: 640px) { .rv-bar button, .rv-bar input { min-height: 40px !important; } .rv-bar [data-do=scrub] { order: 1; flex-basis: 100%; } }
-`;
+`);

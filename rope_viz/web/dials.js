@@ -1,30 +1,5 @@
 // The picture of the clocks: every pair as a dial on a canvas, and the score next to them. clocks.js animates it.
 
-// Texts of the clocks, on the canvas and around it.
-export const TEXTS = {
-  play: "Play", pause: "Pause", play_help: "Space",
-  less_help: "One position back (←)", more_help: "One position forward (→)",
-  position: "Position", position_typed: "Position, typed",
-  move: "Move", move_help: "What Play, the slider and the arrow keys move",
-  moves: { both: "both together", m: "the query", n: "the key" },
-  speed: "Speed", rate: (speed) => `${speed} tokens/s`,
-  back: "Reverse", back_help: "Run backwards", loop: "Loop", loop_help: "Start again at the target length",
-  png_help: "The current picture", html_help: "A page that plays offline",
-  video: "Video", video_help: "Record 10 seconds, or until you stop", stop: "Stop and save",
-  hint: "Hover a dial to read it, click to pin it. Space plays, ← → step, ↑ ↓ choose a pair, Enter pins it.",
-  hint_touch: "Tap a dial to read it and to pin it.",
-  playing: (state) => `Playing from ${state}.`, at: (state) => `At ${state}.`,
-  score: (query, key, distance, score) => `query ${query}, key ${key}, distance ${distance}, score ${score}`,
-  turns: (position, first, last, count) => `position ${position}: pair 0 has made ${first} turns, pair ${last} ${count}`,
-  pair: (pair, band, theta, wavelength, turns, context, now) => `pair ${pair}, ${band} · θ ${theta} rad/token · ${wavelength} tokens per turn · ${turns} turns in ${context} · now ${now}`,
-  angle: (turn, cos) => `angle between ${turn} turn, cos ${cos}`,
-  turned: (turns, unscaled) => `${turns} turns${unscaled ? ` (unscaled ${unscaled})` : ""}`,
-  m: "query m =", n: "key n =", distance: "distance", where: "position", total: "score",
-  beyond: (count, all) => [`${count} of ${all} hands at angles not seen in training`, `${count} hands beyond training`, `${count} beyond`],
-  face: "grey: angles seen in training", unscaled: "short grey hand: before scaling · ",
-  bars: "bars: cos (m − n)θᵢ by pair; line: their running mean",
-};
-
 export const TAU = 2 * Math.PI;
 
 // The fraction of a turn in [0, 1) that a pair has reached: float64, accurate to 6e-10 turns at position 10,000,000.
@@ -45,6 +20,9 @@ export const digits = (value) => String(Number(value.toPrecision(4))).replace("-
 export const whole = (value) => Math.round(value).toLocaleString("en-US");
 export const tokens = (value) => (value >= 1024 && value % 1024 === 0 ? (value % 1048576 ? `${value / 1024}k` : `${value / 1048576}M`) : whole(value));
 export const count = (all) => (all < 0.005 ? "0" : all < 1 ? all.toFixed(2) : all < 1e5 ? String(Math.floor(all)) : `${(all / 1e6).toFixed(2)}M`);
+
+// Add the CSS of a script to the page.
+export const addStyle = (css) => document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
 
 // Whether an element is on a dark page.
 export function dark(root) {
@@ -102,6 +80,12 @@ export function arrange(s) {
   s.still = document.createElement("canvas");
   Object.assign(s.still, { width: s.canvas.width, height: s.canvas.height });
   paintStill(s, s.still.getContext("2d"));
+}
+
+// The number of the dial under a point of the canvas, null for none.
+export function dialAt({ left, over, size, step, columns, dials }, x, y) {
+  const column = Math.floor((x - left) / size), row = Math.floor((y - over) / step), i = row * columns + column;
+  return column >= 0 && column < columns && row >= 0 && i < dials.length ? i : null;
 }
 
 export const write = (x, text, at, y, size, fill, align = "left", face = "") => {
@@ -170,12 +154,17 @@ function steadiness(s, rate) {
   return half < 1e-4 ? 1 : half >= Math.PI ? 0 : Math.sin(half) / half;
 }
 
+// Paint the static parts, and return the context for the rest.
+export function begin({ ctx, still, place: { dpr } }) {
+  ctx.setTransform(1, 0, 0, 1, 0, 0);
+  ctx.drawImage(still, 0, 0);
+  ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
+  ctx.lineCap = "round";
+  return ctx;
+}
+
 export function paint(s) {
-  const { ctx: x, data, c, place, wheel } = s;
-  x.setTransform(1, 0, 0, 1, 0, 0);
-  x.drawImage(s.still, 0, 0);
-  x.setTransform(place.dpr, 0, 0, place.dpr, 0, 0);
-  x.lineCap = "round";
+  const x = begin(s), { data, c, place, wheel, texts } = s;
   const pair = data.mode === "score", d = s.m - s.n, thick = Math.max(1.5, place.size / 32);
   let beyond = 0;
   place.dials.forEach((dial, i) => {
@@ -230,23 +219,24 @@ export function paint(s) {
   for (const i of new Set([s.pin, s.hover])) if (place.dials[i]) frame(x, s, place.dials[i], i === s.pin);
   const size = place.narrow && pair ? 13 : 16;
   const { m, n } = s.read;
-  const parts = pair ? [[`${TEXTS.m} ${whole(m)}`, c.query], [`${TEXTS.n} ${whole(n)}`, c.key], [`${TEXTS.distance} ${whole(m - n).replace("-", "−")}`, c.text]]
-    : [[`${TEXTS.where} ${whole(m)}`, c.text]];
+  const shown = pair ? { query: c.query, key: c.key, distance: c.text } : { position: c.text };
+  const values = { m: whole(m), n: whole(n), distance: whole(m - n).replace("-", "−") };
   let at = 0;
-  for (const [text, colour] of parts) {
+  for (const [name, colour] of Object.entries(shown)) {
+    const text = fill(texts[name], values);
     write(x, text, at, 17, size, colour, "left", "600");
     at += x.measureText(text).width + size;
   }
   // Show what fits between the position and the legend: the full text, a short one, or nothing.
   const from = beyond ? at + 8 : Math.max(at + 8, 150), room = s.legend - 12 - from;
   const fits = (texts, size, face) => texts.find((text) => ((x.font = `${face} ${size}px ${s.font}`), x.measureText(text).width <= room));
-  const note = beyond ? fits(TEXTS.beyond(beyond, s.rates.length), 13, "600")
-    : !pair && !place.narrow && fits([`${data.plain ? TEXTS.unscaled : ""}${TEXTS.face}`, TEXTS.face], 12, "");
+  const note = beyond ? fits(["beyond", "beyond_short", "beyond_shortest"].map((name) => fill(texts[name], { count: beyond, all: s.rates.length })), 13, "600")
+    : !pair && !place.narrow && fits([`${data.plain ? texts.plain_hand : ""}${texts.face}`, texts.face], 12, "");
   if (note) write(x, note, from, 17, beyond ? 13 : 12, beyond ? c.negative : c.plain, "left", beyond ? "600" : "");
   if (pair) paintScore(s, x, d);
 }
 
-function frame(x, s, d, pinned) {
+export function frame(x, s, d, pinned) {
   Object.assign(x, { strokeStyle: pinned ? s.c.current : s.c.rule, lineWidth: pinned ? 2 : 1 });
   x.strokeRect(d.x - s.place.size / 2 + 1, d.y - s.place.size / 2 + 1, s.place.size - 2, s.place.step - 2);
 }
@@ -272,6 +262,17 @@ function paintScore(s, x, d) {
   Object.assign(x, { strokeStyle: c.rule, lineWidth: 1 });
   x.strokeRect(a.x, a.y, a.w, a.h);
   for (const [value, align] of [[-1, "left"], [0, "center"], [1, "right"]]) write(x, String(value).replace("-", "−"), middle + (value * a.w) / 2, a.y + a.h + 14, 12, c.plain, align);
-  write(x, `${TEXTS.total} ${(sum / n).toFixed(4).replace("-", "−")}`, a.x, a.y - 22, 16, c.text, "left", "600");
-  write(x, TEXTS.bars, a.x, a.y - 6, 11, c.plain);
+  write(x, fill(s.texts.total, { score: (sum / n).toFixed(4).replace("-", "−") }), a.x, a.y - 22, 16, c.text, "left", "600");
+  write(x, s.texts.bars, a.x, a.y - 6, 11, c.plain);
 }
+
+// What the clocks and the patch have in common.
+addStyle(`
+:is(.rv-clocks, .rv-patch) {
+  font-family: var(--st-font); color: var(--st-text-color); font-size: 13px;
+  canvas { display: block; width: 100%; cursor: pointer; touch-action: pan-y; }
+  :is(canvas, button, input):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+}
+.rv-now { min-height: 20px; padding: 4px 0; font-variant-numeric: tabular-nums; }
+.rv-announced { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+`);

@@ -1,7 +1,7 @@
 // The pairs of one patch as clocks; the pointer or the arrow keys move the patch over its image, all in the browser.
 // picture.js requests it, rope_viz/figures/patch.py packs it.
 
-import { TAU, arrange, dark, digits, fill, hand, tokens, whole, write } from "./dials.js";
+import { TAU, addStyle, arrange, begin, dark, dialAt, digits, fill, frame, hand, tokens, whole, write } from "./dials.js";
 
 const MOVES = { ArrowUp: [0, -1, 0], ArrowDown: [0, 1, 0], ArrowLeft: [0, 0, -1], ArrowRight: [0, 0, 1] };
 const KEYS = ["t", "m", "n"], ROLES = ["time", "row", "column"];
@@ -17,16 +17,10 @@ function image(s) {
 }
 
 function paint(s) {
-  const { ctx: x, data, c, place } = s;
-  x.setTransform(1, 0, 0, 1, 0, 0);
-  x.drawImage(s.still, 0, 0);
-  x.setTransform(place.dpr, 0, 0, place.dpr, 0, 0);
-  x.lineCap = "round";
+  const x = begin(s), { data, c, place } = s;
   place.dials.forEach((dial, i) => {
     hand(x, dial, turn(angle(s, i)), 0.86, c.bands[data.bands[i]], Math.max(1.6, place.size / 22));
-    if (i !== s.hover) return;
-    Object.assign(x, { strokeStyle: c.current, lineWidth: 2 });
-    x.strokeRect(dial.x - place.size / 2 + 1, dial.y - place.size / 2 + 1, place.size - 2, place.step - 2);
+    if (i === s.hover) frame(x, s, dial, true);
   });
   const [, rows, columns] = data.sides, { cell, x: left, y: top, w, h } = image(s);
   Object.assign(x, { fillStyle: c.face, strokeStyle: c.rule, lineWidth: 1 });
@@ -111,7 +105,6 @@ function go(s, place, quiet = false) {
 }
 
 function build(place, data) {
-  if (!document.getElementById("rv-patch-style")) document.head.append(Object.assign(document.createElement("style"), { id: "rv-patch-style", textContent: STYLE }));
   const { root } = place;
   root.innerHTML = `<canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-tools">
     <label>${data.texts.row_field} <input type="text" inputmode="numeric" autocomplete="off" data-k="1"></label><label>${data.texts.column_field} <input type="text" inputmode="numeric" autocomplete="off" data-k="2"></label>
@@ -123,13 +116,9 @@ function build(place, data) {
     const { cell, x: left, y: top, w, h } = image(s);
     return x >= left && x < left + w && y >= top && y < top + h ? [s.t, Math.floor((y - top) / cell), Math.floor((x - left) / cell)] : null;
   };
-  const dial = ({ offsetX: x, offsetY: y }) => {
-    const { place: p } = s, column = Math.floor((x - p.left) / p.size), row = Math.floor((y - p.over) / p.step), i = row * p.columns + column;
-    return column >= 0 && column < p.columns && row >= 0 && i < p.dials.length ? i : null;
-  };
   const moved = (event) => {
     if (!s.place) return;
-    const to = point(event), over = to ? null : dial(event);
+    const to = point(event), over = to ? null : dialAt(s.place, event.offsetX, event.offsetY);
     if (to) go(s, to);
     if (over !== s.hover) ((s.hover = over), wake(s));
   };
@@ -168,13 +157,11 @@ export default function show(place, data) {
   wake(s);
 }
 
-const STYLE = `
-.rv-patch { font-family: var(--st-font); color: var(--st-text-color); font-size: 13px; }
-.rv-patch canvas { display: block; width: 100%; cursor: crosshair; touch-action: pan-y; }
-.rv-patch canvas:focus-visible, .rv-patch input:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-.rv-patch .rv-now { min-height: 20px; padding: 4px 0; font-variant-numeric: tabular-nums; }
-.rv-patch label { display: flex; gap: 6px; align-items: center; }
-.rv-patch input { font: inherit; color: inherit; width: 5em; min-height: 32px; box-sizing: border-box; padding: 0 8px; text-align: right; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
-.rv-patch .rv-announced { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-@media (pointer: coarse), (max-width: 640px) { .rv-patch input { min-height: 40px; } }
-`;
+addStyle(`
+.rv-patch {
+  canvas { cursor: crosshair; }
+  label { display: flex; gap: 6px; align-items: center; }
+  input { font: inherit; color: inherit; width: 5em; min-height: 32px; box-sizing: border-box; padding: 0 8px; text-align: right; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
+  @media (pointer: coarse), (max-width: 640px) { input { min-height: 40px; } }
+}
+`);

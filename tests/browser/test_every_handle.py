@@ -17,17 +17,19 @@ SHARES = "page picture embed command python"
 TOOLS = f"more download {FILES} customise share {SHARES} full"
 
 # Entry of a figure's menu -> the button that opens the menu.
-MENUS = dict.fromkeys((*FILES.split(), "video"), "download") | dict.fromkeys(SHARES.split(), "share")
+MENUS = dict.fromkeys((*FILES.split(), "video"), "download") | dict.fromkeys(
+    (*SHARES.split(), "link", "parameters"), "share"
+)
 
 PHONE = "/decay"
 """The page that is opened as wide as a phone."""
 
 # Component -> its handles, by the name in the script, else by what they are called, else by their kind.
 HANDLES = {
-    "header": "theme chip",
-    "knob": "help text range",
+    "header": "theme chip share link parameters",
+    "knob": "text range",
     "pills": "pill",
-    "copy": "Copy-link Copy-parameters-(JSON) Copy-command",
+    "copy": "Copy-command",
     "chart": f"figure {TOOLS} reset",
     "table": f"head search {TOOLS}",
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
@@ -41,7 +43,7 @@ ALL = {f"{component} {name}" for component, names in HANDLES.items() for name in
 
 # Together these have them all: a page, and a component or one of its handles.
 PLACES = {
-    "/scaling": {"knob", "copy Copy-link", "copy Copy-parameters-(JSON)", "chart", "export", "header theme"},
+    "/scaling": {"knob", "chart", "export", "header theme", "header share", "header link", "header parameters"},
     "/rotation?rotation.show=score&rotation.at=2000,1500": {"clocks"},
     "/axes?axes.model=qwen2.5-omni-7b": {"patch", "sections", "prompt"},
     "/model?extend.tab=runtimes": {"table", "copy Copy-command"},
@@ -60,9 +62,9 @@ FIND = """() => {
   const able = (at) => !at.disabled && !at.readOnly && at.role !== 'region';
   const named = (at, component) => {
     const { dataset, type } = at, own = ['item', 'do', 'zoom', 'save', 'field', 'move'].find((key) => key in dataset);
-    if (component === 'header') return at.id.slice(3);
+    if (component === 'header') return at.id.slice(3) || dataset.item || dataset.do;
     if (component === 'pills') return 'pill';
-    if (component === 'knob') return type === 'button' ? 'help' : type;
+    if (component === 'knob') return type;
     if (component === 'sections') return 'border';
     if (at.closest('th')) return 'head';
     if (at.matches('canvas, .rv-plot')) return 'figure';
@@ -76,7 +78,7 @@ FIND = """() => {
     .filter((at) => at.closest(ours) && able(at) && shown(at)).map((at) => {
       const root = roots.map((each) => at.closest(each)).find(Boolean) ?? at.closest(ours);
       const own = [...root.classList].pop().slice(3).replace('compact', 'clocks');
-      const component = at.matches('#rv-theme, #rv-chip') ? 'header' : own;
+      const component = at.closest('#rv-header, #rv-chip') ? 'header' : own;
       return [at, `${component} ${named(at, component).trim().replaceAll(' ', '-')}`];
     });
 }"""
@@ -181,6 +183,9 @@ def test_every_handle_has_an_effect(visit, place, chosen):
             if entry == "reset":  # it comes with a zoom
                 page.locator(".rv-plot").first.press("+")
                 seen.until("document.querySelector('[data-zoom=reset]').checkVisibility()")
+                continue
+            if component == "prompt":  # a card shows its buttons while it has the focus
+                page.locator(".rv-prompt li").nth(1).focus()
                 continue
             name = f"{component} {MENUS.get(entry)}"
             assert name in there, f"never met: {due}, with {page.evaluate(STATES)}"

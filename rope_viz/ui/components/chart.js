@@ -2,6 +2,7 @@
 // picture.js requests the figure, rope_viz/pictures/wire_format.py packs it.
 
 import { followBands, followLines, zoomTo, zoomedRanges } from "./chart_view.js";
+import { addStyle, element } from "./element.js";
 import { showPlaceholder } from "./picture.js";
 import { text } from "./texts.js";
 import { fill } from "./tools.js";
@@ -54,9 +55,6 @@ function recolour(value, twins) {
 
 
 function build(place) {
-  if (!document.getElementById("rv-chart-style")) {
-    document.head.append(Object.assign(document.createElement("style"), { id: "rv-chart-style", textContent: STYLE }));
-  }
   const { root } = place;
   root.innerHTML = `<div class="rv-plot" role="img" tabindex="0" aria-description="${text("picture.zoom_help")}"><p class="rv-coming">${text("loading_picture")}</p></div><div class="rv-tools" role="toolbar" aria-label="${text("picture.tools")}"><button type="button" data-zoom="reset" title="${text("picture.reset_help")}. ${text("picture.zoom_help")}" hidden>${text("picture.reset")}</button><div class="rv-space"></div></div>`;
   showPlaceholder(place);
@@ -249,10 +247,9 @@ function link(state, event) {
     if (index === curveNumber || !Number.isFinite(value)) return;
     const [x, y] = [full[trace.xaxis.replace("x", "xaxis")], full[trace.yaxis.replace("y", "yaxis")]];
     const [width, height] = [Math.abs(x.l2p(1) - x.l2p(0)), Math.abs(y.l2p(1) - y.l2p(0))];
-    const mark = Object.assign(document.createElement("div"), { className: "rv-mark" });
+    const mark = element("div", { className: "rv-mark" }, element("span", { textContent: Number(value.toPrecision(3)) }));
     const [left, top] = [x._offset + x.l2p(column) - width / 2, y._offset + y.l2p(row) - height / 2];
     mark.style.cssText = `left:${left}px;top:${top}px;width:${width}px;height:${height}px`;
-    mark.append(Object.assign(document.createElement("span"), { textContent: Number(value.toPrecision(3)) }));
     state.node.append(mark);
   });
 }
@@ -279,7 +276,7 @@ export default function show(place, message) {
   return schedule(state);
 }
 
-const STYLE = `
+addStyle(`
 .rv-plot { width: 100%; position: relative; touch-action: pan-x pan-y; }
 .rv-mark { position: absolute; pointer-events: none; box-sizing: border-box; border: 2px solid var(--st-text-color); }
 .rv-mark span {
@@ -289,4 +286,4 @@ const STYLE = `
 .rv-plot .modebar { display: none; }
 .rv-plot:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
 .rv-point-announced { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-`;
+`);

@@ -2,6 +2,7 @@
 // Ctrl or ⌘ with the wheel zooms about the pointer, two fingers zoom and move; a plain wheel or one finger scrolls the page.
 
 import { gestureRanges } from "./chart_view.js";
+import { element } from "./element.js";
 import { text } from "./texts.js";
 
 const WHEEL = 1.002;
@@ -42,8 +43,7 @@ const joinLines = (label) => [...(label.querySelectorAll(".line").length ? label
 export function listen(state, zoom, reset) {
   const { node, root } = state;
   listenGestures(state);
-  const announced = Object.assign(document.createElement("div"), { className: "rv-point-announced" });
-  announced.setAttribute("aria-live", "polite");
+  const announced = element("div", { className: "rv-point-announced", ariaLive: "polite" });
   root.append(announced);
   let at = null, reading = 0;
 

@@ -43,32 +43,26 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
         isolate_styles=False,
     )
 
-    def mounted(*, data: Mapping[str, Any], **options: Any) -> Any:
+    def mounted(
+        key: str, data: Mapping[str, Any], take: Callable[[str, Any], None] | None = None, **options: Any
+    ) -> None:
+        """Mount it. `take` receives the name and value of each message that the script posts as `at` (`outbox.js`).
+
+        The script repeats a message until the data confirm its turn as "taken"; a repeated one is ignored.
+        """
+        taken = f"taken.{key}"
+
+        def at_changed() -> None:
+            query_params.catch_up()
+            at = st.session_state[key]["at"]
+            if take and isinstance(at, Mapping) and at.get("turn") != st.session_state.get(taken):
+                st.session_state[taken] = at.get("turn")
+                take(str(at.get("name")), at.get("value"))
+
+        if take:
+            data = {**data, "taken": st.session_state.get(taken)}
+            options["on_at_change"] = at_changed
         # Send bytes: Streamlit searches anything else for tables, which takes a tenth of a run.
-        return mount(data=json.dumps(data).encode(), **options)
+        mount(key=key, data=json.dumps(data).encode(), **options)
 
     return mounted
-
-
-def make_message_callback(key: str, take: Callable[[str, Any], None]) -> Callable[[], None]:
-    """Return a callback that passes the name and value that a script posts as `at` (`outbox.js`) to `take`.
-
-    The script repeats a message until `data` confirms its turn (see `confirmed_turn`); a repeated one is ignored.
-    """
-
-    def at_changed() -> None:
-        query_params.catch_up()
-        at = st.session_state[key]["at"]
-        if not isinstance(at, Mapping):
-            return
-        if at.get("turn") == confirmed_turn(key):
-            return
-        st.session_state[f"taken.{key}"] = at.get("turn")
-        take(str(at.get("name")), at.get("value"))
-
-    return at_changed
-
-
-def confirmed_turn(key: str) -> Any:
-    """Return the turn of the last message taken, for "taken" in the data."""
-    return st.session_state.get(f"taken.{key}")

@@ -1,6 +1,7 @@
 // The dialog that exports a picture for a paper: size, type, colours, labels and ranges, with a preview of the whole figure. Its
 // fields are declared in rope_viz/figures/files/style.py and have the same names in the address.
 
+import { addStyle, element } from "./element.js";
 import { text } from "./texts.js";
 import { command, copying } from "./tools.js";
 import { LABEL, PARAMETERS, PRESETS } from "./looks.js";
@@ -12,17 +13,11 @@ const GROUPS = {
   axes: ["xmin", "xmax", "xscale", "ymin", "ymax", "yscale"],
 };
 const DEFAULTS = { width: "85mm", height: "60mm", dpi: "288", font: "sans", font_size: "13px", title: text("export.no") };
-const FORMS = { pdf: "PDF", svg: "SVG", png: "PNG", html: "HTML", csv: "CSV", json: "JSON" };
+const FORMS = ["pdf", "svg", "png", "html", "csv", "json"];
 const WAIT = 350, PER_MM = 96 / 25.4;
 // Size and style carry over to the next picture; labels and ranges do not.
 const SHARED = [...GROUPS.size, ...GROUPS.type, ...GROUPS.colours];
 let shared = {};
-
-const element = (tag, given = {}, ...inside) => {
-  const node = Object.assign(document.createElement(tag), given);
-  node.append(...inside);
-  return node;
-};
 
 // The ranges that the user has zoomed to, in axis values; none for categories and for several panels.
 export function zoomed({ message, memory }) {
@@ -74,7 +69,6 @@ function field(key, { label, help, options }, value = "") {
 }
 
 function build(place) {
-  if (!document.getElementById("rv-export-style")) document.head.append(element("style", { id: "rv-export-style", textContent: STYLE }));
   const title = element("h2", { id: "rv-export-title", textContent: text("export.title") });
   const form = element("form", { method: "dialog", noValidate: true });
   const own = { ...shared, ...zoomed(place), ...linked(place), ...place.memory.look };
@@ -86,11 +80,9 @@ function build(place) {
     const labels = lines.map((line) => field(LABEL + line, { label: line, help: text("export.line_label_help"), options: [] }, own[LABEL + line]));
     form.append(element("fieldset", {}, element("legend", { textContent: text("export.line_labels") }), ...labels));
   }
-  const image = element("img", { alt: "" }), frame = element("div", { className: "rv-preview", tabIndex: 0 }, image);
-  frame.setAttribute("role", "region");
-  frame.setAttribute("aria-label", text("export.preview"));
-  const status = element("p", { className: "rv-size" });
-  status.setAttribute("role", "status");
+  const image = element("img", { alt: "" });
+  const frame = element("div", { className: "rv-preview", tabIndex: 0, role: "region", ariaLabel: text("export.preview") }, image);
+  const status = element("p", { className: "rv-size", role: "status" });
   const address = element("input", { type: "text", readOnly: true, name: "address", id: "rv-export-address" });
   const button = (label, act, data = {}) => {
     const node = element("button", { type: "button", textContent: label });
@@ -98,7 +90,7 @@ function build(place) {
     node.addEventListener("click", act);
     return node;
   };
-  const files = Object.entries(FORMS).map(([kind, label]) => button(label, () => state.save(kind), { save: kind }));
+  const files = FORMS.map((kind) => button(kind.toUpperCase(), () => state.save(kind), { save: kind }));
   const reset = button(text("export.reset"), () => state.reset()), close = button(text("export.close"), () => dialog.close());
   const bar = element("div", { className: "rv-tools" }, element("span", { textContent: text("export.download") }), ...files);
   const more = element("div", { className: "rv-tools" }, copying(text("export.copy_address"), () => address.value), copying(text("export.copy_command"), () => command(place, address.value, "pdf")),
@@ -206,33 +198,34 @@ class Export {
 
 export default build;
 
-const STYLE = `
-.rv-export { width: min(1180px, calc(100vw - 24px)); max-width: none; max-height: calc(100dvh - 24px); box-sizing: border-box; padding: 16px 20px; overflow: auto; overscroll-behavior: contain;
-  font-family: var(--st-font); font-size: 14px; color: var(--st-text-color); background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 12px; }
-.rv-export::backdrop { background: #0007; }
-.rv-export h2 { margin: 0 0 8px; font-size: 18px; padding: 0; }
-.rv-export .rv-parts { display: grid; grid-template-columns: 300px minmax(0, 1fr); gap: 20px; align-items: start; }
-.rv-export fieldset { display: grid; grid-template-columns: 1fr 1fr; gap: 8px 10px; border: 0; margin: 0 0 10px; padding: 0; min-width: 0; }
-.rv-export .rv-of-axes { grid-template-columns: 1fr 1fr 1fr; }
-.rv-export input::placeholder { color: inherit; opacity: 0.45; }
-.rv-export fieldset legend { font-size: 13px; font-weight: 600; padding: 0 0 4px; }
-.rv-export label { display: grid; gap: 2px; font-size: 13px; min-width: 0; }
-.rv-export label span { opacity: 0.85; overflow-wrap: anywhere; }
-.rv-export input, .rv-export select { font: inherit; font-size: 14px; color: inherit; width: 100%; min-height: 32px; padding: 0 8px; box-sizing: border-box; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px; }
-.rv-export option { color: var(--st-text-color); background: var(--st-background-color); }
-.rv-export input:focus-visible, .rv-export select:focus-visible, .rv-preview:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-.rv-preview { overflow: hidden; min-height: 160px; border: 1px solid var(--st-border-color); border-radius: 8px; background: #fff; }
-.rv-preview img { display: block; max-width: 100%; max-height: 60vh; margin: 0 auto; }
-.rv-preview.rv-old img { opacity: 0.3; }
-.rv-preview.rv-dark { background: #111; }
-.rv-preview.rv-clear { background: repeating-conic-gradient(#ddd 0 25%, #fff 0 50%) 0 0 / 16px 16px; }
-.rv-export .rv-size { margin: 0 0 6px; min-height: 1.4em; font-size: 13px; }
-.rv-export .rv-tools { margin: 8px 0; }
-@media (max-width: 760px) {
-  .rv-export { padding: 12px; }
-  .rv-export .rv-parts { grid-template-columns: minmax(0, 1fr); }
-  .rv-export .rv-shown { grid-row: 1; }
-  .rv-preview img { max-height: 36vh; }
+addStyle(`
+.rv-export {
+  width: min(1180px, calc(100vw - 24px)); max-width: none; max-height: calc(100dvh - 24px); box-sizing: border-box; padding: 16px 20px; overflow: auto; overscroll-behavior: contain;
+  font-family: var(--st-font); font-size: 14px; color: var(--st-text-color); background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 12px;
+  h2 { margin: 0 0 8px; font-size: 18px; padding: 0; }
+  .rv-parts { display: grid; grid-template-columns: 300px minmax(0, 1fr); gap: 20px; align-items: start; }
+  fieldset { display: grid; grid-template-columns: 1fr 1fr; gap: 8px 10px; border: 0; margin: 0 0 10px; padding: 0; min-width: 0; }
+  .rv-of-axes { grid-template-columns: 1fr 1fr 1fr; }
+  input::placeholder { color: inherit; opacity: 0.45; }
+  fieldset legend { font-size: 13px; font-weight: 600; padding: 0 0 4px; }
+  label { display: grid; gap: 2px; font-size: 13px; min-width: 0; }
+  label span { opacity: 0.85; overflow-wrap: anywhere; }
+  :is(input, select) { font: inherit; font-size: 14px; color: inherit; width: 100%; min-height: 32px; padding: 0 8px; box-sizing: border-box; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px; }
+  option { color: var(--st-text-color); background: var(--st-background-color); }
+  .rv-preview { overflow: hidden; min-height: 160px; border: 1px solid var(--st-border-color); border-radius: 8px; background: #fff; }
+  .rv-preview img { display: block; max-width: 100%; max-height: 60vh; margin: 0 auto; }
+  .rv-preview.rv-old img { opacity: 0.3; }
+  .rv-preview.rv-dark { background: #111; }
+  .rv-preview.rv-clear { background: repeating-conic-gradient(#ddd 0 25%, #fff 0 50%) 0 0 / 16px 16px; }
+  .rv-size { margin: 0 0 6px; min-height: 1.4em; font-size: 13px; }
+  .rv-tools { margin: 8px 0; }
+  @media (max-width: 760px) {
+    padding: 12px;
+    .rv-parts { grid-template-columns: minmax(0, 1fr); }
+    .rv-shown { grid-row: 1; }
+    .rv-preview img { max-height: 36vh; }
+  }
+  @media (pointer: coarse), (max-width: 760px) { :is(input, select) { min-height: 40px; font-size: 16px; } }
 }
-@media (pointer: coarse), (max-width: 760px) { .rv-export input, .rv-export select { min-height: 40px; font-size: 16px; } }
-`;
+.rv-export::backdrop { background: #0007; }
+`);

@@ -1,6 +1,7 @@
 // Live sliders: pictures follow each while it is dragged, and the page runs when it is released. One mount shows a column
 // of them. Served by a route; rope_viz/ui/components/knob.py mounts it.
 
+import { addStyle, element } from "./element.js";
 import { caughtUp, follow, released } from "./picture.js";
 import { Post } from "./outbox.js";
 import { text } from "./texts.js";
@@ -38,8 +39,7 @@ export function parse(typed, unit) {
 }
 
 function build({ name, key: address }, send, place) {
-  const root = document.createElement("div");
-  root.className = "rv-knob";
+  const root = element("div", { className: "rv-knob" });
   root.dataset[place] = name;
   root.innerHTML = `<span class="rv-name"><label for="rv-${place}-${address}"></label><a href="#help">?</a></span><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
     <input type="range" id="rv-${place}-${address}" min="0"><div class="rv-note" role="alert"></div>`;
@@ -144,14 +144,12 @@ function update(knob, data, waits) {
 let chosen = "";
 
 function showOne(state, panel, knobs) {
-  const bar = (state.bar ??= Object.assign(document.createElement("div"), { className: "rv-pills" }));
-  bar.setAttribute("role", "group");
-  bar.setAttribute("aria-label", text("knob.dock"));
+  const bar = (state.bar ??= element("div", { className: "rv-pills", role: "group", ariaLabel: text("knob.dock") }));
   if (bar.parentNode !== panel.parentNode) panel.before(bar);
   const open = knobs.find(({ name }) => name === chosen) ?? knobs[0];
   if (bar.childElementCount !== knobs.length || knobs.some(({ name }, index) => bar.children[index].dataset.name !== name)) {
     bar.replaceChildren(...knobs.map(({ name, label }) => {
-      const pill = Object.assign(document.createElement("button"), { type: "button", textContent: label });
+      const pill = element("button", { type: "button", textContent: label });
       pill.dataset.name = name;
       pill.addEventListener("click", () => ((chosen = name), showOne(state, panel, knobs)));
       return pill;
@@ -171,9 +169,6 @@ export default function render(component) {
     phone.addEventListener("change", () => parentElement.isConnected && render(parentElement.__last));
   }
   parentElement.__last = component;
-  if (!document.getElementById("rv-knob-style")) {
-    document.head.append(Object.assign(document.createElement("style"), { id: "rv-knob-style", textContent: STYLE }));
-  }
   const state = (parentElement.__knobs ??= { shown: new Map(), post: new Post() });
   state.post.component = component;
   state.post.taken(component.data.taken);
@@ -196,7 +191,7 @@ export default function render(component) {
   if (component.data.under && data.knobs.length) showOne(state, panel, data.knobs);
 }
 
-const STYLE = `
+addStyle(`
 .rv-knobs { display: grid; gap: 10px 16px; align-content: start; }
 .rv-across { grid-template-columns: repeat(auto-fit, minmax(min(240px, 100%), 1fr)); }
 .rv-knob { font-family: var(--st-font); color: var(--st-text-color); display: grid; grid-template-columns: minmax(0, 1fr) auto; align-items: center; gap: 0 8px; }
@@ -231,4 +226,4 @@ const STYLE = `
 .rv-pills + .rv-knobs .rv-name { position: absolute; clip-path: inset(50%); }
 .rv-pills + .rv-knobs .rv-knob input[type="range"] { grid-area: 1 / 1; }
 @media (pointer: coarse), (max-width: 640px) { .rv-knob input[type="range"], .rv-knob input[type="text"] { min-height: 40px; height: 40px; } .rv-name a { width: 40px; line-height: 40px; } }
-`;
+`);

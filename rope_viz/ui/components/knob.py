@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from rope_viz.embedding.spec import Knob, require_number
-from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
+from rope_viz.ui.components.component import component
 
 ROW = 62  # pixels
 Changed = Callable[[str, float], None]
@@ -40,25 +41,12 @@ def knobs(
         changed(name, int(value) if knob.integer else float(value))
 
     prefix = f"{page}." if page else ""
-    rows = [_row(name, knob, value, revision) | {"key": prefix + name} for name, (knob, value) in shown.items()]
-    data = {"knobs": rows, "under": under, "across": across, "taken": confirmed_turn(key)}
+    rows = [
+        {"name": name, "key": prefix + name, "value": value, "revision": revision, **dataclasses.asdict(knob)}
+        for name, (knob, value) in shown.items()
+    ]
+    data = {"knobs": rows, "under": under, "across": across}
     if across:
         data["room"] = ROW, ROW * len(shown)
     mount = component("knob", root_class="rv-knobs", height=ROW if across or under else ROW * len(shown))
-    mount(key=key, data=data, on_at_change=make_message_callback(key, take))
-
-
-def _row(name: str, knob: Knob, value: float, revision: int) -> dict[str, Any]:
-    return {
-        "name": name,
-        "label": knob.label,
-        "help": knob.help,
-        "low": knob.low,
-        "high": knob.high,
-        "step": knob.step,
-        "log": knob.log,
-        "integer": knob.integer,
-        "unit": knob.unit,
-        "value": value,
-        "revision": revision,
-    }
+    mount(key, data, take)

@@ -1,6 +1,7 @@
 // The browser part of the frame: links inside the app stay in the tab and session, a banner reports a lost server, and the
 // user's config and files are stored in the browser. It listens on the document, so it does not depend on any node.
 
+import { addStyle, element } from "./element.js";
 import { Post } from "./outbox.js";
 import { text } from "./texts.js";
 import { copied, menu } from "./tools.js";
@@ -64,9 +65,8 @@ function explain(anchor, takeFocus = true) {
   const sentence = WORDS[anchor.hash.slice(1)], isNote = anchor.matches(NOTE);
   if (!(sentence || isNote) || again) return;
   open = anchor;
-  const note = Object.assign(document.createElement("div"), { className: "rv-sentence", innerHTML: sentence ?? "", tabIndex: -1 });
+  const note = element("div", { className: "rv-sentence", role: "note", innerHTML: sentence ?? "", tabIndex: -1 });
   if (isNote) note.append(...withLinks(anchor.dataset.help ?? anchor.textContent));
-  note.setAttribute("role", "note");
   const style = getComputedStyle(document.querySelector('[data-testid="stApp"]'));
   Object.assign(note.style, { color: style.color, background: style.backgroundColor });
   document.body.append(note);
@@ -75,7 +75,7 @@ function explain(anchor, takeFocus = true) {
 }
 
 // The addresses in a source as links. Its text has word joiners, which keep Markdown from doing so (words/common.py).
-const withLinks = (source) => source.replaceAll("\u2060", "").split(/(https?:\/\/[^\s,;)]+)/).map((part, index) => (index % 2 ? Object.assign(document.createElement("a"), { href: part, target: "_blank", rel: "noopener", textContent: part }) : part));
+const withLinks = (source) => source.replaceAll("\u2060", "").split(/(https?:\/\/[^\s,;)]+)/).map((part, index) => (index % 2 ? element("a", { href: part, target: "_blank", rel: "noopener", textContent: part }) : part));
 
 // Place the note at its term, also while the page scrolls; close it when the term leaves the view.
 function placeNote(note) {
@@ -137,9 +137,8 @@ function showBanner(name, sentence) {
   let note = document.querySelector(`.rv-banner[data-about=${name}]`);
   if (!sentence) return void note?.remove();
   if (!note) {
-    note = Object.assign(document.createElement("div"), { className: "rv-banner" });
+    note = element("div", { className: "rv-banner", role: "status" });
     note.dataset.about = name;
-    note.setAttribute("role", "status");
     document.body.append(note);
   }
   if (note.textContent !== sentence) note.textContent = sentence;
@@ -227,12 +226,14 @@ function bring(wait) {
   again = setTimeout(() => bring(2 * wait), wait);
 }
 
-const STYLE = `
+addStyle(`
 a[href^="#word-"] { color: inherit !important; text-decoration: underline dotted !important; text-underline-offset: 3px; cursor: help; }
 [data-testid="stApp"] { counter-reset: rv-source; }
-a[href="#source"] { display: inline-block; color: inherit !important; vertical-align: super; font-size: 0; line-height: 1; text-decoration: underline dotted !important; cursor: help; }
-a[href="#source"]::before { counter-increment: rv-source; content: counter(rv-source); padding: 0 3px; font-size: 11px; }
-@media (pointer: coarse) { a[href="#source"]::before { padding: 4px 8px; } }
+a[href="#source"] {
+  display: inline-block; color: inherit !important; vertical-align: super; font-size: 0; line-height: 1; text-decoration: underline dotted !important; cursor: help;
+  &::before { counter-increment: rv-source; content: counter(rv-source); padding: 0 3px; font-size: 11px; }
+  @media (pointer: coarse) { &::before { padding: 4px 8px; } }
+}
 .rv-sentence {
   position: fixed; z-index: 1000000; max-width: min(380px, calc(100vw - 16px)); box-sizing: border-box; padding: 10px 14px; font: 15px/1.45 "Source Sans", sans-serif;
   overflow-wrap: anywhere; border: 1px solid #7A8490; border-radius: 8px; box-shadow: 0 4px 16px rgb(0 0 0 / 0.18);
@@ -241,14 +242,13 @@ a[href="#source"]::before { counter-increment: rv-source; content: counter(rv-so
 .rv-banner {
   position: fixed; z-index: 1000000; left: 50%; bottom: 16px; transform: translateX(-50%); width: max-content; max-width: min(90vw, 720px); box-sizing: border-box; padding: 10px 16px;
   font: 15px/1.4 "Source Sans", sans-serif; color: #1B1F24; background: #FFF4D6; border: 1px solid #986000; border-radius: 8px;
-}`;
+}`);
 
 export default function render(given) {
   const first = !component;
   component = post.component = given;
   post.taken(given.data.taken);
   if (first) {
-    document.head.append(Object.assign(document.createElement("style"), { textContent: STYLE }));
     const attributeFilter = ["href", "target", "data-test-connection-state"];
     new MutationObserver(() => (completeAll(), connection(), arrive())).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter });
   }

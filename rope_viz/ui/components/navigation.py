@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from rope_viz.ui import browser_storage, own_config, state
-from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
+from rope_viz.ui.components.component import component
 
 KEY = "shell"
 
@@ -34,18 +34,11 @@ def mount(
         "forgotten": "forgotten" in st.session_state,
         "held": browser_storage.names(),
         "contents": browser_storage.contents(),
-        "taken": confirmed_turn(KEY),
         "restored": "brought" in st.session_state,
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
     show = component("navigation", root_class="rv-shell")
-    show(
-        key=KEY,
-        data=data,
-        on_at_change=make_message_callback(KEY, _take_message),
-        on_brought_change=_restore,
-        on_back_change=_rerun,
-    )
+    show(KEY, data, _take_message, on_brought_change=_restore, on_back_change=_rerun)
 
 
 def clicked_link() -> tuple[str, dict[str, str]] | None:

@@ -1,6 +1,6 @@
 // Messages to the server, repeated until confirmed: a run may be lost with the connection, and a restarted server ignores
 // the first message of a page it does not know. One message at a time, the latest of each name. The server's part is
-// `make_message_callback` in component.py.
+// `mounted` in component.py.
 
 // Initial and longest time to wait for a confirmation. A message repeated too early costs a run, which would even undo a
 // page change by a link clicked meanwhile.

@@ -2,6 +2,7 @@
 // a knob moves; rope_viz/ui/picture_route.py answers. One component describes all places. A picture does not depend on
 // nodes that Streamlit may replace: it moves into the new one.
 
+import { element } from "./element.js";
 import { drawing, unpack } from "./message.js";
 import { Post } from "./outbox.js";
 import { text } from "./texts.js";
@@ -32,9 +33,8 @@ const near = new IntersectionObserver((entries) => {
 
 class Place {
   constructor(slot, { picture, kind }) {
-    this.root = Object.assign(document.createElement("div"), { className: `rv-picture rv-${kind}`, __place: this });
+    this.root = element("div", { className: `rv-picture rv-${kind}`, __place: this }, ...slot.childNodes);
     this.root.dataset.picture = picture;
-    this.root.append(...slot.childNodes);
     Object.assign(this, { post, near: false, part: 0, retry: FIRST_RETRY });
     drawing(kind).then((script) => script.prepare?.()).catch(() => {});
     this.memory = remembered.get(picture) ?? remembered.set(picture, {}).get(picture);
@@ -189,10 +189,8 @@ class Place {
       note?.remove();
       if (!sentence) return;
       this.root.querySelector(":scope > .rv-coming")?.remove();
-      note = Object.assign(document.createElement("div"), { className: "rv-failed", role: "status" });
-      note.innerHTML = '<span></span><button type="button"></button>';
-      note.lastChild.textContent = text("picture.retry");
-      note.firstChild.textContent = sentence;
+      const button = element("button", { type: "button", textContent: text("picture.retry") });
+      note = element("div", { className: "rv-failed", role: "status" }, element("span", { textContent: sentence }), button);
       this.root.append(note);
     }
     note.lastChild.onclick = () => again.call(this);
@@ -381,11 +379,11 @@ const STYLE = `
   position: absolute; z-index: 2; inset: 8px 8px auto; display: flex; flex-wrap: wrap; gap: 8px 16px; align-items: center; justify-content: space-between; padding: 10px 14px; font-size: 14px;
   color: var(--st-text-color); background: var(--st-secondary-background-color); border: 1px solid var(--st-border-color); border-radius: 8px;
 }
-.rv-failed button, .rv-tools button {
+:is(.rv-failed, .rv-tools) button {
   font: inherit; font-size: 13px; line-height: 1; min-height: 30px; min-width: 40px; padding: 0 10px; cursor: pointer; box-sizing: border-box;
   color: var(--st-text-color); background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px;
 }
-.rv-failed button:hover, .rv-tools button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-.rv-picture button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-@media (pointer: coarse), (max-width: 640px) { .rv-tools button, .rv-failed button { min-height: 40px; } }
+:is(.rv-failed, .rv-tools) button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+.rv-picture :is(button, input, select, [tabindex="0"]):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+@media (pointer: coarse), (max-width: 640px) { :is(.rv-failed, .rv-tools) button { min-height: 40px; } }
 `;

@@ -18,7 +18,7 @@ from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import Texts
 from rope_viz.ui import state
-from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
+from rope_viz.ui.components.component import component
 
 # Pixels of the tools below a picture, on a wide and on a narrow screen.
 TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": (40, 92)}
@@ -82,13 +82,12 @@ def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
     data: dict[str, Any] = {
         "pictures": {
             address: {**_describe(*each), "main": not number} for number, (address, each) in enumerate(places.items())
-        },
-        "taken": confirmed_turn(KEY),
+        }
     }
     if st.session_state.pop("missed", False):
         # Sent once: the browser remembers them.
         data["kept"] = [base64.b64encode(content).decode() for content in state.contents()]
-    component("picture", root_class="rv-pictures")(key=KEY, data=data, on_at_change=make_message_callback(KEY, take))
+    component("picture", root_class="rv-pictures")(KEY, data, take)
 
 
 def _describe(picture: Picture, now: Now) -> dict[str, Any]:

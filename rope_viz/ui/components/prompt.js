@@ -1,6 +1,7 @@
 // A prompt builder with one card per piece (text, image, video, audio), each of which can be edited, moved and removed.
 
 import { dark, fill } from "./dials.js";
+import { addStyle, element } from "./element.js";
 import { Post } from "./outbox.js";
 
 // Fields of each kind of piece: [name, minimum, maximum, whole number].
@@ -39,24 +40,16 @@ function changed(state, focus) {
   state.post.put(state.data.key, composed(state));
 }
 
-function element(name, content = {}, ...children) {
-  const made = Object.assign(document.createElement(name), content);
-  made.append(...children);
-  return made;
-}
-
 function button(sign, help, act, off = false) {
-  const made = element("button", { type: "button", textContent: sign, disabled: off });
-  made.setAttribute("aria-label", help);
-  made.title = help;
+  const made = element("button", { type: "button", textContent: sign, disabled: off, ariaLabel: help, title: help });
   made.addEventListener("click", act);
   return made;
 }
 
 function input(state, k, [key, low, high, whole]) {
   const piece = state.pieces[k], what = text(state, `fields.${key}`);
-  const field = element("input", { type: "text", inputMode: "decimal", autocomplete: "off", value: number(piece[key]) });
-  field.setAttribute("aria-label", text(state, "field", { piece: name(state, k), field: what }));
+  const ariaLabel = text(state, "field", { piece: name(state, k), field: what });
+  const field = element("input", { type: "text", inputMode: "decimal", autocomplete: "off", value: number(piece[key]), ariaLabel });
   field.dataset.field = key;
   field.style.width = `calc(${Math.max(3, field.value.length)}ch + 18px)`;
   const step = (by) => {
@@ -84,7 +77,7 @@ function card(state, k) {
   const { pieces, data } = state, piece = pieces[k];
   const kind = element("select", {}, ...Object.keys(FIELDS).filter((what) => data.kinds.includes(what) || what === piece.what)
     .map((what) => element("option", { value: what, textContent: label(state, what), selected: what === piece.what })));
-  kind.setAttribute("aria-label", text(state, "kind", { number: k + 1 }));
+  kind.ariaLabel = text(state, "kind", { number: k + 1 });
   kind.addEventListener("change", () => {
     pieces[k] = { ...FRESH[kind.value], ...Object.fromEntries(FIELDS[kind.value].filter(([key]) => piece[key] > 0).map(([key]) => [key, piece[key]])), what: kind.value };
     changed(state, `[data-piece="${k}"] select`);
@@ -117,8 +110,8 @@ function draw(state) {
   root.querySelector(".rv-add").replaceChildren(
     element("span", { textContent: text(state, full ? "full" : "add", { most: data.most }) }),
     ...(full ? [] : data.kinds.map((what) => {
-      const made = element("button", { type: "button", textContent: label(state, what) });
-      made.setAttribute("aria-label", text(state, "add_one", { kind: label(state, what).toLowerCase() }));
+      const kind = label(state, what), help = text(state, "add_one", { kind: kind.toLowerCase() });
+      const made = element("button", { type: "button", textContent: kind, ariaLabel: help });
       made.addEventListener("click", () => {
         pieces.push({ ...FRESH[what], what });
         changed(state, `[data-piece="${pieces.length - 1}"] [data-field]`);
@@ -138,9 +131,6 @@ function build(root, texts) {
 
 export default function render(component) {
   const { parentElement, data } = component;
-  if (!document.getElementById("rv-prompt-style")) {
-    document.head.append(Object.assign(document.createElement("style"), { id: "rv-prompt-style", textContent: STYLE }));
-  }
   const root = parentElement.querySelector(".rv-prompt");
   const state = (root.__state ??= build(root, data.texts));
   root.style.minHeight = "0";
@@ -166,33 +156,35 @@ export default function render(component) {
   draw(state);
 }
 
-const STYLE = `
-.rv-prompt { font: 14px var(--st-font); color: var(--st-text-color); display: grid; gap: 8px; align-content: start; }
-.rv-prompt ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 8px; }
-.rv-prompt li { margin: 0; padding: 6px 8px 8px; display: grid; gap: 6px; border: 1px solid var(--st-border-color); border-top: 4px solid var(--st-border-color); border-radius: 6px; background: var(--st-secondary-background-color); }
-.rv-prompt li[data-what="image"] { border-top-color: var(--rv-image); }
-.rv-prompt li[data-what="video"] { border-top-color: var(--rv-video); border-top-style: double; }
-.rv-prompt li[data-what="audio"] { border-top-color: var(--rv-audio); border-top-style: dashed; }
-.rv-prompt li > div, .rv-add { display: flex; flex-wrap: wrap; align-items: center; gap: 4px 6px; }
-.rv-prompt li label { display: flex; align-items: center; gap: 4px; }
-.rv-prompt input, .rv-prompt select, .rv-prompt button { font: inherit; color: inherit; min-height: 28px; box-sizing: border-box; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px; }
-.rv-prompt input { padding: 0 6px; font-variant-numeric: tabular-nums; }
-.rv-prompt li input { text-align: right; min-width: 0; }
-.rv-prompt select { padding: 0 2px; margin-right: auto; }
-.rv-prompt button { min-width: 28px; padding: 0 8px; cursor: pointer; }
-.rv-prompt button:hover:not(:disabled) { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-.rv-prompt li:not(:hover, :focus-within) button { visibility: hidden; }
-.rv-prompt button:disabled { opacity: 0.35; cursor: default; }
-.rv-prompt :is(input, select, button):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-.rv-prompt input[aria-invalid="true"] { border-color: var(--st-red-text-color); }
-.rv-line { display: flex; align-items: center; gap: 8px; }
-.rv-line input { flex: 1; min-width: 0; }
-.rv-prompt .rv-note { font-size: 13px; color: var(--st-red-text-color); }
-.rv-prompt .rv-note:empty { display: none; }
-@media (pointer: coarse), (max-width: 640px) {
-  .rv-prompt input, .rv-prompt select, .rv-prompt button { min-height: 40px; min-width: 40px; }
-  .rv-prompt li { flex: 1 1 100%; }
-  .rv-prompt li:not([data-what="video"]) { grid-template-columns: auto 1fr; }
-  .rv-prompt li:not([data-what="video"]) > div:last-child { justify-content: flex-end; }
+addStyle(`
+.rv-prompt {
+  font: 14px var(--st-font); color: var(--st-text-color); display: grid; gap: 8px; align-content: start;
+  ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap; gap: 8px; }
+  li { margin: 0; padding: 6px 8px 8px; display: grid; gap: 6px; border: 1px solid var(--st-border-color); border-top: 4px solid var(--st-border-color); border-radius: 6px; background: var(--st-secondary-background-color); }
+  li[data-what="image"] { border-top-color: var(--rv-image); }
+  li[data-what="video"] { border-top-color: var(--rv-video); border-top-style: double; }
+  li[data-what="audio"] { border-top-color: var(--rv-audio); border-top-style: dashed; }
+  li > div, .rv-add { display: flex; flex-wrap: wrap; align-items: center; gap: 4px 6px; }
+  li label { display: flex; align-items: center; gap: 4px; }
+  :is(input, select, button) { font: inherit; color: inherit; min-height: 28px; box-sizing: border-box; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px; }
+  input { padding: 0 6px; font-variant-numeric: tabular-nums; }
+  li input { text-align: right; min-width: 0; }
+  select { padding: 0 2px; margin-right: auto; }
+  button { min-width: 28px; padding: 0 8px; cursor: pointer; }
+  button:hover:not(:disabled) { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+  li:not(:hover, :focus-within) button { visibility: hidden; }
+  button:disabled { opacity: 0.35; cursor: default; }
+  :is(input, select, button):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
+  input[aria-invalid="true"] { border-color: var(--st-red-text-color); }
+  .rv-line { display: flex; align-items: center; gap: 8px; }
+  .rv-line input { flex: 1; min-width: 0; }
+  .rv-note { font-size: 13px; color: var(--st-red-text-color); }
+  .rv-note:empty { display: none; }
+  @media (pointer: coarse), (max-width: 640px) {
+    :is(input, select, button) { min-height: 40px; min-width: 40px; }
+    li { flex: 1 1 100%; }
+    li:not([data-what="video"]) { grid-template-columns: auto 1fr; }
+    li:not([data-what="video"]) > div:last-child { justify-content: flex-end; }
+  }
 }
-`;
+`);

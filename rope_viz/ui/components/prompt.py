@@ -7,14 +7,13 @@ from typing import Any
 
 from rope_viz.figures.axes import TEXTS
 from rope_viz.figures.prompt import TINTS
-from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
+from rope_viz.ui.components.component import component
 from rope_viz.ui.components.sections import both
 
 CARD, FOOT, ACROSS = 90, 72, 5  # pixels of a card and of the part below, and cards per row
 
 
 def prompt(
-    key: str,
     choice: str,
     line: str,
     pieces: Sequence[Mapping[str, Any]] | None,
@@ -44,7 +43,6 @@ def prompt(
         "longest": longest,
         "colours": {what: both(colour) for what, colour in TINTS.items() if colour},
         "texts": TEXTS.group("cards"),
-        "taken": confirmed_turn(key),
         "room": (CARD * -(-count // ACROSS) + FOOT, CARD * count + FOOT),
     }
-    component("prompt", root_class="rv-prompt")(key=key, data=data, on_at_change=make_message_callback(key, take))
+    component("prompt", root_class="rv-prompt")(f"prompt.{choice}", data, take)

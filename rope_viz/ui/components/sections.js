@@ -1,6 +1,7 @@
 // A bar that divides a whole among axes: borders are dragged or moved by arrow keys, and the pictures follow.
 
 import { dark, fill } from "./dials.js";
+import { addStyle } from "./element.js";
 import { caughtUp, follow, released } from "./picture.js";
 import { Post } from "./outbox.js";
 
@@ -42,10 +43,8 @@ function write(state) {
   });
   [...bar.querySelectorAll(".rv-border")].forEach((border, k) => {
     border.style.left = `${(100 * before(state, k)) / total}%`;
-    border.setAttribute("aria-valuenow", before(state, k));
-    border.setAttribute("aria-valuemin", before(state, k - 1));
-    border.setAttribute("aria-valuemax", before(state, k + 1));
-    border.setAttribute("aria-valuetext", fill(data.texts.value, { left: data.parts[k].word, left_pairs: counts[k], right: data.parts[k + 1].word, right_pairs: counts[k + 1] }));
+    [border.ariaValueMin, border.ariaValueNow, border.ariaValueMax] = [k - 1, k, k + 1].map((each) => before(state, each));
+    border.ariaValueText = fill(data.texts.value, { left: data.parts[k].word, left_pairs: counts[k], right: data.parts[k + 1].word, right_pairs: counts[k + 1] });
   });
 }
 
@@ -60,24 +59,18 @@ function build(state) {
     };
     border.addEventListener("pointerdown", (event) => (event.preventDefault(), border.focus(), border.setPointerCapture(event.pointerId)));
     border.addEventListener("pointermove", (event) => border.hasPointerCapture(event.pointerId) && at(event));
-    border.addEventListener("pointerup", () => commit(state));
-    border.addEventListener("pointercancel", () => commit(state));
     border.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -4, PageUp: 4 }[event.key];
       if (!by) return;
       event.preventDefault();
       move(state, k, before(state, k) + by);
     });
-    border.addEventListener("keyup", () => commit(state));
-    border.addEventListener("blur", () => commit(state));
+    for (const end of ["pointerup", "pointercancel", "keyup", "blur"]) border.addEventListener(end, () => commit(state));
   });
 }
 
 export default function render(component) {
   const { parentElement, data } = component;
-  if (!document.getElementById("rv-sections-style")) {
-    document.head.append(Object.assign(document.createElement("style"), { id: "rv-sections-style", textContent: STYLE }));
-  }
   const bar = parentElement.querySelector(".rv-sections"), names = data.parts.map((part) => part.word).join();
   const state = (bar.__state ??= { bar, moves: 0, names: "", post: new Post() });
   state.post.component = component;
@@ -93,11 +86,13 @@ export default function render(component) {
   write(state);
 }
 
-const STYLE = `
+addStyle(`
 .rv-sections { position: relative; display: flex; height: 36px; margin: 0 8px; font: 13px var(--st-font); }
 .rv-share { flex: 1 1 0; min-width: 0; overflow: hidden; white-space: nowrap; box-sizing: border-box; padding: 8px 4px 0 12px; border-top: 6px solid; font-weight: 600; background: var(--st-secondary-background-color); }
-.rv-border { position: absolute; top: -2px; width: 40px; height: 40px; margin-left: -20px; cursor: ew-resize; touch-action: none; }
-.rv-border::after { content: ""; position: absolute; left: 16px; top: 2px; width: 8px; height: 36px; box-sizing: border-box; border-radius: 4px; background: var(--st-background-color); border: 2px solid var(--st-primary-color); }
-.rv-border:focus-visible { outline: none; }
-.rv-border:focus-visible::after { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
-`;
+.rv-border {
+  position: absolute; top: -2px; width: 40px; height: 40px; margin-left: -20px; cursor: ew-resize; touch-action: none;
+  &::after { content: ""; position: absolute; left: 16px; top: 2px; width: 8px; height: 36px; box-sizing: border-box; border-radius: 4px; background: var(--st-background-color); border: 2px solid var(--st-primary-color); }
+  &:focus-visible { outline: none; }
+  &:focus-visible::after { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+}
+`);

@@ -7,12 +7,12 @@ from typing import Any
 
 from rope_viz.figures import theme
 from rope_viz.figures.axes import TEXTS, look
-from rope_viz.ui.components.component import component, confirmed_turn, make_message_callback
+from rope_viz.ui.components.component import component
 
 HEIGHT = 40
 
 
-def sections(key: str, choice: str, shares: Mapping[str, int], changed: Callable[[str], None]) -> None:
+def sections(choice: str, shares: Mapping[str, int], changed: Callable[[str], None]) -> None:
     """Show the bar of `shares` (axis -> pairs); `changed` receives the new ones as text when a border is released.
 
     Until then only the pictures that use the choice follow.
@@ -22,25 +22,14 @@ def sections(key: str, choice: str, shares: Mapping[str, int], changed: Callable
         if isinstance(counts, str):
             changed(counts)
 
-    looks = {axis: look(axis) for axis in shares}
     parts = [
         {"word": each.word, "letter": each.letter if each.word != each.letter else "", "colours": both(each.colour)}
-        for each in looks.values()
+        for each in map(look, shares)
     ]
     counts = list(shares.values())
-    mount = component("sections", root_class="rv-sections", height=HEIGHT)
-    mount(
-        key=key,
-        data={
-            "key": choice,
-            "parts": parts,
-            "counts": counts,
-            "total": sum(counts),
-            "texts": TEXTS.group("sections"),
-            "taken": confirmed_turn(key),
-        },
-        on_at_change=make_message_callback(key, take),
-    )
+    texts = TEXTS.group("sections")
+    data = {"key": choice, "parts": parts, "counts": counts, "total": sum(counts), "texts": texts}
+    component("sections", root_class="rv-sections", height=HEIGHT)(f"bar.{choice}", data, take)
 
 
 def both(colour: str) -> list[str]:

@@ -1,6 +1,7 @@
 // A table of numbers or text: sorted by a click on a column head, filtered if long, copied and downloaded whole.
 // picture.js requests it, rope_viz/pictures/wire_format.py packs it.
 
+import { addStyle, element } from "./element.js";
 import { text } from "./texts.js";
 import { fill as fillTools } from "./tools.js";
 
@@ -10,12 +11,9 @@ const LONG = 20;
 const format = (value) => (value === null ? "" : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
 
 // The text of a cell, and its footnotes as links (rope_viz/figures/words/common.py, navigation.js).
-const contents = (words) => words.split(/\[((?:\\.|[^\\\]])*)\]\(#source\)/).map((part, index) => (index % 2 ? Object.assign(document.createElement("a"), { href: "#source", textContent: part.replace(/\\(.)/g, "$1") }) : part));
+const contents = (words) => words.split(/\[((?:\\.|[^\\\]])*)\]\(#source\)/).map((part, index) => (index % 2 ? element("a", { href: "#source", textContent: part.replace(/\\(.)/g, "$1") }) : part));
 
 function build(place) {
-  if (!document.getElementById("rv-table-style")) {
-    document.head.append(Object.assign(document.createElement("style"), { id: "rv-table-style", textContent: STYLE }));
-  }
   const { root } = place;
   root.innerHTML = `<div class="rv-sheet" role="region" tabindex="0"><table><thead><tr></tr></thead><tbody></tbody></table></div>
     <div class="rv-tools" role="toolbar" aria-label="${text("picture.table_tools")}"><div class="rv-space"></div>
@@ -38,7 +36,7 @@ function fill(state) {
   }
   const numeric = values.map((each) => each.every((value) => value === null || typeof value === "number"));
   state.head.replaceChildren(...names.map((name, index) => {
-    const cell = Object.assign(document.createElement("th"), { scope: "col", tabIndex: 0, className: numeric[index] ? "rv-number" : "", textContent: name, title: text("picture.sort") });
+    const cell = element("th", { scope: "col", tabIndex: 0, className: numeric[index] ? "rv-number" : "", textContent: name, title: text("picture.sort") });
     cell.ariaSort = name !== state.by ? "none" : state.down ? "descending" : "ascending";
     const sort = () => {
       state.down = state.by === name && !state.down;
@@ -54,12 +52,8 @@ function fill(state) {
     });
     return cell;
   }));
-  state.body.replaceChildren(...rows.map((row) => {
-    const line = document.createElement("tr");
-    line.append(...values.map((each, index) => Object.assign(document.createElement("td"), { className: numeric[index] ? "rv-number" : "" })));
-    values.forEach((each, index) => line.children[index].append(...contents(format(each[row]))));
-    return line;
-  }));
+  const cell = (row) => (column, index) => element("td", { className: numeric[index] ? "rv-number" : "" }, ...contents(format(column[row])));
+  state.body.replaceChildren(...rows.map((row) => element("tr", {}, ...values.map(cell(row)))));
   state.sheet.classList.toggle("rv-words", words);
 }
 
@@ -73,23 +67,28 @@ export default function show(place, message) {
   place.root.dataset.drawn = String(Number(place.root.dataset.drawn ?? 0) + 1);
 }
 
-const STYLE = `
-.rv-sheet { overflow: auto; border: 1px solid var(--st-border-color); border-radius: 8px; font-size: 14px; }
-.rv-sheet:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-.rv-sheet table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-.rv-sheet th, .rv-sheet td { height: 35px; padding: 0 12px; text-align: left; white-space: nowrap; border-bottom: 1px solid var(--st-border-color); box-sizing: border-box; }
-.rv-sheet tr:last-child td { border-bottom: 0; }
-.rv-sheet th { position: sticky; top: 0; background: var(--st-secondary-background-color); font-weight: 600; cursor: pointer; }
-.rv-sheet th:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
-.rv-sheet th[aria-sort=ascending]::after { content: " ↑"; }
-.rv-sheet th[aria-sort=descending]::after { content: " ↓"; }
-.rv-sheet .rv-number { text-align: right; }
-.rv-words td { white-space: normal; padding: 8px 12px; vertical-align: top; }
-.rv-words th { white-space: normal; }
-.rv-words td:last-child { overflow-wrap: anywhere; }
-@media (max-width: 640px) { .rv-words td, .rv-words th { padding-left: 8px; padding-right: 8px; } }
-.rv-table label { font-size: 13px; display: flex; gap: 6px; align-items: center; }
-.rv-table label[hidden] { display: none; }
-.rv-table input { font: inherit; color: inherit; min-height: 30px; width: 9em; padding: 0 8px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
-@media (pointer: coarse), (max-width: 640px) { .rv-table input { min-height: 40px; } }
-`;
+addStyle(`
+.rv-sheet {
+  overflow: auto; border: 1px solid var(--st-border-color); border-radius: 8px; font-size: 14px;
+  table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+  th, td { height: 35px; padding: 0 12px; text-align: left; white-space: nowrap; border-bottom: 1px solid var(--st-border-color); box-sizing: border-box; }
+  tr:last-child td { border-bottom: 0; }
+  th { position: sticky; top: 0; background: var(--st-secondary-background-color); font-weight: 600; cursor: pointer; }
+  th:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
+  th[aria-sort=ascending]::after { content: " ↑"; }
+  th[aria-sort=descending]::after { content: " ↓"; }
+  .rv-number { text-align: right; }
+}
+.rv-words {
+  td { white-space: normal; padding: 8px 12px; vertical-align: top; }
+  th { white-space: normal; }
+  td:last-child { overflow-wrap: anywhere; }
+  @media (max-width: 640px) { td, th { padding-inline: 8px; } }
+}
+.rv-table {
+  label { font-size: 13px; display: flex; gap: 6px; align-items: center; }
+  label[hidden] { display: none; }
+  input { font: inherit; color: inherit; min-height: 30px; width: 9em; padding: 0 8px; box-sizing: border-box; background: transparent; border: 1px solid var(--st-border-color); border-radius: 6px; }
+  @media (pointer: coarse), (max-width: 640px) { input { min-height: 40px; } }
+}
+`);

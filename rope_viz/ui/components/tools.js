@@ -1,6 +1,7 @@
 // The tools of a figure: Download, Customise, Share and full screen. The page's first figure shows them, every other one
 // behind one button. Also the copy button.
 
+import { addStyle, element } from "./element.js";
 import { drawing } from "./message.js";
 import { text } from "./texts.js";
 
@@ -14,7 +15,7 @@ const ICONS = {
 const icon = (name) => `<svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true"><path d="${ICONS[name]}" fill="none" stroke="currentColor" stroke-width="${name === "more" ? 3 : 2}" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
 
 function button(name, label, act, { help = "", iconOnly = false } = {}) {
-  const node = Object.assign(document.createElement("button"), { type: "button", title: help, ariaLabel: label, innerHTML: `${icon(name)}<span></span>` });
+  const node = element("button", { type: "button", title: help, ariaLabel: label, innerHTML: `${icon(name)}<span></span>` });
   node.dataset.do = name;
   if (iconOnly) Object.assign(node, { title: help || label }).lastChild.remove();
   else node.lastChild.textContent = label;
@@ -39,15 +40,11 @@ const save = (place, form) => runScript(place, "file", "export", ({ save: saved,
 // A button with a menu. `entries` returns [{ name, label, help, act }] each time the menu opens; `act` may return the text
 // to show for a moment.
 export function menu(name, label, entries) {
-  dress();
-  const list = Object.assign(document.createElement("div"), { className: "rv-menu", popover: "auto" });
-  list.setAttribute("role", "menu");
-  list.setAttribute("aria-label", label);
+  const list = element("div", { className: "rv-menu", popover: "auto", role: "menu", ariaLabel: label });
   const opener = button(name, label, () => list.togglePopover());
-  opener.setAttribute("aria-haspopup", "menu");
-  opener.setAttribute("aria-expanded", "false");
+  Object.assign(opener, { ariaHasPopup: "menu", ariaExpanded: "false" });
   list.addEventListener("beforetoggle", ({ newState }) => {
-    opener.setAttribute("aria-expanded", String(newState === "open"));
+    opener.ariaExpanded = String(newState === "open");
     if (newState === "open") list.replaceChildren(...entries().map((entry) => item(list, entry)));
   });
   list.addEventListener("toggle", ({ newState }) => {
@@ -73,11 +70,8 @@ export function menu(name, label, entries) {
 }
 
 function item(list, { name, label, help, act }) {
-  const node = Object.assign(document.createElement("button"), { type: "button", tabIndex: -1, innerHTML: "<b></b><small></small>" });
-  node.setAttribute("role", "menuitem");
+  const node = element("button", { type: "button", tabIndex: -1, role: "menuitem" }, element("b", { textContent: label }), element("small", { textContent: help ?? "" }));
   node.dataset.item = name;
-  node.firstChild.textContent = label;
-  node.lastChild.textContent = help ?? "";
   node.addEventListener("click", async () => {
     const said = await act();
     if (!said) return list.hidePopover();
@@ -127,9 +121,7 @@ function fullScreen({ root }) {
 // Fill a toolbar. `own` are entries of the download menu that the picture makes itself, in place of the server's.
 export function fill(bar, place, own = []) {
   const forms = [...own, ...FORMS.filter((form) => !own.some(({ name }) => name === form)).map((form) => file(place, form))];
-  const all = document.createElement("span");
-  all.className = "rv-all";
-  all.append(
+  const all = element("span", { className: "rv-all" },
     menu("download", text("export.download"), () => forms),
     button("customise", text("export.open"), () => runScript(place, "dialog", "export", (script) => void script.default(place)), { help: text("export.open_help") }),
     menu("share", text("share.open"), () => shares(place)),
@@ -150,7 +142,7 @@ export function fill(bar, place, own = []) {
 
 // A button that copies a text, read when it is pressed, and briefly shows the result.
 export function copying(name, read) {
-  const node = Object.assign(document.createElement("button"), { type: "button", textContent: name });
+  const node = element("button", { type: "button", textContent: name });
   node.addEventListener("click", async () => {
     node.textContent = await copied(read());
     setTimeout(() => (node.textContent = name), 1600);
@@ -162,7 +154,7 @@ export function copying(name, read) {
 const copy = async (content) => (navigator.clipboard ? navigator.clipboard.writeText(content).then(() => true, () => copyByCommand(content)) : copyByCommand(content));
 
 function copyByCommand(content) {
-  const field = Object.assign(document.createElement("textarea"), { value: content });
+  const field = element("textarea", { value: content });
   // A field outside an open menu or dialog could not be focused.
   (document.querySelector(":popover-open, dialog[open]") ?? document.body).append(field);
   field.select();
@@ -171,12 +163,7 @@ function copyByCommand(content) {
   return done;
 }
 
-function dress() {
-  if (document.getElementById("rv-tools-style")) return;
-  document.head.append(Object.assign(document.createElement("style"), { id: "rv-tools-style", textContent: STYLE }));
-}
-
-const STYLE = `
+addStyle(`
 .rv-tools { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; justify-content: flex-end; padding-top: 2px; }
 .rv-table .rv-tools { padding-top: 8px; }
 .rv-tools .rv-space { flex: 1; }
@@ -193,4 +180,4 @@ const STYLE = `
 .rv-menu small { font-size: 13px; opacity: 0.85; }
 .rv-picture:fullscreen { padding: 24px; background: var(--st-background-color); overflow: auto; box-sizing: border-box; }
 @media (max-width: 640px) { .rv-tools .rv-all button span { display: none; } .rv-tools .rv-all { gap: 10px; } }
-`;
+`);
