@@ -14,6 +14,7 @@ from rope_viz.figures import theme
 from rope_viz.texts import Texts
 
 TEXTS = Texts("heads")
+MAP_HEIGHT = 400  # pixels
 QUANTITIES = TEXTS.group("quantities")
 """Quantities the map of heads and pairs can show, as fields of `studies.heads.ByPair`."""
 
@@ -23,7 +24,7 @@ def heads_map(
 ) -> go.Figure:
     """Draw a quantity by head and pair, (heads, pairs), rows in the given order, pairs from high to low frequency.
 
-    The last `unrotated` columns do not rotate. Band colours are shown above the columns.
+    The last `unrotated` columns do not rotate. Bars above the columns show their bands.
     """
     phase = quantity == "phase"
     shown = values.astype(np.float32)
@@ -46,20 +47,7 @@ def heads_map(
         "colorbar": {"thickness": 12, "outlinewidth": 0, "x": 1.01, "xpad": 4} | bar,
         "hovertemplate": "%{customdata}, pair %{x}<br>" + what + " %{z:.3~g}<extra></extra>",
     }
-    shapes = []
-    for kind, first, last in bands.runs:
-        colour = theme.BAND_COLOURS[min(kind, 2)]
-        shapes.append(
-            {
-                "type": "line",
-                "x0": first - 0.5,
-                "x1": last + 0.5,
-                "y0": 1.015,
-                "y1": 1.015,
-                "yref": "paper",
-                "line": {"color": colour, "width": 4},
-            }
-        )
+    shapes: list[dict[str, Any]] = []
     if unrotated:
         edge = values.shape[1] - unrotated - 0.5
         shapes.append(theme.rule(edge, TEXTS("unrotated"), axis="x"))
@@ -78,7 +66,9 @@ def heads_map(
             "ticktext": [names[row] for row in every],
             "showgrid": False,
         },
+        height=MAP_HEIGHT,
         shapes=shapes,
+        bars=[theme.BandBar(bands)],
         hovermode="closest",
         margin={"l": 118, "r": 76, "t": 26, "b": 48},
     )

@@ -190,7 +190,7 @@ def bands(spec: RopeSpec) -> spectrum.Bands:
     return spectrum.bands(spec, length=spec.target)
 
 
-@PAGE.picture(FILE, LAYER, SHOW, pin=True, sets=HEAD, refuses=problem)
+@PAGE.picture(FILE, LAYER, SHOW, pin=True, sets=HEAD, refuses=problem, height=figures.MAP_HEIGHT)
 def across(now: Now) -> Figure:
     """What every head of a layer carries in every pair, heads from positional to semantic."""
     what = looked(now)
