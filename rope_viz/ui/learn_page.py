@@ -68,7 +68,7 @@ def _ways(number: int, step: Step) -> None:
             st.button("Next", on_click=_go, args=(number + 1,), **options)
         else:
             # Another callback than `_go`, because one button serves two steps in a run.
-            st.button(f"Next: {TITLES[THEN]}", on_click=state.leave, args=(THEN,), **options)
+            st.button(f"Next: {TITLES[THEN]}", on_click=state.open_page, args=(THEN,), **options)
         if step.page != learn.PAGE.name:
             query = {key: value for key, value in st.query_params.items() if key != learn.STEP.key}
             page.link(step.page, f"Open in {TITLES[step.page]}", query)

@@ -284,8 +284,8 @@ def _after_tour(params: Mapping[str, str], *, linked: bool) -> bool:
     return True
 
 
-def leave(page: str) -> None:
-    """Leave the tour for a page with the current choice (a callback)."""
+def open_page(page: str) -> None:
+    """Open another page with the current choice (in a callback)."""
     st.session_state["go"] = page, address()
     frame_too()
 
