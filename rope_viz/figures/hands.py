@@ -118,7 +118,7 @@ def draw_static(message: Mapping[str, Any]) -> theme.Figure:
         traces.append(theme.line(x, y, name, colour, width=6, **quiet))
         traces.append(theme.line(x[1:], y[1:], f"{name}, tip", colour, **quiet) | tip)
         word = message["words"][KEY if name == "key" else QUERY]
-        notes.append(_note(1.1, at, f"<b>{texts[name].format(word=word)}</b>", colour, 15, outside=True))
+        notes.append(_note(1.14, at, f"<b>{texts[name].format(word=word)}</b>", colour, 15, outside=True))
     hidden = {"visible": False, "showgrid": False, "showspikes": False}
     fig = theme.figure(
         traces,

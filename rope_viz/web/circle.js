@@ -17,10 +17,10 @@ const pairsOf = ({ data }, stage) => (stage === 0 ? [data.pair] : stage === 1 ? 
 // Where the clocks of a stage are: [x, y, radius] each.
 export function arrange(s, stage) {
   const { w, h, narrow } = s.place, count = pairsOf(s, stage).length;
-  const area = narrow ? { w: w - 104, h } : { w, h: h - 92 };
-  if (count === 1) return [[area.w / 2, area.h / 2 + (narrow ? 0 : 6), Math.min(area.w / 2 - (narrow ? 44 : 78), area.h / 2 - (narrow ? 22 : 30))]];
+  const area = narrow ? { w: w - 104, h, y: 0 } : { w, h: h - 106, y: 12 };
+  if (count === 1) return [[area.w / 2, area.y + area.h / 2, Math.min(area.w / 2 - (narrow ? 44 : 78), area.h / 2 - (narrow ? 22 : 24))]];
   const columns = Math.ceil(Math.sqrt(count)), rows = Math.ceil(count / columns), label = stage === 1 && !narrow ? 24 : 0;
-  const size = Math.min(area.w / columns, area.h / rows - label), left = (area.w - columns * size) / 2, top = (area.h - rows * (size + label)) / 2;
+  const size = Math.min(area.w / columns, area.h / rows - label), left = (area.w - columns * size) / 2, top = area.y + (area.h - rows * (size + label)) / 2;
   return Array.from({ length: count }, (_, i) => [left + ((i % columns) + 0.5) * size, top + Math.floor(i / columns) * (size + label) + size / 2, size * 0.44]);
 }
 
@@ -111,11 +111,11 @@ function nameHands(s, x, [cx, cy, r], m, n, way, angle) {
     const lines = Math.abs(away * cos) + long > s.place.w / 2 && Math.abs(cos) > 0.5 ? text.split(/ (?=\S+$)/) : [text];
     lines.forEach((line, k) => {
       const width = x.measureText(line).width, left = cx + away * cos - back * width;
-      write(x, line, clamp(left, 0, Math.max(0, s.place.w - width)), cy - away * sin + 5 + 20 * (k - (lines.length - 1) / 2), narrow ? 14 : 16, c[name], "left", "600");
+      write(x, line, clamp(left, 0, Math.max(0, s.place.w - width)), cy - away * sin + 5 - which * near * 18 * cos + 20 * (k - (lines.length - 1) / 2), narrow ? 14 : 16, c[name], "left", "600");
     });
   }
   // A small angle has no room for its number: it is written next to the query's hand.
-  const at = n * rate + way / 2 + side * Math.max(0, 0.75 - Math.abs(way)), far = r * 0.63;
+  const at = n * rate + way / 2 + side * Math.max(0, 0.75 - Math.abs(way)), far = r * 0.6;
   write(x, `${angle.toFixed(1)}°`, cx + far * Math.cos(at), cy - far * Math.sin(at) + 7, narrow ? 17 : 22, c.text, "center", "600");
 }
 

@@ -185,17 +185,17 @@ function build(place, data) {
   const { root } = place, { texts, words, start } = data, roles = { [start.query]: "query", [start.key]: "key" };
   const slider = (name, word, more) => `class="${more}" role="slider" tabindex="0" data-do="${name}" aria-orientation="horizontal" aria-label="${fill(texts[`${name}_slider`], { word })}" aria-valuemin="0"`;
   root.innerHTML = `<div class="rv-line"><div class="rv-words">${words.map((word, i) => `<span ${roles[i] ? slider(roles[i], word, `rv-word rv-${roles[i]}`) : 'class="rv-word"'}><i>${word}</i></span>`).join("")}<div class="rv-apart"><b></b></div></div>
-    <div ${slider("ruler", "", "rv-ruler")}><canvas></canvas></div></div>
+    <div ${slider("ruler", "", "rv-ruler")}><canvas></canvas></div><p class="rv-hint"><span>${texts.hint}</span><span>${texts.hint_short}</span></p></div>
     <p class="rv-now"></p><div class="rv-bar"><button type="button" data-do="play" title="${texts.play_help}"></button>
     <div role="group" aria-label="${texts.pairs}">${["one", "few", "all"].map((name, i) => `<button type="button" data-do="${name}">${i ? [data.few.length, data.inv_freq.length][i - 1] : texts.one_pair}</button>`).join("")}</div>
-    <p><span>${texts.hint} <span></span></span><span>${texts.hint_short}</span></p></div><div class="rv-circle"><canvas role="img"></canvas></div>`;
+    <p></p></div><div class="rv-circle"><canvas role="img"></canvas></div>`;
   const find = (selector) => root.querySelector(selector), canvas = find(".rv-circle canvas"), strip = find(".rv-ruler canvas");
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const s = { root, canvas, strip, words: find(".rv-words"), ctx: canvas.getContext("2d"), strip2d: strip.getContext("2d"), calm, visible: true, ...start, offset: 0, stage: 0, from: null, intro: calm.matches ? null : 0, playing: !calm.matches };
   // The node may be new while the user has moved the hands already.
   for (const name of ["query", "key", "offset", "stage", "intro", "playing"]) if (place.memory.hands) s[name] = place.memory.hands[name];
   place.memory.hands = s;
-  s.ui = { words: [...root.querySelectorAll(".rv-word")], apart: find(".rv-apart"), now: find(".rv-now"), note: find(".rv-bar p span span"), play: find("[data-do=play]"), stages: ["one", "few", "all"].map((name) => find(`[data-do=${name}]`)), values: {} };
+  s.ui = { words: [...root.querySelectorAll(".rv-word")], apart: find(".rv-apart"), now: find(".rv-now"), note: find(".rv-bar p"), play: find("[data-do=play]"), stages: ["one", "few", "all"].map((name) => find(`[data-do=${name}]`)), values: {} };
   for (const name of ["query", "key", "ruler"]) makeSlider(s, (s.ui[name] = find(`[data-do=${name}]`)), name);
   s.ui.play.addEventListener("click", () => play(s, !s.playing));
   s.ui.stages.forEach((node, stage) => node.addEventListener("click", () => ((s.intro = null), showStage(s, stage))));
@@ -233,20 +233,23 @@ addStyle(`
   .rv-word[role] i { display: grid; place-items: center; min-width: calc(100% - 6px); height: 42px; padding: 0 4px; box-sizing: border-box; border-radius: 8px; font-weight: 600; color: var(--background); }
   .rv-word.rv-query i { background: var(--query); }
   .rv-word.rv-key i { background: var(--key); }
-  .rv-apart { position: absolute; top: 16px; height: 16px; box-sizing: border-box; border: solid var(--text); border-width: 2px 2px 0; }
-  .rv-apart b { position: absolute; left: 50%; top: -13px; padding: 0 8px; font-size: 15px; line-height: 24px; transform: translateX(-50%); white-space: nowrap; background: var(--background); }
+  .rv-apart { position: absolute; top: 4px; display: flex; justify-content: center; }
+  .rv-apart::before, .rv-apart::after { content: ""; flex: 1; height: 16px; margin-top: 12px; box-sizing: border-box; border: solid var(--text); border-width: 2px 0 0 2px; }
+  .rv-apart::after { border-width: 2px 2px 0 0; }
+  .rv-apart b { padding: 0 8px; font-size: 15px; line-height: 24px; white-space: nowrap; }
   .rv-ruler { margin-top: 6px; border-top: 2px solid var(--rule); border-radius: 0 0 8px 8px; background: color-mix(in srgb, var(--face) 55%, transparent); cursor: ew-resize; touch-action: pan-y; user-select: none; }
   .rv-ruler:hover, &[data-held=ruler] .rv-ruler { background: var(--face); }
   .rv-ruler canvas { height: 36px; pointer-events: none; }
   &[data-held] :is(.rv-word, .rv-ruler) { cursor: grabbing; }
   [role=slider]:focus-visible { outline: 2px solid var(--query); outline-offset: 2px; border-radius: 8px; }
-  .rv-now { margin: 20px 0 0; min-height: 58px; font-size: 18px; line-height: 29px; }
+  .rv-hint { margin: 8px 0 0; font-size: 15px; color: var(--plain); }
+  .rv-hint span + span { display: none; }
+  .rv-now { margin: 16px 0 0; min-height: 58px; font-size: 18px; line-height: 29px; }
   .rv-now .rv-query { color: var(--query); }
   .rv-now .rv-key { color: var(--key); }
   .rv-bar { display: flex; gap: 12px; align-items: center; margin-top: 16px; padding: 0; }
   .rv-bar p { margin: 0; font-size: 15px; line-height: 21px; color: var(--plain); }
   .rv-bar > div { display: flex; flex: none; }
-  .rv-bar p > span + span { display: none; }
   .rv-bar button { flex: none; height: 40px; min-width: 48px; padding: 0 12px; font: inherit; font-size: 15px; color: inherit; background: transparent; border: 1px solid var(--rule); border-radius: 0; cursor: pointer; }
   .rv-bar button[data-do=play] { min-width: 76px; border-radius: 8px; }
   .rv-bar div button + button { border-left: 0; }
@@ -258,8 +261,6 @@ addStyle(`
     grid-template: auto / minmax(0, 1fr);
     .rv-circle { grid-area: 1 / 1; margin: 0; }
     .rv-circle canvas { height: 320px; }
-    .rv-bar p > span { display: none; }
-    .rv-bar p > span + span { display: inline; }
   }
   @media (max-width: 640px) {
     .rv-circle canvas { height: 220px; }
@@ -268,9 +269,12 @@ addStyle(`
     .rv-word[role] i { height: 40px; padding: 0; border-radius: 6px; }
     .rv-ruler { margin-top: 4px; }
     .rv-ruler canvas { height: 40px; }
-    .rv-now { margin-top: 10px; font-size: 16px; line-height: 23px; min-height: 69px; }
+    .rv-hint { margin-top: 4px; font-size: 14px; line-height: 20px; }
+    .rv-hint span { display: none; }
+    .rv-hint span + span { display: inline; }
+    .rv-now { margin-top: 8px; font-size: 16px; line-height: 23px; min-height: 69px; }
     .rv-bar { margin-top: 10px; gap: 8px; }
-    .rv-bar p { font-size: 14px; line-height: 18px; }
+    .rv-bar p { display: none; }
   }
 }
 `);
