@@ -1,4 +1,4 @@
-"""The kinds of pictures: a figure, clocks, a patch, two hands or a table, each with an accessible title and a sentence."""
+"""The kinds of pictures: a figure, a table or one that moves, each with an accessible title and a sentence."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ function tell(s) {
     return node;
   });
   s.ui.now.replaceChildren(`${first} `, ...parts);
-  s.ui.note.textContent = s.stage || !pair ? "" : fill(texts.first, { step: step(rates[0]) });
+  s.ui.note.textContent = s.stage || rates[0] * DEGREES < 40 || !pair ? "" : fill(texts.first, { step: step(rates[0]) });
   s.ui.stages.forEach((node, stage) => node.setAttribute("aria-pressed", String(stage === s.stage)));
   put(s.ui.play, s.playing ? texts.pause : texts.play);
 }

@@ -10,7 +10,7 @@ TOP = "document.querySelector('[data-testid=stMain]').scrollTop"
 
 
 def home(seen, query):
-    expect(seen.page.locator("h1")).to_have_text("RoPE Viz")
+    expect(seen.page.locator("h1")).to_contain_text("RoPE rotates")
     seen.settle()
     assert seen.page.url == f"{seen.url}/{query}"
     explore = seen.page.locator("[data-door=explore]").get_attribute("href")
@@ -24,8 +24,8 @@ def step(seen, number):
 
 
 def enter(seen, way):
-    if way == "button":
-        seen.page.locator("main").get_by_role("button").first.click()
+    if way == "door":
+        seen.page.locator("main").get_by_role("link").first.click()
     else:
         seen.page.get_by_role("link", name="Learn", exact=True).first.click()
     step(seen, 1)
@@ -33,7 +33,7 @@ def enter(seen, way):
     step(seen, 2)
 
 
-@pytest.mark.parametrize(("way", "query"), [("button", "?base=77000"), ("menu", "")])
+@pytest.mark.parametrize(("way", "query"), [("door", "?base=77000"), ("menu", "")])
 def test_back_leaves_the_tour_step_by_step_to_home(visit, way, query):
     seen = visit().open(f"/{query}")
     before = seen.page.evaluate("history.length")
@@ -60,7 +60,7 @@ def test_back_leaves_the_tour_step_by_step_to_home(visit, way, query):
 def test_step_opened_on_a_page_applies_to_that_page(visit):
     """Its model is then the reader's; what he had before is still there for Back."""
     seen = visit().open("/?base=77000")
-    seen.page.locator("main").get_by_role("button").first.click()
+    seen.page.locator("main").get_by_role("link").first.click()
     step(seen, 1)
     seen.page.get_by_text("Open in Attention").click()
     expect(seen.page.locator("h1")).to_have_text("Attention")

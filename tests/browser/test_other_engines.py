@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 
 from rope_viz.pictures.doors import TITLES
+from rope_viz.texts import Texts
 from tests.browser.conftest import skip_unless_required
 from tests.browser.engines import ANSWER, ENGINES, missing, until
 
@@ -61,7 +62,7 @@ SEEN = """(() => {
 })()"""
 FAILED = '[...document.querySelectorAll(".rv-failed, [data-testid=stException]")].map((node) => node.innerText)'
 
-HEADS = {"home": "RoPE Viz", "learn": "1. Why position at all?"}
+HEADS = {"home": str(Texts("home")("title")), "learn": "1. Why position at all?"}
 """{page: its heading, where that is not its title}; that of My model is the model's name."""
 WITHOUT_PICTURES = {"model", "lab"}
 
