@@ -95,9 +95,11 @@ function tell(s) {
 function wake(s) {
   s.request ||= requestAnimationFrame((now) => {
     s.request = 0;
-    if (!s.root.isConnected || !s.visible || !s.canvas.clientWidth) return void ([s.last, s.stale] = [0, true]);
+    if (!s.root.isConnected || !s.canvas.clientWidth) return void ([s.last, s.stale] = [0, true]);
     if (s.stale) measure(s);
     s.stale = false;
+    // The words may be in view while the circle is not.
+    if (!s.visible) return void ((s.last = 0), mirror(s, read(s)));
     const passed = s.playing && s.last ? Math.min(0.1, (now - s.last) / 1000) : 0;
     s.last = s.playing ? now : 0;
     s.offset += SPEED * passed;
@@ -244,7 +246,7 @@ addStyle(`
   [role=slider]:focus-visible { outline: 2px solid var(--query); outline-offset: 2px; border-radius: 8px; }
   .rv-hint { margin: 8px 0 0; font-size: 15px; color: var(--plain); }
   .rv-hint span + span { display: none; }
-  .rv-now { margin: 16px 0 0; min-height: 58px; font-size: 18px; line-height: 29px; }
+  .rv-now { margin: 16px 0 0; padding: 0; min-height: 58px; font-size: 18px; line-height: 29px; }
   .rv-now .rv-query { color: var(--query); }
   .rv-now .rv-key { color: var(--key); }
   .rv-bar { display: flex; gap: 12px; align-items: center; margin-top: 16px; padding: 0; }
