@@ -99,7 +99,7 @@ def draw_static(message: Mapping[str, Any]) -> theme.Figure:
     way = math.remainder(query - key, math.tau)
     wedge, ring = key + way * np.linspace(0, 1, 49), np.linspace(0, math.tau, 181)
     dots = step * np.arange(SLOTS[0])
-    quiet = {"hoverinfo": "skip", "meta": HIDDEN}
+    quiet: dict[str, Any] = {"hoverinfo": "skip", "meta": HIDDEN}
     area = {"fill": "toself", "fillcolor": theme.tint(theme.CURRENT, 0.1)}
     x, y = np.append(0, 0.42 * np.cos(wedge)), np.append(0, 0.42 * np.sin(wedge))
     circle = theme.line(np.cos(ring), np.sin(ring), "circle", theme.RULE, width=1, **quiet)

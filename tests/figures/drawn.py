@@ -14,6 +14,7 @@ from rope_viz.figures import (
     clocks,
     decay,
     frequencies,
+    hands,
     kernels,
     learn,
     per_distance,
@@ -84,6 +85,7 @@ def other_figures():
     yield "speeds", lambda: kernels.speeds(measured())
     yield "time", lambda: attention.costs(QWEN, causal=True, shown="time")
     yield "dials", lambda: static_clocks.still(clocks.packed(LLAMA, mode="turn", plain=True), 1000, pin=5)
+    yield "hands", lambda: hands.draw_static(hands.message(LLAMA, "Llama 3.1 8B"))
     yield "dials score", lambda: clocks.still(clocks.message(LLAMA, pin=None, mode="score"))
 
 
