@@ -61,6 +61,9 @@ function mirror(s, { angle, score, query, key, distance, pairs }) {
   const layout = `${s.query} ${s.key} ${s.cell}`;
   if (layout !== s.shown) placeWords(s);
   s.shown = layout;
+  // Texts cost more than the picture: while something moves, every third frame has them, and always the last one.
+  s.behind = (s.playing || "held" in s.root.dataset) && s.frames % 3 > 0;
+  if (s.behind) return;
   put(ui.apart.firstChild, distance);
   for (const [name, value] of Object.entries(values)) for (const node of ui.values[name]) put(node, value);
   for (const name of ["query", "key"]) {
@@ -110,7 +113,7 @@ function wake(s) {
     paint(s, now, values);
     paintRuler(s);
     s.root.dataset.drawn = s.frames = (s.frames ?? 0) + 1;
-    if (s.playing || s.from !== null) wake(s);
+    if (s.playing || s.from !== null || s.behind) wake(s);
   });
 }
 
@@ -228,10 +231,10 @@ addStyle(`
   .rv-circle { grid-area: 1 / 2 / 4 / 3; margin-top: calc(-1 * var(--rv-above, 0px)); }
   canvas { display: block; width: 100%; }
   .rv-circle canvas { height: clamp(400px, 100vh - 300px, 500px); }
-  .rv-words { position: relative; height: 84px; font-size: 18px; }
+  .rv-words { position: relative; height: 84px; font-size: 18px; contain: size layout; }
   .rv-word { position: absolute; left: 0; bottom: 0; height: 48px; display: grid; place-items: center; transition: transform 0.15s; }
   .rv-word i { font-style: normal; white-space: nowrap; }
-  .rv-word[role] { z-index: 1; transition: none; cursor: grab; touch-action: pan-y; user-select: none; }
+  .rv-word[role] { z-index: 1; transition: none; will-change: transform; cursor: grab; touch-action: pan-y; user-select: none; }
   .rv-word[role] i { display: grid; place-items: center; min-width: calc(100% - 6px); height: 42px; padding: 0 4px; box-sizing: border-box; border-radius: 8px; font-weight: 600; color: var(--background); }
   .rv-word.rv-query i { background: var(--query); }
   .rv-word.rv-key i { background: var(--key); }
@@ -246,7 +249,7 @@ addStyle(`
   [role=slider]:focus-visible { outline: 2px solid var(--query); outline-offset: 2px; border-radius: 8px; }
   .rv-hint { margin: 8px 0 0; font-size: 15px; color: var(--plain); }
   .rv-hint span + span { display: none; }
-  .rv-now { margin: 16px 0 0; padding: 0; min-height: 58px; font-size: 18px; line-height: 29px; }
+  .rv-now { margin: 16px 0 0; padding: 0; contain: layout; min-height: 58px; font-size: 18px; line-height: 29px; }
   .rv-now .rv-query { color: var(--query); }
   .rv-now .rv-key { color: var(--key); }
   .rv-bar { display: flex; gap: 12px; align-items: center; margin-top: 16px; padding: 0; }
