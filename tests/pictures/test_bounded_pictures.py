@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -22,3 +24,32 @@ drawn = [decay.curves(registry.read_request(decay.PAGE, {"decay.backend": name})
 print("torch" in sys.modules, *("NumPy" in each.sentence for each in drawn), drawn[0].fig == drawn[1].fig)
 """
     assert run_fresh(script) == ["False", "True", "False", "True"]
+
+
+LARGEST = """
+import resource
+from rope_viz.figures.files import Style
+from rope_viz.pictures import export, registry
+picture = registry.picture(*"{address}".split("/"))
+now = picture.finished(registry.read_request(registry.page(picture.page), {{}}))
+export.render(picture, now, "{form}", Style(width="300px"))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+drawn = export.render(picture, now, "{form}", Style.read({style}))
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10, len(drawn))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux only")
+@pytest.mark.parametrize(
+    ("address", "form", "style"),
+    [
+        ("frequencies/heatmap", "png", {"width": "4800px", "height": "4800px", "dpi": "140"}),
+        ("frequencies/heatmap", "png", {"width": "4800px", "height": "4800px"}),
+        ("frequencies/heatmap", "svg", {"width": "4800px", "height": "4800px"}),
+        ("heads/across", "pdf", {"width": "50in"}),
+    ],
+)
+def test_largest_heatmap_is_drawn_in_400_mb(address, form, style):
+    megabytes, size = map(int, run_fresh(LARGEST.format(address=address, form=form, style=style)))
+    assert size > 10_000
+    assert megabytes < 400
