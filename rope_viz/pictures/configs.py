@@ -8,11 +8,13 @@ from typing import Any
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.user_config import Upload
+from rope_viz.models.user_config import LARGEST, Upload, check_shape
 from rope_viz.multi_axis.read_upload import is_encoder_only, multi_axis_upload, single_axis_upload
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
+LARGEST_STORED = 3 * LARGEST
+"""Bytes of a config or spec as it is stored: two bytes of UTF-8 become six as JSON in ASCII."""
 
 
 def upload_bytes(own: Upload) -> bytes:
@@ -25,12 +27,15 @@ def upload_of(content: bytes) -> Upload:
     config = _read(content)
     if not isinstance(config, dict):
         raise ValueError(TEXTS("stored.no_config"))
+    check_shape(config)
     if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
         return multi_axis_upload(config)
     return single_axis_upload(config)
 
 
 def _read(content: bytes) -> Any:
+    if len(content) > LARGEST_STORED:
+        raise ValueError(TEXTS("stored.too_large", most=LARGEST_STORED >> 20, size=len(content) >> 20))
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +16,15 @@ from rope_viz.embedding.spec import FloatArray, require_number, short_repr
 from rope_viz.tiny_lm.recall import interval
 
 VERSION = 1
-LARGEST = 64 << 20  # bytes
-MOST = 500_000  # answers
+LARGEST = 16 << 20  # bytes
+MOST = 100_000  # answers
 MOST_DISTINCT = {"methods": 50, "lengths": 1000, "depths": 10_001}
 """{property of an evaluation: the most values}; a figure has a line per method and a cell per length and depth."""
 Cell: TypeAlias = tuple[str, int, float, int]
 """(method, length, depth, repeat)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One answer; `right` is None if the engine gave none, and `answer` is then the reason. `key` is its question's."""
 
@@ -140,7 +141,7 @@ def checked(entry: Any, number: int) -> Row:
         raise ValueError(f"{label} must be right, wrong or null, got {short_repr(entry.get('right'))}")
     tokens = entry.get("tokens")
     return Row(
-        entry["method"][:100],
+        sys.intern(entry["method"][:100]),  # few methods and many answers
         int(entry["length"]),
         float(entry["depth"]),
         int(entry["repeat"]),

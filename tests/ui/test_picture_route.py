@@ -341,7 +341,11 @@ def test_name_that_fits_no_header_is_unknown(name):
     assert "rope-viz-missing" not in answer.headers
 
 
-@pytest.mark.parametrize("content", [b"[" * 200_000, b"{", b"\xff", b"1" * 9000], ids=["deep", "cut", "bytes", "long"])
+@pytest.mark.parametrize(
+    "content",
+    [b"[" * 200_000, b"{", b"\xff", b"1" * 9000, b" " * (12 << 20) + b"{}"],
+    ids=["deep", "cut", "bytes", "long", "large"],
+)
 @pytest.mark.parametrize("key", ["own", "spec"])
 def test_unreadable_body_is_answered_with_a_sentence(key, content):
     salted = blob_store.salt() + content
@@ -349,7 +353,12 @@ def test_unreadable_body_is_answered_with_a_sentence(key, content):
     query = f"model=custom&{key}={blob_store.name_of(salted)}"
     answer = get("frequencies/wavelengths.packed", query, method="POST", body=body, rope_viz="kept")
     assert answer.status == 400
-    assert answer.body.startswith(b"the content stored under this name is")
+    assert answer.body.startswith((b"the content stored under this name is", b"at most 12 MiB can be stored"))
+
+
+def test_stored_config_has_the_limits_of_a_dropped_one():
+    with pytest.raises(ValueError, match="1,500 keys in one object"):
+        configs.upload_of(json.dumps({f"k{n}": n for n in range(1500)}).encode())
 
 
 def test_too_large_body_is_refused_before_it_arrives():
