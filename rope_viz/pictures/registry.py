@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from rope_viz.embedding.spec import RopeSpec, knobs, require_number, short_repr
 from rope_viz.models import spec_url
 from rope_viz.pictures import blob_store, configs
-from rope_viz.pictures.choices import Borders, Held, Number
+from rope_viz.pictures.choices import Borders, Held, Kept, Number
 from rope_viz.pictures.page import Page, Picture
 from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.texts import Texts
@@ -75,6 +75,18 @@ def read_request(page: Page, query: Mapping[str, str]) -> Now:
     pin, view, part = pin_of(query, spec.pairs), view_of(query), part_of(query)
     now = Now(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
     return moved(page, now, query["knob"], query.get("value", "")) if "knob" in query else now
+
+
+def stored_contents(page: Page, query: Mapping[str, str]) -> tuple[bytes, ...]:
+    """Return the salted contents that a query names. Raise `UnknownError` for one that is not stored."""
+    keys = ("own", "spec", *(choice.key for choice in page.choices if isinstance(choice, Kept)))
+    found = []
+    for name in dict.fromkeys(query[key] for key in keys if key in query):
+        salted = blob_store.STORE.salted(name)
+        if salted is None:
+            raise blob_store.UnknownError(name)
+        found.append(salted)
+    return tuple(found)
 
 
 def moved(page: Page, now: Now, name: str, value: str) -> Now:

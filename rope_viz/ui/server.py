@@ -118,7 +118,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     ahead = asyncio.create_task(app_shell.ahead())
     yield
     ahead.cancel()
-    picture_route.GALLERY.workers.shut_down()
+    picture_route.GALLERY.shut_down()
 
 
 def settle() -> None:

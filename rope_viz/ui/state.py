@@ -22,6 +22,7 @@ from rope_viz.pictures.picture_request import Now, name_of
 from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import query_params
+from rope_viz.ui.visitors import session_visitor
 
 LEARN = "learn"
 """The page of the tour. Its steps have their own addresses; the user's choice is set aside meanwhile."""
@@ -100,7 +101,7 @@ def store_blob(key: str, content: bytes | None, *, of: object = None) -> str:
         known = mine[key] = (of or content, blob_store.name_of(salted), salted)
         invalidate()
     if blob_store.STORE.salted(known[1]) is None:
-        blob_store.STORE.keep(known[2])
+        blob_store.STORE.keep(known[2], session_visitor())
     return str(known[1])
 
 
