@@ -79,7 +79,7 @@ class Process:
 
 
 class LongJobs:
-    """The render processes of a server; started when needed, ended when idle or when nobody waits for their job."""
+    """The render processes of a server; started when needed, ended when idle or when their job has no waiters."""
 
     def __init__(
         self,

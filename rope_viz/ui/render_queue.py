@@ -17,7 +17,7 @@ from rope_viz.ui.render_workers import RenderWorkers
 AT_ONCE = 2
 """Pictures that the server process renders at a time; page runs need their share of the CPU.
 
-One more is rendered for a visitor who has none, so that nobody waits for another visitor's slow pictures.
+One more is rendered for a visitor who has none, so that one visitor's slow pictures do not keep others waiting.
 """
 PLACES = 2
 """Pictures assigned to each worker: one being rendered and one ready to start."""
@@ -134,7 +134,7 @@ class Gallery:
                 self._abandon(job)
 
     def _abandon(self, job: Job) -> None:
-        """Drop a job for which nobody waits any more, unless a thread or a worker is rendering it."""
+        """Drop a job without waiters, unless a thread or a worker is rendering it."""
         if not job.begun:
             self._queue.remove(job)
             job.done.cancel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 import streamlit as st
+from streamlit import runtime
 
 
 def visitor_name(host: str) -> str:
@@ -20,6 +21,8 @@ def visitor_name(host: str) -> str:
 
 
 def session_visitor() -> str:
-    """Return the visitor of the running session, as `visitor_name` does for that browser's requests."""
+    """Return the visitor of the running session, as `visitor_name` does for that browser's requests; "" for none."""
+    if not runtime.exists():
+        return ""
     # Streamlit names no address of this machine.
     return visitor_name(st.context.ip_address or "127.0.0.1")
