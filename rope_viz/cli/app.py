@@ -6,6 +6,7 @@ import argparse
 import errno
 import http.client
 import importlib.util
+import ipaddress
 import os
 import re
 import socket
@@ -14,6 +15,7 @@ import threading
 import time
 import urllib.request
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,13 @@ def add_flags(served: argparse.ArgumentParser) -> None:
     served.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, only this machine")
     served.add_argument("--workers", type=int, default=1, help="number of server processes that share the port")
     served.add_argument("--base-path", default="", metavar="PATH", help="path behind a proxy, such as rope")
+    served.add_argument(
+        "--trusted-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="address or network of a proxy whose X-Forwarded-For names the user; may be given more than once",
+    )
     served.add_argument("--no-browser", action="store_true", help="do not open a browser")
     served.add_argument("--health", action="store_true", help="check whether a dashboard is running: exit code 0 or 1")
     served.set_defaults(run=run)
@@ -61,8 +70,8 @@ def run(parsed: argparse.Namespace) -> int:
     if missing:
         raise ValueError(f"the dashboard needs {', '.join(missing)}: pip install 'rope-viz[app]'")
     try_port(host, parsed.port)
-    folder = root()
-    server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, environment(base))
+    proxies, folder = [proxy_of(each) for each in parsed.trusted_proxy], root()
+    server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, environment(base, proxies))
     everywhere = ", and every other address of this machine" if host in EVERYWHERE else ""
     print(f"RoPE Viz: {address}{everywhere}. Ctrl-C stops it.", flush=True)
     if not parsed.no_browser:
@@ -139,9 +148,23 @@ def command(folder: Path, host: str, port: int, workers: int, base: str) -> list
     return [sys.executable, "-m", "uvicorn", "app:app", *flags, "--log-level", "warning", "--no-access-log"]
 
 
-def environment(base: str) -> dict[str, str]:
-    """Return the server's environment; `ui/server.py` reads the path from it, as uvicorn takes no Streamlit flags."""
-    return os.environ | {"ROPE_VIZ_BASE_PATH": base}
+def environment(base: str, proxies: Sequence[str] = ()) -> dict[str, str]:
+    """Return the server's environment: its path, and the proxies that uvicorn trusts (none by default).
+
+    `ui/server.py` reads the path from it, as uvicorn takes no Streamlit flags.
+    """
+    return os.environ | {"ROPE_VIZ_BASE_PATH": base, "FORWARDED_ALLOW_IPS": ",".join(proxies)}
+
+
+def proxy_of(written: str) -> str:
+    """Return the address or network of a proxy. Raise `ValueError` for any other text."""
+    try:
+        return str(ipaddress.ip_network(written, strict=False) if "/" in written else ipaddress.ip_address(written))
+    except ValueError:
+        raise ValueError(
+            f"--trusted-proxy must be an address or a network, such as 127.0.0.1 or 10.0.0.0/8, "
+            f"got {short_repr(written)}"
+        ) from None
 
 
 def healthy(address: str) -> bool:

@@ -25,6 +25,7 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation,
 
 from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
+from rope_viz.ui.request_bodies import RequestBodies
 from rope_viz.ui.static_middleware import Packing
 
 # Streamlit imports components from blob: addresses, has one inline script and inserts styles at run time; everything
@@ -123,6 +124,8 @@ async def lifespan(app: object) -> AsyncIterator[None]:
 
 def settle() -> None:
     """Apply the settings of `rope-viz app --workers`, because uvicorn's workers do not receive Streamlit's flags."""
+    # Without it, uvicorn believes X-Forwarded-For from every program on this machine.
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
     if base := os.environ.get("ROPE_VIZ_BASE_PATH"):
         config.set_option("server.baseUrlPath", base)
     few_arenas()
@@ -177,4 +180,4 @@ def routes(base: str | None = None) -> list[Route]:
 
 def middleware() -> list[Middleware]:
     """Return the app's own middleware for `st.App`."""
-    return [Middleware(Guard), Middleware(Packing)]
+    return [Middleware(Guard), Middleware(RequestBodies), Middleware(Packing)]
