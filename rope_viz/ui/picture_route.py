@@ -95,7 +95,10 @@ async def answer(request: Request) -> Response:
         if work is None or work.cancelled():
             return Response(status_code=499)
         if (problem := work.exception()) is not None:
-            return error_response(problem, picture.address)
+            response = error_response(problem, picture.address)
+            # Its frames hold the contents, and form a cycle that would keep them for a long time.
+            problem.__traceback__ = None
+            return response
         content = work.result()
     stem = asked.stem
     if asked.long is not None:
@@ -208,12 +211,13 @@ async def store_body(request: Request) -> None:
 
 
 def store_contents(body: memoryview, visitor: str) -> None:
-    """Store each content of a body for a visitor."""
+    """Store each content of a body for a visitor, and release the body: an idle thread keeps its last arguments."""
     at = 0
-    while at + 4 <= len(body):
-        (size,) = struct.unpack_from("<I", body, at)
-        blob_store.STORE.keep(bytes(body[at + 4 : at + 4 + size]), visitor)
-        at += 4 + size
+    with body:
+        while at + 4 <= len(body):
+            (size,) = struct.unpack_from("<I", body, at)
+            blob_store.STORE.keep(bytes(body[at + 4 : at + 4 + size]), visitor)
+            at += 4 + size
 
 
 def error_response(error: BaseException, address: str) -> Response:

@@ -151,11 +151,13 @@ def whole_callbacks() -> None:
     ScriptRunner._maybe_handle_execution_control_request = later  # type: ignore[assignment, method-assign]
 
 
-M_ARENA_MAX = -8  # of glibc's malloc.h
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
+LARGE = 4 << 20
+"""Bytes from which memory is taken from the system and given back at once; glibc raises its own limit to 32 MiB."""
 
 
 def few_arenas() -> None:
-    """Limit glibc to two heaps for all threads, unless MALLOC_ARENA_MAX is set.
+    """Limit glibc to two heaps for all threads, without large blocks, unless MALLOC_ARENA_MAX is set.
 
     Each run of a page is a thread, and threads may use up to eight heaps per core, whose free memory is not returned.
     With another C library this does nothing.
@@ -163,6 +165,7 @@ def few_arenas() -> None:
     if "MALLOC_ARENA_MAX" not in os.environ:
         with contextlib.suppress(OSError, TypeError, AttributeError):
             ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def routes(base: str | None = None) -> list[Route]:

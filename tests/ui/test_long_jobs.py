@@ -2,9 +2,11 @@
 
 import asyncio
 import functools
+import gc
 import io
 import json
 import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -207,6 +209,34 @@ def test_large_contents_are_decoded_in_another_process(monkeypatch, jobs):
     query = "decay.show=own&decay.source=file&decay.file={name}"
     refused = post("decay/curves.csv", query, b"a.npz\0" + file.getvalue())
     assert (refused.status, b"at most 8,388,608 numbers" in refused.body) == (400, True)
+
+
+def test_refused_contents_are_released_without_a_collection(monkeypatch, jobs):
+    made = []
+
+    def make(*arguments):
+        job = Job(*arguments)
+        made.append(weakref.ref(job))
+        return job
+
+    monkeypatch.setattr(picture_route, "Job", make)
+    monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery(long_jobs=jobs()))
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    gc.collect()
+    gc.disable()
+    try:
+        refused = post("decay/curves.packed", "decay.show=own&decay.source=file&decay.file={name}", bytes(100_000))
+    finally:
+        gc.enable()
+    assert refused.status == 400
+    assert [each() for each in made] == [None]
+
+
+def test_body_is_released_once_its_contents_are_stored():
+    body = memoryview(bytearray(2))
+    picture_route.store_contents(body, "192.0.2.1")
+    with pytest.raises(ValueError, match="released"):
+        body.tobytes()
 
 
 def post(path, query, content):
