@@ -26,7 +26,7 @@ from rope_viz.tiny_lm.tasks import Tokens
 Floats: TypeAlias = NDArray[np.float32]
 
 MAX_TOKENS = 1 << 17
-BLOCK = 1 << 18  # scores in memory at once: 1 MiB, which fits in the cache
+BLOCK = 1 << 19  # scores in memory at once: 2 MiB, which fits in the cache
 UNSEEN = np.float32(-np.inf)
 
 
@@ -201,14 +201,18 @@ def attend(q: Floats, k: Floats, v: Floats, rows: Tokens) -> Floats:
     """Return softmax(q·k/√d) v over the keys up to each row, (rows, heads·d), with at most `BLOCK` scores in memory."""
     heads, count, dim = q.shape
     out = np.empty((count, heads, dim), dtype=np.float32)
+    across = np.ascontiguousarray(k.transpose(0, 2, 1))
+    # One buffer for all blocks: new memory costs as much as the product that fills it.
+    buffer = np.empty(max(BLOCK, int(rows[-1]) + 1), dtype=np.float32)
     first = 0
     while first < count:
         last = first + max(1, min(count - first, BLOCK // (int(rows[first]) + 1)))
         # Rows are increasing, so the last one of the block sees the most keys.
         last = first + max(1, min(last - first, BLOCK // (int(rows[last - 1]) + 1)))
         seen = int(rows[last - 1]) + 1
+        scores = buffer[: (last - first) * seen].reshape(last - first, seen)
         for head in range(heads):
-            scores = powers(q[head, first:last], k[head, :seen], rows[first:last])
+            powers(q[head, first:last], across[head, :, :seen], rows[first:last], scores)
             np.divide(scores @ v[head, :seen], scores.sum(axis=1, keepdims=True), out=out[first:last, head])
         first = last
     return out.reshape(count, heads * dim)
@@ -216,20 +220,24 @@ def attend(q: Floats, k: Floats, v: Floats, rows: Tokens) -> Floats:
 
 def weights(q: Floats, k: Floats, rows: Tokens) -> Floats:
     """Return the attention weights of one head, (rows, tokens)."""
-    found = powers(q, k, rows)
+    found = np.empty((len(q), len(k)), dtype=np.float32)
+    powers(q, k.T, rows, found)
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def powers(q: Floats, k: Floats, rows: Tokens) -> Floats:
-    """Return exp of the scores minus each row's maximum, 0 for keys after the row, (rows, keys)."""
-    scores = (q * np.float32(q.shape[-1] ** -0.5)) @ k.T
+def powers(q: Floats, across: Floats, rows: Tokens, out: Floats) -> None:
+    """Write exp of the scores minus each row's maximum into `out`, (rows, keys); 0 for keys after the row.
+
+    `across` holds the keys as columns, (head_dim, keys).
+    """
+    np.matmul(q * np.float32(q.shape[-1] ** -0.5), across, out=out)
     # Only keys after the first row can be masked.
     begin = int(rows[0]) + 1
-    if begin < scores.shape[1]:
-        late = scores[:, begin:]
-        late[np.arange(begin, scores.shape[1]) > rows[:, None]] = UNSEEN
-    scores -= scores.max(axis=1, keepdims=True)
-    return np.asarray(np.exp(scores, out=scores))
+    if begin < out.shape[1]:
+        late = out[:, begin:]
+        late[np.arange(begin, out.shape[1]) > rows[:, None]] = UNSEEN
+    out -= out.max(axis=1, keepdims=True)
+    np.exp(out, out=out)
 
 
 def table(model: TinyLm, turn: Turning, tokens: int) -> tuple[Floats, Floats]:
