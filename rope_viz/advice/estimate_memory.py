@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rope_viz.advice.kv_cache import DTYPES, Cache, cache, has_no_cache, human
-from rope_viz.advice.memory_fields import read_memory_fields
+from rope_viz.advice.memory_fields import list_assumed_sizes, read_memory_fields
 from rope_viz.advice.parameter_count import parameters
 from rope_viz.advice.weight_storage import WEIGHT_TYPES, find_weight_storage
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
@@ -41,8 +41,11 @@ def memory(
     model = ModelConfig.read(config)
     with normalise_errors():
         fields = read_memory_fields(model)
+        usual = list_assumed_sizes(model)
     reasons: dict[str, str] = {}
     assumed = {} if dtype else {"dtype": "bfloat16"}
+    if usual:
+        assumed["class defaults of transformers"] = f"for {', '.join(usual)}"
     found: dict[str, Any] = {"length": int(length), "sequences": int(sequences), "dtype": dtype or "bfloat16"}
     kept, found["kv_cache_bytes"] = None, None
     try:

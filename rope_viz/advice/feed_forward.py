@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rope_viz.advice.memory_fields import OTHER_NAMES
 from rope_viz.models.config_reader import Fields
-
-
-def first_number(value: Any, index: int = 0) -> Any:
-    """Return the entry of a list that gives every layer its own number; any other value as it is."""
-    if isinstance(value, (list, tuple)):
-        return value[index] if index < len(value) else None
-    return value
+from rope_viz.models.expert_layers import first_number, is_dense
 
 
 def count_experts(fields: Fields) -> int | None:
@@ -25,24 +17,12 @@ def count_experts(fields: Fields) -> int | None:
     return None
 
 
-def is_dense(fields: Fields, index: int, count: int) -> bool:
+def is_layer_dense(fields: Fields, index: int) -> bool:
     """Return whether a layer of a model with experts has none."""
-    config = fields.config
-    listed = config.get("moe_layer_freq")
-    if isinstance(listed, (list, tuple)):
-        return index < len(listed) and not listed[index]
-    kinds = config.get("mlp_layer_types")
-    if isinstance(kinds, (list, tuple)) and index < len(kinds):
-        return str(kinds[index]) == "dense"
-    first = config.get("first_k_dense_replace") or config.get("num_dense_layers") or 0
-    if fields.architecture.memory.first_dense and "moe_layer_start_index" not in config:
-        first = first or fields.architecture.memory.first_dense
-    first = first_number(config.get("moe_layer_start_index")) or first
-    if index < first or index in (config.get("mlp_only_layers") or ()):
-        return True
-    steps = (config.get(key) for key in ("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_interval"))
-    step = next((step for step in steps if isinstance(step, int) and step > 0), 1)
-    return (index + 1) % step != 0
+    config, first = fields.config, fields.architecture.memory.first_dense
+    if first and "moe_layer_start_index" not in config and not config.get("first_k_dense_replace"):
+        config = {"first_k_dense_replace": first, **config}
+    return is_dense(config.get, index)
 
 
 def count_feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:

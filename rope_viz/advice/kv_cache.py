@@ -20,6 +20,7 @@ from rope_viz.embedding.spec import MAX_LENGTH, require_number
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.layer_patterns import MAX_LAYERS, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.parameter_formulas import Sizes, cache_layouts, default_layer_types, default_list
 
 # {name of a cache's type: bytes per number}. q8_0 and q4_0 are llama.cpp's: blocks of 32 numbers with one half.
 DTYPES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "fp8": 1.0, "q8_0": 34 / 32, "q4_0": 18 / 32}
@@ -81,7 +82,7 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     facts = fields.architecture.memory
     if has_no_cache(fields):
         raise ValueError(f"{fields.kind} reads a whole text at once and has no KV cache")
-    if facts.cache == "unknown":
+    if facts.cache == "unknown" and fields.kind not in cache_layouts():
         raise ValueError(f"the cache of {fields.kind} does not follow from heads and windows alone")
     notes = []
     if facts.indexer or (fields.config.get("index_head_dim") is not None and fields.size("kv_lora_rank")):
@@ -153,7 +154,14 @@ def make_block_groups(fields: Fields, size: float) -> list[Group]:
 
 def find_layer_kinds(fields: Fields) -> list[str]:
     """Return the kind of each layer: full_attention, sliding_attention, chunked_attention, or its recurrence."""
-    count = fields.required("num_hidden_layers")
+    layout = cache_layouts().get(fields.kind, {})
+    listed = fields.config.get("layers_block_type")
+    if "layers" in layout:
+        count = Sizes(fields.config, fields.kind).evaluate(layout["layers"])
+    elif isinstance(listed, (list, tuple)) and fields.config.get("num_hidden_layers") is None:
+        count = len(listed)
+    else:
+        count = fields.required("num_hidden_layers")
     if count > MAX_LAYERS:
         raise ValueError(f"num_hidden_layers must be at most 10,000, got {count:,}")
     kinds = resolve_layer_types(fields) or find_unlisted_kinds(fields, count)
@@ -161,7 +169,9 @@ def find_layer_kinds(fields: Fields) -> list[str]:
         kinds = ["full_attention" if kind == "sliding_attention" else kind for kind in kinds]
     recurrent = "mamba" if fields.config.get("mamba_n_heads") else ""
     recurrent = "conv" if fields.architecture.memory.conv_layers else recurrent
-    kinds = [recurrent or kind if kind == "linear_attention" else kind for kind in kinds[:count]]
+    if fields.kind not in cache_layouts():
+        kinds = [recurrent or kind if kind == "linear_attention" else kind for kind in kinds]
+    kinds = kinds[:count]
     # Cross-attention layers keep keys of an image, and none of the text.
     crossing = fields.config.get("cross_attention_layers") or ()
     share = fields.size("cla_share_factor") if fields.config.get("use_cla") is True else None
@@ -169,6 +179,13 @@ def find_layer_kinds(fields: Fields) -> list[str]:
     for index in (*crossing, *shared):
         if isinstance(index, int) and 0 <= index < len(kinds):
             kinds[index] = "cross_attention" if index in crossing else "shared_attention"
+    own = count - (fields.size("num_kv_shared_layers", least=0) or 0)
+    kinds = [kind if index < own else "shared_attention" for index, kind in enumerate(kinds)]
+    # An indexer that takes the choice of the layer before it keeps no keys of its own.
+    modes = fields.config.get("indexer_types") or default_list(fields.kind, count, "indexer_types") or ()
+    for index, mode in enumerate(modes[: len(kinds)]):
+        if mode == "shared" and kinds[index] == "indexed_attention":
+            kinds[index] = "full_attention"
     sparse = read_sparse_layers(fields)
     return ["indexed_attention" if flag else kind for kind, flag in zip(kinds, sparse, strict=False)] + kinds[
         len(sparse) :
@@ -201,6 +218,10 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     if facts.cache_cycle:
         cycle = [facts.cache_cycle[index % len(facts.cache_cycle)] for index in range(count)]
         return [*cycle[:-1], "full_attention"] if facts.last_is_full else cycle
+    period = fields.size("attn_layer_period")
+    if period is not None:
+        offset = fields.size("attn_layer_offset", least=0) or 0
+        return ["full_attention" if index % period == offset else "linear_attention" for index in range(count)]
     blocks = config.get("block_types") or config.get("_block_types")
     if fields.kind == "recurrent_gemma" and isinstance(blocks or (), (list, tuple)):
         blocks = blocks or ("recurrent", "recurrent", "attention")
@@ -217,6 +238,9 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
         return ["full_attention"] * first + ["sliding_attention"] * (count - first)
     if config.get("attn_type_list"):
         return ["full_attention" if flag else "linear_attention" for flag in config["attn_type_list"]]
+    filled = default_layer_types(fields.kind, count)
+    if filled is not None:
+        return filled
     if facts.needs_layer_types:
         raise ValueError(f"layer_types is missing, so it is unknown which layers of {fields.kind} have a window")
     # The caches of transformers and vLLM take a window for any type.
@@ -237,6 +261,11 @@ def find_layer_window(fields: Fields) -> int | None:
 
 def make_group(fields: Fields, kind: str, layers: int, size: float) -> Group:
     """Return the layers of one kind, for numbers of `size` bytes."""
+    layouts = cache_layouts().get(fields.kind, {})
+    layout = layouts.get(kind) or layouts.get("*")
+    if layout is not None:
+        return make_group_of_formulas(fields, kind, layers, size, layout)
+    fields = fields.layer(kind) if fields.architecture.rope.global_heads else fields
     if kind == "recurrent_gemma":
         width = fields.size("lru_width") or fields.required("hidden_size")
         return Group(
@@ -254,6 +283,14 @@ def make_group(fields: Fields, kind: str, layers: int, size: float) -> Group:
         return Group(kind, layers, count_token_bytes(fields, size) + count_index_numbers(fields) * size)
     both = count_state_bytes(fields, "mamba", size) if fields.architecture.memory.mamba_beside_attention else 0.0
     return Group("full_attention", layers, count_token_bytes(fields, size), None, both)
+
+
+def make_group_of_formulas(fields: Fields, kind: str, layers: int, size: float, layout: Mapping[str, str]) -> Group:
+    """Return the layers of one kind whose sizes are formulas of the config."""
+    sizes = Sizes(fields.config, fields.kind)
+    token, state, exact = (sizes.evaluate(layout.get(key, "0")) for key in ("token", "state", "float"))
+    window = find_layer_window(fields) if "sliding" in kind else None
+    return Group(kind, layers, token * size, window, state * size + exact * 4.0)
 
 
 def count_token_bytes(fields: Fields, size: float) -> float:

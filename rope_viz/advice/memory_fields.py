@@ -8,6 +8,7 @@ from typing import Any
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.parameter_formulas import class_aliases, class_defaults
 
 # {usual key: other names under which published configs keep the size}.
 OTHER_NAMES = {
@@ -29,6 +30,12 @@ COPIED = tuple(name for name in OTHER_NAMES if name != "num_experts")
 
 def read_memory_fields(model: ModelConfig) -> Fields:
     """Return the fields of the language model under the usual keys, whether or not its RoPE can be computed."""
+    fields = read_given_fields(model)
+    return fields.with_values(**find_class_defaults(fields))
+
+
+def read_given_fields(model: ModelConfig) -> Fields:
+    """Return the fields that a config gives, under the usual keys."""
     try:
         fields = model.fields
     except ValueError:
@@ -36,6 +43,37 @@ def read_memory_fields(model: ModelConfig) -> Fields:
         record = part.architecture or Architecture(model_type=part.kind, listed=False)
         fields = Fields(part.config, record, wrapper=part.unlisted)
     return fields.with_values(**copy_usual_keys(fields.config))
+
+
+def list_assumed_sizes(model: ModelConfig) -> list[str]:
+    """Return the sizes that a config leaves out and that its class of transformers has a default for."""
+    fields = read_given_fields(model)
+    aliases, defaults = class_aliases(fields.kind), class_defaults(fields.kind)
+    found = []
+    for name in ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"):
+        names = {name, *OTHER_NAMES[name], *(other for pair in aliases.items() if name in pair for other in pair)}
+        if names & defaults.keys() and not any(fields.config.get(other) is not None for other in names):
+            found.append(name)
+    return found
+
+
+def find_class_defaults(fields: Fields) -> dict[str, Any]:
+    """Return the class defaults of the keys that a config leaves out under all their names."""
+    config, aliases = fields.config, {**class_aliases(fields.kind), **fields.architecture.aliases}
+    given = {usual for other, usual in aliases.items() if config.get(other) is not None}
+    given |= {usual for usual, others in OTHER_NAMES.items() if any(config.get(other) is not None for other in others)}
+    found = {key: value for key, value in class_defaults(fields.kind).items() if "." not in key}
+    found = {key: value for key, value in found.items() if key not in config and key not in given}
+    for other, own in class_aliases(fields.kind).items():
+        pairs = ((other, own), (own, other))
+        values = {**found, **{key: value for key, value in config.items() if value is not None}}
+        found.update({new: values[old] for new, old in pairs if old in values and new not in values})
+    # The usual names of keys that the class calls otherwise.
+    for usual, others in OTHER_NAMES.items():
+        if config.get(usual) is None and usual not in found and usual not in given:
+            value = next((found[name] for name in others if name in found), None)
+            found.update({} if value is None else {usual: value})
+    return found
 
 
 def copy_usual_keys(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,19 +6,57 @@ Counted as the classes of transformers 5.23.0 build them; tests/goldens/memory.j
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from rope_viz.advice.feed_forward import count_feed_forward, is_dense
+from rope_viz.advice.feed_forward import count_feed_forward, is_layer_dense
 from rope_viz.advice.kv_cache import ATTENTION, count_kv_heads, find_layer_kinds, read_linear_attention, read_mamba
-from rope_viz.advice.memory_fields import read_memory_fields
+from rope_viz.advice.memory_fields import copy_usual_keys, read_memory_fields
 from rope_viz.advice.part_parameters import count_other_parts
 from rope_viz.advice.weight_storage import find_weight_storage
-from rope_viz.models.config_reader import Fields
+from rope_viz.models.config_reader import Fields, read_model_type
+from rope_viz.models.layer_patterns import resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.parameter_formulas import Sizes, count_parameters, has_formula
 
 
 def parameters(config: Source) -> int:
     """Return the number of parameters, embeddings included. Raises `ValueError` naming a size that is missing."""
     model = ModelConfig.read(config)
+    found = count_by_formula(model)
+    return count_by_usual_keys(model) if found is None else found
+
+
+def count_by_formula(model: ModelConfig) -> int | None:
+    """Return the number of parameters of a class of transformers, None for a config that none of them reads."""
+    part, kind = model.part, read_model_type(model.mapping)
+    if has_formula(kind) and not model.mapping.get("block_configs"):
+        text = fill_layer_types(model, part.config)
+        config = text if not part.loaded else put_inside(model.mapping, part.loaded, {"model_type": part.kind, **text})
+        return count_parameters(kind, config)
+    if has_formula(part.kind) and not part.config.get("block_configs"):
+        config = fill_layer_types(model, part.config)
+        hidden = Sizes(config, part.kind).number("hidden_size")
+        return count_parameters(part.kind, config) + count_other_parts(model.mapping, int(hidden))[0]
+    return None
+
+
+def fill_layer_types(model: ModelConfig, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a language model with usual names for unusual ones, and the types of its layers."""
+    fields = read_memory_fields(model)
+    types = None if config.get("layer_types") else resolve_layer_types(fields)
+    return {**copy_usual_keys(config), **({"layer_types": types} if types else {}), **config}
+
+
+def put_inside(config: Mapping[str, Any], path: Sequence[str], part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a config with this part at a path."""
+    inner = config.get(path[0])
+    rest = inner if isinstance(inner, Mapping) else {}
+    return {**config, path[0]: dict(part) if len(path) == 1 else put_inside(rest, path[1:], part)}
+
+
+def count_by_usual_keys(model: ModelConfig) -> int:
+    """Return the number of parameters of a model that no class of transformers reads, by the usual keys."""
     fields = read_memory_fields(model)
     hidden, kinds = fields.required("hidden_size"), find_layer_kinds(fields)
     # Composite classes keep it at their own level.
@@ -28,7 +66,7 @@ def parameters(config: Source) -> int:
         total += sum(count * count_mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
     if fields.config.get("block_configs"):
         return total + count_blocks(fields, hidden) + count_other_parts(model.mapping, hidden)[0]
-    dense = Counter(is_dense(fields, index, len(kinds)) for index in range(len(kinds)))
+    dense = Counter(is_layer_dense(fields, index) for index in range(len(kinds)))
     total += sum(count * count_feed_forward(fields, hidden, dense=each) for each, count in dense.items())
     return total + 2 * hidden * len(kinds) + count_other_parts(model.mapping, hidden)[0]
 

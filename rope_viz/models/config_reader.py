@@ -282,8 +282,14 @@ class Fields(ConfigReader):
 
 
 def global_head_sizes(fields: Fields, layer: str) -> Params:
-    """Return the head size of a layer type where full-attention layers have one of their own (Gemma 4)."""
-    return {"head_dim": fields.config.get("global_head_dim", 512)} if layer == "full_attention" else {}
+    """Return the sizes of a layer type where full-attention layers have heads of their own (Gemma 4)."""
+    if layer != "full_attention":
+        return {}
+    found: Params = {"head_dim": fields.config.get("global_head_dim", 512)}
+    heads = fields.config.get("num_global_key_value_heads")
+    if heads is not None and fields.config.get("attention_k_eq_v", True):
+        found["num_key_value_heads"] = heads
+    return found
 
 
 def sliding_head_sizes(fields: Fields, layer: str) -> Params:

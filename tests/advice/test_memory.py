@@ -124,6 +124,6 @@ def test_the_command_prints_json_and_has_its_exit_codes(tmp_path, capsys):
     path.write_text("no json")
     assert main(["memory", str(path), "--length", "1k"]) == 3
     assert main(["memory", str(tmp_path / "none.json"), "--length", "1k"]) == 3
-    path.write_text('{"model_type": "llama"}')
+    path.write_text('{"model_type": "unheard-of", "hidden_size": 64, "num_attention_heads": 4}')
     assert main(["memory", str(path), "--length", "1k", "--json"]) == 1
     assert set(json.loads(capsys.readouterr().out)["reasons"]) == {"kv_cache_bytes", "parameters", "weight_bytes"}

@@ -156,7 +156,9 @@ def download(engine, button):
     engine.run(f"document.querySelector({button!r}).click()")
     until(lambda: set(engine.saved()) - before, 60, f"a file of {button}")
     (path,) = set(engine.saved()) - before
-    return path.name, path.read_bytes()
+    name, content = path.name, path.read_bytes()
+    path.unlink()  # a second file of this name would get a number
+    return name, content
 
 
 @pytest.mark.parametrize("form", ["csv", "pdf", "png"])

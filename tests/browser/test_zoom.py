@@ -70,7 +70,7 @@ def test_a_zoom_by_the_mouse_shows_no_message(visit):
     assert len(labels(seen, "y")) >= 3
 
 
-@pytest.mark.parametrize("address", ["/scaling", "/frequencies", "/learn?step=9"])
+@pytest.mark.parametrize("address", ["/scaling", "/frequencies"])
 def test_band_labels_are_above_the_grid(visit, address):
     seen = visit().open(address)
     layers = """[...document.querySelectorAll('.rv-plot .shape-label, .rv-plot .shape-group text')]

@@ -228,7 +228,8 @@ def test_address_draws_its_figure(tmp_path, capsys):
 
 def test_refusals_are_printed_without_markup(tmp_path, capsys):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({"model_type": "llama", "hidden_size": 64, "num_attention_heads": 2}))
+    sizes = {"hidden_size": 64, "num_attention_heads": 2, "max_position_embeddings": 4096}
+    path.write_text(json.dumps({"model_type": "my_own", **sizes}))
     assert figure(tmp_path / "plot.json", "extend/memory", str(path)) == 2
     said = capsys.readouterr().err
     assert "num_hidden_layers" in said, said

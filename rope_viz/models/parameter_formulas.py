@@ -1,0 +1,260 @@
+"""How many parameters a class of transformers has, from formulas of its config.
+
+`parameter_formulas.json` is made by tests/goldens/make_parameter_formulas.py. That script builds every class from
+numbers that remember how they are used. For each model type it has `body`, the model without a head. `head` is what the
+class that generates text adds, and `parts` are the keys of parts that are models of other types.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
+from rope_viz.models.config_reader import RENAMED_LAYERS
+from rope_viz.models.expert_layers import is_dense
+
+DEEPEST = 6
+MOST_ENTRIES = 10_000
+
+
+@functools.cache
+def formulas() -> Mapping[str, Mapping[str, Any]]:
+    """Return {model type: its formulas, class defaults and parts}."""
+    path = Path(__file__).with_name("parameter_formulas.json")
+    found: Mapping[str, Mapping[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["types"]
+    return found
+
+
+def has_formula(kind: str) -> bool:
+    """Return whether the number of parameters of a model type follows from a formula."""
+    return bool({"body", "all"} & formulas().get(kind, {}).keys())
+
+
+def class_defaults(kind: str) -> Mapping[str, Any]:
+    """Return the class defaults of the numbers and switches that memory depends on; {} for an unknown type."""
+    found: Mapping[str, Any] = formulas().get(kind, {}).get("defaults", {})
+    return found
+
+
+@functools.cache
+def cache_layouts() -> Mapping[str, Any]:
+    """Return {model type: {layer type: formulas of what a layer keeps}} where heads and windows do not decide it."""
+    found: Mapping[str, Any] = json.loads(Path(__file__).with_name("cache_layouts.json").read_text(encoding="utf-8"))
+    return found
+
+
+def class_aliases(kind: str) -> Mapping[str, str]:
+    """Return {other name: the name of the class} of the keys of a model type."""
+    found: Mapping[str, str] = formulas().get(kind, {}).get("aliases", {})
+    return found
+
+
+def default_layer_types(kind: str, count: int) -> list[str] | None:
+    """Return the type of each of `count` layers as the class fills them in, None where it fills in none."""
+    return default_list(kind, count, "layer_types", "layers_block_type", "block_types")
+
+
+def default_list(kind: str, count: int, *names: str) -> list[str] | None:
+    """Return the words that the class fills in for `count` layers under the first of these keys that it has."""
+    rules = formulas().get(kind, {}).get("lists", {})
+    rule = next((rules[key] for key in names if key in rules), None)
+    if rule is None or "list" in rule:
+        return None
+    return [RENAMED_LAYERS.get(word, word) for word in expand(rule, count)]
+
+
+def count_parameters(kind: str, config: Mapping[str, Any], which: str = "all") -> int:
+    """Return the number of parameters of the class of a model type, tied embeddings once.
+
+    `which` is "body" for the model without the head. Raises `ValueError` naming a key that is missing or wrong.
+    """
+    return Sizes(config, kind).count(which)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The numbers of a config by their dotted names, with the defaults of its class behind them.
+
+    `outer` are the defaults that a wrapper's class has for a part that is not in the file, `prefix` is the part's path.
+    """
+
+    config: Mapping[str, Any]
+    kind: str
+    depth: int = 0
+    outer: Mapping[str, Any] = field(default_factory=dict)
+    prefix: str = ""
+
+    @property
+    def entry(self) -> Mapping[str, Any]:
+        """What the file of formulas says of this type."""
+        return formulas().get(self.kind, {})
+
+    def count(self, which: str) -> int:
+        """Return the number of parameters of the whole class, or of its "body"."""
+        if self.depth > DEEPEST or not self.entry:
+            raise ValueError(f"the number of parameters of {short_repr(self.kind)} is not known")
+        if which == "all" and "all" in self.entry:
+            total = self.evaluate(self.entry["all"])
+        elif "body" not in self.entry:
+            raise ValueError(f"the number of parameters of {short_repr(self.kind)} without its head is not known")
+        else:
+            total = self.evaluate(self.entry["body"])
+            total += self.evaluate(self.entry.get("head", "0")) if which == "all" else 0
+        for path, (usual, part) in self.entry.get("parts", {}).items():
+            total += self.part(path, usual).count(part)
+        return total
+
+    def part(self, path: str, usual: str) -> Sizes:
+        """Return the sizes of the part at a path, of the type that it names."""
+        found = self.mapping(path)
+        defaults = self.entry.get("defaults", {})
+        if found is None:
+            return Sizes({}, usual, self.depth + 1, {**defaults, **self.outer}, f"{self.prefix}{path}.")
+        # Older files name the wrapper's type in its parts.
+        kind = found.get("model_type")
+        known = isinstance(kind, str) and kind != self.kind and has_formula(kind)
+        return Sizes(found, str(kind) if known else usual, self.depth + 1)
+
+    def mapping(self, path: str) -> Mapping[str, Any] | None:
+        """Return the object at a dotted path of the config, None where there is none."""
+        found: Any = self.config
+        for key in path.split(".") if path else ():
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found if isinstance(found, Mapping) else None
+
+    def value(self, name: str) -> Any:
+        """Return the value of a dotted name: the config's own, else the default of the class."""
+        path, _, key = name.rpartition(".")
+        config = self.mapping(path)
+        kind = (config or {}).get("model_type") if path else self.kind
+        entry = formulas().get(kind, {}) if isinstance(kind, str) else {}
+        config = config or {}
+        aliases = entry.get("aliases", {}).items()
+        others = [alias for alias, own in aliases if own == key] + [own for alias, own in aliases if alias == key]
+        for spelling in (key, *others):
+            if config.get(spelling) is not None:
+                return config[spelling]
+        derived = entry.get("derived", {}).get(key)
+        if derived is not None and (key in config or entry.get("defaults", {}).get(key) is None) and not path:
+            return self.evaluate(derived)
+        if key in config:
+            return None
+        own: Mapping[str, Any] = self.entry.get("defaults", {})
+        places = ((self.outer, self.prefix + name), (entry.get("defaults", {}), key), (own, name))
+        return next((place[full] for place, full in places if full in place), None)
+
+    def number(self, name: str) -> float:
+        """Return a number under a dotted name; a switch is 1 or 0, and null is 0."""
+        value = self.value(name)
+        if value is None and name.rpartition(".")[2] in ("hidden_size", "vocab_size", "num_hidden_layers"):
+            raise ValueError(f"{name} is missing: expected a whole number")
+        if isinstance(value, (list, tuple)) and value:
+            # A list that gives every layer the same number, as some configs write it.
+            value = value[0]
+        if value is None or isinstance(value, (bool, list, tuple, Mapping)):
+            return int(bool(value))
+        if isinstance(value, float) and not value.is_integer():
+            require_number(value, name)
+            return value
+        require_number(value, name, least=-1, most=MAX_LENGTH, integer=True)
+        return int(value)
+
+    def entries(self, name: str) -> list[Any]:
+        """Return the list under a dotted name, or what the class fills in for it."""
+        value = self.value(name)
+        if value is None:
+            rule = self.entry.get("lists", {}).get(name)
+            path = name.rpartition(".")[0]
+            count = int(self.number((path + "." if path else "") + "num_hidden_layers"))
+            value = expand(rule, count) if rule else []
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"{name} must be a list, got {short_repr(value)}")
+        return [RENAMED_LAYERS.get(one, one) if isinstance(one, str) else one for one in value[:MOST_ENTRIES]]
+
+    def evaluate(self, text: str) -> int:
+        """Return the value of a formula."""
+        found = self.walk(parse(text))
+        return int(found)
+
+    def walk(self, node: ast.AST) -> float:
+        """Return the value of a part of a formula."""
+        if isinstance(node, ast.Constant):
+            return node.value  # type: ignore[return-value]
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            return self.number(dotted(node))
+        if isinstance(node, ast.UnaryOp):
+            inner = self.walk(node.operand)
+            return int(not inner) if isinstance(node.op, ast.Not) else -inner
+        if isinstance(node, ast.BinOp):
+            left, right = self.walk(node.left), self.walk(node.right)
+            return operate(node.op, left, right)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return self.call(node.func.id, node.args)
+        raise ValueError(f"a formula has an unknown part: {ast.dump(node)[:60]}")
+
+    def call(self, name: str, args: list[ast.expr]) -> int:
+        """Return the value of a function of the formulas: has(key), int(x), len(key), sum(key), count(key, word).
+
+        dense(key) is the number of layers without experts, of as many as the key says.
+        below(key, size) is the number of entries of a list that are smaller than a size of the same part.
+        """
+        if name == "int":
+            return int(self.walk(args[0]))
+        key = dotted(args[0])
+        if name == "dense":
+            prefix = key.rpartition(".")[0] + "." * ("." in key)
+            layers = range(min(int(self.number(key)), MOST_ENTRIES))
+            return sum(is_dense(lambda name: self.value(prefix + name), index) for index in layers)
+        if name == "has":
+            return int(bool(self.value(key)))
+        if name == "count":
+            word = dotted(args[1])
+            return self.entries(key).count(RENAMED_LAYERS.get(word, word))
+        listed = self.entries(key)
+        if name == "below":
+            limit = self.number(key.rpartition(".")[0] + "." * ("." in key) + dotted(args[1]))
+            return sum(isinstance(one, int) and one < limit for one in listed)
+        return len(listed) if name == "len" else sum(int(bool(one)) for one in listed)
+
+
+@functools.lru_cache(512)
+def parse(text: str) -> ast.AST:
+    """Return a formula as a tree."""
+    return ast.parse(text, mode="eval").body
+
+
+def dotted(node: ast.AST) -> str:
+    """Return a dotted name of a formula as text."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    if isinstance(node, ast.Name):
+        return node.id
+    raise ValueError("a formula has no name where one is expected")
+
+
+def operate(op: ast.operator, left: float, right: float) -> float:
+    """Return the result of one operation of a formula. Raises `ValueError` for a division by zero."""
+    if isinstance(op, ast.Add):
+        return left + right
+    if isinstance(op, ast.Sub):
+        return left - right
+    if isinstance(op, ast.Mult):
+        return left * right
+    if not right:
+        raise ValueError("a size that others are divided by is 0")
+    return left // right if isinstance(op, ast.FloorDiv) else left / right
+
+
+def expand(rule: Mapping[str, Any], count: int) -> list[Any]:
+    """Return the list of `count` entries that a rule of the file describes."""
+    if "list" in rule:
+        return list(rule["list"])
+    first, cycle, last = rule.get("first", []), rule["cycle"], rule.get("last", [])
+    middle = min(count, MOST_ENTRIES) - len(first) - len(last)
+    return [*first, *(cycle[index % len(cycle)] for index in range(max(middle, 0))), *last][:count]

@@ -1,0 +1,105 @@
+"""Memory of tiny configs against the classes of transformers, which are built or run here."""
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoModelForImageTextToText
+
+import rope_viz
+
+SMALL = {
+    **{"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_hidden_layers": 5},
+    **{"vocab_size": 128, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2},
+}
+GQA = {**SMALL, "num_key_value_heads": 2}
+MLA = {
+    **{"kv_lora_rank": 32, "q_lora_rank": 24, "qk_rope_head_dim": 8, "qk_nope_head_dim": 16, "v_head_dim": 16},
+    **{"n_routed_experts": 4, "moe_intermediate_size": 32, "first_k_dense_replace": 2},
+}
+COUNTED = {
+    "llama": {**GQA, "attention_bias": True, "mlp_bias": True},
+    "qwen2": {**GQA, "tie_word_embeddings": True},
+    "gpt2": {"n_embd": 48, "n_layer": 3, "n_head": 4, "n_positions": 64, "vocab_size": 128},
+    "opt": {"hidden_size": 64, "ffn_dim": 96, "num_hidden_layers": 3, "num_attention_heads": 4, "vocab_size": 128},
+    "phi": GQA,
+    "gemma3_text": {**GQA, "head_dim": 16},
+    "deepseek_v3": {**SMALL, **MLA},
+    "deepseek_v2": {**SMALL, **MLA, "q_lora_rank": None},
+    "qwen3_moe": {**GQA, "num_experts": 4, "moe_intermediate_size": 32, "decoder_sparse_step": 2},
+    "ernie4_5_moe": {**GQA, "moe_num_experts": 4, "moe_intermediate_size": 32, "moe_layer_start_index": 2},
+    "llama4_text": {**GQA, "head_dim": 16, "num_local_experts": 4, "interleave_moe_layer_step": 2},
+    "mamba": {"hidden_size": 64, "num_hidden_layers": 3, "state_size": 8, "vocab_size": 128, "expand": 2},
+    "falcon_h1": {**GQA, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_ssm": 128, "mamba_d_state": 16},
+    "recurrent_gemma": {**GQA, "lru_width": 64},
+    "nemotron": GQA,
+    "lfm2": {**GQA, "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"]},
+}
+HYBRID = {"layers_block_type": ["linear_attention", "moe", "full_attention", "mlp"], "head_dim": 16}
+CACHED = {
+    "mamba": COUNTED["mamba"],
+    "falcon_mamba": COUNTED["mamba"],
+    "rwkv": {"hidden_size": 64, "num_hidden_layers": 3, "vocab_size": 128, "attention_hidden_size": 64},
+    "jamba": {**GQA, "attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 2, "mamba_dt_rank": 4},
+    "nemotron_h": {
+        **{key: value for key, value in GQA.items() if key != "num_hidden_layers"},
+        **HYBRID,
+        **{"mamba_num_heads": 8, "mamba_head_dim": 16, "ssm_state_size": 16, "n_groups": 2, "n_routed_experts": 4},
+        **{"moe_intermediate_size": 32, "moe_shared_expert_intermediate_size": 32, "num_experts_per_tok": 2},
+    },
+    "mimo_v2_flash": {**GQA, "sliding_window": 8, "n_routed_experts": 4, "num_experts_per_tok": 2, "head_dim": 16},
+    "gemma4_text": {**GQA, "head_dim": 16, "sliding_window": 8, "hidden_size_per_layer_input": 8},
+    "zamba2": {**SMALL, "num_hidden_layers": 54, "mamba_d_state": 8},
+    "zaya": {**GQA, "head_dim": 16, "num_experts": 4, "moe_intermediate_size": 32, "router_hidden_size": 16},
+    "hrm_text": {**SMALL, "num_hidden_layers": 2},
+    "xglm": {"d_model": 64, "attention_heads": 4, "num_layers": 3, "ffn_dim": 96, "vocab_size": 128},
+}
+
+
+def spellings(config, kind):
+    """Return a configuration as a whole file and as a short one."""
+    return [{**given, "model_type": kind} for given in (config.to_dict(), config.to_diff_dict())]
+
+
+@pytest.mark.parametrize("kind", COUNTED)
+def test_parameters_equal_those_of_a_small_class(kind):
+    config = CONFIG_MAPPING[kind](**COUNTED[kind])
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    expected = sum(parameter.numel() for parameter in model.parameters())
+    for given in spellings(config, kind):
+        assert rope_viz.memory(given, length=1)["parameters"] == expected
+
+
+@pytest.mark.parametrize("kind", ["llava", "qwen2_vl", "gemma3", "idefics3"])
+def test_parameters_of_every_part_are_counted(kind):
+    config = CONFIG_MAPPING[kind]()
+    with torch.device("meta"):
+        model = AutoModelForImageTextToText.from_config(config)
+    expected = sum(parameter.numel() for parameter in model.parameters())
+    for given in spellings(config, kind):
+        assert rope_viz.memory(given, length=1)["parameters"] == pytest.approx(expected, rel=2e-3)
+
+
+@pytest.mark.parametrize("kind", CACHED)
+def test_cache_equals_that_of_a_small_model(kind):
+    config = CONFIG_MAPPING[kind](**CACHED[kind])
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+    with torch.no_grad():
+        found = model(torch.arange(21)[None] + 3, use_cache=True)
+    held = next(found[key] for key in ("past_key_values", "cache_params", "state") if found.get(key) is not None)
+    states = held if isinstance(held, list) else [part for layer in held.layers for part in vars(layer).values()]
+    tensors = [one for part in states for one in (part.values() if isinstance(part, dict) else [part])]
+    sizes = {one.data_ptr(): one.numel() * one.element_size() for one in tensors if is_kept(one)}
+    for given in spellings(config, kind):
+        assert rope_viz.memory(given, length=21)["kv_cache_bytes"] == sum(sizes.values())
+
+
+def test_sizes_of_the_class_are_told_as_assumed():
+    assumed = rope_viz.memory({"model_type": "llama", "hidden_size": 64}, length=1)["assumed"]
+    assert assumed["class defaults of transformers"] == "for num_hidden_layers, num_attention_heads, vocab_size"
+    assert "class defaults of transformers" not in rope_viz.memory({"model_type": "llama", **GQA}, length=1)["assumed"]
+
+
+def is_kept(value):
+    """Return whether a value of a cache is a tensor with numbers of a layer."""
+    return isinstance(value, torch.Tensor) and value.dim() > 1 and value.numel() > 0

@@ -1,0 +1,590 @@
+"""Write parameter_formulas.json: how many parameters each class of transformers 5.23.0 has, as a formula of its config.
+
+Run with transformers 5.23.0 and torch 2.13.0: `python tests/goldens/make_parameter_formulas.py [TYPE ...]`. Every class
+is built on the meta device from a configuration whose numbers remember how they are used (symbolic_sizes.py): at its
+defaults, with other numbers of layers, and with each switch turned. The file is never edited by hand.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+import transformers
+from symbolic_sizes import Poly, Quotient, Symbol, add, formula, tracing, write
+from transformers import CONFIG_MAPPING, PreTrainedConfig
+from transformers.models.auto import modeling_auto
+
+from rope_viz.models.expert_layers import is_dense
+
+PATH = Path(__file__).parents[2] / "rope_viz" / "models" / "parameter_formulas.json"
+# Numbers that no parameter depends on; a symbol in their place would only cost time.
+SKIPPED = re.compile(r"token_id$|_token_index$|^chunk_size_feed_forward$|^num_labels$|^transformers_version$|_token$")
+DEPTH = re.compile(
+    r"^(?!.*(dense|nextn|hash|kv_shared|moe_layers|mtp))(.*(layers|depth|blocks|num_stages)$|.*\bn_layer)"
+)
+RATIO = re.compile(r"ratio$|expand|multiplier|ffn_mult|_factor$")
+# Types of which the class that generates text does not contain the one that wrappers take.
+BODIES: tuple[str, ...] = ()
+# Switches that change what a model returns, and keys of the sizes that caches and parameters depend on.
+OUTPUT = re.compile(r"^output_|^return_|^use_cache$|^gradient|^problem|^is_encoder_decoder$|init|dropout|eps$")
+MEMORY = re.compile(
+    "window|chunk|head|dim|lora|kernel|conv|state|group|layer|share|index|compress|rate|cycle|expand|size|multi_query"
+    "|new_decoder|every|interval|period|offset|expert|cla|tie_word|is_decoder|d_model|n_embd|use_mla|k_eq_v|bidirectional|top"
+)
+# Sizes of classes that cannot be built at their own defaults, which are null.
+STARTS: dict[str, dict[str, Any]] = {
+    "dots1": {"n_routed_experts": 128, "n_shared_experts": 2},
+    "nemotron": {"num_key_value_heads": 8},
+    "lfm2_moe": {"layer_types": (["conv", "conv", "full_attention"] * 11)[:32]},
+}
+# Formulas written by hand, for a class whose defaults have only one of its types of layers.
+WRITTEN: dict[str, dict[str, str]] = {
+    "lfm2": {
+        "body": "hidden_size+hidden_size*vocab_size+num_hidden_layers*2*hidden_size"
+        "+count(layer_types,full_attention)*2*head_dim*(1+hidden_size*(num_attention_heads+num_key_value_heads))"
+        "+count(layer_types,conv)*(4*hidden_size*hidden_size+hidden_size*conv_L_cache)"
+        "+has(conv_bias)*count(layer_types,conv)*5*hidden_size"
+        "+has(block_auto_adjust_ff_dim)*num_hidden_layers*3*hidden_size*block_multiple_of"
+        "*((block_multiple_of-1+int(block_ffn_dim_multiplier*((2*intermediate_size)//3)))//block_multiple_of)"
+        "+(not block_auto_adjust_ff_dim)*num_hidden_layers*3*hidden_size*intermediate_size"
+    }
+}
+COUNTED = re.compile("first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period")
+EXPERTS = re.compile("moe|expert|sparse|mlp_layer_types|mlp_only|first_k_dense|num_dense")
+HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
+
+
+class Group(NamedTuple):
+    """Parameters of one place in a layer: the name without numbers, the formula of one, whether the head has it."""
+
+    name: str
+    size: str
+    is_head: bool
+
+
+Model = tuple[dict[str, PreTrainedConfig], Counter[Group], dict[Group, Poly], dict[str, tuple[str, str]], bool]
+
+
+def mapped(name: str, config: PreTrainedConfig) -> type | None:
+    """Return the class that one of the mappings of transformers has for a configuration."""
+    mapping = getattr(modeling_auto, name, None)
+    try:
+        found = mapping[type(config)] if mapping is not None else None
+    except Exception:
+        return None
+    return found[0] if isinstance(found, (list, tuple)) else found
+
+
+def body_class(config: PreTrainedConfig) -> type | None:
+    """Return the class without a head."""
+    return mapped("MODEL_MAPPING", config)
+
+
+def head_class(config: PreTrainedConfig) -> type | None:
+    """Return the class that generates text, with all other parts of the model."""
+    order = list(HEADS)
+    if config.is_encoder_decoder:
+        order = ["SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ", *order]
+    found = (mapped(f"MODEL_FOR_{name}_MAPPING", config) for name in order)
+    return next((kind for kind in found if kind is not None), None)
+
+
+def fields_of(kind: type, resolved: PreTrainedConfig, prefix: str = "") -> dict[str, Any]:
+    """Return {dotted key: the number, switch or list that a configuration class has by default} of all its parts."""
+    found: dict[str, Any] = {}
+    for key in kind.__dataclass_fields__:
+        value = stored(resolved, key)
+        if isinstance(value, PreTrainedConfig):
+            found.update(fields_of(type(value), value, f"{prefix}{key}."))
+        elif not SKIPPED.search(key) and isinstance(value, (int, float, list, tuple, type(None))):
+            found[prefix + key] = value
+    return found
+
+
+def make_config(kind: type, resolved: PreTrainedConfig, changes: Mapping[str, Any], prefix: str = "") -> Any:
+    """Return a configuration, or the dict of a part of one, with symbols for its numbers and with these changes."""
+    given: dict[str, Any] = {}
+    for key in kind.__dataclass_fields__:
+        value, path = stored(resolved, key), prefix + key
+        if isinstance(value, PreTrainedConfig):
+            given[key] = make_config(type(value), value, changes, path + ".")
+            continue
+        if path in changes:
+            given[key] = changes[path]
+        if SKIPPED.search(key) or (path in changes and not is_number(changes[path])):
+            continue
+        value = changes.get(path, value)
+        if is_number(value):
+            given[key] = Symbol(value, path)
+        elif isinstance(value, float) and RATIO.search(key):
+            given[key] = Quotient(value, path)
+        elif key == "head_dim" and value is None and path not in changes:
+            given.update(head_dim_of(resolved, prefix))
+    if takes_head_dim(kind):
+        given.update(head_dim_of(resolved, prefix))
+    if prefix:
+        return {"model_type": kind.model_type, **given}
+    with tracing():
+        return kind(**given)
+
+
+def stored(config: PreTrainedConfig, key: str) -> Any:
+    """Return the value of a field, which a configuration may keep under another name."""
+    return config.__dict__.get(key, config.__dict__.get(config.attribute_map.get(key, key)))
+
+
+def head_dim_of(resolved: PreTrainedConfig, prefix: str) -> dict[str, Any]:
+    """Return the size of a head under its usual name, where a configuration has none but what it follows from."""
+    heads, width = (getattr(resolved, key, None) for key in ("num_attention_heads", "hidden_size"))
+    if not is_number(heads) or not is_number(width) or not heads:
+        return {}
+    return {"head_dim": Symbol(width // heads, prefix + "head_dim")}
+
+
+@functools.cache
+def takes_head_dim(kind: type) -> bool:
+    """Return whether a class without the field head_dim keeps one that a file has."""
+    if "head_dim" in kind.__dataclass_fields__ or "head_dim" in kind.attribute_map:
+        return False
+    try:
+        return kind(head_dim=48).__dict__.get("head_dim") == 48
+    except Exception:
+        return False
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def parts_of(config: PreTrainedConfig, prefix: str = "") -> dict[str, PreTrainedConfig]:
+    """Return {dotted path: configuration} of a configuration and all that it contains."""
+    found = {prefix.rstrip("."): config}
+    for key, value in config.__dict__.items():
+        if isinstance(value, PreTrainedConfig):
+            found.update(parts_of(value, f"{prefix}{key}."))
+    return found
+
+
+def build(architecture: type, config: PreTrainedConfig) -> Model:
+    """Return the parts of the configuration, the parameters by group, their formulas, and parts that are whole models.
+
+    A module that is the class of another model type is not counted here: {path: (its type, "body" or "all")}.
+    """
+    with tracing(), torch.device("meta"):
+        model = architecture._from_config(config) if hasattr(architecture, "_from_config") else architecture(config)
+    parts = parts_of(model.config)
+    whole: dict[str, tuple[str, str]] = {}
+    for name, module in model.named_modules():
+        own = getattr(module, "config", None)
+        if not name or not isinstance(own, PreTrainedConfig) or type(own) is type(model.config):
+            continue
+        if any(name.startswith(other + ".") for other in whole):
+            continue
+        path = next((path for path, part in parts.items() if part is own and path), None)
+        path = path or next((path for path, part in parts.items() if path and type(part) is type(own)), None)
+        if path is None or own.model_type not in CONFIG_MAPPING:
+            continue
+        if type(module) is body_class(own):
+            whole[name] = (path, "body")
+        elif type(module) is head_class(own):
+            whole[name] = (path, "all")
+    groups: Counter[Group] = Counter()
+    sizes: dict[Group, Poly] = {}
+    inner = model.base_model_prefix
+    body = getattr(model, inner, None) if type(model) is not body_class(config) else None
+    split = body is not None and type(body) is body_class(config)
+    for name, parameter in model.named_parameters():
+        if any(name.startswith(other + ".") for other in whole):
+            continue
+        size = formula(parameter)
+        is_head = split and not name.startswith(inner + ".")
+        group = Group(re.sub(r"(?<=\.)\d+(?=\.|$)", "*", name), write(size), is_head)
+        groups[group] += 1
+        sizes[group] = size
+    found = {path: (parts[path].model_type, which) for path, which in whole.values()}
+    return parts, groups, sizes, found, split
+
+
+def counters(parts: Mapping[str, PreTrainedConfig]) -> dict[str, int]:
+    """Return {text: value} of what a number of layers can be: sizes, and how often a word is in a list."""
+    found: dict[str, int] = {}
+    for path, part in parts.items():
+        prefix = path + "." if path else ""
+        depth = getattr(part, "num_hidden_layers", None)
+        if is_number(depth) and any(EXPERTS.search(key) for key in part.__dict__):
+            found[f"dense({prefix}num_hidden_layers)"] = sum(
+                is_dense(part.__dict__.get, index) for index in range(depth)
+            )
+        for key in ("layer_types", "layers_block_type"):
+            listed = getattr(part, key, None)
+            if isinstance(listed, (list, tuple)) and key not in part.__dict__:
+                for word in sorted(set(listed)):
+                    found[f"count({prefix}{key},{word})"] = list(listed).count(word)
+        for key in type(part).__dataclass_fields__:
+            value = part.__dict__.get(key)
+            if is_number(value) and DEPTH.search(key):
+                found[prefix + key] = int.__int__(value)
+        for key, value in part.__dict__.items():
+            if not isinstance(value, (list, tuple)):
+                continue
+            if value and all(isinstance(word, str) for word in value):
+                for word in sorted(set(value)):
+                    found[f"count({prefix}{key},{word})"] = list(value).count(word)
+            elif all(is_number(one) for one in value) and key != "moe_layers":
+                found[f"len({prefix}{key})"] = len(value)
+                depth = getattr(part, "num_hidden_layers", None)
+                if is_number(depth):
+                    found[f"below({prefix}{key},num_hidden_layers)"] = sum(one < depth for one in value)
+                if all(one in (0, 1) for one in value):
+                    found[f"sum({prefix}{key})"] = sum(value)
+        for key in type(part).__dataclass_fields__:
+            value = part.__dict__.get(key)
+            if is_number(value) and re.search(
+                r"first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period", key
+            ):
+                found[prefix + key] = int.__int__(value)
+    return found
+
+
+def find_counter(values: list[int], options: dict[str, list[int]]) -> str | None:
+    """Return the formula by which a number of parameters followed from the configuration in every run."""
+    if len(set(values)) == 1:
+        return str(values[0])
+    for text, seen in options.items():
+        for times in (1, 2, 3, 4):
+            for more in (0, -1, 1, -2, 2):
+                if all(times * one + more == value for one, value in zip(seen, values, strict=True)):
+                    return (f"{times}*" if times > 1 else "") + text + (f"{more:+d}" if more else "")
+    pairs = [(a, b) for a in options for b in options if a != b]
+    for left, right in pairs:
+        seen = list(zip(options[left], options[right], strict=True))
+        for sign, compute in (
+            ("-", lambda a, b: a - b),
+            ("+", lambda a, b: a + b),
+            ("*", lambda a, b: a * b),
+            ("//", lambda a, b: a // b if b else -1),
+        ):
+            if all(compute(*both) == value for both, value in zip(seen, values, strict=True)):
+                return f"{left}{sign}{right}"
+    return None
+
+
+Term = tuple[str, str, bool]
+"""(condition, how many, whether of the head), the first two as text; "" for always."""
+
+
+def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], Model, list[str]]:
+    """Return {(condition, how often, of the head): formula of one}, the first model, and what is in doubt."""
+    resolved = kind(**STARTS.get(kind.model_type, {}))
+    fields = fields_of(kind, resolved)
+    shallow = {key: 9 for key, value in fields.items() if is_number(value) and DEPTH.search(key) and value > 12}
+    try:
+        base = build(architecture, make_config(kind, resolved, shallow))
+    except Exception:
+        shallow = {}
+        base = build(architecture, make_config(kind, resolved, shallow))
+    runs = [base]
+    depths = {key: shallow.get(key, value) for key, value in fields.items() if is_number(value) and DEPTH.search(key)}
+    changes = [{key: value + 5} for key, value in depths.items()]
+    changes.append({key: value + 11 + index for index, (key, value) in enumerate(depths.items())})
+    for change in changes:
+        try:
+            runs.append(build(architecture, make_config(kind, resolved, {**shallow, **change})))
+        except Exception:
+            continue
+    extra = r"first_k_dense|num_dense|num_nextn|experts$|every|step|interval|period|start_index"
+    for key, value in fields.items():
+        if is_number(value) and re.search(extra, key):
+            try:
+                runs.append(build(architecture, make_config(kind, resolved, {**shallow, key: value + 1})))
+            except Exception:
+                continue
+    doubts: list[str] = []
+    seen = [counters(run[0]) for run in runs]
+    names = [name for name in seen[0]] + [name for run in seen[1:] for name in run if name not in seen[0]]
+    options = {name: [run.get(name, 0) for run in seen] for name in dict.fromkeys(names)}
+    options = {name: values for name, values in options.items() if len(set(values)) > 1}
+    number: dict[Group, str] = {}
+    sizes: dict[Group, Poly] = {}
+    for run in runs:
+        sizes.update(run[2])
+    for group in sizes:
+        values = [run[1].get(group, 0) for run in runs]
+        text = find_counter(values, options)
+        if text is None:
+            doubts.append(f"{group.name} {values}")
+            text = str(values[0])
+        number[group] = text
+    # What each switch brings or takes away.
+    conditions: dict[Group, list[str]] = {group: [] for group in sizes}
+    for key, value in fields.items():
+        if isinstance(value, bool):
+            turned: Any = not value
+        elif is_number(value) and value and not DEPTH.search(key) and is_optional(kind, resolved, key):
+            turned = None
+            if key in derived_of(kind, resolved, {key}):
+                continue
+        else:
+            continue
+        if key.rpartition(".")[2] in ("use_cache", "output_attentions", "output_hidden_states", "return_dict"):
+            continue
+        try:
+            other = build(architecture, make_config(kind, resolved, {**shallow, key: turned}))
+        except Exception:
+            continue
+        for group in base[1].keys() | other[1].keys():
+            if base[1].get(group, 0) == other[1].get(group, 0):
+                continue
+            before, after = base[1].get(group, 0), other[1].get(group, 0)
+            if before and not after:
+                conditions[group].append(condition_of(key, present=bool(value)))
+            elif after and not before:
+                if group not in number:
+                    number[group] = number_beside(group, after, base[1], number)
+                    sizes[group] = other[2][group]
+                conditions[group] = [condition_of(key, present=not value)]
+    terms: dict[Term, Poly] = {}
+    for group, size in sizes.items():
+        term = ("*".join(sorted(set(conditions.get(group, [])))), number[group], group.is_head)
+        terms[term] = add(terms.get(term, {}), size)
+    return terms, base, doubts
+
+
+def condition_of(key: str, *, present: bool) -> str:
+    """Return the condition that a switch is on or a number given, or the contrary."""
+    return f"has({key})" if present else f"(not {key})"
+
+
+def number_beside(group: Group, count: int, base: Mapping[Group, int], number: Mapping[Group, str]) -> str:
+    """Return how often a parameter exists that only a switch brings: as often as others of the same layers."""
+    if count == 1:
+        return "1"
+    place, _, _ = group.name.rpartition("*")
+    same = [number[other] for other in base if base[other] == count and other.name.startswith(place + "*")]
+    return same[0] if same else str(count)
+
+
+def is_optional(kind: type, resolved: PreTrainedConfig, key: str) -> bool:
+    """Return whether a configuration class takes null for a number."""
+    *path, name = key.split(".")
+    for step in path:
+        kind, resolved = type(getattr(resolved, step)), getattr(resolved, step)
+    return "None" in str(kind.__dataclass_fields__[name].type)
+
+
+def text_of(terms: Mapping[Term, Poly]) -> str:
+    """Return the sum of all terms as one expression."""
+    parts = []
+    for (condition, number, _), size in terms.items():
+        if not size or number == "0":
+            continue
+        factors = [condition] if condition else []
+        if number != "1":
+            factors.append(number if re.fullmatch(r"[\w.]+|\w+\([\w.,-]+\)", number) else f"({number})")
+        text = write(size)
+        if factors:
+            text = f"({text})" if len(size) > 1 or text.startswith("-") else text
+        parts.append("*".join([*factors, text]))
+    return " + ".join(parts) or "0"
+
+
+def entry_of(name: str) -> tuple[dict[str, Any], list[str]]:
+    """Return what the file says of one model type, and what is in doubt."""
+    kind = CONFIG_MAPPING[name]
+    config = kind(**STARTS.get(name, {}))
+    body, head = body_class(config), head_class(config)
+    entry: dict[str, Any] = {}
+    terms, model, doubts = derive(kind, head or body)
+    if head is None or head is body or model[4]:
+        entry["body"] = text_of({term: size for term, size in terms.items() if not term[2]})
+        head_text = text_of({term: size for term, size in terms.items() if term[2]})
+        entry.update({"head": head_text} if head_text != "0" else {})
+    else:
+        entry["all"] = text_of(terms)
+        if body is not None and name in BODIES:
+            entry["body"] = text_of(derive(kind, body)[0])
+    if model[3]:
+        entry["parts"] = model[3]
+    text = " ".join(str(entry.get(key, "")) for key in ("body", "head", "all"))
+    names = set(re.findall(r"[a-z_A-Z][\w.]*", text))
+    fields = fields_of(kind, config)
+    own = {key: value for key, value in fields.items() if key in names and value is not None}
+    entry["defaults"] = {key: value for key, value in own.items()}
+    derived = derived_of(kind, config, {key for key in names if key in fields or key == "head_dim"})
+    if derived:
+        entry["derived"] = derived
+        for key in derived:
+            field = kind.__dataclass_fields__.get(key)
+            if field is None or field.default is None:
+                entry["defaults"].pop(key, None)
+    lists = {match for match in re.findall(r"(?:count|len|sum|below)\(([\w.]+)", text)}
+    found = {key: value for key in sorted(lists) if (value := list_rule(kind, config, key)) is not None}
+    if found:
+        entry["lists"] = found
+    entry["defaults"] = {key: value for key, value in entry["defaults"].items() if not isinstance(value, (list, tuple))}
+    aliases = {usual: key for usual, key in kind.attribute_map.items() if key in names}
+    if aliases:
+        entry["aliases"] = aliases
+    return entry, doubts
+
+
+def memory_defaults(kind: type, config: PreTrainedConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return ({key: class default} of numbers and switches, {key: rule} of lists of words) of one level of a config."""
+    plain: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
+    for key in kind.__dataclass_fields__:
+        value = stored(config, key)
+        optional = kind.__dataclass_fields__[key].default is None
+        if SKIPPED.search(key) or OUTPUT.search(key):
+            continue
+        if isinstance(value, (int, bool)) and not optional:
+            plain[key] = value
+        elif isinstance(value, (list, tuple)) and value and all(isinstance(word, str) for word in value):
+            rule = list_rule(kind, config, key)
+            rules.update({key: rule} if rule and "list" not in rule else {})
+    return plain, rules
+
+
+def add_memory_defaults() -> None:
+    """Add to the entry of every type what `rope_viz.memory` reads besides formulas."""
+    types = json.loads(PATH.read_text(encoding="utf-8"))["types"]
+    for name in sorted(CONFIG_MAPPING):
+        try:
+            kind = CONFIG_MAPPING[name]
+            plain, rules = memory_defaults(kind, kind())
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}")
+            continue
+        if name in types or generates(name):
+            entry = types.setdefault(name, {})
+            own = {key: value for key, value in plain.items() if MEMORY.search(key)}
+            entry["defaults"] = {**entry.get("defaults", {}), **own}
+            aliases = {other: key for other, key in kind.attribute_map.items() if MEMORY.search(other)}
+            if aliases:
+                entry["aliases"] = {**aliases, **entry.get("aliases", {})}
+            if rules:
+                entry["lists"] = {**rules, **entry.get("lists", {})}
+    save(types)
+
+
+def derived_of(kind: type, resolved: PreTrainedConfig, names: set[str]) -> dict[str, str]:
+    """Return {key: formula} of numbers that the class computes from others where the config does not give them."""
+    found: dict[str, str] = {}
+    if takes_head_dim(kind) and "head_dim" in names:
+        names = names - {"head_dim"}
+        found["head_dim"] = "(hidden_size//num_attention_heads)"
+    nulls = {key: None for key in names if "." not in key and is_optional(kind, resolved, key)}
+    if not nulls:
+        return found
+    try:
+        with tracing():
+            config = make_config(kind, resolved, nulls)
+    except Exception:
+        return found
+    for key in nulls:
+        value = config.__dict__.get(key)
+        if isinstance(value, Symbol):
+            found[key] = write(value.poly)
+        elif value is None and key == "head_dim":
+            found[key] = "(hidden_size//num_attention_heads)"
+    return found
+
+
+def list_rule(kind: type, config: PreTrainedConfig, key: str) -> Any:
+    """Return the rule by which a class fills in a list of words: {"cycle": ..., "first": ..., "last": ...}."""
+    seen = []
+    *path, name = key.split(".")
+    for count in (None, 9, 14, 23):
+        try:
+            found = config
+            if count is not None:
+                inner: Any = {"num_hidden_layers": count}
+                for step in reversed(path):
+                    inner = {step: inner}
+                found = kind(**inner)
+            for step in path:
+                found = getattr(found, step)
+            value = getattr(found, name, None)
+        except Exception:
+            continue
+        if isinstance(value, (list, tuple)):
+            seen.append(list(value))
+    if not seen:
+        return None
+    lists = seen
+    if len({len(one) for one in lists}) == 1:
+        return {"list": lists[0]} if len(lists[0]) < 128 else None
+    longest = max(lists, key=len)
+    for size in range(1, 13):
+        for first in range(0, 4):
+            for last in range(0, 2):
+                start, end = longest[:first], longest[len(longest) - last :]
+                cycle = longest[first : first + size]
+                if all(expand(start, cycle, end, len(one)) == one for one in lists):
+                    rule = {"cycle": cycle, "first": start, "last": end}
+                    return {name: value for name, value in rule.items() if value}
+    return {"list": lists[0]}
+
+
+def expand(first: list[Any], cycle: list[Any], last: list[Any], count: int) -> list[Any]:
+    """Return the list of `count` entries that a rule describes."""
+    middle = count - len(first) - len(last)
+    return [*first, *(cycle[index % len(cycle)] for index in range(middle)), *last] if middle >= 0 and cycle else []
+
+
+def generates(name: str) -> bool:
+    """Return whether transformers has a class of a model type that generates text or reads it."""
+    try:
+        config = CONFIG_MAPPING[name]()
+    except Exception:
+        return False
+    return head_class(config) is not None or mapped("MODEL_FOR_MASKED_LM_MAPPING", config) is not None
+
+
+def save(types: Mapping[str, Any]) -> None:
+    """Write the file, a line for each type."""
+    about = {"made by": f"tests/goldens/{Path(__file__).name}", "transformers": transformers.__version__}
+    lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(types[name])}" for name in sorted(types))
+    PATH.write_text(f'{{"_about": {json.dumps(about)},\n"types": {{\n{lines}\n}}}}\n', encoding="utf-8")
+
+
+def main() -> None:
+    """Write the formulas of the types named, or of all."""
+    if sys.argv[1:] == ["defaults"]:
+        return add_memory_defaults()
+    found = json.loads(PATH.read_text(encoding="utf-8")) if PATH.exists() else {}
+    types = found.get("types", {})
+    failed = []
+    torch.nn.Linear.reset_parameters = torch.nn.Embedding.reset_parameters = lambda self: None
+    torch.nn.modules.conv._ConvNd.reset_parameters = lambda self: None
+    waiting = sys.argv[1:] or [name for name in sorted(CONFIG_MAPPING) if generates(name)]
+    for name in waiting:
+        try:
+            entry, doubts = entry_of(name)
+        except Exception as error:
+            failed.append(name)
+            print(f"{name}: {type(error).__name__}: {str(error)[:150]}", flush=True)
+            continue
+        for doubt in doubts:
+            print(f"{name}: doubt: {doubt[:150]}", flush=True)
+        if len(entry) > 1:
+            types[name] = {**entry, **WRITTEN.get(name, {})}
+        waiting += [part for part, _ in entry.get("parts", {}).values() if part not in (*waiting, *types)]
+        if len(types) % 20 == 0:
+            save(types)
+    save(types)
+    print(len(types), "types,", len(failed), "failed")
+    return None
+
+
+if __name__ == "__main__":
+    main()
