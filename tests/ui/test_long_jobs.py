@@ -208,7 +208,7 @@ def test_large_contents_are_decoded_in_another_process(monkeypatch, jobs):
     np.savez_compressed(file, q=np.zeros(1 << 24, dtype=bool))
     query = "decay.show=own&decay.source=file&decay.file={name}"
     refused = post("decay/curves.csv", query, b"a.npz\0" + file.getvalue())
-    assert (refused.status, b"at most 8,388,608 numbers" in refused.body) == (400, True)
+    assert (refused.status, b"at most 8,388,608 numbers" in refused.body) == (422, True)
 
 
 def test_refused_contents_are_released_without_a_collection(monkeypatch, jobs):
@@ -228,7 +228,7 @@ def test_refused_contents_are_released_without_a_collection(monkeypatch, jobs):
         refused = post("decay/curves.packed", "decay.show=own&decay.source=file&decay.file={name}", bytes(100_000))
     finally:
         gc.enable()
-    assert refused.status == 400
+    assert refused.status == 422
     assert [each() for each in made] == [None]
 
 
