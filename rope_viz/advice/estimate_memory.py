@@ -78,6 +78,8 @@ def memory(
             reasons["reserved_bytes"] = f"what {short_repr(runtime)} reserves was not read or run"
         elif kept is None:
             reasons["reserved_bytes"] = reasons.get("kv_cache_bytes", "")
+        elif any(group.entry for group in kept.groups):
+            reasons["reserved_bytes"] = f"what {short_repr(runtime)} reserves for compressed layers was not read or run"
         else:
             found["reserved_bytes"] = count_reserved_bytes(kept, runtime.lower(), int(length), int(sequences))
     notes = list(kept.notes) if kept else []
@@ -90,6 +92,7 @@ def describe_group(group: Any) -> dict[str, Any]:
     return {
         **{"kind": group.kind, "layers": group.layers, "bytes_per_token": group.per_token},
         **{"window": group.window, "state_bytes": group.state},
+        **({"bytes_per_entry": group.entry, "tokens_per_entry": group.every} if group.entry else {}),
     }
 
 
@@ -98,7 +101,7 @@ def count_cache_bytes(kept: Cache, length: int, sequences: int) -> int:
     total = 0.0
     for group in kept.groups:
         tokens = length if group.window is None else min(length, max(group.window - 1, 0))
-        total += group.layers * (group.per_token * tokens + group.state)
+        total += group.bytes(length, kept=tokens)
     return round(sequences * total)
 
 
@@ -108,7 +111,7 @@ def count_reserved_bytes(kept: Cache, runtime: str, length: int, sequences: int)
     total = 0.0
     for group in kept.groups:
         tokens = length if group.window is None else min(length, group.window)
-        total += group.layers * (group.per_token * (-(-tokens // block) * block) + group.state)
+        total += group.bytes(length, kept=-(-tokens // block) * block)
     return round(sequences * total)
 
 

@@ -34,18 +34,32 @@ ATTENTION = ("full_attention", "sliding_attention", "chunked_attention", "indexe
 
 @dataclass(frozen=True)
 class Group:
-    """Layers that keep the same: how many, of what kind, bytes per token, tokens at most, bytes whatever the length."""
+    """Layers that keep the same: how many, of what kind, bytes per token, tokens at most, bytes whatever the length.
+
+    A layer that compresses adds `entry` bytes for each `every` tokens; those that are fewer wait, in `waiting` bytes.
+    """
 
     kind: str
     layers: int
     per_token: float
     window: int | None = None
     state: float = 0.0
+    every: int = 1
+    entry: float = 0.0
+    waiting: float = 0.0
 
-    def bytes(self, length: int) -> float:
-        """Return the bytes of all its layers for one sequence of this length."""
-        kept = length if self.window is None else min(length, self.window)
-        return self.layers * (self.per_token * kept + self.state)
+    def bytes(self, length: int, kept: int | None = None) -> float:
+        """Return the bytes of all its layers for one sequence of this length, `kept` tokens of it uncompressed."""
+        if kept is None:
+            kept = length if self.window is None else min(length, self.window)
+        entries, waits = divmod(length, self.every)
+        state = self.state if entries else 0.0
+        return self.layers * (self.per_token * kept + state + self.entry * entries + self.waiting * waits)
+
+    @property
+    def per_new_token(self) -> float:
+        """Bytes that one more token adds in each layer, beyond its window."""
+        return (self.per_token if self.window is None else 0.0) + self.entry / self.every
 
 
 @dataclass(frozen=True)
@@ -62,12 +76,17 @@ class Cache:
 
     @property
     def per_token(self) -> float:
-        """Bytes that one more token takes in the layers without a window."""
-        return sum(group.layers * group.per_token for group in self.groups if group.window is None)
+        """Bytes that one more token takes, once every window is full."""
+        return sum(group.layers * group.per_new_token for group in self.groups)
+
+    def peak(self, length: int, sequences: int = 1) -> float:
+        """Return the most bytes on the way to this length: an entry takes less than the tokens that waited for it."""
+        ends = {length, *(length - length % group.every - 1 for group in self.groups)}
+        return max(self.bytes(end, sequences) for end in ends if end >= 0)
 
     def longest(self, room: float, sequences: int = 1) -> int | None:
-        """Return the longest length whose cache fits into so many bytes; 0 if none does, None if every length does."""
-        longest = bisect_right(range(1, MAX_LENGTH + 1), room, key=lambda length: self.bytes(length, sequences))
+        """Return the longest length that a cache can grow to in so many bytes; 0 if it fits none, None if all."""
+        longest = bisect_right(range(1, MAX_LENGTH + 1), room, key=lambda length: self.peak(length, sequences))
         return None if longest == MAX_LENGTH else longest
 
 
@@ -92,7 +111,7 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     if groups is None:
         kinds = Counter(find_layer_kinds(fields))
         groups = [make_group(fields, kind, layers, size) for kind, layers in kinds.items()]
-    if any(one.state for one in groups):
+    if any(one.state and one.every == 1 for one in groups):
         notes.append("Recurrent layers store a state of constant size at every length.")
     return Cache(tuple(groups), dtype, tuple(notes))
 
@@ -289,8 +308,11 @@ def make_group_of_formulas(fields: Fields, kind: str, layers: int, size: float, 
     """Return the layers of one kind whose sizes are formulas of the config."""
     sizes = Sizes(fields.config, fields.kind)
     token, state, exact = (sizes.evaluate(layout.get(key, "0")) for key in ("token", "state", "float"))
-    window = find_layer_window(fields) if "sliding" in kind else None
-    return Group(kind, layers, token * size, window, state * size + exact * 4.0)
+    entry, waiting = (sizes.evaluate(layout.get(key, "0")) for key in ("entry", "waiting"))
+    every = sizes.evaluate(layout.get("every", "1"))
+    require_number(every, "compress_rates", least=1, most=MAX_LENGTH, integer=True)
+    window = find_layer_window(fields) if "sliding" in kind or "every" in layout else None
+    return Group(kind, layers, token * size, window, state * size + exact * 4.0, every, entry * size, waiting * size)
 
 
 def count_token_bytes(fields: Fields, size: float) -> float:

@@ -45,7 +45,7 @@ def fill_layer_types(model: ModelConfig, config: Mapping[str, Any]) -> dict[str,
     """Return the keys of a language model with usual names for unusual ones, and the types of its layers."""
     fields = read_memory_fields(model)
     types = None if config.get("layer_types") else resolve_layer_types(fields)
-    return {**copy_usual_keys(config), **({"layer_types": types} if types else {}), **config}
+    return {**copy_usual_keys(config), **config, **({"layer_types": types} if types else {})}
 
 
 def put_inside(config: Mapping[str, Any], path: Sequence[str], part: Mapping[str, Any]) -> dict[str, Any]:

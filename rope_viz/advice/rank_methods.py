@@ -242,8 +242,16 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
             if isinstance(recognised.spec.scaling, LongRope) and recognised.spec.scaling.long_factor:
                 rank = "not advised"  # it would discard the trained lists
             title = f"{LABELS[name]}, s = {target / trained:.4g}"
-            yield Way(rank, extend(base, name, target), target, recognised, title)
+            yield Way(rank, extend(like_shipped(base, name, recognised), name, target), target, recognised, title)
     yield plain
+
+
+def like_shipped(base: RopeSpec, method: str, recognised: Identity) -> RopeSpec:
+    """Return the model with what its maker ships of this method (thresholds, attention factor), if it ships it."""
+    theirs = recognised.shipped
+    if theirs is None or theirs.scaling.name != method:
+        return base
+    return dataclasses.replace(base, scaling=theirs.scaling)
 
 
 def partly_rotating_ways(recognised: Identity, target: int) -> Iterator[Way]:

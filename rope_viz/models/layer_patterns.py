@@ -13,6 +13,8 @@ from rope_viz.models.architecture import LayerPattern
 from rope_viz.models.config_reader import RENAMED_LAYERS, Fields
 
 WITHOUT_ATTENTION = ("linear_attention", "conv", "mamba", "recurrent", "moe")
+COMPRESSED_LAYERS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
+"""{entry of DeepSeek V4's `compress_ratios`: layer type}."""
 MAX_LAYERS = 10_000
 """No model has as many."""
 # What decides which layers rotate, by `layers.rotating` of the record, in words.
@@ -122,7 +124,17 @@ def has_windowed_bases(fields: Fields) -> bool:
 
 
 def read_old_layer_types(fields: Fields) -> list[str] | None:
-    """Return the layer types listed under the older key `layers_block_type`, under today's names."""
+    """Return the layer types listed under `layers_block_type` or `compress_ratios`, under today's names.
+
+    Source: transformers 5.23.0, executed. Raises `ValueError` for a ratio that DeepSeek V4 does not have.
+    """
+    ratios = fields.config.get("compress_ratios")
+    if fields.kind == "deepseek_v4" and ratios is not None:
+        layers = read_numbers(ratios, "compress_ratios")[: fields.size("num_hidden_layers")]
+        unknown = next((one for one in layers if one not in COMPRESSED_LAYERS), None)
+        if unknown is not None:
+            raise ValueError(f"compress_ratios must list 0, 4 or 128 for each layer, got {unknown}")
+        return [COMPRESSED_LAYERS[int(one)] for one in layers]
     given = fields.config.get("layers_block_type")
     if not isinstance(given, (list, tuple)):
         return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +48,13 @@ def cache_layouts() -> Mapping[str, Any]:
     """Return {model type: {layer type: formulas of what a layer keeps}} where heads and windows do not decide it."""
     found: Mapping[str, Any] = json.loads(Path(__file__).with_name("cache_layouts.json").read_text(encoding="utf-8"))
     return found
+
+
+@functools.cache
+def formula_keys() -> frozenset[str]:
+    """Return every key of a config that a formula reads."""
+    texts = (json.dumps(one) for table in (formulas(), cache_layouts()) for one in table.values())
+    return frozenset(key for text in texts for key in re.findall(r"[A-Za-z_]\w*", text))
 
 
 def class_aliases(kind: str) -> Mapping[str, str]:
@@ -150,9 +158,13 @@ class Sizes:
         return next((place[full] for place, full in places if full in place), None)
 
     def number(self, name: str) -> float:
-        """Return a number under a dotted name; a switch is 1 or 0, and null is 0."""
+        """Return a number under a dotted name; a switch is 1 or 0, and null is 0, for head_dim the width of a head."""
         value = self.value(name)
-        if value is None and name.rpartition(".")[2] in ("hidden_size", "vocab_size", "num_hidden_layers"):
+        path, _, key = name.rpartition(".")
+        if value is None and key == "head_dim":
+            sizes = (f"{path}.{one}".lstrip(".") for one in ("hidden_size", "num_attention_heads"))
+            return operate(ast.FloorDiv(), *map(self.number, sizes))
+        if value is None and key in ("hidden_size", "vocab_size", "num_hidden_layers"):
             raise ValueError(f"{name} is missing: expected a whole number")
         if isinstance(value, (list, tuple)) and value:
             # A list that gives every layer the same number, as some configs write it.
@@ -189,8 +201,7 @@ class Sizes:
         if isinstance(node, (ast.Name, ast.Attribute)):
             return self.number(dotted(node))
         if isinstance(node, ast.UnaryOp):
-            inner = self.walk(node.operand)
-            return int(not inner) if isinstance(node.op, ast.Not) else -inner
+            return 1 - self.call("has", [node.operand]) if isinstance(node.op, ast.Not) else -self.walk(node.operand)
         if isinstance(node, ast.BinOp):
             left, right = self.walk(node.left), self.walk(node.right)
             return operate(node.op, left, right)

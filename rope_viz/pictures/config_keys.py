@@ -16,6 +16,7 @@ from typing import Any
 from rope_viz import advice, models, multi_axis, runtimes
 from rope_viz.models.identify_model import FINE_TUNE_PREFIX, read_own_name
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.parameter_formulas import formula_keys
 
 ROOMS = (models, multi_axis, runtimes, advice)
 """The rooms that read configs. Each key they read is a string in their code, or in a record."""
@@ -37,7 +38,7 @@ WORD = re.compile(r"[\w.+-]{1,80}")
 
 @functools.cache
 def known_keys() -> frozenset[str]:
-    """Return every key that a config may be asked for: the strings in the code and the records of `ROOMS`."""
+    """Return every key that may be read: the strings in code and records of `ROOMS`, and the names in formulas."""
     found = set[str]()
     for room in ROOMS:
         for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
@@ -46,7 +47,7 @@ def known_keys() -> frozenset[str]:
             for path in sorted(Path(folder).rglob("*.json")):
                 found.update(find_strings(json.loads(path.read_text(encoding="utf-8"))))
     words = (word for text in found for word in text.split())
-    return frozenset(word for word in words if KEY.fullmatch(word)) - NAMES
+    return (frozenset(word for word in words if KEY.fullmatch(word)) | formula_keys()) - NAMES
 
 
 def load_code(name: str) -> CodeType | None:

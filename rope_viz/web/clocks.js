@@ -45,11 +45,18 @@ function wake(s) {
     if (!s.canvas.clientWidth) return void ([s.stale, s.last] = [true, 0]);
     if (s.stale) arrange(s);
     s.stale = false;
-    paint(s);
-    s.root.dataset.drawn = s.frames = (s.frames ?? 0) + 1;
-    if (!s.playing || s.frames % 6 === 0) mirror(s);
+    s.frames = (s.frames ?? 0) + 1;
+    draw(s, !s.playing || s.recorder || s.frames % 6 === 1);
+    s.root.dataset.drawn = s.frames;
     if (s.playing) wake(s);
   });
+}
+
+// While playing, numbers change ten times a second, all of them together: a changed input costs as much as the picture.
+function draw(s, numbers) {
+  if (numbers) s.read = { m: s.m, n: s.n };
+  paint(s);
+  if (numbers) mirror(s);
 }
 
 function mirror(s) {
@@ -131,6 +138,7 @@ function build(place, data) {
     s.owner.tell("pin", i);
     tell(s);
   };
+  s.exact = () => draw(s, true);
   s.press = () => ["back", "loop", ...Object.keys(TEXTS.moves)].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));
   const act = {
     play: () => play(s, !s.playing),

@@ -228,8 +228,9 @@ export function paint(s) {
   });
   for (const i of new Set([s.pin, s.hover])) if (place.dials[i]) frame(x, s, place.dials[i], i === s.pin);
   const size = place.narrow && pair ? 13 : 16;
-  const parts = pair ? [[`${TEXTS.m} ${whole(s.m)}`, c.query], [`${TEXTS.n} ${whole(s.n)}`, c.key], [`${TEXTS.distance} ${whole(d).replace("-", "−")}`, c.text]]
-    : [[`${TEXTS.where} ${whole(s.m)}`, c.text]];
+  const { m, n } = s.read;
+  const parts = pair ? [[`${TEXTS.m} ${whole(m)}`, c.query], [`${TEXTS.n} ${whole(n)}`, c.key], [`${TEXTS.distance} ${whole(m - n).replace("-", "−")}`, c.text]]
+    : [[`${TEXTS.where} ${whole(m)}`, c.text]];
   let at = 0;
   for (const [text, colour] of parts) {
     write(x, text, at, 17, size, colour, "left", "600");

@@ -33,6 +33,20 @@ def test_the_compressed_layers_of_deepseek_v4_keep_their_yarn():
     assert np.array_equal(from_config(plan.file.config)["main"].inv_freq(), from_config(config)["main"].inv_freq())
 
 
+def test_yarn_goes_on_from_the_shipped_attention_factor():
+    """DeepseekV4Config adds attention_factor 1.0 to flat keys alone; a file with nested keys must name it."""
+    nested = {
+        "main": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.125},
+        "compress": {"rope_type": "default", "rope_theta": 160000.0, "partial_rotary_factor": 0.125},
+    }
+    config = {key: value for key, value in read_case("01-deepseek-v4-flash").items() if "rope_scaling" not in key}
+    config = {**config, "max_position_embeddings": 1_048_576, "rope_parameters": nested}
+    plan = make_plan(config, 2_097_152, ["transformers"])
+    before, written = ModelConfig.read(config), ModelConfig.read(plan.file.config)
+    assert written.specs["compress"].attention_factor() == 1.0
+    assert not find_new_findings(before, written)
+
+
 def test_a_longer_limit_of_main_layers_changes_no_others():
     config = read_case("01-deepseek-v4-flash")
     plan = make_plan(config, 2_097_152, ["transformers"], layer="main")

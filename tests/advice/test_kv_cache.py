@@ -96,7 +96,7 @@ def test_missing_sizes_are_named():
     with pytest.raises(ValueError, match="modernbert reads a whole text at once and has no KV cache"):
         cache(catalog()["modernbert-base-global"].config)
     with pytest.raises(ValueError, match="does not follow from heads and windows alone"):
-        cache({"model_type": "deepseek_v4"})
+        cache({"model_type": "dots3_note_text"})
     with pytest.raises(ValueError, match="kv_lora_rank is missing"):
         cache({**UNHEARD, "num_hidden_layers": 4, "qk_rope_head_dim": 16})
     with pytest.raises(ValueError, match="must be one of bfloat16"):

@@ -5,6 +5,9 @@ import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoModelForImageTextToText
 
 import rope_viz
+from rope_viz.advice.extension_plan import make_plan
+from rope_viz.advice.kv_cache import cache
+from rope_viz.models.model_config import ModelConfig
 
 SMALL = {
     **{"hidden_size": 64, "intermediate_size": 96, "num_attention_heads": 4, "num_hidden_layers": 5},
@@ -33,6 +36,7 @@ COUNTED = {
     "nemotron": GQA,
     "lfm2": {**GQA, "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"]},
 }
+KINDS = ["sliding_attention", "full_attention", "sliding_attention", "full_attention", "sliding_attention"]
 HYBRID = {"layers_block_type": ["linear_attention", "moe", "full_attention", "mlp"], "head_dim": 16}
 CACHED = {
     "mamba": COUNTED["mamba"],
@@ -50,6 +54,19 @@ CACHED = {
     "zamba2": {**SMALL, "num_hidden_layers": 54, "mamba_d_state": 8},
     "zaya": {**GQA, "head_dim": 16, "num_experts": 4, "moe_intermediate_size": 32, "router_hidden_size": 16},
     "hrm_text": {**SMALL, "num_hidden_layers": 2},
+    "gemma3n_text": {
+        **GQA,
+        "head_dim": 16,
+        "sliding_window": 8,
+        "num_kv_shared_layers": 2,
+        "layer_types": KINDS,
+        "vocab_size_per_layer_input": 64,
+    },
+    "deepseek_v4": {
+        **{**GQA, "num_key_value_heads": 1, "head_dim": 32, "sliding_window": 8, "num_hidden_layers": 4},
+        **{"index_head_dim": 16, "index_n_heads": 2, "index_topk": 4, "n_routed_experts": 4, "q_lora_rank": 24},
+        **{"o_groups": 2, "o_lora_rank": 8, "moe_intermediate_size": 32, "num_experts_per_tok": 2},
+    },
     "xglm": {"d_model": 64, "attention_heads": 4, "num_layers": 3, "ffn_dim": 96, "vocab_size": 128},
 }
 
@@ -92,6 +109,64 @@ def test_cache_equals_that_of_a_small_model(kind):
     sizes = {one.data_ptr(): one.numel() * one.element_size() for one in tensors if is_kept(one)}
     for given in spellings(config, kind):
         assert rope_viz.memory(given, length=21)["kv_cache_bytes"] == sum(sizes.values())
+
+
+RATIOS = [0, 128, 4, 4]
+
+
+def small_deepseek(**keys):
+    """Return a small DeepSeek V4 with four layers, as transformers writes it."""
+    config = CONFIG_MAPPING["deepseek_v4"](**CACHED["deepseek_v4"], **keys)
+    return {"model_type": "deepseek_v4", **config.to_dict()}
+
+
+def with_ratios(ratios):
+    """Return the same model with the key of older files."""
+    return {**small_deepseek(), "layer_types": None, "compress_ratios": ratios}
+
+
+def test_listed_ratios_equal_listed_layer_types():
+    named = small_deepseek(compress_ratios=RATIOS)
+    assert named["layer_types"][:2] == ["sliding_attention", "heavily_compressed_attention"]
+    for key in ("kv_cache_bytes", "parameters"):
+        # Published files have an entry more, for the layer that predicts further tokens.
+        listed = rope_viz.memory(with_ratios([*RATIOS, 4]), length=300)[key]
+        assert listed == rope_viz.memory(named, length=300)[key]
+        assert listed != rope_viz.memory(small_deepseek(), length=300)[key]
+
+
+def test_an_unknown_ratio_is_a_reason_and_no_refusal():
+    found = rope_viz.memory(with_ratios([0, 7, 4, 4]), length=300)
+    assert "compress_ratios must list 0, 4 or 128" in found["reasons"]["kv_cache_bytes"]
+    assert not ModelConfig.read(with_ratios([0, 7, 4, 4])).problems
+    assert make_plan(with_ratios([0, 7, 4, 4]), 2_097_152, ["transformers"]).file.fragment
+
+
+def test_what_is_reserved_for_compressed_layers_is_unknown():
+    found = rope_viz.memory(small_deepseek(), length=300, runtime="vllm")
+    assert found["reserved_bytes"] is None
+    assert "compressed layers" in found["reasons"]["reserved_bytes"]
+
+
+def test_the_longest_length_fits_on_the_whole_way():
+    held = cache(with_ratios(RATIOS))
+    bytes_at = [held.bytes(length) for length in range(1200)]
+    assert bytes_at != sorted(bytes_at), "entries take less than the tokens that waited for them"
+    for room in (20_000, 30_011, bytes_at[700], bytes_at[1023]):
+        longest = held.longest(room)
+        assert max(bytes_at[: longest + 1]) <= room < bytes_at[longest + 1]
+
+
+@pytest.mark.parametrize("kind", ["paddleocr_vl", "voxtral_realtime", "qwen2_5_omni_thinker"])
+def test_head_dim_null_is_the_width_by_the_heads(kind):
+    config = CONFIG_MAPPING[kind]().to_dict()
+    text = config["text_config"]
+    width = text["hidden_size"] // text["num_attention_heads"]
+    counts = [
+        rope_viz.memory({**config, "text_config": {**text, "head_dim": value}}, length=1)["parameters"]
+        for value in (width, None)
+    ]
+    assert counts[0] == counts[1]
 
 
 def test_sizes_of_the_class_are_told_as_assumed():

@@ -98,6 +98,17 @@ def test_dialog_address_and_command_line_give_the_same_figure(visit, tmp_path, f
         assert path.read_bytes() == by_dialog, arguments
 
 
+def test_preset_stays_when_one_of_its_values_changes(visit):
+    seen = visit().open("/frequencies")
+    found = dialog(seen, "frequencies/wavelengths")
+    write(seen, found, {"preset": "one-column"})
+    others = {key: found.locator(f"[name={key}]").input_value() for key in ("height", "dpi", "font_size")}
+    write(seen, found, {"width": "100mm"})
+    assert found.locator("[name=preset]").input_value() == "one-column"
+    assert {key: found.locator(f"[name={key}]").input_value() for key in others} == others
+    assert "width=100mm" in found.locator("[name=address]").input_value()
+
+
 def test_copied_command_draws_the_figure_of_a_dropped_config(visit, tmp_path, monkeypatch):
     """As an author does it: the file dropped, the page reached by the menu, the command copied."""
     config = {"_name_or_path": "me/mine", "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}

@@ -209,6 +209,28 @@ def test_playback_loops_at_the_target_length(visit):
     assert int(seen.page.locator("[data-do=scrub]").get_attribute("max")) == 128
 
 
+# In every frame: the position that the heading on the canvas shows, and the one in the number field.
+POSITIONS = """() => new Promise((done) => {
+  const pairs = [], write = CanvasRenderingContext2D.prototype.fillText;
+  let heading = null;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    heading = /^position ([\\d,]+)$/.exec(text)?.[1].replaceAll(",", "") ?? heading;
+    return write.call(this, text, ...rest);
+  };
+  new MutationObserver(() => Promise.resolve().then(() => {
+    if (heading !== null) pairs.push([heading, document.querySelector("[data-do=at]").value]);
+    if (pairs.length === 20) done(pairs);
+  })).observe(document.querySelector(".rv-clocks"), { attributes: true, attributeFilter: ["data-drawn"] });
+})"""
+
+
+def test_heading_and_number_field_agree_while_playing(visit):
+    seen = visit(motion=True).open("/rotation")
+    pairs = seen.page.evaluate(POSITIONS)
+    assert len({heading for heading, _ in pairs}) > 1
+    assert [field for _, field in pairs] == [heading for heading, _ in pairs]
+
+
 def test_each_download_arrives(visit, chromium, tmp_path):
     seen = visit(motion=True).open("/rotation")
     files = {kind: downloaded(seen, kind) for kind in ("png", "video", "html")}

@@ -315,3 +315,21 @@ def test_headings_above_a_plot_are_over_their_values(monkeypatch):
 
 def test_file_of_an_empty_table_names_the_reason():
     assert "no rows" in str(empty({}).layout.annotations)
+
+
+def test_line_labels_have_the_same_order_on_page_and_file(monkeypatch):
+    """Three lines end together, a fourth just above them; a small file has fewer pixels between them than the page."""
+    values = {"first": 0.5, "second": 0.5, "third": 0.5, "fourth": 0.62}
+    ends = [(1000, value, text, theme.TEXT) for text, value in values.items()]
+    notes = theme.spread_labels(ends, (0, 1), log=False)
+    fig = theme.figure([theme.line([0, 1000], [0, 1], "", theme.TEXT)], x={"range": [0, 1000]}, y={}, notes=notes)
+    written, real = {}, Canvas.text
+    monkeypatch.setattr(
+        Canvas, "text", lambda self, lines, x, y, **kw: written.update({str(lines): y}) or real(self, lines, x, y, **kw)
+    )
+    render(fig, "svg", options=Style.read({"width": "400px", "height": "150px"}), title="", meta=META)
+    heights = {name: next(y for text, y in written.items() if name in text) for name in values}
+    assert sorted(heights, key=heights.get) == ["fourth", "third", "second", "first"]
+    pixels = theme.MAIN_HEIGHT - 74
+    on_page = {note["text"]: note["y"] * pixels + note["yshift"] for note in notes}
+    assert sorted(on_page, key=on_page.get, reverse=True) == ["fourth", "third", "second", "first"]

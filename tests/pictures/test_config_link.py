@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz.advice.estimate_memory import memory
 from rope_viz.advice.extension_plan import make_plan
 from rope_viz.advice.lint import check
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import config_link, registry
-from rope_viz.pictures.config_keys import known_keys
+from rope_viz.pictures.config_keys import cut_config, known_keys
 from rope_viz.pictures.picture_request import Now
 from rope_viz.runtimes.axes import axes_answers
 from rope_viz.runtimes.compare import compare
@@ -176,3 +177,16 @@ def test_config_needs_the_custom_model():
     query = {"model": "qwen3-8b", "config": config_link.write_config(upload(QWEN3_8B))}
     with pytest.raises(ValueError, match="needs model=custom"):
         registry.read_request(registry.page("scaling"), query)
+
+
+def test_a_link_carries_the_keys_that_formulas_read():
+    published = PUBLISHED["01-deepseek-v4-flash"]
+    config = {**published, "compress_rate_hca": 64}
+    carried = cut_config(config)
+    assert carried["compress_rate_hca"] == 64
+    found = {
+        name: memory(each, length=3000) for name, each in (("link", carried), ("file", config), ("as is", published))
+    }
+    for key in ("kv_cache_bytes", "parameters"):
+        assert found["link"][key] == found["file"][key]
+    assert found["file"]["kv_cache_bytes"] != found["as is"]["kv_cache_bytes"]

@@ -58,7 +58,9 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
     fine_tune = found.how == "fine-tune" and ours.scaling.name != "none"
     severity: Severity = "note" if fine_tune or is_factor_for_length(ours, theirs, found.departs) else "warning"
     site = view.site_for(found.layer)
-    key = next((key for key in departs if site is not None and key in site.rope), "")
+    # Where there is no scaling, no single key is at fault.
+    keys = () if site is None or ours.scaling.name == "none" else site.rope
+    key = next((key for key in departs if key in keys), "")
     place = ".".join(part for part in (view.place("rope_scaling") if site is None else site.key, key) if part)
     text = f"{' and '.join(departs.values())} as {family_name(found.model)} was trained and ships."
     text += " A model that was trained further may differ." if severity == "note" else ""

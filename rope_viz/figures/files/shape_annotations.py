@@ -126,7 +126,8 @@ def _draw_end_labels(
         lines = margins.end_lines(plan, note, size)
         high = margins.end_height(lines, size)
         rows.append((_to_pixel(plan, panel, note, "y", "y", note=True), high, lines, note, size))
-    rows.sort(key=lambda row: row[0])
+    # Of equal values, the page has shifted the later ones up.
+    rows.sort(key=lambda row: (row[0], -float(row[3].get("yshift") or 0)))
     middles = spread_labels([row[0] for row in rows], [row[1] for row in rows], panel.box[1], panel.box[3])
     for (_, _, lines, note, size), middle in zip(rows, middles, strict=True):
         ink = str((note.get("font") or {}).get("color") or colour)

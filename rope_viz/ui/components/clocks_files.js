@@ -42,6 +42,8 @@ show({ root: document.querySelector(".rv-clocks"), memory: {}, post: { put() {} 
 }
 
 export function download(s, kind, button) {
-  if (kind === "png") return s.canvas.toBlob((blob) => save(blob, `${s.data.file}.png`));
-  return kind === "video" ? record(s, button) : page(s);
+  if (kind === "video") return record(s, button);
+  if (kind === "html") return page(s);
+  s.exact();
+  s.canvas.toBlob((blob) => save(blob, `${s.data.file}.png`));
 }

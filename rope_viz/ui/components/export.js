@@ -131,10 +131,10 @@ class Export {
   }
 
   changed({ name, value }) {
-    const { preset } = this.form.elements;
+    // The preset stays selected when one of its values is changed: the others are still its own.
     if (name === "preset" && PRESETS[value]) {
       for (const key of ["width", "height", "font_size", "dpi"]) this.form.elements[key].value = PRESETS[value][key] ?? "";
-    } else if (GROUPS.size.includes(name) || name === "font_size") preset.value = "";
+    }
     clearTimeout(this.timer);
     this.dialog.dataset.state = "waiting";
     this.timer = setTimeout(() => this.show(), WAIT);
