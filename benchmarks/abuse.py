@@ -327,14 +327,12 @@ def measure_abuse(options: argparse.Namespace) -> int:
     return 0 if all(kept) else 1
 
 
-def cpu_seconds(pids: list[int]) -> float:
-    """Return the processor time of processes."""
-    total = 0.0
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            total += (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-    return total
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time of a process, 0 if it has ended."""
+    with contextlib.suppress(OSError):
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 async def measure_costs(root: Path, address: str) -> tuple[int, float, float, float]:
@@ -343,16 +341,22 @@ async def measure_costs(root: Path, address: str) -> tuple[int, float, float, fl
         pid = server.process.pid
         await request(server.url, PLAIN.format(base=10_000), source=USER)
         await asyncio.sleep(3.0)
+        cpu: dict[int, float] = {}
 
-        def everything() -> list[int]:
-            return [pid, *descendants(pid)]
+        def look() -> float:
+            """Record the processor time of each process, as some end with the answer; return the memory of all."""
+            pids = [pid, *descendants(pid)]
+            for each in pids:
+                cpu[each] = max(cpu.get(each, 0.0), cpu_seconds(each))
+            return sum(map(resident, pids))
 
-        memory, cpu, start = sum(map(resident, everything())), cpu_seconds(everything()), time.monotonic()
+        memory, before, start = look(), sum(cpu.values()), time.monotonic()
         peak, asked = memory, asyncio.ensure_future(request(server.url, f"/rope-viz/picture/{address}", source=USER))
         while not asked.done():
-            peak = max(peak, sum(map(resident, everything())))
+            peak = max(peak, look())
             await asyncio.sleep(0.02)
-        return asked.result(), time.monotonic() - start, peak - memory, cpu_seconds(everything()) - cpu
+        look()
+        return asked.result(), time.monotonic() - start, peak - memory, sum(cpu.values()) - before
 
 
 def main() -> int:
