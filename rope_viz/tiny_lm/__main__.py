@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rope_viz.tiny_lm.checkpoints import FOLDER
+from rope_viz.tiny_lm.checkpoints import FOLDER, UNSCALED
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
     )
     recall.set_defaults(command="recall")
     parsed = top.parse_args()
-    from rope_viz.tiny_lm.recall import UNSCALED, write_unscaled
+    from rope_viz.tiny_lm.recall import write_unscaled
 
     if parsed.command == "recall":
         write_unscaled(parsed.out)

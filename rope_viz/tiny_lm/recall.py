@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,6 @@ How: TypeAlias = Literal["still", "plain", "divided"]
 HOWS: tuple[How, ...] = ("still", "plain", "divided")
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 SHORTEST, LONGEST = 32, 16384
-UNSCALED = "unscaled_recall.json"
-"""The file of `write_unscaled`, beside the checkpoints."""
 UNSCALED_LENGTHS = (3072, 4096, 6144, 8192, 12288, 16384)
 # 97.5 % quantiles of Student's t by degrees of freedom (standard table); beyond, the normal's.
 STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
@@ -139,25 +137,21 @@ def find_unscaled(model: TinyLm, turn: Turning, length: int, seed: int) -> NDArr
         return None
     if not np.array_equal(turn.inv_freq, trained.inv_freq):
         return None
-    return np.array([each == "1" for each in stored_unscaled()[model.name][str(length)]])
-
-
-@functools.cache
-def stored_unscaled() -> dict[str, Any]:
-    """Return the file of `write_unscaled`: {model: {length: one digit per question, 1 for a right answer}}."""
-    found: dict[str, Any] = json.loads((checkpoints.FOLDER / UNSCALED).read_text(encoding="utf-8"))
-    return found
+    return np.array([each == "1" for each in checkpoints.unscaled_recall()[model.name][str(length)]])
 
 
 def write_unscaled(folder: Path) -> None:
-    """Compute the results that `find_unscaled` returns with the checkpoints in a folder, and store them there."""
+    """Compute the results that `find_unscaled` returns with the checkpoints in a folder, and store them there.
+
+    The file is {model: {length: one digit per question, 1 for a right answer}}.
+    """
     found: dict[str, dict[str, str]] = {}
     for name in checkpoints.SEEDS:
         model, found[name] = load(folder / name), {}
         for length in UNSCALED_LENGTHS:
             right = find_right(model, Turning.from_spec(model.spec, length), text(length, 0))
             found[name][str(length)] = "".join(str(int(each)) for each in right)
-    write_file(folder / UNSCALED, (json.dumps(found, indent=1) + "\n").encode())
+    write_file(folder / checkpoints.UNSCALED, (json.dumps(found, indent=1) + "\n").encode())
 
 
 def text(length: int, seed: int) -> tasks.Questions:

@@ -21,7 +21,6 @@ from rope_viz.tiny_lm.recall import (
     interval,
     needle_map,
     recall,
-    stored_unscaled,
     switched,
     text,
 )
@@ -48,8 +47,8 @@ def test_stored_results_are_the_computed_ones(model, length):
 
 
 def test_stored_results_answer_their_own_question_only():
-    assert set(stored_unscaled()) == set(checkpoints.SEEDS)
-    for found in stored_unscaled().values():
+    assert set(checkpoints.unscaled_recall()) == set(checkpoints.SEEDS)
+    for found in checkpoints.unscaled_recall().values():
         assert list(map(int, found)) == list(UNSCALED_LENGTHS)
         assert {len(each) for each in found.values()} == {tasks.FACTS}
     turn = Turning.from_spec(TRAINED, 4096)
