@@ -111,7 +111,7 @@ CALM = "() => { const came = window.__came; window.__came = 0; return came === 0
 
 def act(page, handle):
     """What hands do with it. A button by its key: a mouse that leaves a chart for it would change that chart."""
-    kind = handle.evaluate("(at) => at.type ?? 'figure'")
+    kind = handle.evaluate("(at) => (at.matches('th') ? 'button' : at.type ?? 'figure')")
     if kind == "select-one":
         handle.evaluate("(at) => (at.selectedIndex = (at.selectedIndex + 1) % at.length)")
         handle.dispatch_event("input")
