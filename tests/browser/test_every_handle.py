@@ -48,9 +48,10 @@ PLACES = {
     "/axes?axes.model=qwen2.5-omni-7b": {"patch", "sections", "prompt"},
     "/model?extend.tab=runtimes": {"table", "copy Copy-command"},
     "/pairings": {"header chip"},
+    "/frequencies": {"table search"},
     PHONE: {"pills", "chart more"},
 }
-ELSEWHERE = {"chart more"}
+ELSEWHERE = {"chart more", "table search"}
 """Handles that no place with the rest of their component has."""
 
 # [element, its name in HANDLES] of all that can be operated now; what only scrolls is the browser's own.
