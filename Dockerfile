@@ -1,5 +1,7 @@
 # The dashboard in one container: `docker build -t rope-viz . && docker run --read-only --tmpfs /tmp -m 4g -p 8501:8501 rope-viz`.
-FROM python:3.11-slim
+# For a fixed base image: --build-arg BASE=python:3.11-slim@sha256:… with the digest that `docker pull` prints.
+ARG BASE=python:3.11-slim
+FROM ${BASE}
 
 # The CPU build of torch is a tenth of the usual one; the dashboard itself never loads it, the Kernels page's button does.
 # Its index has other files than PyPI, so its version is fixed here, and everything else by the hashes in the lock file.

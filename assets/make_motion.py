@@ -51,7 +51,7 @@ def main() -> None:
     into = Path(tempfile.mkdtemp()) if smallest else HERE
     with running_server() as server, running_browser() as browser:
         for theme in ("light", "dark")[: 1 if smallest else None]:
-            options = {"viewport": {"width": 1160, "height": 900}, "color_scheme": theme, "reduced_motion": "reduce"}
+            options = {"viewport": {"width": 1380, "height": 900}, "color_scheme": theme, "reduced_motion": "reduce"}
             context = browser.new_context(**options)
             frames = record(Visit(context.new_page(), server.url).open(ADDRESS).page, 2 if smallest else FRAMES)
             path = into / f"rotation-{theme}.gif"

@@ -7,6 +7,7 @@ these browsers starts once. One more worker begins with the tests that wait more
 
 import gc
 import os
+import sys
 
 # Before NumPy loads: with several workers, BLAS threads cost more by waiting for each other than they gain.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -73,3 +74,12 @@ def pytest_xdist_auto_num_workers(config):
 
 def pytest_collection_finish():
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol():
+    # Streamlit's AppTest replaces it by a script whose file is removed, which new processes would then run.
+    main = sys.modules["__main__"]
+    done = yield
+    sys.modules["__main__"] = main
+    return done

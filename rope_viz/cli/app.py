@@ -7,6 +7,7 @@ import contextlib
 import errno
 import http.client
 import importlib.util
+import ipaddress
 import os
 import re
 import socket
@@ -15,6 +16,7 @@ import threading
 import time
 import urllib.request
 import webbrowser
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,13 @@ def add_flags(served: argparse.ArgumentParser) -> None:
     served.add_argument("--base-path", default="", metavar="PATH", help="path behind a proxy, such as rope")
     served.add_argument(
         "--hub-cache", action="store_true", help="look up model ids in this machine's Hugging Face cache, for all users"
+    )
+    served.add_argument(
+        "--trusted-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="address or network of a proxy whose X-Forwarded-For names the user; may be given more than once",
     )
     served.add_argument("--no-browser", action="store_true", help="do not open a browser")
     served.add_argument("--health", action="store_true", help="check whether a dashboard is running: exit code 0 or 1")
@@ -74,7 +83,8 @@ def run(parsed: argparse.Namespace) -> int:
 def serve(host: str, base: str, parsed: argparse.Namespace) -> int:
     """Start the server, print its address, open a browser, and return the exit code once it has ended."""
     folder, address = root(), address_of(host, parsed.port, base)
-    settings = environment(base, hub_cache=parsed.hub_cache)
+    proxies = [proxy_of(each) for each in parsed.trusted_proxy]
+    settings = environment(base, proxies, hub_cache=parsed.hub_cache)
     server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, settings)
     everywhere = ", and every other address of this machine" if host in EVERYWHERE else ""
     open_to_all = "" if is_loopback(host) else " There is no login: everybody who reaches this address can use it."
@@ -174,9 +184,24 @@ def command(folder: Path, host: str, port: int, workers: int, base: str) -> list
     return [sys.executable, "-m", "uvicorn", "app:app", *flags, "--log-level", "warning", "--no-access-log"]
 
 
-def environment(base: str, *, hub_cache: bool = False) -> dict[str, str]:
-    """Return the server's environment; `ui/` reads these settings from it, as uvicorn takes no Streamlit flags."""
-    return os.environ | {"ROPE_VIZ_BASE_PATH": base} | ({"ROPE_VIZ_HUB_CACHE": "1"} if hub_cache else {})
+def environment(base: str, proxies: Sequence[str] = (), *, hub_cache: bool = False) -> dict[str, str]:
+    """Return the server's environment: its path, the proxies that uvicorn trusts (none by default), and the Hub cache.
+
+    `ui/` reads these settings from it, as uvicorn takes no Streamlit flags.
+    """
+    settings = {"ROPE_VIZ_BASE_PATH": base, "FORWARDED_ALLOW_IPS": ",".join(proxies)}
+    return os.environ | settings | ({"ROPE_VIZ_HUB_CACHE": "1"} if hub_cache else {})
+
+
+def proxy_of(written: str) -> str:
+    """Return the address or network of a proxy. Raise `ValueError` for any other text."""
+    try:
+        return str(ipaddress.ip_network(written, strict=False) if "/" in written else ipaddress.ip_address(written))
+    except ValueError:
+        raise ValueError(
+            f"--trusted-proxy must be an address or a network, such as 127.0.0.1 or 10.0.0.0/8, "
+            f"got {short_repr(written)}"
+        ) from None
 
 
 def healthy(address: str) -> bool:

@@ -96,6 +96,11 @@ def backends() -> dict[str, str]:
     return {name: label for name, label in BACKENDS.items() if name == "numpy" or name in found}
 
 
+def loaded_backend(name: str) -> str:
+    """Return the backend if it is loaded, else "numpy": no picture loads torch, which takes 190 MB of the server."""
+    return name if "torch" in sys.modules else "numpy"
+
+
 def score_and_bound(spec: RopeSpec, distance: int, own: Parts) -> tuple[float, float]:
     """Return the score of a given q and k at one distance, and RoFormer's bound on it (eq. 37).
 

@@ -11,10 +11,12 @@ import hashlib
 import re
 import secrets
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from rope_viz.pictures.object_size import memory_of
 from rope_viz.storage.decode_json import decode_content
 from rope_viz.texts import Texts
 
@@ -25,8 +27,10 @@ NAME = re.compile(r"[A-Za-z0-9_-]{43}")
 """The form of a name."""
 LARGEST = 40 << 20
 """Bytes of one content, above the largest readable file of vectors."""
-MOST = 128 << 20
-"""Bytes of all contents; beyond this, the least recently used ones are evicted."""
+MOST = 256 << 20
+"""Bytes of all contents and their decoded values; beyond this, the least recently used ones are evicted."""
+SHARE = 4
+"""One visitor's contents take at most this part of the store: a quarter."""
 
 
 class UnknownError(ValueError):
@@ -47,48 +51,94 @@ def name_of(salted: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(salted).digest()).decode().rstrip("=")
 
 
+@dataclass
+class Blob:
+    """One content, the visitor who sent it, its decoded values by decoder, and the bytes of all of it."""
+
+    salted: bytes
+    visitor: str
+    size: int
+    values: dict[Any, Any] = field(default_factory=dict)
+
+
 class Store:
-    """Contents by name, with a cache of their decoded values."""
+    """Contents by name, with a cache of their decoded values. Both count towards the limits.
+
+    A visitor is a network address; "" is this process itself, whose contents have no share to keep to.
+    """
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
-        self._contents: OrderedDict[str, tuple[bytes, dict[Any, Any]]] = OrderedDict()
-        self._size = 0
+        self._blobs: OrderedDict[str, Blob] = OrderedDict()
+        self._sizes = Counter[str]()
         self._lock = threading.Lock()
 
-    def keep(self, salted: bytes) -> str:
-        """Store a salted content and return its name. Raise `ValueError` if it is too large."""
+    @property
+    def size(self) -> int:
+        """Return the bytes of all contents and decoded values."""
+        with self._lock:
+            return self._sizes.total()
+
+    def keep(self, salted: bytes, visitor: str = "") -> str:
+        """Store a salted content of a visitor and return its name. Raise `ValueError` if it is too large."""
         if not SALT <= len(salted) <= LARGEST:
             raise ValueError(TEXTS("stored.too_large", most=LARGEST >> 20, size=len(salted) >> 20))
         name = name_of(salted)
         with self._lock:
-            if name not in self._contents:
-                self._contents[name] = (salted, {})
-                self._size += len(salted)
-            self._contents.move_to_end(name)
-            while self._size > self._most:
-                _, (oldest, _) = self._contents.popitem(last=False)
-                self._size -= len(oldest)
+            if name not in self._blobs:
+                self._blobs[name] = Blob(salted, visitor, 0)
+                self._charge(self._blobs[name], len(salted))
+            self._blobs.move_to_end(name)
+            self._evict(name)
         return name
 
     def salted(self, name: str) -> bytes | None:
         """Return a content with its salt, or None if it is not stored."""
         with self._lock:
-            found = self._contents.get(name)
-        return found[0] if found else None
+            found = self._blobs.get(name)
+        return found.salted if found else None
 
     def load(self, name: str, decode: Callable[[bytes], T]) -> T:
-        """Return the decoded content, cached. Raise `UnknownError`, or `ContentError` if `decode` refuses it."""
+        """Return the decoded content. Raise `UnknownError`, or `ContentError` if `decode` refuses it.
+
+        The value is cached if it fits into the visitor's share of the store; otherwise it is decoded again next time.
+        """
         with self._lock:
-            found = self._contents.get(name)
+            found = self._blobs.get(name)
             if found is None:
                 raise UnknownError(name)
-            self._contents.move_to_end(name)
-        content, values = found
-        if decode not in values:
-            values[decode] = decode_content(decode, content[SALT:])
-        value: T = values[decode]
+            self._blobs.move_to_end(name)
+        if decode in found.values:
+            cached: T = found.values[decode]
+            return cached
+        value = decode_content(decode, found.salted[SALT:])
+        size = memory_of(value)
+        with self._lock:
+            known = self._blobs.get(name) is found and decode not in found.values
+            if known and found.size + size <= self._most // SHARE:
+                found.values[decode] = value
+                self._charge(found, size)
+                self._evict(name)
         return value
+
+    def _charge(self, blob: Blob, size: int) -> None:
+        blob.size += size
+        self._sizes[blob.visitor] += size
+
+    def _evict(self, newest: str) -> None:
+        """Evict the least recently used contents, first those of the visitor of `newest` beyond the share."""
+        visitor = self._blobs[newest].visitor
+        mine = [name for name, blob in self._blobs.items() if visitor and blob.visitor == visitor and name != newest]
+        while mine and self._sizes[visitor] > self._most // SHARE:
+            self._remove(mine.pop(0))
+        while self._sizes.total() > self._most and next(iter(self._blobs)) != newest:
+            self._remove(next(iter(self._blobs)))
+
+    def _remove(self, name: str) -> None:
+        blob = self._blobs.pop(name)
+        self._charge(blob, -blob.size)
+        if not self._sizes[blob.visitor]:
+            del self._sizes[blob.visitor]
 
 
 STORE = Store()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.user_config import Upload
+from rope_viz.models.user_config import LARGEST, Upload, check_shape
 from rope_viz.multi_axis.read_upload import is_encoder_only, multi_axis_upload, single_axis_upload
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
+LARGEST_STORED = 3 * LARGEST
+"""Bytes of a config or spec as it is stored: two bytes of UTF-8 become six as JSON in ASCII."""
 
 
 def upload_bytes(own: Upload) -> bytes:
@@ -22,12 +25,19 @@ def upload_bytes(own: Upload) -> bytes:
 
 def upload_of(content: bytes) -> Upload:
     """Decode a user's config. Raise `ValueError` if the content is not one."""
-    config = decode_json(content, TEXTS("stored.no_json"))
+    config = _read(content)
     if not isinstance(config, dict):
         raise ValueError(TEXTS("stored.no_config"))
+    check_shape(config)
     if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
         return multi_axis_upload(config)
     return single_axis_upload(config)
+
+
+def _read(content: bytes) -> Any:
+    if len(content) > LARGEST_STORED:
+        raise ValueError(TEXTS("stored.too_large", most=LARGEST_STORED >> 20, size=len(content) >> 20))
+    return decode_json(content, TEXTS("stored.no_json"))
 
 
 def spec_bytes(spec: RopeSpec) -> bytes:
@@ -38,7 +48,7 @@ def spec_bytes(spec: RopeSpec) -> bytes:
 def spec_of(content: bytes) -> RopeSpec:
     """Decode a spec. Raise `ValueError` if the content is not one."""
     try:
-        fields = decode_json(content, TEXTS("stored.no_json"))
+        fields = _read(content)
         scaling = fields.pop("scaling")
         kind = METHODS[scaling.pop("name")]
         lists = {name: tuple(value) if isinstance(value, list) else value for name, value in scaling.items()}

@@ -97,8 +97,9 @@ def user_qk(now: Now) -> vectors.Own:
 def curves(now: Now) -> Figure:
     """The score over the distance."""
     spec, shown, log, length = looked(now, AXIS), now[SHOW], now[LOG], now[LENGTH]
+    backend = decay.loaded_backend(now[BACKEND])
     where = decay.Range.from_length(
-        length, now.visible_range(decay.whole(length, log)), log=log, quick=now.coarse, backend=now[BACKEND]
+        length, now.visible_range(decay.whole(length, log)), log=log, quick=now.coarse, backend=backend
     )
     names = now[COMPARE]
     others = scaling.compared(spec, scaling.alternatives(spec, names), model_specs(now[MODELS]), name=now.name)
@@ -106,6 +107,8 @@ def curves(now: Now) -> Figure:
     sequence = None if now.coarse else own.sequence
     figure, title = decay.main(shown, decay.with_plain(others), where, own.parts, now[KIND], sequence)
     sentence = join(axis_sentence(now, AXIS), words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens))
+    if backend != now[BACKEND]:
+        sentence = join(sentence, TEXTS("computed_with_numpy"))
     return Figure(figure, title, sentence, variant=f"{shown}-log" if log else shown, pins="x")
 
 

@@ -108,6 +108,18 @@ def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Op
     return spec_url.read_query(params, own=None if own is None else own.specs), own
 
 
+def stored_contents(page: Page, query: Mapping[str, str]) -> tuple[bytes, ...]:
+    """Return the salted contents that a query names. Raise `UnknownError` for one that is not stored."""
+    keys = ("own", "spec", *(choice.key for choice in page.choices if isinstance(choice, Kept)))
+    found = []
+    for name in dict.fromkeys(query[key] for key in keys if key in query):
+        salted = blob_store.STORE.salted(name)
+        if salted is None:
+            raise blob_store.UnknownError(name)
+        found.append(salted)
+    return tuple(found)
+
+
 def moved(page: Page, now: Now, name: str, value: str) -> Now:
     """Return `now` with one knob of the spec, its method or the page moved. Raise `ValueError` if it is invalid."""
     choice = next((each for each in page.choices if each.key == name and isinstance(each, Number | Borders)), None)

@@ -80,13 +80,13 @@ def texts(
     )
 
 
-def file(key: str, **more: Any) -> Kept[Mapping[str, FloatArray]]:
+def file(key: str, **more: Any) -> Kept[Mapping[str, vectors.Array]]:
     """Make a choice of a file with q and k; the stored content is the file's name and data."""
 
     def load(written: str) -> bytes:
         return filed(Path(written).name, Path(written).read_bytes())
 
-    def decode(content: bytes) -> Mapping[str, FloatArray]:
+    def decode(content: bytes) -> Mapping[str, vectors.Array]:
         return vectors.read_vectors(name_of(content), content.partition(b"\0")[2])
 
     return Kept(
@@ -119,9 +119,9 @@ def typed(given: Held[Mapping[str, str]] | None, spec: RopeSpec, start: Mapping[
     return out
 
 
-def from_file(given: Held[Mapping[str, FloatArray]], spec: RopeSpec) -> Own:
+def from_file(given: Held[Mapping[str, vectors.Array]], spec: RopeSpec) -> Own:
     """Return q and k of a file. Raise `ValueError` that says what the file holds."""
-    q, k = vectors.query_and_key(dict(given.value), spec.head_dim)
+    q, k = vectors.query_and_key(given.value, spec.head_dim)
     return measured(spec, q, k) if q.ndim == 1 else measured(spec, q[0], k[0], (q, k))
 
 
@@ -136,7 +136,7 @@ def select_head(
     source: str,
     seed: int,
     text: Held[Mapping[str, str]] | None,
-    given: Held[Mapping[str, FloatArray]] | None,
+    given: Held[Mapping[str, vectors.Array]] | None,
 ) -> Own:
     """Return the chosen q and k; random ones if typed or uploaded ones do not fit the head's size."""
     start = random(now.spec, seed if source in ("seed", "same") else 0)

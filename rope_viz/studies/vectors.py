@@ -12,7 +12,7 @@ import math
 import re
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
@@ -26,19 +26,29 @@ Kind: TypeAlias = Literal["iid", "noisy-copy"]
 KINDS: tuple[Kind, ...] = ("iid", "noisy-copy")
 SUFFIXES = (".npy", ".npz", ".safetensors", ".csv", ".txt")
 MAX_BYTES = 32 << 20  # of a file, packed and unpacked
+MAX_NUMBERS = 8 << 20  # of all arrays, which take eight bytes each while a picture is computed
 MAX_TEXT = 4 << 20
 MAX_TENSORS = 256
 # The three entries of a .npy header, a Python literal like {'descr': '<f8', 'fortran_order': False, 'shape': (3, 8), }
 NPY_DTYPE = re.compile(r"""['"]descr['"]:\s*['"]([<>|=]?(?:f[248]|[iu][1248]|b1))['"]""")
 NPY_ORDER = re.compile(r"""['"]fortran_order['"]:\s*(True|False)""")
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 NPY_SHAPE = re.compile(r"""['"]shape['"]:\s*\(([\d\s,]{0,100})\)""")
 
 
-def read_vectors(name: str, data: bytes) -> dict[str, FloatArray]:
-    """Read every array of an uploaded file by its name, as finite float64. The suffix of `name` decides the format.
+def read_vectors(name: str, data: bytes) -> dict[str, Array]:
+    """Read every array of an uploaded file by name, finite, in its own type. The suffix of `name` decides the format.
 
-    Raises `ValueError` for other files, numbers that are not real, and above 32 MiB (text: 4 MiB), unpacked or not.
+    Raises `ValueError` for other files, numbers that are not real, more than 8,388,608 numbers, and above 32 MiB (text:
+    4 MiB), unpacked or not.
     """
+    found = read_arrays(name, data)
+    require_numbers(sum(array.size for array in found.values()))
+    return found
+
+
+def read_arrays(name: str, data: bytes) -> dict[str, Array]:
+    """Read every array of a file as `read_vectors` does, without a limit on the number of numbers."""
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
         raise ValueError(f"the file must end in {', '.join(SUFFIXES)}, got {short_repr(PurePath(name).name)}")
@@ -79,8 +89,8 @@ def parse_numbers(text: str) -> FloatArray:
     return to_finite(np.array(rows[0] if len(rows) == 1 else rows), "the text")
 
 
-def query_and_key(arrays: dict[str, FloatArray], head_dim: int) -> tuple[FloatArray, FloatArray]:
-    """Return q and k from the arrays of a file, both (head_dim,) or both (tokens, head_dim).
+def query_and_key(arrays: Mapping[str, Array], head_dim: int) -> tuple[FloatArray, FloatArray]:
+    """Return q and k as float64 from the arrays of a file, both (head_dim,) or both (tokens, head_dim).
 
     They are the arrays named q and k (or query and key), else the only two arrays, else the two halves of a single
     array whose first axis is 2. Raises `ValueError` that names the arrays found.
@@ -100,7 +110,7 @@ def query_and_key(arrays: dict[str, FloatArray], head_dim: int) -> tuple[FloatAr
         raise ValueError(
             f"q and k must both have shape ({head_dim},) or (tokens, {head_dim}), got {q.shape} and {k.shape}"
         )
-    return q, k
+    return q.astype(np.float64), k.astype(np.float64)
 
 
 def random_vectors(
@@ -158,7 +168,7 @@ def parse_vector(text: str | Sequence[float], size: int) -> FloatArray:
     return np.array(numbers)
 
 
-def read_npy(data: bytes, label: str) -> FloatArray:
+def read_npy(data: bytes, label: str) -> Array:
     """Read one array in NumPy's format. The header is matched by regex, because NumPy's own parser evaluates it.
 
     The claimed size must equal the actual size before anything of that size is allocated.
@@ -180,7 +190,7 @@ def read_npy(data: bytes, label: str) -> FloatArray:
     return to_finite(np.frombuffer(body, dtype).reshape(sizes, order="F" if order[1] == "True" else "C"), label)
 
 
-def read_npz(data: bytes) -> dict[str, FloatArray]:
+def read_npz(data: bytes) -> dict[str, Array]:
     """Read every array of a .npz file."""
     arrays = {}
     try:
@@ -200,18 +210,23 @@ def read_npz(data: bytes) -> dict[str, FloatArray]:
     return arrays
 
 
-def read_safetensors(data: bytes) -> dict[str, FloatArray]:
+def read_safetensors(data: bytes) -> dict[str, Array]:
     """Read every F16, BF16, F32 or F64 tensor of a safetensors file."""
     file = open_tensors(data, most=MAX_TENSORS)
     return {name: to_finite(file.read_tensor(name), f"tensor {short_repr(name)}") for name in file.entries}
 
 
-def to_finite(values: np.ndarray[Any, Any], label: str) -> FloatArray:
-    """Return the values as float64; raise `ValueError` if one is not finite."""
-    array = values.astype(np.float64)
-    if not np.isfinite(array).all():
+def to_finite(values: Array, label: str) -> Array:
+    """Return a copy of the values in this machine's byte order; raise `ValueError` if one is not finite."""
+    if not np.isfinite(values).all():
         raise ValueError(f"{label} must hold finite numbers only")
-    return array
+    return values.astype(values.dtype.newbyteorder("="))
+
+
+def require_numbers(count: int) -> None:
+    """Raise `ValueError` for more numbers than pictures can be computed from."""
+    if count > MAX_NUMBERS:
+        raise ValueError(f"the file must hold at most {MAX_NUMBERS:,} numbers, got {count:,}")
 
 
 def require_size(size: int, label: str, most: int = MAX_BYTES) -> None:

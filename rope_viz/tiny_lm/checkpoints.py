@@ -17,6 +17,8 @@ from rope_viz.tiny_lm.numpy_model import TinyLm, load
 FOLDER = Path(__file__).with_name("checkpoints")
 SEEDS = ("seed-0", "seed-1", "seed-2")
 TUNED_LENGTH = 1024
+UNSCALED = "unscaled_recall.json"
+"""What the seeds find in long texts without scaling, as `recall.write_unscaled` wrote it."""
 MAIN_METHODS: dict[str, type[Scaling]] = {
     "none": Scaling,
     "linear": Linear,
@@ -47,6 +49,12 @@ def names() -> tuple[str, ...]:
 def measured() -> Mapping[str, Any]:
     """Return the training's records: times, losses, and recall along the fine-tunings."""
     return MappingProxyType(json.loads((FOLDER / "measured.json").read_text(encoding="utf-8")))
+
+
+@functools.cache
+def unscaled_recall() -> Mapping[str, Mapping[str, str]]:
+    """Return {seed: {length: one digit per question, 1 for a right answer}}."""
+    return MappingProxyType(json.loads((FOLDER / UNSCALED).read_text(encoding="utf-8")))
 
 
 def spec_for(spec: RopeSpec, trained: RopeSpec) -> RopeSpec:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +16,15 @@ from rope_viz.storage.decode_json import decode_json
 from rope_viz.tiny_lm.recall import interval
 
 VERSION = 1
-LARGEST = 64 << 20  # bytes
-MOST = 500_000  # answers
+LARGEST = 16 << 20  # bytes
+MOST = 100_000  # answers
+MOST_DISTINCT = {"methods": 50, "lengths": 1000, "depths": 10_001}
+"""{property of an evaluation: the most values}; a figure has a line per method and a cell per length and depth."""
 Cell: TypeAlias = tuple[str, int, float, int]
 """(method, length, depth, repeat)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """One answer; `right` is None if the engine gave none, and `answer` is then the reason. `key` is its question's."""
 
@@ -48,39 +52,52 @@ class Evaluation:
     about: Mapping[str, Mapping[str, Any]]
     rows: tuple[Row, ...]
 
-    @property
+    @functools.cached_property
     def methods(self) -> tuple[str, ...]:
         """Return the methods in the order of the file."""
         return tuple(dict.fromkeys(row.method for row in self.rows))
 
-    @property
+    @functools.cached_property
     def lengths(self) -> tuple[int, ...]:
         """Return the lengths in tokens, increasing."""
         return tuple(sorted({row.length for row in self.rows}))
 
-    @property
+    @functools.cached_property
     def depths(self) -> tuple[float, ...]:
         """Return the depths, from the beginning of the text to its end."""
         return tuple(sorted({row.depth for row in self.rows}))
 
+    @functools.cached_property
+    def _counts(self) -> Mapping[str, Mapping[tuple[int, float], tuple[int, int]]]:
+        """Return {method: {(length, depth): (answers, right answers)}}, from one pass over the rows."""
+        out: dict[str, dict[tuple[int, float], tuple[int, int]]] = {}
+        for row in self.rows:
+            if row.right is not None:
+                cells = out.setdefault(row.method, {})
+                answered, right = cells.get((row.length, row.depth), (0, 0))
+                cells[row.length, row.depth] = answered + 1, right + row.right
+        return out
+
     def map(self, method: str) -> FloatArray:
         """Return recall by depth and length, (depths, lengths); NaN without answers."""
-        answered, right = np.zeros((2, len(self.depths), len(self.lengths)))
-        for row in self.rows:
-            if row.method == method and row.right is not None:
-                at = self.depths.index(row.depth), self.lengths.index(row.length)
-                answered[at] += 1
-                right[at] += row.right
-        return np.where(answered > 0, right / np.maximum(answered, 1), np.nan)
+        out = np.full((len(self.depths), len(self.lengths)), np.nan)
+        rows = {depth: index for index, depth in enumerate(self.depths)}
+        columns = {length: index for index, length in enumerate(self.lengths)}
+        for (length, depth), (answered, right) in self._counts.get(method, {}).items():
+            out[rows[depth], columns[length]] = right / answered
+        return out
 
     def over_lengths(self, method: str) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (mean, low, high) by length, (lengths,) each: Wilson's 95 % interval; NaN without answers."""
+        by_length: dict[int, tuple[int, int]] = {}
+        for (length, _), (answered, right) in self._counts.get(method, {}).items():
+            before = by_length.get(length, (0, 0))
+            by_length[length] = before[0] + answered, before[1] + right
         out = np.full((3, len(self.lengths)), np.nan)
         for column, length in enumerate(self.lengths):
-            right = [row.right for row in self.rows if (row.method, row.length) == (method, length)]
-            answered = np.array([one for one in right if one is not None], dtype=np.float64)
-            if len(answered):
-                out[:, column] = answered.mean(), *interval(answered[:1] * 0 + answered.mean(), len(answered))
+            if length in by_length:
+                answered, right = by_length[length]
+                out[:, column] = right / answered, *interval(np.array([right / answered]), answered)
         return out[0], out[1], out[2]
 
 
@@ -102,7 +119,11 @@ def read_evaluation(source: str | Path | bytes) -> Evaluation:
     about = (
         {str(name): each for name, each in about.items() if isinstance(each, dict)} if isinstance(about, dict) else {}
     )
-    return Evaluation(str(content.get("model", ""))[:200], str(content.get("wording", ""))[:40], about, rows)
+    found = Evaluation(str(content.get("model", ""))[:200], str(content.get("wording", ""))[:40], about, rows)
+    for name, most in MOST_DISTINCT.items():
+        if (count := len(getattr(found, name))) > most:
+            raise ValueError(f"the evaluation must hold at most {most:,} {name}, got {count:,}")
+    return found
 
 
 def checked(entry: Any, number: int) -> Row:
@@ -117,7 +138,7 @@ def checked(entry: Any, number: int) -> Row:
         raise ValueError(f"{label} must be right, wrong or null, got {short_repr(entry.get('right'))}")
     tokens = entry.get("tokens")
     return Row(
-        entry["method"][:100],
+        sys.intern(entry["method"][:100]),  # few methods and many answers
         int(entry["length"]),
         float(entry["depth"]),
         int(entry["repeat"]),

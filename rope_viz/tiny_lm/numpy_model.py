@@ -26,7 +26,10 @@ from rope_viz.tiny_lm.tasks import Tokens
 Floats: TypeAlias = NDArray[np.float32]
 
 MAX_TOKENS = 1 << 17
-BLOCK = 1 << 18  # scores in memory at once: 1 MiB, which fits in the cache
+ROWS, KEYS = 256, 512
+"""Rows and keys whose scores are computed at once: 512 KiB, which fit in the cache."""
+SAFE = 60.0
+"""Size of scores up to which their exponentials, and sums of them over all tokens, are within float32."""
 UNSEEN = np.float32(-np.inf)
 
 
@@ -198,38 +201,64 @@ def hidden(
 
 
 def attend(q: Floats, k: Floats, v: Floats, rows: Tokens) -> Floats:
-    """Return softmax(q·k/√d) v over the keys up to each row, (rows, heads·d), with at most `BLOCK` scores in memory."""
+    """Return softmax(q·k/√d) v over the keys up to each row, (rows, heads·d), with few scores in memory at once."""
     heads, count, dim = q.shape
     out = np.empty((count, heads, dim), dtype=np.float32)
-    first = 0
-    while first < count:
-        last = first + max(1, min(count - first, BLOCK // (int(rows[first]) + 1)))
-        # Rows are increasing, so the last one of the block sees the most keys.
-        last = first + max(1, min(last - first, BLOCK // (int(rows[last - 1]) + 1)))
-        seen = int(rows[last - 1]) + 1
-        for head in range(heads):
-            scores = powers(q[head, first:last], k[head, :seen], rows[first:last])
-            np.divide(scores @ v[head, :seen], scores.sum(axis=1, keepdims=True), out=out[first:last, head])
-        first = last
+    buffer = np.empty(ROWS * KEYS, dtype=np.float32)
+    q = q * np.float32(dim**-0.5)
+    for head in range(heads):
+        most = float(lengths(q[head]).max() * lengths(k[head]).max())
+        for first in range(0, count, ROWS):
+            block = slice(first, min(first + ROWS, count))
+            out[block, head] = attend_rows(q[head, block], k[head], v[head], rows[block], buffer, most)
     return out.reshape(count, heads * dim)
+
+
+def attend_rows(q: Floats, k: Floats, v: Floats, rows: Tokens, buffer: Floats, most: float) -> Floats:
+    """Return one head's softmax(q·k) v for at most `ROWS` rows, (rows, d), as many keys at a time as `buffer` holds.
+
+    No score is beyond `most`. Where that is small, the exponential needs no row's maximum subtracted.
+    """
+    seen, step = int(rows[-1]) + 1, len(buffer) // len(rows)
+    found, total = np.zeros_like(q), np.zeros((len(q), 1), dtype=np.float32)
+    highest = np.full_like(total, -np.inf)
+    for begin in range(0, seen, step):
+        end = min(begin + step, seen)
+        scores = buffer[: len(rows) * (end - begin)].reshape(len(rows), -1)
+        np.matmul(q, k[begin:end].T, out=scores)
+        hide_later_keys(scores, begin, rows)
+        if most > SAFE:
+            higher = np.maximum(highest, scores.max(axis=1, keepdims=True))
+            shrink = np.exp(highest - higher)
+            found, total, highest = found * shrink, total * shrink, higher
+            scores -= higher
+        np.exp(scores, out=scores)
+        found += scores @ v[begin:end]
+        total += scores @ np.ones((end - begin, 1), dtype=np.float32)
+    return np.asarray(found / total)
+
+
+def lengths(x: Floats) -> Floats:
+    """Return the length of each vector, (tokens,)."""
+    return np.asarray(np.sqrt(np.einsum("td,td->t", x, x)))
 
 
 def weights(q: Floats, k: Floats, rows: Tokens) -> Floats:
     """Return the attention weights of one head, (rows, tokens)."""
-    found = powers(q, k, rows)
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
-
-
-def powers(q: Floats, k: Floats, rows: Tokens) -> Floats:
-    """Return exp of the scores minus each row's maximum, 0 for keys after the row, (rows, keys)."""
-    scores = (q * np.float32(q.shape[-1] ** -0.5)) @ k.T
-    # Only keys after the first row can be masked.
-    begin = int(rows[0]) + 1
-    if begin < scores.shape[1]:
-        late = scores[:, begin:]
-        late[np.arange(begin, scores.shape[1]) > rows[:, None]] = UNSEEN
+    scores: Floats = np.matmul(q * np.float32(q.shape[-1] ** -0.5), k.T)
+    hide_later_keys(scores, 0, rows)
     scores -= scores.max(axis=1, keepdims=True)
-    return np.asarray(np.exp(scores, out=scores))
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
+
+
+def hide_later_keys(scores: Floats, begin: int, rows: Tokens) -> None:
+    """Set the scores of keys after each row to -inf; `scores` is (rows, keys), and its first key is at `begin`."""
+    # Only keys after the first row can be hidden.
+    first = max(int(rows[0]) + 1, begin)
+    late = scores[:, first - begin :]
+    late[np.arange(first, begin + scores.shape[1]) > rows[:, None]] = UNSEEN
 
 
 def table(model: TinyLm, turn: Turning, tokens: int) -> tuple[Floats, Floats]:

@@ -6,26 +6,30 @@ Needle in a haystack: Kamradt, 2023, https://github.com/gkamradt/LLMTest_NeedleI
 from __future__ import annotations
 
 import functools
+import json
 import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
+from rope_viz.storage.write_file import write_file
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import tasks
-from rope_viz.tiny_lm.numpy_model import TinyLm, logits
+from rope_viz.tiny_lm import checkpoints, tasks
+from rope_viz.tiny_lm.numpy_model import TinyLm, load, logits
 
 How: TypeAlias = Literal["still", "plain", "divided"]
 
 HOWS: tuple[How, ...] = ("still", "plain", "divided")
 LENGTHS = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 SHORTEST, LONGEST = 32, 16384
+UNSCALED_LENGTHS = (3072, 4096, 6144, 8192, 12288, 16384)
 # 97.5 % quantiles of Student's t by degrees of freedom (standard table); beyond, the normal's.
 STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 NORMAL = 1.96
@@ -109,8 +113,45 @@ def answered(
     """Return (right, depth) of the questions of one sequence, each (questions,)."""
     questions = text(length, seed)
     turn = switched(spec, length, switch)
+    right = find_unscaled(model, turn, length, seed)
+    if right is None:
+        right = find_right(model, turn, questions)
+    return right, questions.depth[0]
+
+
+def find_right(model: TinyLm, turn: Turning, questions: tasks.Questions) -> NDArray[np.bool_]:
+    """Return whether the model's best token is the answer, (questions,)."""
     found = logits(model, questions.tokens[0], turn, rows=questions.rows).argmax(axis=1)
-    return found == questions.answers[0], questions.depth[0]
+    return np.asarray(found == questions.answers[0])
+
+
+def find_unscaled(model: TinyLm, turn: Turning, length: int, seed: int) -> NDArray[np.bool_] | None:
+    """Return the stored results of a seed as it was trained on the first long text, None for all others.
+
+    Each picture compares with them, whatever the method, and they take half of its time.
+    """
+    if seed or length not in UNSCALED_LENGTHS or model.name not in checkpoints.SEEDS:
+        return None
+    trained = Turning.from_spec(model.spec, length)
+    if model is not checkpoints.load_tiny_lm(model.name) or turn.attention_factor != trained.attention_factor:
+        return None
+    if not np.array_equal(turn.inv_freq, trained.inv_freq):
+        return None
+    return np.array([each == "1" for each in checkpoints.unscaled_recall()[model.name][str(length)]])
+
+
+def write_unscaled(folder: Path) -> None:
+    """Compute the results that `find_unscaled` returns with the checkpoints in a folder, and store them there.
+
+    The file is {model: {length: one digit per question, 1 for a right answer}}.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name in checkpoints.SEEDS:
+        model, found[name] = load(folder / name), {}
+        for length in UNSCALED_LENGTHS:
+            right = find_right(model, Turning.from_spec(model.spec, length), text(length, 0))
+            found[name][str(length)] = "".join(str(int(each)) for each in right)
+    write_file(folder / checkpoints.UNSCALED, (json.dumps(found, indent=1) + "\n").encode())
 
 
 def text(length: int, seed: int) -> tasks.Questions:

@@ -46,7 +46,6 @@ def run(folder: Path) -> None:
         initial_sidebar_state="collapsed" if door_of(name) == "lab" else "auto",
     )
     st.session_state["pages folder"] = folder
-    st.session_state.pop("whole run", None)  # this is one
     _go(menu)
     state.follow_link(name)
     state.invalidate()
@@ -67,6 +66,7 @@ def run(folder: Path) -> None:
             upload.drop_field()
         return
     controls.messages()
+    st.session_state.pop("whole run", None)  # this is one
     run_page(folder / f"{name}.py")
 
 

@@ -15,6 +15,7 @@ from rope_viz.pictures import blob_store, registry
 from rope_viz.pictures.choices import Kept
 from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import state
+from rope_viz.ui.visitors import session_visitor
 
 LARGEST = 3 << 20
 """Bytes of one stored content: a tab's storage holds about five million characters."""
@@ -53,7 +54,7 @@ def bring_back(sent: Mapping[str, Any]) -> None:
             continue
         try:
             salted = base64.b64decode(str(text), validate=True)
-            name, content = blob_store.STORE.keep(salted), salted[blob_store.SALT :]
+            name, content = blob_store.STORE.keep(salted, session_visitor()), salted[blob_store.SALT :]
             choice.decode(content)
         except (ValueError, binascii.Error):
             continue  # from an older release, or edited by hand

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 
-from rope_viz.pictures import export, registry
+from rope_viz.pictures import export, registry, render_process
 
 LATE = 0.2
 """Seconds in the queue after which a picture counts as late."""
@@ -71,10 +71,10 @@ class RenderWorkers:
             self.shut_down()
             return None
 
-    def shut_down(self) -> None:
-        """Shut the pool down; it may be restarted later."""
+    def shut_down(self, again: float = AGAIN) -> None:
+        """Shut the pool down; it may be restarted after `again` seconds."""
         pool, self._pool, self._started = self._pool, None, None
-        self._restart_at = time.monotonic() + AGAIN
+        self._restart_at = time.monotonic() + again
         if pool is not None:
             pool.shutdown(wait=False)
 
@@ -98,6 +98,7 @@ def _set_up_worker() -> None:
     threading.Thread(target=_end_with_server, daemon=True).start()
     for page in registry.PAGES:
         registry.page(page)
+    render_process.limit_memory(render_process.MEMORY)
 
 
 def _confirm_started() -> None:

@@ -25,6 +25,7 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation,
 
 from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
+from rope_viz.ui.request_bodies import RequestBodies
 from rope_viz.ui.static_middleware import Packing
 
 # Streamlit imports components from blob: addresses, has one inline script and inserts styles at run time; everything
@@ -118,11 +119,13 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     ahead = asyncio.create_task(app_shell.ahead())
     yield
     ahead.cancel()
-    picture_route.GALLERY.workers.shut_down()
+    picture_route.GALLERY.shut_down()
 
 
 def settle() -> None:
     """Apply the settings of `rope-viz app --workers`, because uvicorn's workers do not receive Streamlit's flags."""
+    # Without it, uvicorn believes X-Forwarded-For from every program on this machine.
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
     if base := os.environ.get("ROPE_VIZ_BASE_PATH"):
         config.set_option("server.baseUrlPath", base)
     few_arenas()
@@ -148,11 +151,13 @@ def whole_callbacks() -> None:
     ScriptRunner._maybe_handle_execution_control_request = later  # type: ignore[assignment, method-assign]
 
 
-M_ARENA_MAX = -8  # of glibc's malloc.h
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
+LARGE = 4 << 20
+"""Bytes from which memory is taken from the system and given back at once; glibc raises its own limit to 32 MiB."""
 
 
 def few_arenas() -> None:
-    """Limit glibc to two heaps for all threads, unless MALLOC_ARENA_MAX is set.
+    """Limit glibc to two heaps for all threads, without large blocks, unless MALLOC_ARENA_MAX is set.
 
     Each run of a page is a thread, and threads may use up to eight heaps per core, whose free memory is not returned.
     With another C library this does nothing.
@@ -160,6 +165,7 @@ def few_arenas() -> None:
     if "MALLOC_ARENA_MAX" not in os.environ:
         with contextlib.suppress(OSError, TypeError, AttributeError):
             ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
+            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def routes(base: str | None = None) -> list[Route]:
@@ -177,4 +183,4 @@ def routes(base: str | None = None) -> list[Route]:
 
 def middleware() -> list[Middleware]:
     """Return the app's own middleware for `st.App`."""
-    return [Middleware(Guard), Middleware(Packing)]
+    return [Middleware(Guard), Middleware(RequestBodies), Middleware(Packing)]

@@ -8,6 +8,7 @@ import streamlit as st
 
 from rope_viz.pictures import blob_store
 from rope_viz.pictures.choices import Held, Kept
+from rope_viz.ui.visitors import session_visitor
 
 
 def invalidate() -> None:
@@ -28,7 +29,7 @@ def store_blob(key: str, content: bytes | None, *, of: object = None) -> str:
         known = mine[key] = (of or content, blob_store.name_of(salted), salted)
         invalidate()
     if blob_store.STORE.salted(known[1]) is None:
-        blob_store.STORE.keep(known[2])
+        blob_store.STORE.keep(known[2], session_visitor())
     return str(known[1])
 
 

@@ -145,6 +145,7 @@ def _take(content: str | bytes, name: str) -> bool:
         state.adopt(read_upload(content, spec, model))
     except ValueError:
         reject(name, diagnose(content, spec, model), _take)
+        state.frame_too()  # the card takes the place of the page
         return False
     return True
 

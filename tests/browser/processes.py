@@ -73,7 +73,7 @@ def running_process(command: Sequence[str], **options: Any) -> Iterator[subproce
     On Linux the program also ends if this process is killed. `options` are those of `subprocess.Popen`.
     """
     quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-    process = subprocess.Popen(tied(command), start_new_session=True, **quiet, **options)
+    process = subprocess.Popen(tied(command), start_new_session=True, **{**quiet, **options})
     try:
         yield process
     finally:

@@ -82,6 +82,7 @@ def test_cards_and_line_of_a_prompt_follow_each_other(visit):
     expect(seen.page.get_by_role("button", name="Move piece 2 (video) earlier")).to_be_focused()
     seen.page.get_by_role("textbox", name="piece 3 (image): height in pixels").press("PageUp")
     seen.page.wait_for_url("**2C+image+112x100")
+    seen.page.locator("[data-piece='1']").hover()
     seen.page.get_by_role("button", name="Remove piece 2 (video)").click()
     seen.page.wait_for_url("**axes.prompt=text+4%2C+image+112x100")
     expect(sentence).not_to_contain_text("video")

@@ -50,9 +50,10 @@ PLACES = {
     "/axes?axes.model=qwen2.5-omni-7b": {"patch", "sections", "prompt"},
     "/model?extend.tab=runtimes": {"table", "copy Copy-command"},
     "/pairings": {"header chip"},
+    "/frequencies": {"table search"},
     PHONE: {"pills", "chart more"},
 }
-ELSEWHERE = {"chart more"}
+ELSEWHERE = {"chart more", "table search"}
 """Handles that no place with the rest of their component has."""
 
 # [element, its name in HANDLES] of all that can be operated now; what only scrolls is the browser's own.
@@ -113,7 +114,7 @@ CALM = "() => { const came = window.__came; window.__came = 0; return came === 0
 
 def act(page, handle):
     """What hands do with it. A button by its key: a mouse that leaves a chart for it would change that chart."""
-    kind = handle.evaluate("(at) => at.type ?? 'figure'")
+    kind = handle.evaluate("(at) => (at.matches('th') ? 'button' : at.type ?? 'figure')")
     if kind == "select-one":
         handle.evaluate("(at) => (at.selectedIndex = (at.selectedIndex + 1) % at.length)")
         handle.dispatch_event("input")

@@ -18,6 +18,8 @@ CASES = {
 def shown(seen, path):
     """Return the sentences of the page and the values of its sliders, once everything has arrived."""
     seen.open(path)
+    seen.until("[...document.querySelectorAll('.rv-says')].some((each) => each.innerText)")
+    seen.settle()
     sentences = seen.page.locator(".rv-says").all_inner_texts()
     recognised = seen.page.locator("main").get_by_text(re.compile("^Recognised")).all_inner_texts()
     knobs = {name: seen.knob(name).first.input_value() for name in ("base", "factor") if seen.knob(name).count()}

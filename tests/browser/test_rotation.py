@@ -277,13 +277,9 @@ def test_drawn_hand_has_the_exact_angle(still):
     seen = still("/rotation?rotation.at=1,0&method=none")
     colour = "(d) => { const c = document.querySelector('.rv-clocks canvas'), k = c.width / c.clientWidth;"
     colour += " return [...c.getContext('2d').getImageData(d[0] * k, d[1] * k, 1, 1).data.slice(0, 3)]; }"
-    place = seen.page.evaluate(
-        "(() => { const c = document.querySelector('.rv-clocks canvas'); return c.clientWidth; })()"
-    )
-    size = place / 13
-    centre, radius = (size / 2, 28 + size / 2), 0.42 * size
-    on = [centre[0] + 0.6 * radius * math.cos(1), centre[1] - 0.6 * radius * math.sin(1)]
-    off = [centre[0] + 0.6 * radius * math.cos(1), centre[1] + 0.6 * radius * math.sin(1)]
+    dial = seen.page.evaluate("document.querySelector('.rv-picture').__place.memory.clocks.place.dials[0]")
+    across, up = 0.6 * dial["r"] * math.cos(1), 0.6 * dial["r"] * math.sin(1)
+    on, off = [dial["x"] + across, dial["y"] - up], [dial["x"] + across, dial["y"] + up]
     inked, face = (np.array(seen.page.evaluate(colour, point)) for point in (on, off))
     assert np.ptp(inked) > 60, "the hand is coloured"
     assert np.ptp(face) < 20, "the face is grey"

@@ -56,5 +56,6 @@ def test_invalid_file_shows_a_card_and_the_model_comes_back(visit):
     expect(card).to_have_count(0)
     seen.settle()
     expect(main).to_contain_text("×8.93 at pair 19")
-    expect(row).to_contain_text("--yarn-beta-fast 1.0 --yarn-beta-slow 1.0")
+    seen.look("runtimes/matrix")
+    expect(row.first).to_contain_text("--yarn-beta-fast 1.0 --yarn-beta-slow 1.0")
     assert seen.errors == []

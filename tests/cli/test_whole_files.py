@@ -47,6 +47,38 @@ def test_a_failed_write_leaves_the_old_file(folder, monkeypatch, capsys, command
     assert [each.name for each in folder.rglob("*.tmp")] == []
 
 
+# Runs a command that waits in its last write, for a kill; a report gets one page's pictures.
+WAITING = """
+import os, sys
+from rope_viz.cli.main import main
+from rope_viz.pictures import registry
+pictures = [each for each in registry.pictures() if each.page == "frequencies"]
+registry.pictures = lambda: pictures
+real, last = os.fsync, sys.argv.pop(1)
+def fsync(number):
+    real(number)
+    if os.path.dirname(os.readlink(f"/proc/self/fd/{number}")) == last:
+        print("written", flush=True)
+        sys.stdin.read()
+os.fsync = fsync
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("command", ["figure", "html report", "markdown report"])
+def test_a_killed_command_leaves_the_old_file(tmp_path, command):
+    path = tmp_path / COMMANDS[command][-1]
+    path.write_bytes(OLD)
+    line = [sys.executable, "-c", WAITING, str(tmp_path), *COMMANDS[command]]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(line, cwd=tmp_path, env=environment, **pipes) as process:
+        assert process.stdout.readline() == b"written\n"
+        process.kill()
+    assert path.read_bytes() == OLD
+
+
 @pytest.mark.parametrize("name", ["figure", "extend", "html report"])
 def test_minus_is_standard_output(folder, capfdbinary, name):
     command = COMMANDS[name]

@@ -222,6 +222,16 @@ def test_unsupported_style_raises_a_clear_error(name, style, said):
         render(DRAWN[name], "svg", options=Style(**style))
 
 
+def test_default_dpi_is_lowered_for_a_large_file():
+    from rope_viz.figures.files.apply_style import fit_dpi
+
+    assert fit_dpi(Style(), 1000, 430).dpi == Style.dpi
+    # 50 million dots on 50 by 50 inches: sqrt(50e6) / 50 = 141.4 dots per inch.
+    assert fit_dpi(Style(), 4800, 4800).dpi == 141
+    with pytest.raises(ValueError, match="take a dpi of at most 141, or a smaller size"):
+        fit_dpi(Style(dpi=142), 4800, 4800)
+
+
 def test_a_range_holds_for_all_panels_of_a_figure():
     from rope_viz.figures.files.apply_style import apply_style
 

@@ -49,8 +49,28 @@ def test_npy_reads_what_numpy_wrote(dtype):
     array = (10 * np.abs(Q)).astype(dtype)
     for order in (array, np.asfortranarray(array), array[:, ::2], array[0]):
         (found,) = read_vectors("mine.npy", npy(order)).values()
-        assert found.dtype == np.float64
+        assert found.dtype == np.dtype(dtype).newbyteorder("=")
         np.testing.assert_array_equal(found, order.astype(np.float64))
+
+
+def test_small_types_stay_small_until_q_and_k_are_taken():
+    (found,) = read_vectors("mine.npz", npz(both=np.ones((2, 1000, 8), dtype=bool))).values()
+    assert found.nbytes == 16_000
+    q, k = query_and_key({"both": found}, 8)
+    assert q.dtype == k.dtype == np.float64
+
+
+def test_file_of_too_many_numbers_is_refused():
+    # 33 kB of packed zeros, which took 254 MB as float64.
+    with pytest.raises(ValueError, match="at most 8,388,608 numbers, got 16,777,216"):
+        read_vectors("bomb.npz", npz_packed(q=np.zeros(1 << 24, dtype=bool)))
+    assert read_vectors("most.npz", npz_packed(q=np.zeros(1 << 23, dtype=bool)))["q"].nbytes == 1 << 23
+
+
+def npz_packed(**arrays):
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
 
 
 def test_npz_reads_every_array():
@@ -254,4 +274,4 @@ def test_a_damaged_file_is_read_or_refused(name, changes, data):
             arrays = read_vectors(name, bytes(damaged[: keep or None]))
         except ValueError:
             return
-    assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in arrays.values())
+    assert all(array.dtype.kind in "biuf" and np.isfinite(array).all() for array in arrays.values())

@@ -61,9 +61,18 @@ def test_logits_match_the_formulas(scaling):
 def test_block_size_does_not_change_the_result(monkeypatch):
     reader, asked = checkpoints.load_tiny_lm(SEED), text(300)
     whole = numpy_model.logits(reader, asked.tokens[0])
-    for block in (1, 1000, 7777):
-        monkeypatch.setattr(numpy_model, "BLOCK", block)
+    for rows, keys, safe in ((1, 1, 60.0), (7, 100, 60.0), (300, 13, 0.0), (256, 512, 0.0)):
+        monkeypatch.setattr(numpy_model, "ROWS", rows)
+        monkeypatch.setattr(numpy_model, "KEYS", keys)
+        monkeypatch.setattr(numpy_model, "SAFE", safe)
         np.testing.assert_allclose(numpy_model.logits(reader, asked.tokens[0]), whole, atol=1e-4)
+
+
+def test_large_scores_do_not_overflow():
+    q, k = (1000.0 * np.random.default_rng(0).normal(size=(2, 1, 40, 4))).astype(np.float32)
+    scores = np.where(np.tri(40, dtype=bool), (q[0].astype(float) @ k[0].T) / 2.0, -np.inf)
+    found = numpy_model.attend(q, k, k, np.arange(40))
+    np.testing.assert_allclose(found, k[0, scores.argmax(axis=1)], rtol=1e-5)
 
 
 def test_selected_rows_match_the_whole():

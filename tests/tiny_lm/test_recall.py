@@ -11,7 +11,19 @@ from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints, loss, numpy_model, tasks
-from rope_viz.tiny_lm.recall import Recall, Switch, interval, needle_map, recall, switched, text
+from rope_viz.tiny_lm.recall import (
+    LONGEST,
+    UNSCALED_LENGTHS,
+    Recall,
+    Switch,
+    find_right,
+    find_unscaled,
+    interval,
+    needle_map,
+    recall,
+    switched,
+    text,
+)
 
 READERS = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
 TRAINED = READERS[0].spec
@@ -25,6 +37,30 @@ def test_every_seed_recalls_within_its_trained_length():
     for length in (64, 128, 256):
         found = recall(READERS, TRAINED, length, sequences=8)
         assert found.by_tiny_lm.min() > 0.9
+
+
+@pytest.mark.parametrize(("model", "length"), [(0, 3072), (1, 4096), (2, 6144), (0, LONGEST)])
+def test_stored_results_are_the_computed_ones(model, length):
+    turn = Turning.from_spec(TRAINED, length)
+    found = find_unscaled(READERS[model], turn, length, 0)
+    np.testing.assert_array_equal(found, find_right(READERS[model], turn, text(length, 0)))
+
+
+def test_stored_results_answer_their_own_question_only():
+    assert set(checkpoints.unscaled_recall()) == set(checkpoints.SEEDS)
+    for found in checkpoints.unscaled_recall().values():
+        assert list(map(int, found)) == list(UNSCALED_LENGTHS)
+        assert {len(each) for each in found.values()} == {tasks.FACTS}
+    turn = Turning.from_spec(TRAINED, 4096)
+    assert find_unscaled(READERS[0], turn, 4096, 0) is not None
+    others = [
+        (checkpoints.load_tiny_lm("none-25"), turn, 4096, 0),
+        (READERS[0], turn, 4096, 1),
+        (READERS[0], turn, 2048, 0),
+        (READERS[0], Turning(turn.inv_freq, 1.1), 4096, 0),
+        (READERS[0], Turning.from_spec(checkpoints.scaled(TRAINED, "yarn", 4096), 4096), 4096, 0),
+    ]
+    assert [find_unscaled(*each) for each in others] == [None] * 5
 
 
 def test_only_ramp_methods_recall_at_four_times_the_length():

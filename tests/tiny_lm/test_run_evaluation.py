@@ -248,6 +248,35 @@ def test_maps_and_lines_are_shares_of_the_answers():
     np.testing.assert_allclose([low[1], high[1]], [0.0, 0.7935], atol=1e-4)
 
 
+class CountedPasses(tuple):
+    """Rows that count how often somebody goes through all of them."""
+
+    passes = 0
+
+    def __iter__(self):
+        CountedPasses.passes += 1
+        return super().__iter__()
+
+
+def test_summaries_read_the_answers_a_few_times_only(monkeypatch):
+    monkeypatch.setattr(CountedPasses, "passes", 0)
+    rows = CountedPasses(Row(f"m{i % 40}", 100 + i, i / 400, 0, True, "") for i in range(400))
+    found = Evaluation("m", "english", {}, rows)
+    for method in found.methods:
+        assert found.map(method).shape == (400, 400)
+        assert np.nansum(found.over_lengths(method)[0]) == 10
+    assert CountedPasses.passes <= 4
+
+
+@pytest.mark.parametrize(("name", "most"), [("method", 50), ("length", 1000), ("depth", 10_001)])
+def test_evaluation_with_too_many_values_is_refused(name, most):
+    values = {"method": str, "length": lambda i: i + 1, "depth": lambda i: i / 20_000}[name]
+    answers = [{**GOOD["answers"][0], name: values(i)} for i in range(most + 1)]
+    with pytest.raises(ValueError, match=rf"at most {most:,} {name}s, got {most + 1:,}"):
+        read_evaluation(json.dumps({**GOOD, "answers": answers}).encode())
+    assert len(read_evaluation(json.dumps({**GOOD, "answers": answers[1:]}).encode()).rows) == most
+
+
 GOOD = {"version": 1, "answers": [{"method": "a", "length": 9, "depth": 0.5, "repeat": 0, "right": True}]}
 LIES = {
     "nothing": b"",

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import blob_store, config_link, configs, export, registry, rotation
-from rope_viz.ui import picture_route, server
+from rope_viz.ui import long_jobs, picture_route, render_queue, server
 from rope_viz.ui.components.scripts import PREFIX
 from tests.configs import QWEN3_8B
 
@@ -25,10 +25,18 @@ FIRST_KEY = rotation.AT.default(registry.read_request(rotation.PAGE, {}))[1]
 QUERY = "model=qwen3-8b-yarn&base=77000"
 
 
+@pytest.fixture(scope="module")
+def processes():
+    """Processes for long jobs, which outlive the servers of single tests."""
+    found = long_jobs.LongJobs()
+    yield found
+    found.shut_down()
+
+
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch):
-    """A server that nobody has visited."""
-    new = picture_route.Gallery()
+def fresh(monkeypatch, processes):
+    """A server without visitors."""
+    new = picture_route.Gallery(long_jobs=processes)
     monkeypatch.setattr(picture_route, "GALLERY", new)
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     return new
@@ -45,11 +53,12 @@ def run(*requests):
         return pool.submit(lambda: asyncio.run(together())).result()
 
 
-async def ask(path, query="", method="GET", body=b"", leaves=None, **headers):
+async def ask(path, query="", method="GET", body=b"", leaves=None, visitor="192.0.2.1", **headers):
     sent, asked = [], []
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     path = f"{PREFIX}/picture/{path}"
     scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "headers": raw}
+    scope["client"] = (visitor, 50_000)
 
     async def receive():
         if not asked:
@@ -96,7 +105,7 @@ def test_every_format_has_its_type_and_allows_any_origin(form):
 
 def test_repeated_request_is_answered_with_304_by_any_server(monkeypatch):
     first = get("scaling/comparison.svg", QUERY)
-    monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery())
+    monkeypatch.setattr(picture_route, "GALLERY", None)
     monkeypatch.setattr(export, "render", lambda *_: pytest.fail("nothing has to be drawn for this"))
     for tags in (first.headers["etag"], 'W/"other", W/' + first.headers["etag"], "*"):
         again = get("scaling/comparison.svg", "base=7.7e4&model=qwen3-8b-yarn", if_none_match=tags)
@@ -193,11 +202,11 @@ def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
     small = picture_route.Gallery(waiting=50, most=10_000)
     monkeypatch.setattr(picture_route, "GALLERY", small)
     answers = run(*({"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(200)))
-    assert most_at_once <= picture_route.AT_ONCE
+    assert most_at_once <= render_queue.AT_ONCE
     assert small.size <= small.most
     served = [answer for answer in answers if answer.status == 200]
     told = [answer for answer in answers if answer.status == 503]
-    assert len(served) == 50 + picture_route.AT_ONCE
+    assert len(served) == 50 + render_queue.AT_ONCE
     assert len(served) + len(told) == 200
     assert {answer.headers["retry-after"] for answer in told} == {"1"}
     assert all(answer.body.endswith(b".") for answer in told), "a sentence"
@@ -217,25 +226,34 @@ def test_abandoned_request_is_not_rendered(monkeypatch):
     stays = [{"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(4)]
     answers = run(*stays, *gone)
     assert [answer.status for answer in answers[:4]] == [200] * 4
-    assert len(drawn) <= 4 + 2 * picture_route.AT_ONCE
+    assert len(drawn) <= 4 + 2 * render_queue.AT_ONCE
 
 
 def test_pages_do_not_wait_for_files(monkeypatch):
-    order = []
+    asked = []
 
-    def drawing(picture, now, form, look):
-        order.append(form)
-        time.sleep(0.03)
-        return b"picture"
+    class Busy(long_jobs.LongJobs):
+        async def render(self, job):
+            asked.append(job.form)
+            await asyncio.get_running_loop().create_future()
 
-    monkeypatch.setattr(export, "render", drawing)
-    files = [{"path": "scaling/comparison.png", "query": f"base={20_000 + i}"} for i in range(6)]
-    run(*files, {"path": "scaling/comparison.packed"}, {"path": "scaling/comparison.packed", "query": "coarse=1"})
-    assert sorted(order[:4]) == ["packed", "packed", "png", "png"] or order[1:3] == ["packed", "packed"]
+    monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery(long_jobs=Busy()))
+
+    async def both():
+        files = [asyncio.ensure_future(ask("scaling/comparison.png", f"base={20_000 + i}")) for i in range(6)]
+        await asyncio.sleep(0)
+        pages = [await ask("scaling/comparison.packed", query) for query in ("", "coarse=1")]
+        assert [page.status for page in pages] == [200, 200]
+        for each in files:
+            each.cancel()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(both())).result()
+    assert asked == ["png"], "one long job for one visitor"
 
 
 def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
-    monkeypatch.setitem(picture_route.PATIENCE, picture_route.SHOWN, 0.05)
+    monkeypatch.setitem(render_queue.PATIENCE, picture_route.SHOWN, 0.05)
     order, begun = [], threading.Event()
 
     def drawing(name):
@@ -343,7 +361,11 @@ def test_name_that_fits_no_header_is_unknown(name):
     assert "rope-viz-missing" not in answer.headers
 
 
-@pytest.mark.parametrize("content", [b"[" * 200_000, b"{", b"\xff", b"1" * 9000], ids=["deep", "cut", "bytes", "long"])
+@pytest.mark.parametrize(
+    "content",
+    [b"[" * 200_000, b"{", b"\xff", b"1" * 9000, b" " * (12 << 20) + b"{}"],
+    ids=["deep", "cut", "bytes", "long", "large"],
+)
 @pytest.mark.parametrize("key", ["own", "spec"])
 def test_unreadable_body_is_answered_with_a_sentence(key, content):
     salted = blob_store.salt() + content
@@ -351,7 +373,12 @@ def test_unreadable_body_is_answered_with_a_sentence(key, content):
     query = f"model=custom&{key}={blob_store.name_of(salted)}"
     answer = get("frequencies/wavelengths.packed", query, method="POST", body=body, rope_viz="kept")
     assert answer.status == 422
-    assert answer.body.startswith(b"the content stored under this name is")
+    assert answer.body.startswith((b"the content stored under this name is", b"at most 12 MiB can be stored"))
+
+
+def test_stored_config_has_the_limits_of_a_dropped_one():
+    with pytest.raises(ValueError, match="1,500 keys in one object"):
+        configs.upload_of(json.dumps({f"k{n}": n for n in range(1500)}).encode())
 
 
 @pytest.mark.parametrize(
@@ -379,7 +406,7 @@ def test_broken_content_is_answered_with_422_and_a_sentence(picture, key, conten
 def test_too_large_body_is_refused_before_it_arrives():
     answer = get("frequencies/wavelengths.packed", "", method="POST", rope_viz="kept", content_length=str(10**12))
     assert answer.status == 400
-    assert b"at most 80 MiB" in answer.body
+    assert b"at most 48 MiB" in answer.body
 
 
 def test_html_of_a_picture_has_a_strict_policy():

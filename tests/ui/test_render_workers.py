@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rope_viz.pictures import export, registry
-from rope_viz.ui import picture_route, render_workers
+from rope_viz.ui import picture_route, render_queue, render_workers
 
 QUERY = {"model": "qwen3-8b-yarn", "base": "77000", "coarse": "1"}
 AWAY = ("scaling", "comparison", QUERY)
@@ -73,7 +73,7 @@ def test_workers_have_a_queue_with_room_for_a_moving_knob():
 
         tasks = [ask(f"resting {n}", picture_route.SHOWN) for n in range(9)]
         await asyncio.sleep(0)
-        assert len(there.given) == picture_route.PLACES * there.count - 1
+        assert len(there.given) == render_queue.PLACES * there.count - 1
         tasks.append(ask("moving", picture_route.MOVING))
         await asyncio.sleep(0)
         assert there.given[-1] == "moving"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -61,11 +61,7 @@ def apply_style(fig: go.Figure, style: Style, title: str = "", *, responsive: bo
     # A figure redrawn for this width already has its height.
     made = float(layout.get("height") or theme.MAIN_HEIGHT) * style.scale
     height = style.height_px(natural_height(layout, width, style) if remade is None else made)
-    if width * height * (style.dpi / 96) ** 2 > MOST_PIXELS:
-        raise ValueError(
-            f"{width * style.dpi / 96:,.0f} by {height * style.dpi / 96:,.0f} dots are too many: "
-            "take a lower dpi or a smaller size"
-        )
+    style = fit_dpi(style, width, height)
     sheet = Sheet(data, layout, width, height, style, style.title_of(lines.relabel_title(title, data, style.labels)))
     lines.relabel(sheet.data, sheet.layout, style.labels)
     if axis_limits.apply_limits(sheet.data, sheet.layout, style):
@@ -74,6 +70,22 @@ def apply_style(fig: go.Figure, style: Style, title: str = "", *, responsive: bo
     scale_fonts(sheet)
     apply_colours(sheet)
     return sheet
+
+
+def fit_dpi(style: Style, width: float, height: float) -> Style:
+    """Return the style with a dpi that keeps a png of this size, in pixels of 1/96 inch, within `MOST_PIXELS`.
+
+    The default dpi is lowered for a large size; raise `ValueError` for a dpi that the user set too high.
+    """
+    most = int(96 * (MOST_PIXELS / (width * height)) ** 0.5)
+    if style.dpi <= most:
+        return style
+    if style.dpi == Style.dpi:
+        return replace(style, dpi=most)
+    raise ValueError(
+        f"{width * style.dpi / 96:,.0f} by {height * style.dpi / 96:,.0f} dots are too many: "
+        f"take a dpi of at most {most}, or a smaller size"
+    )
 
 
 def natural_height(layout: Mapping[str, Any], width: float, style: Style) -> float:

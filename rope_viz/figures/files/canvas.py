@@ -37,6 +37,8 @@ SETTINGS: dict[str, Any] = {
     "image.composite_image": False,
     "hatch.linewidth": 0.6,
 }
+STRIP = 256
+"""Rows of pixels that are drawn at once."""
 MISSING = "this file is drawn by Matplotlib: pip install 'rope-viz[pictures]'; .html, .csv and .json need nothing"
 # Matplotlib's settings are global to the process: one drawing at a time.
 DRAWING = threading.RLock()
@@ -162,10 +164,8 @@ class Canvas:
 
     def picture(self, pixels: Any, box: Box) -> None:
         """Draw an image (rows, columns, 4) of 8-bit values, first row on top, into a box."""
-        from matplotlib.image import AxesImage
-
         left, top, right, bottom = box
-        image = AxesImage(self.axes, extent=(left, right, bottom, top), interpolation="none", origin="upper")
+        image = _image_class()(self.axes, extent=(left, right, bottom, top), interpolation="none", origin="upper")
         image.set_data(pixels)
         self._add(image, None)
 
@@ -266,6 +266,47 @@ class Canvas:
             artist.set_clip_path(frame)
         else:
             artist.set_clip_on(False)
+
+
+@functools.cache
+def _image_class() -> Any:
+    """Return the class of our images, made on first use because Matplotlib is imported lazily."""
+    from matplotlib.image import AxesImage
+
+    class StripImage(AxesImage):
+        """An image that is enlarged a few rows at a time.
+
+        Matplotlib enlarges it at once, in float32 and several copies: 2.5 GB for 50 million pixels.
+        """
+
+        def draw(self, renderer: Any) -> None:
+            """Draw it: vector formats embed the dots as they are, a png gets the nearest dot at every pixel."""
+            if renderer.option_scale_image():
+                super().draw(renderer)
+                return
+            pixels: Any = self.get_array()
+            left, right, bottom, top = self.get_extent()
+            (x0, y0), (x1, y1) = self.axes.transData.transform([(left, bottom), (right, top)])
+            columns, first = _nearest_dots(x0, x1, pixels.shape[1])
+            # As Matplotlib does, a half is rounded away from the top left corner of the file.
+            rows, low = _nearest_dots(y0, y1, pixels.shape[0], half=0.5 - 1e-8)
+            gc = renderer.new_gc()
+            for start in range(0, len(rows), STRIP):
+                strip = pixels[pixels.shape[0] - 1 - rows[start : start + STRIP]][:, columns]
+                renderer.draw_image(gc, first, low + start, np.ascontiguousarray(strip))
+            gc.restore()
+
+    return StripImage
+
+
+def _nearest_dots(start: float, stop: float, count: int, half: float = 0.5) -> tuple[Any, int]:
+    """Return the index of the dot at every pixel from `start` to `stop`, and the first pixel.
+
+    `half` is the fraction of a pixel from which an end is rounded up.
+    """
+    first, last = math.floor(start + half), math.floor(stop + half)
+    centres = np.arange(first, max(last, first + 1)) + 0.5
+    return np.clip(((centres - start) / (stop - start) * count).astype(int), 0, count - 1), first
 
 
 @functools.lru_cache(maxsize=4096)

@@ -35,4 +35,4 @@ def draw(fig: go.Figure, form: str, style: Style, title: str, metadata: Mapping[
         axes_frame.draw_legend(plan)
         shape_annotations.draw_labels(plan, places)
         axes_frame.draw_heading(plan)
-        return canvas.write(form, style.dpi if form == "png" else traces.MAP_DPI, metadata)
+        return canvas.write(form, sheet.style.dpi if form == "png" else traces.MAP_DPI, metadata)

@@ -30,6 +30,9 @@ SYMBOLS = {
 }
 # Dots per inch of maps: printers resolve areas of colour less finely than text and lines.
 MAP_DPI = 300
+MOST_DOTS = 3200
+"""Dots of a map along one axis: a file of 50 inches would have 15,000, which take gigabytes and show nothing more."""
+COLUMNS_AT_ONCE = 64
 MOST_CELL_TEXTS = 4096
 
 
@@ -193,7 +196,7 @@ def _cell_edges(axis: Axis, values: Any, count: int) -> Any:
 
 def _dot_borders(axis: Axis, edges: Any, start: float, stop: float, dpi: int) -> Any:
     """Return the border of every dot between two pixels in cell units: 2.5 is the centre of the third cell."""
-    dots = max(2, round((stop - start) * dpi / 96))
+    dots = min(max(2, round((stop - start) * dpi / 96)), MOST_DOTS)
     pixels = start + (stop - start) * np.arange(dots + 1) / dots
     at = axis.low + (pixels - axis.start) / (axis.stop - axis.start) * (axis.high - axis.low)
     order = slice(None) if edges[-1] >= edges[0] else slice(None, None, -1)
@@ -223,13 +226,22 @@ def _resample_cells(cells: Any, down: Any, across: Any) -> Any:
 def _average_cells(cells: Any, borders: Any, axis: int) -> Any:
     """Average the cells between borders along an axis; transparent outside."""
     cells = np.moveaxis(cells, axis, 0)
+    out = np.empty((len(borders) - 1, *cells.shape[1:]), dtype=np.float32)
+    for first in range(0, cells.shape[1], COLUMNS_AT_ONCE):
+        # The sums are float64 and as large as the result several times over.
+        part = slice(first, first + COLUMNS_AT_ONCE)
+        out[:, part] = _average_between(cells[:, part], borders)
+    return np.ascontiguousarray(np.moveaxis(out, 0, axis))
+
+
+def _average_between(cells: Any, borders: Any) -> Any:
+    """Return the mean of the rows of `cells` between borders, (borders - 1, …); 0 outside."""
     sums = np.concatenate([np.zeros((1, *cells.shape[1:])), np.cumsum(cells, axis=0, dtype=np.float64)])
     index = np.minimum(borders.astype(int), len(cells) - 1)
     part = (borders - index).reshape(-1, *[1] * (cells.ndim - 1))
     wide = np.diff(borders).reshape(-1, *[1] * (cells.ndim - 1))
     seen = np.abs(wide) > 1e-9
-    mean = np.diff(sums[index] + part * cells[index], axis=0) / np.where(seen, wide, 1.0)
-    return np.ascontiguousarray(np.moveaxis((mean * seen).astype(np.float32), 0, axis))
+    return np.diff(sums[index] + part * cells[index], axis=0) / np.where(seen, wide, 1.0) * seen
 
 
 def _draw_cell_gaps(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:

@@ -26,12 +26,14 @@ function complete(anchor) {
   const found = inside(anchor.href);
   if (!found || anchor.closest('[data-testid="stPageLink"]')) return;
   const { page, url } = found;
-  const query = new URLSearchParams(url.search || component.data.query);
+  // A link of the header carries the current choice: also the query that header.js gave it may be an older one.
+  const own = "to" in anchor.dataset ? "" : url.search;
+  const query = new URLSearchParams(own || component.data.query);
   const to = new URL(page === component.data.first ? "" : page, root);
   to.search = query.toString();
   to.hash = url.hash;
   if (anchor.dataset.inside !== to.href || anchor.href !== to.href || anchor.target) {
-    Object.assign(anchor.dataset, { inside: to.href, page, query: url.search, anchor: url.hash });
+    Object.assign(anchor.dataset, { inside: to.href, page, query: own, anchor: url.hash });
     anchor.href = to.href;
     anchor.removeAttribute("target");
   }

@@ -42,6 +42,7 @@ const save = (place, form) => runScript(place, "file", "export", ({ save: saved,
 export function menu(name, label, entries) {
   const list = element("div", { className: "rv-menu", popover: "auto", role: "menu", ariaLabel: label });
   const opener = button(name, label, () => list.togglePopover());
+  let top = 0;
   Object.assign(opener, { ariaHasPopup: "menu", ariaExpanded: "false" });
   list.addEventListener("beforetoggle", ({ newState }) => {
     opener.ariaExpanded = String(newState === "open");
@@ -50,6 +51,7 @@ export function menu(name, label, entries) {
   list.addEventListener("toggle", ({ newState }) => {
     if (newState !== "open") return;
     const at = opener.getBoundingClientRect(), below = at.bottom + 4;
+    top = at.top;
     list.style.left = `${Math.max(8, Math.min(at.left, innerWidth - list.offsetWidth - 8))}px`;
     list.style.top = `${below + list.offsetHeight > innerHeight - 8 ? Math.max(8, at.top - list.offsetHeight - 4) : below}px`;
     list.firstChild?.focus();
@@ -62,8 +64,8 @@ export function menu(name, label, entries) {
     event.preventDefault();
     items[(next + items.length) % items.length].focus();
   });
-  // A menu that stays open while the page scrolls would leave its button.
-  addEventListener("scroll", () => list.matches(":popover-open") && list.hidePopover(), true);
+  // A menu that stays open while the page scrolls would leave its button. The event may come late, from before the click.
+  addEventListener("scroll", () => list.matches(":popover-open") && opener.getBoundingClientRect().top !== top && list.hidePopover(), true);
   const both = document.createDocumentFragment();
   both.append(opener, list);
   return both;

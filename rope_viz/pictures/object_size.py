@@ -1,0 +1,31 @@
+"""The memory that a decoded value takes."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
+"""Kinds of objects that belong to the program and not to one value."""
+
+
+def memory_of(value: Any) -> int:
+    """Return the bytes of a value with everything that it refers to, each object counted once."""
+    seen, total, waiting = {id(value)}, 0, [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, np.ndarray) and each.base is not None:
+            # A view has no data of its own, and the garbage collector does not know the array behind it.
+            referred: list[Any] = [each.base]
+        else:
+            referred = gc.get_referents(each)
+        total += sys.getsizeof(each)
+        for other in referred:
+            if id(other) not in seen and not isinstance(other, SHARED):
+                seen.add(id(other))
+                waiting.append(other)
+    return total

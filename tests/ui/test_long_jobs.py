@@ -1,0 +1,246 @@
+"""Pictures that can take long end when nobody waits, have limits, and never keep other visitors waiting."""
+
+import asyncio
+import functools
+import gc
+import io
+import json
+import threading
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rope_viz.figures.files import Style
+from rope_viz.pictures import blob_store
+from rope_viz.pictures.render_process import Job
+from rope_viz.ui import long_jobs, picture_route, render_queue, visitors
+from tests.ui.test_picture_route import run
+from tests.ui.test_render_workers import alive
+
+SLOW = Job("recall", "needle", "png", Style(), {"recall.length": "16384", "method": "yarn"})
+QUICK = Job("scaling", "comparison", "svg", Style(), {})
+needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="processes are found in Linux's /proc")
+
+
+async def until(holds, seconds=60):
+    """Wait until a condition holds."""
+    for _ in range(seconds * 20):
+        if holds():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"not after {seconds} s")
+
+
+@pytest.fixture
+def jobs():
+    """jobs(**options) makes long jobs whose processes end with the test."""
+    made = []
+
+    def make(**options):
+        made.append(long_jobs.LongJobs(**options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.shut_down()
+
+
+@needs_proc
+def test_job_that_nobody_waits_for_ends(jobs):
+    async def leave():
+        gallery = picture_route.Gallery(long_jobs=jobs())
+        waiting = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW, rank=render_queue.FILES))
+        await until(lambda: gallery.long_jobs.pids)
+        (pid,) = gallery.long_jobs.pids
+        waiting.cancel()
+        await until(lambda: not alive(pid))
+        assert not gallery.long_jobs.pids
+        assert await gallery.drawn("a", pytest.fail, long=QUICK), "the place is free again"
+
+    asyncio.run(leave())
+
+
+def test_job_beyond_its_processor_time_is_a_sentence(jobs):
+    result = asyncio.run(jobs(seconds=1).render(SLOW))
+    assert result.problem.startswith("This picture takes more than 1 seconds of processor time.")
+    assert not result.content
+
+
+@needs_proc
+def test_job_beyond_its_memory_is_a_sentence(jobs):
+    large = Job("frequencies", "heatmap", "png", Style(width="4800px", height="4800px"), {})
+
+    async def both():
+        small = jobs(memory=150 << 20)
+        return await small.render(large), await small.render(QUICK)
+
+    refused, drawn = asyncio.run(both())
+    assert refused.problem.startswith("This picture takes more memory than one picture may.")
+    assert drawn.content
+
+
+@needs_proc
+def test_idle_process_ends(jobs):
+    async def rest():
+        found = jobs(idle_seconds=0.0)
+        await found.render(QUICK)
+        pids = found.pids
+        await until(lambda: not found.pids)
+        await until(lambda: not any(map(alive, pids)))
+
+    asyncio.run(rest())
+
+
+def test_process_that_dies_is_a_sentence_for_its_own_user(jobs):
+    async def kill():
+        gallery = picture_route.Gallery(long_jobs=jobs())
+        first = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW))
+        await until(lambda: gallery.long_jobs.pids)
+        for process in gallery.long_jobs._busy:
+            process.running.kill()
+        with pytest.raises(long_jobs.NoProcessError, match="ended early"):
+            await first
+        assert (await gallery.drawn("b", pytest.fail, long=QUICK)).startswith(b"rope-scaling-comparison")
+
+    asyncio.run(kill())
+
+
+class Endless:
+    """Long jobs that never end."""
+
+    places, pids = 2, ()
+
+    def __init__(self):
+        self.asked = []
+
+    async def render(self, job):
+        self.asked.append(job)
+        await asyncio.get_running_loop().create_future()
+
+
+def test_visitor_has_one_of_two_places_for_long_jobs():
+    async def crowd():
+        endless = Endless()
+        gallery = picture_route.Gallery(long_jobs=endless)
+        tasks = [
+            asyncio.ensure_future(gallery.drawn(f"{visitor} {n}", pytest.fail, long=visitor, visitor=visitor))
+            for visitor, count in (("a", 20), ("b", 2), ("c", 2))
+            for n in range(count)
+        ]
+        await asyncio.sleep(0)
+        await until(lambda: endless.asked == ["a", "b"])
+        for task in tasks[:20]:
+            task.cancel()
+        await until(lambda: len(endless.asked) == 3)
+        assert endless.asked[-1] == "c"
+        for task in tasks:
+            task.cancel()
+
+    asyncio.run(crowd())
+
+
+def test_slow_pages_of_one_visitor_leave_a_thread_for_others():
+    go_on = threading.Event()
+
+    async def crowd():
+        gallery = picture_route.Gallery()
+        slow = [
+            asyncio.ensure_future(gallery.drawn(f"slow {n}", lambda: go_on.wait(60) and b"", visitor="a"))
+            for n in range(20)
+        ]
+        await asyncio.sleep(0)
+        assert await asyncio.wait_for(gallery.drawn("quick", lambda: b"drawn", visitor="b"), 30) == b"drawn"
+        go_on.set()
+        await asyncio.gather(*slow)
+
+    asyncio.run(crowd())
+
+
+def test_full_queue_of_one_visitor_refuses_no_other():
+    async def crowd():
+        gallery = picture_route.Gallery(long_jobs=Endless(), waiting=5)
+        put = functools.partial(gallery.drawn, make=pytest.fail, long=QUICK)
+        tasks = [asyncio.ensure_future(put(f"a {n}", visitor="a")) for n in range(6)]
+        await asyncio.sleep(0)
+        with pytest.raises(render_queue.BusyError):
+            await put("one more", visitor="a")
+        tasks.append(asyncio.ensure_future(put("b", visitor="b")))
+        await asyncio.sleep(0)
+        assert not tasks[-1].done()
+        for task in tasks:
+            task.cancel()
+
+    asyncio.run(crowd())
+
+
+@pytest.mark.parametrize(
+    ("host", "visitor"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("testclient", "testclient"),
+    ],
+)
+def test_visitor_is_an_address_or_a_network(host, visitor):
+    assert visitors.visitor_name(host) == visitor
+
+
+def test_large_contents_are_decoded_in_another_process(monkeypatch, jobs):
+    gallery = picture_route.Gallery(long_jobs=jobs())
+    monkeypatch.setattr(picture_route, "GALLERY", gallery)
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    answers = [
+        {"method": f"m{n % 7}", "length": 100 * (1 + n % 9), "depth": 0.5, "repeat": n, "right": True}
+        for n in range(3000)
+    ]
+    content = b"a.json\0" + json.dumps({"version": 1, "answers": answers}).encode()
+    drawn = post("recall/yours.packed", "recall.file={name}", content)
+    assert drawn.status == 200
+    assert b"3,000" in drawn.body
+    (blob,) = blob_store.STORE._blobs.values()
+    assert not blob.values
+    assert blob.visitor == "192.0.2.1"
+    file = io.BytesIO()
+    np.savez_compressed(file, q=np.zeros(1 << 24, dtype=bool))
+    query = "decay.show=own&decay.source=file&decay.file={name}"
+    refused = post("decay/curves.csv", query, b"a.npz\0" + file.getvalue())
+    assert (refused.status, b"at most 8,388,608 numbers" in refused.body) == (422, True)
+
+
+def test_refused_contents_are_released_without_a_collection(monkeypatch, jobs):
+    made = []
+
+    def make(*arguments):
+        job = Job(*arguments)
+        made.append(weakref.ref(job))
+        return job
+
+    monkeypatch.setattr(picture_route, "Job", make)
+    monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery(long_jobs=jobs()))
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    gc.collect()
+    gc.disable()
+    try:
+        refused = post("decay/curves.packed", "decay.show=own&decay.source=file&decay.file={name}", bytes(100_000))
+    finally:
+        gc.enable()
+    assert refused.status == 422
+    assert [each() for each in made] == [None]
+
+
+def test_body_is_released_once_its_contents_are_stored():
+    body = memoryview(bytearray(2))
+    picture_route.store_contents(body, "192.0.2.1")
+    with pytest.raises(ValueError, match="released"):
+        body.tobytes()
+
+
+def post(path, query, content):
+    salted = blob_store.salt() + content
+    body = len(salted).to_bytes(4, "little") + salted
+    query = query.format(name=blob_store.name_of(salted))
+    return run({"path": path, "query": query, "method": "POST", "body": body, "rope_viz": "kept"})[0]
