@@ -73,5 +73,5 @@ def test_public_address_is_checked_and_given_to_the_server():
     assert environment("", public=PUBLIC)[link_preview.SETTING] == PUBLIC
     assert link_preview.SETTING not in environment("")
     for wrong in ("example.org", "ftp://example.org", "https://", "https://example.org/?a=1", "https://[::1"):
-        with pytest.raises(ValueError, match="--public-url|IPv6"):
+        with pytest.raises(ValueError, match=r"--public-url|IPv6"):
             public_of(wrong)
