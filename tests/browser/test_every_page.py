@@ -77,11 +77,21 @@ def is_clean(seen, options=None):
         assert hidden <= 0, f"{part} scrolls {hidden} px sideways"
     assert seen.errors == []
     assert seen.elsewhere == []
+    gaps = tab.evaluate(GAPS)
+    assert [gap for gap in gaps if gap[1] > 24] == [], "more room is reserved below a picture than it takes"
     assert tab.evaluate(TWICE) == [], "a label names the first of two that have one id"
     found = violations(tab, options or {})
     ours = [(rule, html[:160]) for rule, html, target in found if not any(mark in html + target for mark in NOT_OURS)]
     assert ours == []
 
+
+# The pixels between the lowest part of each picture and the room that is reserved for it.
+GAPS = """[...document.querySelectorAll(".rv-picture[data-state=shown]")].map((place) => {
+  const end = place.getBoundingClientRect().bottom;
+  const parts = [...place.querySelectorAll("*")].filter((part) => getComputedStyle(part).position !== "absolute");
+  const boxes = parts.map((part) => part.getBoundingClientRect()).filter(({ height }) => height);
+  return [place.dataset.picture, Math.round(end - Math.max(...boxes.map(({ bottom }) => bottom)))];
+})"""
 
 TWICE = """[...document.querySelectorAll("[id]")].map(({ id }) => id)
   .filter((id, index, all) => all.indexOf(id) < index)"""

@@ -21,7 +21,7 @@ from rope_viz.ui import state
 from rope_viz.ui.components.component import component
 
 # Pixels of the tools below a picture, on a wide and on a narrow screen.
-TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "hands": (0, 0), "table": (40, 92)}
+TOOLS = {"chart": (40, 40), "clocks": (110, 220), "patch": (68, 92), "hands": (0, 0), "table": (40, 44)}
 
 TEXTS = Texts("app")
 KEY = "pictures"
