@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import math
 import re
@@ -53,13 +54,12 @@ def message(scene: int = 1) -> dict[str, Any]:
 
     `scenes` has for each the `numbers` of its picture and its `texts`.
     """
-    built = [_repeated(), _one_hand(), _two_hands(), _four_clocks(), _head(), _beyond(), _repairs(), _proof()]
     return {
         "title": str(TEXTS("title")),
         "scene": scene,
         "scenes": [
             {"numbers": numbers, "texts": _texts(number, values)}
-            for number, (numbers, values) in enumerate(built, start=1)
+            for number, (numbers, values) in ((each, scene_numbers(each)) for each in range(1, SCENES + 1))
         ],
         "texts": TEXTS.group("story"),
         "palette": _palette(),
@@ -68,11 +68,20 @@ def message(scene: int = 1) -> dict[str, Any]:
     }
 
 
+@functools.cache
+def scene_numbers(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the numbers of a scene's picture, and the values that its texts name."""
+    built = (_repeated, _one_hand, _two_hands, _four_clocks, _head, _beyond, _repairs, _proof)
+    return built[number - 1]()
+
+
 def _palette() -> dict[str, tuple[str, str]]:
     """Return each colour by its meaning, as (light, dark)."""
     known = {name: both for name, both in clocks.palette().items() if isinstance(both[0], str)}
     more = {"kept": theme.KEPT, "blended": theme.BLENDED, "divided": theme.DIVIDED, "panel": theme.PANEL}
-    return known | {name: (colour, theme.DARK[colour]) for name, colour in more.items()} | {"seen": ("#D3D8DE", "#3A424D")}
+    return (
+        known | {name: (colour, theme.DARK[colour]) for name, colour in more.items()} | {"seen": ("#D3D8DE", "#3A424D")}
+    )
 
 
 def _texts(number: int, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -242,7 +251,9 @@ def format_math(text: str) -> str:
             out.append(f"<p>{_scripts(line)}</p>")
             continue
         pieces = re.split(r"\[\[(.*?)\]\]", line[2:])
-        inside = (_matrix(each) if at % 2 else f"<span>{_scripts(each.strip())}</span>" for at, each in enumerate(pieces))
+        inside = (
+            _matrix(each) if at % 2 else f"<span>{_scripts(each.strip())}</span>" for at, each in enumerate(pieces)
+        )
         out.append(f'<div class="rv-formula">{"".join(each for each in inside if each != "<span></span>")}</div>')
     return "".join(out)
 

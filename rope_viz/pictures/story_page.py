@@ -52,5 +52,8 @@ def _colours(*, dark: bool) -> str:
     named = {"background": theme.BACKGROUND, "text": theme.TEXT}
     shown = {name: theme.DARK[colour] if dark else colour for name, colour in named.items()}
     return "; ".join(
-        [*(f"--st-{name}-color: {colour}" for name, colour in shown.items()), f"color-scheme: {'dark' if dark else 'light'}"]
+        [
+            *(f"--st-{name}-color: {colour}" for name, colour in shown.items()),
+            f"color-scheme: {'dark' if dark else 'light'}",
+        ]
     )

@@ -49,13 +49,13 @@ function wake(s) {
 function paint(s, time = performance.now()) {
   const { scene, state, numbers, words } = now(s), { picture } = s.ui, w = picture.clientWidth, h = picture.clientHeight;
   const n = scene.numbers(state.v, numbers), texts = words.picture;
-  const drawn = scene.draw({ w, h, v: state.v, n, data: numbers, texts, memory: state.memory, calm: s.calm.matches, now: time });
-  const see = fill(words.see[n.see ?? "see"] ?? words.see.see, n);
+  const drawn = scene.draw({ w, h, v: state.v, n, data: numbers, texts, answered, memory: state.memory, calm: s.calm.matches, now: time });
+  const answered = state.answer !== null, see = fill((!answered && words.see.before) || (words.see[n.see ?? "see"] ?? words.see.see), n);
   put(picture, drawn.startsWith("<table") ? drawn : `<svg width="${w}" height="${h}" role="img" aria-label="${words.title}">${drawn}</svg>`);
   put(s.ui.see, see);
   for (const track of s.tracks) track.show();
   for (const button of s.root.querySelectorAll(".rv-choice button")) set(button, "aria-pressed", String(state.v[button.dataset.choice]) === button.value);
-  const facts = { scene: s.at, ...Object.fromEntries(Object.entries(n).filter(([, value]) => !Array.isArray(value))), done: state.done, answered: state.answer !== null };
+  const facts = { scene: s.at, ...Object.fromEntries(Object.entries(n).filter(([, value]) => !Array.isArray(value))), done: state.done, answered };
   for (const [key, value] of Object.entries(facts)) s.root.dataset[key.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())] = value;
   s.root.dataset.drawn = s.frames = (s.frames ?? 0) + 1;
   if (state.memory.again) wake(s);

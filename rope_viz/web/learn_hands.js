@@ -13,24 +13,26 @@ const repeated = {
   numbers({ asks }, { words, twice: [a, b], none, rope, repeated }) {
     const two = (value) => minus(value.toFixed(2));
     return {
-      word: words[asks], repeated, same: two(none[asks][a]), first: two(rope[asks][a]), second: two(rope[asks][b]),
+      see: "see", word: words[asks], repeated, same: two(none[asks][a]), first: two(rope[asks][a]), second: two(rope[asks][b]),
       first_away: Math.abs(asks - a), second_away: Math.abs(asks - b),
     };
   },
   done: ({ asks }) => asks !== 7,
   grab: ({ x, w }, { words }) => ["asks", ((x - 26) / (w - 52)) * (words.length - 1)],
-  draw({ w, h, v, data, texts }) {
+  draw({ w, h, v, data, texts, answered }) {
     const { words, twice, none, rope } = data, rows = [["none", none], ["rope", rope]], high = h / 2;
     const most = Math.max(...[none, rope].flat(2).map(Math.abs)), cell = (w - 52) / (words.length - 1), wide = Math.min(36, cell * 0.6);
     return rows.map(([title, scores], row) => {
       const top = row * high, zero = top + high / 2 + 16, reach = (high - 84) / 2;
       const bars = scores[v.asks].map((score, i) => {
         const x = 26 + i * cell, tall = (Math.abs(score) / most) * reach, is = twice.includes(i);
+        // The prediction comes first.
+        if (is && !row && !answered) return say(x, zero - 8, "?", 24, "var(--key)", { ...middle, ...bold });
         const box = shape("rect", { x: x - wide / 2, y: score > 0 ? zero - tall : zero, width: wide, height: Math.max(1, tall), fill: is ? "var(--key)" : "var(--face)", stroke: is ? "none" : "var(--rule)" });
         const number = is || w > 520 ? say(x, score > 0 ? zero - tall - 6 : zero + tall + 17, minus(score.toFixed(2)), is ? 16 : 13, is ? "var(--key)" : "var(--plain)", { ...middle, ...(is ? bold : {}) }) : "";
         return box + number;
       });
-      return say(2, top + 20, texts[title], w > 480 ? 17 : 15, "var(--text)", bold) + line(2, zero, w - 2, zero) + bars.join("");
+      return say(2, top + 20, texts[answered ? `${title}_answered` : title], w > 480 ? 17 : 15, "var(--text)", bold) + line(2, zero, w - 2, zero) + bars.join("");
     }).join("");
   },
 };
@@ -59,13 +61,13 @@ const one = {
     return ["at", angle / rate > last + 2 ? 0 : angle / rate];
   },
   draw({ w, h, v, n, data, texts }) {
-    const { rate, last, word } = data, cx = w / 2, cy = h / 2, r = Math.min(w / 2 - 60, h / 2 - 34), angle = v.at * rate;
+    const { rate, last, word } = data, cx = w / 2, cy = h / 2, r = Math.min(w / 2 - (w > 480 ? 112 : 76), h / 2 - 34), angle = v.at * rate;
     const far = angle + 0.14, big = r > 120;
     const label = texts.hand.replace("{word}", word).replace("{at}", n.at);
     return cross(cx, cy, r) + ring(cx, cy, r, "var(--rule)", 1.5) + dots(cx, cy, r, rate, 0, last, [v.at], w)
       + sector(cx, cy, r * 0.36, 0, angle, { fill: "var(--query)", "fill-opacity": 0.1 }) + arc(cx, cy, r * 0.36, 0, angle, { stroke: "var(--text)", "stroke-width": 2 })
       + hand(cx, cy, r, 0, "var(--query)", 3, { opacity: 0.35 }) + hand(cx, cy, r, angle, "var(--query)", big ? 7 : 5) + ring(cx, cy, 5, "none", 0, "var(--text)")
-      + say(...tip(cx, cy + 7, r * 0.36 + (big ? 44 : 32), Math.max(angle / 2, 0.25)), n.angle, big ? 22 : 17, "var(--text)", { ...middle, ...bold })
+      + say(...tip(cx, cy + 7, r * 0.36 + (big ? 44 : 32), angle < 0.7 ? -0.16 : angle / 2), n.angle, big ? 22 : 17, "var(--text)", { ...middle, ...bold })
       + name(cx, cy, r + (big ? 26 : 16), far, label, "var(--query)", big ? 17 : 15, w);
   },
 };

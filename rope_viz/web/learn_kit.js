@@ -116,7 +116,7 @@ export function makeTrack(row, host) {
       put(svg, marks.join(""));
     } else {
       const marks = row.ticks.filter(([, , narrow]) => wide > 480 || narrow !== false);
-      put(svg, line(4, 24, wide - 4, 24, "var(--rule)", 2) + marks.map(([value, text]) => { const x = PAD + to(value) * room(); return line(x, 24, x, 31) + say(x, 47, text, 14, "var(--plain)", middle); }).join(""));
+      put(svg, line(4, 24, wide - 4, 24, "var(--rule)", 2) + marks.map(([value, text]) => { const x = PAD + to(value) * room(); return line(x, 24, x, 31) + say(x, 50, text, 14, "var(--plain)", middle); }).join(""));
     }
     thumbs.forEach(({ name, least, most }, i) => {
       const value = host.read(name), node = nodes[i];

@@ -4,6 +4,7 @@ export const STYLE = `
 .rv-learn {
   font-family: var(--st-font); color: var(--text); font-size: 16px; line-height: 24px; font-variant-numeric: tabular-nums;
   :is(p, h2, h3, ol, ul, li, table) { margin: 0; padding: 0; font-size: inherit; line-height: inherit; }
+  .rv-picture-of text { paint-order: stroke; stroke: var(--background); stroke-width: 4px; stroke-linejoin: round; }
   svg text { font-family: var(--st-font); user-select: none; }
   button, a.rv-next { font: inherit; color: inherit; cursor: pointer; background: transparent; }
   :is(button, a, summary, [role=slider]):focus-visible { outline: 2px solid var(--query); outline-offset: 2px; border-radius: 8px; }
@@ -12,7 +13,8 @@ export const STYLE = `
   .rv-key { color: var(--key); font-weight: 600; }
   .rv-steps ol { display: flex; gap: 6px; list-style: none; }
   .rv-steps li { flex: 1; min-width: 0; margin: 0; }
-  .rv-steps button { width: 100%; min-height: 44px; padding: 0; border: 0; text-align: left; font-size: 14px; line-height: 20px; color: var(--plain); }
+  .rv-steps button { display: block; width: 100%; min-height: 44px; padding: 0; border: 0; text-align: left; font-size: 14px; line-height: 20px; color: var(--plain); }
+  .rv-steps span { display: block; height: 20px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
   .rv-steps i { display: block; height: 4px; margin-bottom: 8px; background: var(--face); }
   .rv-steps .rv-over i { background: color-mix(in srgb, var(--query) 50%, var(--background)); }
   .rv-steps [aria-current=step] { color: var(--text); font-weight: 600; }
@@ -23,6 +25,7 @@ export const STYLE = `
   .rv-picture-of { height: clamp(380px, 100vh - 330px, 560px); touch-action: pan-y; overflow: hidden; }
   .rv-picture-of > svg { display: block; }
   &[data-scene="3"] .rv-picture-of { height: clamp(300px, 100vh - 440px, 460px); }
+  &[data-scene="8"] .rv-picture-of { height: auto; }
   .rv-caption { margin-top: 8px; font-size: 14px; line-height: 20px; color: var(--plain); }
   .rv-count { font-size: 15px; color: var(--plain); }
   h2 { font-size: 30px; line-height: 38px; font-weight: 700; letter-spacing: -0.01em; }
@@ -63,7 +66,7 @@ export const STYLE = `
   .rv-way [disabled] { opacity: 0.45; cursor: default; }
   .rv-way .rv-next { display: inline-flex; align-items: center; justify-content: center; padding: 0 20px; font-weight: 600; color: var(--background); background: var(--query); border-color: var(--query); text-decoration: none; }
   .rv-controls { margin-top: 12px; }
-  :is(.rv-track, .rv-ruler) { position: relative; height: 52px; touch-action: pan-y; user-select: none; cursor: pointer; }
+  :is(.rv-track, .rv-ruler) { position: relative; height: 56px; touch-action: pan-y; user-select: none; cursor: pointer; }
   .rv-track + .rv-track { margin-top: 8px; }
   :is(.rv-track, .rv-ruler) svg { position: absolute; inset: 0; height: 52px; overflow: visible; pointer-events: none; }
   .rv-track .rv-thumb { position: absolute; top: 4px; left: 0; width: 0; height: 40px; cursor: grab; }
