@@ -1,4 +1,4 @@
-"""The story of Learn as one HTML page that needs no session and no network: the whole story, or one scene in a frame."""
+"""The story of Learn as one HTML page that needs no session and no network: all scenes, or one in a frame."""
 
 from __future__ import annotations
 

@@ -48,9 +48,9 @@ function wake(s) {
 
 function paint(s, time = performance.now()) {
   const { scene, state, numbers, words } = now(s), { picture } = s.ui, w = picture.clientWidth, h = picture.clientHeight;
-  const n = scene.numbers(state.v, numbers), texts = words.picture;
+  const n = scene.numbers(state.v, numbers), texts = words.picture, answered = state.answer !== null;
   const drawn = scene.draw({ w, h, v: state.v, n, data: numbers, texts, answered, memory: state.memory, calm: s.calm.matches, now: time });
-  const answered = state.answer !== null, see = fill((!answered && words.see.before) || (words.see[n.see ?? "see"] ?? words.see.see), n);
+  const see = fill((!answered && words.see.before) || (words.see[n.see ?? "see"] ?? words.see.see), n);
   put(picture, drawn.startsWith("<table") ? drawn : `<svg width="${w}" height="${h}" role="img" aria-label="${words.title}">${drawn}</svg>`);
   put(s.ui.see, see);
   for (const track of s.tracks) track.show();
