@@ -68,9 +68,10 @@ function showScene(s) {
   for (const key of Object.keys(s.root.dataset)) delete s.root.dataset[key];
   ui.steps.forEach((node, i) => {
     set(node, "aria-current", i + 1 === s.at ? "step" : "false");
+    node.disabled = i + 1 === s.at;
     node.classList.toggle("rv-over", complete(s.states[i]));
   });
-  const answers = words.answers.map((answer, i) => `<button type="button" data-answer="${i}">${TICK}<span>${answer}</span></button>`).join("");
+  const answers = words.answers.map((answer, i) => `<button type="button" data-do="answer" data-answer="${i}">${TICK}<span>${answer}</span></button>`).join("");
   const part = (name, title, inside) => `<details class="rv-part rv-${name}" open><summary><h3>${title}</h3>${TICK}<span class="rv-short"></span></summary><div>${inside}</div></details>`;
   const link = words.link && data.app !== null ? `<a class="rv-explore" href="${data.app}${words.link.path}"${data.outside ? ' target="_blank"' : ""}>${words.link.label}</a>` : "";
   put(ui.text, `<p class="rv-count">${fill(texts.count, { at: s.at, all: data.scenes.length })}</p><h2 tabindex="-1">${words.title}</h2><p class="rv-lead">${words.lead}</p>
@@ -101,7 +102,7 @@ function makeControls(s, scene, state, numbers, words) {
   };
   s.tracks = rows.map((row) => makeTrack(row, host));
   s.thumbs = Object.fromEntries(rows.flatMap((row) => (row.ruler ? [row.ruler] : row.thumbs).map((thumb) => [thumb.name, { ...thumb, row }])));
-  const choices = (scene.buttons?.(numbers, words.picture) ?? []).map(({ name, label, options }) => `<div class="rv-choice" role="group" aria-label="${label}">${options.map(([value, text]) => `<button type="button" data-choice="${name}" value="${value}">${text}</button>`).join("")}</div>`);
+  const choices = (scene.buttons?.(numbers, words.picture) ?? []).map(({ name, label, options }) => `<div class="rv-choice" role="group" aria-label="${label}">${options.map(([value, text]) => `<button type="button" data-do="${name}" data-choice="${name}" value="${value}">${text}</button>`).join("")}</div>`);
   s.ui.controls.innerHTML = choices.length ? `<div class="rv-choices">${choices.join("")}</div>` : "";
   s.ui.controls.append(...s.tracks.map(({ root }) => root));
   s.ui.caption.innerHTML = words.picture.source ?? "";
@@ -129,7 +130,7 @@ function showQuiz(s) {
   const { state, numbers, words } = now(s), { texts } = s.data, { quiz } = numbers, i = state.open, { question, answers, right, why } = quiz[i], given = state.quiz[i];
   const score = quiz.filter(({ right }, k) => state.quiz[k] === right).length;
   put(s.ui.quiz, `<p class="rv-count">${fill(texts.quiz_count, { at: i + 1, all: quiz.length })}</p><p>${question}</p>
-    <div class="rv-answers rv-tall" role="group" aria-label="${texts.answers}">${answers.map((answer, k) => `<button type="button" data-quiz="${k}" aria-pressed="${k === given}" class="${given === null ? "" : k === right ? "rv-right" : k === given ? "rv-wrong" : ""}">${TICK}<span>${answer}</span></button>`).join("")}</div>
+    <div class="rv-answers rv-tall" role="group" aria-label="${texts.answers}">${answers.map((answer, k) => `<button type="button" data-do="quiz" data-quiz="${k}" aria-pressed="${k === given}" class="${given === null ? "" : k === right ? "rv-right" : k === given ? "rv-wrong" : ""}">${TICK}<span>${answer}</span></button>`).join("")}</div>
     <p class="rv-why" role="status">${given === null ? "" : why}</p>
     ${given === null ? "" : i + 1 < quiz.length ? `<button type="button" class="rv-more" data-do="more">${texts.quiz_next}</button>` : `<p><b>${fill(texts.quiz_end, { score, all: quiz.length })}</b></p>`}`);
 }
@@ -207,7 +208,7 @@ function grab(s, picture) {
 // --- The component
 
 function build(place, data) {
-  const { root } = place, steps = data.scenes.map(({ texts: { short } }, i) => `<li><button type="button" data-step="${i + 1}"><i></i><span>${i + 1}&ensp;${short}</span></button></li>`).join("");
+  const { root } = place, steps = data.scenes.map(({ texts: { short } }, i) => `<li><button type="button" data-do="step" data-step="${i + 1}"><i></i><span>${i + 1}&ensp;${short}</span></button></li>`).join("");
   root.innerHTML = `<nav class="rv-steps" aria-label="${data.texts.steps}"${data.only ? " hidden" : ""}><ol>${steps}</ol></nav><div class="rv-stage"><div class="rv-show"><div class="rv-picture-of"></div><div class="rv-controls"></div><p class="rv-caption"></p></div><div class="rv-text"></div></div>`;
   const find = (selector) => root.querySelector(selector);
   const s = place.memory.learn ?? start(data);

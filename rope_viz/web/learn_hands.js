@@ -5,7 +5,7 @@ import { DEGREES, TAU, arc, bold, degrees, fold, grid, hand, line, middle, minus
 const TEN = 10;
 
 const repeated = {
-  start: { asks: 7 },
+  start: { asks: 6 },
   rows: ({ words }, texts) => [{
     low: 0, high: words.length - 1, ticks: words.map((word, i) => [i, word]),
     thumbs: [{ name: "asks", label: texts.asks_label, chip: texts.asks, step: 1, far: 3, whole: true }],
@@ -17,7 +17,7 @@ const repeated = {
       first_away: Math.abs(asks - a), second_away: Math.abs(asks - b),
     };
   },
-  done: ({ asks }) => asks !== 7,
+  done: ({ asks }) => asks !== 6,
   grab: ({ x, w }, { words }) => ["asks", ((x - 26) / (w - 52)) * (words.length - 1)],
   draw({ w, h, v, data, texts, answered }) {
     const { words, twice, none, rope } = data, rows = [["none", none], ["rope", rope]], high = h / 2;
@@ -97,7 +97,7 @@ const two = {
     const q = (v.offset + v.query) * rate, k = (v.offset + v.key) * rate - v.content / DEGREES, all = q - k, way = all - TAU * Math.round(all / TAU);
     const size = narrow ? 14 : 16, label = (role, number) => texts[narrow ? `${role}_short` : role].replace("{at}", number);
     const close = Math.abs(way) < 0.5 ? (0.5 - Math.abs(way)) / 2 : 0, side = Math.sign(way) || 1;
-    return cross(cx, cy, r) + ring(cx, cy, r, "var(--rule)", 1.5) + (v.content ? "" : dots(cx, cy, r, rate, v.offset, v.offset + slots - 1, [v.offset + v.query, v.offset + v.key], w))
+    return cross(cx, cy, r) + ring(cx, cy, r, "var(--rule)", 1.5) + (v.content || narrow ? "" : dots(cx, cy, r, rate, v.offset, v.offset + slots - 1, [v.offset + v.query, v.offset + v.key], w))
       + sector(cx, cy, r * 0.4, k, way, { fill: "var(--query)", "fill-opacity": 0.12 }) + arc(cx, cy, r * 0.4, k, way, { stroke: "var(--text)", "stroke-width": 2 })
       + hand(cx, cy, r, k, "var(--key)", narrow ? 5 : 7) + hand(cx, cy, r, q, "var(--query)", narrow ? 5 : 7) + ring(cx, cy, 5, "none", 0, "var(--text)")
       + say(...tip(cx, cy + 7, r * 0.62, k + way / 2), n.angle, narrow ? 17 : 22, "var(--text)", { ...middle, ...bold })

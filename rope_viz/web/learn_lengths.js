@@ -62,11 +62,11 @@ const beyond = {
     const dot = (value, colour, text, below) => ring(at, y(value), 6, "var(--background)", 2, colour) + say(at + (left ? -12 : 12), y(value) + (below ? 20 : -9), text, 16, colour, { ...bold, ...(left ? end : {}) });
     return clocks.join("") + shape("rect", { x: x(trained), y: low + 8, width: w - 26 - x(trained), height: h - 26 - low - 8, fill: "var(--panel)" })
       + [3, 4, 5, 6].map((value) => line(26, y(value), w - 26, y(value), "var(--face)") + say(18, y(value) + 5, value, 14, "var(--plain)", end)).join("")
-      + line(x(trained), low, x(trained), h - 26, "var(--text)", 1.5) + say(x(trained) - 8, low + 12, texts.trained.replace("{trained}", n.trained), narrow ? 13 : 14, "var(--text)", { ...end, ...bold })
+      + line(at, low, at, h - 26, "var(--text)", 1.5) + line(x(trained), low, x(trained), h - 26, "var(--text)", 1.5) + say(x(trained) - 8, low + 12, texts.trained.replace("{trained}", n.trained), narrow ? 13 : 14, "var(--text)", { ...end, ...bold })
       + (narrow ? "" : say(26, low + 12, texts.loss, 14, "var(--plain)"))
       + curve(loss.none, "var(--plain)") + curve(loss.yarn, "var(--query)", { "stroke-dasharray": "7 4" })
       + say(x(13.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + say(w - 28, y(2.85) + 4, texts.yarn, 15, "var(--query)", { ...end, ...bold })
-      + line(at, low, at, h - 26, "var(--text)", 1.5) + dot(loss.none[n.which], "var(--plain)", n.plain, false) + dot(loss.yarn[n.which], "var(--query)", n.repaired, true)
+      + dot(loss.none[n.which], "var(--plain)", n.plain, false) + dot(loss.yarn[n.which], "var(--query)", n.repaired, true)
       + [0, 4, 8, 12, 16].map((k) => say(x(Math.min(k * 1024, 2 * trained - 1)), h - 6, k ? `${k}k` : "0", 14, "var(--plain)", middle)).join("");
   },
 };

@@ -4,6 +4,7 @@ export const STYLE = `
 .rv-learn {
   font-family: var(--st-font); color: var(--text); font-size: 16px; line-height: 24px; font-variant-numeric: tabular-nums;
   :is(p, h2, h3, ol, ul, li, table) { margin: 0; padding: 0; font-size: inherit; line-height: inherit; }
+  :is(h2, h3) { margin: 0 !important; padding: 0 !important; font-family: inherit !important; letter-spacing: -0.01em; }
   .rv-picture-of text { paint-order: stroke; stroke: var(--background); stroke-width: 4px; stroke-linejoin: round; }
   svg text { font-family: var(--st-font); user-select: none; }
   button, a.rv-next { font: inherit; color: inherit; cursor: pointer; background: transparent; }
@@ -19,6 +20,7 @@ export const STYLE = `
   .rv-steps .rv-over i { background: color-mix(in srgb, var(--query) 50%, var(--background)); }
   .rv-steps [aria-current=step] { color: var(--text); font-weight: 600; }
   .rv-steps [aria-current=step] i { background: var(--query); }
+  .rv-steps button:disabled { opacity: 1; cursor: default; }
   .rv-steps button:hover i { background: var(--query); }
   .rv-stage { display: grid; grid-template-columns: minmax(0, 1.45fr) minmax(0, 1fr); gap: 48px; align-items: start; margin-top: 16px; }
   .rv-show { position: sticky; top: 8px; }
@@ -28,14 +30,14 @@ export const STYLE = `
   &[data-scene="8"] .rv-picture-of { height: auto; }
   .rv-caption { margin-top: 8px; font-size: 14px; line-height: 20px; color: var(--plain); }
   .rv-count { font-size: 15px; color: var(--plain); }
-  h2 { font-size: 30px; line-height: 38px; font-weight: 700; letter-spacing: -0.01em; }
+  h2 { font-size: 30px !important; line-height: 38px !important; font-weight: 700 !important; }
   .rv-lead { margin-top: 8px; font-size: 17px; line-height: 26px; }
   .rv-part { margin-top: 20px; padding-left: 20px; border: 0; border-left: 3px solid var(--face); border-radius: 0; }
   .rv-part.rv-finished { border-color: var(--kept); }
   .rv-part.rv-see { border-color: var(--query); }
   .rv-part summary { display: flex; gap: 8px; align-items: center; list-style: none; cursor: default; padding: 0; min-height: 24px; }
   .rv-part summary::-webkit-details-marker { display: none; }
-  h3 { font-size: 16px; font-weight: 600; }
+  h3 { font-size: 16px !important; line-height: 24px !important; font-weight: 600 !important; }
   .rv-tick, .rv-short { display: none; }
   .rv-finished summary .rv-tick { display: block; color: var(--kept); }
   .rv-part:not([open]) .rv-short { display: inline; color: var(--plain); overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
@@ -107,7 +109,7 @@ export const STYLE = `
     .rv-proof { font-size: 15px; }
     .rv-proof :is(td, th) { padding: 8px 2px; }
     .rv-choice button { padding: 0 9px; font-size: 15px; }
-    h2 { font-size: 26px; line-height: 32px; }
+    h2 { font-size: 25px !important; line-height: 31px !important; }
     .rv-part { margin-top: 14px; }
     .rv-way { position: fixed; z-index: 3; left: 0; right: 0; bottom: 0; margin: 0; padding: 12px 16px; background: var(--background); border-top: 1px solid var(--face); }
     .rv-way .rv-next { flex: 1; }
