@@ -178,10 +178,12 @@ def test_sentence_of_scene_6_is_judged_on_the_circle(visit):
 
 def test_back_goes_one_scene_back_and_a_link_opens_the_same(visit):
     seen = visit().open("/?base=77000")
+    opened = seen.page.evaluate("history.length")
     seen.page.locator("main").get_by_role("link").first.click()
     scene_shown(seen, 1)
     seen.settle()
     before = seen.page.evaluate("history.length")
+    assert before == opened + 1
     for number in (2, 3):
         seen.page.locator(".rv-learn [data-do=next]").click()
         scene_shown(seen, number)
@@ -191,6 +193,12 @@ def test_back_goes_one_scene_back_and_a_link_opens_the_same(visit):
     seen.page.go_back()
     scene_shown(seen, 2)
     seen.page.go_back()
+    scene_shown(seen, 1)
+    seen.page.go_back()
+    expect(seen.page.locator("h1")).to_contain_text("RoPE rotates")
+    seen.settle()
+    assert seen.page.url == f"{seen.url}/?base=77000"
+    seen.page.go_forward()
     scene_shown(seen, 1)
     seen.page.go_forward()
     scene_shown(seen, 2)
