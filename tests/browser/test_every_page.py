@@ -115,7 +115,7 @@ WITHOUT = {
     "learn",
     "model",
     "pairings",
-}  # no sentence with a term of the glossary, or a test of their own
+}  # no sentence with a term of the glossary
 
 
 def a_word_says_its_sentence_and_lets_go(seen):

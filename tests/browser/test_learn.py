@@ -27,12 +27,14 @@ TASKS = {
 }
 # Where the value of a slider is on the screen: x and y of its thumb, and x of the value.
 PLACE = f"""([name, value]) => {{
-  const {{ thumbs }} = {ROOT}.__learn, {{ row }} = thumbs[name], thumb = document.querySelector(`.rv-thumb[data-do=${{name}}]`);
-  const track = thumb.parentElement.getBoundingClientRect(), tall = thumb.getBoundingClientRect(), room = track.width - 52;
-  const share = (at) => (row.log ? Math.log(at / row.low) / Math.log(row.high / row.low) : (at - row.low) / (row.high - row.low));
-  const now = {ROOT}.__learn.states[{ROOT}.__learn.at - 1].v[name], y = tall.top + tall.height / 2;
-  if (row.ruler) return [track.right - 30, y, track.right - 30 - (Math.min(value, 10) * room) / row.cells];
-  return [track.left + 26 + share(now) * room, y, track.left + 26 + share(value) * room];
+  const {{ thumbs, states, at }} = {ROOT}.__learn, {{ row }} = thumbs[name];
+  const thumb = document.querySelector(`.rv-thumb[data-do=${{name}}]`), tall = thumb.getBoundingClientRect();
+  const {{ left, right, width }} = thumb.parentElement.getBoundingClientRect(), room = width - 52;
+  const {{ log }} = Math, y = tall.top + tall.height / 2;
+  if (row.ruler) return [right - 30, y, right - 30 - (value * room) / row.cells];
+  const place = (to) => left + 26 + room * (row.log ? log(to / row.low) / log(row.high / row.low)
+    : (to - row.low) / (row.high - row.low));
+  return [place(states[at - 1].v[name]), y, place(value)];
 }}"""
 
 
