@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding import scaling, spectrum
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.scaling import Linear, NtkAware, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import clocks, theme
 from rope_viz.figures.hands import FEW, nearest_pair
@@ -31,7 +32,9 @@ SLOTS, POSITIONS = 12, 60
 BASES = (10_000, 100_000, 500_000, 1_000_000, 10_000_000)
 SEEN_PAIRS = (6, 14, 22, 24, 28)
 """Pairs of SmolLM2 in scene 6; none that leaves the seen angles comes round to them before twice the length."""
-FACTORS, METHODS = (2, 4, 8), ("none", "linear", "ntk", "yarn")
+FACTORS = (2, 4, 8)
+REPAIRS: dict[str, type[Linear | NtkAware | Yarn]] = {"linear": Linear, "ntk": NtkAware, "yarn": Yarn}
+METHODS = ("none", *REPAIRS)
 MARGIN = 5.0
 """Logit of one token above all others in scene 7."""
 RIGHT, QUIZ = (1, 1, 1, 2, 1, 1, 1, 1), (1, 0, 1, 2, 0)
@@ -172,7 +175,7 @@ def _beyond() -> tuple[dict[str, Any], dict[str, Any]]:
 def repaired(method: str, factor: int) -> RopeSpec:
     """Return the embedding of SmolLM2 extended by a method of `METHODS` to `factor` times its trained length."""
     spec = plain_spec(SMOL)
-    scaled = spec.scaling if method == "none" else scaling.METHODS[method](factor=float(factor))
+    scaled = REPAIRS[method](factor=float(factor)) if method in REPAIRS else spec.scaling
     return RopeSpec(
         spec.head_dim, spec.rotary_dim, spec.base, spec.context, factor * spec.context, scaled, spec.pairing
     )
@@ -241,7 +244,7 @@ def _signed(value: float) -> str:
 def format_math(text: str) -> str:
     """Return HTML of paragraphs and formulas.
 
-    A formula is a paragraph that begins with "$ ". `_x`, `^x`, `_(…)` and `^(…)` are lowered and raised, and
+    A formula is a paragraph between "$ " and " $". `_x`, `^x`, `_(…)` and `^(…)` are lowered and raised, and
     `[[a, b; c, d]]` is a matrix.
     """
     out = []
@@ -250,7 +253,7 @@ def format_math(text: str) -> str:
         if not line.startswith("$ "):
             out.append(f"<p>{_scripts(line)}</p>")
             continue
-        pieces = re.split(r"\[\[(.*?)\]\]", line[2:])
+        pieces = re.split(r"\[\[(.*?)\]\]", line[2:].removesuffix(" $"))
         inside = (
             _matrix(each) if at % 2 else f"<span>{_scripts(each.strip())}</span>" for at, each in enumerate(pieces)
         )

@@ -55,7 +55,7 @@ def one_hand(m: int) -> Drawn:
         notes=[place | {"x": x, "y": y, "text": label, "yshift": 6 if y >= 0 else -6}],
         hovermode="closest",
     )
-    fig.table = lambda: {"position": [m], "angle (degrees)": [math.degrees(angle)], "cos": [x], "sin": [y]}
+    fig.table = lambda: {"position": [0, m], "first number": [1.0, x], "second number": [0.0, y]}
     return fig, f"Pair {numbers['pair']} of {numbers['model']} rotated by {m} positions: {label}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rope_viz.embedding.spec import Knob
-from rope_viz.figures import learn, learn_static
+from rope_viz.figures import hands, learn, learn_static
 from rope_viz.pictures.choices import Number
 from rope_viz.pictures.outputs import Figure, Story
 from rope_viz.pictures.page import Page
@@ -48,7 +48,7 @@ def scene2(now: Now) -> Figure:
     return Figure(*learn_static.STATIC[2]())
 
 
-@PAGE.picture()
+@PAGE.picture(height=hands.HEIGHT)
 def scene3(now: Now) -> Figure:
     """Two hands: only the angle between them counts."""
     return Figure(*learn_static.STATIC[3]())

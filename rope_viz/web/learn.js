@@ -227,9 +227,12 @@ const fromHash = () => Number(/scene=([1-8])\b/.exec(location.hash)?.[1]) || nul
 export default function show(place, data) {
   const first = !place.root.__learn, s = place.root.__learn ?? build(place, data);
   place.root.__learn = s;
+  const again = s.data === data;
   s.data = data;
   for (const [name, both] of Object.entries(data.palette)) s.root.style.setProperty(`--${name}`, both[dark(s.root) ? 1 : 0]);
   // The server's late answer to the user's own step must not take it back.
+  // Shown again in other colours, it keeps its scene.
+  if (again && !first) return wake(s);
   const late = s.told.indexOf(data.scene), asked = place.tell ? data.scene : data.only || fromHash() || data.scene;
   if (late >= 0) s.told.splice(0, late + 1);
   else if (first || asked !== s.at) s.at = asked;

@@ -230,7 +230,7 @@ def test_learning_leaves_the_users_model_alone(visit):
 
 @pytest.mark.parametrize("width", [1440, 390])
 def test_every_scene_is_clean_in_axe_and_fits_its_width(visit, width):
-    seen = visit(width=width, height=844, dark=width == 390).open("/learn")
+    seen = visit(width=width, height=844, dark=width == 390, watched=True).open("/learn")
     for number in range(1, 9):
         scene_shown(seen, number)
         seen.page.locator(".rv-learn [data-answer='1']").click()
@@ -244,7 +244,7 @@ def test_every_scene_is_clean_in_axe_and_fits_its_width(visit, width):
 def test_the_file_works_without_server_and_network(visit, tmp_path):
     file = tmp_path / "learn.html"
     file.write_bytes(story_page())
-    seen = visit()
+    seen = visit(watched=True)
     seen.page.context.set_offline(True)
     seen.page.goto(file.as_uri())
     hands = Keys(seen)
@@ -261,9 +261,9 @@ def test_the_file_works_without_server_and_network(visit, tmp_path):
 
 
 def test_a_scene_in_a_frame_needs_no_session(visit):
-    seen = visit()
+    seen = visit(watched=True)
     sockets = []
-    seen.page.on("websocket", sockets.append)
+    seen.page.on("websocket", lambda socket: sockets.append(socket.url))
     seen.page.goto(f"{seen.url}/scene/4")
     scene_shown(seen, 4)
     complete(seen, Mouse(seen), 4)

@@ -126,7 +126,7 @@ def test_every_text_is_filled_in_or_has_a_number_of_the_picture():
 def test_formulas_become_subscripts_and_matrices():
     assert learn.format_math("x_(i+d/2)^T") == "<p>x<sub>i+d/2</sub><sup>T</sup></p>"
     assert learn.format_math("e^(i(m−n)θ)") == "<p>e<sup>i(m−n)θ</sup></p>"
-    matrix = learn.format_math("$ R = [[a, b; c, d]]")
+    matrix = learn.format_math("$ R = [[a, b; c, d]] $")
     assert 'grid-template-columns: repeat(2, auto)"><span>a</span><span>b</span>' in matrix
 
 
