@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from rope_viz.figures import learn
 from rope_viz.pictures.story_page import story_page
-from tests.browser.test_every_page import is_clean
+from tests.browser.test_every_page import is_clean, violations
 
 STORY = learn.message()
 TITLES = [scene["texts"]["title"] for scene in STORY["scenes"]]
@@ -93,6 +93,7 @@ class Touch(Mouse):
             session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [point]})
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
         session.detach()
+        self.page.wait_for_timeout(400)  # Chromium makes no click of a tap that follows another touch at once
 
 
 def complete(seen, hands, number):
@@ -271,7 +272,8 @@ def test_a_scene_in_a_frame_needs_no_session(visit):
     assert whole.evaluate("({ href }) => href") == f"{seen.url}/learn?learn.scene=4"
     assert sockets == []
     assert seen.elsewhere == []
-    is_clean(seen)
+    assert violations(seen.page, {}) == []
+    assert seen.errors == []
 
 
 def test_copied_embed_code_shows_this_scene(visit):
