@@ -56,12 +56,14 @@ const one = {
   }],
   numbers: ({ at }, { rate }) => ({ at: Number(at.toFixed(1)), step: degrees(rate * DEGREES), angle: degrees(at * rate * DEGREES), turned: degrees((at * rate * DEGREES) % 360) }),
   done: ({ at }) => at === 6,
+  // The name of the hand has its room on the right.
+  centre: (w) => w / 2 - (w > 480 ? 70 : 40),
   grab: ({ x, y, w, h }, { rate, last }) => {
-    const angle = (Math.atan2(h / 2 - y, x - w / 2) + TAU) % TAU;
+    const angle = (Math.atan2(h / 2 - y, x - one.centre(w)) + TAU) % TAU;
     return ["at", angle / rate > last + 2 ? 0 : angle / rate];
   },
   draw({ w, h, v, n, data, texts }) {
-    const { rate, last, word } = data, cx = w / 2, cy = h / 2, r = Math.min(w / 2 - (w > 480 ? 112 : 76), h / 2 - 34), angle = v.at * rate;
+    const { rate, last, word } = data, cx = one.centre(w), cy = h / 2, r = Math.min(cx - (w > 480 ? 40 : 30), h / 2 - 34), angle = v.at * rate;
     const far = angle + 0.14, big = r > 120;
     const label = texts.hand.replace("{word}", word).replace("{at}", n.at);
     return cross(cx, cy, r) + ring(cx, cy, r, "var(--rule)", 1.5) + dots(cx, cy, r, rate, 0, last, [v.at], w)
@@ -107,7 +109,7 @@ const two = {
 };
 
 const four = {
-  start: { a: 2, b: 6 },
+  start: { a: 2, b: 12 },
   rows: ({ last }, texts) => [{
     low: 0, high: last, ticks: Array.from({ length: last / 10 + 1 }, (_, i) => [10 * i, 10 * i]),
     thumbs: [
@@ -123,7 +125,7 @@ const four = {
   done: (v, data) => four.numbers(v, data).see === "same",
   draw({ w, h, v, n, data, texts }) {
     const { rates, pairs } = data, narrow = h < 300, label = narrow ? 34 : 52;
-    return grid(4, { w, h }, label, 0, 0.4).map(([cx, cy, r], i) => {
+    return grid(4, { w, h }, label, 0, 0.4, 100).map(([cx, cy, r], i) => {
       const rate = rates[i], k = v.b * rate, q = v.a * rate, all = k - q, way = all - TAU * Math.round(all / TAU), same = n.angles[i] <= TEN;
       return cross(cx, cy, r) + ring(cx, cy, r, same ? "var(--text)" : "var(--rule)", same ? 3 : 1.5)
         + sector(cx, cy, r * 0.5, q, way, { fill: "var(--query)", "fill-opacity": 0.12 })

@@ -36,15 +36,15 @@ export function name(cx, cy, r, at, text, colour, size, width) {
   return say(left, y + size / 3, text, size, colour, bold);
 }
 
-// The places of `count` clocks with `label` pixels below each: [x, y, radius] each.
-export function grid(count, { w, h }, label = 0, top = 0, share = 0.42) {
+// The places of `count` clocks with `label` pixels below each and up to `gap` between them: [x, y, radius] each.
+export function grid(count, { w, h }, label = 0, top = 0, share = 0.42, gap = 0) {
   let best = { size: 0 };
   for (let columns = 1; columns <= count; columns++) {
     const rows = Math.ceil(count / columns), size = Math.min(w / columns, (h - top) / rows - label);
     if (size > best.size && count % columns === 0) best = { size, columns, rows };
   }
-  const { size, columns, rows } = best, left = (w - columns * size) / 2, over = top + (h - top - rows * (size + label)) / 2;
-  return Array.from({ length: count }, (_, i) => [left + ((i % columns) + 0.5) * size, over + Math.floor(i / columns) * (size + label) + size / 2, size * share]);
+  const { size, columns, rows } = best, step = Math.min(size + gap, w / columns), left = (w - columns * step) / 2, over = top + (h - top - rows * (size + label)) / 2;
+  return Array.from({ length: count }, (_, i) => [left + ((i % columns) + 0.5) * step, over + Math.floor(i / columns) * (size + label) + size / 2, size * share]);
 }
 
 // A horizontal and a vertical scale of a chart.

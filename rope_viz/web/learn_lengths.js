@@ -65,7 +65,7 @@ const beyond = {
       + line(at, low, at, h - 26, "var(--text)", 1.5) + line(x(trained), low, x(trained), h - 26, "var(--text)", 1.5) + say(x(trained) - 8, low + 12, texts.trained.replace("{trained}", n.trained), narrow ? 13 : 14, "var(--text)", { ...end, ...bold })
       + (narrow ? "" : say(26, low + 12, texts.loss, 14, "var(--plain)"))
       + curve(loss.none, "var(--plain)") + curve(loss.yarn, "var(--query)", { "stroke-dasharray": "7 4" })
-      + say(x(13.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + say(w - 28, y(2.85) + 4, texts.yarn, 15, "var(--query)", { ...end, ...bold })
+      + say(x(13.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + say(30, y(2.85) + 4, texts.yarn, 15, "var(--query)", bold)
       + dot(loss.none[n.which], "var(--plain)", n.plain, false) + dot(loss.yarn[n.which], "var(--query)", n.repaired, true)
       + [0, 4, 8, 12, 16].map((k) => say(x(Math.min(k * 1024, 2 * trained - 1)), h - 6, k ? `${k}k` : "0", 14, "var(--plain)", middle)).join("");
   },
@@ -97,14 +97,14 @@ const repairs = {
     const share = calm ? 1 : clamp((now - memory.since) / 600, 0, 1), eased = share * share * (3 - 2 * share);
     memory.curve = goal.ratio.map((value, i) => memory.from[i] ** (1 - eased) * value ** eased);
     memory.again = share < 1;
-    const x = scale(0, all.length - 1, 58, w - 16), y = scale(Math.log2(1 / factors.at(-1)) - 0.15, 0.1, high - 64, 42), at = (value) => y(Math.log2(value));
+    const x = scale(0, all.length - 1, 76, w - 26), y = scale(Math.log2(1 / factors.at(-1)) - 0.15, 0.1, high - 64, 42), at = (value) => y(Math.log2(value));
     const path = (values, more) => shape("path", { d: values.map((value, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${at(value).toFixed(1)}`).join(""), fill: "none", ...more });
     const kinds = ["kept", "blended", "divided"], colour = (i) => `var(${COLOURS[kinds[goal.bands[i]]]})`;
     const runs = kinds.map((kind, k) => [kind, goal.bands.indexOf(k), goal.bands.lastIndexOf(k)]).filter(([, first]) => first >= 0);
     const bar = runs.map(([kind, first, last]) => shape("rect", { x: x(first) - 4, y: 26, width: x(last) - x(first) + 8, height: 5, fill: `var(${COLOURS[kind]})` })
       + (last - first > 1 ? say((x(first) + x(last)) / 2, 19, `${texts[kind]} ${last - first + 1}`, 14, `var(${COLOURS[kind]})`, { ...middle, ...bold }) : "")).join("");
     const others = data.methods.filter((name) => name !== v.method).map((name) => path(curves[v.factor][name].ratio, { stroke: "var(--rule)", "stroke-width": 1.2, "stroke-dasharray": "4 4", opacity: 0.7 })).join("");
-    const chart = [1, ...factors].map((value) => line(58, at(1 / value), w - 16, at(1 / value), "var(--face)") + say(50, at(1 / value) + 5, value === 1 ? "1" : `1/${value}`, 14, "var(--plain)", end)).join("")
+    const chart = [1, ...factors].map((value) => line(76, at(1 / value), w - 26, at(1 / value), "var(--face)") + say(64, at(1 / value) + 5, value === 1 ? "1" : `1/${value}`, 14, "var(--plain)", end)).join("")
       + others + path(memory.curve, { stroke: "var(--text)", "stroke-width": 2 }) + memory.curve.map((value, i) => ring(x(i), at(value), narrow ? 3 : 4.5, "var(--background)", 1, colour(i))).join("")
       + [0, 6, 12, 18, 24, 31].map((i) => say(x(i), high - 44, i, 14, "var(--plain)", middle) + say(x(i), high - 24, turns(all[i]), 14, "var(--text)", { ...middle, ...bold })).join("")
       + say(0, high - 44, texts.pair, 14, "var(--plain)") + say(0, high - 24, texts.turns, 14, "var(--text)", bold) + say(0, high - 4, texts[narrow ? "axis_short" : "axis"], 13, "var(--plain)");

@@ -63,7 +63,7 @@ export const STYLE = `
   .rv-extra :is(a, button) { display: inline-flex; align-items: center; min-height: 40px; padding: 0; border: 0; font-size: 15px; color: var(--query); text-decoration: underline; text-underline-offset: 3px; }
   .rv-code { font-size: 14px; }
   .rv-code code { display: block; margin: 4px 0; padding: 8px; white-space: pre-wrap; overflow-wrap: anywhere; color: inherit; background: var(--panel); }
-  .rv-way { display: flex; gap: 12px; align-items: center; margin-top: 16px; }
+  .rv-way { position: sticky; bottom: 0; display: flex; gap: 12px; align-items: center; margin-top: 8px; padding: 10px 0; background: var(--background); }
   .rv-way :is(button, a) { min-height: 44px; min-width: 48px; border: 1px solid var(--rule); border-radius: 8px; }
   .rv-way [disabled] { opacity: 0.45; cursor: default; }
   .rv-way .rv-next { display: inline-flex; align-items: center; justify-content: center; padding: 0 20px; font-weight: 600; color: var(--background); background: var(--query); border-color: var(--query); text-decoration: none; }

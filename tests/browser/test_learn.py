@@ -21,7 +21,7 @@ TASKS = {
     1: ("asks", 2, ["Home", "ArrowRight", "ArrowRight"]),
     2: ("at", 6, ["Home", "PageUp", "PageUp"]),
     3: ("offset", 10, ["PageUp"]),
-    4: ("b", 16, ["PageUp"]),
+    4: ("b", 16, ["ArrowRight"] * 4),
     5: ("base", 10_000, ["Home"]),
     6: ("at", 13_000, ["End"]),
 }
