@@ -13,14 +13,14 @@ from urllib.parse import urlencode
 import plotly.graph_objects as go
 
 from rope_viz import __version__, web
-from rope_viz.figures import clocks, files, hands, patch, table_figure, theme
+from rope_viz.figures import clocks, files, hands, learn_static, patch, table_figure, theme
 from rope_viz.figures.files import PRESETS, Style
 from rope_viz.figures.files.apply_style import apply_style, css
 from rope_viz.figures.files.colours import grey_pair
 from rope_viz.figures.files.html_json import to_meta_elements
 from rope_viz.figures.files.redraw_json import columns_to_json, first_reason
 from rope_viz.pictures import provenance, registry
-from rope_viz.pictures.outputs import KINDS, Clocks, Figure, Hands, Kind, Patch, Table
+from rope_viz.pictures.outputs import KINDS, Clocks, Figure, Hands, Kind, Patch, Story, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.wire_format import cells, columns, escape_markup, markdown_to_html, packed, strip_markup
@@ -46,6 +46,7 @@ MOVING = {
     Clocks: (clocks.still, clocks.numbers),
     Patch: (patch.draw_static, patch.dial_values),
     Hands: (hands.draw_static, hands.numbers),
+    Story: (learn_static.draw_static, learn_static.numbers),
 }
 """{kind of a picture that moves: the functions of its message that draw it and that list its numbers}."""
 
@@ -178,7 +179,7 @@ def clocks_page(drawn: Clocks, look: Style, facts: Mapping[str, Any]) -> bytes:
 
 
 def moving(drawn: Clocks) -> str:
-    """Return the name of the script that animates the picture: "clocks", "patch" or "hands"."""
+    """Return the name of the script that animates the picture: "clocks", "patch", "hands" or "learn"."""
     return KINDS[type(drawn)]
 
 

@@ -55,6 +55,11 @@ class Hands(Clocks):
 
 
 @dataclass(frozen=True)
+class Story(Clocks):
+    """The eight scenes of Learn, which the user goes through, packed by `figures.learn`."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table of numbers or text, given as columns of equal length or as rows; `title` is its accessible name.
 
@@ -70,5 +75,12 @@ class Table:
 
 Kind: TypeAlias = Figure | Clocks | Table
 
-KINDS: dict[type[Kind], str] = {Figure: "chart", Clocks: "clocks", Patch: "patch", Hands: "hands", Table: "table"}
+KINDS: dict[type[Kind], str] = {
+    Figure: "chart",
+    Clocks: "clocks",
+    Patch: "patch",
+    Hands: "hands",
+    Story: "learn",
+    Table: "table",
+}
 """The browser's names of the kinds."""

@@ -7,13 +7,13 @@ import os
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode
 
-from rope_viz.pictures import registry
+from rope_viz.pictures import learn, registry
 from rope_viz.pictures.doors import TITLES
 from rope_viz.pictures.page import Picture
 from rope_viz.texts import Texts
 from rope_viz.ui.components.scripts import PREFIX
 
-APP, HOME = Texts("app"), Texts("home")
+APP, HOME, LEARN = Texts("app"), Texts("home"), Texts("learn")
 SETTING = "ROPE_VIZ_PUBLIC_URL"
 """The address of the app as users reach it, without a slash at its end. The Host header is not trusted for that."""
 SIZE = {"width": "1200px", "height": "630px", "dpi": "96"}
@@ -25,21 +25,35 @@ def tags(page: str, query: str, picture: Picture | None) -> str:
     public = os.environ.get(SETTING, "")
     if not public or page not in TITLES:
         return ""
-    path = "" if page == "home" else page
+    path, title, given = "" if page == "home" else page, TITLES[page], dict(parse_qsl(query))
+    if page == learn.PAGE.name:
+        scene = _scene_of(given)
+        title, path = str(LEARN(f"scene{scene}.title")), f"{page}?{learn.SCENE.key}={scene}"
+        picture = registry.picture(page, f"scene{scene}")
     values = {
         "og:type": "website",
         "og:site_name": "RoPE Viz",
-        "og:title": "RoPE Viz" if page == "home" else APP("page_title", page=TITLES[page]),
+        "og:title": "RoPE Viz" if page == "home" else APP("page_title", page=title),
         "og:description": HOME("title"),
         "og:url": f"{public}/{path}",
     }
     if picture is not None:
-        asked = urlencode({**_query_of(picture, dict(parse_qsl(query))), **SIZE})
+        asked = urlencode({**_query_of(picture, given), **SIZE})
         values["og:image"] = f"{public}{PREFIX}/picture/{picture.address}.png?{asked}"
         values |= {"og:image:width": SIZE["width"][:-2], "og:image:height": SIZE["height"][:-2]}
         values["twitter:card"] = "summary_large_image"
     escaped = {name: html.escape(value) for name, value in values.items()}
     return "".join(f'<meta property="{name}" content="{value}">' for name, value in escaped.items())
+
+
+def _scene_of(query: Mapping[str, str]) -> int:
+    """Return the scene that an address of Learn opens, the first one if it names none."""
+    if learn.OLD_KEY in query:
+        return int(learn.scene_of_step(query[learn.OLD_KEY]))
+    try:
+        return int(learn.SCENE.near(query[learn.SCENE.key]))
+    except (KeyError, ValueError):
+        return 1
 
 
 def _query_of(picture: Picture, query: Mapping[str, str]) -> dict[str, str]:

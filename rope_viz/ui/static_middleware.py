@@ -14,7 +14,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -23,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.pictures import learn_steps, registry
+from rope_viz.pictures import registry
 from rope_viz.pictures.doors import FIRST, MOVED, TITLES, groups_of
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
@@ -145,7 +144,7 @@ class Answer:
         if self.path.endswith("/_stcore/host-config"):
             # After a deep link Streamlit's client first requests this at a wrong address, without JSON.
             self.change = without_error_dialogs if kind.startswith("application/json") else None
-        elif kind.startswith("text/html") and "/rope-viz/" not in self.path:
+        elif kind.startswith("text/html") and "/rope-viz/" not in self.path and not is_scene(self.path):
             missing = not_found_page(self.path)
             self.change = missing or self._completed
             if missing:
@@ -185,6 +184,11 @@ def page_of(path: str) -> str:
     return path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
 
 
+def is_scene(path: str) -> bool:
+    """True if a path is one scene of Learn for a frame, which is a page of its own."""
+    return page_of(path).startswith("scene/")
+
+
 def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
     """Return a function that makes the 404 page for a path below the app's pages, None for other paths."""
     page = page_of(path)
@@ -215,7 +219,6 @@ def complete_first_page(page: bytes) -> bytes:
 def loading() -> str:
     """Return the loading message with its scripts and each page's first picture, by the page's path."""
     named = {"" if name == "home" else name: first_picture(picture) for name, picture in first_pictures().items()}
-    named["learn"] = first_picture(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
     parts = {
         "LOADING": TEXTS("loading.page"),
         "NO_JAVASCRIPT": TEXTS("loading.no_javascript"),
@@ -237,6 +240,6 @@ def first_pictures() -> dict[str, Picture]:
     return found | {name: registry.picture(*address.split("/")) for name, address in FIRST.items()}
 
 
-def first_picture(picture: Picture, query: str = "") -> list[str]:
-    """Describe a page's first picture: its address, its query and the script that draws it."""
-    return [picture.address, query, KINDS[picture.kind]]
+def first_picture(picture: Picture) -> list[str]:
+    """Describe a page's first picture: its address and the script that draws it."""
+    return [picture.address, KINDS[picture.kind]]

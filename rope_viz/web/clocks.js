@@ -92,7 +92,7 @@ function tell(s) {
     if (s.at === `${s.m},${s.n}`) return;
     if (s.turned) dispatchEvent(new Event("rope-viz-follows"));
     [s.at, s.reportedAt, s.turned] = [`${s.m},${s.n}`, performance.now(), false];
-    s.owner.tell("at", { m: s.m, n: s.n, step: s.owner.data.step });
+    s.owner.tell("at", { m: s.m, n: s.n });
   }, 250);
 }
 
@@ -209,8 +209,8 @@ function build(place, data) {
   return s;
 }
 
-// The hands keep their positions while the data change, unless the address differs (Back, a typed link, a step of the
-// tour). The server's late answer to the user's own move must not reset them.
+// The hands keep their positions while the data change, unless the address differs (Back, a typed link). The
+// server's late answer to the user's own move must not reset them.
 function settle(s, { start, mode, plays, context }) {
   const { m, n } = start, given = `${m},${n}`, was = s.mode;
   const isNew = given !== s.given && given !== s.at && (was === mode || !plays);

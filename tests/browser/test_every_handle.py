@@ -34,6 +34,7 @@ HANDLES = {
     "table": f"head search {TOOLS}",
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
     "patch": f"figure Row Column {TOOLS}",
+    "learn": "step answer asks at embed back next",
     "hands": "query key ruler play one few all",
     "sections": "border",
     "prompt": "kind 1 -1 away tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
@@ -45,6 +46,7 @@ ALL = {f"{component} {name}" for component, names in HANDLES.items() for name in
 # Together these have them all: a page, and a component or one of its handles.
 PLACES = {
     "/": {"hands"},
+    "/learn": {"learn"},
     "/scaling": {"knob", "chart", "export", "header theme", "header share", "header link", "header parameters"},
     "/rotation?rotation.show=score&rotation.at=2000,1500": {"clocks"},
     "/axes?axes.model=qwen2.5-omni-7b": {"patch", "sections", "prompt"},

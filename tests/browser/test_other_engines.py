@@ -62,7 +62,7 @@ SEEN = """(() => {
 })()"""
 FAILED = '[...document.querySelectorAll(".rv-failed, [data-testid=stException]")].map((node) => node.innerText)'
 
-HEADS = {"home": str(Texts("home")("title")), "learn": "1. Why position at all?"}
+HEADS = {"home": str(Texts("home")("title")), "learn": str(Texts("learn")("title"))}
 """{page: its heading, where that is not its title}; that of My model is the model's name."""
 WITHOUT_PICTURES = {"model", "lab"}
 

@@ -38,8 +38,9 @@ def test_every_page_has_a_preview_whose_picture_is_drawn(page, client, monkeypat
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
     path = "" if page == "home" else page
     found = tags(client, f"/{path}")
-    assert found["og:url"] == f"{PUBLIC}/{path}"
-    assert found["og:title"] == ("RoPE Viz" if page == "home" else f"{TITLES[page]} · RoPE Viz")
+    if page != "learn":
+        assert found["og:url"] == f"{PUBLIC}/{path}"
+        assert found["og:title"] == ("RoPE Viz" if page == "home" else f"{TITLES[page]} · RoPE Viz")
     assert found["og:description"].startswith("RoPE rotates each token’s query and key by its position")
     if page in ("lab", "axes", "kernels"):
         return  # the Lab has no picture, and the others take long
@@ -56,6 +57,16 @@ def test_picture_of_the_preview_is_that_of_the_link(client, monkeypatch):
     assert address.path == "/rope/rope-viz/picture/frequencies/wavelengths.png"
     assert parse_qs(address.query)["model"] == ["qwen3-8b-yarn"]
     assert parse_qs(address.query)["pin"] == ["3"]
+
+
+@pytest.mark.parametrize("query", ["learn.scene=6", "learn.step=9"])
+def test_preview_of_a_scene_is_its_own(query, client, monkeypatch):
+    monkeypatch.setenv(link_preview.SETTING, PUBLIC)
+    found = tags(client, f"/learn?{query}")
+    assert found["og:title"] == "Beyond the trained length · RoPE Viz"
+    assert found["og:url"] == f"{PUBLIC}/learn?learn.scene=6"
+    assert urlsplit(found["og:image"]).path == "/rope/rope-viz/picture/learn/scene6.png"
+    assert client.get(found["og:image"].removeprefix(PUBLIC)).headers["content-type"] == "image/png"
 
 
 @pytest.mark.parametrize("query", ["model=%22%3E%3Cscript%3E", "dim=1e999", "config=AAAA", "model=" + 3000 * "x"])
