@@ -56,7 +56,8 @@ function paint(s, time = performance.now()) {
   for (const track of s.tracks) track.show();
   for (const button of s.root.querySelectorAll(".rv-choice button")) set(button, "aria-pressed", String(state.v[button.dataset.choice]) === button.value);
   const facts = { scene: s.at, ...Object.fromEntries(Object.entries(n).filter(([, value]) => !Array.isArray(value))), done: state.done, answered };
-  for (const [key, value] of Object.entries(facts)) s.root.dataset[key.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())] = value;
+  s.facts = Object.keys(facts).map((key) => key.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()));
+  Object.values(facts).forEach((value, i) => (s.root.dataset[s.facts[i]] = value));
   s.root.dataset.drawn = s.frames = (s.frames ?? 0) + 1;
   if (state.memory.again) wake(s);
 }
@@ -65,7 +66,7 @@ function paint(s, time = performance.now()) {
 
 function showScene(s) {
   const { scene, state, numbers, words } = now(s), { data, ui } = s, { only, texts } = data, next = data.scenes[s.at];
-  for (const key of Object.keys(s.root.dataset)) delete s.root.dataset[key];
+  for (const key of s.facts ?? []) delete s.root.dataset[key];
   ui.steps.forEach((node, i) => {
     set(node, "aria-current", i + 1 === s.at ? "step" : "false");
     node.disabled = i + 1 === s.at;

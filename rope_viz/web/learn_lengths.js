@@ -65,7 +65,7 @@ const beyond = {
       + line(at, low, at, h - 26, "var(--text)", 1.5) + line(x(trained), low, x(trained), h - 26, "var(--text)", 1.5) + say(x(trained) - 8, low + 12, texts.trained.replace("{trained}", n.trained), narrow ? 13 : 14, "var(--text)", { ...end, ...bold })
       + (narrow ? "" : say(26, low + 12, texts.loss, 14, "var(--plain)"))
       + curve(loss.none, "var(--plain)") + curve(loss.yarn, "var(--query)", { "stroke-dasharray": "7 4" })
-      + say(x(13.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + say(30, y(2.85) + 4, texts.yarn, 15, "var(--query)", bold)
+      + say(x(13.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + say(at > w / 2 ? 30 : w - 28, y(2.85) + 4, texts.yarn, 15, "var(--query)", { ...bold, ...(at > w / 2 ? {} : end) })
       + dot(loss.none[n.which], "var(--plain)", n.plain, false) + dot(loss.yarn[n.which], "var(--query)", n.repaired, true)
       + [0, 4, 8, 12, 16].map((k) => say(x(Math.min(k * 1024, 2 * trained - 1)), h - 6, k ? `${k}k` : "0", 14, "var(--plain)", middle)).join("");
   },
