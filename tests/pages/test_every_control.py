@@ -152,8 +152,7 @@ def clicked(app, page, element):
     for address in pictures_of(element):
         picture, now, before = registry.picture(*address.split("/")), rendered(app, page)["pictures"], state_of(app)
         if isinstance(picture.sets, Positions):
-            step = pictures_of(now)[address]["step"]
-            post(app, now, f"{address} at", {"m": 7, "n": 3, "step": step})
+            post(app, now, f"{address} at", {"m": 7, "n": 3})
         elif picture.pin or picture.sets is not None:
             pair = 0 if picture.sets is not None and picture.sets.key in app.query_params else 1
             post(app, now, f"{address} pin", pair)
