@@ -97,13 +97,16 @@ const two = {
   draw({ w, h, v, n, data, texts }) {
     const { rate, slots } = data, narrow = h < 300, cx = w / 2, cy = h / 2 - (narrow ? 4 : 12), r = Math.min(w / 2 - 60, h / 2 - (narrow ? 26 : 48));
     const q = (v.offset + v.query) * rate, k = (v.offset + v.key) * rate - v.content / DEGREES, all = q - k, way = all - TAU * Math.round(all / TAU);
-    const size = narrow ? 14 : 16, label = (role, number) => texts[narrow ? `${role}_short` : role].replace("{at}", number);
+    const size = narrow ? 14 : 16, label = (role, number) => [narrow ? `${role}_short` : role, `${role}_short`].map((each) => texts[each].replace("{at}", number));
     const close = Math.abs(way) < 0.5 ? (0.5 - Math.abs(way)) / 2 : 0, side = Math.sign(way) || 1;
     return cross(cx, cy, r) + ring(cx, cy, r, "var(--rule)", 1.5) + (v.content || narrow ? "" : dots(cx, cy, r, rate, v.offset, v.offset + slots - 1, [v.offset + v.query, v.offset + v.key], w))
       + sector(cx, cy, r * 0.4, k, way, { fill: "var(--query)", "fill-opacity": 0.12 }) + arc(cx, cy, r * 0.4, k, way, { stroke: "var(--text)", "stroke-width": 2 })
       + hand(cx, cy, r, k, "var(--key)", narrow ? 5 : 7) + hand(cx, cy, r, q, "var(--query)", narrow ? 5 : 7) + ring(cx, cy, 5, "none", 0, "var(--text)")
       + say(...tip(cx, cy + 7, r * 0.62, k + way / 2), n.angle, narrow ? 17 : 22, "var(--text)", { ...middle, ...bold })
-      + name(cx, cy, r + (narrow ? 14 : 24), q + side * close, label("query", n.query), "var(--query)", size, w) + name(cx, cy, r + (narrow ? 14 : 24), k - side * close, label("key", n.key), "var(--key)", size, w)
+      + [["query", q + side * close], ["key", k - side * close]].map(([role, at]) => {
+        const [long, short] = label(role, n[role]);
+        return name(cx, cy, r + (narrow ? 14 : 24), at, long, `var(--${role})`, size, w, short);
+      }).join("")
       + say(narrow ? w - 4 : cx, narrow ? h - 6 : h - 4, `${texts.score} cos ${n.angle} = ${n.score}`, narrow ? 14 : 16, "var(--text)", { "text-anchor": narrow ? "end" : "middle", ...bold });
   },
 };

@@ -30,9 +30,11 @@ export function hand(cx, cy, r, at, colour, width = 7, more = {}) {
 }
 
 // A text outside a circle, begun or ended there so that it does not cross it, within the width of the picture.
-export function name(cx, cy, r, at, text, colour, size, width) {
-  const [x, y] = tip(cx, cy, r, at), long = text.length * size * 0.55, cos = Math.cos(at);
-  const left = clamp(Math.abs(cos) < 0.35 ? x - long / 2 : cos > 0 ? x : x - long, 2, Math.max(2, width - long - 2));
+export function name(cx, cy, r, at, text, colour, size, width, short = text) {
+  const [x, y] = tip(cx, cy, r, at), long = text.length * size * 0.6, cos = Math.cos(at);
+  const from = Math.abs(cos) < 0.35 ? x - long / 2 : cos > 0 ? x : x - long, left = clamp(from, 2, Math.max(2, width - long - 2));
+  // Moved far, it would lie on its hand.
+  if (Math.abs(left - from) > 8 && short !== text) return name(cx, cy, r, at, short, colour, size, width);
   return say(left, y + size / 3, text, size, colour, bold);
 }
 
