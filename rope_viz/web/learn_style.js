@@ -94,7 +94,7 @@ export const STYLE = `
   .rv-proof caption { text-align: left; padding-bottom: 12px; font-size: 15px; color: var(--plain); caption-side: top; }
   .rv-proof :is(td, th) { padding: 14px 8px; text-align: right; font-weight: 400; border: 0; border-bottom: 1px solid var(--face); }
   .rv-proof th:first-child { text-align: left; font-weight: 600; }
-  .rv-proof td span { color: var(--plain); }
+  .rv-proof td span { font-weight: 400; }
   @media (max-width: 1100px) { .rv-steps span { font-size: 0; } .rv-stage { gap: 32px; } }
   @media (max-width: 760px) {
     .rv-steps button { min-height: 24px; }
