@@ -1,13 +1,16 @@
 // The picture of the hands on canvases: one clock or several, their score, and the ruler below the words. hands.js moves it.
 
-import { TAU, addStyle, dark, fill, write } from "./dials.js";
+import { TAU, addStyle, dark, fill, whole, write } from "./dials.js";
 
-export { TAU, addStyle, dark, fill };
+export { TAU, addStyle, dark, fill, whole };
 
 const SPLIT = 700; // milliseconds until one clock has become many
-const DEGREES = 360 / TAU;
+export const DEGREES = 360 / TAU;
 
 export const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+// The angle between two hands, 0 to 180 degrees, for any difference of their rotations.
+export const fold = (degrees) => Math.abs(((((degrees + 180) % 360) + 360) % 360) - 180);
+export const set = (node, name, value) => node.getAttribute(name) !== String(value) && node.setAttribute(name, value);
 export const minus = (text) => text.replace("-", "−");
 export const step = (rate) => String(Number((rate * DEGREES).toPrecision(3)));
 

@@ -1,13 +1,10 @@
 // A query and a key as two hands: of one pair, of four, of all. The user drags a word or the ruler below the words; both are
 // sliders for the keyboard. picture.js requests it, rope_viz/figures/hands.py packs it.
 
-import { TAU, addStyle, arrange, clamp, dark, fill, minus, paint, paintRuler, step } from "./circle.js";
+import { DEGREES, addStyle, arrange, clamp, dark, fill, fold, minus, paint, paintRuler, set, step } from "./circle.js";
 
 const SPEED = 3; // positions per second
 const INTRO = [10, 6, 8]; // seconds that the introduction shows one pair, a few, and all
-const DEGREES = 360 / TAU;
-
-const fold = (degrees) => Math.abs(((((degrees + 180) % 360) + 360) % 360) - 180);
 
 // --- The numbers of the picture
 
@@ -49,7 +46,6 @@ function placeWords(s) {
   Object.assign(s.ui.apart.style, { left: `${(s.key + 0.5) * s.cell}px`, width: `${(s.query - s.key) * s.cell}px` });
 }
 
-const set = (node, name, value) => node.getAttribute(name) !== String(value) && node.setAttribute(name, value);
 // Other observers of the page do not look at a changed text node.
 const put = (node, text) => node.firstChild ? node.firstChild.data !== text && (node.firstChild.data = text) : node.append(text);
 

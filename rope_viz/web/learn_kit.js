@@ -1,15 +1,11 @@
 // What the scenes of Learn have in common: shapes as SVG, and tracks with thumbs or a ruler as sliders. learn.js tells the story.
 
-import { TAU, fill, clamp, minus } from "./circle.js";
+import { DEGREES, TAU, clamp, fill, fold, minus, set, whole } from "./circle.js";
 
-export { TAU, fill, clamp, minus };
+export { DEGREES, TAU, clamp, fill, fold, minus, set, whole };
 
-export const DEGREES = 360 / TAU;
-export const fold = (degrees) => Math.abs(((((degrees + 180) % 360) + 360) % 360) - 180);
-export const whole = (value) => Math.round(value).toLocaleString("en-US");
 export const degrees = (value) => `${minus(value.toFixed(1))}°`;
 export const put = (node, html) => node.__html !== html && (node.innerHTML = node.__html = html);
-export const set = (node, name, value) => node.getAttribute(name) !== String(value) && node.setAttribute(name, value);
 
 // --- Shapes: angles counterclockwise from 3 o'clock, in radians
 
