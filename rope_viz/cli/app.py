@@ -30,6 +30,7 @@ NEEDED = ("streamlit", "plotly", "matplotlib")
 HEALTH = "/_stcore/health"
 EVERYWHERE = ("0.0.0.0", "::")
 PART = re.compile(r"[A-Za-z0-9._~-]+")
+ADDRESS = re.compile(r"https?://[^\s\"'<>?#]+")
 
 
 def add(commands: Any) -> None:
@@ -88,7 +89,8 @@ def serve(host: str, base: str, parsed: argparse.Namespace) -> int:
     """Start the server, print its address, open a browser, and return the exit code once it has ended."""
     folder, address = root(), address_of(host, parsed.port, base)
     proxies = [proxy_of(each) for each in parsed.trusted_proxy]
-    settings = environment(base, proxies, hub_cache=parsed.hub_cache, public=public_of(parsed.public_url))
+    public = read_address("--public-url", parsed.public_url)
+    settings = environment(base, proxies, hub_cache=parsed.hub_cache, public=public)
     server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, settings)
     everywhere = ", and every other address of this machine" if host in EVERYWHERE else ""
     open_to_all = "" if is_loopback(host) else " There is no login: everybody who reaches this address can use it."
@@ -198,11 +200,10 @@ def environment(base: str, proxies: Sequence[str] = (), *, hub_cache: bool = Fal
     return os.environ | settings | ({"ROPE_VIZ_PUBLIC_URL": public} if public else {})
 
 
-def public_of(written: str) -> str:
-    """Return an address of the app without a slash at its end. Raise `ValueError` for what is no such address."""
-    parts = urlsplit(written)
-    if written and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment):
-        raise ValueError(f"--public-url must be like https://example.org/rope, got {short_repr(written)}")
+def read_address(flag: str, written: str) -> str:
+    """Return a dashboard's address without a slash at its end, "" for none. Raise `ValueError` for other texts."""
+    if written and not (ADDRESS.fullmatch(written) and urlsplit(written).hostname):
+        raise ValueError(f"{flag} must be like https://example.org/rope, got {short_repr(written)}")
     return written.rstrip("/")
 
 

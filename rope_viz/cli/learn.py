@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import re
 from typing import Any
 
+from rope_viz.cli.app import read_address
 from rope_viz.cli.output import write_output
-
-ADDRESS = re.compile(r"https?://[^\s\"'<>]+")
 
 
 def add(commands: Any) -> None:
@@ -20,7 +18,9 @@ def add(commands: Any) -> None:
         "for a course page or a talk.",
     )
     command.add_argument("-o", "--output", metavar="FILE", required=True, help="learn.html, or - for standard output")
-    command.add_argument("--app", metavar="URL", help="your RoPE Viz server, which the links to other pages lead to")
+    command.add_argument(
+        "--app", default="", metavar="URL", help="your RoPE Viz server, which the links to other pages lead to"
+    )
     command.set_defaults(run=run)
 
 
@@ -28,7 +28,5 @@ def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code. Raise `ValueError` for an address that is none."""
     from rope_viz.pictures.story_page import story_page
 
-    if parsed.app is not None and not ADDRESS.fullmatch(parsed.app):
-        raise ValueError(f"--app: {parsed.app!r} is no address; it begins with http:// or https://")
-    write_output(parsed.output, story_page(app=parsed.app and parsed.app.rstrip("/")))
+    write_output(parsed.output, story_page(app=read_address("--app", parsed.app) or None))
     return 0

@@ -186,7 +186,7 @@ def page_of(path: str) -> str:
 
 def is_scene(path: str) -> bool:
     """True if a path is one scene of Learn for a frame, which is a page of its own."""
-    return page_of(path).startswith("scene/")
+    return re.fullmatch(r"scene/\d+", page_of(path), re.ASCII) is not None
 
 
 def not_found_page(path: str) -> Callable[[bytes], bytes] | None:

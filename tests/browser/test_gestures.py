@@ -11,7 +11,7 @@ VALUE = f"(x) => {AXIS}.p2l(x - {PLOT}.getBoundingClientRect().left - {AXIS}._of
 
 
 def place_in(seen, across, along):
-    # The script that listens came, and the figure stands where it stays: in sight, away from the edges.
+    # The script that listens came, and the figure is where it stays: in sight, away from the edges.
     seen.until(f"{PLOT}.parentNode.querySelector('.rv-point-announced') !== null")
     seen.page.evaluate(f"{PLOT}.scrollIntoView({{ block: 'center' }})")
     seen.settle()

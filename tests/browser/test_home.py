@@ -243,10 +243,10 @@ def test_home_fits_one_screen(visit, size, stage):
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
     assert max(box["y"] + box["height"] for box in boxes) <= height
     for i, one in enumerate(boxes):
-        assert all(apart(one, other) for other in boxes[i + 1 :]), boxes
+        assert all(are_apart(one, other) for other in boxes[i + 1 :]), boxes
 
 
-def apart(one, other):
+def are_apart(one, other):
     """Whether two boxes do not overlap."""
     return any(
         first[at] + first[size] <= second[at] + 0.5

@@ -130,15 +130,19 @@ def complete(seen, hands, number):
     expect(story.locator(f"[data-step='{number}']")).to_have_class("rv-over")
 
 
-@pytest.mark.parametrize("way", [Mouse, Touch, Keys])
-def test_every_scene_is_completed(visit, way):
-    seen = visit(width=way.width, height=844, has_touch=way is Touch).open("/learn")
-    hands = way(seen)
+def complete_all(seen, hands):
     for number in range(1, 9):
         scene_shown(seen, number)
         complete(seen, hands, number)
         if number < 8:
             hands.press(seen.page.locator(".rv-learn [data-do=next]"))
+
+
+@pytest.mark.parametrize("way", [Mouse, Touch, Keys])
+def test_every_scene_is_completed(visit, way):
+    seen = visit(width=way.width, height=844, has_touch=way is Touch).open("/learn")
+    hands = way(seen)
+    complete_all(seen, hands)
     assert seen.page.locator(".rv-learn .rv-over").count() == 8
     assert seen.errors == []
     seen.settle()
@@ -258,12 +262,7 @@ def test_the_file_works_without_server_and_network(visit, tmp_path):
     seen = visit(watched=True)
     seen.page.context.set_offline(True)
     seen.page.goto(file.as_uri())
-    hands = Keys(seen)
-    for number in range(1, 9):
-        scene_shown(seen, number)
-        complete(seen, hands, number)
-        if number < 8:
-            hands.press(seen.page.locator(".rv-learn [data-do=next]"))
+    complete_all(seen, Keys(seen))
     seen.page.go_back()
     scene_shown(seen, 7)
     assert seen.page.url.endswith("#scene=7")

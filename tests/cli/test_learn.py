@@ -28,5 +28,5 @@ def test_links_lead_to_the_named_server(tmp_path):
 def test_unusable_address_is_refused(tmp_path, capsys, address):
     path = tmp_path / "learn.html"
     assert main(["learn", "-o", str(path), "--app", address]) == 2
-    assert "begins with http:// or https://" in capsys.readouterr().err
+    assert "--app must be like https://" in capsys.readouterr().err
     assert not path.exists()

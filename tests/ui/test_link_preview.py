@@ -12,7 +12,7 @@ from starlette.responses import FileResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from rope_viz.cli.app import environment, public_of
+from rope_viz.cli.app import environment, read_address
 from rope_viz.pictures.doors import TITLES
 from rope_viz.ui import link_preview, server
 
@@ -80,9 +80,9 @@ def test_no_public_address_no_tags_whatever_the_host(client):
 
 
 def test_public_address_is_checked_and_given_to_the_server():
-    assert public_of("https://example.org/rope/") == PUBLIC
+    assert read_address("--public-url", "https://example.org/rope/") == PUBLIC
     assert environment("", public=PUBLIC)[link_preview.SETTING] == PUBLIC
     assert link_preview.SETTING not in environment("")
     for wrong in ("example.org", "ftp://example.org", "https://", "https://example.org/?a=1", "https://[::1"):
         with pytest.raises(ValueError, match=r"--public-url|IPv6"):
-            public_of(wrong)
+            read_address("--public-url", wrong)

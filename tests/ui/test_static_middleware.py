@@ -67,7 +67,7 @@ def test_first_page_has_a_placeholder_and_preloads_no_font(client):
     assert client.get("/health").headers.get("content-encoding") is None
 
 
-@pytest.mark.parametrize("path", ["decay/x", "x/y/z", "scaling/static/js/x.js", "x/<b>"])
+@pytest.mark.parametrize("path", ["decay/x", "x/y/z", "scene/x", "scaling/static/js/x.js", "x/<b>"])
 def test_unknown_address_is_a_404_with_links_to_the_pages(client, path):
     answer = client.get(f"/{path}")
     assert answer.status_code == 404
