@@ -25,9 +25,13 @@ export function hand(cx, cy, r, at, colour, width = 7, more = {}) {
   return line(cx, cy, x, y, colour, width, { "stroke-linecap": "round", ...more }) + knob;
 }
 
+const pen = document.createElement("canvas").getContext("2d");
+
 // A text outside a circle, begun or ended there so that it does not cross it, within the width of the picture.
 export function name(cx, cy, r, at, text, colour, size, width, short = text) {
-  const [x, y] = tip(cx, cy, r, at), long = text.length * size * 0.6, cos = Math.cos(at);
+  const [x, y] = tip(cx, cy, r, at), cos = Math.cos(at);
+  pen.font = `600 ${size}px ${getComputedStyle(document.querySelector(".rv-learn")).fontFamily}`;
+  const long = pen.measureText(text).width;
   const from = Math.abs(cos) < 0.35 ? x - long / 2 : cos > 0 ? x : x - long, left = clamp(from, 2, Math.max(2, width - long - 2));
   // Moved far, it would lie on its hand.
   if (Math.abs(left - from) > 8 && short !== text) return name(cx, cy, r, at, short, colour, size, width);
