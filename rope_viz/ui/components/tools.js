@@ -49,7 +49,6 @@ export function menu(name, label, entries) {
   });
   const follow = () => {
     const at = opener.getBoundingClientRect(), below = at.bottom + 4;
-    if (at.bottom < 0 || at.top > innerHeight) return list.hidePopover();
     list.style.left = `${Math.max(8, Math.min(at.left, innerWidth - list.offsetWidth - 8))}px`;
     list.style.top = `${below + list.offsetHeight > innerHeight - 8 ? Math.max(8, at.top - list.offsetHeight - 4) : below}px`;
   };
@@ -67,7 +66,12 @@ export function menu(name, label, entries) {
     items[(next + items.length) % items.length].focus();
   });
   // The page may scroll below an open menu, or tell late of a scroll from before the click.
-  addEventListener("scroll", () => list.matches(":popover-open") && follow(), true);
+  addEventListener("scroll", () => {
+    if (!list.matches(":popover-open")) return;
+    const { top, bottom } = opener.getBoundingClientRect();
+    if (bottom < 0 || top > innerHeight) list.hidePopover();
+    else follow();
+  }, true);
   const both = document.createDocumentFragment();
   both.append(opener, list);
   return both;
