@@ -4,7 +4,7 @@ import { DEGREES, TAU, clamp, fill, fold, minus, set, whole } from "./circle.js"
 
 export { DEGREES, TAU, clamp, fill, fold, minus, set, whole };
 
-export const degrees = (value) => `${minus(value.toFixed(1))}°`;
+export const degrees = (value, digits = 1) => `${minus(value.toFixed(digits))}°`;
 export const put = (node, html) => node.__html !== html && (node.innerHTML = node.__html = html);
 
 // --- Shapes: angles counterclockwise from 3 o'clock, in radians
@@ -48,6 +48,9 @@ export function grid(count, { w, h }, label = 0, top = 0, share = 0.42, gap = 0)
   const { size, columns, rows } = best, step = Math.min(size + gap, w / columns), left = (w - columns * step) / 2, over = top + (h - top - rows * (size + label)) / 2;
   return Array.from({ length: count }, (_, i) => [left + ((i % columns) + 0.5) * step, over + Math.floor(i / columns) * (size + label) + size / 2, size * share]);
 }
+
+// There and back while a share from 0 to 1 passes: how a scene moves by itself in a video.
+export const sway = (share) => (1 - Math.cos(TAU * share)) / 2;
 
 // A horizontal and a vertical scale of a chart.
 export const scale = (low, high, from, to) => (value) => from + ((value - low) / (high - low)) * (to - from);
