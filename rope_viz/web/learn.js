@@ -2,7 +2,7 @@
 // rope_viz/figures/learn.py packs their numbers and texts. On a page of its own, `place` has little more than a root.
 
 import { addStyle, dark } from "./circle.js";
-import { clamp, fill, makeTrack, put, set } from "./learn_kit.js";
+import { clamp, fill, makeTrack, morph, put, set } from "./learn_kit.js";
 import { HANDS } from "./learn_hands.js";
 import { LENGTHS } from "./learn_lengths.js";
 import { canRecord, recordScene } from "./learn_video.js";
@@ -64,7 +64,14 @@ const plain = (html) => html.replace(/<[^>]*>/g, "");
 function paint(s, time = performance.now()) {
   const { scene, state, numbers, words } = now(s), { picture } = s.ui, w = picture.clientWidth, h = picture.clientHeight;
   const n = scene.numbers(state.v, numbers), answered = state.answer !== null, drawn = drawScene(s, w, h, time);
-  put(picture, drawn.startsWith("<table") ? drawn : `<svg width="${w}" height="${h}" role="img" aria-label="${words.title}">${drawn}</svg>`);
+  const table = drawn.startsWith("<table");
+  put(picture, table ? drawn : `<svg role="img" aria-label="${words.title}"></svg>`);
+  if (!table) {
+    const svg = picture.firstChild;
+    set(svg, "width", w);
+    set(svg, "height", h);
+    morph(svg, drawn);
+  }
   put(s.ui.see, sentence(s));
   for (const track of s.tracks) track.show();
   for (const button of s.root.querySelectorAll(".rv-choice button")) set(button, "aria-pressed", String(state.v[button.dataset.choice]) === button.value);
