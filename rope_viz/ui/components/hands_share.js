@@ -68,7 +68,7 @@ function embedCode(place) {
 export default function add(s, place, play) {
   const { video, video_help } = s.data.texts, bar = element("span", { className: "rv-tools" });
   const entries = [{ name: "embed", label: text("share.embed"), help: text("share.embed_moving_help"), act: () => copied(embedCode(place)) }];
-  if (VIDEO) entries.unshift({ name: "video", label: video, help: video_help, act: () => void (s.recorder ? s.recorder() : record(s, play)) });
+  if (VIDEO) entries.unshift({ name: "record", label: video, help: video_help, act: () => void (s.recorder ? s.recorder() : record(s, play)) });
   bar.append(menu("share", text("share.open"), () => entries));
   s.root.querySelector(".rv-bar").append(bar);
 }
