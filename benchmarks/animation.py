@@ -1,11 +1,13 @@
-"""Frame rate, bytes and first frame of the clocks, compared with the same picture as 128 Plotly frames.
+"""Frame rate of what moves: the clocks compared with 128 Plotly frames, Home and the scenes of Learn while dragged.
 
-    python benchmarks/animation.py               # all sizes and throttles; --smallest only shows that it runs
+    python benchmarks/animation.py               # all; --smallest only shows that it runs
+    python benchmarks/animation.py --dragged     # Home and Learn only, in about three minutes
 
 Needs the dev requirements and Chromium. Each picture is alone on a bare page of its own server, and all are measured in
 turn in one run: the canvas of RoPE Viz, and `st.plotly_chart` with 128 frames (rings as one trace, hands as another, no
 redraw, duration 0). A frame counts only if the picture changed: for the canvas by its paint counter, checked by pixels,
-for Plotly by the drawn path. Prints a Markdown table; its last rows are two complete pages of RoPE Viz.
+for Plotly by the drawn path. A dragged word, ruler or slider follows one mouse move per frame of the browser. Prints
+Markdown tables.
 """
 
 from __future__ import annotations
@@ -70,6 +72,33 @@ st.plotly_chart(fig)
 """
 
 CANVAS = ":is(.rv-clocks, .rv-hands)"
+SIZES = {"1440x900": (1440, 900), "390x844": (390, 844)}
+DRAGGED_SECONDS, DRAGGED_THROTTLES = 2.0, (1, 6)
+HANDLES = {1: "asks", 2: "at", 3: "offset", 4: "b", 5: "base", 6: "at"}
+"""Scene of Learn: the slider that is dragged."""
+# Drag to and fro, one pointer move in each frame, and count the frames in which the picture was painted. The page's
+# own events are used, because a mouse driven from outside waits for each answer of the browser.
+DRAG = """([place, handle, seconds]) => new Promise((done) => {
+  const root = document.querySelector(place), node = root.querySelector(`[data-do=${handle}]`);
+  const box = (node.querySelector("i") ?? node).getBoundingClientRect();
+  const x = box.x + box.width / 2, y = box.y + box.height / 2;
+  const target = node.closest(".rv-track, .rv-ruler") ?? node;
+  const fire = (kind, at) => node.dispatchEvent(new PointerEvent(kind, { bubbles: true, cancelable: true, pointerId: 1,
+    isPrimary: true, button: kind === "pointermove" ? -1 : 0, buttons: 1, clientX: at, clientY: y }));
+  for (const each of [node, target]) each.setPointerCapture = () => {};
+  fire("pointerdown", x);
+  const begun = performance.now(), first = Number(root.dataset.drawn);
+  const step = () => {
+    const passed = (performance.now() - begun) / 1000;
+    if (passed < seconds) {
+      fire("pointermove", x + 60 * Math.sin(3 * passed));
+      return requestAnimationFrame(step);
+    }
+    fire("pointerup", x);
+    done((Number(root.dataset.drawn) - first) / passed);
+  };
+  requestAnimationFrame(step);
+})"""
 
 COUNT_PATHS = """() => {
   window.__frames = [];
@@ -88,7 +117,9 @@ def main() -> None:
     """Measure both pictures at every size and throttle, then two pages of the app."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smallest", action="store_true", help="one size, a moment each: its numbers say nothing")
-    small = parser.parse_args().smallest
+    parser.add_argument("--dragged", action="store_true", help="only Home and the scenes of Learn")
+    parsed = parser.parse_args()
+    small = parsed.smallest
     seconds, throttles = (0.5, (1,)) if small else (SECONDS, THROTTLES)
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
         folder = Path(name)
@@ -99,6 +130,9 @@ def main() -> None:
             running.enter_context(running_script_server(folder / file)).url for file in ("entry.py", "frames.py")
         )
         browser = running.enter_context(running_browser())
+        print_dragged(measure_dragged(browser, app_url, small=small), small=small)
+        if parsed.dragged:
+            return
         pictures = [
             picture
             for pairs in PAIRS[: 1 if small else 2]
@@ -111,6 +145,44 @@ def main() -> None:
         pictures += [("RoPE Viz, Rotation", f"{app_url}/rotation", measure_canvas_rate)] * (not small)
         rows = [measure(browser, *picture, seconds, throttles) for picture in pictures]
     print_report(rows, throttles)
+
+
+def measure_dragged(browser: Any, url: str, *, small: bool) -> dict[str, list[float]]:
+    """Return frames per second of each gesture, by size of the screen and throttle: {gesture: rates}."""
+    found: dict[str, list[float]] = {}
+    for width, height in list(SIZES.values())[: 1 if small else None]:
+        context = browser.new_context(viewport={"width": width, "height": height})
+        page = context.new_page()
+        session = context.new_cdp_session(page)
+        gestures = [("/", ".rv-hands", name) for name in ("", "query", "ruler")]
+        gestures += [
+            (f"/learn?learn.scene={scene}", ".rv-learn", handle)
+            for scene, handle in list(HANDLES.items())[: 1 if small else None]
+        ]
+        for path, place, handle in gestures:
+            session.send("Emulation.setCPUThrottlingRate", {"rate": 1})
+            if page.url != f"{url}{path}":
+                page.goto(f"{url}{path}")
+                page.wait_for_selector(f"{place}[data-drawn]", timeout=60_000)
+                page.wait_for_timeout(1500)
+            for throttle in DRAGGED_THROTTLES[: 1 if small else None]:
+                session.send("Emulation.setCPUThrottlingRate", {"rate": throttle})
+                page.wait_for_timeout(300)
+                name = f"Learn, scene {path[-1]}: {handle}" if path != "/" else f"Home: {handle or 'playing'}"
+                wait = 0.5 if small else DRAGGED_SECONDS
+                rate = page.evaluate(DRAG, [place, handle, wait]) if handle else measure_canvas_rate(page, wait)
+                found.setdefault(name, []).append(rate)
+        context.close()
+    return found
+
+
+def print_dragged(rates: dict[str, list[float]], *, small: bool) -> None:
+    """Print a Markdown table of frames per second by gesture."""
+    columns = [f"{size}, {throttle}×" for size in SIZES for throttle in DRAGGED_THROTTLES][: 1 if small else None]
+    print(f"| frames/s | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
+    for name, each in rates.items():
+        print(f"| {name} | {' | '.join(f'{rate:.0f}' for rate in each)} |")
+    print(flush=True)
 
 
 def measure(browser: Any, name: str, url: str, rate: Any, seconds: float, throttles: tuple[int, ...]) -> dict[str, Any]:

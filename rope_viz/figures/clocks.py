@@ -14,7 +14,7 @@ from rope_viz.figures import static_clocks, theme
 from rope_viz.figures.files.colours import grey_pair, to_grey
 from rope_viz.texts import Sentence, Texts, join
 
-TEXTS = Texts("rotation")
+APP, TEXTS = Texts("app"), Texts("rotation")
 MODES = TEXTS.group("modes")
 STARTS = {"turn": (0, 0), "score": (1040, 1024)}
 MAX_PAIRS = 256  # drawn as dials; the score uses all pairs
@@ -56,7 +56,7 @@ def message(
         "start": dict(zip("mn", start or STARTS[mode], strict=True)),
         "heights": HEIGHTS[mode],
         "speed": 60.0 if mode == "turn" else 2.0,
-        "texts": TEXTS.group("canvas") | TEXTS.group("player"),
+        "texts": TEXTS.group("canvas") | TEXTS.group("player") | APP.group("video"),
     }
 
 

@@ -33,6 +33,7 @@ def message(spec: RopeSpec, model: str = "") -> dict[str, Any]:
     """
     rates = spec.inv_freq(spec.target)
     few = [nearest_pair(rates, degrees) for degrees in FEW]
+    shown = {"headline": str(TEXTS("title")), **clocks.APP.group("video")}
     found: dict[str, Any] = {
         "inv_freq": rates.tolist(),
         "pair": few[1],
@@ -45,7 +46,7 @@ def message(spec: RopeSpec, model: str = "") -> dict[str, Any]:
         "model": model or TEXTS("hands.model"),
         "palette": clocks.palette(),
         "cycle": [],
-        "texts": TEXTS.group("hands") | TEXTS.group("player"),
+        "texts": TEXTS.group("hands") | TEXTS.group("player") | shown,
     }
     return found | {"title": str(TEXTS("hands.title", **_values(found)))}
 

@@ -57,6 +57,7 @@ def message(scene: int = 1) -> dict[str, Any]:
 
     `scenes` has for each the `numbers` of its picture and its `texts`.
     """
+    shared = {key: str(clocks.APP(f"share.{key}")) for key in ("embed", "embed_host")}
     return {
         "title": str(TEXTS("title")),
         "scene": scene,
@@ -64,7 +65,7 @@ def message(scene: int = 1) -> dict[str, Any]:
             {"numbers": numbers, "texts": _texts(number, values)}
             for number, (numbers, values) in ((each, scene_numbers(each)) for each in range(1, SCENES + 1))
         ],
-        "texts": TEXTS.group("story"),
+        "texts": TEXTS.group("story") | clocks.APP.group("video") | shared,
         "palette": _palette(),
         "cycle": [],
         "app": "",
@@ -131,7 +132,7 @@ def _repeated() -> tuple[dict[str, Any], dict[str, Any]]:
 def _one_hand() -> tuple[dict[str, Any], dict[str, Any]]:
     hand = _hand()
     step = math.degrees(hand["rate"])
-    values = {"step": f"{step:.1f}°", "six": f"{6 * step:.1f}°", "plus": f"{step + 5:.1f}°"}
+    values = {"once": f"{step:.1f}°", "step": f"{step:.2f}°", "six": f"{6 * step:.1f}°", "plus": f"{step + 5:.1f}°"}
     return hand | {"word": "cat", "last": SLOTS - 1}, hand | values
 
 

@@ -11,8 +11,10 @@ import re
 import socket
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -24,7 +26,9 @@ from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
 from rope_viz.figures import learn
-from rope_viz.pictures.story_page import story_page
+from rope_viz.pictures import home, registry
+from rope_viz.pictures.blob_store import UnknownError
+from rope_viz.pictures.story_page import home_page, story_page
 from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
 from rope_viz.ui.request_bodies import RequestBodies
@@ -77,6 +81,24 @@ def scene(request: Request) -> Response:
     if not 1 <= number <= learn.SCENES:
         return Response("Not found", status_code=404)
     return Response(story_page(number, ".."), media_type="text/html", headers={"cache-control": "no-cache"})
+
+
+async def home_scene(request: Request) -> Response:
+    """Answer with the picture of Home for a frame, without a session; the query names its model as on the page."""
+    try:
+        query = picture_route.read_query(request)
+        content = await run_in_threadpool(_draw_home, query)
+    except UnknownError as error:
+        return picture_route.respond(410, str(error))
+    except ValueError as error:
+        return picture_route.refuse(error)
+    return Response(content, media_type="text/html", headers={"cache-control": "no-cache"})
+
+
+def _draw_home(query: dict[str, str]) -> bytes:
+    """Return the page of Home's picture. Raise `ValueError` with a sentence for a query that cannot be read."""
+    drawn = home.turning(registry.read_request(home.PAGE, query))
+    return home_page(drawn.message, f"../?{urlencode(query)}" if query else "../")
 
 
 def policy(host: str) -> str:
@@ -189,6 +211,7 @@ def routes(base: str | None = None) -> list[Route]:
         Route(f"{under}/picture/{{page}}/{{name}}", picture_route.answer, methods=["GET", "POST"]),
         Route(f"{under}/{{version}}/{{name}}", script),
         Route(f"{under.removesuffix(PREFIX)}/scene/{{number:int}}", scene),
+        Route(f"{under.removesuffix(PREFIX)}/scene/home", home_scene),
     ]
 
 

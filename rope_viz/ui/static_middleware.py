@@ -185,8 +185,8 @@ def page_of(path: str) -> str:
 
 
 def is_scene(path: str) -> bool:
-    """True if a path is one scene of Learn for a frame, which is a page of its own."""
-    return re.fullmatch(r"scene/\d+", page_of(path), re.ASCII) is not None
+    """True if a path is a page of its own for a frame: one scene of Learn, or the picture of Home."""
+    return re.fullmatch(r"scene/(\d+|home)", page_of(path), re.ASCII) is not None
 
 
 def not_found_page(path: str) -> Callable[[bytes], bytes] | None:

@@ -114,11 +114,10 @@ function inspect(s) {
 const KEPT = ["m", "n", "speed", "loop", "back", "moves", "playing", "given", "at", "reportedAt", "mode"];
 // What moves in the mode "score": both, the query or the key.
 const MOVES = ["both", "m", "n"];
-const VIDEO_TYPES = ["video/mp4;codecs=avc1.42E01F", "video/webm;codecs=vp9", "video/webm"];
 
 // Files that show the hands as they are now; the server would draw them at their start.
-function fillTools(s, { fill: fillBar, runScript }) {
-  const names = ["png", ...(s.videoType ? ["video"] : []), "html"], labels = { png: "PNG", video: s.texts.video, html: "HTML" };
+function fillTools(s, { fill: fillBar, runScript }, { VIDEO }) {
+  const names = ["png", ...(VIDEO ? ["video"] : []), "html"], labels = { png: "PNG", video: s.texts.video, html: "HTML" };
   const act = (name) => void runScript(s.owner, "file", "clocks_files", ({ download }) => download(s, name));
   fillBar(s.root.querySelector(".rv-tools"), s.owner, names.map((name) => ({ name, label: labels[name], help: s.texts[`${name}_help`], act: () => act(name) })));
 }
@@ -134,13 +133,12 @@ function build(place, data) {
     }</div><div class="rv-tools"></div><div class="rv-announced" aria-live="polite"></div>`;
   const load = (name) => import(new URL(name, import.meta.url).href);
   if (place.address) {
-    load("tools.js").then((tools) => fillTools(s, tools));
+    Promise.all([load("tools.js"), load("video.js")]).then((scripts) => fillTools(s, ...scripts));
     load("touch.js").then(({ guard }) => root.querySelectorAll("[type=range]").forEach(guard));
   }
   const find = (name) => root.querySelector(`[data-do="${name}"]`), canvas = root.querySelector("canvas");
-  const videoType = VIDEO_TYPES.find((kind) => window.MediaRecorder?.isTypeSupported(kind));
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, videoType, loop: true, moves: "both", hover: null, visible: true, back: false, reportedAt: 0, texts, calm, fresh: true };
+  const s = { root, canvas, ctx: canvas.getContext("2d"), owner: place, speed: data.speed, loop: true, moves: "both", hover: null, visible: true, back: false, reportedAt: 0, texts, calm, fresh: true };
   // The node may be new while the clocks exist already: continue from their state.
   for (const name of KEPT) if (place.memory.clocks?.[name] !== undefined) s[name] = place.memory.clocks[name];
   place.memory.clocks = s;

@@ -200,6 +200,7 @@ function build(place, data) {
   for (const name of ["query", "key", "ruler"]) makeSlider(s, (s.ui[name] = find(`[data-do=${name}]`)), name);
   s.ui.play.addEventListener("click", () => play(s, !s.playing));
   s.ui.stages.forEach((node, stage) => node.addEventListener("click", () => ((s.intro = null), showStage(s, stage))));
+  if (place.address) import(new URL("hands_share.js", import.meta.url).href).then((script) => script.default(s, place, () => play(s, true)));
   calm.addEventListener("change", () => calm.matches && stop(s));
   for (const node of [canvas, s.words]) new ResizeObserver(() => s.data && ((s.stale = true), wake(s))).observe(node);
   new IntersectionObserver(([entry]) => (s.visible = entry.isIntersecting) && s.data && wake(s)).observe(canvas);
@@ -249,14 +250,14 @@ addStyle(`
   .rv-now .rv-query { color: var(--query); }
   .rv-now .rv-key { color: var(--key); }
   .rv-bar { display: flex; gap: 12px; align-items: center; margin-top: 16px; padding: 0; }
-  .rv-bar p { margin: 0; font-size: 15px; line-height: 21px; color: var(--plain); }
-  .rv-bar > div { display: flex; flex: none; }
-  .rv-bar button { flex: none; height: 40px; min-width: 48px; padding: 0 12px; font: inherit; font-size: 15px; color: inherit; background: transparent; border: 1px solid var(--rule); border-radius: 0; cursor: pointer; }
+  .rv-bar p { flex: 1; margin: 0; font-size: 15px; line-height: 21px; color: var(--plain); }
+  [role=group] { display: flex; flex: none; }
+  .rv-bar > button, [role=group] button { flex: none; height: 40px; min-width: 48px; padding: 0 12px; font: inherit; font-size: 15px; color: inherit; background: transparent; border: 1px solid var(--rule); border-radius: 0; cursor: pointer; }
   .rv-bar button[data-do=play] { min-width: 76px; border-radius: 8px; }
-  .rv-bar div button + button { border-left: 0; }
-  .rv-bar div button:first-child { border-radius: 8px 0 0 8px; }
-  .rv-bar div button:last-child { border-radius: 0 8px 8px 0; }
-  .rv-bar button[aria-pressed=true] { color: var(--query); font-weight: 600; background: color-mix(in srgb, var(--query) 10%, transparent); }
+  [role=group] button + button { border-left: 0; }
+  [role=group] button:first-child { border-radius: 8px 0 0 8px; }
+  [role=group] button:last-child { border-radius: 0 8px 8px 0; }
+  [role=group] [aria-pressed=true] { color: var(--query); font-weight: 600; background: color-mix(in srgb, var(--query) 10%, transparent); }
   @media (prefers-reduced-motion: reduce) { .rv-word { transition: none; } }
   @media (max-width: 900px) {
     grid-template: auto / minmax(0, 1fr);

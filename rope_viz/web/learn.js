@@ -2,9 +2,10 @@
 // rope_viz/figures/learn.py packs their numbers and texts. On a page of its own, `place` has little more than a root.
 
 import { addStyle, dark } from "./circle.js";
-import { clamp, fill, makeTrack, put, set } from "./learn_kit.js";
+import { clamp, fill, makeTrack, morph, put, set } from "./learn_kit.js";
 import { HANDS } from "./learn_hands.js";
 import { LENGTHS } from "./learn_lengths.js";
+import { canRecord, recordScene } from "./learn_video.js";
 import { STYLE } from "./learn_style.js";
 
 const SCENES = [...HANDS, ...LENGTHS];
@@ -25,6 +26,7 @@ function move(s, name, value, how) {
   const [low, high] = scene.limits?.(v, numbers)[name] ?? [thumb.least ?? thumb.row?.low ?? 0, thumb.most ?? thumb.row?.high];
   const step = how === "step" ? (scene.round ?? ((each) => (thumb.whole && thumb.step > 1 ? Math.round(each) : Math.round(each / (thumb.step ?? 1)) * (thumb.step ?? 1))))(value) : value;
   v[name] = clamp(step, low, high);
+  s.taken = true;
   after(s);
 }
 
@@ -46,13 +48,31 @@ function wake(s) {
   });
 }
 
+// The picture of the scene as SVG for a width and a height, or as a table.
+function drawScene(s, w, h, time = performance.now()) {
+  const { scene, state, numbers, words } = now(s), n = scene.numbers(state.v, numbers);
+  return scene.draw({ w, h, v: state.v, n, data: numbers, texts: words.picture, answered: state.answer !== null, memory: state.memory, calm: s.calm.matches, now: time });
+}
+
+// What there is to see, as HTML with the numbers of now.
+function sentence(s, first = now(s).state.answer === null) {
+  const { scene, state, numbers, words: { see } } = now(s), n = scene.numbers(state.v, numbers);
+  return fill((first && see.before) || (see[n.see ?? "see"] ?? see.see), n);
+}
+const plain = (html) => html.replace(/<[^>]*>/g, "");
+
 function paint(s, time = performance.now()) {
   const { scene, state, numbers, words } = now(s), { picture } = s.ui, w = picture.clientWidth, h = picture.clientHeight;
-  const n = scene.numbers(state.v, numbers), texts = words.picture, answered = state.answer !== null;
-  const drawn = scene.draw({ w, h, v: state.v, n, data: numbers, texts, answered, memory: state.memory, calm: s.calm.matches, now: time });
-  const see = fill((!answered && words.see.before) || (words.see[n.see ?? "see"] ?? words.see.see), n);
-  put(picture, drawn.startsWith("<table") ? drawn : `<svg width="${w}" height="${h}" role="img" aria-label="${words.title}">${drawn}</svg>`);
-  put(s.ui.see, see);
+  const n = scene.numbers(state.v, numbers), answered = state.answer !== null, drawn = drawScene(s, w, h, time);
+  const table = drawn.startsWith("<table");
+  put(picture, table ? drawn : `<svg role="img" aria-label="${words.title}"></svg>`);
+  if (!table) {
+    const svg = picture.firstChild;
+    set(svg, "width", w);
+    set(svg, "height", h);
+    morph(svg, drawn);
+  }
+  put(s.ui.see, sentence(s));
   for (const track of s.tracks) track.show();
   for (const button of s.root.querySelectorAll(".rv-choice button")) set(button, "aria-pressed", String(state.v[button.dataset.choice]) === button.value);
   const facts = { scene: s.at, ...Object.fromEntries(Object.entries(n).filter(([, value]) => !Array.isArray(value))), done: state.done, answered };
@@ -81,7 +101,7 @@ function showScene(s) {
     <section class="rv-part rv-see"><h3>${texts.see}</h3><p></p></section>
     ${words.note ? `<p class="rv-note">${words.note}</p>` : ""}
     <details class="rv-maths"><summary>${texts.maths}</summary><div>${words.maths}</div></details>
-    <div class="rv-extra">${link}${data.embed ? `<button type="button" data-do="embed">${texts.embed}</button>` : ""}</div><p class="rv-code" role="status" hidden></p>
+    <div class="rv-extra">${link}${scene.plays && canRecord && !only ? `<button type="button" data-do="video" title="${texts.video_help}">${texts.video}</button>` : ""}${data.embed ? `<button type="button" data-do="embed">${texts.embed}</button>` : ""}</div><p class="rv-code" role="status" hidden></p>
     <div class="rv-way">${only ? `<a class="rv-next" href="${data.whole}" target="_blank">${texts.whole}</a>` : `<button type="button" data-do="back" aria-label="${texts.back}"${s.at === 1 ? " disabled" : ""}>←</button>
     ${next ? `<button type="button" class="rv-next" data-do="next">${s.at + 1}&ensp;${next.texts.short} →</button>` : data.app === null ? "" : `<a class="rv-next" href="${data.app}/model">${texts.own} →</a>`}`}</div>`);
   ui.text.__html = null;
@@ -98,7 +118,7 @@ function makeControls(s, scene, state, numbers, words) {
   const rows = scene.rows?.(numbers, words.picture) ?? [], host = {
     read: (name) => state.v[name],
     move: (name, value, how) => move(s, name, value, how),
-    say: () => fill(words.see[scene.numbers(state.v, numbers).see ?? "see"] ?? words.see.see, scene.numbers(state.v, numbers)).replace(/<[^>]*>/g, ""),
+    say: () => plain(sentence(s, false)),
     mark: scene.mark && ((at) => scene.mark(at, state.v)),
   };
   s.tracks = rows.map((row) => makeTrack(row, host));
@@ -140,6 +160,7 @@ function showQuiz(s) {
 
 function go(s, to, told = true) {
   if (to < 1 || to > s.data.scenes.length || to === s.at || s.data.only) return;
+  s.recorder?.();
   s.at = to;
   if (told && s.place.tell) {
     s.told.push(to);
@@ -163,8 +184,10 @@ function act(s, target) {
     showQuiz(s);
     s.ui.quiz.querySelector("button").focus();
   } else if (does === "embed") copyEmbed(s);
+  else if (does === "video") recordOrStop(s, button);
   else if (choice) {
     state.v[choice] = button.value;
+    s.taken = true;
     SCENES[s.at - 1].moved?.(state.v, choice, button.value);
     after(s);
   } else if (answer !== undefined) {
@@ -177,6 +200,18 @@ function act(s, target) {
     (s.ui.quiz.querySelector("[data-do=more]") ?? s.ui.quiz).focus();
     after(s);
   }
+}
+
+// A video of the scene on the screen; a second press ends it.
+function recordOrStop(s, button) {
+  if (s.recorder) return s.recorder();
+  const { texts } = s.data, ended = () => {
+    s.recorder = null;
+    button.textContent = texts.video;
+    wake(s);
+  };
+  button.textContent = texts.stop;
+  s.recorder = recordScene(s, now(s), { draw: (w, h) => drawScene(s, w, h), sentence: () => plain(sentence(s)), moved: () => wake(s), ended });
 }
 
 function copyEmbed(s) {

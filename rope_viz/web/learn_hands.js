@@ -1,6 +1,6 @@
 // Scenes 1 to 4 of Learn: the same word twice, one hand, two hands, four clocks. Each scene has sliders, numbers and a picture.
 
-import { DEGREES, TAU, arc, bold, degrees, fold, grid, hand, line, middle, minus, name, ring, say, sector, shape, tip } from "./learn_kit.js";
+import { DEGREES, TAU, arc, bold, degrees, fold, grid, hand, line, middle, minus, name, ring, say, sector, shape, sway, tip } from "./learn_kit.js";
 
 const TEN = 10;
 
@@ -18,6 +18,7 @@ const repeated = {
     };
   },
   done: ({ asks }) => asks !== 6,
+  plays: (share, v, { words }) => ({ asks: Math.round(sway(share) * (words.length - 1)) }),
   grab: ({ x, w }, { words }) => ["asks", ((x - 26) / (w - 52)) * (words.length - 1)],
   draw({ w, h, v, data, texts, answered }) {
     const { words, twice, none, rope } = data, rows = [["none", none], ["rope", rope]], high = h / 2;
@@ -54,8 +55,9 @@ const one = {
     low: 0, high: last, ticks: Array.from({ length: last + 1 }, (_, i) => [i, i]),
     thumbs: [{ name: "at", label: texts.at_label, chip: word, step: 1, far: 3 }],
   }],
-  numbers: ({ at }, { rate }) => ({ at: Number(at.toFixed(1)), step: degrees(rate * DEGREES), angle: degrees(at * rate * DEGREES), turned: degrees((at * rate * DEGREES) % 360) }),
+  numbers: ({ at }, { rate }) => ({ at: Number(at.toFixed(1)), step: degrees(rate * DEGREES, 2), angle: degrees(at * rate * DEGREES), turned: degrees((at * rate * DEGREES) % 360) }),
   done: ({ at }) => at === 6,
+  plays: (share, v, { last }) => ({ at: sway(share) * last }),
   // The name of the hand has its room on the right.
   centre: (w) => w / 2 - (w > 480 ? 70 : 40),
   grab: ({ x, y, w, h }, { rate, last }) => {
@@ -90,10 +92,11 @@ const two = {
     const apart = query - key, way = apart * rate * DEGREES + content, angle = fold(way);
     return {
       apart: Number(apart.toFixed(1)), angle: degrees(angle), score: minus(Math.cos(angle / DEGREES).toFixed(2)), content: `${minus(content.toFixed(0))}°`, turn: degrees(apart * rate * DEGREES),
-      step: degrees(rate * DEGREES), offset: Math.round(offset), key: Math.round(offset + key), query: Math.round(offset + query), see: content ? "content" : offset > 0.5 ? "moved" : "see",
+      step: degrees(rate * DEGREES, 2), offset: Math.round(offset), key: Math.round(offset + key), query: Math.round(offset + query), see: content ? "content" : offset > 0.5 ? "moved" : "see",
     };
   },
   done: ({ offset }) => offset >= TEN,
+  plays: (share) => ({ offset: 2 * TEN * sway(share) }),
   draw({ w, h, v, n, data, texts }) {
     const { rate, slots } = data, narrow = h < 300, cx = w / 2, cy = h / 2 - (narrow ? 4 : 12), r = Math.min(w / 2 - 60, h / 2 - (narrow ? 26 : 48));
     const q = (v.offset + v.query) * rate, k = (v.offset + v.key) * rate - v.content / DEGREES, all = q - k, way = all - TAU * Math.round(all / TAU);
@@ -126,6 +129,7 @@ const four = {
     return { a, b, apart: b - a, angles, fast: degrees(fast), slow: degrees(slow), see: b - a < 3 ? "near" : fast <= TEN && slow > fast + TEN ? "same" : "see" };
   },
   done: (v, data) => four.numbers(v, data).see === "same",
+  plays: (share, { a }) => ({ b: a + 1 + Math.round(3 * TEN * sway(share)) }),
   draw({ w, h, v, n, data, texts }) {
     const { rates, pairs } = data, narrow = h < 300, label = narrow ? 34 : 52;
     return grid(4, { w, h }, label, 0, 0.4, 100).map(([cx, cy, r], i) => {

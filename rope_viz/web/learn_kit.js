@@ -4,8 +4,33 @@ import { DEGREES, TAU, clamp, fill, fold, minus, set, whole } from "./circle.js"
 
 export { DEGREES, TAU, clamp, fill, fold, minus, set, whole };
 
-export const degrees = (value) => `${minus(value.toFixed(1))}°`;
+export const degrees = (value, digits = 1) => `${minus(value.toFixed(digits))}°`;
 export const put = (node, html) => node.__html !== html && (node.innerHTML = node.__html = html);
+
+// Change those shapes of an SVG that differ from the last ones, in place: new nodes would be styled and laid out anew.
+const spare = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+export function morph(svg, inside) {
+  const parts = inside.match(/<(\w+).*?<\/\1>/g) ?? [], before = svg.__parts ?? [], isNew = (part, i) => part !== before[i];
+  spare.innerHTML = parts.filter(isNew).join("");
+  const fresh = [...spare.children].values(), nodes = [...svg.children];
+  parts.forEach((part, i) => {
+    if (!isNew(part, i)) return;
+    const { value } = fresh.next();
+    if (i >= nodes.length) svg.append(value);
+    else if (!become(nodes[i], value)) nodes[i].replaceWith(value);
+  });
+  nodes.slice(parts.length).forEach((node) => node.remove());
+  svg.__parts = parts;
+}
+
+// Give a shape the attributes and the text of another. False if it has others as well, or is of another kind.
+function become(node, fresh) {
+  if (node.localName !== fresh.localName) return false;
+  for (const { name, value } of fresh.attributes) set(node, name, value);
+  if (node.attributes.length !== fresh.attributes.length) return false;
+  if (node.textContent !== fresh.textContent) node.textContent = fresh.textContent;
+  return true;
+}
 
 // --- Shapes: angles counterclockwise from 3 o'clock, in radians
 
@@ -48,6 +73,9 @@ export function grid(count, { w, h }, label = 0, top = 0, share = 0.42, gap = 0)
   const { size, columns, rows } = best, step = Math.min(size + gap, w / columns), left = (w - columns * step) / 2, over = top + (h - top - rows * (size + label)) / 2;
   return Array.from({ length: count }, (_, i) => [left + ((i % columns) + 0.5) * step, over + Math.floor(i / columns) * (size + label) + size / 2, size * share]);
 }
+
+// There and back while a share from 0 to 1 passes: how a scene moves by itself in a video.
+export const sway = (share) => (1 - Math.cos(TAU * share)) / 2;
 
 // A horizontal and a vertical scale of a chart.
 export const scale = (low, high, from, to) => (value) => from + ((value - low) / (high - low)) * (to - from);

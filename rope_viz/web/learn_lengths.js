@@ -1,6 +1,6 @@
 // Scenes 5 to 8 of Learn: a real head, beyond the trained length, three repairs, the proof.
 
-import { DEGREES, TAU, bold, clamp, degrees, end, grid, hand, line, middle, ring, say, scale, sector, shape, whole } from "./learn_kit.js";
+import { DEGREES, TAU, bold, clamp, degrees, end, grid, hand, line, middle, ring, say, scale, sector, shape, sway, whole } from "./learn_kit.js";
 
 // The share of a turn that training showed of a hand, and whether a hand now points where no token of training did. It is
 // judged on the circle: a hand that comes round again points where it did before.
@@ -24,11 +24,12 @@ const head = {
     return { base: whole(v.base), unfinished, all: pairs, last: brief(TAU / rates.at(-1)), trained: whole(trained), first: degrees(rates[0] * DEGREES) };
   },
   done: ({ base }) => base <= 10300,
+  plays: (share, v, { bases }) => ({ base: bases.at(-1) * (bases[0] / bases.at(-1)) ** sway(share) }),
   draw({ w, h, v, data, texts, n }) {
     const rates = head.rates(v, data), { trained } = data, top = 30;
     const clocks = grid(data.pairs, { w, h }, 0, top, 0.43).map(([cx, cy, r], i) => {
       const seen = shareSeen(rates[i], trained), less = seen < 1;
-      return face(cx, cy, r, seen) + (less ? ring(cx, cy, r, "var(--key)", Math.max(2, r / 10)) : "") + hand(cx, cy, r * 0.85, TAU * turned(trained - 1, rates[i]), less ? "var(--key)" : "var(--plain)", clamp(r / 9, 1.5, 4));
+      return face(cx, cy, r, seen) + (less ? ring(cx, cy, r, "var(--text)", Math.max(2, r / 10)) : "") + hand(cx, cy, r * 0.85, TAU * turned(trained - 1, rates[i]), less ? "var(--text)" : "var(--plain)", less ? clamp(r / 8, 2, 4.5) : 1.5);
     });
     return say(2, 16, texts[w > 480 ? "caption" : "caption_short"].replace("{unfinished}", n.unfinished), w > 480 ? 15 : 13, "var(--plain)") + clocks.join("");
   },
@@ -47,25 +48,26 @@ const beyond = {
     };
   },
   done: ({ at }) => at >= 12000,
+  plays: (share, v, { trained }) => ({ at: Math.round(sway(share) * (2 * trained - 1)) }),
   grab: ({ x, w }, { trained }) => ["at", ((x - 26) / (w - 52)) * (2 * trained - 1)],
   draw({ w, h, v, n, data, texts }) {
     const { pairs, rates, trained, loss, bin } = data, narrow = h < 320, low = narrow ? 96 : 150, x = scale(0, 2 * trained - 1, 26, w - 26), y = scale(2.75, 6.6, h - 26, low + 14);
     const wide = (w - 8) / pairs.length, r = Math.min(wide * 0.4, narrow ? 28 : 46);
     const clocks = pairs.map((pair, i) => {
-      const cx = 4 + (i + 0.5) * wide, cy = r + 4, fresh = isNew(v.at, rates[i], trained), colour = fresh ? "var(--key)" : "var(--plain)";
+      const cx = 4 + (i + 0.5) * wide, cy = r + 4, fresh = isNew(v.at, rates[i], trained), colour = fresh ? "var(--text)" : "var(--plain)";
       const label = texts[fresh ? "pair_unseen" : "pair"].replace("{pair}", pair);
-      return face(cx, cy, r, shareSeen(rates[i], trained)) + hand(cx, cy, r * 0.86, TAU * turned(v.at, rates[i]), colour, narrow ? 3.5 : 4) + (narrow ? label.split(": ") : [label]).map((text, k) => say(cx, 2 * r + 20 + 15 * k, text, narrow ? 13 : 14, colour, { ...middle, ...(fresh ? bold : {}) })).join("");
+      return face(cx, cy, r, shareSeen(rates[i], trained)) + hand(cx, cy, r * 0.86, TAU * turned(v.at, rates[i]), colour, (narrow ? 3.5 : 5) - (fresh ? 0 : 2)) + (narrow ? label.split(": ") : [label]).map((text, k) => say(cx, 2 * r + 20 + 15 * k, text, narrow ? 13 : 14, colour, { ...middle, ...(fresh ? bold : {}) })).join("");
     });
     const steps = (values) => values.map((value, i) => `${i ? "L" : "M"}${x(i * bin).toFixed(1)} ${y(value).toFixed(1)}H${x((i + 1) * bin - 1).toFixed(1)}`).join("");
     const curve = (values, stroke, more = {}) => shape("path", { d: steps(values), fill: "none", stroke, "stroke-width": 2.5, ...more });
-    const at = x(v.at), left = at > w * 0.8;
+    const at = x(v.at), left = at > w * 0.8 || (v.at < trained && x(trained) - at < 60);
     const dot = (value, colour, text, below) => ring(at, y(value), 6, "var(--background)", 2, colour) + say(at + (left ? -12 : 12), y(value) + (below ? 20 : -9), text, 16, colour, { ...bold, ...(left ? end : {}) });
     return clocks.join("") + shape("rect", { x: x(trained), y: low + 8, width: w - 26 - x(trained), height: h - 26 - low - 8, fill: "var(--panel)" })
       + [3, 4, 5, 6].map((value) => line(26, y(value), w - 26, y(value), "var(--face)") + say(18, y(value) + 5, value, 14, "var(--plain)", end)).join("")
-      + line(at, low, at, h - 26, "var(--text)", 1.5) + line(x(trained), low, x(trained), h - 26, "var(--text)", 1.5) + say(x(trained) - 8, low + 12, texts.trained.replace("{trained}", n.trained), narrow ? 13 : 14, "var(--text)", { ...end, ...bold })
+      + line(at, low + 18, at, h - 26, "var(--text)", 1.5) + line(x(trained), low + 18, x(trained), h - 26, "var(--text)", 1.5) + say(x(trained), low + 12, texts.trained.replace("{trained}", n.trained), narrow ? 13 : 14, "var(--text)", { ...middle, ...bold })
       + (narrow ? "" : say(26, low + 12, texts.loss, 14, "var(--plain)"))
       + curve(loss.none, "var(--plain)") + curve(loss.yarn, "var(--query)", { "stroke-dasharray": "7 4" })
-      + say(x(13.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + say(at > w / 2 ? 30 : w - 28, y(2.85) + 4, texts.yarn, 15, "var(--query)", { ...bold, ...(at > w / 2 ? {} : end) })
+      + say(x(12.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + say(at > w / 2 ? 30 : w - 28, y(2.85) + 4, texts.yarn, 15, "var(--query)", { ...bold, ...(at > w / 2 ? {} : end) })
       + dot(loss.none[n.which], "var(--plain)", n.plain, false) + dot(loss.yarn[n.which], "var(--query)", n.repaired, true)
       + [0, 4, 8, 12, 16].map((k) => say(x(Math.min(k * 1024, 2 * trained - 1)), h - 6, k ? `${k}k` : "0", 14, "var(--plain)", middle)).join("");
   },
@@ -88,6 +90,7 @@ const repairs = {
       short: share(plain), long: share(longer), sharp: share(scaled), slow: turns(all.at(-1)), first: turns(all[0]),
     };
   },
+  plays: (share, v, { methods }) => ({ method: methods[Math.floor(share * (methods.length - 0.001))] }),
   done: ({ tried }) => tried.includes("linear") && tried.includes("ntk") && tried.includes("yarn"),
   draw({ w, h, v, n, data, texts, memory, calm, now }) {
     const { curves, turns: all, factors } = data, narrow = h < 330, high = narrow ? h - 4 : h - 150, goal = curves[v.factor][v.method];
@@ -102,15 +105,18 @@ const repairs = {
     const kinds = ["kept", "blended", "divided"], colour = (i) => `var(${COLOURS[kinds[goal.bands[i]]]})`;
     const runs = kinds.map((kind, k) => [kind, goal.bands.indexOf(k), goal.bands.lastIndexOf(k)]).filter(([, first]) => first >= 0);
     const bar = runs.map(([kind, first, last]) => shape("rect", { x: x(first) - 4, y: 26, width: x(last) - x(first) + 8, height: 5, fill: `var(${COLOURS[kind]})` })
-      + (last - first > 1 ? say((x(first) + x(last)) / 2, 19, `${texts[kind]} ${last - first + 1}`, 14, `var(${COLOURS[kind]})`, { ...middle, ...bold }) : "")).join("");
+      + (last - first > 1 ? say((x(first) + x(last)) / 2, 19, `${texts[kind === "blended" && v.method === "ntk" ? "partly" : kind]} ${last - first + 1}`, 14, `var(${COLOURS[kind]})`, { ...middle, ...bold }) : "")).join("");
+    // Each curve has its name where it is apart from the others: at which pair, how far to the side and below.
+    const places = { none: [all.length - 1, 6, 18, end], linear: [0, 0, 18, {}], ntk: [0, 2, narrow ? 17 : 24, {}], yarn: [13, 8, -1, {}] };
+    const named = Object.entries(places).map(([name, [i, right, below, more]]) => say(x(i) + right, at(curves[v.factor][name].ratio[i]) + below, texts[`methods_${name}`], 14, name === v.method ? "var(--text)" : "var(--plain)", { ...more, ...(name === v.method ? bold : {}) })).join("");
     const others = data.methods.filter((name) => name !== v.method).map((name) => path(curves[v.factor][name].ratio, { stroke: "var(--rule)", "stroke-width": 1.2, "stroke-dasharray": "4 4", opacity: 0.7 })).join("");
     const chart = [1, ...factors].map((value) => line(76, at(1 / value), w - 26, at(1 / value), "var(--face)") + say(64, at(1 / value) + 5, value === 1 ? "1" : `1/${value}`, 14, "var(--plain)", end)).join("")
-      + others + path(memory.curve, { stroke: "var(--text)", "stroke-width": 2 }) + memory.curve.map((value, i) => ring(x(i), at(value), narrow ? 3 : 4.5, "var(--background)", 1, colour(i))).join("")
+      + others + path(memory.curve, { stroke: "var(--text)", "stroke-width": 2 }) + memory.curve.map((value, i) => ring(x(i), at(value), narrow ? 3 : 4.5, "var(--background)", 1, colour(i))).join("") + named
       + [0, 6, 12, 18, 24, 31].map((i) => say(x(i), high - 44, i, 14, "var(--plain)", middle) + say(x(i), high - 24, turns(all[i]), 14, "var(--text)", { ...middle, ...bold })).join("")
       + say(0, high - 44, texts.pair, 14, "var(--plain)") + say(0, high - 24, texts.turns, 14, "var(--text)", bold) + say(0, high - 4, texts[narrow ? "axis_short" : "axis"], 13, "var(--plain)");
     if (narrow) return bar + chart;
     const { plain, longer, scaled } = data.attention[v.factor], most = Math.max(plain, longer, scaled), from = 260, reach = w - from - 90;
-    const rows = [[texts.at_trained, plain, n.short, "--plain"], [texts.at_target, longer, n.long, "--key"], [texts.at_sharp, scaled, n.sharp, "--query"]];
+    const rows = [[texts.at_trained, plain, n.short, "--plain"], [texts.at_target, longer, n.long, "--plain"], [texts.at_sharp, scaled, n.sharp, "--query"]];
     return bar + chart + say(2, high + 36, texts.softmax, 14, "var(--plain)") + rows.map(([label, value, text, fill], i) => {
       const top = high + 50 + i * 30;
       return say(2, top + 15, label.replace("{trained}", n.trained).replaceAll("{target}", n.target).replace("{lambda}", n.lambda), 14) + shape("rect", { x: from, y: top, width: Math.max(2, (value / most) * reach), height: 20, fill: `var(${fill})` }) + say(from + (value / most) * reach + 8, top + 15, text, 15, "var(--text)", bold);

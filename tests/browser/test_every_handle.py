@@ -18,7 +18,7 @@ TOOLS = f"more download {FILES} customise share {SHARES} full"
 
 # Entry of a figure's menu -> the button that opens the menu.
 MENUS = dict.fromkeys((*FILES.split(), "video"), "download") | dict.fromkeys(
-    (*SHARES.split(), "link", "parameters"), "share"
+    (*SHARES.split(), "link", "parameters", "record"), "share"
 )
 
 PHONE = "/decay"
@@ -34,8 +34,8 @@ HANDLES = {
     "table": f"head search {TOOLS}",
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
     "patch": f"figure Row Column {TOOLS}",
-    "learn": "step answer asks at embed back next",
-    "hands": "query key ruler play one few all",
+    "learn": "step answer asks at video embed back next",
+    "hands": "query key ruler play one few all share embed record",
     "sections": "border",
     "prompt": "kind 1 -1 away tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
     "export": "preset width height dpi font font_size title theme grey legend xmin xmax xscale ymin ymax yscale label "

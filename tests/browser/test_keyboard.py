@@ -56,7 +56,7 @@ def test_learn_is_reached_from_home_by_keyboard_alone(visit):
     assert seen.page.evaluate(FOCUSED)["name"] == "Skip to main content"
     press("Enter")
     way = tab_to(seen, "Learn it")
-    assert len(way) == 8, f"the way in is not the first after the picture: {way}"
+    assert len(way) == 9, f"the way in is not the first after the picture: {way}"
     press("Enter")
     expect(seen.page.locator(".rv-learn h2")).to_have_text("The same word twice")
     seen.settle()

@@ -162,7 +162,7 @@ def sentence(seen):
 def test_sentences_follow_the_sliders_and_are_right(visit):
     seen = visit().open("/learn?learn.scene=2")
     slide_by_keys(seen, "at", ["End"])
-    assert sentence(seen).startswith(f"11 × {STEP:.1f}° = {11 * STEP:.1f}°.")
+    assert sentence(seen).startswith(f"11 × {STEP:.2f}° = {11 * STEP:.1f}°.")
     assert f"{11 * STEP:.1f}°" in seen.page.locator(".rv-picture-of").inner_text()
     seen.open("/learn?learn.scene=3")
     slide_by_keys(seen, "offset", ["PageUp"] * 10)
@@ -291,6 +291,69 @@ def test_copied_embed_code_shows_this_scene(visit):
     code = seen.page.locator(".rv-code code").inner_text()
     assert f'src="{seen.url}/scene/5"' in code
     expect(seen.page.locator(".rv-code")).to_contain_text("ROPE_VIZ_FRAMED_BY")
+
+
+def recorded(seen, start, stop):
+    """Return name and content of the video that a button starts and another one stops."""
+    with seen.page.expect_download() as caught:
+        start()
+        seen.page.wait_for_timeout(1200)
+        stop()
+    return caught.value.suggested_filename, caught.value.path().read_bytes()
+
+
+def assert_is_video(name, content):
+    assert content.startswith(b"\x1aE\xdf\xa3") if name.endswith(".webm") else content[4:8] == b"ftyp"
+    assert len(content) > 10_000
+
+
+@pytest.mark.parametrize("number", [3, 7])
+def test_scene_moves_in_its_video_and_then_is_where_it_was(visit, number):
+    seen = visit().open(f"/learn?learn.scene={number}")
+    button, values = seen.page.locator("[data-do=video]"), f"JSON.stringify({ROOT}.__learn.states[{number - 1}].v)"
+    before = seen.page.evaluate(values)
+    moved = []
+    name, content = recorded(seen, button.click, lambda: (moved.append(seen.page.evaluate(values)), button.click()))
+    assert_is_video(name, content)
+    assert name.startswith(f"rope-scene-{number}.")
+    assert (moved[0] != before) == (number == 3), "in a second scene 7 has not changed its method yet"
+    assert seen.page.evaluate(values) == before
+    expect(button).to_have_text("Video")
+    assert seen.page.evaluate(f"{ROOT}.dataset.done") == "false"
+
+
+def test_the_table_of_scene_8_has_no_video(visit):
+    seen = visit().open("/learn?learn.scene=8")
+    assert seen.page.locator("[data-do=video]").count() == 0
+
+
+def test_home_gives_a_video_and_an_embed_of_the_shown_model(visit):
+    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/?model=qwen3-8b")
+    share = seen.page.locator(".rv-hands [data-do=share]")
+
+    def start():
+        share.click()
+        seen.page.locator(".rv-hands [data-item=record]").click()
+
+    name, content = recorded(seen, start, seen.page.get_by_role("button", name="Stop and save").click)
+    assert_is_video(name, content)
+    share.click()
+    entry = seen.page.locator(".rv-hands [data-item=embed]")
+    expect(entry).to_contain_text("ROPE_VIZ_FRAMED_BY")
+    entry.click()
+    code = seen.page.evaluate("navigator.clipboard.readText()")
+    assert f'src="{seen.url}/scene/home?model=qwen3-8b"' in code
+    sockets = []
+    seen.page.on("websocket", lambda socket: sockets.append(socket.url))
+    seen.page.goto(f"{seen.url}/scene/home?model=qwen3-8b")
+    expect(seen.page.locator(".rv-hands .rv-now")).to_contain_text("of Qwen3 8B")
+    link = seen.page.get_by_role("link", name="Open in RoPE Viz")
+    assert link.evaluate("({ href }) => href") == f"{seen.url}/?model=qwen3-8b"
+    assert violations(seen.page, {}) == []
+    assert sockets == []
+    assert seen.errors == []
+    answer = seen.page.request.get(f"{seen.url}/scene/home?model=nothing")
+    assert answer.status == 400
 
 
 def test_reduced_motion_shows_the_repair_at_once(visit):

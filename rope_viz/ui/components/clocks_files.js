@@ -1,30 +1,17 @@
 // Files of the clocks: an image, a video and an offline page. Loaded by clocks.js on first use.
 
 import { arrange } from "./dials.js";
+import { record, save } from "./video.js";
 
-function save(blob, name) {
-  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
-function record(s) {
-  if (s.recorder) return s.recorder.stop();
-  const stop = Object.assign(document.createElement("button"), { type: "button", textContent: s.texts.stop, onclick: () => s.recorder?.stop() });
-  const type = s.videoType;
-  const recorder = (s.recorder = new MediaRecorder(s.canvas.captureStream(60), { mimeType: type, videoBitsPerSecond: 6e6 })), parts = [];
-  recorder.ondataavailable = (event) => parts.push(event.data);
-  recorder.onstop = () => {
+function recordClocks(s) {
+  if (s.recorder) return s.recorder();
+  const stop = Object.assign(document.createElement("button"), { type: "button", textContent: s.texts.stop, onclick: () => s.recorder?.() });
+  s.recorder = record(s.canvas, s.data.file, () => {
     s.recorder = null;
     stop.remove();
-    save(new Blob(parts, { type }), `${s.data.file}.${type.slice(6).split(";")[0]}`);
-  };
-  recorder.start();
+  });
   s.root.querySelector(".rv-tools").prepend(stop);
   if (!s.playing) s.ui.play.click();
-  setTimeout(() => s.recorder === recorder && recorder.stop(), 10000);
 }
 
 async function page(s) {
@@ -49,5 +36,5 @@ export function download(s, kind) {
   if (s.stale) arrange(s);
   s.exact();
   if (kind === "png") return s.canvas.toBlob((blob) => save(blob, `${s.data.file}.png`));
-  return kind === "video" ? record(s) : page(s);
+  return kind === "video" ? recordClocks(s) : page(s);
 }
