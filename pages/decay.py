@@ -6,7 +6,7 @@ from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=decay.curves)
 page.control_row(decay.SHOW, decay.AXIS, decay.LENGTH, decay.LOG)
-page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE, decay.MODELS)
+page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE)
 page.show(decay.curves)
 page.mobile_knobs("base", "context", "target", "factor")
 page.legend(TEXTS(f"legends.{page.now(decay.PAGE)[decay.SHOW]}"))
