@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from rope_viz.cli.output import STDOUT, write_output
-from rope_viz.cli.spec import LISTS, add_spec_flags, flag, read_spec
+from rope_viz.cli.spec import LISTS, add_spec_flags, flag, named, read_config, read_spec, refuse_diffusion
 from rope_viz.embedding.spec import RopeSpec, knobs, short_repr
 from rope_viz.figures.files import FORMS
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import method_knobs
+from rope_viz.models.variant import MOST, Variant, make_variant, read_variant
 from rope_viz.multi_axis.read_upload import single_axis_upload
 from rope_viz.pictures import ROUTE
 
@@ -63,6 +64,14 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
         looks.add_argument(flag(key), dest=f"look.{key}", metavar="VALUE", help=known + parameter.help)
     looks.add_argument(
         "--label", action="append", default=[], metavar="LINE=TEXT", help="your own label for a line; may be repeated"
+    )
+    drawn.add_argument(
+        "--variant",
+        action="append",
+        default=[],
+        metavar="LIST",
+        help="another curve that differs from this one, such as base=5e5 or scaling=yarn,factor=4 or model=qwen3-8b; "
+        f"up to {MOST} of them, on the pages that can pin a curve",
     )
     looks.add_argument("--pin", metavar="PAIR", help="mark this pair")
     looks.add_argument("--view", metavar="LOW,HIGH", help="the range of the x axis, in its own units")
@@ -133,7 +142,10 @@ def run(parsed: argparse.Namespace) -> int:
     now = read_flags(parsed)
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
     pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
-    now = dataclasses.replace(now, pin=pin, given=given, view=view)
+    now = dataclasses.replace(now, pin=pin, given=given, view=view, variants=read_variants(parsed.variant, now.current))
+    if now.variants and not picture.variants:
+        shown = ", ".join(each.address for each in registry.pictures() if each.variants)
+        raise ValueError(f"{picture.address} shows one curve: --variant works with {shown}")
     write_output(parsed.output, render(picture, picture.finished(now), form, look))
     return 0
 
@@ -156,6 +168,22 @@ def read_flags(parsed: argparse.Namespace) -> Now:
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
     own = single_axis_upload(config) if config is not None and not listed else None
     return Now(spec, parsed.model if listed else spec_url.CUSTOM, layer or "", own)
+
+
+def read_variants(written: Sequence[str], current: Variant) -> dict[int, Variant]:
+    """Return the curves of --variant by number. Raise `ValueError` with one sentence for an unusable one."""
+    if len(written) > MOST:
+        raise ValueError(f"one figure shows at most {MOST} variants, got {len(written)}")
+    return {number: read_variant(text, current, open_variant) for number, text in enumerate(written, 1)}
+
+
+def open_variant(name: str) -> Variant:
+    """Return the embedding of a config file. Raise `ValueError` with one sentence."""
+    config = read_config(name)
+    with named(name):
+        refuse_diffusion(config)
+        own = single_axis_upload(config)
+    return make_variant(spec_url.CUSTOM, own.layer, own.specs[own.layer], own.name)
 
 
 def addressed(word: str) -> str:
@@ -226,6 +254,8 @@ def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
 def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:
     """Yield the flags given for the model, the spec, the range and the picture's own choices."""
     keys = ("model", "layer", "scaling", "pin", "view", *knobs(RopeSpec), *method_knobs(), "truncate", *LISTS)
+    if parsed.variant:
+        yield "variant"
     for key in (*keys, *(choice.key for choice in find_choices(name))):
         if getattr(parsed, key, None) is not None:
             yield key

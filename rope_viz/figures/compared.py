@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import FloatArray, RopeSpec, knobs
@@ -137,7 +138,7 @@ def _describe(curve: Variant, group: Sequence[Variant]) -> list[str]:
     """Return the fields in which curves differ, with this curve's values, in words."""
     out, scaling = [], curve.spec.scaling
     for name in _varying(group):
-        value = getattr(curve.spec, name, getattr(scaling, name, None))
+        value: Any = getattr(curve.spec, name, getattr(scaling, name, None))
         if name == "method":
             out.append(short_label(scaling.name))
         elif name == "factor":

@@ -28,6 +28,9 @@ STEPS = 64
 # Dashes as in the browser, in the order of spectrum.BAND_NAMES.
 RINGS = ("solid", "4px,3px", "1.5px,3px", "7px,2px", "1px,5px")
 STROKES = ("solid", "dashed", "dotted", "long dashes", "sparse dots")
+DASHES = {"dash": "dashes", "dashdot": "dash-dot", "longdash": "long dashes", "longdashdot": "long dash-dot"}
+SHORTER = 0.5
+"""The strokes of a hand over those of a line."""
 ASIDE = 262.0
 NAMES = 20
 """Pixels: the height of a line with the names of variants."""
@@ -110,9 +113,10 @@ def table(data: Mapping[str, Any], m: int, n: int = 0) -> dict[str, Any]:
     }
     if data.get("mode") != "score":
         for each in data.get("variants", ()):
-            other = _padded(each["rates"], len(rates))
-            out[f"{each['name']}: θ (rad/token)"] = other
-            out[f"{each['name']}: angle at position {m} (turns)"] = _turns(m, other)
+            other = np.asarray(each["rates"], dtype=float)[: len(rates)]
+            none = np.full(len(rates) - len(other), np.nan)
+            out[f"{each['name']}: θ (rad/token)"] = np.append(other, none)
+            out[f"{each['name']}: angle at position {m} (turns)"] = np.append(_turns(m, other), none)
         return out | {f"turns up to position {m}": m * rates / TAU, f"angle at position {m} (turns)": _turns(m, rates)}
     parts = np.cos(TAU * _turns(m - n, rates))
     out |= {
@@ -212,16 +216,10 @@ def _variant_hands(
     out = []
     for each in variants:
         turn = _turns(m, np.asarray(each["rates"], dtype=float)[: len(cx)])
-        line = {"color": each["colour"][0], "width": thick, "dash": each["dash"]}
+        dash = ",".join(f"{SHORTER * length:g}px" for length in each["strokes"])
+        line = {"color": each["colour"][0], "width": thick, "dash": dash}
         count = len(turn)
         out.append(_trace(*_hand(cx[:count], cy[:count], turn, 0.8), line=line, name=each["name"]))
-    return out
-
-
-def _padded(values: Sequence[float], count: int) -> FloatArray:
-    """Return the first `count` values; missing ones are NaN."""
-    out = np.full(count, np.nan)
-    out[: len(values)] = values[:count]
     return out
 
 
@@ -294,7 +292,8 @@ def _heading(data: Mapping[str, Any], m: int, n: int, pair: bool, *, narrow: boo
     if len(rings) > 1:
         heading += f"<br>{TEXTS('dials.rings', rings=', '.join(rings))}"
     if variants := data.get("variants"):
-        heading += "<br>" + "   ".join(coloured(f"╌ {each['name']}", each["colour"][0]) for each in variants)
+        names = [f"{coloured(each['name'], each['colour'][0])} ({DASHES[each['dash']]})" for each in variants]
+        heading += f"<br>{TEXTS('dials.variants', names=', '.join(names))}"
     place = {"x": 0, "y": 1, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "bottom"}
     return [place | {"text": heading, "align": "left", "showarrow": False, "yshift": 4, "font": {"size": 12}}]
 

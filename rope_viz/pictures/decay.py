@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rope_viz.embedding.scaling import METHODS
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import decay, per_distance, scaling
 from rope_viz.figures.compared import name_variants
 from rope_viz.figures.words import decay as words
@@ -97,6 +98,11 @@ def user_qk(now: Now) -> vectors.Own:
     return vectors.select_head(now, now[SOURCE] if _has_qk(now) else "seed", now[SEED], now[TYPED], now[FILE])
 
 
+def other_methods(now: Now) -> list[RopeSpec]:
+    """Return the spec under each method that the main figure compares."""
+    return scaling.alternatives(looked(now, AXIS), now[COMPARE])
+
+
 def has_variants(now: Now) -> bool:
     """True if the main figure shows pinned curves: not in the views of one spec."""
     return now[SHOW] in ("mean", "own") and now[AXIS] == "all"
@@ -127,10 +133,9 @@ def curves(now: Now) -> Figure:
     where = decay.Range.from_length(
         length, now.visible_range(decay.whole(length, log)), log=log, quick=now.coarse, backend=backend
     )
-    names = now[COMPARE]
     own = user_qk(now)
     drawn, left_out = variants_in_view(now)
-    others = scaling.compared(spec, scaling.alternatives(spec, names), drawn, current=now.current)
+    others = scaling.compared(spec, other_methods(now), drawn, current=now.current)
     sequence = None if now.coarse else own.sequence
     figure, title = decay.main(shown, decay.with_plain(others), where, own.parts, now[KIND], sequence)
     sentence = join(axis_sentence(now, AXIS), words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens))

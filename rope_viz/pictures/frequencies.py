@@ -13,7 +13,7 @@ from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Pick, length
 from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page, embedding
-from rope_viz.pictures.picture_request import NOTHING, Now
+from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import join
 
 QUANTITY = Pick(key="frequencies.show", label=TEXTS("choices.quantity"), options=frequencies.QUANTITIES)
@@ -25,7 +25,7 @@ AXIS = axis_of("frequencies")
 
 def drawn_variants(now: Now) -> Mapping[int, Variant]:
     """Return the pinned curves; none next to the pairs of one axis."""
-    return now.variants if now[AXIS] == "all" else NOTHING
+    return now.variants if now[AXIS] == "all" else {}
 
 
 PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH), sees=lambda now: embedding(now, without=("attention",)))

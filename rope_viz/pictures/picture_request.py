@@ -89,7 +89,7 @@ class Now:
     coarse: bool = False
     part: int = 0
     held: Mapping[str, str] = field(default_factory=lambda: NOTHING)
-    variants: Mapping[int, Variant] = field(default_factory=lambda: NOTHING)
+    variants: Mapping[int, Variant] = field(default_factory=dict)
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getitem__(self, choice: Choice[T]) -> T:

@@ -290,6 +290,18 @@ def variants_of(query: Mapping[str, str], current: Variant) -> dict[int, Variant
     return {number: read_variant(query[key], current) for key, number in VARIANT_KEYS.items() if key in query}
 
 
+def lenient_variants(query: Mapping[str, str], current: Variant) -> tuple[dict[int, Variant], list[str]]:
+    """Read the pinned curves of a page's address; return them with a sentence for each unusable one."""
+    found, problems = dict[int, Variant](), list[str]()
+    for key, number in VARIANT_KEYS.items():
+        try:
+            if key in query:
+                found[number] = read_variant(query[key], current)
+        except ValueError as error:
+            problems.append(str(TEXTS("variants.ignored", key=key, error=error)))
+    return found, problems
+
+
 def pin_of(query: Mapping[str, str], pairs: int) -> int | None:
     """Read the pinned pair. Raise `ValueError` if it is invalid."""
     text = query.get("pin")

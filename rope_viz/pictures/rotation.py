@@ -18,7 +18,7 @@ from rope_viz.pictures import vectors
 from rope_viz.pictures.choices import Number, Pick, Positions, Switch, length
 from rope_viz.pictures.outputs import ROW, Clocks, Figure, Table
 from rope_viz.pictures.page import Page, embedding
-from rope_viz.pictures.picture_request import NOTHING, Now
+from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import conversion
 from rope_viz.studies import rotation as study
 from rope_viz.studies.vectors import draw_normals
@@ -76,7 +76,7 @@ PAGE = Page(
 
 def drawn_variants(now: Now) -> Mapping[int, Variant]:
     """Return the pinned curves that have hands: those of a single position."""
-    return now.variants if now[SHOW] == "turn" else NOTHING
+    return now.variants if now[SHOW] == "turn" else {}
 
 
 @PAGE.picture(

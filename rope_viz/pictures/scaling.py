@@ -15,7 +15,7 @@ from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Pick, Several
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
-from rope_viz.pictures.picture_request import NOTHING, Now
+from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import join
 
 SHOW = Pick(key="scaling.show", label=TEXTS("choices.show"), options=scaling.VIEWS)
@@ -58,9 +58,8 @@ PAGE = Page(
 )
 def comparison(now: Now) -> Figure:
     """The model's own method compared with others."""
-    names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]
     spec = shown(now, looked(now, AXIS))
-    curves = scaling.compared(spec, scaling.alternatives(spec, names), drawn_variants(now), current=now.current)
+    curves = scaling.compared(spec, other_methods(now), drawn_variants(now), current=now.current)
     if is_example := spec.scaling != now.spec.scaling:
         curves[0] = dataclasses.replace(curves[0], label=TEXTS("example_line", method=curves[0].label))
     figure, title = scaling.view(now[SHOW], curves, pin=now.pin)
@@ -81,9 +80,20 @@ def methods(now: Now) -> Table:
     return Table(scaling.summary(curves), TEXTS("methods_title"), words.describe_attention_factor(spec))
 
 
+def other_methods(now: Now) -> list[RopeSpec]:
+    """Return the spec under each method that the main figure compares."""
+    names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]
+    return scaling.alternatives(shown(now, looked(now, AXIS)), names)
+
+
+def has_variants(now: Now) -> bool:
+    """True if the main figure draws pinned curves: not next to one axis, nor next to the paper's ramp."""
+    return now[AXIS] == "all" and now[SHOW] != "paper"
+
+
 def drawn_variants(now: Now) -> Mapping[int, Variant]:
-    """Return the pinned curves that the main figure draws: none next to one axis, nor next to the paper's ramp."""
-    return now.variants if now[AXIS] == "all" and now[SHOW] != "paper" else NOTHING
+    """Return the pinned curves that the main figure draws."""
+    return now.variants if has_variants(now) else {}
 
 
 def shown(now: Now, spec: RopeSpec) -> RopeSpec:

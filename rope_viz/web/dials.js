@@ -221,7 +221,7 @@ export function paint(s) {
       x.globalAlpha = steady;
       for (const { turning, colour, strokes } of data.variants ?? []) {
         if (turning[i] === undefined) continue;
-        x.setLineDash(strokes);
+        x.setLineDash(strokes.map((length) => length / 2));
         x.globalAlpha = steadiness(s, turning[i]);
         hand(x, dial, turns(s.m, turning[i]), 0.8, colour[s.dark ? 1 : 0], thick * 1.2);
       }
