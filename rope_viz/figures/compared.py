@@ -74,7 +74,9 @@ def name_curves(curves: Sequence[Variant]) -> list[str]:
     current = curves[0]
     several = len({_model(each) for each in curves}) > 1
     group = [each for each in curves if _model(each) == _model(current)]
-    absolute = len(_varying(group)) == 1
+    varying = _varying(group)
+    # Several models are named already, and so the current one needs no method.
+    absolute = len(varying) == 1 and not (several and varying == ["method"])
     names: list[str] = []
     for curve in curves:
         if _model(curve) != _model(current) or len(group) == 1:

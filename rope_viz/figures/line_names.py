@@ -69,7 +69,7 @@ def _find_place(
 ) -> tuple[int, tuple[str, str], FloatArray] | None:
     """Return the pair at which a line's name is clear of all others, its anchors and its box; None if there is none."""
     own, count = pixels[index], len(pixels[index])
-    step = WIDTH / max(count - 1, 1)
+    step = WIDTH / max(*(len(line) - 1 for line in pixels), 1)
     # Models may have other numbers of pairs.
     others = [line for j, line in enumerate(pixels) if j != index]
     best, found = CLEAR, None
