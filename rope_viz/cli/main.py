@@ -34,7 +34,7 @@ COMMANDS = {
     "capture": ("capture", "add"),
     "evaluate": ("evaluate", "add"),
     "check": ("check", "add"),
-    "compare": ("list_commands", "add_compare"),
+    "compare": ("compare", "add"),
     "runtimes": ("runtimes", "add_runtimes"),
     "export": ("runtimes", "add_export"),
     "extend": ("extend", "add"),

@@ -12,7 +12,7 @@ TEXTS = Texts("app")
 DOORS: dict[str, tuple[str, ...]] = {
     "learn": ("learn",),
     "explore": ("rotation", "frequencies", "scaling", "decay", "attention", "axes"),
-    "model": ("model",),
+    "model": ("model", "compare"),
     "lab": ("lab", "recall", "heads", "precision", "kernels", "conversion", "pairings", "linear"),
 }
 """{door: its pages in the order of the tabs}; the door opens its first page. Home belongs to none."""

@@ -28,7 +28,7 @@ PAGES: dict[str, str] = {
     name: TEXTS(f"pages.{name}")
     for name in (
         *("home", "learn", "rotation", "frequencies", "scaling", "decay", "axes"),
-        *("recall", "heads", "extend", "runtimes", "attention", "precision", "kernels"),
+        *("recall", "heads", "extend", "runtimes", "compare", "attention", "precision", "kernels"),
     )
 }
 """{name: title} in menu order; `rope_viz.pictures.<name>` holds the page's choices and pictures."""
