@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from rope_viz.advice.compare_models import ModelComparison, Side, compare_models
 from rope_viz.advice.extend import measure_methods
 from rope_viz.cli.figure import describe_formats
 from rope_viz.cli.list_commands import print_rows
-from rope_viz.cli.output import named, write_output
+from rope_viz.cli.output import STDOUT, named, write_output
 from rope_viz.cli.spec import (
     LISTS,
     NAMES,
@@ -93,7 +92,7 @@ def run_models(parsed: argparse.Namespace) -> int:
         write_output(parsed.output, draw(parsed, found.length))
     if parsed.json:
         print(json.dumps(found.as_dict(), indent=2))
-    elif parsed.output != "-":
+    else:
         print_comparison(found)
     return 0
 
@@ -113,6 +112,8 @@ def draw(parsed: argparse.Namespace, length: int) -> bytes:
     from rope_viz.pictures import compare, config_link, export
     from rope_viz.pictures.picture_request import Now
 
+    if parsed.output == STDOUT:
+        raise ValueError("-o needs the name of a file, as in -o ratio.svg")
     form = Path(parsed.output).suffix.lower().removeprefix(".")
     if form not in export.FORMS or form == "packed":
         raise ValueError(describe_formats(parsed.output, None, [*export.FORMS]))
@@ -131,7 +132,7 @@ def draw(parsed: argparse.Namespace, length: int) -> bytes:
             raise ValueError(f"{parsed.other}: this config is too long for a picture's address; name it first")
     given = {compare.WITH.key: other, compare.LENGTH.key: length}
     now = Now(spec, first, "" if own is None else own.layer, own, given=given)
-    return export.render(compare.ratio, dataclasses.replace(now), form)
+    return export.render(compare.ratio, now, form)
 
 
 def print_comparison(found: ModelComparison) -> None:
