@@ -53,6 +53,9 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
         help="such as scaling/comparison, the address of a picture, or a saved .json file",
     )
     drawn.add_argument("--list", action="store_true", help="print all pictures, one per line")
+    drawn.add_argument(
+        "--suite", metavar="FILE", help="make all figures of a .toml file; examples/paper.toml shows how (-o: a folder)"
+    )
     add_spec_flags(drawn, length=False)
     drawn.add_argument(
         "-o", "--output", metavar="FILE", help="plot.svg, .pdf, .png, .html, .csv or .json, or - for standard output"
@@ -90,6 +93,14 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.list:
         for picture in registry.pictures():
             print(f"{picture.address:24}{picture.about}")
+        return 0
+    if parsed.suite is not None:
+        from rope_viz.cli.suite import run_suite
+
+        if parsed.picture is not None:
+            raise ValueError("--suite names its pictures itself: omit PAGE/PICTURE")
+        for path in run_suite(parsed.suite, parsed.output):
+            print(path)
         return 0
     if parsed.picture is None or parsed.output is None:
         raise ValueError(
