@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,7 +147,7 @@ def list_embeddings(sides: tuple[Side, Side]) -> list[Fact]:
     names = [[*side.config.specs] for side in sides]
     if names[0] == names[1] or "" in names[0] or "" in names[1]:
         mains = [side.config.main_layer for side in sides]
-        types = [(mains[0], mains[1])]
+        types: list[tuple[str | None, str | None]] = [(mains[0], mains[1])]
         types += [(name, name) for name in names[0] if name in names[1] and name not in mains]
         types += [(name, None) for name in names[0] if name not in names[1] and name != mains[0]]
         types += [(None, name) for name in names[1] if name not in names[0] and name != mains[1]]
@@ -174,7 +175,11 @@ def list_memory(memories: tuple[dict[str, Any], dict[str, Any]], length: int) ->
     ]
 
 
-def _compare_specs(specs: list[RopeSpec | None], key: str, before: str) -> list[Fact]:
+def _of_method(spec: RopeSpec, name: str) -> Any:
+    return getattr(spec.scaling, name, None)
+
+
+def _compare_specs(specs: Sequence[RopeSpec | None], key: str, before: str) -> list[Fact]:
     def fact(name: str, label: str, read: Callable[[RopeSpec], Any]) -> Fact:
         return _fact(key + name, before + label, *(None if spec is None else read(spec) for spec in specs))
 
@@ -190,7 +195,7 @@ def _compare_specs(specs: list[RopeSpec | None], key: str, before: str) -> list[
     for name in names:
         labels = [knobs(spec.scaling)[name].label for spec in specs if spec and name in knobs(spec.scaling)]
         label = labels[0] if labels else name.replace("_", " ")
-        facts.append(fact(name, label, lambda spec, name=name: getattr(spec.scaling, name, None)))
+        facts.append(fact(name, label, functools.partial(_of_method, name=name)))
     factor = fact("attention_factor", "attention factor", lambda spec: round(spec.attention_factor(spec.target), 6))
     return [*facts, factor]
 

@@ -100,7 +100,8 @@ def user_qk(now: Now) -> vectors.Own:
 
 def other_methods(now: Now) -> list[RopeSpec]:
     """Return the spec under each method that the main figure compares."""
-    return scaling.alternatives(looked(now, AXIS), now[COMPARE])
+    names = now[COMPARE]
+    return scaling.alternatives(looked(now, AXIS), names)
 
 
 def has_variants(now: Now) -> bool:

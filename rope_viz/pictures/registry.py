@@ -298,7 +298,7 @@ def lenient_variants(query: Mapping[str, str], current: Variant) -> tuple[dict[i
             if key in query:
                 found[number] = read_variant(query[key], current)
         except ValueError as error:
-            problems.append(str(TEXTS("variants.ignored", key=key, error=error)))
+            problems.append(str(TEXTS("variants.ignored", name=key, error=error)))
     return found, problems
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
@@ -33,7 +34,7 @@ def pin_row(now: Now, spec: RopeSpec | None = None, others: Sequence[RopeSpec] =
             st.html(f"<style>{''.join(_chip_style(number, each) for number, each in pinned.items())}</style>")
         for number, each in pinned.items():
             remove = TEXTS("variants.unpin", name=each.label)
-            options = {"icon": ":material/close:", "icon_position": "right", "help": remove}
+            options: dict[str, Any] = {"icon": ":material/close:", "icon_position": "right", "help": remove}
             st.button(each.label, key=f"unpin.{number}", on_click=unpin_curve, args=(number,), **options)
         is_full, is_pinned = len(now.variants) >= MOST, current in now.variants.values()
         label, about = TEXTS("variants.pin"), TEXTS("variants.pin_help")

@@ -22,7 +22,7 @@ def test_three_bases_by_clicks_are_the_bytes_of_the_address(visit):
     seen.page.wait_for_url("**variant2=*")
     set_base(seen, "1000000")
     expect(seen.page.get_by_role("button", name="base 10,000")).to_be_visible()
-    seen.until("document.querySelector('.rv-plot').data.some((line) => line.name.startsWith('base 1,000,000'))")
+    seen.until("document.querySelector('.rv-plot')?.data?.some((line) => line.name.startsWith('base 1,000,000'))")
     content, name = download(seen.page.locator(".rv-picture").first, "svg")
     assert content == figure("decay/curves?base=1e6&variant1=base=5e5&variant2=base=1e4")
     assert "2-pinned" in name
@@ -36,7 +36,7 @@ def test_pinned_curves_stay_on_another_page(visit):
     seen = visit().open("/decay?variant1=base=1e4&variant3=model=qwen3-8b")
     seen.page.get_by_role("link", name="Scaling", exact=True).click()
     seen.page.wait_for_url("**/scaling?*variant3*")
-    seen.until("document.querySelector('.rv-plot').data.some((line) => line.name.startsWith('Qwen3 8B'))")
+    seen.until("document.querySelector('.rv-plot')?.data?.some((line) => line.name.startsWith('Qwen3 8B'))")
     assert seen.errors == []
 
 
