@@ -129,7 +129,11 @@ function compact(wide, width, traces) {
   if (below) margin.b = (margin.b ?? 48) + 20 * Math.ceil(ends.length / 3);
   // The bars above the plot stay as many pixels away from it.
   const tall = (height, { t, b }) => height - t - b, scale = tall(wide.height, wide.margin) / tall(layout.height, margin);
-  const shapes = layout.shapes?.map((shape) => (shape.name === "band" ? { ...shape, y0: 1 + (shape.y0 - 1) * scale, y1: 1 + (shape.y1 - 1) * scale } : shape));
+  const pixels = (width - margin.l - margin.r) / Math.abs(layout.xaxis.range?.[1] - layout.xaxis.range?.[0]);
+  // Where a band's name has no room, its count stays.
+  const fitting = ({ label, x0, x1 }) => label && ((x1 - x0) * pixels < 6.5 * label.text.length ? { ...label, text: label.text.split(" ").at(-1) } : label);
+  const moved = (shape) => ({ ...shape, label: fitting(shape), y0: 1 + (shape.y0 - 1) * scale, y1: 1 + (shape.y1 - 1) * scale });
+  const shapes = layout.shapes?.map((shape) => (shape.name === "band" ? moved(shape) : shape));
   return { ...layout, shapes, annotations, margin, ...(below ? { showlegend: true, legend } : {}), font: { ...layout.font, size: 11 }, dragmode: false };
 }
 
