@@ -13,7 +13,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "learn": ("learn",),
     "explore": ("rotation", "frequencies", "scaling", "decay", "attention", "axes"),
     "model": ("model", "compare"),
-    "lab": ("lab", "recall", "heads", "precision", "kernels", "conversion", "pairings", "linear"),
+    "lab": ("lab", "recall", "heads", "precision", "kernels", "conversion", "pairings", "linear", "gallery"),
 }
 """{door: its pages in the order of the tabs}; the door opens its first page. Home belongs to none."""
 
@@ -25,6 +25,7 @@ TITLES: dict[str, str] = {
 GROUPS: dict[str, tuple[str, ...]] = {
     "model": ("extend", "runtimes"),
     "lab": (),
+    "gallery": (),
     "conversion": ("rotation",),
     "pairings": ("rotation",),
     "linear": ("attention",),
@@ -33,6 +34,15 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 MOVED = {"extend": ("model", ""), "runtimes": ("model", "extend.tab=runtimes")}
 """{page of an older release: the page that has its content, with a query}; its picture group keeps the name."""
+
+SHOWN_ON = {
+    "rotation/permutation": "conversion",
+    "rotation/mistakes": "conversion",
+    "rotation/pairings": "pairings",
+    "attention/weights": "linear",
+    "attention/costs": "linear",
+}
+"""{picture: the page that shows it}, where that is not the page of its group."""
 
 FIRST = {"conversion": "rotation/permutation", "pairings": "rotation/pairings", "linear": "attention/weights"}
 """The first picture of a page, where it is not the first of its group."""
