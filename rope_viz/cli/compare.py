@@ -9,7 +9,7 @@ from typing import Any
 
 from rope_viz.advice.compare_models import ModelComparison, Side, compare_models
 from rope_viz.advice.extend import measure_methods
-from rope_viz.cli.figure import describe_formats
+from rope_viz.cli.find_pictures import describe_formats
 from rope_viz.cli.list_commands import print_rows
 from rope_viz.cli.output import STDOUT, named, write_output
 from rope_viz.cli.spec import (

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rope_viz.cli.figure import describe_formats, find_choices, find_picture, open_variant, render
+from rope_viz.cli.find_pictures import describe_formats, find_choices, find_picture, open_variant, render
 from rope_viz.cli.output import named, write_output
 from rope_viz.cli.spec import read_config
 from rope_viz.embedding.spec import short_repr

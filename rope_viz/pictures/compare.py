@@ -14,10 +14,13 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.pictures import config_link
 from rope_viz.pictures.choices import length
+from rope_viz.pictures.extend import numbers_config
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Choice, Now
 
+UNKNOWN_LENGTH = 4096
+"""The default length in tokens if a trained length is not known."""
 USUAL = ("llama-3.1-8b", "qwen3-8b")
 """The default second model: the first of these that is not the first model."""
 
@@ -67,8 +70,6 @@ def second(text: str) -> Side:
 
 def problem(now: Now) -> str:
     """Return why the two models cannot be compared, "" if they can."""
-    if now.model_config is None:
-        return TEXTS("needs_config")
     try:
         found(now)
     except ValueError as error:
@@ -78,8 +79,12 @@ def problem(now: Now) -> str:
 
 def found(now: Now) -> ModelComparison:
     """Return the comparison. Raise `ValueError` with one sentence if RoPE of one model cannot be computed."""
-    assert now.model_config is not None
-    return _compare(now.name, now.model_config, now[WITH], now[LENGTH])
+    return _compare(now.name, config_of(now), now[WITH], now[LENGTH])
+
+
+def config_of(now: Now) -> ModelConfig:
+    """Return the first model's config; without one, a config made from the numbers of its embedding."""
+    return now.model_config or numbers_config(now.spec)
 
 
 def table_height(now: Now) -> int:
@@ -115,9 +120,7 @@ def _compare(name: str, config: ModelConfig, other: str, length: int) -> ModelCo
 
 
 def _usual_length(now: Now) -> int:
-    if now.model_config is None:
-        return 4096
     try:
-        return default_length(now.model_config, second(now[WITH]).config)
+        return default_length(config_of(now), second(now[WITH]).config)
     except ValueError:
-        return 4096
+        return UNKNOWN_LENGTH

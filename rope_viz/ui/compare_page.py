@@ -10,7 +10,7 @@ from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import compare, config_link
 from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import Texts
-from rope_viz.ui import controls, page, query_params, state
+from rope_viz.ui import controls, page, query_params, state, upload
 from rope_viz.ui.notes import warn
 
 TEXTS = Texts("compare")
@@ -44,6 +44,10 @@ def _models(now: Now) -> None:
         with st.container(width=280):
             _second_menu(now)
         st.button(TEXTS("swap"), key="swap", icon=":material/swap_horiz:", on_click=_swap, args=(now,))
+        with st.popover(TEXTS("first"), key="first"):
+            upload.drop_field()
+            upload.paste_field()
+            upload.state_of_config()
         with st.popover(TEXTS("own"), key="second"):
             _second_config()
     if problem := st.session_state.pop("second.problem", ""):

@@ -124,8 +124,11 @@ def test_what_two_configs_cannot_have_is_refused(capsys, arguments, reason):
     assert reason in capsys.readouterr().err
 
 
-def test_numbers_without_a_config_are_not_compared():
-    now = registry.read_request(compare.PAGE, {"model": "custom", "base": "5e5"})
-    assert "Only numbers" in compare.ratio.refuses(now)
+def test_numbers_without_a_config_are_those_of_a_llama():
+    now = registry.read_request(compare.PAGE, {"model": "custom", "base": "5e5", "compare.with": "llama-2-7b"})
+    assert compare.found(now).as_dict()["differences"]["base"] == [500_000.0, 10_000.0]
+
+
+def test_an_unknown_second_model_is_refused():
     with pytest.raises(ValueError, match=r"compare\.with must be a model"):
         registry.read_request(compare.PAGE, {"compare.with": "gpt-9"})

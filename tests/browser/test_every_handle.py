@@ -30,6 +30,7 @@ HANDLES = {
     "knob": "text range",
     "pills": "pill",
     "copy": "Copy-command",
+    "gallery": "door search",
     "chart": f"figure {TOOLS} reset",
     "table": f"head search {TOOLS}",
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
@@ -49,6 +50,7 @@ PLACES = {
     "/model?extend.tab=runtimes": {"table", "copy Copy-command"},
     "/pairings": {"header chip"},
     "/frequencies": {"table search"},
+    "/gallery": {"gallery"},
     PHONE: {"pills", "chart more"},
 }
 ELSEWHERE = {"chart more", "table search"}
@@ -57,7 +59,7 @@ ELSEWHERE = {"chart more", "table search"}
 # [element, its name in HANDLES] of all that can be operated now; what only scrolls is the browser's own.
 FIND = """() => {
   const ours = '[class^="rv-"], [class*=" rv-"]', dialog = document.querySelector('dialog[open]');
-  const roots = ['export', 'knob', 'pills', 'copy', 'picture', 'sections', 'prompt'].map((name) => `.rv-${name}`);
+  const roots = ['export', 'knob', 'pills', 'copy', 'gallery', 'picture', 'sections', 'prompt'].map((name) => `.rv-${name}`);
   const shown = (at) => at.checkVisibility({ visibilityProperty: true }) && at.getBoundingClientRect().left >= 0
     && !at.closest('details:not([open])');
   const able = (at) => !at.disabled && !at.readOnly && at.role !== 'region';

@@ -108,8 +108,14 @@ def no_link_leads_astray(seen, page):
 
 
 WORD = 'main a[href^="#word-"]'
-NO_FIGURE = {"lab", "model"}  # links to further pages, and an answer in words; its figures are behind tabs
-WITHOUT = {"lab", "learn", "model", "pairings"}  # no sentence with a term of the glossary, or a test of their own
+NO_FIGURE = {"lab", "model", "gallery"}  # links to further pages, and an answer in words; its figures are behind tabs
+WITHOUT = {
+    "lab",
+    "learn",
+    "model",
+    "pairings",
+    "gallery",
+}  # no sentence with a term of the glossary, or a test of their own
 
 
 def a_word_says_its_sentence_and_lets_go(seen):

@@ -61,9 +61,9 @@ SEEN = """(() => {
 })()"""
 FAILED = '[...document.querySelectorAll(".rv-failed, [data-testid=stException]")].map((node) => node.innerText)'
 
-HEADS = {"home": "RoPE Viz", "learn": "1. Why position at all?"}
+HEADS = {"home": "RoPE Viz", "learn": "1. Why position at all?", "compare": "Llama 3.1 8B and Qwen3 8B"}
 """{page: its heading, where that is not its title}; that of My model is the model's name."""
-WITHOUT_PICTURES = {"model", "lab"}
+WITHOUT_PICTURES = {"model", "lab", "gallery"}
 
 
 def come(engine, url):

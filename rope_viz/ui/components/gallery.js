@@ -49,6 +49,7 @@ function build(place, data) {
   const total = groups.reduce((sum, { cards }) => sum + cards.length, 0);
   const doors = [["", texts.all, total], ...groups.map(({ door, title, cards }) => [door, title, cards.length])].map(([door, title, count]) => {
     const button = element("button", { type: "button", textContent: `${title} ${count}`, ariaPressed: String(!door) });
+    button.dataset.do = "door";
     button.addEventListener("click", () => {
       shown = door;
       for (const other of doors) other.ariaPressed = String(other === button);
@@ -89,9 +90,9 @@ addStyle(`
   img.rv-there { opacity: 1; }
   :is(li:hover, li:focus-within) .rv-thumb { border-color: var(--st-primary-color); }
   :is(a, button, input):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
-  .rv-copies { display: flex; flex-wrap: wrap; gap: 4px; opacity: 0; margin-top: 4px; }
-  :is(li:hover, li:focus-within) .rv-copies { opacity: 1; }
+  .rv-copies { display: flex; flex-wrap: wrap; gap: 4px; visibility: hidden; margin-top: 4px; }
+  :is(li:hover, li:focus-within) .rv-copies { visibility: visible; }
   .rv-copies button { font: 600 13px var(--st-font); min-height: 28px; padding: 0 6px; color: var(--st-primary-color); background: transparent; border: 0; cursor: pointer; }
 }
-@media (hover: none) { .rv-gallery .rv-copies { opacity: 1; button { min-height: 40px; } } }
+@media (hover: none) { .rv-gallery .rv-copies { visibility: visible; button { min-height: 40px; } } }
 `);
