@@ -44,7 +44,12 @@ SHOWN_ON = {
 }
 """{picture: the page that shows it}, where that is not the page of its group."""
 
-FIRST = {"conversion": "rotation/permutation", "pairings": "rotation/pairings", "linear": "attention/weights"}
+FIRST = {
+    "conversion": "rotation/permutation",
+    "pairings": "rotation/pairings",
+    "linear": "attention/weights",
+    "compare": "compare/differences",
+}
 """The first picture of a page, where it is not the first of its group."""
 
 

@@ -59,7 +59,8 @@ ELSEWHERE = {"chart more", "table search"}
 # [element, its name in HANDLES] of all that can be operated now; what only scrolls is the browser's own.
 FIND = """() => {
   const ours = '[class^="rv-"], [class*=" rv-"]', dialog = document.querySelector('dialog[open]');
-  const roots = ['export', 'knob', 'pills', 'copy', 'gallery', 'picture', 'sections', 'prompt'].map((name) => `.rv-${name}`);
+  const names = ['export', 'knob', 'pills', 'copy', 'gallery', 'picture', 'sections', 'prompt'];
+  const roots = names.map((name) => `.rv-${name}`);
   const shown = (at) => at.checkVisibility({ visibilityProperty: true }) && at.getBoundingClientRect().left >= 0
     && !at.closest('details:not([open])');
   const able = (at) => !at.disabled && !at.readOnly && at.role !== 'region';
