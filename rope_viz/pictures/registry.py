@@ -296,7 +296,9 @@ def lenient_variants(query: Mapping[str, str], current: Variant) -> tuple[dict[i
     for key, number in VARIANT_KEYS.items():
         try:
             if key in query:
-                found[number] = read_variant(query[key], current)
+                variant = read_variant(query[key], current)
+                write_variant(variant)  # raises if no address can hold it
+                found[number] = variant
         except ValueError as error:
             problems.append(str(TEXTS("variants.ignored", name=key, error=error)))
     return found, problems

@@ -11,6 +11,7 @@ import streamlit as st
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import line_styles, theme
 from rope_viz.figures.compared import Compared, compared
+from rope_viz.figures.words.common import plain
 from rope_viz.models.variant import MOST, Variant, write_variant
 from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import Texts
@@ -35,7 +36,7 @@ def pin_row(now: Now, spec: RopeSpec | None = None, others: Sequence[RopeSpec] =
         for number, each in pinned.items():
             remove = TEXTS("variants.unpin", name=each.label)
             options: dict[str, Any] = {"icon": ":material/close:", "icon_position": "right", "help": remove}
-            st.button(each.label, key=f"unpin.{number}", on_click=unpin_curve, args=(number,), **options)
+            st.button(plain(each.label), key=f"unpin.{number}", on_click=unpin_curve, args=(number,), **options)
         is_full, is_pinned = len(now.variants) >= MOST, current in now.variants.values()
         label, about = TEXTS("variants.pin"), TEXTS("variants.pin_help")
         blocked = is_full or is_pinned
