@@ -17,6 +17,8 @@ const CONTENTS = {
 function card(one, { texts, width, height }) {
   const image = element("img", { loading: "lazy", alt: "", width, height });
   image.addEventListener("load", () => image.classList.add("rv-there"));
+  let again = 3;
+  image.addEventListener("error", () => again-- > 0 && setTimeout(() => image.show(), 5000)); // a busy server says so
   image.show = () => (image.src = file(one.picture, "png", `${one.thumbnail}&theme=${root.dataset.theme === "dark" ? "dark" : "light"}&v=${version}`));
   const link = element("a", { href: `./${one.page}${one.query ? `?${one.query}` : ""}` },
     element("span", { className: "rv-thumb" }, image), element("b", { textContent: one.title }), element("span", { textContent: one.about }));
@@ -58,7 +60,7 @@ function build(place, data) {
     return button;
   });
   search.addEventListener("input", filter);
-  place.replaceChildren(element("div", { className: "rv-filter" }, element("div", { role: "group", ariaLabel: texts.find }, ...doors), search), none, ...sections);
+  place.replaceChildren(element("div", { className: "rv-filter" }, element("div", { role: "group", ariaLabel: texts.doors }, ...doors), search), none, ...sections);
   new MutationObserver(() => place.querySelectorAll("img").forEach((image) => image.show())).observe(root, { attributes: true, attributeFilter: ["data-theme"] });
 }
 

@@ -22,7 +22,7 @@ def show(cards: Sequence[Card]) -> None:
             titles = [str(TEXTS("actions", title=card.title)) for card in found]
             each = [card.as_dict() | {"actions": title} for card, title in zip(found, titles, strict=True)]
             groups.append({"door": door, "title": APP(f"doors.{door}"), "count": count, "cards": each})
-    names = ("all", "find", "none", *(f"copy.{name}" for name in ("address", "embed", "command", "python")))
+    names = ("all", "find", "doors", "none", *(f"copy.{name}" for name in ("address", "embed", "command", "python")))
     texts = {name: TEXTS(name) for name in names}
     data = {"groups": groups, "texts": texts, "width": WIDTH, "height": HEIGHT}
     component("gallery", root_class="rv-gallery", height=900)("gallery", data)
