@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,9 +27,9 @@ def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH, height: fl
     """
     names = list(columns) or [TEXTS("no_rows")]
     count = max((len(values) for values in columns.values()), default=0)
-    shown = min(count, MOST)
+    shown, room = min(count, MOST), math.inf
     if height is not None and width <= SMALL:
-        shown = min(shown, max(1, int((height - 2 * EDGE) / ROW) - 2))
+        shown, room = min(shown, int(height / ROW)), height - 2 * EDGE - ROW
         names = first_columns(columns, names, shown, (width - 2 * EDGE) / LETTER)
     rows = [[name.replace("_", " ") for name in names]]
     rows += [[format_cell(columns[name][row]) for name in names] for row in range(shown)]
@@ -40,6 +41,9 @@ def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH, height: fl
     for index, row in enumerate(rows):
         cells = [wrap_text(text, share * letters - GAP) for text, share in zip(row, widths, strict=True)]
         lines = max((cell.count("<br>") + 1 for cell in cells), default=1)
+        if index > 1 and down + 8 + 16 * lines * type_size > room:
+            shown = index - 1
+            break
         for place, cell in enumerate(cells):
             text = f"<b>{cell}</b>" if index == 0 else cell
             where = {"x": sum(widths[:place]), "y": -down - 4, "xanchor": "left", "yanchor": "top", "align": "left"}
