@@ -39,6 +39,8 @@ from rope_viz.ui.session_contents import store_blob as store_blob
 TEXTS = Texts("app")
 OURS = (*registry.MODEL_KEYS, "pin", *VARIANT_KEYS)
 """Query keys of the choice."""
+PRESENTED = "present"
+"""The query key of a picture that is shown alone and large (`present_page`)."""
 
 
 def current_choice() -> Chosen:
@@ -325,6 +327,12 @@ def local(key: str) -> str | None:
     if value is not None:
         st.session_state.setdefault("locals", {})[key] = value
     return value
+
+
+def present(name: str) -> None:
+    """Present a picture of the open page by name, "1" for its main one, "" for none (a callback)."""
+    set_param(PRESENTED, name, default="")
+    frame_too()
 
 
 def set_param(key: str, value: str, *, default: str) -> None:

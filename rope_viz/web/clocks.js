@@ -152,6 +152,7 @@ function build(place, data) {
     s.owner.tell("pin", i);
     tell(s);
   };
+  s.step = step;
   s.exact = () => draw(s, true);
   s.press = () => ["back", "loop", ...MOVES].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));
   const act = {

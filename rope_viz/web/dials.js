@@ -58,7 +58,7 @@ export function arrange(s) {
   const { data } = s, w = s.canvas.clientWidth, n = Math.min(data.most, s.rates.length);
   const narrow = w < 640, h = data.heights[narrow ? 1 : 0];
   s.canvas.style.height = `${h}px`;
-  const dpr = Math.min(2, devicePixelRatio || 1);
+  const dpr = Math.min(2, devicePixelRatio || 1) * (data.scale ?? 1);
   Object.assign(s.canvas, { width: Math.round(w * dpr), height: Math.round(h * dpr) });
   const others = data.variants?.length ?? 0, above = narrow ? 40 : 28;
   const top = above + 20 * (narrow ? others : Math.min(1, others)), pair = data.mode !== "turn", low = data.mode === "patch" ? 256 : 150;

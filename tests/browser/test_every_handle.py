@@ -14,12 +14,13 @@ from tests.browser.conftest import LIMIT, RESTS
 
 FILES = "png svg pdf html csv json"
 SHARES = "page picture embed command python"
-TOOLS = f"more download {FILES} customise share {SHARES} full"
+TOOLS = f"more download {FILES} customise share {SHARES} full screen present"
 
 # Entry of a figure's menu -> the button that opens the menu.
 MENUS = dict.fromkeys((*FILES.split(), "video"), "download") | dict.fromkeys(
     (*SHARES.split(), "link", "parameters"), "share"
 )
+MENUS |= dict.fromkeys(("screen", "present"), "full")
 
 PHONE = "/decay"
 """The page that is opened as wide as a phone."""
@@ -155,6 +156,10 @@ def operated(seen, handle, name="", seconds=LIMIT):
             break
         page.wait_for_timeout(20)
     page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+    if name.endswith(" present"):  # the page comes back as it was
+        page.wait_for_url("**present=**")
+        page.locator(".rv-present [data-do=close]").click()
+        page.wait_for_url(lambda url: "present=" not in url)
     if (stop := page.get_by_role("button", name="Stop and save")).count():
         stop.click()
         page.locator(".rv-clocks [data-do=play]").click()
