@@ -6,10 +6,13 @@ from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=decay.curves)
 page.control_row(decay.SHOW, decay.AXIS, decay.LENGTH, decay.LOG)
-page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE, decay.MODELS)
+page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE)
+now = page.now(decay.PAGE)
+if decay.has_variants(now):
+    page.pin_row(now, others=decay.other_methods(now))
 page.show(decay.curves)
 page.mobile_knobs("base", "context", "target", "factor")
-page.legend(TEXTS(f"legends.{page.now(decay.PAGE)[decay.SHOW]}"))
+page.legend(TEXTS(f"legends.{now[decay.SHOW]}"))
 page.next_page_link("attention", TEXTS("next_page"))
 page.controls(decay.BACKEND)
 

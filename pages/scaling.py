@@ -10,6 +10,8 @@ page.start(TEXTS("title"), says=scaling.comparison)
 page.control_row(scaling.SHOW, scaling.AXIS)
 page.controls(scaling.EXAMPLE)
 page.controls(scaling.COMPARE)
+if scaling.has_variants(now):
+    page.pin_row(now, scaling.shown(now, now.spec), scaling.other_methods(now))
 page.show(scaling.comparison)
 page.mobile_knobs("factor", "context", "target", "base")
 page.legend(words.describe_marks(now[scaling.SHOW], others=bool(now[scaling.COMPARE])))

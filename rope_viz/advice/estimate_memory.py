@@ -9,6 +9,7 @@ from rope_viz.advice.memory_fields import list_assumed_sizes, read_memory_fields
 from rope_viz.advice.parameter_count import parameters
 from rope_viz.advice.weight_storage import WEIGHT_TYPES, find_weight_storage
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
+from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 
 MOST_SEQUENCES = 1 << 20
@@ -85,6 +86,14 @@ def memory(
     notes = list(kept.notes) if kept else []
     groups = [describe_group(group) for group in kept.groups] if kept else []
     return {**found, "groups": groups, "assumed": assumed, "reasons": reasons, "notes": notes}
+
+
+def with_catalog_sizes(config: ModelConfig, recognised: Identity) -> ModelConfig:
+    """Return a config with the sizes of the recognised model of the catalog where the config states none."""
+    sizes = {} if recognised.model is None else recognised.model.sizes
+    if sizes.keys() - config.mapping.keys() and config.mapping.keys() & {"hidden_size", "num_attention_heads"}:
+        return ModelConfig.read({**sizes, **config.mapping}, known=config.known)
+    return config
 
 
 def describe_group(group: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from rope_viz.advice.config_file import ConfigFile, is_reader, write_config_file
+from rope_viz.advice.estimate_memory import with_catalog_sizes
 from rope_viz.advice.export import without_about
 from rope_viz.advice.kv_cache import GPU, USED, Cache, Group, cache, human
 from rope_viz.advice.lint import Finding, check
@@ -201,9 +202,7 @@ def estimate_memory(
 ) -> Memory:
     """Return what a length takes, with sizes of the catalog's model where the config says none."""
     require_number(sequences, "sequences", least=1, most=MOST_SEQUENCES, integer=True)
-    sizes = {} if recognised.model is None else recognised.model.sizes
-    if sizes.keys() - model.mapping.keys() and model.mapping.keys() & {"hidden_size", "num_attention_heads"}:
-        model = ModelConfig.read({**sizes, **model.mapping})
+    model = with_catalog_sizes(model, recognised)
     try:
         kept, (weights, stored) = cache(model, dtype=dtype), weight_bytes(model)
     except ValueError as error:

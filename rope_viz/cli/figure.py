@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from rope_viz.cli.output import STDOUT, write_output
+from rope_viz.cli.find_pictures import describe_formats, find_choices, find_picture, read_variants, render
+from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import LISTS, add_spec_flags, flag, read_spec
 from rope_viz.embedding.spec import RopeSpec, knobs, short_repr
 from rope_viz.figures.files import FORMS
@@ -18,11 +19,11 @@ from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_k
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import method_knobs
+from rope_viz.models.variant import MOST
 from rope_viz.multi_axis.read_upload import single_axis_upload
 from rope_viz.pictures import ROUTE
 
 if TYPE_CHECKING:
-    from rope_viz.pictures.page import Picture
     from rope_viz.pictures.picture_request import Choice, Now
 
 NOT_IN_IT = {
@@ -52,6 +53,9 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
         help="such as scaling/comparison, the address of a picture, or a saved .json file",
     )
     drawn.add_argument("--list", action="store_true", help="print all pictures, one per line")
+    drawn.add_argument(
+        "--suite", metavar="FILE", help="make all figures of a .toml file; examples/paper.toml shows how (-o: a folder)"
+    )
     add_spec_flags(drawn, length=False)
     drawn.add_argument(
         "-o", "--output", metavar="FILE", help="plot.svg, .pdf, .png, .html, .csv or .json, or - for standard output"
@@ -63,6 +67,14 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
         looks.add_argument(flag(key), dest=f"look.{key}", metavar="VALUE", help=known + parameter.help)
     looks.add_argument(
         "--label", action="append", default=[], metavar="LINE=TEXT", help="your own label for a line; may be repeated"
+    )
+    drawn.add_argument(
+        "--variant",
+        action="append",
+        default=[],
+        metavar="LIST",
+        help="another curve that differs from this one, such as base=5e5 or scaling=yarn,factor=4 or model=qwen3-8b; "
+        f"up to {MOST} of them, on the pages that can pin a curve",
     )
     looks.add_argument("--pin", metavar="PAIR", help="mark this pair")
     looks.add_argument("--view", metavar="LOW,HIGH", help="the range of the x axis, in its own units")
@@ -81,6 +93,14 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.list:
         for picture in registry.pictures():
             print(f"{picture.address:24}{picture.about}")
+        return 0
+    if parsed.suite is not None:
+        from rope_viz.cli.suite import run_suite
+
+        if parsed.picture is not None:
+            raise ValueError("--suite names its pictures itself: omit PAGE/PICTURE")
+        for path in run_suite(parsed.suite, parsed.output):
+            print(path)
         return 0
     if parsed.picture is None or parsed.output is None:
         raise ValueError(
@@ -133,19 +153,12 @@ def run(parsed: argparse.Namespace) -> int:
     now = read_flags(parsed)
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
     pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
-    now = dataclasses.replace(now, pin=pin, given=given, view=view)
+    now = dataclasses.replace(now, pin=pin, given=given, view=view, variants=read_variants(parsed.variant, now.current))
+    if now.variants and not picture.variants:
+        shown = ", ".join(each.address for each in registry.pictures() if each.variants)
+        raise ValueError(f"{picture.address} shows one curve: --variant works with {shown}")
     write_output(parsed.output, render(picture, picture.finished(now), form, look))
     return 0
-
-
-def describe_formats(output: str, given: str | None, forms: Sequence[str]) -> str:
-    """Return the sentence for a format that is unknown or missing."""
-    names = [name for name in forms if name != "packed"]
-    if given is not None:
-        return f"--format must be one of {', '.join(names)}, got {short_repr(given)}"
-    if output == STDOUT:
-        return f"standard output needs a format: --format {names[0]}"
-    return f"{output}: the file must end in {', '.join(f'.{name}' for name in names)}"
 
 
 def read_flags(parsed: argparse.Namespace) -> Now:
@@ -226,20 +239,11 @@ def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
 def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:
     """Yield the flags given for the model, the spec, the range and the picture's own choices."""
     keys = ("model", "layer", "scaling", "pin", "view", *knobs(RopeSpec), *method_knobs(), "truncate", *LISTS)
+    if parsed.variant:
+        yield "variant"
     for key in (*keys, *(choice.key for choice in find_choices(name))):
         if getattr(parsed, key, None) is not None:
             yield key
-
-
-def render(picture: Picture, now: Now, form: str, look: Style) -> bytes:
-    """Render a picture to a file's bytes. Raise `ValueError` with the renderer's sentence, freed of Markdown."""
-    from rope_viz.pictures import export
-    from rope_viz.pictures.wire_format import strip_markup
-
-    try:
-        return export.render(picture, now, form, look)
-    except ValueError as error:
-        raise ValueError(strip_markup(str(error))) from None
 
 
 def read_style_flags(parsed: argparse.Namespace) -> dict[str, str]:
@@ -253,28 +257,6 @@ def read_style_flags(parsed: argparse.Namespace) -> dict[str, str]:
             raise ValueError(f"--label names the line {short_repr(line)} twice: omit one")
         given[LABEL + line] = text
     return given
-
-
-def find_picture(name: str) -> Picture:
-    """Return the picture of this name. Raise `ValueError` with a sentence if there is none."""
-    from rope_viz.pictures import registry
-
-    page, _, picture = name.partition("/")
-    try:
-        return registry.picture(page, picture)
-    except KeyError as error:
-        raise ValueError(f"{str(error.args[0]).rstrip('.')}: rope-viz figure --list prints all names") from None
-
-
-def find_choices(name: str) -> list[Choice[Any]]:
-    """Return the choices that a picture depends on, [] for an unknown name."""
-    from rope_viz.pictures import registry
-
-    try:
-        picture = find_picture(name)
-    except ValueError:
-        return []
-    return [choice for choice in registry.page(picture.page).choices if choice.key in picture.depends]
 
 
 def make_flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:

@@ -1,4 +1,4 @@
-"""The commands `table`, `compare` and `models`: a spec, its methods and the catalog as rows of text."""
+"""The commands `table` and `models`: a spec and the catalog as rows of text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.extend import measure_methods
 from rope_viz.cli.spec import add_spec_flags, describe_lengths, lengths_line, read_model, read_spec
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import catalog, main_layer, model_specs
@@ -25,14 +24,6 @@ def add_table(commands: Any) -> None:
     form.add_argument("--csv", action="store_true", help="comma-separated, full precision")
     form.add_argument("--json", action="store_true", help="the same as JSON columns, with the factor and remarks")
     table.set_defaults(run=run_table)
-
-
-def add_compare(commands: Any) -> None:
-    """Add `compare` and its flags."""
-    weighed = commands.add_parser("compare", help="compare every scaling method at the target length")
-    add_spec_flags(weighed)
-    weighed.add_argument("--json", action="store_true", help="as JSON, with the config to write for each method")
-    weighed.set_defaults(run=run_compare)
 
 
 def add_models(commands: Any) -> None:
@@ -72,32 +63,6 @@ def run_table(parsed: argparse.Namespace) -> int:
     print(f"factor on cos and sin: {spec.attention_factor(parsed.length):.8g}")
     for text in remarks(config):
         print(text)
-    return 0
-
-
-def run_compare(parsed: argparse.Namespace) -> int:
-    """Run `compare` and return its exit code."""
-    spec, config, layer = read_spec(parsed)
-    found = measure_methods(spec, parsed.length or spec.target, config=config, layer=layer)
-    if parsed.json:
-        kept = [{**vars(option), "spec": None} for option in found]
-        print(json.dumps([{key: value for key, value in row.items() if key != "spec"} for row in kept], indent=2))
-        return 0
-    counts = ("kept", "blended", "divided", "sped_up", "still", "unseen")
-    names = ("method", *counts, "cos_sin", "logits", "first_negative")
-    rows = [
-        (
-            option.method,
-            *(str(count) for count in (option.kept, option.blended, option.divided, option.sped, option.still)),
-            str(option.unseen),
-            f"{option.attention_factor:.6g}",
-            f"{option.logit_factor:.6g}",
-            "-" if option.first_negative is None else str(option.first_negative),
-        )
-        for option in found
-    ]
-    print(f"from {spec.context:,} to {parsed.length or spec.target:,} tokens, {spec.pairs} pairs")
-    print_rows(names, rows)
     return 0
 
 

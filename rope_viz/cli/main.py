@@ -35,7 +35,7 @@ COMMANDS = {
     "capture": ("capture", "add"),
     "evaluate": ("evaluate", "add"),
     "check": ("check", "add"),
-    "compare": ("list_commands", "add_compare"),
+    "compare": ("compare", "add"),
     "runtimes": ("runtimes", "add_runtimes"),
     "export": ("runtimes", "add_export"),
     "extend": ("extend", "add"),
@@ -111,8 +111,8 @@ def folder_is_gone() -> bool:
 
 def report_absence(sentence: str, parsed: argparse.Namespace) -> int:
     """Report a model without RoPE: exit code 0, but 2 if the command should have written a file."""
-    # `extend` writes a file only with --output.
-    asked_in_words = hasattr(parsed, "to") and getattr(parsed, "output", "") is None
+    # `extend` and `compare` write a file only with --output.
+    asked_in_words = (hasattr(parsed, "to") or hasattr(parsed, "other")) and getattr(parsed, "output", "") is None
     if hasattr(parsed, "output") and not asked_in_words:
         print(f"rope-viz: {sentence}", file=sys.stderr)
         return 2

@@ -7,13 +7,12 @@ import json
 import sys
 from typing import Any
 
-from rope_viz.advice.estimate_memory import describe_memory, memory
+from rope_viz.advice.estimate_memory import describe_memory, memory, with_catalog_sizes
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.weight_storage import WEIGHT_TYPES
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.spec import NAMES as CONFIGS
-from rope_viz.cli.spec import read_config, tokens
-from rope_viz.models.model_config import ModelConfig
+from rope_viz.cli.spec import read_config, read_model, tokens
 
 UNREADABLE = 3
 
@@ -43,9 +42,10 @@ def add(commands: Any) -> None:
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
     try:
-        config = ModelConfig.read(read_config(parsed.config))
+        config = read_model(parsed.config, read_config(parsed.config))
         with named(parsed.config):
             _ = config.part
+            config = with_catalog_sizes(config, config.identity)
     except (ValueError, OSError) as error:
         print(f"rope-viz: {one_line(error)}", file=sys.stderr)
         return UNREADABLE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ import plotly.colors
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import static_clocks, theme
+from rope_viz.figures import line_styles, static_clocks, theme
+from rope_viz.figures.compared import Compared
 from rope_viz.figures.files.colours import grey_pair, to_grey
 from rope_viz.texts import Sentence, Texts, join
 
@@ -43,24 +44,31 @@ def message(
     mode: str = "turn",
     plain: bool = True,
     start: tuple[int, int] | None = None,
+    variants: Sequence[Compared] = (),
 ) -> dict[str, Any]:
     """Return the data of the spec's pairs as dials (at most 256); in mode "score", of a query, a key and their score.
 
     `plain` adds the unscaled hand. `start` holds the initial positions of query and key; unless they are the default
-    ones, the animation starts paused.
+    ones, the animation starts paused. `variants` are further embeddings, each with a hand of its own.
     """
-    return packed(spec, mode=mode, plain=plain) | {
+    return packed(spec, mode=mode, plain=plain, variants=variants) | {
         "pin": pin,
         # Start paused at a position that a link asks for.
         "plays": start is None or start == STARTS[mode],
         "start": dict(zip("mn", start or STARTS[mode], strict=True)),
-        "heights": HEIGHTS[mode],
+        "heights": heights(mode, len(variants)),
         "speed": 60.0 if mode == "turn" else 2.0,
         "texts": TEXTS.group("canvas") | TEXTS.group("player") | APP.group("video"),
     }
 
 
-def packed(spec: RopeSpec, *, mode: str, plain: bool) -> dict[str, Any]:
+def heights(mode: str, variants: int = 0) -> tuple[int, int]:
+    """Return the height in pixels on a wide and on a narrow screen, with a line for the names of variants."""
+    wide, narrow = HEIGHTS[mode]
+    return wide + (static_clocks.NAMES if variants else 0), narrow + static_clocks.NAMES * variants
+
+
+def packed(spec: RopeSpec, *, mode: str, plain: bool, variants: Sequence[Compared] = ()) -> dict[str, Any]:
     """Return what the browser needs of a spec: frequencies in radians per position, bands, lengths and colours."""
     scaled, first = spec.inv_freq(spec.target), spec.plain_inv_freq
     changed = bool(np.any(scaled != first))
@@ -75,6 +83,16 @@ def packed(spec: RopeSpec, *, mode: str, plain: bool) -> dict[str, Any]:
         "names": spectrum.BAND_NAMES,
         "context": spec.context,
         "target": spec.target,
+        "variants": [
+            {
+                "name": each.label,
+                "rates": each.inv_freq.tolist(),
+                "colour": (each.colour, theme.DARK[each.colour]),
+                "dash": each.dash,
+                "strokes": line_styles.strokes(each.dash),
+            }
+            for each in variants
+        ],
         "palette": palette(),
         "cycle": [plotly.colors.unlabel_rgb(colour) for _, colour in theme.CYCLIC],
     }
@@ -104,8 +122,9 @@ def greyed(message: Mapping[str, Any]) -> dict[str, Any]:
         name: grey_pair(light) if isinstance(light, str) else tuple(zip(*map(grey_pair, light), strict=True))
         for name, (light, _) in message["palette"].items()
     }
+    hands = [{**each, "colour": grey_pair(each["colour"][0])} for each in message.get("variants", ())]
     grey_cycle = [3 * [int(to_grey("rgb({}, {}, {})".format(*colour))[1:3], 16)] for colour in message["cycle"]]
-    return {**message, "palette": palette, "cycle": grey_cycle}
+    return {**message, "palette": palette, "cycle": grey_cycle, "variants": hands}
 
 
 def numbers(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,9 +16,9 @@ import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import cell_text, theme
+from rope_viz.figures.compared import LEAST_MARGIN, Compared, label_margin, plain
 from rope_viz.figures.envelopes import envelope_traces, thin_curve
 from rope_viz.figures.frequencies import length_rules
-from rope_viz.figures.scaling import Compared, plain
 from rope_viz.studies import decay, scores
 from rope_viz.studies.envelope import envelope
 from rope_viz.studies.error_budget import WORK, Thinning
@@ -40,7 +40,7 @@ QUICK_WORK = 1 << 26
 SAMPLES = 2000
 # Curves of a comparison run in parallel threads: NumPy's matrix products release the GIL.
 WORKERS = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="curves")
-MARGIN = {"l": 68, "r": 112, "t": 26, "b": 48}
+MARGIN = {"l": 68, "r": LEAST_MARGIN, "t": 26, "b": 48}
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
             *marks,
             *note_above("" if where.quick else thinning.sentence()),
         ],
-        margin=MARGIN,
+        margin=MARGIN | {"r": label_margin(compared)},
     )
     lines = [(c.label, c.inv_freq, parts) for c, parts in zip(compared, coefficients, strict=True)]
     fig.table = lambda: cell_text.score_table(lines, thinning, columns=COLUMNS, log=where.log)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
-from rope_viz.figures.scaling import Compared
+from rope_viz.figures.compared import Compared
 from rope_viz.studies.envelope import envelope
 
 

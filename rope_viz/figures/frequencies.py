@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.single_axis import AlongAxis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import cell_text, theme
+from rope_viz.figures.compared import Compared, label_margin
+from rope_viz.figures.line_names import Named, name_lines
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 
@@ -20,8 +23,11 @@ QUANTITIES = TEXTS.group("quantities")
 MAX_POSITION = 10_000_000
 
 
-def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
-    """Draw tokens per turn for every pair, before and after scaling, against the trained and the target length."""
+def wavelengths(spec: RopeSpec, *, pin: int | None = None, curves: Sequence[Compared] = ()) -> go.Figure:
+    """Draw tokens per turn for every pair, before and after scaling, against the trained and the target length.
+
+    `curves` are the current spec and pinned variants, if there are any.
+    """
     pair = np.arange(spec.pairs)
     plain = spec.plain_inv_freq
     scaled = spec.inv_freq(spec.target)
@@ -30,23 +36,29 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
     rows = _hover(spec, scaled)
     # One axis of several may own pairs that are not adjacent: draw markers, because a line would skip them.
     single = isinstance(spec, AlongAxis)
-    names = ("all pairs", "of this axis") if single else ("plain", "scaled")
+    names = ("all pairs", "of this axis") if single else ("plain", curves[0].label if curves else "scaled")
     dots: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 7, "color": theme.CURRENT}} if single else {}
-    traces = [
-        theme.line(
-            pair,
-            spectrum.wavelength(plain),
-            names[0],
-            theme.PLAIN,
-            dash="dot" if is_scaled else "solid",
-            hovertemplate=f"{names[0]} %{{y:,.4~g}} tokens<extra></extra>"
-            if is_scaled
-            else "%{customdata}<extra></extra>",
-            customdata=None if is_scaled else rows,
+    traces = []
+    if is_scaled or not curves:
+        traces.append(
+            theme.line(
+                pair,
+                spectrum.wavelength(plain),
+                names[0],
+                theme.PLAIN,
+                dash="dot" if is_scaled else "solid",
+                hovertemplate=f"{names[0]} %{{y:,.4~g}} tokens<extra></extra>"
+                if is_scaled
+                else "%{customdata}<extra></extra>",
+                customdata=None if is_scaled else rows,
+            )
         )
-    ]
     notes = []
-    if is_scaled:
+    for c in curves[1:]:
+        hover = f"{c.label} %{{y:,.4~g}} tokens<extra></extra>"
+        wave = theme.finite(spectrum.wavelength(c.inv_freq))
+        traces.append(theme.line(np.arange(c.spec.pairs), wave, c.label, c.colour, dash=c.dash, hovertemplate=hover))
+    if is_scaled or curves:
         traces.append(
             theme.line(
                 pair,
@@ -59,27 +71,39 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None) -> go.Figure:
                 **dots,
             )
         )
+    low, high = _floor_and_ceiling([spec, *(c.spec for c in curves[1:])])
+    # The lowest of several bars has a piece of its curve where the label of a tick at the top would be.
+    high *= 2 if len(curves) > 1 else 1
+    height = theme.height_of_bars(max(1, len(curves)))
+    if curves:
+        lines = [Named(theme.finite(spectrum.wavelength(c.inv_freq)), c.label, c.colour) for c in curves]
+        lines += [Named(spectrum.wavelength(plain), names[0], theme.PLAIN)] if is_scaled else []
+        room = height - theme.bar_room(len(curves)) - theme.MARGIN["b"]
+        notes += name_lines(lines, theme.log_range(low, high), log=True, plot=room)
+    elif is_scaled:
         drawn = np.flatnonzero(scaled > 0)
         if drawn.size:
             end = int(drawn[-1])
             notes.append(_end(end, 2 * math.pi / scaled[end], names[1], theme.CURRENT, yshift=7))
         notes.append(_end(last, 2 * math.pi / plain[last], names[0], theme.PLAIN, yshift=-7))
-    low, high = 4.0 / float(np.max(scaled, initial=1.0)), _ceiling(spec)
     if pin is not None and pin < spec.pairs:
         traces.append(pin_marker(pin, 2 * math.pi / (scaled[pin] or plain[pin])))
     rules = length_rules(spec, axis="y")
+    bars = [theme.BandBar(spectrum.bands(c.spec, length=c.spec.target), c.colour, c.dash) for c in curves]
     return theme.figure(
         traces,
-        x=theme.pair_axis(spec.pairs),
+        x=theme.pair_axis(max([spec.pairs, *(c.spec.pairs for c in curves)])),
         y={
             "title": "wavelength (tokens per turn, log)",
             "type": "log",
             "range": theme.log_range(low, high),
             **theme.length_ticks(low, high),
         },
-        bars=[theme.BandBar(spectrum.bands(spec, length=spec.target))],
+        height=height,
+        bars=bars or [theme.BandBar(spectrum.bands(spec, length=spec.target))],
         shapes=[*unturned_shapes(spec, high), *rules],
         notes=notes,
+        margin=theme.MARGIN | ({"r": label_margin(curves)} if curves else {}),
         meta={"narrow": {"shapes": [*unturned_shapes(spec, high, low), *rules]}},
     )
 
@@ -246,12 +270,15 @@ def _end(pair: int, value: float, text: str, colour: str, **more: Any) -> dict[s
     return theme.end_label(pair, math.log10(value), text, colour, **more)
 
 
-def _ceiling(spec: RopeSpec) -> float:
-    """Return the top of the wavelength axis, a power of 16 above all curves, so that a knob rarely changes it."""
-    scaled = spec.inv_freq(spec.target)
-    slowest = float(np.min(scaled[scaled > 0], initial=float(spec.plain_inv_freq[-1])))
-    top = max(2 * math.pi / slowest, spec.context, spec.target, 4096)
-    return float(16.0 ** math.ceil(math.log(top * 1.3, 16)))
+def _floor_and_ceiling(specs: Sequence[RopeSpec]) -> tuple[float, float]:
+    """Return the ends of the wavelength axis; the top is a power of 16, so that a knob rarely changes it."""
+    low, top = math.inf, 4096.0
+    for spec in specs:
+        scaled = spec.inv_freq(spec.target)
+        slowest = float(np.min(scaled[scaled > 0], initial=float(spec.plain_inv_freq[-1])))
+        low = min(low, 4.0 / float(np.max(scaled, initial=1.0)))
+        top = max(top, 2 * math.pi / slowest, spec.context, spec.target)
+    return low, float(16.0 ** math.ceil(math.log(top * 1.3, 16)))
 
 
 def _clipped(view: tuple[float, float], stop: int) -> tuple[int, int]:

@@ -72,21 +72,22 @@ def _find_place(
     All pairs and all four corners are tried at once, as this runs for every picture of a moving knob.
     """
     own, count = pixels[index], len(pixels[index])
-    step = WIDTH / max(count - 1, 1)
+    longest = max(len(line) for line in pixels)  # models may have other numbers of pairs
+    step = WIDTH / max(longest - 1, 1)
     tried = np.arange(1, count - 1, max(1, count // STEPS))
     at, right, up = (each.ravel() for each in np.meshgrid(tried, (True, False), (True, False), indexing="ij"))
     left = at * step + np.where(right, OWN, -OWN - wide)
     bottom = own[at] + np.where(up, 2.0, -2.0 - HIGH)
     boxes = np.stack([left, bottom, left + wide, bottom + HIGH], axis=1)
     # The points of a line that are below or above each box.
-    first, last = (np.clip(x / step, 0, count).astype(int) for x in (left, left + wide))
+    first, last = (np.clip(x / step, 0, longest).astype(int) for x in (left, left + wide))
     under = first[:, None] + np.arange(int(wide / step) + 3)
-    under = np.where(under < np.minimum(last + 2, count)[:, None], under, -1)
+    under = np.where(under < np.minimum(last + 2, longest)[:, None], under, -1)
     fits = (left >= 0) & (boxes[:, 2] <= WIDTH) & (bottom >= inside[0]) & (boxes[:, 3] <= inside[1])
     fits &= _gaps(own, under, boxes) > 0.0
     for box in taken:
         fits &= (box[0] >= boxes[:, 2]) | (left >= box[2]) | (box[1] >= boxes[:, 3]) | (bottom >= box[3])
-    # A name near its own line, where the others are away from it and from that line. Models may have fewer pairs.
+    # A name near its own line, where the others are away from it and from that line.
     clear = np.full(len(at), CLEAREST)
     for line in (line for j, line in enumerate(pixels) if j != index):
         padded = np.append(line[:count], np.full(max(0, count - len(line)), np.nan))

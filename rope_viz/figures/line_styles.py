@@ -34,6 +34,21 @@ METHODS: dict[str, Look] = {"none": PLAIN, **dict(zip(BY_SLOT, SLOTS, strict=Fal
 """{method: its style next to the current spec}."""
 
 
+STROKES = {
+    "dash": "6,4",
+    "dashdot": "7,3,2,3",
+    "longdash": "11,4",
+    "longdashdot": "11,3,2,3",
+    "dot": "2,3",
+    "solid": "",
+}
+
+
+def strokes(dash: str) -> list[float]:
+    """Return a dash as the lengths of its strokes and gaps in pixels, [] for a solid line."""
+    return [float(each.removesuffix("px")) for each in STROKES.get(dash, dash).split(",") if each]
+
+
 def take_slots(count: int, taken: Collection[Look] = ()) -> list[Look]:
     """Return the styles of this many lines: the first slots that no other line of the figure has taken.
 

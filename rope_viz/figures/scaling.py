@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,27 +13,15 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, NtkByParts, Yarn, turns
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, theme
+from rope_viz.figures.compared import Compared as Compared
+from rope_viz.figures.compared import compared as compared
+from rope_viz.figures.compared import label_margin
+from rope_viz.figures.compared import plain as plain
+from rope_viz.figures.compared import short_label as short_label
 from rope_viz.figures.frequencies import length_rules, pin_rule_x
 from rope_viz.figures.line_names import Named, name_lines
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One curve of a comparison: a spec and its style."""
-
-    label: str
-    spec: RopeSpec
-    colour: str
-    dash: str = "solid"
-    model: str = ""  # the model's name, if several are compared
-
-    @property
-    def inv_freq(self) -> FloatArray:
-        """Return the frequencies at the target length."""
-        return self.spec.inv_freq(self.spec.target)
-
 
 HOVER = "θ′/θ {0} %{{y:.4~g}}<extra></extra>"
 TEXTS = Texts("scaling")
@@ -51,38 +38,6 @@ def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tu
     if name == "paper":
         return paper_and_released(curves[0].spec), title
     return ratios(curves, pin=pin), title
-
-
-def compared(
-    spec: RopeSpec, others: Sequence[RopeSpec], models: Mapping[str, RopeSpec] | None = None, *, name: str = ""
-) -> list[Compared]:
-    """Return the current spec, further methods for it and further models by name, styled by `line_styles`.
-
-    When models are compared, the current one is labelled `name`, because a method would not identify it. Raise
-    `ValueError` for more lines than one figure has colours for.
-    """
-    own = (name or "this model") if models else ""
-    out = [Compared(own or short_label(spec.scaling.name), spec, *line_styles.CURRENT, own)]
-    for other in others:
-        method = short_label(other.scaling.name)
-        label = f"{own}, {method}" if own else method
-        out.append(Compared(label, other, *line_styles.METHODS[other.scaling.name], own))
-    further = [(model, other) for model, other in (models or {}).items() if (model, other) != (own, spec)]
-    looks = line_styles.take_slots(len(further), {line_styles.Look(c.colour, c.dash) for c in out})
-    return out + [Compared(model, other, *look, model) for (model, other), look in zip(further, looks, strict=True)]
-
-
-def plain(current: Compared) -> Compared:
-    """Return the curve of the same model before scaling."""
-    label = f"{current.model}, plain" if current.model else "plain"
-    return Compared(label, current.spec.plain(), *line_styles.PLAIN, current.model)
-
-
-def short_label(method: str) -> str:
-    """Return a method's name, short enough for the end of a line."""
-    if method == "none":
-        return "plain"
-    return LABELS[method].split(" (")[0] + (" (paper)" if method == "yarn-paper" else "")
 
 
 def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
@@ -138,20 +93,21 @@ def ramps(curves: Sequence[Compared]) -> go.Figure:
     traces, notes, shapes = [], [], []
     for index, c in enumerate(with_ramp):
         share = c.spec.scaling.kept_share(c.spec)  # type: ignore[attr-defined]
+        at = turns(c.spec)
         traces.append(
             theme.line(
-                r,
+                at,
                 share,
                 c.label,
                 c.colour,
                 dash=c.dash,
                 mode="lines+markers",
                 marker={"size": 5, "color": c.colour},
-                customdata=np.arange(spec.pairs),
+                customdata=np.arange(c.spec.pairs),
                 hovertemplate=c.label + ": γ = %{y:.3f}, pair %{customdata}<extra></extra>",
             )
         )
-        notes.append(_ramp_label(c, r, share, index))
+        notes.append(_ramp_label(c, at, share, index))
     if with_ramp:
         for value, text in sorted(_thresholds(with_ramp[0].spec)):
             shapes.append(theme.rule(value, text, axis="x", dash="dot"))
@@ -311,8 +267,7 @@ def _per_pair(
     hover: str,
     before: bool = False,
 ) -> go.Figure:
-    spec = curves[0].spec
-    pair = np.arange(spec.pairs)
+    spec, pairs = curves[0].spec, max(c.spec.pairs for c in curves)
     traces, lines = [], []
     # The current method is drawn last, on top.
     for c in [*([plain(curves[0])] if before else ()), *curves[1:], curves[0]]:
@@ -320,7 +275,7 @@ def _per_pair(
         width = 3 if c.colour == theme.CURRENT else 2
         traces.append(
             theme.line(
-                pair,
+                np.arange(c.spec.pairs),
                 drawn,
                 c.label,
                 c.colour,
@@ -330,10 +285,11 @@ def _per_pair(
             )
         )
         lines.append(Named(np.asarray(drawn, dtype=np.float64), c.label, c.colour))
-    height, margin = comparison_height(len(curves)), {"l": 68, "r": 112, "t": theme.bar_room(len(curves)), "b": 48}
+    height = theme.height_of_bars(len(curves))
+    margin = {"l": 68, "r": label_margin(curves), "t": theme.bar_room(len(curves)), "b": 48}
     return theme.figure(
         traces,
-        x=theme.pair_axis(spec.pairs),
+        x=theme.pair_axis(pairs),
         y=y,
         height=height,
         bars=[theme.BandBar(spectrum.bands(c.spec, length=c.spec.target), c.colour, c.dash) for c in curves],
@@ -341,11 +297,6 @@ def _per_pair(
         notes=name_lines(lines, y["range"], log=log, plot=height - margin["t"] - margin["b"]),
         margin=margin,
     )
-
-
-def comparison_height(curves: int) -> int:
-    """Return the height in pixels of a comparison: bars of more than four curves add to it."""
-    return theme.MAIN_HEIGHT + theme.BAR_ROW * max(0, curves - 4)
 
 
 def _ratio_ticks(floor: float, top: float) -> dict[str, Any]:

@@ -28,7 +28,12 @@ STEPS = 64
 # Dashes as in the browser, in the order of spectrum.BAND_NAMES.
 RINGS = ("solid", "4px,3px", "1.5px,3px", "7px,2px", "1px,5px")
 STROKES = ("solid", "dashed", "dotted", "long dashes", "sparse dots")
+DASHES = {"dash": "dashes", "dashdot": "dash-dot", "longdash": "long dashes", "longdashdot": "long dash-dot"}
+SHORTER = 0.5
+"""The strokes of a hand over those of a line."""
 ASIDE = 262.0
+NAMES = 20
+"""Pixels: the height of a line with the names of variants."""
 
 
 def still(
@@ -63,6 +68,7 @@ def still(
         traces += _pair_hands(cx, cy, turn["m"], turn["n"])
     else:
         before = _turns(m, first[:count]) if data.get("plain") else None
+        traces += _variant_hands(cx, cy, m, data.get("variants", ()))
         traces += _hands(cx, cy, turn["m"], before)
     if named:
         traces += _names(cx, cy, m * rates[:count] / TAU)
@@ -86,7 +92,7 @@ def still(
         notes=notes,
         shapes=shapes,
         hovermode="closest",
-        margin={"l": 8, "r": 16, "t": 44, "b": 44 if pair else 8},
+        margin={"l": 8, "r": 16, "t": 44 + (NAMES if data.get("variants") else 0), "b": 44 if pair else 8},
         **more,
     )
     fig.table = lambda: table(data, m, n)
@@ -106,6 +112,11 @@ def table(data: Mapping[str, Any], m: int, n: int = 0) -> dict[str, Any]:
         "tokens per turn": spectrum.wavelength(rates),
     }
     if data.get("mode") != "score":
+        for each in data.get("variants", ()):
+            other = np.asarray(each["rates"], dtype=float)[: len(rates)]
+            none = np.full(len(rates) - len(other), np.nan)
+            out[f"{each['name']}: θ (rad/token)"] = np.append(other, none)
+            out[f"{each['name']}: angle at position {m} (turns)"] = np.append(_turns(m, other), none)
         return out | {f"turns up to position {m}": m * rates / TAU, f"angle at position {m} (turns)": _turns(m, rates)}
     parts = np.cos(TAU * _turns(m - n, rates))
     out |= {
@@ -197,6 +208,21 @@ def _hands(cx: FloatArray, cy: FloatArray, turn: FloatArray, before: FloatArray 
     return out
 
 
+def _variant_hands(
+    cx: FloatArray, cy: FloatArray, m: int, variants: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return a hand per dial for each variant, as far as it has pairs."""
+    thick = 2.0 if len(cx) <= 128 else 1.2
+    out = []
+    for each in variants:
+        turn = _turns(m, np.asarray(each["rates"], dtype=float)[: len(cx)])
+        dash = ",".join(f"{SHORTER * length:g}px" for length in each["strokes"])
+        line = {"color": each["colour"][0], "width": thick, "dash": dash}
+        count = len(turn)
+        out.append(_trace(*_hand(cx[:count], cy[:count], turn, 0.8), line=line, name=each["name"]))
+    return out
+
+
 def _pair_hands(cx: FloatArray, cy: FloatArray, query: FloatArray, key: FloatArray) -> list[dict[str, Any]]:
     """Return the hands of query and key, and the angle between them as a wedge in that angle's colour."""
     difference = (query - key) % 1.0
@@ -265,6 +291,9 @@ def _heading(data: Mapping[str, Any], m: int, n: int, pair: bool, *, narrow: boo
     ]
     if len(rings) > 1:
         heading += f"<br>{TEXTS('dials.rings', rings=', '.join(rings))}"
+    if variants := data.get("variants"):
+        names = [f"{coloured(each['name'], each['colour'][0])} ({DASHES[each['dash']]})" for each in variants]
+        heading += f"<br>{TEXTS('dials.variants', names=', '.join(names))}"
     place = {"x": 0, "y": 1, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "bottom"}
     return [place | {"text": heading, "align": "left", "showarrow": False, "yshift": 4, "font": {"size": 12}}]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,20 +12,27 @@ from rope_viz.texts import Texts
 TEXTS = Texts("tables")
 ROW, MOST = 24, 40
 WIDTH = 920
+SMALL = 480
+"""Pixels: the widest sheet, at the usual size of the font, that may leave out columns: a thumbnail."""
 LETTER = 6.6
 """Average width in pixels of a letter at 12 px."""
 EDGE, GAP, LEAST = 12, 3, 0.4
 
 
-def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.Figure:
+def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH, height: float | None = None) -> theme.Figure:
     """Draw the columns with long cells wrapped; past 40 rows a last line counts the rows left out.
 
-    `width` is in pixels. If the words do not fit, the font shrinks.
+    `width` and `height` are in pixels. If the words do not fit, the font shrinks. On a sheet of `SMALL` pixels at most,
+    only the first rows and columns are drawn.
     """
     names = list(columns) or [TEXTS("no_rows")]
-    rows = [[name.replace("_", " ") for name in names]]
     count = max((len(values) for values in columns.values()), default=0)
-    rows += [[format_cell(columns[name][row]) for name in names] for row in range(min(count, MOST))]
+    shown, room = min(count, MOST), math.inf
+    if height is not None and width <= SMALL:
+        shown, room = min(shown, int(height / ROW)), height - 2 * EDGE - ROW
+        names = first_columns(columns, names, shown, (width - 2 * EDGE) / LETTER)
+    rows = [[name.replace("_", " ") for name in names]]
+    rows += [[format_cell(columns[name][row]) for name in names] for row in range(shown)]
     widths, needed = share_width(rows, (width - 2 * EDGE) / LETTER)
     type_size = min(1.0, max((width - 2 * EDGE) / LETTER / max(needed, 1), LEAST))
     letters = (width - 2 * EDGE) / LETTER / type_size
@@ -33,6 +41,9 @@ def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.F
     for index, row in enumerate(rows):
         cells = [wrap_text(text, share * letters - GAP) for text, share in zip(row, widths, strict=True)]
         lines = max((cell.count("<br>") + 1 for cell in cells), default=1)
+        if index > 1 and down + 8 + 16 * lines * type_size > room:
+            shown = index - 1
+            break
         for place, cell in enumerate(cells):
             text = f"<b>{cell}</b>" if index == 0 else cell
             where = {"x": sum(widths[:place]), "y": -down - 4, "xanchor": "left", "yanchor": "top", "align": "left"}
@@ -40,8 +51,8 @@ def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.F
         down += 8 + 16 * lines * type_size
         rule = {"type": "line", "x0": 0, "x1": 1, "y0": -down, "y1": -down}
         shapes.append(rule | {"line": {"width": 1, "color": theme.RULE if index == 0 else theme.GRID}})
-    if count > MOST:
-        text = TEXTS("more_rows", count=count - MOST)
+    if count > shown:
+        text = TEXTS("more_rows", count=count - shown)
         where = {"x": 0, "y": -down - 4, "xanchor": "left", "yanchor": "top"}
         notes.append(where | {"text": text, "showarrow": False, "font": font})
         down += ROW
@@ -56,8 +67,20 @@ def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH) -> theme.F
         margin={side: EDGE for side in "lrtb"},
     )
     fig.table = lambda: columns
-    fig.at_size = lambda wide, _: sheet(columns, wide)
+    fig.at_size = lambda wide, high: sheet(columns, wide, high)
     return fig
+
+
+def first_columns(columns: Mapping[str, Sequence[Any]], names: Sequence[str], rows: int, letters: float) -> list[str]:
+    """Return the first columns that fit into a width in letters without shrinking, at least one."""
+    kept = list(names)
+    while len(kept) > 1:
+        cells = [[name.replace("_", " ") for name in kept]]
+        cells += [[format_cell(columns[name][row]) for name in kept] for row in range(rows)]
+        if share_width(cells, letters)[1] <= letters:
+            break
+        kept.pop()
+    return kept
 
 
 def format_cell(value: Any) -> str:

@@ -234,6 +234,11 @@ def bar_room(rows: int) -> int:
     return 10 + BAR_ROW * rows
 
 
+def height_of_bars(rows: int) -> int:
+    """Return the height in pixels of a main figure with so many bars: more than four add to it."""
+    return MAIN_HEIGHT + BAR_ROW * max(0, rows - 4)
+
+
 def label_above(area: dict[str, Any], label: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a shaded rectangle below the grid and its label above the grid, which would cross out its letters."""
     place = {key: value for key, value in area.items() if key not in ("layer", "fillcolor")}

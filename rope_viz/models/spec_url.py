@@ -154,6 +154,12 @@ def read_query(params: Mapping[str, str], *, own: Mapping[str, RopeSpec] | None 
     if not layer and known is not None:
         layer = main_layer_of(model) if own is None else find_main_layer(own)
     spec = model_spec(model, layer) if own is None else find_own_start(own, layer)
+    spec = change_spec(spec, params, problems)
+    return Opened(model, layer, spec, tuple(problems))
+
+
+def change_spec(spec: RopeSpec, params: Mapping[str, str], problems: list[str]) -> RopeSpec:
+    """Return the spec with the sizes, pairing and method of a query. Append a sentence for each unusable value."""
     for key, name in SIZES.items():
         if key in params:
             spec = _take_size(spec, key, name, params[key], problems)
@@ -162,8 +168,7 @@ def read_query(params: Mapping[str, str], *, own: Mapping[str, RopeSpec] | None 
             spec = dataclasses.replace(spec, pairing=params["pairing"])  # type: ignore[arg-type]
         else:
             problems.append(f"pairing must be half or interleaved, not {short_repr(params['pairing'])}.")
-    spec = _take_method(spec, params, problems)
-    return Opened(model, layer, spec, tuple(problems))
+    return _take_method(spec, params, problems)
 
 
 def parse_number(written: str, unit: str = "") -> float:

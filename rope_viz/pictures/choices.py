@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from rope_viz.embedding.spec import Knob, RopeSpec, short_repr
-from rope_viz.figures.line_styles import BY_SLOT, SLOTS
+from rope_viz.embedding.spec import Knob, short_repr
 from rope_viz.models import spec_url
-from rope_viz.models.catalog import catalog
 from rope_viz.pictures import blob_store
 from rope_viz.pictures.picture_request import Choice, Now, T, always
 from rope_viz.texts import Texts
@@ -162,37 +160,6 @@ class Several(Choice[Names]):
 
     def describe(self) -> str:
         return TEXTS("choices.several_form", options=", ".join(self.options))
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Models(Choice[Names]):
-    """Catalog models, as many as one figure has colours for next to all scaling methods."""
-
-    label: str = TEXTS("controls.compare_models")
-    most: ClassVar[int] = len(SLOTS) - len(BY_SLOT)
-
-    def default(self, now: Now) -> Names:
-        return ()
-
-    def parse(self, text: str) -> Names:
-        names = tuple(dict.fromkeys(name for name in text.split(",") if name))
-        for name in names:
-            if name not in catalog():
-                raise ValueError(TEXTS("choices.models", name=self.key, value=short_repr(name)))
-        if len(names) > self.most:
-            raise ValueError(TEXTS("choices.models_most", name=self.key, most=self.most, count=len(names)))
-        return names
-
-    def text(self, value: Names) -> str:
-        return ",".join(value)
-
-    def describe(self) -> str:
-        return TEXTS("choices.models_form")
-
-
-def model_specs(names: Names) -> dict[str, RopeSpec]:
-    """Return the specs of catalog models by display name."""
-    return {catalog()[name].name: spec_url.model_spec(name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from rope_viz.embedding.scaling import METHODS
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import decay, per_distance, scaling
+from rope_viz.figures.compared import name_variants
 from rope_viz.figures.words import decay as words
 from rope_viz.figures.words.decay import TEXTS
+from rope_viz.models.variant import Variant
 from rope_viz.pictures import vectors
 from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
-from rope_viz.pictures.choices import Models, Number, Pick, Several, Switch, length, model_specs
+from rope_viz.pictures.choices import Number, Pick, Several, Switch, length
 from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies.scores import even_parts
-from rope_viz.texts import join
+from rope_viz.texts import Texts, join
+from rope_viz.texts.lists import join_list
+
+APP = Texts("app")
 
 
 def _has_qk(now: Now) -> bool:
@@ -64,7 +70,6 @@ COMPARE = Several(
     when=lambda now: now[SHOW] in ("mean", "own"),
     needs=(SHOW,),
 )
-MODELS = Models(key="decay.models", when=lambda now: now[SHOW] == "mean", needs=(SHOW,))
 BACKEND = Pick(
     key="decay.backend",
     label=TEXTS("choices.backend"),
@@ -85,7 +90,7 @@ WEIGHTS = Pick(key="decay.map", label=TEXTS("choices.map"), options=TEXTS.group(
 FIRST = length("decay.first", TEXTS("choices.first"), 16, least=1, most=1_000_000)
 AXIS = axis_of("decay")
 MINE = (SHOW, SOURCE, SEED, TYPED, FILE)
-PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, AT, WEIGHTS, FIRST))
+PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, BACKEND, AT, WEIGHTS, FIRST))
 
 
 def user_qk(now: Now) -> vectors.Own:
@@ -93,7 +98,35 @@ def user_qk(now: Now) -> vectors.Own:
     return vectors.select_head(now, now[SOURCE] if _has_qk(now) else "seed", now[SEED], now[TYPED], now[FILE])
 
 
-@PAGE.picture(*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, MODELS, BACKEND, zooms=True, sets=AT, config=True)
+def other_methods(now: Now) -> list[RopeSpec]:
+    """Return the spec under each method that the main figure compares."""
+    names = now[COMPARE]
+    return scaling.alternatives(looked(now, AXIS), names)
+
+
+def has_variants(now: Now) -> bool:
+    """True if the main figure shows pinned curves: not in the views of one spec."""
+    return now[SHOW] in ("mean", "own") and now[AXIS] == "all"
+
+
+def variants_in_view(now: Now) -> tuple[dict[int, Variant], list[str]]:
+    """Return the pinned curves that the main figure draws, and the names of those that q and k of the user do not fit.
+
+    The user's q and k belong to the current head size.
+    """
+    if not has_variants(now):
+        return {}, []
+    sizes = now.spec.head_dim, now.spec.rotary_dim
+    fits = {
+        number: now[SHOW] == "mean" or (each.spec.head_dim, each.spec.rotary_dim) == sizes
+        for number, each in now.variants.items()
+    }
+    names = name_variants(now.current, now.variants)
+    drawn = {number: each for number, each in now.variants.items() if fits[number]}
+    return drawn, [names[number] for number in now.variants if not fits[number]]
+
+
+@PAGE.picture(*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, BACKEND, variants=True, zooms=True, sets=AT, config=True)
 def curves(now: Now) -> Figure:
     """The score over the distance."""
     spec, shown, log, length = looked(now, AXIS), now[SHOW], now[LOG], now[LENGTH]
@@ -101,12 +134,14 @@ def curves(now: Now) -> Figure:
     where = decay.Range.from_length(
         length, now.visible_range(decay.whole(length, log)), log=log, quick=now.coarse, backend=backend
     )
-    names = now[COMPARE]
-    others = scaling.compared(spec, scaling.alternatives(spec, names), model_specs(now[MODELS]), name=now.name)
     own = user_qk(now)
+    drawn, left_out = variants_in_view(now)
+    others = scaling.compared(spec, other_methods(now), drawn, current=now.current)
     sequence = None if now.coarse else own.sequence
     figure, title = decay.main(shown, decay.with_plain(others), where, own.parts, now[KIND], sequence)
     sentence = join(axis_sentence(now, AXIS), words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens))
+    if left_out:
+        sentence = join(sentence, APP("variants.other_dims", names=join_list(left_out)))
     if backend != now[BACKEND]:
         sentence = join(sentence, TEXTS("computed_with_numpy"))
     return Figure(figure, title, sentence, variant=f"{shown}-log" if log else shown, pins="x")

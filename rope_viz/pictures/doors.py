@@ -12,8 +12,8 @@ TEXTS = Texts("app")
 DOORS: dict[str, tuple[str, ...]] = {
     "learn": ("learn",),
     "explore": ("rotation", "frequencies", "scaling", "decay", "attention", "axes"),
-    "model": ("model",),
-    "lab": ("lab", "recall", "heads", "precision", "kernels", "conversion", "pairings", "linear"),
+    "model": ("model", "compare"),
+    "lab": ("lab", "recall", "heads", "precision", "kernels", "conversion", "pairings", "linear", "gallery"),
 }
 """{door: its pages in the order of the tabs}; the door opens its first page. Home belongs to none."""
 
@@ -25,6 +25,7 @@ TITLES: dict[str, str] = {
 GROUPS: dict[str, tuple[str, ...]] = {
     "model": ("extend", "runtimes"),
     "lab": (),
+    "gallery": (),
     "conversion": ("rotation",),
     "pairings": ("rotation",),
     "linear": ("attention",),
@@ -34,7 +35,21 @@ GROUPS: dict[str, tuple[str, ...]] = {
 MOVED = {"extend": ("model", ""), "runtimes": ("model", "extend.tab=runtimes")}
 """{page of an older release: the page that has its content, with a query}; its picture group keeps the name."""
 
-FIRST = {"conversion": "rotation/permutation", "pairings": "rotation/pairings", "linear": "attention/weights"}
+SHOWN_ON = {
+    "rotation/permutation": "conversion",
+    "rotation/mistakes": "conversion",
+    "rotation/pairings": "pairings",
+    "attention/weights": "linear",
+    "attention/costs": "linear",
+}
+"""{picture: the page that shows it}, where that is not the page of its group."""
+
+FIRST = {
+    "conversion": "rotation/permutation",
+    "pairings": "rotation/pairings",
+    "linear": "attention/weights",
+    "compare": "compare/differences",
+}
 """The first picture of a page, where it is not the first of its group."""
 
 

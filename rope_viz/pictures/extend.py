@@ -194,6 +194,12 @@ def _config(spec: RopeSpec, model: str, own: Upload | None) -> ModelConfig:
     config = config_of(model, own)
     if config is not None:
         return ModelConfig.read(config)
+    return numbers_config(spec)
+
+
+@functools.lru_cache(KEPT)
+def numbers_config(spec: RopeSpec) -> ModelConfig:
+    """Return a config with the numbers of an embedding that has none: that of a Llama of usual sizes."""
     return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA}, numbers_only=True)
 
 

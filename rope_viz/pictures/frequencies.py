@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from rope_viz.figures import frequencies
+from collections.abc import Mapping
+
+from rope_viz.figures import frequencies, theme
+from rope_viz.figures.compared import compared
 from rope_viz.figures.frequencies import TEXTS
 from rope_viz.figures.words import frequencies as words
+from rope_viz.models.variant import Variant
 from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Pick, length
 from rope_viz.pictures.outputs import Figure, Table
@@ -17,15 +21,27 @@ LENGTH = length(
     "frequencies.length", TEXTS("choices.length"), lambda now: now.spec.target, most=frequencies.MAX_POSITION
 )
 AXIS = axis_of("frequencies")
+
+
+def drawn_variants(now: Now) -> Mapping[int, Variant]:
+    """Return the pinned curves; none next to the pairs of one axis."""
+    return now.variants if now[AXIS] == "all" else {}
+
+
 PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH), sees=lambda now: embedding(now, without=("attention",)))
 
 
-@PAGE.picture(AXIS, pin=True, config=True)
+@PAGE.picture(
+    AXIS, pin=True, variants=True, config=True, height=lambda now: theme.height_of_bars(1 + len(drawn_variants(now)))
+)
 def wavelengths(now: Now) -> Figure:
     """The wavelength of every pair, before and after scaling."""
     spec = looked(now, AXIS)
     sentence = join(axis_sentence(now, AXIS), words.describe_frequencies(spec))
-    return Figure(frequencies.wavelengths(spec, pin=now.pin), TEXTS("wavelengths_title"), sentence, pins="x")
+    variants = drawn_variants(now)
+    curves = compared(spec, [], variants, current=now.current) if variants else []
+    figure = frequencies.wavelengths(spec, pin=now.pin, curves=curves)
+    return Figure(figure, TEXTS("wavelengths_title"), sentence, pins="x")
 
 
 @PAGE.picture(AXIS, QUANTITY, LENGTH, pin=True, zooms=True, height=380, config=True)

@@ -51,6 +51,7 @@ class Picture:
     height: Height = MAIN_HEIGHT
     narrow: Height | None = None
     pin: bool = False
+    variants: bool = False
     zooms: bool = False
     sets: Choice[Any] | None = None
     config: bool = False
@@ -124,6 +125,7 @@ class Page:
         height: Height = MAIN_HEIGHT,
         narrow: Height | None = None,
         pin: bool = False,
+        variants: bool = False,
         zooms: bool = False,
         sets: Choice[Any] | None = None,
         config: bool = False,
@@ -134,15 +136,17 @@ class Page:
         """Decorate a function that draws a picture of this page from the model and these choices only.
 
         `height` is the reserved height in pixels, `narrow` that on a narrow screen (default: the same); both may depend
-        on `Now`. `pin`: it shows the pinned pair. `zooms`: it is rendered again for `now.visible_range`. `sets`: a
-        click sets this choice instead of the pin. `config`: it depends on the model's config.json, not only on the
-        spec. `still`: it is slow, so it is not updated while a knob moves. `refuses`: returns why there is nothing to
-        draw, a sentence shown in its place. `parts`: the number of requests, `now.part` = 0, 1, …, with which a slow
-        picture is refined.
+        on `Now`. `pin`: it shows the pinned pair. `variants`: it shows the pinned curves. `zooms`: it is rendered again
+        for `now.visible_range`. `sets`: a click sets this choice instead of the pin. `config`: it depends on the
+        model's config.json, not only on the spec. `still`: it is slow, so it is not updated while a knob moves.
+        `refuses`: returns why there is nothing to draw, a sentence shown in its place. `parts`: the number of requests,
+        `now.part` = 0, 1, …, with which a slow picture is refined.
         """
 
         def add(draw: Draw) -> Picture:
-            picture = Picture(self.name, draw, uses, height, narrow, pin, zooms, sets, config, still, refuses, parts)
+            picture = Picture(
+                self.name, draw, uses, height, narrow, pin, variants, zooms, sets, config, still, refuses, parts
+            )
             self.pictures[picture.name] = picture
             return picture
 

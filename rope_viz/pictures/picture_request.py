@@ -13,6 +13,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.user_config import Upload
+from rope_viz.models.variant import Variant, make_variant
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -74,8 +75,8 @@ class Now:
     `model` and `layer` name where `spec` started; `own` is the user's config if `model` is "custom". `pin` is the
     pinned pair, `view` the zoomed x range in the axis's units (powers of ten on a log axis). `coarse` requests a
     picture that is quick to render and send, for a moving knob; `part` counts the refinements of a slow picture.
-    `given` holds the choices made, by key. `held` names stored contents that an address cannot hold: the user's config
-    ("own"), a spec ("spec").
+    `variants` are the pinned curves by number. `given` holds the choices made, by key. `held` names stored contents
+    that an address cannot hold: the user's config ("own"), a spec ("spec").
     """
 
     spec: RopeSpec
@@ -88,6 +89,7 @@ class Now:
     coarse: bool = False
     part: int = 0
     held: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    variants: Mapping[int, Variant] = field(default_factory=dict)
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getitem__(self, choice: Choice[T]) -> T:
@@ -125,6 +127,11 @@ class Now:
     def name(self) -> str:
         """Return the model's name."""
         return name_of(self.model, self.own)
+
+    @property
+    def current(self) -> Variant:
+        """Return the current embedding as a curve that can be pinned."""
+        return make_variant(self.model, self.layer, self.spec, self.name)
 
     @property
     def spec_json(self) -> dict[str, Any]:

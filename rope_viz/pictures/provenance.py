@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -100,4 +101,5 @@ def _now(picture: Picture, saved: Mapping[str, Any]) -> Now:
         given = registry.strict(page.choices, query)
     except contents.UnknownError:
         raise ValueError(TEXTS("problems.too_little")) from None
-    return Now(made, model, layer, own, registry.pin_of(query, made.pairs), given)
+    now = Now(made, model, layer, own, registry.pin_of(query, made.pairs), given)
+    return dataclasses.replace(now, variants=registry.variants_of(query, now.current))

@@ -15,6 +15,8 @@ from rope_viz.embedding.spec import RopeSpec, knobs, require_number, short_repr
 from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
+from rope_viz.models.variant import KEYS as VARIANT_KEYS
+from rope_viz.models.variant import Variant, from_compared_models, read_variant, write_variant
 from rope_viz.pictures import blob_store, config_link, configs
 from rope_viz.pictures.choices import Borders, Held, Kept, Line, Number
 from rope_viz.pictures.page import Page, Picture
@@ -26,7 +28,7 @@ PAGES: dict[str, str] = {
     name: TEXTS(f"pages.{name}")
     for name in (
         *("home", "learn", "rotation", "frequencies", "scaling", "decay", "axes"),
-        *("recall", "heads", "extend", "runtimes", "attention", "precision", "kernels"),
+        *("recall", "heads", "extend", "runtimes", "compare", "attention", "precision", "kernels"),
     )
 }
 """{name: title} in menu order; `rope_viz.pictures.<name>` holds the page's choices and pictures."""
@@ -35,8 +37,11 @@ LONGEST = 2000
 """Characters of a query; a longer spec is stored under a name instead."""
 MODEL_KEYS = (*spec_url.KEYS, config_link.KEY)
 """Query keys of the model, with the user's own config."""
-OTHER_KEYS = ("pin", "view", "knob", "value", "coarse", "part", "own", "spec")
+OTHER_KEYS = ("pin", *VARIANT_KEYS, "view", "knob", "value", "coarse", "part", "own", "spec")
 """Query keys other than those of the model and of the page's choices."""
+
+COMPARED_MODELS = "decay.models"
+"""The key of compared models in addresses before curves could be pinned; it is still read."""
 
 FILE = "file"
 """The value of `own` in the address of a copied command: the config is in a file that the command names."""
@@ -70,6 +75,7 @@ def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None
 
     `own` is the user's config if the query comes with a file.
     """
+    query = rename_models(query)
     known = {*MODEL_KEYS, *OTHER_KEYS, *(choice.key for choice in page.choices)}
     for key in query:
         if key not in known:
@@ -85,6 +91,7 @@ def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None
     coarse, given = query.get("coarse") == "1", strict(page.choices, query)
     pin, view, part = pin_of(query, spec.pairs), view_of(query), part_of(query)
     now = Now(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
+    now = dataclasses.replace(now, variants=variants_of(query, now.current))
     return moved(page, now, query["knob"], query.get("value", "")) if "knob" in query else now
 
 
@@ -219,6 +226,8 @@ def link_query(now: Now, picture: Picture) -> dict[str, str]:
 def choices_query(now: Now, picture: Picture) -> dict[str, str]:
     """Return the part of the query for the pin and the page's own choices. Raise `KeyError` as `query` does."""
     out = {"pin": str(now.pin)} if picture.pin and now.pin is not None else {}
+    if picture.variants:
+        out |= {f"variant{number}": write_variant(each) for number, each in now.variants.items()}
     for choice in page(picture.page).choices:
         if choice.key in picture.depends and (value := now[choice]) != choice.default(now):
             if isinstance(value, Held) and not value.name:
@@ -256,6 +265,7 @@ def key(now: Now, picture: Picture) -> tuple[Hashable, ...]:
         now.spec,
         _own_key(now) if picture.config else None,
         now.pin if picture.pin else None,
+        tuple(now.variants.items()) if picture.variants else None,
         now.view if picture.zooms else None,
         now.coarse,
         min(now.part, picture.parts(now) - 1),
@@ -265,6 +275,33 @@ def key(now: Now, picture: Picture) -> tuple[Hashable, ...]:
 
 def _own_key(now: Now) -> str | None:
     return now.held.get("own") or (None if now.own is None else config_link.write_config(now.own))
+
+
+def rename_models(query: Mapping[str, str]) -> Mapping[str, str]:
+    """Return a query of an older release with its compared models as variants."""
+    if COMPARED_MODELS not in query:
+        return query
+    rest = {key: text for key, text in query.items() if key != COMPARED_MODELS}
+    return from_compared_models(query[COMPARED_MODELS]) | rest
+
+
+def variants_of(query: Mapping[str, str], current: Variant) -> dict[int, Variant]:
+    """Read the pinned curves by number. Raise `ValueError` if one is invalid."""
+    return {number: read_variant(query[key], current) for key, number in VARIANT_KEYS.items() if key in query}
+
+
+def lenient_variants(query: Mapping[str, str], current: Variant) -> tuple[dict[int, Variant], list[str]]:
+    """Read the pinned curves of a page's address; return them with a sentence for each unusable one."""
+    found, problems = dict[int, Variant](), list[str]()
+    for key, number in VARIANT_KEYS.items():
+        try:
+            if key in query:
+                variant = read_variant(query[key], current)
+                write_variant(variant)  # raises if no address can hold it
+                found[number] = variant
+        except ValueError as error:
+            problems.append(str(TEXTS("variants.ignored", name=key, error=error)))
+    return found, problems
 
 
 def pin_of(query: Mapping[str, str], pairs: int) -> int | None:

@@ -60,6 +60,8 @@ class Part:
 def parts(now: Now) -> Iterator[Part]:
     """Yield every picture for this model in menu order, with the default choices."""
     for picture in registry.pictures():
+        if picture.page == "compare":
+            continue  # a report is about one model
         if reason := picture.refuses(now):
             yield Part(picture, None, reason)
             continue

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, Knob, Pairing, RopeSpec
 from rope_viz.figures import clocks, rotation
+from rope_viz.figures.compared import compared
 from rope_viz.figures.rotation import TEXTS
 from rope_viz.figures.words import rotation as words
 from rope_viz.models.catalog import catalog
+from rope_viz.models.variant import Variant
 from rope_viz.pictures import vectors
 from rope_viz.pictures.choices import Number, Pick, Positions, Switch, length
 from rope_viz.pictures.outputs import ROW, Clocks, Figure, Table
@@ -71,18 +74,25 @@ PAGE = Page(
 )
 
 
+def drawn_variants(now: Now) -> Mapping[int, Variant]:
+    """Return the pinned curves that have hands: those of a single position."""
+    return now.variants if now[SHOW] == "turn" else {}
+
+
 @PAGE.picture(
     SHOW,
     PLAIN,
     AT,
     pin=True,
+    variants=True,
     sets=AT,
-    height=lambda now: clocks.HEIGHTS[now[SHOW]][0],
-    narrow=lambda now: clocks.HEIGHTS[now[SHOW]][1],
+    height=lambda now: clocks.heights(now[SHOW], len(drawn_variants(now)))[0],
+    narrow=lambda now: clocks.heights(now[SHOW], len(drawn_variants(now)))[1],
 )
 def turning(now: Now) -> Clocks:
     """The pairs as clocks: one position, or a query and a key."""
-    message = clocks.message(now.spec, pin=now.pin, mode=now[SHOW], plain=now[PLAIN], start=now[AT])
+    variants = compared(now.spec, [], drawn_variants(now), current=now.current)[1:]
+    message = clocks.message(now.spec, pin=now.pin, mode=now[SHOW], plain=now[PLAIN], start=now[AT], variants=variants)
     return Clocks(message, words.describe_dials(now.spec, now[SHOW]), variant="clocks")
 
 

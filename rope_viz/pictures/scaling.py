@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec
-from rope_viz.figures import scaling
+from rope_viz.figures import scaling, theme
 from rope_viz.figures.scaling import TEXTS
 from rope_viz.figures.words import scaling as words
+from rope_viz.models.variant import Variant
 from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.pictures.choices import Pick, Several
 from rope_viz.pictures.outputs import ROW, Figure, Table
@@ -48,14 +50,16 @@ PAGE = Page(
     EXAMPLE,
     COMPARE,
     pin=True,
+    variants=True,
     config=True,
-    height=lambda now: scaling.comparison_height(1 + len(now[COMPARE]) if now[SHOW] in ("ratio", "wavelength") else 1),
+    height=lambda now: theme.height_of_bars(
+        1 + len(now[COMPARE]) + len(drawn_variants(now)) if now[SHOW] in ("ratio", "wavelength") else 1
+    ),
 )
 def comparison(now: Now) -> Figure:
     """The model's own method compared with others."""
-    names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]
     spec = shown(now, looked(now, AXIS))
-    curves = scaling.compared(spec, scaling.alternatives(spec, names))
+    curves = scaling.compared(spec, other_methods(now), drawn_variants(now), current=now.current)
     if is_example := spec.scaling != now.spec.scaling:
         curves[0] = dataclasses.replace(curves[0], label=TEXTS("example_line", method=curves[0].label))
     figure, title = scaling.view(now[SHOW], curves, pin=now.pin)
@@ -74,6 +78,22 @@ def methods(now: Now) -> Table:
     spec = shown(now, looked(now, AXIS))
     curves = scaling.compared(spec, scaling.alternatives(spec, names))
     return Table(scaling.summary(curves), TEXTS("methods_title"), words.describe_attention_factor(spec))
+
+
+def other_methods(now: Now) -> list[RopeSpec]:
+    """Return the spec under each method that the main figure compares."""
+    names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]
+    return scaling.alternatives(shown(now, looked(now, AXIS)), names)
+
+
+def has_variants(now: Now) -> bool:
+    """True if the main figure draws pinned curves: not next to one axis, nor next to the paper's ramp."""
+    return now[AXIS] == "all" and now[SHOW] != "paper"
+
+
+def drawn_variants(now: Now) -> Mapping[int, Variant]:
+    """Return the pinned curves that the main figure draws."""
+    return now.variants if has_variants(now) else {}
 
 
 def shown(now: Now, spec: RopeSpec) -> RopeSpec:

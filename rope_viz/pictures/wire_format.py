@@ -18,7 +18,6 @@ from rope_viz.figures.files.lines import line_names
 from rope_viz.figures.words import glossary
 from rope_viz.figures.words.common import FOOTNOTE, plain_cell, spell_out_footnotes, unescape
 from rope_viz.pictures import registry
-from rope_viz.pictures.choices import Models
 from rope_viz.pictures.outputs import KINDS, Clocks, Kind, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
@@ -55,13 +54,15 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
 def file(picture: Picture, now: Now, variant: str = "", look: Style | None = None) -> str:
     """Return the stem of the picture's file name: what it shows, of which models, over which range."""
     look = look or Style()
-    others = [model for choice in picture.uses if isinstance(choice, Models) for model in now[choice]]
+    pinned = [*now.variants.values()] if picture.variants else []
+    others = [model for model in dict.fromkeys(each.model for each in pinned) if model != now.model]
     length = next((now[choice] for choice in picture.uses if choice.name == "length"), None)
     given = format_span(look.xmin, look.xmax, "x"), format_span(look.ymin, look.ymax, "y")
     # Axis limits set by the user replace the default range in the name.
     span = (0, length) if isinstance(length, int) and not given[0] else None
     zoom = now.view if picture.zooms and not (look.xmin is not None and look.xmax is not None) else None
-    extra = [part for part in (format_span(*zoom, "zoom") if zoom else "", *given) if part]
+    count = f"{len(pinned)}-pinned" if pinned else ""
+    extra = [part for part in (format_span(*zoom, "zoom") if zoom else "", *given, count) if part]
     name = f"{picture.page}-{variant or picture.name}"
     own = registry.other_models(now, picture)
     spec = now.spec if not own or now.model in own else None

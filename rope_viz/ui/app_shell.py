@@ -21,6 +21,7 @@ from rope_viz.pictures.doors import TITLES, door_of, groups_of
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, state, upload
 from rope_viz.ui.components import navigation, picture
+from rope_viz.ui.present_page import find_presented, show_presented
 from rope_viz.ui.rejected_config import rejected_config, show_card
 
 # The repository root in a checkout; the installed package has its assets inside.
@@ -56,7 +57,8 @@ def run(folder: Path) -> None:
     door = door_of(name)
     chip = [state.name(), controls.describe_scaling()]
     navigation.mount(name, list(TITLES), state.address(), chip, controls.copied_texts())
-    if door in ("explore", "lab"):
+    presented = find_presented(name)
+    if presented is None and door in ("explore", "lab"):
         controls.sidebar(name)
         st.html('<div class="rv-chip-place"></div>')
     rejected = rejected_config() if door not in ("", "learn") else None
@@ -67,7 +69,11 @@ def run(folder: Path) -> None:
         return
     controls.messages()
     st.session_state.pop("whole run", None)  # this is one
-    run_page(folder / f"{name}.py")
+    if presented is None:
+        run_page(folder / f"{name}.py")
+    else:
+        with picture.places():
+            show_presented(name, presented)
 
 
 def _go(menu: Mapping[str, st.Page]) -> None:

@@ -159,6 +159,23 @@ def column(key: str, names: Sequence[str]) -> None:
 
 def mobile_knobs(names: Sequence[str]) -> None:
     """Show those of these knobs that the current method has, at the bottom edge of a narrow screen."""
+    rows = _used_rows(names)
+    if rows:
+        knob_column("under", rows, _take_knob_and_frame, revision=state.current_choice().revision, under=True)
+
+
+def presented_knobs(lengths: Sequence[str]) -> str:
+    """Show the base and the first of these lengths that the page uses below a presented picture; return the length."""
+    length = next(iter(_used_rows(lengths)), "")
+    rows = _used_rows(("base", length))
+    if rows:
+        revision = state.current_choice().revision
+        knob_column("presented", rows, _take_knob_and_frame, revision=revision, across=True)
+    return length
+
+
+def _used_rows(names: Sequence[str]) -> dict[str, tuple[Knob, float]]:
+    """Return those of these knobs that the open page uses and the current method has, each with its value."""
     now, used = state.current_choice(), used_controls(state.current_page())
     found = knobs(RopeSpec) | knobs(now.spec.scaling)
     values = {
@@ -166,14 +183,12 @@ def mobile_knobs(names: Sequence[str]) -> None:
         for name in names
         if name in found and name in used
     }
-    rows = {name: (found[name], value) for name, value in values.items() if value is not None}
+    return {name: (found[name], value) for name, value in values.items() if value is not None}
 
-    def taken(name: str, value: float) -> None:
-        _take_knob(name, value)
-        state.frame_too()  # the sidebar shows the same numbers
 
-    if rows:
-        knob_column("under", rows, taken, revision=now.revision, under=True)
+def _take_knob_and_frame(name: str, value: float) -> None:
+    _take_knob(name, value)
+    state.frame_too()  # the sidebar shows the same numbers
 
 
 def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None:

@@ -41,6 +41,7 @@ def show() -> None:
         _memory(now, plan)
         _cost(plan)
     _details(now, plan)
+    page.link("compare", TEXTS("compare"))
 
 
 def _model(now: Now, plan: Plan | None) -> None:

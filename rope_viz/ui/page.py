@@ -20,6 +20,7 @@ from rope_viz.texts import Texts
 from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
 from rope_viz.ui.components.picture import place
+from rope_viz.ui.pinned_curves import pin_row as pin_row
 
 TEXTS = Texts("app")
 

@@ -16,6 +16,8 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
+from rope_viz.models.variant import KEYS as VARIANT_KEYS
+from rope_viz.models.variant import MOST, make_variant, write_variant
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import config_link, configs, learn, registry
 from rope_viz.pictures.choices import Kept
@@ -25,7 +27,7 @@ from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.texts import Texts
 from rope_viz.ui import own_config, query_params
 from rope_viz.ui.model_choice import LENGTHS as LENGTHS
-from rope_viz.ui.model_choice import Chosen, without_key
+from rope_viz.ui.model_choice import Chosen, with_keys, without_key
 from rope_viz.ui.own_config import own
 from rope_viz.ui.rejected_config import dismiss
 from rope_viz.ui.session_contents import blob as blob
@@ -35,8 +37,10 @@ from rope_viz.ui.session_contents import load_held
 from rope_viz.ui.session_contents import store_blob as store_blob
 
 TEXTS = Texts("app")
-OURS = (*registry.MODEL_KEYS, "pin")
+OURS = (*registry.MODEL_KEYS, "pin", *VARIANT_KEYS)
 """Query keys of the choice."""
+PRESENTED = "present"
+"""The query key of a picture that is shown alone and large (`present_page`)."""
 
 
 def current_choice() -> Chosen:
@@ -75,7 +79,7 @@ def now(page: str) -> Now:
         names["own"] = store_blob("own", configs.upload_bytes(mine), of=mine)
     if not registry.fits_in_url(at.spec, at.model, at.layer):
         names["spec"] = store_blob("spec", configs.spec_bytes(at.spec), of=at.spec)
-    fresh = Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names)
+    fresh = Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names, variants=at.variants)
     # The previous request caches the values of its choices, so reuse it if equal.
     if before is None or before != (page, fresh):
         before = st.session_state["now"] = page, fresh
@@ -99,7 +103,7 @@ def bring_back(text: str, *, here: bool) -> None:
             own_config.remember_upload(mine)  # the whole file of the config in the address
             invalidate()
         return
-    numbers = without_key(address(), "pin")
+    numbers = with_keys(address(), registry.MODEL_KEYS)
     starts = {
         layer: spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()
     }
@@ -110,7 +114,8 @@ def bring_back(text: str, *, here: bool) -> None:
     for layer, start in starts.items():
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
         if now.model == spec_url.CUSTOM and start == numbers:
-            _set(Chosen(now.model, layer, mine.specs[layer], now.pin, revision=now.revision + 1))
+            spec, revision = mine.specs[layer], now.revision + 1
+            _set(Chosen(now.model, layer, spec, now.pin, revision=revision, variants=now.variants))
             write_link()
 
 
@@ -173,7 +178,7 @@ def follow_link(page: str) -> None:
     Streamlit clears the query when a link opens another page; the choice and the page's own parameters are then written
     back. After Back and Forward the address wins.
     """
-    _rename_old_keys()
+    dropped = _rename_old_keys()
     params = {key: value for key, value in st.query_params.items() if key in OURS}
     known = st.session_state.get("address")
     moved = st.session_state.get("page") not in (None, page)
@@ -196,15 +201,17 @@ def follow_link(page: str) -> None:
     except ValueError as error:
         pin, problems = None, (*problems, TEXTS("address.unpinned", problem=error))
     first = start(opened.model, opened.layer)
-    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == without_key(
-        params, "pin"
-    ):
+    numbers = with_keys(params, registry.MODEL_KEYS)
+    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == numbers:
         # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
         spec, problems = first, ()
     revision = current_choice().revision + 1 if known is not None else 0
     dismiss()
     typed = find_typed(spec, opened.model, opened.layer)
-    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision, typed))
+    name = name_of(opened.model, own() if opened.model == spec_url.CUSTOM else None)
+    variants, unread = registry.lenient_variants(params, make_variant(opened.model, opened.layer, spec, name))
+    problems = (*problems, *dropped, *unread)
+    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision, typed, variants))
     st.session_state["address"] = params
 
 
@@ -227,15 +234,25 @@ def _open_model(params: Mapping[str, str]) -> tuple[Opened, tuple[str, ...]]:
     return opened, problems
 
 
-def _rename_old_keys() -> None:
-    """Rewrite an address of an older release; where it has both keys, the page's own length counts."""
-    query = st.query_params.to_dict()
+def _rename_old_keys() -> list[str]:
+    """Rewrite an address of an older release; return a sentence for what is lost.
+
+    Where it has both keys of a length, the page's own counts.
+    """
+    query, dropped = st.query_params.to_dict(), list[str]()
+    if registry.COMPARED_MODELS in query:
+        models = [name for name in query[registry.COMPARED_MODELS].split(",") if name]
+        if len(models) > MOST:
+            dropped.append(str(TEXTS("variants.dropped", models=", ".join(models[MOST:]))))
+        query = dict(registry.rename_models(query))
+        query_params.write(query)
     if any(old in query for old in spec_url.OLD_KEYS):
         renamed = {new: query.pop(old) for old, new in spec_url.OLD_KEYS.items() if old in query}
         query_params.write(query | renamed)
     elif learn.OLD_KEY in query:
         # A step of the former tour had a model and choices of its own.
         query_params.write({learn.SCENE.key: learn.scene_of_step(query[learn.OLD_KEY])})
+    return dropped
 
 
 def _was_open(page: str) -> bool:
@@ -312,6 +329,12 @@ def local(key: str) -> str | None:
     return value
 
 
+def present(name: str) -> None:
+    """Present a picture of the open page by name, "1" for its main one, "" for none (a callback)."""
+    set_param(PRESENTED, name, default="")
+    frame_too()
+
+
 def set_param(key: str, value: str, *, default: str) -> None:
     """Write a page's own parameter into the address, or remove it if it is the default."""
     query_params.catch_up()
@@ -329,6 +352,7 @@ def address(of: Chosen | None = None) -> dict[str, str]:
     now = of or current_choice()
     ours = registry.write_model(now.spec, now.model, now.layer, own())
     ours |= {key: str(getattr(now.spec, name)) for key, name in LENGTHS.items() if name in now.typed}
+    ours |= {f"variant{number}": write_variant(each) for number, each in now.variants.items()}
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
 
 

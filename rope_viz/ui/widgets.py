@@ -10,14 +10,12 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.figures.words.common import plain
-from rope_viz.models.catalog import catalog
 from rope_viz.pictures import registry, vectors
 from rope_viz.pictures.choices import (
     Borders,
     Kept,
     Line,
     Menu,
-    Models,
     Number,
     Pick,
     Pieces,
@@ -90,15 +88,6 @@ def control(choice: Choice[Any], now: Now) -> None:
         st.session_state[key] = [name for name in value if name in shown]
         show = shown.__getitem__
         st.pills(choice.label, list(shown), selection_mode="multi", format_func=show, **unlabelled)
-    elif isinstance(choice, Models):
-        st.multiselect(
-            choice.label,
-            list(catalog()),
-            format_func=lambda name: catalog()[name].name,
-            placeholder=choice.label,
-            max_selections=choice.most,
-            **unlabelled,
-        )
     elif isinstance(choice, Switch):
         st.toggle(choice.label, **options)
     elif isinstance(choice, Line):

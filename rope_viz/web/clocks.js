@@ -150,6 +150,7 @@ function build(place, data) {
     s.owner.tell("pin", i);
     tell(s);
   };
+  s.step = step;
   s.exact = () => draw(s, true);
   s.press = () => ["back", "loop", ...MOVES].forEach((name) => find(name).setAttribute("aria-pressed", String(name === s.moves || s[name] === true)));
   const act = {
@@ -236,6 +237,7 @@ export default function show(place, data) {
   Object.assign(s, { data, pin: data.pin, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: (s.wheel ??= cycle(data.cycle)), stale: true });
   s.first = data.first.map((value) => value / TAU);
   s.rates = data.scaled ? data.scaled.map((value) => value / TAU) : s.first;
+  for (const each of data.variants ?? []) each.turning = each.rates.map((value) => value / TAU);
   s.root.dataset.mode = data.mode;
   s.canvas.setAttribute("aria-label", data.title);
   tell(s);

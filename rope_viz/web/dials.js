@@ -58,9 +58,10 @@ export function arrange(s) {
   const { data } = s, w = s.canvas.clientWidth, n = Math.min(data.most, s.rates.length);
   const narrow = w < 640, h = data.heights[narrow ? 1 : 0];
   s.canvas.style.height = `${h}px`;
-  const dpr = Math.min(2, devicePixelRatio || 1);
+  const dpr = Math.min(2, devicePixelRatio || 1) * (data.scale ?? 1);
   Object.assign(s.canvas, { width: Math.round(w * dpr), height: Math.round(h * dpr) });
-  const top = narrow ? 40 : 28, pair = data.mode !== "turn", low = data.mode === "patch" ? 256 : 150;
+  const others = data.variants?.length ?? 0, above = narrow ? 40 : 28;
+  const top = above + 20 * (narrow ? others : Math.min(1, others)), pair = data.mode !== "turn", low = data.mode === "patch" ? 256 : 150;
   const aside = !pair ? null : narrow ? { x: 8, y: h - low, w: w - 16, h: low - 22 } : { x: w - 262, y: 64, w: 250, h: h - 84 };
   const room = { w: pair && !narrow ? w - 290 : w, h: (pair && narrow ? h - low - 46 : h) - top };
   const g = grid(n, room.w, room.h), step = g.size + g.label;
@@ -68,7 +69,7 @@ export function arrange(s) {
   const dials = Array.from({ length: n }, (_, i) => ({
     x: left + ((i % g.columns) + 0.5) * g.size, y: over + Math.floor(i / g.columns) * step + g.size / 2, r: g.size * 0.42,
   }));
-  s.place = { w, h, dpr, narrow, aside, dials, left, over, step, ...g };
+  s.place = { w, h, dpr, above, narrow, aside, dials, left, over, step, ...g };
   s.c = Object.fromEntries(Object.entries(data.palette).map(([name, both]) => [name, both[s.dark ? 1 : 0]]));
   s.sweeps = dials.map(({ x, y }) => {
     const sweep = s.ctx.createConicGradient(0, x, y);
@@ -136,6 +137,24 @@ function paintStill(s, x) {
     if (place.narrow) at += wide + 10;
   }
   if (!place.narrow) s.legend = at;
+  paintVariants(s, x);
+}
+
+// The names of the pinned curves, each with a piece of its hand: in one line, or one line each on a narrow screen.
+function paintVariants({ data, place, dark: night, font }, x) {
+  let at = 0, y = place.above + 10;
+  for (const { name, colour, strokes } of data.variants ?? []) {
+    Object.assign(x, { strokeStyle: colour[night ? 1 : 0], lineWidth: 2, font: `12px ${font}` });
+    x.setLineDash(strokes);
+    x.beginPath();
+    x.moveTo(at, y - 4);
+    x.lineTo(at + 28, y - 4);
+    x.stroke();
+    x.setLineDash([]);
+    write(x, name, at + 34, y, 12, colour[night ? 1 : 0]);
+    if (place.narrow) y += 20;
+    else at += x.measureText(name).width + 54;
+  }
 }
 
 export function hand(x, d, turn, reach, colour, width) {
@@ -199,6 +218,14 @@ export function paint(s) {
         x.stroke();
         x.lineCap = "round";
       }
+      x.globalAlpha = steady;
+      for (const { turning, colour, strokes } of data.variants ?? []) {
+        if (turning[i] === undefined) continue;
+        x.setLineDash(strokes.map((length) => length / 2));
+        x.globalAlpha = steadiness(s, turning[i]);
+        hand(x, dial, turns(s.m, turning[i]), 0.8, colour[s.dark ? 1 : 0], thick * 1.2);
+      }
+      x.setLineDash([]);
       x.globalAlpha = steady;
       if (data.plain) hand(x, dial, turns(s.m, s.first[i]), 0.58, c.plain, thick);
       hand(x, dial, turn, 0.8, colour, thick * 1.6);

@@ -114,6 +114,14 @@ def test_a_runtime_adds_what_it_reserves():
     assert "reserved_bytes" in unknown["reasons"]
 
 
+def test_the_command_counts_a_listed_model_with_its_sizes(capsys):
+    # Qwen3-8B's config.json has 36 layers with 8 key heads; its model card gives 8.2B parameters.
+    assert main(["memory", "qwen3-8b", "--length", "32k", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["kv_cache_bytes"] == 32_768 * 36 * 8 * 128 * 2 * 2
+    assert round(found["parameters"] / 1e9, 1) == 8.2
+
+
 def test_the_command_prints_json_and_has_its_exit_codes(tmp_path, capsys):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(LLAMA))

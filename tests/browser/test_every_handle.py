@@ -14,12 +14,13 @@ from tests.browser.conftest import LIMIT, RESTS
 
 FILES = "png svg pdf html csv json"
 SHARES = "page picture embed command python"
-TOOLS = f"more download {FILES} customise share {SHARES} full"
+TOOLS = f"more download {FILES} customise share {SHARES} full screen present"
 
 # Entry of a figure's menu -> the button that opens the menu.
 MENUS = dict.fromkeys((*FILES.split(), "video"), "download") | dict.fromkeys(
     (*SHARES.split(), "link", "parameters", "record"), "share"
 )
+MENUS |= dict.fromkeys(("screen", "present"), "full")
 
 PHONE = "/decay"
 """The page that is opened as wide as a phone."""
@@ -30,6 +31,7 @@ HANDLES = {
     "knob": "text range",
     "pills": "pill",
     "copy": "Copy-command",
+    "gallery": "door search",
     "chart": f"figure {TOOLS} reset",
     "table": f"head search {TOOLS}",
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
@@ -53,6 +55,7 @@ PLACES = {
     "/model?extend.tab=runtimes": {"table", "copy Copy-command"},
     "/pairings": {"header chip"},
     "/frequencies": {"table search"},
+    "/gallery": {"gallery"},
     PHONE: {"pills", "chart more"},
 }
 ELSEWHERE = {"chart more", "table search"}
@@ -61,7 +64,8 @@ ELSEWHERE = {"chart more", "table search"}
 # [element, its name in HANDLES] of all that can be operated now; what only scrolls is the browser's own.
 FIND = """() => {
   const ours = '[class^="rv-"], [class*=" rv-"]', dialog = document.querySelector('dialog[open]');
-  const roots = ['export', 'knob', 'pills', 'copy', 'picture', 'sections', 'prompt'].map((name) => `.rv-${name}`);
+  const names = ['export', 'knob', 'pills', 'copy', 'gallery', 'picture', 'sections', 'prompt'];
+  const roots = names.map((name) => `.rv-${name}`);
   const shown = (at) => at.checkVisibility({ visibilityProperty: true }) && at.getBoundingClientRect().left >= 0
     && !at.closest('details:not([open])');
   const able = (at) => !at.disabled && !at.readOnly && at.role !== 'region';
@@ -152,6 +156,10 @@ def operated(seen, handle, name="", seconds=LIMIT):
             break
         page.wait_for_timeout(20)
     page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+    if name.endswith(" present"):  # the page comes back as it was
+        page.wait_for_url("**present=**")
+        page.locator(".rv-present [data-do=close]").click()
+        page.wait_for_url(lambda url: "present=" not in url)
     if (stop := page.get_by_role("button", name="Stop and save")).count():
         stop.click()
         page.locator(".rv-clocks [data-do=play]").click()

@@ -118,8 +118,9 @@ def no_link_leads_astray(seen, page):
 
 
 WORD = 'main a[href^="#word-"]'
-NO_FIGURE = {"lab", "model"}  # links to further pages, and an answer in words; its figures are behind tabs
+NO_FIGURE = {"lab", "model", "gallery"}  # links to further pages, and an answer in words; its figures are behind tabs
 WITHOUT = {
+    "gallery",
     "home",
     "lab",
     "learn",

@@ -13,7 +13,7 @@ from tests.configs import llama
 def go(seen, link, page):
     link.click()
     seen.page.wait_for_url(f"**/{page}**")
-    if page != "model":  # whose heading is the name of the model
+    if page not in ("model", "compare"):  # whose headings are names of models
         seen.until(f"document.querySelector('h1')?.innerText === '{TITLES[page]}'")
     seen.settle()
 

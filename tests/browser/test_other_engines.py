@@ -64,9 +64,13 @@ SEEN = """(() => {
 })()"""
 FAILED = '[...document.querySelectorAll(".rv-failed, [data-testid=stException]")].map((node) => node.innerText)'
 
-HEADS = {"home": str(Texts("home")("title")), "learn": str(Texts("learn")("title"))}
+HEADS = {
+    "home": str(Texts("home")("title")),
+    "learn": str(Texts("learn")("title")),
+    "compare": "Llama 3.1 8B and Qwen3 8B",
+}
 """{page: its heading, where that is not its title}; that of My model is the model's name."""
-WITHOUT_PICTURES = {"model", "lab"}
+WITHOUT_PICTURES = {"model", "lab", "gallery"}
 
 
 def come(engine, url):

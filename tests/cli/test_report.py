@@ -11,7 +11,8 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pictures import registry
 
 # What a model that reads recalls takes seconds to find out; its page is held to its own tests.
-PICTURES = [picture for picture in registry.pictures() if picture.page != "recall"]
+# A report is about one model.
+PICTURES = [picture for picture in registry.pictures() if picture.page not in ("recall", "compare")]
 
 
 @pytest.fixture(autouse=True)

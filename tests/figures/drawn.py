@@ -28,6 +28,7 @@ from rope_viz.figures import (
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.variant import make_variant, read_variant
 from rope_viz.studies.attention import DEFAULT_SENTENCE
 from rope_viz.studies.conversion import conversion_mistakes
 from rope_viz.studies.precision import ROUNDINGS
@@ -69,8 +70,11 @@ def every_figure():
 
 def other_figures():
     long = decay.Range.from_length(131_072, None, log=True)
-    models = {name: model_specs(name)[""] for name in ("llama-2-7b", "qwen3-8b")}
-    compared = decay.with_plain(scaling.compared(LLAMA, [], models, name="Llama 3.1 8B"))
+    current = make_variant("llama-3.1-8b", "", LLAMA, "")
+    pinned = {n: read_variant(f"model={name}", current) for n, name in ((1, "llama-2-7b"), (2, "qwen3-8b"))}
+    compared = decay.with_plain(scaling.compared(LLAMA, [], pinned, current=current))
+    yield "pinned wavelengths", lambda: frequencies.wavelengths(LLAMA, curves=compared[:3])
+    yield "pinned dials", lambda: clocks.still(clocks.message(LLAMA, pin=None, variants=compared[1:3]))
     yield "long decay", lambda: decay.main("mean", compared, long, PARTS, "iid")[0]
     for part in rotation.PARTS:
         yield f"matrices {part}", lambda part=part: rotation.matrices(LLAMA, 1000, part=part)

@@ -8,9 +8,9 @@ import pytest
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import decay, line_styles, precision, scaling, theme
 from rope_viz.figures.files import lines
-from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.models.catalog import model_specs
+from rope_viz.models.variant import make_variant, read_variant
 from rope_viz.pictures import registry
-from rope_viz.pictures.choices import Models
 from rope_viz.studies.scores import even_parts
 from rope_viz.tiny_lm import checkpoints
 from tests.figures import colour_vision
@@ -18,11 +18,16 @@ from tests.figures.colour_vision import contrast
 from tests.figures.drawn import DRAWN
 
 LLAMA = model_specs("llama-3.1-8b")[""]
-LLAMA_2 = model_specs("llama-2-7b")[""]
 QWEN = model_specs("qwen3-8b")[""]
 ALL = list(scaling.choices(LLAMA))
 TINY_LM = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024"}
 MODELS = ["llama-2-7b", "llama-3-8b", "qwen3-8b", "gpt-neox-20b", "gemma-2-27b", "phi-4"]
+CURRENT = make_variant("llama-3.1-8b", "", LLAMA, "")
+
+
+def pinned(*texts, current=CURRENT):
+    """The variants of these texts by number."""
+    return {number: read_variant(text, current) for number, text in enumerate(texts, 1)}
 
 
 def drawn(fig):
@@ -66,32 +71,36 @@ def test_no_two_lines_of_a_slot_share_colour_or_dash():
 
 @pytest.mark.parametrize("pair", [*itertools.combinations(MODELS[:4], 2)])
 def test_any_two_models_have_two_colours(pair):
-    models = {catalog()[name].name: model_specs(name)[""] for name in pair}
-    curves = decay.with_plain(scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL), models, name="Llama 3.1 8B"))
-    assert len({curve.colour for curve in curves}) == len(curves) == len(ALL) + 4
+    variants = pinned(*(f"model={name}" for name in pair))
+    curves = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL), variants, current=CURRENT)
+    assert len({curve.colour for curve in decay.with_plain(curves)}) == len(curves) + 1 == len(ALL) + 4
 
 
-def test_models_take_the_slots_that_no_method_has():
-    models = {catalog()[name].name: model_specs(name)[""] for name in ("llama-2-7b", "qwen3-8b")}
-    alone = scaling.compared(LLAMA, [], models)[1:]
+def test_pinned_curves_take_the_slots_that_no_method_has():
+    variants = pinned("model=llama-2-7b", "base=1e4")
+    alone = scaling.compared(LLAMA, [], variants, current=CURRENT)[1:]
     assert [(c.colour, c.dash) for c in alone] == list(line_styles.SLOTS[:2])
-    mixed = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ["yarn"]), models)[1:]
+    mixed = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ["yarn"]), variants, current=CURRENT)[1:]
     assert [(c.colour, c.dash) for c in mixed] == list(line_styles.SLOTS[:3])
+
+
+def test_a_pinned_curve_keeps_its_style_when_another_is_removed():
+    variants = pinned("base=1e4", "base=2e4", "base=3e4", "base=4e4")
+    whole = drawn(scaling.ratios(scaling.compared(LLAMA, [], variants, current=CURRENT)))
+    del variants[2]
+    assert drawn(scaling.ratios(scaling.compared(LLAMA, [], variants, current=CURRENT))).items() <= whole.items()
 
 
 def test_more_lines_than_colours_are_refused():
     with pytest.raises(ValueError, match=r"at most 16 lines, got 17$"):
         line_styles.take_slots(16, [line_styles.SLOTS[3]])
-    names = list(catalog())
-    assert Models(key="a").parse(",".join(names[:7])) == tuple(names[:7])
-    with pytest.raises(ValueError, match="at most 7 models, not 8"):
-        Models(key="a").parse(",".join(names[:8]))
 
 
 # Everything that the pages can compare, at once: (picture, choices).
 COMPARISONS = [
     *(("scaling/comparison", {"scaling.show": view, "scaling.with": ",".join(ALL)}) for view in scaling.VIEWS),
     ("decay/curves", {"decay.with": ",".join(ALL), "decay.models": ",".join(MODELS)}),
+    ("frequencies/wavelengths", {"variant1": "base=1e4", "variant2": "model=qwen3-8b", "variant4": "method=yarn"}),
     ("recall/lengths", TINY_LM | {"recall.with": ",".join(checkpoints.MAIN_METHODS), "recall.length": "512"}),
     ("recall/recover", TINY_LM | {"recall.tuned": ",".join(checkpoints.MAIN_METHODS)}),
     ("recall/yours", {}),
@@ -146,9 +155,10 @@ def test_lines_in_grey_have_as_many_dashes_as_in_colour():
     from rope_viz.figures.files import Style
     from rope_viz.figures.files.apply_style import apply_style
 
-    some = ("llama-2-7b", "llama-3.1-8b", "deepseek-v2-lite", "gemma-2-27b", "yarn-mistral-7b-128k")
-    specs = {catalog()[name].name: model_specs(name)[""] for name in some}
-    fig = scaling.ratios(scaling.compared(QWEN, scaling.alternatives(QWEN, ALL), specs))
+    some = ("llama-2-7b", "llama-3.1-8b", "deepseek-v2-lite", "yarn-mistral-7b-128k")
+    variants = pinned(*(f"model={name}" for name in some))
+    current = make_variant("qwen3-8b", "", QWEN, "")
+    fig = scaling.ratios(scaling.compared(QWEN, scaling.alternatives(QWEN, ALL), variants, current=current))
     data = apply_style(fig, Style(grey=True)).data
     dashes = [lines.read_look(each)[1] for each in data if lines.line_name(each)]
     assert len(set(dashes)) == len(dashes)
@@ -162,22 +172,30 @@ def test_rounding_style_is_independent_of_the_selection():
         assert some.items() <= whole.items()
 
 
-def test_current_model_is_named_when_compared_with_models():
-    curves = decay.with_plain(scaling.compared(LLAMA_2, [], {"Qwen3 8B": QWEN}, name="Llama 2 7B"))
-    assert [c.label for c in curves] == ["Llama 2 7B", "Qwen3 8B"]
-    unnamed = scaling.compared(LLAMA_2, [], {"Qwen3 8B": QWEN})
-    assert [c.label for c in unnamed] == ["this model", "Qwen3 8B"]
+def labels(*texts, others=(), spec=LLAMA):
+    return [c.label for c in scaling.compared(spec, others, pinned(*texts), current=CURRENT)]
 
 
-def test_method_names_its_model_when_compared_with_models():
-    curves = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ["yarn"]), {"Qwen3 8B": QWEN}, name="Llama 3.1 8B")
-    labels = [c.label for c in decay.with_plain(curves)]
-    assert labels == ["Llama 3.1 8B", "Llama 3.1 8B, YaRN", "Qwen3 8B", "Llama 3.1 8B, plain"]
-    assert [c.label for c in decay.with_plain(scaling.compared(LLAMA, []))] == ["Llama 3", "plain"]
+def test_curves_of_several_models_are_named_by_model():
+    yarn = scaling.alternatives(LLAMA, ["yarn"])
+    assert labels("model=qwen3-8b", others=yarn) == ["Llama 3.1 8B", "Llama 3.1 8B, YaRN", "Qwen3 8B"]
+    changed = labels("model=qwen3-8b,base=1e5,scaling=linear,factor=2", "dim=64")
+    own = ["Llama 3.1 8B, head dimension 128", "Llama 3.1 8B, head dimension 64"]
+    assert changed == [own[0], "Qwen3 8B, Linear, base 100,000", own[1]]
+    curves = scaling.compared(LLAMA, yarn, pinned("model=qwen3-8b"), current=CURRENT)
+    assert decay.with_plain(curves)[-1].label == "Llama 3.1 8B, plain"
 
 
-def test_a_model_is_not_compared_with_itself():
-    assert len(scaling.compared(QWEN, [], {"Qwen3 8B": QWEN}, name="Qwen3 8B")) == 1
+def test_curves_of_one_model_are_named_by_what_differs():
+    assert labels("base=1e4", "base=1e6") == ["base 500,000", "base 10,000", "base 1,000,000"]
+    assert labels("factor=4") == ["Llama 3 × 8", "Llama 3 × 4"]
+    assert labels("scaling=yarn", "base=1e4") == ["Llama 3", "YaRN", "base 10,000"]
+    assert labels("target=256k", "low_freq_factor=2") == ["Llama 3", "target 256k", "Low freq. factor 2"]
+    assert labels() == ["Llama 3"]
+
+
+def test_equal_curves_have_different_names():
+    assert labels("base=5e5", "base=500000") == ["Llama 3", "Llama 3 (pinned 1)", "Llama 3 (pinned 2)"]
 
 
 DARK_GROUND = theme.DARK[theme.BACKGROUND]

@@ -10,7 +10,7 @@ from rope_viz.embedding.spec import RopeSpec, knobs
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import model_specs
 from rope_viz.pictures import recall, registry
-from rope_viz.pictures.choices import Kept, Line, Menu, Models, Number, Pick, Several, Switch
+from rope_viz.pictures.choices import Kept, Line, Menu, Number, Pick, Several, Switch
 from rope_viz.pictures.registry import PAGES
 from rope_viz.pictures.used_controls import LAYER, METHOD, PAIRING, list_moves, make_valid
 from tests.pages.test_every_control import rendered
@@ -108,8 +108,6 @@ def others(choice, now):
         return [name for name in choice.entries(now) if name != value][:3]
     if isinstance(choice, Several):
         return [(name,) for name in choice.visible(now) if (name,) != value]
-    if isinstance(choice, Models):
-        return [("llama-2-7b",)]
     if isinstance(choice, Switch):
         return [not value]
     if isinstance(choice, Number):

@@ -1,7 +1,7 @@
 // A Plotly chart that keeps its zoom and its node when the data change, and exports itself in the browser.
 // picture.js requests the figure, rope_viz/pictures/wire_format.py packs it.
 
-import { followBands, followLines, zoomTo, zoomedRanges } from "./chart_view.js";
+import { followBands, followLines, moveBands, plotHeight, zoomTo, zoomedRanges } from "./chart_view.js";
 import { addStyle, element } from "./element.js";
 import { showPlaceholder } from "./picture.js";
 import { text } from "./texts.js";
@@ -127,9 +127,11 @@ function compact(wide, width, traces) {
   const margin = { ...wide.margin, ...usual, ...wide.meta?.narrow?.margin };
   const legend = { orientation: "h", x: 0, y: -0.2, yanchor: "top", itemclick: false, itemdoubleclick: false, font: { size: 12 }, ...wide.meta?.narrow?.legend };
   if (below) margin.b = (margin.b ?? 48) + 20 * Math.ceil(ends.length / 3);
-  // The bars above the plot stay as many pixels away from it.
-  const tall = (height, { t, b }) => height - t - b, scale = tall(wide.height, wide.margin) / tall(layout.height, margin);
-  const shapes = layout.shapes?.map((shape) => (shape.name === "band" ? { ...shape, y0: 1 + (shape.y0 - 1) * scale, y1: 1 + (shape.y1 - 1) * scale } : shape));
+  const scale = plotHeight(wide) / plotHeight({ ...layout, margin });
+  const pixels = (width - margin.l - margin.r) / Math.abs(layout.xaxis.range?.[1] - layout.xaxis.range?.[0]);
+  // Where a band's name has no room, its count stays.
+  const fitting = ({ label, x0, x1 }) => label && ((x1 - x0) * pixels < 6.5 * label.text.length ? { ...label, text: label.text.split(" ").at(-1) } : label);
+  const shapes = moveBands(layout.shapes, scale, fitting);
   return { ...layout, shapes, annotations, margin, ...(below ? { showlegend: true, legend } : {}), font: { ...layout.font, size: 11 }, dragmode: false };
 }
 

@@ -16,7 +16,7 @@ function listenGestures(state) {
   const { node } = state, options = { passive: false };
   let before = null;
   const move = (scale, from, to) => {
-    const home = state.message?.figure.layout, box = node.getBoundingClientRect(), inside = ([x, y]) => [x - box.left, y - box.top];
+    const home = state.message?.figure.layout, box = node.getBoundingClientRect(), unscaled = node.offsetWidth / box.width, inside = ([x, y]) => [(x - box.left) * unscaled, (y - box.top) * unscaled];
     const ranges = node._fullLayout?.xaxis && home && gestureRanges(node._fullLayout, home, state.zoomed, scale, inside(from), inside(to));
     if (ranges) state.zoomTo(ranges);
   };

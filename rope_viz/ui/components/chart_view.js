@@ -154,6 +154,15 @@ export function followBands(layout, zoomed) {
   return { ...layout, shapes };
 }
 
+// The height of a layout's plot in pixels.
+export const plotHeight = ({ height, margin: { t, b } }) => height - t - b;
+
+// The bars of bands stay as many pixels above a plot whose height is divided by `scale`; `fitting` shortens their labels.
+export function moveBands(shapes, scale, fitting = ({ label }) => label) {
+  const moved = (shape) => ({ ...shape, label: fitting(shape), y0: 1 + (shape.y0 - 1) * scale, y1: 1 + (shape.y1 - 1) * scale });
+  return shapes?.map((shape) => (shape.name === "band" ? moved(shape) : shape));
+}
+
 // --- Zoom by a button or a key
 
 // The ranges {axis: range} after a zoom, centred on the data point that is nearest to the middle of the visible data.

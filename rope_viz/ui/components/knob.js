@@ -48,13 +48,14 @@ function build({ name, key: address }, send, place) {
   guard(range);
 
   const moving = () => "moving" in root.dataset;
-  const move = () => {
+  const go = (value) => {
     root.dataset.moving = "";
     knob.moves += 1;
-    knob.value = arrived(knob, key);
+    knob.value = value;
     write(knob);
-    follow(knob.data.key, knob.value);
+    follow(knob.data.key, value);
   };
+  const move = () => go(arrived(knob, key));
   // Send the last value to the page, once the current picture has arrived.
   const commit = async () => {
     const { moves } = knob;
@@ -95,6 +96,8 @@ function build({ name, key: address }, send, place) {
   field.addEventListener("input", () => (typed = true));
   field.addEventListener("change", take);
   field.addEventListener("blur", () => typed && take());
+  // present.js moves it by other keys.
+  root.__knob = Object.assign(knob, { go, commit });
   field.addEventListener("keydown", ({ key }) => {
     if (key === "Enter" && typed) take();
     if (key === "Escape") (typed = false), write(knob), (note.textContent = "");

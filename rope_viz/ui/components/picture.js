@@ -3,6 +3,7 @@
 // nodes that Streamlit may replace: it moves into the new one.
 
 import { element } from "./element.js";
+import { fit } from "./fit.js";
 import { drawing, unpack } from "./message.js";
 import { Post } from "./outbox.js";
 import { text } from "./texts.js";
@@ -209,7 +210,7 @@ class Place {
     showSentence(this);
     const { default: draw } = await drawing(this.data.kind);
     if (!this.root.isConnected) this.shown = null;
-    else if (this.message === message) await draw(this, message);
+    else if (this.message === message) await draw(this, fit(message));
   }
 }
 

@@ -85,6 +85,8 @@ def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
             _store_pin(*places[address], value)
         elif what == "at" and isinstance(value, Mapping):
             _store_positions(*places[address], value)
+        elif what == "present" and isinstance(value, str):
+            state.present(value)
         elif what == "scene" and isinstance(value, int):
             _store_scene(*places[address], value)
 

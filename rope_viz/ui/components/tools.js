@@ -39,9 +39,9 @@ const save = (place, form) => runScript(place, "file", "export", ({ save: saved,
 
 // A button with a menu. `entries` returns [{ name, label, help, act }] each time the menu opens; `act` may return the text
 // to show for a moment.
-export function menu(name, label, entries) {
+export function menu(name, label, entries, options = {}) {
   const list = element("div", { className: "rv-menu", popover: "auto", role: "menu", ariaLabel: label });
-  const opener = button(name, label, () => list.togglePopover());
+  const opener = button(name, label, () => list.togglePopover(), options);
   Object.assign(opener, { ariaHasPopup: "menu", ariaExpanded: "false" });
   list.addEventListener("beforetoggle", ({ newState }) => {
     opener.ariaExpanded = String(newState === "open");
@@ -120,10 +120,17 @@ function shares(place) {
   return Object.entries(all).map(([each, content]) => ({ name: each, label: text(`share.${each}`), help: text(`share.${each}_help`), act: () => copied(content) }));
 }
 
-// Show a figure alone; its own script redraws it for the new size.
-function fullScreen({ root }) {
-  if (document.fullscreenElement) document.exitFullscreen();
-  else root.requestFullscreen();
+// Show a figure alone, redrawn by its own script for the new size; or present it, by a run that shows nothing else.
+function fullScreen(place) {
+  const [, name] = place.data.picture.split("/");
+  const fill = () => (document.fullscreenElement ? document.exitFullscreen() : place.root.requestFullscreen());
+  const present = () => {
+    if (document.fullscreenEnabled) document.documentElement.requestFullscreen().catch(() => {});
+    place.tell("present", place.data.main ? "1" : name);
+  };
+  const entries = { screen: [fill, document.fullscreenEnabled], present: [present, true] };
+  const shown = Object.entries(entries).filter(([, [, possible]]) => possible);
+  return shown.map(([each, [act]]) => ({ name: each, label: text(`picture.${each}`), help: text(`picture.${each}_help`), act: () => void act() }));
 }
 
 // Fill a toolbar. `own` are entries of the download menu that the picture makes itself, in place of the server's.
@@ -133,7 +140,7 @@ export function fill(bar, place, own = []) {
     menu("download", text("export.download"), () => forms),
     button("customise", text("export.open"), () => runScript(place, "dialog", "export", (script) => void script.default(place)), { help: text("export.open_help") }),
     menu("share", text("share.open"), () => shares(place)),
-    ...(document.fullscreenEnabled ? [button("full", text("picture.full"), () => fullScreen(place), { iconOnly: true, help: `${text("picture.full")}. ${text("picture.zoom_help")}` })] : []),
+    menu("full", text("picture.full"), () => fullScreen(place), { iconOnly: true }),
   );
   all.querySelector("[data-do=customise]").setAttribute("aria-haspopup", "dialog");
   bar.append(all);

@@ -1,0 +1,12 @@
+"""Which figure do you need?"""
+
+from rope_viz.pictures import gallery
+from rope_viz.texts import Texts
+from rope_viz.ui import page
+from rope_viz.ui.components.gallery import show
+
+TEXTS = Texts("gallery")
+
+page.start(TEXTS("title"), TEXTS("about", count=len(gallery.list_cards())))
+show(gallery.list_cards())
+page.legend(TEXTS("left_out"))

@@ -1,0 +1,131 @@
+"""A pinned curve: another model, size or method, as one value of an address.
+
+A value is a list such as `base=5e5` or `method=yarn,factor=4`, with the keys of an address. Without `model` it changes
+the current embedding; with `model` it changes that model's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
+from rope_viz.models.spec_url import CUSTOM
+
+MOST = 4
+KEYS = {f"variant{number}": number for number in range(1, MOST + 1)}
+"""{key of an address: the number of the pinned curve}."""
+LONGEST = 4000
+"""Characters of a value."""
+OTHER_NAMES = {
+    "scaling": "method",
+    "head_dim": "dim",
+    "rotary_dim": "rot",
+    "context": "trained",
+    **{name: key for key, name in spec_url.LISTS.items()},
+}
+"""{name of a command-line flag: key of an address}; both are accepted."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An embedding with the model, by id and name, and the layer type that it started from."""
+
+    model: str
+    layer: str
+    spec: RopeSpec
+    name: str
+
+    @property
+    def start(self) -> Variant | None:
+        """Return the model's own embedding, None if the model is not one of the catalog."""
+        return None if self.model == CUSTOM else make_variant(self.model, "", spec_url.model_spec(self.model), "")
+
+
+def make_variant(model: str, layer: str, spec: RopeSpec, name: str) -> Variant:
+    """Return an embedding as a variant. An empty layer of a catalog model means its main one."""
+    if model == CUSTOM:
+        return Variant(model, layer, spec, " ".join(re.sub("[,=<>&]", " ", name[:40]).split()))
+    return Variant(model, layer or spec_url.main_layer_of(model), spec, catalog()[model].name)
+
+
+def read_variant(text: str, current: Variant, open_file: Callable[[str], Variant] | None = None) -> Variant:
+    """Read a variant. `open_file` opens a model that the catalog lacks, by the name of its file.
+
+    Raise `ValueError` with a sentence if the text cannot be read.
+    """
+    params = split_pairs(text)
+    model, layer = params.pop("model", ""), params.pop("layer", "")
+    name = params.pop("name", "")
+    if not model and (not layer or layer == current.layer):
+        start = current
+    elif model == CUSTOM:
+        start = make_variant(CUSTOM, layer, RopeSpec(), name)
+    elif model and model not in catalog() and open_file is not None:
+        start = open_file(model)
+    else:
+        start = _read_catalog_start(model or current.model, layer)
+    problems: list[str] = []
+    spec = spec_url.change_spec(start.spec, params, problems)
+    fields = {"method", "truncate", *spec_url.method_knobs(), *spec_url.LISTS} & set(params)
+    for key in fields - {"method"}:
+        if not hasattr(spec.scaling, spec_url.LISTS.get(key, key)):
+            problems.append(f"The method {spec.scaling.name} has no {key}.")
+    if problems:
+        causes = (re.sub(r" in the link|\. Using .*$", "", problem) for problem in problems)
+        raise ValueError(" ".join(f"{cause.rstrip('.')}." for cause in causes))
+    return make_variant(start.model, start.layer, spec, start.name)
+
+
+def write_variant(variant: Variant) -> str:
+    """Return the text that `read_variant` reads next to any other embedding. Raise `ValueError` if there is none."""
+    query = spec_url.write_query(variant.spec, model=variant.model, layer=variant.layer)
+    named = {"name": variant.name} if variant.model == CUSTOM and variant.name else {}
+    text = ",".join(f"{key}={value}" for key, value in ({"model": variant.model} | query | named).items())
+    if len(text) > LONGEST:
+        raise ValueError("This curve cannot be pinned: its list of divisors is too long for an address.")
+    try:
+        same = read_variant(text, variant) == variant
+    except ValueError:
+        same = False
+    if not same:
+        raise ValueError("This curve cannot be pinned: its numbers are outside the ranges of the sliders.")
+    return text
+
+
+def split_pairs(text: str) -> dict[str, str]:
+    """Return `a=1,b=2` as a dict with the keys of an address; lists of numbers may contain commas.
+
+    Raise `ValueError` with a sentence for anything else.
+    """
+    out: dict[str, str] = {}
+    for piece in re.split(r",(?=[A-Za-z_-]+=)", text):
+        written, equals, value = piece.partition("=")
+        key = written.strip().replace("-", "_")
+        key = OTHER_NAMES.get(key, key)
+        if not equals:
+            raise ValueError(f"A variant is a list such as base=5e5 or scaling=yarn,factor=4, not {short_repr(text)}.")
+        if key not in (*spec_url.KEYS, "name"):
+            raise ValueError(f"A variant has no key {short_repr(written)}. It has {', '.join(spec_url.KEYS)}.")
+        if key in out:
+            raise ValueError(f"The variant {short_repr(text)} has {key} twice.")
+        out[key] = value
+    return out
+
+
+def from_compared_models(names: str) -> dict[str, str]:
+    """Return the models of an older address, `decay.models=a,b`, as variants. Those beyond the fourth are dropped."""
+    found = [name for name in names.split(",") if name]
+    return dict(zip(KEYS, (f"model={name}" for name in found), strict=False))
+
+
+def _read_catalog_start(model: str, layer: str) -> Variant:
+    if model not in catalog():
+        raise ValueError(f"The list has no model {short_repr(model)}: rope-viz models prints it.")
+    opened = spec_url.read_query({"model": model} | ({"layer": layer} if layer else {}))
+    if opened.problems:
+        raise ValueError(" ".join(opened.problems))
+    return make_variant(opened.model, opened.layer, opened.spec, "")

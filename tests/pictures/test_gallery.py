@@ -1,0 +1,55 @@
+"""The gallery has every picture, or names the rule by which it is left out; its cards open the right pages."""
+
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import pytest
+
+from rope_viz.figures.files import Style
+from rope_viz.figures.table_figure import sheet
+from rope_viz.pictures import gallery, registry
+from rope_viz.pictures.doors import TITLES
+
+ROOT = Path(__file__).parents[2]
+CARDS = gallery.list_cards()
+SOURCES = {"model": ROOT / "rope_viz" / "ui" / "model_page.py", "compare": ROOT / "rope_viz" / "ui" / "compare_page.py"}
+
+
+@pytest.mark.parametrize("picture", registry.pictures(), ids=lambda each: each.address)
+def test_a_picture_is_in_the_gallery_or_left_out_by_a_rule(picture):
+    rule = gallery.why_left_out(picture)
+    assert ([card.picture for card in CARDS].count(picture) == 1) is (rule == "")
+    assert rule in ("", "repeated", "no data")
+    assert (rule == "repeated") is (picture.page in ("home", "learn"))
+    if rule == "no data":
+        assert picture.refuses(registry.read_request(registry.page(picture.page), {}))
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.picture.address)
+def test_a_card_opens_the_page_that_shows_its_picture(card):
+    assert card.page in TITLES
+    source = SOURCES.get(card.page, ROOT / "pages" / f"{card.page}.py").read_text(encoding="utf-8")
+    assert f"{card.picture.page}.{card.picture.name}" in source
+
+
+def test_a_thumbnail_has_a_valid_style_and_is_a_first_part():
+    for card in CARDS:
+        query = dict(parse_qsl(card.as_dict()["thumbnail"]))
+        slow = card.picture.parts(gallery.default_request(card.picture)) > 1
+        assert ("part" in query) is slow
+        assert Style.read(query).width == "224px"
+
+
+def test_a_small_table_shows_whole_first_rows_and_columns():
+    columns = {f"column-{number}": [f"value-{number}-{row}" for row in range(30)] for number in range(12)}
+    small = sheet(columns, 408.0, 267.0)
+    texts = [note["text"] for note in small.to_plotly_json()["layout"]["annotations"]]
+    assert "<b>column-0</b>" in texts
+    assert "<b>column-11</b>" not in texts
+    assert "value-0-0" in texts
+    assert "value-0-29" not in texts
+    assert small.layout.height <= 267
+    assert {note["font"]["size"] for note in small.to_plotly_json()["layout"]["annotations"]} == {12.0}
+    # A file of the usual width keeps everything.
+    whole = sheet(columns, 920.0, 267.0).to_plotly_json()["layout"]["annotations"]
+    assert "value-11-29" in [note["text"] for note in whole]
