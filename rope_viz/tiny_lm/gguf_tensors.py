@@ -51,7 +51,8 @@ def read_tensor(header: GgufHeader, name: str) -> Floats:
         raise ValueError(f"{name} has a shape that {found.name} cannot store: {place.shape}")
     raw = read_bytes(header, name, count // found.values * found.bytes)
     blocks = np.frombuffer(raw, dtype=np.uint8).reshape(-1, found.bytes)
-    return np.ascontiguousarray(found.decode(blocks).reshape(place.shape), dtype=np.float32)
+    # PyTorch shares memory only with arrays that it may write to.
+    return np.require(found.decode(blocks).reshape(place.shape), np.float32, ["C", "W"])
 
 
 def as_half(raw: Bytes) -> Floats:
