@@ -32,6 +32,7 @@ COMMANDS = {
     "figure": ("figure", "add"),
     "report": ("report", "add"),
     "capture": ("capture", "add"),
+    "get-model": ("get_model", "add"),
     "evaluate": ("evaluate", "add"),
     "check": ("check", "add"),
     "compare": ("list_commands", "add_compare"),

@@ -37,7 +37,7 @@ def make_tokenizer(header: GgufHeader) -> Any:
         import tokenizers
         from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
     except ImportError:
-        raise ValueError("reading a text needs the tokenizers package: pip install tokenizers") from None
+        raise ValueError("reading a text needs the tokenizers package: pip install 'rope-viz[gguf]'") from None
     keys = {name.removeprefix("tokenizer.ggml."): value for name, value in header.keys.items()}
     kind, pre = keys.get("model"), keys.get("pre")
     if kind != "gpt2" or pre not in SPLITS:
