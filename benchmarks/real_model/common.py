@@ -50,12 +50,16 @@ class Results:
     rows: dict[str, Any] = field(default_factory=dict)
 
     def add(self, key: str, row: Any) -> None:
-        """Keep a row and write the file whole."""
+        """Keep a row and write the file."""
         self.rows[key] = row
+        self.save()
+        print(f"{self.path.name}: {key}", flush=True)
+
+    def save(self) -> None:
+        """Write the file whole."""
         rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in self.rows.items())
         text = f'{{\n "about": {json.dumps(self.about)},\n "rows": {{\n{rows}\n }}\n}}\n'
         write_file(self.path, text.encode())
-        print(f"{self.path.name}: {key}", flush=True)
 
 
 class Bench:

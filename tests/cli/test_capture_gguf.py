@@ -71,7 +71,7 @@ def test_a_file_is_captured_without_torch_and_transformers(model, text, tmp_path
         "--dtype",
         "float32",
     ]
-    command = [sys.executable, "-c", WITHOUT, *words]
+    command = [sys.executable, "-c", WITHOUT, *words, "--dtype", "float32"]
     root = str(Path(__file__).parents[2])
     done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": root}, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "x: 2 layers, 4 heads, 9 tokens, 6 dimensions\n"), done.stderr
