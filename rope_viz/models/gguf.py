@@ -33,7 +33,7 @@ class TensorPlace:
     first: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GgufHeader:
     """The keys of a GGUF file and the places of its tensors by name. A skipped array has the value None."""
 

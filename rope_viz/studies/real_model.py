@@ -1,0 +1,91 @@
+"""What was measured on a real language model: the jobs of its heads and their use of the pairs.
+
+`benchmarks/real_model/` makes the files in `measured/`, which name the model, the texts, the seeds and the versions.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from rope_viz.embedding.spec import FloatArray
+
+FOLDER = Path(__file__).with_name("measured")
+JOBS = ("previous token", "induction", "same token", "first token")
+"""Jobs of heads as the files name them; the last is drawn as a shade."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredHead:
+    """One head: {job: score}, {job: share of the sequences in which it is above the threshold}, and its pairs.
+
+    `strength` and `margin` are (pairs,), in nats; `job_margin` is {job: (pairs,)} and `changed` is {job: {name of
+    another rotation: score}}, for the jobs that the head has.
+    """
+
+    layer: int
+    head: int
+    scores: Mapping[str, float]
+    shares: Mapping[str, float]
+    strength: FloatArray
+    margin: FloatArray
+    job_margin: Mapping[str, FloatArray]
+    changed: Mapping[str, Mapping[str, float]]
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """Return the jobs that the head has, in the order of `JOBS`."""
+        return tuple(job for job in JOBS if job in self.job_margin)
+
+
+@dataclass(frozen=True, eq=False)
+class HeadMap:
+    """All heads of a model by (layer, head), and what the file says of the measurement."""
+
+    heads: Mapping[tuple[int, int], MeasuredHead]
+    about: Mapping[str, Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the number of layers and of heads per layer."""
+        last = max(self.heads)
+        return last[0] + 1, last[1] + 1
+
+    def scores(self, job: str) -> FloatArray:
+        """Return the scores of a job, (layers, heads)."""
+        found = np.empty(self.shape)
+        for place, head in self.heads.items():
+            found[place] = head.scores[job]
+        return found
+
+
+@functools.cache
+def load_heads(name: str = "smollm2") -> HeadMap:
+    """Load the measured heads of a model."""
+    return read_heads(json.loads((FOLDER / f"{name}_heads.json").read_text(encoding="utf-8")))
+
+
+def read_heads(found: Mapping[str, Any]) -> HeadMap:
+    """Return the heads of a file that `benchmarks/real_model/heads.py` wrote."""
+    heads = {}
+    for name, row in found["rows"].items():
+        layer, head = (int(part) for part in name.removeprefix("L").split("H"))
+        jobs = row["jobs"]
+        heads[layer, head] = MeasuredHead(
+            layer,
+            head,
+            {job: entry["score"] for job, entry in jobs.items()},
+            {job: entry["share"] for job, entry in jobs.items()},
+            np.array(row["strength"]),
+            np.array(row["margin"]),
+            {job: np.array(entry["margin"]) for job, entry in jobs.items() if "margin" in entry},
+            {job: entry["changed"] for job, entry in jobs.items() if "changed" in entry},
+        )
+    return HeadMap(MappingProxyType(heads), MappingProxyType(dict(found["about"])))
