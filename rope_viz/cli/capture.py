@@ -57,7 +57,12 @@ def read_numbers(written: str) -> list[int]:
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
     text = read_text(parsed.text)
-    options = {"tokens": parsed.tokens, "layers": parsed.layers, "heads": parsed.heads, "progress": show_progress}
+    options: dict[str, Any] = {
+        "tokens": parsed.tokens,
+        "layers": parsed.layers,
+        "heads": parsed.heads,
+        "progress": show_progress,
+    }
     if Path(parsed.model, "config.json").is_file():
         taken = capture_folder(parsed.model, text, device=parsed.device, **options)
     elif (file := find_gguf(parsed.model)) is None:

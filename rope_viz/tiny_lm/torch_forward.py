@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from typing import Any
 
 import torch
 from numpy.typing import ArrayLike
@@ -22,7 +23,7 @@ class TorchLm:
             return None if values is None else torch.from_numpy(values).to(device, dtype)
 
         self.model, self.device, self.dtype = model, device, dtype
-        self.layers = [
+        self.layers: list[dict[str, Any]] = [
             {each.name: tensor(getattr(layer, each.name)) for each in fields(Layer)} for layer in model.layers
         ]
         self.embedding = torch.from_numpy(model.embedding).to(device, dtype)
@@ -49,7 +50,7 @@ class TorchLm:
         for index, w in enumerate(self.layers):
             y = self.normalise(x, w["before_attention"])
             q, k, v = (
-                functional.linear(y, w[name], w[f"{name}_bias"]).unflatten(-1, (-1, model.head_dim)).transpose(0, 1)  # type: ignore[arg-type]
+                functional.linear(y, w[name], w[f"{name}_bias"]).unflatten(-1, (-1, model.head_dim)).transpose(0, 1)
                 for name in "qkv"
             )
             if w["q_norm"] is not None:
@@ -58,11 +59,11 @@ class TorchLm:
             if see is not None:
                 see(index, q, k)
             mixed = functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True, enable_gqa=True)
-            x = x + functional.linear(mixed[0].transpose(0, 1).flatten(1), w["o"])  # type: ignore[arg-type]
+            x = x + functional.linear(mixed[0].transpose(0, 1).flatten(1), w["o"])
             y = self.normalise(x, w["before_mlp"])
-            gate = functional.linear(y, w["gate"])  # type: ignore[arg-type]
+            gate = functional.linear(y, w["gate"])
             gate = functional.silu(gate) if model.activation == "silu" else functional.gelu(gate, approximate="tanh")
-            x = x + functional.linear(gate * functional.linear(y, w["up"]), w["down"])  # type: ignore[arg-type]
+            x = x + functional.linear(gate * functional.linear(y, w["up"]), w["down"])
         return self.normalise(x, self.norm)
 
     @torch.inference_mode()
@@ -81,7 +82,7 @@ class TorchLm:
         found: Floats = torch.cat(parts).cpu().numpy()
         return found
 
-    def normalise(self, x: Tensor, scale: Tensor | None) -> Tensor:
+    def normalise(self, x: Tensor, scale: Tensor) -> Tensor:
         """Return x over its root mean square, times the scale."""
         return functional.rms_norm(x.float(), x.shape[-1:], None, self.model.epsilon).to(self.dtype) * scale
 
