@@ -39,7 +39,7 @@ def main() -> None:
             losses = bench.torch.losses(bench.tokens(novel, length), Turning.from_spec(spec, length))
             edges = range(0, length, BLOCK)
             blocks = np.add.reduceat(np.concatenate([[0.0], losses.astype(np.float64)]), edges)
-            sizes = np.full(len(edges), BLOCK) - (np.arange(len(edges)) == 0)
+            sizes = np.diff([1, *edges[1:], length])
             row = {"loss": np.round(blocks / sizes, 4).tolist(), "cpu_s": round(time.process_time() - started)}
             bench.results.add(key, row)
 

@@ -13,17 +13,8 @@ from rope_viz.cli.main import main
 from rope_viz.tiny_lm import numpy_model
 from rope_viz.tiny_lm.capture_file import read_capture
 from rope_viz.tiny_lm.gguf_model import load_gguf
-from tests.tiny_lm.gguf_writer import permute, vocabulary, write
+from tests.tiny_lm.gguf_writer import permute, vocabulary, write_small_model
 
-SIZES = {
-    "context_length": 64, "embedding_length": 24, "block_count": 2, "feed_forward_length": 40,
-    "attention.head_count": 4, "attention.head_count_kv": 2, "attention.layer_norm_rms_epsilon": 1e-5,
-    "rope.freq_base": 10_000.0,
-}  # fmt: skip
-SHAPES = {
-    "attn_q": (24, 24), "attn_k": (12, 24), "attn_v": (12, 24), "attn_output": (24, 24), "ffn_gate": (40, 24),
-    "ffn_up": (40, 24), "ffn_down": (24, 40), "attn_norm": (24,), "ffn_norm": (24,),
-}  # fmt: skip
 WITHOUT = """
 import sys
 for name in ("torch", "transformers", "gguf"):
@@ -36,18 +27,9 @@ sys.exit(main(sys.argv[1:]))
 @pytest.fixture
 def model(tmp_path):
     """A random Llama with a small vocabulary, in its folder."""
-    rng, words = np.random.default_rng(2), vocabulary()
-    tensors = {
-        f"blk.{index}.{name}.weight": rng.normal(size=shape).astype(np.float32)
-        for index in range(2)
-        for name, shape in SHAPES.items()
-    }
-    tensors["token_embd.weight"] = rng.normal(size=(len(words["tokenizer.ggml.tokens"]), 24)).astype(np.float32)
-    tensors["output_norm.weight"] = np.ones(24, np.float32)
-    keys = {"general.architecture": "llama"} | {f"llama.{name}": value for name, value in SIZES.items()} | words
     folder = tmp_path / "model"
     folder.mkdir()
-    write(folder / "small.gguf", keys, tensors)
+    write_small_model(folder / "small.gguf")
     return folder
 
 

@@ -115,3 +115,28 @@ def vocabulary(pre="smollm", **more):
         "bos_token_id": 0,
     }
     return {f"tokenizer.ggml.{name}": value for name, value in (keys | more).items()}
+
+
+SIZES = {
+    "context_length": 64, "embedding_length": 24, "block_count": 2, "feed_forward_length": 40,
+    "attention.head_count": 4, "attention.head_count_kv": 2, "attention.layer_norm_rms_epsilon": 1e-5,
+    "rope.freq_base": 10_000.0,
+}  # fmt: skip
+SHAPES = {
+    "attn_q": (24, 24), "attn_k": (12, 24), "attn_v": (12, 24), "attn_output": (24, 24), "ffn_gate": (40, 24),
+    "ffn_up": (40, 24), "ffn_down": (24, 40), "attn_norm": (24,), "ffn_norm": (24,),
+}  # fmt: skip
+
+
+def write_small_model(path):
+    """Write a random Llama of two layers with the small vocabulary."""
+    rng, words = np.random.default_rng(2), vocabulary()
+    tensors = {
+        f"blk.{index}.{name}.weight": rng.normal(size=shape).astype(np.float32)
+        for index in range(2)
+        for name, shape in SHAPES.items()
+    }
+    tensors["token_embd.weight"] = rng.normal(size=(len(words["tokenizer.ggml.tokens"]), 24)).astype(np.float32)
+    tensors["output_norm.weight"] = np.ones(24, np.float32)
+    keys = {"general.architecture": "llama"} | {f"llama.{name}": value for name, value in SIZES.items()} | words
+    write(path, keys, tensors)
