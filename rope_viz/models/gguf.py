@@ -55,11 +55,8 @@ class GgufHeader:
 
 
 def is_gguf(path: str | Path) -> bool:
-    """True for a file that begins as a GGUF file."""
-    path = Path(path)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
+    """True for a file that begins as a GGUF file. Raises `OSError` if it cannot be read."""
+    with Path(path).open("rb") as file:
         return file.read(4) == b"GGUF"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rope_viz.models.gguf import read_header
+from rope_viz.models.gguf import is_gguf, read_header
 from rope_viz.tiny_lm import numpy_model
 from rope_viz.tiny_lm.capture import Taken
 from rope_viz.tiny_lm.capture_file import Layer
@@ -22,7 +22,7 @@ def find_gguf(path: str | Path) -> Path | None:
     """
     path = Path(path)
     if path.is_file():
-        return path if path.suffix == ".gguf" else None
+        return path if is_gguf(path) else None
     found = sorted(path.glob("*.gguf")) if path.is_dir() else []
     if len(found) > 1:
         raise ValueError(f"{path} has {len(found)} GGUF files: name one of them, such as {found[0].name}")
