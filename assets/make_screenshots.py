@@ -18,12 +18,14 @@ from tests.browser.conftest import Visit  # noqa: E402
 from tests.browser.processes import running_browser, running_server  # noqa: E402
 
 SHOTS = {
+    "home": "/",
     "scaling": "/scaling?model=qwen3-8b-yarn",
     "frequencies": "/frequencies",
     "decay": "/decay",
     "precision": "/precision",
     "model": "/model?model=qwen3-8b",
 }
+SIZE = {"width": 1440, "height": 900}
 
 
 def main() -> None:
@@ -35,7 +37,7 @@ def main() -> None:
     with running_server() as server, running_browser() as browser:
         for name, address in list(SHOTS.items())[: 1 if smallest else None]:
             for theme in ("light", "dark")[: 1 if smallest else None]:
-                context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme)
+                context = browser.new_context(viewport=SIZE, color_scheme=theme, reduced_motion="reduce")
                 visit = Visit(context.new_page(), server.url).open(address)
                 path = into / f"{name}-{theme}.png"
                 visit.page.screenshot(path=path)

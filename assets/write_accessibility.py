@@ -1,4 +1,4 @@
-"""Write docs/accessibility.md: the accessibility trees of the tour and of one page, from a running server.
+"""Write docs/accessibility.md: the accessibility trees of Learn and of one page, from a running server.
 
 python assets/write_accessibility.py http://127.0.0.1:8501
 """
@@ -10,8 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.browser.processes import running_browser
 
 PLACES = {
-    "Learn, step 1": "/learn",
-    "Learn, step 9": "/learn?learn.step=9",
+    "Learn, scene 1": "/learn",
+    "Learn, scene 6": "/learn?learn.scene=6",
     "Frequencies": "/frequencies?model=llama-2-7b",
 }
 HEAD = """# What a screen reader gets
@@ -19,7 +19,7 @@ HEAD = """# What a screen reader gets
 The accessibility trees of the main area of three pages, as Chromium reports them. `assets/write_accessibility.py`
 writes this file.
 
-Keys: Tab moves between controls. On Learn, `n` goes to the next step and `b` back. On a chart, the arrow keys move from
+Keys: Tab moves between controls. On Learn, ← → move words and sliders. On a chart, the arrow keys move from
 point to point and the values are announced; + − and 0 zoom, Enter pins. On the clocks, Space plays, ← → step, and ↑ ↓
 choose a pair.
 """

@@ -69,6 +69,8 @@ st.set_page_config(layout="wide")
 st.plotly_chart(fig)
 """
 
+CANVAS = ":is(.rv-clocks, .rv-hands)"
+
 COUNT_PATHS = """() => {
   window.__frames = [];
   let last = "";
@@ -125,7 +127,7 @@ def measure(browser: Any, name: str, url: str, rate: Any, seconds: float, thrott
         )
         begun = time.perf_counter()
         page.goto(url)
-        picture = ".rv-clocks[data-drawn]" if rate is measure_canvas_rate else ".js-plotly-plot .scatterlayer .js-line"
+        picture = f"{CANVAS}[data-drawn]" if rate is measure_canvas_rate else ".js-plotly-plot .scatterlayer .js-line"
         page.wait_for_selector(picture, state="attached", timeout=60_000)
         first = time.perf_counter() - begun
         page.wait_for_timeout(600 * seconds)
@@ -150,8 +152,8 @@ def add_bytes(total: list[int], data: str | bytes) -> None:
 
 def measure_canvas_rate(page: Page, seconds: float) -> float:
     """Return paints per second while it plays; the pixels must differ before and after."""
-    look = "[Number(document.querySelector('.rv-clocks').dataset.drawn), performance.now()]"
-    pixels = "document.querySelector('.rv-clocks canvas').toDataURL()"
+    look = f"[Number(document.querySelector('{CANVAS}').dataset.drawn), performance.now()]"
+    pixels = f"document.querySelector('{CANVAS} canvas').toDataURL()"
     before = page.evaluate(pixels)
     count, begun = page.evaluate(look)
     page.wait_for_timeout(1000 * seconds)

@@ -1,18 +1,5 @@
-"""The first page: RoPE in one live picture, and the question that each page answers."""
+"""The first page: the two gestures that explain RoPE, three doors, and a map of all pages."""
 
-from rope_viz.pictures import home
-from rope_viz.texts import Texts
-from rope_viz.ui import page
+from rope_viz.ui import home_page
 
-TEXTS = Texts("home")
-LAB = ("recall", "heads", "precision", "kernels")
-
-page.start(TEXTS("title"), page.text("home"))
-page.primary_button("learn", TEXTS("learn"))
-page.show(home.turning)
-page.mobile_knobs("base", "context", "target", "factor")
-page.next_page_link("learn", TEXTS("next_page"))
-page.explain("picture")
-page.starts(TEXTS.group("starts"))
-page.questions(TEXTS.group("questions") | {name: page.TEXTS(f"lab.{name}") for name in LAB})
-page.words()
+home_page.show()

@@ -1,4 +1,4 @@
-"""An introduction in twelve steps, each with one picture, one sentence and one task."""
+"""RoPE in eight scenes, each with a picture to move, a prediction and a task."""
 
 from rope_viz.ui import learn_page
 

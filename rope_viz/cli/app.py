@@ -19,6 +19,7 @@ import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rope_viz.cli.server_process import Served
 from rope_viz.embedding.spec import short_repr
@@ -29,6 +30,7 @@ NEEDED = ("streamlit", "plotly", "matplotlib")
 HEALTH = "/_stcore/health"
 EVERYWHERE = ("0.0.0.0", "::")
 PART = re.compile(r"[A-Za-z0-9._~-]+")
+ADDRESS = re.compile(r"https?://[^\s\"'<>?#]+")
 
 
 def add(commands: Any) -> None:
@@ -43,6 +45,9 @@ def add_flags(served: argparse.ArgumentParser) -> None:
     served.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, only this machine")
     served.add_argument("--workers", type=int, default=1, help="number of server processes that share the port")
     served.add_argument("--base-path", default="", metavar="PATH", help="path behind a proxy, such as rope")
+    served.add_argument(
+        "--public-url", default="", metavar="URL", help="address at which users reach the dashboard, for link previews"
+    )
     served.add_argument(
         "--hub-cache", action="store_true", help="look up model ids in this machine's Hugging Face cache, for all users"
     )
@@ -84,7 +89,8 @@ def serve(host: str, base: str, parsed: argparse.Namespace) -> int:
     """Start the server, print its address, open a browser, and return the exit code once it has ended."""
     folder, address = root(), address_of(host, parsed.port, base)
     proxies = [proxy_of(each) for each in parsed.trusted_proxy]
-    settings = environment(base, proxies, hub_cache=parsed.hub_cache)
+    public = read_address("--public-url", parsed.public_url)
+    settings = environment(base, proxies, hub_cache=parsed.hub_cache, public=public)
     server = Served(command(folder, host, parsed.port, parsed.workers, base), folder, settings)
     everywhere = ", and every other address of this machine" if host in EVERYWHERE else ""
     open_to_all = "" if is_loopback(host) else " There is no login: everybody who reaches this address can use it."
@@ -184,13 +190,21 @@ def command(folder: Path, host: str, port: int, workers: int, base: str) -> list
     return [sys.executable, "-m", "uvicorn", "app:app", *flags, "--log-level", "warning", "--no-access-log"]
 
 
-def environment(base: str, proxies: Sequence[str] = (), *, hub_cache: bool = False) -> dict[str, str]:
-    """Return the server's environment: its path, the proxies that uvicorn trusts (none by default), and the Hub cache.
+def environment(base: str, proxies: Sequence[str] = (), *, hub_cache: bool = False, public: str = "") -> dict[str, str]:
+    """Return the server's environment: its path, the proxies that uvicorn trusts, the Hub cache, the public address.
 
     `ui/` reads these settings from it, as uvicorn takes no Streamlit flags.
     """
     settings = {"ROPE_VIZ_BASE_PATH": base, "FORWARDED_ALLOW_IPS": ",".join(proxies)}
-    return os.environ | settings | ({"ROPE_VIZ_HUB_CACHE": "1"} if hub_cache else {})
+    settings |= {"ROPE_VIZ_HUB_CACHE": "1"} if hub_cache else {}
+    return os.environ | settings | ({"ROPE_VIZ_PUBLIC_URL": public} if public else {})
+
+
+def read_address(flag: str, written: str) -> str:
+    """Return a dashboard's address without a slash at its end, "" for none. Raise `ValueError` for other texts."""
+    if written and not (ADDRESS.fullmatch(written) and urlsplit(written).hostname):
+        raise ValueError(f"{flag} must be like https://example.org/rope, got {short_repr(written)}")
+    return written.rstrip("/")
 
 
 def proxy_of(written: str) -> str:

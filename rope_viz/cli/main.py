@@ -31,6 +31,7 @@ COMMANDS = {
     "app": ("app", "add"),
     "figure": ("figure", "add"),
     "report": ("report", "add"),
+    "learn": ("learn", "add"),
     "capture": ("capture", "add"),
     "get-model": ("get_model", "add"),
     "evaluate": ("evaluate", "add"),

@@ -20,7 +20,7 @@ STARTS = {"turn": (0, 0), "score": (1040, 1024)}
 MAX_PAIRS = 256  # drawn as dials; the score uses all pairs
 LAST_POSITION = 10_000_000
 # Height in pixels by mode: (wide, narrow).
-HEIGHTS = {"turn": (420, 505), "score": (500, 620), "compact": (360, 430)}
+HEIGHTS = {"turn": (420, 505), "score": (500, 620)}
 
 COLOURS = {
     "background": theme.BACKGROUND,
@@ -42,21 +42,19 @@ def message(
     pin: int | None,
     mode: str = "turn",
     plain: bool = True,
-    compact: bool = False,
     start: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
     """Return the data of the spec's pairs as dials (at most 256); in mode "score", of a query, a key and their score.
 
-    `plain` adds the unscaled hand. `compact` leaves only the controls to play and pause. `start` holds the initial
-    positions of query and key; unless they are the default ones, the animation starts paused.
+    `plain` adds the unscaled hand. `start` holds the initial positions of query and key; unless they are the default
+    ones, the animation starts paused.
     """
     return packed(spec, mode=mode, plain=plain) | {
         "pin": pin,
-        "compact": compact,
         # Start paused at a position that a link asks for.
         "plays": start is None or start == STARTS[mode],
         "start": dict(zip("mn", start or STARTS[mode], strict=True)),
-        "heights": HEIGHTS["compact" if compact else mode],
+        "heights": HEIGHTS[mode],
         "speed": 60.0 if mode == "turn" else 2.0,
         "texts": TEXTS.group("canvas") | TEXTS.group("player"),
     }
@@ -101,7 +99,7 @@ def palette() -> dict[str, Any]:
 
 
 def greyed(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message, of these clocks or of a patch, with greys for colours."""
+    """Return a message, of these clocks, of a patch or of hands, with greys for colours."""
     palette = {
         name: grey_pair(light) if isinstance(light, str) else tuple(zip(*map(grey_pair, light), strict=True))
         for name, (light, _) in message["palette"].items()

@@ -1,55 +1,287 @@
-"""One pair of numbers as a rotating arrow: the simplest figure of RoPE."""
+"""The story of Learn: the numbers and texts of its eight scenes for the browser, which draws and moves them."""
 
 from __future__ import annotations
 
+import functools
+import html
 import math
+import re
+from collections.abc import Mapping
 from typing import Any
 
-import plotly.graph_objects as go
+import numpy as np
 
-from rope_viz.figures import theme
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.scaling import Linear, NtkAware, Yarn
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures import clocks, theme
+from rope_viz.figures.hands import FEW, nearest_pair
+from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.studies import attention
+from rope_viz.studies.smollm2 import read_measurements
+from rope_viz.texts import Texts
 
-HEIGHT = 430
+TEXTS = Texts("learn")
+SCENES = 8
+LLAMA, SMOL = "llama-3.1-8b", "smollm2-135m"
+SENTENCE = "Jane went out and then Jane came back"
+MOVED = 100
+"""Tokens by which scene 3 moves a sentence."""
+SLOTS, POSITIONS = 12, 60
+"""Positions on the ruler of scenes 2 and 3, and the last one of scene 4."""
+BASES = (10_000, 100_000, 500_000, 1_000_000, 10_000_000)
+SEEN_PAIRS = (6, 14, 22, 24, 28)
+"""Pairs of SmolLM2 in scene 6; none that leaves the seen angles comes round to them before twice the length."""
+FACTORS = (2, 4, 8)
+REPAIRS: dict[str, type[Linear | NtkAware | Yarn]] = {"linear": Linear, "ntk": NtkAware, "yarn": Yarn}
+METHODS = ("none", *REPAIRS)
+MARGIN = 5.0
+"""Logit of one token above all others in scene 7."""
+RIGHT, QUIZ = (1, 1, 1, 2, 1, 1, 1, 1), (1, 0, 1, 2, 0)
+"""The right answer of each prediction and of each question, from 0."""
+LINKS = (
+    f"/attention?model={LLAMA}",
+    f"/rotation?model={LLAMA}",
+    f"/rotation?model={LLAMA}&rotation.show=score&rotation.at=7,1",
+    f"/rotation?model={LLAMA}&rotation.show=score&rotation.at=45,2",
+    f"/frequencies?model={LLAMA}",
+    f"/rotation?model={SMOL}&target=16384&rotation.at=14848,0",
+    f"/scaling?model={SMOL}&target=16384&method=yarn&factor=2",
+    "",
+)
+"""The address that shows each scene's picture in the app."""
 
 
-def arrow(m: int, speed: float = 1.0) -> go.Figure:
-    """Draw (1, 0) rotated by m times `speed` radians, with its coordinates, and the start in grey."""
-    angle = m * speed
-    x, y = math.cos(angle), math.sin(angle)
-    turn = [step * angle / 90 for step in range(91)] if abs(angle) < 2 * math.pi else []
-    arc = {
-        "type": "scatter",
-        "x": [0.25 * math.cos(at) for at in turn],
-        "y": [0.25 * math.sin(at) for at in turn],
-        "mode": "lines",
-        "line": {"color": theme.RULE, "width": 1.5},
-        "hoverinfo": "skip",
-        "name": "mθ",
-        "meta": {"csv": False},
-    }
-    traces = [
-        arc,
-        theme.line([0.0, 1.0], [0.0, 0.0], "at position 0", theme.PLAIN, dash="dot"),
-        theme.line([0.0, x], [0.0, y], f"at position {m:,}", theme.CURRENT, width=3.5, mode="lines+markers"),
-    ]
-    place: dict[str, Any] = {"showarrow": False, "font": {"size": 15, "color": theme.CURRENT}}
-    # Place the label inside the circle, because a phone has no room outside.
-    side: dict[str, Any] = {"xanchor": "right" if x >= 0 else "left", "yanchor": "bottom" if y >= 0 else "top"}
-    side |= {"yshift": 6 if y >= 0 else -6}
-    label = f"({_number(x)}, {_number(y)})"
-    axis = {"range": [-1.45, 1.45], "dtick": 1, "zeroline": True, "zerolinecolor": theme.GRID, "showspikes": False}
-    return theme.figure(
-        traces,
-        x=axis | {"title": "first number of the pair"},
-        y=axis | {"title": "second number", "scaleanchor": "x"},
-        height=HEIGHT,
-        notes=[
-            place | side | {"x": x, "y": y, "text": label},
-            place | {"x": 1, "y": 0, "text": "(1, 0)", "yanchor": "top", "font": {"size": 12, "color": theme.PLAIN}},
+def message(scene: int = 1) -> dict[str, Any]:
+    """Return the story, opened at a scene from 1 to 8, as values that JSON can hold.
+
+    `scenes` has for each the `numbers` of its picture and its `texts`.
+    """
+    return {
+        "title": str(TEXTS("title")),
+        "scene": scene,
+        "scenes": [
+            {"numbers": numbers, "texts": _texts(number, values)}
+            for number, (numbers, values) in ((each, scene_numbers(each)) for each in range(1, SCENES + 1))
         ],
-        hovermode="closest",
+        "texts": TEXTS.group("story"),
+        "palette": _palette(),
+        "cycle": [],
+        "app": "",
+    }
+
+
+@functools.cache
+def scene_numbers(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the numbers of a scene's picture, and the values that its texts name."""
+    built = (_repeated, _one_hand, _two_hands, _four_clocks, _head, _beyond, _repairs, _proof)
+    return built[number - 1]()
+
+
+def _palette() -> dict[str, tuple[str, str]]:
+    """Return each colour by its meaning, as (light, dark)."""
+    known = {name: both for name, both in clocks.palette().items() if isinstance(both[0], str)}
+    more = {"kept": theme.KEPT, "blended": theme.BLENDED, "divided": theme.DIVIDED, "panel": theme.PANEL}
+    return (
+        known | {name: (colour, theme.DARK[colour]) for name, colour in more.items()} | {"seen": ("#D3D8DE", "#3A424D")}
     )
 
 
-def _number(value: float) -> str:
-    return f"{value + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
+def _texts(number: int, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a scene; the browser fills in those below "see" and the rest of "picture"."""
+    start = f"scene{number}"
+
+    def text(key: str) -> str:
+        return str(TEXTS(f"{start}.{key}", **values))
+
+    picture = TEXTS.group(f"{start}.picture")
+    label = text("link")
+    return {
+        **{key: text(key) for key in ("title", "short", "lead", "question", "why", "task", "note")},
+        "answers": [text(f"answer{each}") for each in (1, 2, 3)],
+        "right": RIGHT[number - 1],
+        "see": TEXTS.group(f"{start}.see"),
+        "picture": picture | {"source": text("picture.source")},
+        "maths": format_math(text("maths.text")),
+        "link": {"path": LINKS[number - 1], "label": label} if label else None,
+    }
+
+
+def plain_spec(model: str) -> RopeSpec:
+    """Return the embedding of a model of the catalog as it was before any scaling."""
+    return model_specs(model)[""].plain()
+
+
+def _hand() -> dict[str, Any]:
+    """Return the pair of scenes 2 and 3, with its rotation per position in radians."""
+    rates = plain_spec(LLAMA).plain_inv_freq
+    pair = nearest_pair(rates, FEW[1])
+    return {"pair": pair, "rate": float(rates[pair]), "model": catalog()[LLAMA].name}
+
+
+def _repeated() -> tuple[dict[str, Any], dict[str, Any]]:
+    spec = plain_spec(LLAMA)
+    maps = attention.attention_maps(spec, SENTENCE)
+    word, first, second = attention.repeated_words(SENTENCE)[0]
+    scores = {name: maps[name].scores.tolist() for name in ("none", "rope")}
+    words = attention.split_words(SENTENCE)
+    return {"words": words, "twice": [first, second], "repeated": word, **scores}, {"size": spec.head_dim}
+
+
+def _one_hand() -> tuple[dict[str, Any], dict[str, Any]]:
+    hand = _hand()
+    step = math.degrees(hand["rate"])
+    values = {"step": f"{step:.1f}°", "six": f"{6 * step:.1f}°", "plus": f"{step + 5:.1f}°"}
+    return hand | {"word": "cat", "last": SLOTS - 1}, hand | values
+
+
+def _two_hands() -> tuple[dict[str, Any], dict[str, Any]]:
+    hand, spec = _hand(), plain_spec(LLAMA)
+    before, after = (attention.attention_maps(spec, SENTENCE, offset=offset) for offset in (0, MOVED))
+    word, _, second = attention.repeated_words(SENTENCE)[0]
+    asks = attention.split_words(SENTENCE)[-1]
+    score = [_signed(maps[name].scores[-1, second]) for name in ("sinusoidal", "rope") for maps in (before, after)]
+    values = {"asks": asks, "repeated": word, "added": score[0], "added_moved": score[1], "rotated": score[3]}
+    return hand | {"words": ["cat", "slept"], "slots": SLOTS, "last": spec.context - SLOTS}, hand | values
+
+
+def _four_clocks() -> tuple[dict[str, Any], dict[str, Any]]:
+    rates = plain_spec(LLAMA).plain_inv_freq
+    pairs = [nearest_pair(rates, degrees) for degrees in FEW]
+    return {"pairs": pairs, "rates": rates[pairs].tolist(), "last": POSITIONS}, {"model": catalog()[LLAMA].name}
+
+
+def _head() -> tuple[dict[str, Any], dict[str, Any]]:
+    spec = plain_spec(LLAMA)
+    numbers = {"pairs": spec.pairs, "base": spec.base, "trained": spec.context, "bases": BASES}
+    return numbers, {"model": catalog()[LLAMA].name, "trained": f"{spec.context:,}"}
+
+
+def _beyond() -> tuple[dict[str, Any], dict[str, Any]]:
+    spec, measured = plain_spec(SMOL), read_measurements()
+    rates, loss = spec.plain_inv_freq, measured["loss"]
+    numbers = {
+        "pairs": SEEN_PAIRS,
+        "rates": rates[list(SEEN_PAIRS)].tolist(),
+        "trained": spec.context,
+        "bin": loss["bin"],
+        "loss": {name: loss["methods"][name] for name in ("none", "yarn")},
+    }
+    unfinished = int(np.count_nonzero(spec.context * rates < spectrum.TAU))
+    values = {"name": catalog()[SMOL].name, "trained": f"{spec.context:,}", "unfinished": unfinished}
+    return numbers, values | {key: measured[key] for key in ("source", "text", "weights", "factor")}
+
+
+def repaired(method: str, factor: int) -> RopeSpec:
+    """Return the embedding of SmolLM2 extended by a method of `METHODS` to `factor` times its trained length."""
+    spec = plain_spec(SMOL)
+    scaled = REPAIRS[method](factor=float(factor)) if method in REPAIRS else spec.scaling
+    return RopeSpec(
+        spec.head_dim, spec.rotary_dim, spec.base, spec.context, factor * spec.context, scaled, spec.pairing
+    )
+
+
+def attention_weight(margin: float, tokens: int) -> float:
+    """Return the softmax weight of one token whose logit is `margin` above that of all others."""
+    return 1.0 / (1.0 + (tokens - 1) * math.exp(-margin))
+
+
+def _repairs() -> tuple[dict[str, Any], dict[str, Any]]:
+    spec = plain_spec(SMOL)
+    curves: dict[str, Any] = {}
+    attended: dict[str, Any] = {}
+    for factor in FACTORS:
+        extended = {method: repaired(method, factor) for method in METHODS}
+        curves[str(factor)] = {
+            method: {
+                "ratio": spectrum.ratio(each, length=each.target).tolist(),
+                "bands": spectrum.bands(each, length=each.target).kind.tolist(),
+            }
+            for method, each in extended.items()
+        }
+        gain = extended["yarn"].attention_factor(factor * spec.context)
+        attended[str(factor)] = {
+            "gain": gain,
+            "lambda": gain**2,
+            "plain": attention_weight(MARGIN, spec.context),
+            "longer": attention_weight(MARGIN, factor * spec.context),
+            "scaled": attention_weight(gain**2 * MARGIN, factor * spec.context),
+        }
+    turns = (spec.context * spec.plain_inv_freq / spectrum.TAU).tolist()
+    numbers = {"methods": METHODS, "factors": FACTORS, "curves": curves, "attention": attended, "turns": turns}
+    return numbers | {"trained": spec.context}, {}
+
+
+def _proof() -> tuple[dict[str, Any], dict[str, Any]]:
+    measured = read_measurements()
+    found = measured["passkey"]
+    gain = repaired("yarn", FACTORS[0]).attention_factor(FACTORS[0] * measured["trained"])
+    values = {
+        "name": catalog()[SMOL].name,
+        "source": measured["source"],
+        "yarn": found["methods"]["yarn"][-1],
+        "plain": found["methods"]["none"][-1],
+        "of": found["questions"][-1],
+        "gain": f"{gain:.3f}",
+        "lambda": f"{gain**2:.3f}",
+    }
+    quiz = [
+        {
+            "question": str(TEXTS(f"quiz{number}.question", **values)),
+            "answers": [str(TEXTS(f"quiz{number}.answer{each}", **values)) for each in (1, 2, 3)],
+            "right": right,
+            "why": str(TEXTS(f"quiz{number}.why", **values)),
+        }
+        for number, right in enumerate(QUIZ, start=1)
+    ]
+    return {key: found[key] for key in ("lengths", "questions", "methods")} | {"quiz": quiz}, values
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def format_math(text: str) -> str:
+    """Return HTML of paragraphs and formulas.
+
+    A formula is a paragraph between "$ " and " $". `_x`, `^x`, `_(…)` and `^(…)` are lowered and raised, and
+    `[[a, b; c, d]]` is a matrix.
+    """
+    out = []
+    for part in re.split(r"\n\s*\n", text.strip()):
+        line = html.escape(" ".join(part.split()), quote=False)
+        if not line.startswith("$ "):
+            out.append(f"<p>{_scripts(line)}</p>")
+            continue
+        pieces = re.split(r"\[\[(.*?)\]\]", line[2:].removesuffix(" $"))
+        inside = (
+            _matrix(each) if at % 2 else f"<span>{_scripts(each.strip())}</span>" for at, each in enumerate(pieces)
+        )
+        out.append(f'<div class="rv-formula">{"".join(each for each in inside if each != "<span></span>")}</div>')
+    return "".join(out)
+
+
+def _matrix(text: str) -> str:
+    rows = [row.split(",") for row in text.split(";")]
+    cells = "".join(f"<span>{_scripts(cell.strip())}</span>" for row in rows for cell in row)
+    return f'<span class="rv-matrix" style="grid-template-columns: repeat({len(rows[0])}, auto)">{cells}</span>'
+
+
+def _scripts(text: str) -> str:
+    """Return HTML with the lowered and raised parts of a formula; the parts may be nested."""
+    out, at = "", 0
+    while at < len(text):
+        sign = text[at]
+        if sign not in "_^" or at + 1 == len(text):
+            out, at = out + sign, at + 1
+            continue
+        name, stop = {"_": "sub", "^": "sup"}[sign], at + 2
+        inside = text[at + 1]
+        if inside == "(":
+            depth = 1
+            while depth:
+                depth += {"(": 1, ")": -1}.get(text[stop], 0)
+                stop += 1
+            inside = _scripts(text[at + 2 : stop - 1])
+        out, at = f"{out}<{name}>{inside}</{name}>", stop
+    return out

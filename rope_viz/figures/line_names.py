@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
@@ -67,38 +67,45 @@ def name_lines(lines: Sequence[Named], span: Sequence[float], *, log: bool, plot
 def _find_place(
     pixels: Sequence[FloatArray], index: int, wide: float, inside: tuple[float, float], taken: Sequence[FloatArray]
 ) -> tuple[int, tuple[str, str], FloatArray] | None:
-    """Return the pair at which a line's name is clear of all others, its anchors and its box; None if there is none."""
+    """Return the pair at which a line's name is clear of all others, its anchors and its box; None if there is none.
+
+    All pairs and all four corners are tried at once, as this runs for every picture of a moving knob.
+    """
     own, count = pixels[index], len(pixels[index])
     step = WIDTH / max(count - 1, 1)
-    # Models may have other numbers of pairs.
-    others = [line for j, line in enumerate(pixels) if j != index]
-    best, found = CLEAR, None
-    for at in range(1, count - 1, max(1, count // STEPS)):
-        for right, up in itertools.product((True, False), repeat=2):
-            x0 = at * step + (OWN if right else -OWN - wide)
-            y0 = own[at] + 2 if up else own[at] - 2 - HIGH
-            box = np.array([x0, y0, x0 + wide, y0 + HIGH])
-            if not (x0 >= 0 and x0 + wide <= WIDTH and box[1] >= inside[0] and box[3] <= inside[1]):
-                continue
-            under = slice(max(0, int(x0 / step)), min(count, int((x0 + wide) / step) + 2))
-            if _gap(own[under], box) <= 0.0:
-                continue
-            clear = min((_gap(line[under], box) for line in others), default=CLEAREST)
-            # A name near its own line, where the others are away from that line.
-            apart = [abs(line[at] - own[at]) for line in others if at < len(line)]
-            value = float(np.nanmin([clear, CLEAREST, *apart]))
-            if value > best and not any(_overlap(box, other) for other in taken):
-                best, found = value, (at, ("left" if right else "right", "bottom" if up else "top"), box)
-    return found
+    tried = np.arange(1, count - 1, max(1, count // STEPS))
+    at, right, up = (each.ravel() for each in np.meshgrid(tried, (True, False), (True, False), indexing="ij"))
+    left = at * step + np.where(right, OWN, -OWN - wide)
+    bottom = own[at] + np.where(up, 2.0, -2.0 - HIGH)
+    boxes = np.stack([left, bottom, left + wide, bottom + HIGH], axis=1)
+    # The points of a line that are below or above each box.
+    first, last = (np.clip(x / step, 0, count).astype(int) for x in (left, left + wide))
+    under = first[:, None] + np.arange(int(wide / step) + 3)
+    under = np.where(under < np.minimum(last + 2, count)[:, None], under, -1)
+    fits = (left >= 0) & (boxes[:, 2] <= WIDTH) & (bottom >= inside[0]) & (boxes[:, 3] <= inside[1])
+    fits &= _gaps(own, under, boxes) > 0.0
+    for box in taken:
+        fits &= (box[0] >= boxes[:, 2]) | (left >= box[2]) | (box[1] >= boxes[:, 3]) | (bottom >= box[3])
+    # A name near its own line, where the others are away from it and from that line. Models may have fewer pairs.
+    clear = np.full(len(at), CLEAREST)
+    for line in (line for j, line in enumerate(pixels) if j != index):
+        padded = np.append(line[:count], np.full(max(0, count - len(line)), np.nan))
+        clear = np.fmin(clear, np.fmin(_gaps(line, under, boxes), np.abs(padded[at] - own[at])))
+    if not (fits & (clear > CLEAR)).any():
+        return None
+    best = int(np.argmax(np.where(fits, clear, -np.inf)))
+    anchors = "left" if right[best] else "right", "bottom" if up[best] else "top"
+    return int(at[best]), anchors, boxes[best]
 
 
-def _gap(line: FloatArray, box: FloatArray) -> float:
-    """Return the height in pixels between a box and the part of a line above or below it, 0 if they touch."""
-    line = line[np.isfinite(line)]
-    if not line.size:
-        return CLEAREST
-    return max(float(box[1] - line.max()), float(line.min() - box[3]), 0.0)
+def _gaps(line: FloatArray, under: NDArray[np.intp], boxes: FloatArray) -> FloatArray:
+    """Return for each box (left, bottom, right, top) the height in pixels to the points `under` it, 0 if they touch.
 
-
-def _overlap(one: FloatArray, other: FloatArray) -> bool:
-    return bool(one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3])
+    The point −1 is none.
+    """
+    beyond = np.full(max(1, int(under.max(initial=0)) + 2 - len(line)), np.nan)
+    points = np.append(line, beyond)[under]
+    known = np.isfinite(points)
+    above = boxes[:, 1] - np.where(known, points, -np.inf).max(axis=1, initial=-np.inf)
+    below = np.where(known, points, np.inf).min(axis=1, initial=np.inf) - boxes[:, 3]
+    return np.where(known.any(axis=1), np.maximum(np.maximum(above, below), 0.0), CLEAREST)

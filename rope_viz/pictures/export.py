@@ -13,14 +13,14 @@ from urllib.parse import urlencode
 import plotly.graph_objects as go
 
 from rope_viz import __version__, web
-from rope_viz.figures import clocks, files, patch, table_figure, theme
+from rope_viz.figures import clocks, files, hands, learn_static, patch, table_figure, theme
 from rope_viz.figures.files import PRESETS, Style
 from rope_viz.figures.files.apply_style import apply_style, css
 from rope_viz.figures.files.colours import grey_pair
 from rope_viz.figures.files.html_json import to_meta_elements
 from rope_viz.figures.files.redraw_json import columns_to_json, first_reason
 from rope_viz.pictures import provenance, registry
-from rope_viz.pictures.outputs import Clocks, Figure, Kind, Patch, Table
+from rope_viz.pictures.outputs import KINDS, Clocks, Figure, Hands, Kind, Patch, Story, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.wire_format import cells, columns, escape_markup, markdown_to_html, packed, strip_markup
@@ -41,6 +41,14 @@ WRITTEN_ANEW = ("kind", "title", "version", "table")
 """Metadata that every file writes anew, even when it is made from a saved one."""
 WHOLE = ("png", "pdf")
 """Formats with built-in compression."""
+IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+\.js)";$', re.MULTILINE)
+MOVING = {
+    Clocks: (clocks.still, clocks.numbers),
+    Patch: (patch.draw_static, patch.dial_values),
+    Hands: (hands.draw_static, hands.numbers),
+    Story: (learn_static.draw_static, learn_static.numbers),
+}
+"""{kind of a picture that moves: the functions of its message that draw it and that list its numbers}."""
 
 
 def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
@@ -134,18 +142,14 @@ def figure(drawn: Kind) -> go.Figure:
     """Return a static figure of any kind of picture, for a table one with its cells."""
     if isinstance(drawn, Figure):
         return drawn.fig
-    if isinstance(drawn, Patch):
-        return patch.draw_static(drawn.message)
     if isinstance(drawn, Clocks):
-        return clocks.still(drawn.message)
+        return MOVING[type(drawn)][0](drawn.message)
     return table_figure.sheet(columns(drawn))
 
 
 def numbers(drawn: Clocks | Table) -> Mapping[str, Any]:
     """Return the numbers behind a picture without a Plotly figure, by column."""
-    if isinstance(drawn, Patch):
-        return patch.dial_values(drawn.message)
-    return clocks.numbers(drawn.message) if isinstance(drawn, Clocks) else columns(drawn)
+    return MOVING[type(drawn)][1](drawn.message) if isinstance(drawn, Clocks) else columns(drawn)
 
 
 def table_page(drawn: Table, look: Style, facts: Mapping[str, Any]) -> bytes:
@@ -164,7 +168,7 @@ def table_page(drawn: Table, look: Style, facts: Mapping[str, Any]) -> bytes:
 
 
 def clocks_page(drawn: Clocks, look: Style, facts: Mapping[str, Any]) -> bytes:
-    """Return an HTML page with working clocks, or a movable patch, that needs no network."""
+    """Return an HTML page whose picture moves, and that needs no network."""
     name = moving(drawn)
     message = clocks.greyed(drawn.message) if look.grey else drawn.message
     data = json.dumps({**message, "file": "", "alone": True}).replace("<", "\\u003c")
@@ -175,18 +179,24 @@ def clocks_page(drawn: Clocks, look: Style, facts: Mapping[str, Any]) -> bytes:
 
 
 def moving(drawn: Clocks) -> str:
-    """Return the name of the script that animates the picture: "clocks" or "patch"."""
-    return "patch" if isinstance(drawn, Patch) else "clocks"
+    """Return the name of the script that animates the picture: "clocks", "patch", "hands" or "learn"."""
+    return KINDS[type(drawn)]
 
 
 def script(name: str) -> str:
-    """Return that script as one self-contained module, with only its imports from dials.js visible."""
-    dials, own = ((web.FOLDER / file).read_text(encoding="utf-8") for file in ("dials.js", f"{name}.js"))
-    found = re.search(r'^import (\{.*\}) from "\./dials\.js";$', own, re.MULTILINE)
-    names = found[1] if found else "{}"
-    inside = re.sub(r"^export ", "", dials, flags=re.MULTILINE)
-    kept = (line for line in own.splitlines() if not line.startswith(("import ", "export {")))
-    return "\n".join([f"const {names} = (() => {{", inside, f"return {names};", "})();", *kept])
+    """Return that script as one self-contained module, with only its imports visible."""
+    return "\n".join(line for line in _inlined(f"{name}.js").splitlines() if not line.startswith("export {"))
+
+
+def _inlined(file: str) -> str:
+    """Return a script with a function in place of each import, which runs the imported script."""
+
+    def run(found: re.Match[str]) -> str:
+        inside = re.sub(r"^export (?!\{)", "", _inlined(found[2]), flags=re.MULTILINE)
+        inside = re.sub(r"^export \{.*$", "", inside, flags=re.MULTILINE)
+        return f"const {found[1]} = (() => {{\n{inside}\nreturn {found[1]};\n}})();"
+
+    return IMPORT.sub(run, (web.FOLDER / file).read_text(encoding="utf-8"))
 
 
 def _page(title: str, body: str, look: Style, facts: Mapping[str, Any], style: str) -> bytes:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from rope_viz.figures import clocks
-from rope_viz.pictures.outputs import Clocks
+from rope_viz.figures import hands
+from rope_viz.models.catalog import catalog
+from rope_viz.pictures.outputs import Hands
 from rope_viz.pictures.page import Page, embedding
 from rope_viz.pictures.picture_request import Now
 
 PAGE = Page("home", sees=lambda now: embedding(now, without=("pairing", "attention")))
 
 
-@PAGE.picture(pin=True, height=clocks.HEIGHTS["compact"][0], narrow=clocks.HEIGHTS["compact"][1])
-def turning(now: Now) -> Clocks:
-    """The pairs of the current model, turning."""
-    return Clocks(clocks.message(now.spec, pin=now.pin, compact=True), variant="clocks")
+@PAGE.picture(height=hands.HEIGHTS[0], narrow=hands.HEIGHTS[1])
+def turning(now: Now) -> Hands:
+    """A query and a key as two hands on a circle, the angle between them and their score."""
+    known = catalog().get(now.model)
+    message = hands.message(now.spec, "" if known is None else known.name)
+    return Hands(message, hands.describe(message), variant="hands")

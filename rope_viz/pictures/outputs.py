@@ -1,4 +1,4 @@
-"""The kinds of pictures: a figure, clocks, a patch or a table, each with an accessible title and a sentence."""
+"""The kinds of pictures: a figure, a table or one that moves, each with an accessible title and a sentence."""
 
 from __future__ import annotations
 
@@ -50,6 +50,16 @@ class Patch(Clocks):
 
 
 @dataclass(frozen=True)
+class Hands(Clocks):
+    """A query and a key as the hands of a circle, movable by their words, packed by `figures.hands`."""
+
+
+@dataclass(frozen=True)
+class Story(Clocks):
+    """The eight scenes of Learn, which the user goes through, packed by `figures.learn`."""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table of numbers or text, given as columns of equal length or as rows; `title` is its accessible name.
 
@@ -65,5 +75,12 @@ class Table:
 
 Kind: TypeAlias = Figure | Clocks | Table
 
-KINDS: dict[type[Kind], str] = {Figure: "chart", Clocks: "clocks", Patch: "patch", Table: "table"}
+KINDS: dict[type[Kind], str] = {
+    Figure: "chart",
+    Clocks: "clocks",
+    Patch: "patch",
+    Hands: "hands",
+    Story: "learn",
+    Table: "table",
+}
 """The browser's names of the kinds."""

@@ -44,7 +44,11 @@ def used_controls(page: str) -> frozenset[str]:
     """Return the controls that the page's content depends on; a page's own control of a value replaces the shared."""
     used: set[str] = set()
     for found in map(registry.page, groups_of(page)):
-        used |= find_used_controls(found, state.now(found.name), tuple(_layers()))
+        # A run asks more than once.
+        now, before = state.now(found.name), st.session_state.get("used controls")
+        if before is None or before[0] is not now:
+            before = st.session_state["used controls"] = now, find_used_controls(found, now, tuple(_layers()))
+        used |= before[1]
         used -= {choice.shared for choice in found.choices}
     return frozenset(used)
 

@@ -111,25 +111,6 @@ def end(name: str) -> None:
     words()
 
 
-def starts(points: Mapping[str, str]) -> None:
-    """Show start points ("<page>.<model>" -> "<name>: <story>"), each a link to the page with that model."""
-    section(TEXTS("start_heading"))
-    links = []
-    for key, point in points.items():
-        (where, _, model), (name, _, story) = key.partition("."), point.partition(": ")
-        links.append(f"[**{name}**](/{where}?model={model})  \n{story}")
-    for index in range(0, len(links), 3):
-        for column, link_and_story in zip(st.columns(3), links[index : index + 3], strict=False):
-            column.markdown(link_and_story)
-
-
-def questions(answers: Mapping[str, str]) -> None:
-    """Show the question that each page answers, by page name."""
-    section(TEXTS("questions_heading"))
-    lines = (f"- [**{title}**](/{name}): {answers[name]}" for name, title in TITLES.items() if name in answers)
-    st.markdown("\n".join(lines))
-
-
 def index(door: str) -> None:
     """Show what each further page of a door is for, as links."""
     st.markdown(TEXTS(f"{door}.about"))
@@ -172,12 +153,6 @@ def link(
     """
     at = (state.address() if query is None else dict(query)) | dict(more or {})
     st.page_link(state.page(name), label=label, query_params=at)
-
-
-def primary_button(name: str, label: str) -> None:
-    """Show a page's primary button, which opens another page."""
-    if st.button(f"**{label}**", key=f"lead.{name}"):
-        st.switch_page(state.page(name))
 
 
 def code(source: str, language: str = "python") -> None:

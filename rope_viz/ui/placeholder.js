@@ -10,10 +10,8 @@
     if (!ROOT || window.ropeVizPlaceholder || document.querySelector("[data-picture]")) return;
     // The page has loaded and has no place for a picture.
     if (document.querySelector("[data-testid=stMain] h1") && !document.querySelector("[data-place]")) return;
-    const [picture, begins] = FIRST[PAGE] ?? [];
-    // A query on Learn selects a step of the tour.
-    if (!picture || (PAGE === "learn" && query.size)) return;
-    for (const [key, value] of new URLSearchParams(begins)) query.set(key, value);
+    const [picture] = FIRST[PAGE] ?? [];
+    if (!picture) return;
     for (const key of [...query.keys()].filter((each) => each.startsWith("axes-"))) query.delete(key); // belongs to the export dialog
     query.set("part", 0); // the coarse first part of a slow picture
     query.set("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");

@@ -16,7 +16,7 @@
   addEventListener("DOMContentLoaded", () => {
     // On a slow line, leave the bandwidth to the page itself.
     if (performance.getEntriesByType("resource").some(({ responseEnd }) => responseEnd > SLOW)) return;
-    const draws = FIRST[PAGE]?.[2];
+    const draws = FIRST[PAGE]?.[1];
     for (const name of ["element", "navigation", "knob", "picture", "tools", "outbox", "message", "texts", "touch", "copy", ...(draws ? [draws] : [])]) {
       load("link", { rel: "modulepreload", href: address(`${name}.js`) });
     }

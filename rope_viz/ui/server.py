@@ -23,6 +23,8 @@ from streamlit import config
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
+from rope_viz.figures import learn
+from rope_viz.pictures.story_page import story_page
 from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
 from rope_viz.ui.request_bodies import RequestBodies
@@ -67,6 +69,14 @@ def script(request: Request) -> Response:
         headers["content-encoding"] = "gzip"
         content = compressed
     return Response(content, media_type="text/javascript", headers=headers)
+
+
+def scene(request: Request) -> Response:
+    """Answer with one scene of Learn for a frame, without a session; 404 if there is no such scene."""
+    number = request.path_params["number"]
+    if not 1 <= number <= learn.SCENES:
+        return Response("Not found", status_code=404)
+    return Response(story_page(number, ".."), media_type="text/html", headers={"cache-control": "no-cache"})
 
 
 def policy(host: str) -> str:
@@ -178,6 +188,7 @@ def routes(base: str | None = None) -> list[Route]:
     return [
         Route(f"{under}/picture/{{page}}/{{name}}", picture_route.answer, methods=["GET", "POST"]),
         Route(f"{under}/{{version}}/{{name}}", script),
+        Route(f"{under.removesuffix(PREFIX)}/scene/{{number:int}}", scene),
     ]
 
 

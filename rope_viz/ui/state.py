@@ -17,7 +17,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import config_link, configs, registry
+from rope_viz.pictures import config_link, configs, learn, registry
 from rope_viz.pictures.choices import Kept
 from rope_viz.pictures.doors import TITLES, groups_of
 from rope_viz.pictures.picture_request import Now, name_of
@@ -37,8 +37,6 @@ from rope_viz.ui.session_contents import store_blob as store_blob
 TEXTS = Texts("app")
 OURS = (*registry.MODEL_KEYS, "pin")
 """Query keys of the choice."""
-LEARN = "learn"
-"""The page of the tour. Its steps have their own addresses; the user's choice is set aside meanwhile."""
 
 
 def current_choice() -> Chosen:
@@ -182,11 +180,7 @@ def follow_link(page: str) -> None:
     linked = moved and params in ({}, known) and not _was_open(page)
     st.session_state["page"] = page
     query_params.record_address(st.query_params.to_dict())
-    if page == LEARN:
-        _before_tour()
-        if linked:
-            return  # a step has its own address
-    elif _after_tour(params, linked=linked) or linked:
+    if linked:
         has = any(key.partition(".")[0] in groups_of(page) for key in st.query_params)
         write_link(restore=page if linked and not has else "", again=True)
         return
@@ -239,6 +233,9 @@ def _rename_old_keys() -> None:
     if any(old in query for old in spec_url.OLD_KEYS):
         renamed = {new: query.pop(old) for old, new in spec_url.OLD_KEYS.items() if old in query}
         query_params.write(query | renamed)
+    elif learn.OLD_KEY in query:
+        # A step of the former tour had a model and choices of its own.
+        query_params.write({learn.SCENE.key: learn.scene_of_step(query[learn.OLD_KEY])})
 
 
 def _was_open(page: str) -> bool:
@@ -251,41 +248,8 @@ def _was_open(page: str) -> bool:
     return page == (path if path in TITLES else next(iter(TITLES)))
 
 
-def open_tour(number: int, params: Mapping[str, str]) -> None:
-    """Open a step of the tour at its own address; the user's choice is set aside until the tour ends."""
-    st.session_state["tour"] = number
-    opened = spec_url.read_query({key: value for key, value in params.items() if key in spec_url.KEYS})
-    revision = current_choice().revision + 1
-    _set(Chosen(opened.model, opened.layer, opened.spec, revision=revision))
-    st.session_state["locals"] = {}
-    query_params.write(params)
-    invalidate()
-    st.session_state["address"] = address()
-
-
-def _before_tour() -> None:
-    """Set the user's choice aside when the tour begins, so that a step never replaces it by itself."""
-    if "before tour" not in st.session_state:
-        first = spec_url.read_query({})
-        had = st.session_state.get("chosen", Chosen(first.model, first.layer, first.spec))
-        st.session_state["before tour"] = had, st.session_state.get("locals", {})
-
-
-def _after_tour(params: Mapping[str, str], *, linked: bool) -> bool:
-    """Restore the choice from before the tour and return True, unless the user takes a step's model to another page."""
-    st.session_state.pop("tour", None)
-    before = st.session_state.pop("before tour", None)
-    if before is None or (linked and params):
-        return False
-    had, st.session_state["locals"] = before
-    if not linked and params != address(had):
-        return False
-    _set(dataclasses.replace(had, revision=current_choice().revision + 1))
-    return True
-
-
-def leave(page: str) -> None:
-    """Leave the tour for a page with the current choice (a callback)."""
+def open_page(page: str) -> None:
+    """Open another page with the current choice (in a callback)."""
     st.session_state["go"] = page, address()
     frame_too()
 

@@ -14,7 +14,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -23,12 +22,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.pictures import learn_steps, registry
+from rope_viz.pictures import registry
 from rope_viz.pictures.doors import FIRST, MOVED, TITLES, groups_of
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
 from rope_viz.texts import Texts
-from rope_viz.ui import header
+from rope_viz.ui import header, link_preview
 from rope_viz.ui.components.scripts import PREFIX, version
 from rope_viz.ui.picture_route import takes_gzip
 
@@ -100,7 +99,7 @@ class Packing:
             # Streamlit would compress pages below the root itself, so nothing could be inserted; it also compresses
             # for clients that list gzip only to refuse it.
             scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
-        return await self.app(scope, receive, Answer(self, scope["path"], takes, send))
+        return await self.app(scope, receive, Answer(self, scope, takes, send))
 
     async def packed(self, path: str, tag: str, content: bytes) -> bytes:
         """Return a file compressed, cached by its path and tag."""
@@ -118,8 +117,9 @@ class Packing:
 class Answer:
     """One response, buffered in full if it is to be compressed or changed."""
 
-    def __init__(self, packing: Packing, path: str, takes: bool, send: Send) -> None:
-        self.packing, self.path, self.takes, self.send = packing, path, takes, send
+    def __init__(self, packing: Packing, scope: Scope, takes: bool, send: Send) -> None:
+        self.packing, self.path, self.takes, self.send = packing, scope["path"], takes, send
+        self.query = scope["query_string"].decode("ascii", "replace")
         self.start: Message | None = None
         self.change: Callable[[bytes], bytes] | None = None
         self.parts: list[bytes] = []
@@ -144,11 +144,18 @@ class Answer:
         if self.path.endswith("/_stcore/host-config"):
             # After a deep link Streamlit's client first requests this at a wrong address, without JSON.
             self.change = without_error_dialogs if kind.startswith("application/json") else None
-        elif kind.startswith("text/html") and "/rope-viz/" not in self.path:
-            self.change = not_found_page(self.path) or complete_first_page
-            if self.change is not complete_first_page:
+        elif kind.startswith("text/html") and "/rope-viz/" not in self.path and not is_scene(self.path):
+            missing = not_found_page(self.path)
+            self.change = missing or self._completed
+            if missing:
                 message["status"] = 404
         return self.change is not None or (self.takes and "/static/" in self.path and kind.startswith(COMPRESSIBLE))
+
+    def _completed(self, page: bytes) -> bytes:
+        name = page_of(self.path) or "home"
+        return complete_first_page(page).replace(
+            b"</head>", f"{link_preview.tags(name, self.query, first_pictures().get(name))}</head>".encode(), 1
+        )
 
     async def _finish(self, start: Message, content: bytes) -> None:
         headers = MutableHeaders(raw=start["headers"])
@@ -175,6 +182,11 @@ def page_of(path: str) -> str:
     """Return what a path is below the app's base path."""
     base = str(config.get_option("server.baseUrlPath")).strip("/")
     return path.removeprefix(f"/{base}").strip("/") if base else path.strip("/")
+
+
+def is_scene(path: str) -> bool:
+    """True if a path is one scene of Learn for a frame, which is a page of its own."""
+    return re.fullmatch(r"scene/\d+", page_of(path), re.ASCII) is not None
 
 
 def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
@@ -207,7 +219,6 @@ def complete_first_page(page: bytes) -> bytes:
 def loading() -> str:
     """Return the loading message with its scripts and each page's first picture, by the page's path."""
     named = {"" if name == "home" else name: first_picture(picture) for name, picture in first_pictures().items()}
-    named["learn"] = first_picture(learn_steps.STEPS[0].picture, urlencode(learn_steps.STEPS[0].query))
     parts = {
         "LOADING": TEXTS("loading.page"),
         "NO_JAVASCRIPT": TEXTS("loading.no_javascript"),
@@ -221,6 +232,7 @@ def loading() -> str:
     return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
 
 
+@functools.cache
 def first_pictures() -> dict[str, Picture]:
     """Return the first picture of every page that has one."""
     groups = {name: groups_of(name)[0] for name in TITLES if groups_of(name)}
@@ -228,6 +240,6 @@ def first_pictures() -> dict[str, Picture]:
     return found | {name: registry.picture(*address.split("/")) for name, address in FIRST.items()}
 
 
-def first_picture(picture: Picture, query: str = "") -> list[str]:
-    """Describe a page's first picture: its address, its query and the script that draws it."""
-    return [picture.address, query, KINDS[picture.kind]]
+def first_picture(picture: Picture) -> list[str]:
+    """Describe a page's first picture: its address and the script that draws it."""
+    return [picture.address, KINDS[picture.kind]]

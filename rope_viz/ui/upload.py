@@ -45,8 +45,11 @@ def state_of_config() -> None:
         st.button(TEXTS("config.remove"), on_click=state.forget, key="forget", width="stretch")
 
 
-def drop_field() -> None:
-    """Show the field to drop a config into, and why the last one cannot be used."""
+def drop_field(*, opens: str = "") -> None:
+    """Show the field to drop a config into, and why the last one cannot be used.
+
+    `opens` is the page that a dropped file opens, "" to stay.
+    """
     dropped = f"upload.file.{_turn()}"
     with st.container(key="upload"):
         st.file_uploader(
@@ -55,7 +58,7 @@ def drop_field() -> None:
             help=TEXTS("config.help"),
             max_upload_size=ACCEPTED,
             on_change=_dropped,
-            args=(dropped,),
+            args=(dropped, opens),
         )
     if "upload.problem" in st.session_state and not st.session_state.get("upload.typed"):
         warn(st.session_state.pop("upload.problem"))
@@ -82,12 +85,14 @@ def _renew() -> None:
     st.session_state["upload.turn"] = _turn() + 1
 
 
-def _dropped(key: str) -> None:
+def _dropped(key: str, opens: str) -> None:
     query_params.catch_up()
     file = st.session_state.get(key)
     if file is not None:
         _renew()  # the same file can be dropped again after a correction
         _take(file.getvalue(), file.name)
+        if opens:
+            state.open_page(opens)
 
 
 def _pasted(key: str) -> None:

@@ -89,17 +89,17 @@ function tell(s) {
     s.ui.announced.textContent = `${fill(s.playing ? texts.playing : texts.at, { state })} ${s.pin == null ? "" : s.ui.now.textContent}`;
     if (s.playing) return;
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: score(s.m - s.n, s.rates) });
-    if (s.data.compact || s.at === `${s.m},${s.n}`) return;
+    if (s.at === `${s.m},${s.n}`) return;
     if (s.turned) dispatchEvent(new Event("rope-viz-follows"));
     [s.at, s.reportedAt, s.turned] = [`${s.m},${s.n}`, performance.now(), false];
-    s.owner.tell("at", { m: s.m, n: s.n, step: s.owner.data.step });
+    s.owner.tell("at", { m: s.m, n: s.n });
   }, 250);
 }
 
 // The line below the picture describes the hovered pair, else the pinned one.
 function inspect(s) {
   const i = s.hover ?? s.pin, rate = s.rates[i], { texts } = s;
-  if (rate === undefined) return void (s.ui.now.textContent = s.data.compact ? "" : matchMedia("(hover: none)").matches ? texts.hint_touch : texts.hint);
+  if (rate === undefined) return void (s.ui.now.textContent = matchMedia("(hover: none)").matches ? texts.hint_touch : texts.hint);
   const apart = turns(s.m - s.n, rate), band = s.data.names[s.data.bands[i]];
   const now = s.data.mode === "score" ? fill(texts.angle, { turn: apart.toFixed(4), cos: digits(Math.cos(TAU * apart)) })
     : fill(s.data.plain ? texts.turned_both : texts.turned, { turns: (s.m * rate).toFixed(3), unscaled: (s.m * s.first[i]).toFixed(3) });
@@ -129,7 +129,7 @@ function build(place, data) {
   root.innerHTML = `<div class="rv-bar">${
     button("play")}${button("less", "−1")}${button("more", "+1")
     }<input data-do="scrub" type="range" min="0" step="1" aria-label="${texts.place}"><input data-do="at" type="text" inputmode="numeric" autocomplete="off" aria-label="${texts.place_typed}"></div>
-    <canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-bar rv-full"><span class="rv-pair">${texts.move} ${MOVES.map((name) => button(name, texts[`moves.${name}`], texts.move_help)).join("")}</span>
+    <canvas tabindex="0" role="img"></canvas><div class="rv-now"></div><div class="rv-bar"><span class="rv-pair">${texts.move} ${MOVES.map((name) => button(name, texts[`moves.${name}`], texts.move_help)).join("")}</span>
     <label>${texts.speed} <input data-do="speed" type="range" min="-1" max="5" step="0.01"> <output></output></label>${button("back")}${button("loop")
     }</div><div class="rv-tools"></div><div class="rv-announced" aria-live="polite"></div>`;
   const load = (name) => import(new URL(name, import.meta.url).href);
@@ -209,8 +209,8 @@ function build(place, data) {
   return s;
 }
 
-// The hands keep their positions while the data change, unless the address differs (Back, a typed link, a step of the
-// tour). The server's late answer to the user's own move must not reset them.
+// The hands keep their positions while the data change, unless the address differs (Back, a typed link). The
+// server's late answer to the user's own move must not reset them.
 function settle(s, { start, mode, plays, context }) {
   const { m, n } = start, given = `${m},${n}`, was = s.mode;
   const isNew = given !== s.given && given !== s.at && (was === mode || !plays);
@@ -235,7 +235,6 @@ export default function show(place, data) {
   place.root.__clocks = s;
   s.owner = place;
   settle(s, data);
-  s.root.classList.toggle("rv-compact", data.compact);
   Object.assign(s, { data, pin: data.pin, dark: dark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: (s.wheel ??= cycle(data.cycle)), stale: true });
   s.first = data.first.map((value) => value / TAU);
   s.rates = data.scaled ? data.scaled.map((value) => value / TAU) : s.first;
@@ -261,5 +260,5 @@ addStyle(`
     [data-do=scrub] { order: 1; flex-basis: 100%; }
   }
 }
-.rv-clocks:not([data-mode=score]) .rv-pair, .rv-compact .rv-full { display: none; }
+.rv-clocks:not([data-mode=score]) .rv-pair { display: none; }
 `);

@@ -34,6 +34,8 @@ HANDLES = {
     "table": f"head search {TOOLS}",
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
     "patch": f"figure Row Column {TOOLS}",
+    "learn": "step answer asks at embed back next",
+    "hands": "query key ruler play one few all",
     "sections": "border",
     "prompt": "kind 1 -1 away tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
     "export": "preset width height dpi font font_size title theme grey legend xmin xmax xscale ymin ymax yscale label "
@@ -43,6 +45,8 @@ ALL = {f"{component} {name}" for component, names in HANDLES.items() for name in
 
 # Together these have them all: a page, and a component or one of its handles.
 PLACES = {
+    "/": {"hands"},
+    "/learn": {"learn"},
     "/scaling": {"knob", "chart", "export", "header theme", "header share", "header link", "header parameters"},
     "/rotation?rotation.show=score&rotation.at=2000,1500": {"clocks"},
     "/axes?axes.model=qwen2.5-omni-7b": {"patch", "sections", "prompt"},
@@ -78,7 +82,7 @@ FIND = """() => {
   return [...(dialog ?? document).querySelectorAll('button, input, select, textarea, [tabindex="0"]')]
     .filter((at) => at.closest(ours) && able(at) && shown(at)).map((at) => {
       const root = roots.map((each) => at.closest(each)).find(Boolean) ?? at.closest(ours);
-      const own = [...root.classList].pop().slice(3).replace('compact', 'clocks');
+      const own = [...root.classList].pop().slice(3);
       const component = at.closest('#rv-header, #rv-chip') ? 'header' : own;
       return [at, `${component} ${named(at, component).trim().replaceAll(' ', '-')}`];
     });

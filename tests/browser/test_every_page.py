@@ -36,11 +36,11 @@ def test_page_has_no_errors(visit, page):
     seen = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
     tab = seen.page
     if page not in NO_FIGURE:
-        assert tab.locator(".rv-chart, .rv-table, canvas").count() >= 1
+        assert tab.locator(".rv-chart, .rv-table, canvas, .rv-learn svg").count() >= 1
     is_clean_in_both_themes(seen)
     widened(seen)
     if page not in NO_FIGURE:
-        box = tab.locator(".rv-chart, .rv-clocks, .rv-table").first.bounding_box()
+        box = tab.locator(".rv-chart, .rv-clocks, .rv-hands, .rv-picture-of, .rv-table").first.bounding_box()
         assert box["y"] + box["height"] <= 900, "the main figure does not fit the first screen"
     no_link_leads_astray(seen, page)
     every_control_is_operated_somewhere(tab)
@@ -77,11 +77,21 @@ def is_clean(seen, options=None):
         assert hidden <= 0, f"{part} scrolls {hidden} px sideways"
     assert seen.errors == []
     assert seen.elsewhere == []
+    gaps = tab.evaluate(GAPS)
+    assert [gap for gap in gaps if gap[1] > 24] == [], "more room is reserved below a picture than it takes"
     assert tab.evaluate(TWICE) == [], "a label names the first of two that have one id"
     found = violations(tab, options or {})
     ours = [(rule, html[:160]) for rule, html, target in found if not any(mark in html + target for mark in NOT_OURS)]
     assert ours == []
 
+
+# The pixels between the lowest part of each picture and the room that is reserved for it.
+GAPS = """[...document.querySelectorAll(".rv-picture[data-state=shown]")].map((place) => {
+  const end = place.getBoundingClientRect().bottom;
+  const parts = [...place.querySelectorAll("*")].filter((part) => getComputedStyle(part).position !== "absolute");
+  const boxes = parts.map((part) => part.getBoundingClientRect()).filter(({ height }) => height);
+  return [place.dataset.picture, Math.round(end - Math.max(...boxes.map(({ bottom }) => bottom)))];
+})"""
 
 TWICE = """[...document.querySelectorAll("[id]")].map(({ id }) => id)
   .filter((id, index, all) => all.indexOf(id) < index)"""
@@ -109,7 +119,13 @@ def no_link_leads_astray(seen, page):
 
 WORD = 'main a[href^="#word-"]'
 NO_FIGURE = {"lab", "model"}  # links to further pages, and an answer in words; its figures are behind tabs
-WITHOUT = {"lab", "learn", "model", "pairings"}  # no sentence with a term of the glossary, or a test of their own
+WITHOUT = {
+    "home",
+    "lab",
+    "learn",
+    "model",
+    "pairings",
+}  # no term of the glossary, or a test of their own
 
 
 def a_word_says_its_sentence_and_lets_go(seen):
@@ -126,12 +142,6 @@ def a_word_says_its_sentence_and_lets_go(seen):
     assert note.count() == 0
     assert seen.page.evaluate("document.activeElement.hash.startsWith('#word-')")
     assert "#" not in seen.page.url
-
-
-def test_glossary_term_of_the_tour_opens_and_closes(visit):
-    seen = visit().open("/learn?learn.step=12")
-    a_word_says_its_sentence_and_lets_go(seen)
-    assert seen.errors == []
 
 
 # Kind of control -> the test in this folder that operates it.

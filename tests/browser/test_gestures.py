@@ -11,7 +11,10 @@ VALUE = f"(x) => {AXIS}.p2l(x - {PLOT}.getBoundingClientRect().left - {AXIS}._of
 
 
 def place_in(seen, across, along):
-    seen.until("document.querySelector('.rv-point-announced') !== null")  # the script that listens came
+    # The script that listens came, and the figure is where it stays: in sight, away from the edges.
+    seen.until(f"{PLOT}.parentNode.querySelector('.rv-point-announced') !== null")
+    seen.page.evaluate(f"{PLOT}.scrollIntoView({{ block: 'center' }})")
+    seen.settle()
     box = seen.page.locator(".rv-plot .nsewdrag").first.bounding_box()
     return round(box["x"] + across * box["width"]), round(box["y"] + along * box["height"])
 

@@ -1,4 +1,4 @@
-"""Without a mouse: from Home through the tour to its last step and on, and a page, with a name at every stop.
+"""Without a mouse: from Home to the scenes of Learn, and a page, with a name at every stop.
 
 What a screen reader is given of both stands in `accessibility/`: `ROPE_VIZ_WRITE=1` writes it anew.
 """
@@ -10,7 +10,6 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from rope_viz.pictures.doors import TITLES
-from rope_viz.pictures.learn_steps import STEPS
 
 TREES = Path(__file__).parent / "accessibility"
 FOCUSED = """() => {
@@ -35,11 +34,6 @@ def tab_to(seen, name, *, key="Tab"):
     raise AssertionError(f"{name} was not reached: {names}")
 
 
-def step_shown(seen, number):
-    expect(seen.page.locator("h1")).to_have_text(f"{number}. {STEPS[number - 1].title}")
-    seen.settle()
-
-
 def tree(seen):
     """What a screen reader is given of the page's own part; not the letters within a drawing, which has a name."""
     found = seen.page.locator("main").aria_snapshot()
@@ -54,49 +48,28 @@ def same(name, found):
     assert found == file.read_text(encoding="utf-8").rstrip("\n"), "meant? ROPE_VIZ_WRITE=1 writes it anew"
 
 
-def test_tour_is_completed_from_home_by_keyboard_alone(visit):
+def test_learn_is_reached_from_home_by_keyboard_alone(visit):
+    """How its scenes are completed by keys is seen in test_learn.py."""
     seen = visit().open("/")
     press = seen.page.keyboard.press
     press("Tab")
     assert seen.page.evaluate(FOCUSED)["name"] == "Skip to main content"
     press("Enter")
-    way = tab_to(seen, "New here?")
-    assert len(way) <= 3, f"the way in is not the first button: {way}"
+    way = tab_to(seen, "Learn it")
+    assert len(way) == 8, f"the way in is not the first after the picture: {way}"
     press("Enter")
-    step_shown(seen, 1)
-    trees = []
-    for number, step in enumerate(STEPS, start=1):
-        step_shown(seen, number)
-        task = seen.page.locator('[data-testid="stAlert"]')
-        expect(task).to_contain_text("Try it.")
-        expect(seen.page.locator("main")).to_contain_text(f"Step {number} of {len(STEPS)}")
-        assert seen.page.locator('[data-testid="stSidebar"] [data-knob]').count() == 0
-        trees.append(tree(seen))
-        assert f'heading "{number}. {step.title}" [level=1]' in trees[-1]
-        assert re.search(r'- img "[^"]{20,}|- \'img "[^"]{20,}', trees[-1]), "the picture says nothing"
-        if number == 3:
-            tab_to(seen, "4 pairs as dials")
-            press("ArrowRight")
-            expect(task).to_contain_text("Done.")
-            seen.settle()
-            tab_to(seen, "Next", key="Shift+Tab")
-        if number == 1:
-            assert seen.page.evaluate("document.activeElement.tagName") == "MAIN", "the focus was lost with Home"
-            assert len(tab_to(seen, "Next")) == 1
-        if number < len(STEPS):
-            press("Enter")
-    assert seen.page.evaluate(FOCUSED)["name"].startswith("Next: Recall"), "the focus was lost on the way"
-    press("b")
-    step_shown(seen, len(STEPS) - 1)
-    press("n")
-    step_shown(seen, len(STEPS))
-    press("n")
-    expect(seen.page.locator("h1")).to_have_text("Recall")
-    seen.page.wait_for_url("**/recall?**")
-    assert "model=llama-2-7b" in seen.page.url
-    assert "method=yarn" in seen.page.url
+    expect(seen.page.locator(".rv-learn h2")).to_have_text("The same word twice")
+    seen.settle()
+    assert seen.page.evaluate("document.activeElement.tagName") == "MAIN", "the focus was lost with Home"
+    tab_to(seen, "2\u2002One hand")
+    tab_to(seen, "The word that asks")
+    tab_to(seen, "both the same")
+    tab_to(seen, "2\u2002One hand →")
+    press("Enter")
+    expect(seen.page.locator(".rv-learn h2")).to_be_focused()
+    expect(seen.page.locator(".rv-learn h2")).to_have_text("One hand on a circle")
     assert seen.errors == []
-    same("learn", "\n\n".join(trees))
+    same("learn", tree(seen))
 
 
 def test_page_is_operable_by_keyboard_with_named_focus_stops(visit):

@@ -32,7 +32,7 @@ def test_dropped_config_is_used_on_linked_pages(visit, tmp_path):
     main = seen.page.locator("main")
     go(seen, main.get_by_role("link", name="Rotation", exact=True).first, "rotation")
     seen.page.go_back()
-    seen.until("document.querySelector('h1')?.innerText === 'RoPE Viz'")
+    seen.until("document.querySelector('h1')?.innerText.startsWith('RoPE rotates')")
     seen.settle()
     go(seen, main.get_by_role("link", name="My model", exact=True), "model")
     expect(main).to_contain_text("base 31,337")
@@ -41,13 +41,13 @@ def test_dropped_config_is_used_on_linked_pages(visit, tmp_path):
     assert seen.errors == []
 
 
-def test_first_button_on_home_starts_the_tour(visit):
+def test_first_link_on_home_opens_learn(visit):
     seen = visit().open("/")
-    first = seen.page.locator("main").get_by_role("button").first
+    first = seen.page.locator("main").get_by_role("link").first
     assert "Learn" in first.inner_text()
     first.click()
     seen.page.wait_for_url("**/learn**")
-    seen.until("document.querySelector('h1').innerText.startsWith('1.')")
+    seen.until("document.querySelector('.rv-learn h2')?.innerText === 'The same word twice'")
 
 
 def test_links_preserve_path_prefix_and_choice(visit, new_server):

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 
 from rope_viz.pictures.doors import TITLES
+from rope_viz.texts import Texts
 from tests.browser.conftest import skip_unless_required
 from tests.browser.engines import ANSWER, ENGINES, missing, until
 
@@ -49,19 +50,21 @@ RESTS = """(() => {
 
 # [picture, whether something is to be seen of it], of those that are shown: lines, cells, or pixels.
 SEEN = """(() => {
+  const LINES = ":is(.main-svg, .rv-picture-of svg)";
   const wide = (node) => node.getBoundingClientRect().width > 100;
   const said = (node) => node.innerText.trim();
   const ink = (node) => node.width
     && node.getContext("2d").getImageData(0, 0, node.width, node.height).data.some(Boolean);
   return [...document.querySelectorAll('.rv-picture[data-state="shown"]')].map((place) => {
     const found = (what, holds) => [...place.querySelectorAll(what)].some(holds);
-    const seen = found(".main-svg path, .main-svg image", wide) || found("td", said) || found("canvas", ink);
+    const drawn = found(`${LINES} path, ${LINES} line, .main-svg image`, wide);
+    const seen = drawn || found("td", said) || found("canvas", ink);
     return [place.dataset.picture, Boolean(seen)];
   });
 })()"""
 FAILED = '[...document.querySelectorAll(".rv-failed, [data-testid=stException]")].map((node) => node.innerText)'
 
-HEADS = {"home": "RoPE Viz", "learn": "1. Why position at all?"}
+HEADS = {"home": str(Texts("home")("title")), "learn": str(Texts("learn")("title"))}
 """{page: its heading, where that is not its title}; that of My model is the model's name."""
 WITHOUT_PICTURES = {"model", "lab"}
 

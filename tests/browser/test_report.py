@@ -18,8 +18,8 @@ def test_report_draws_offline_without_any_request(chromium, tmp_path, monkeypatc
     for place in ("scaling-comparison", "rotation-matrices"):
         page.locator(f"#{place}").scroll_into_view_if_needed()
         page.wait_for_selector(f"#{place} .main-svg")
-    moving = [picture for picture in PICTURES if picture.kind.__name__ in ("Clocks", "Patch")]
-    assert {picture.kind.__name__ for picture in moving} == {"Clocks", "Patch"}
+    moving = [picture for picture in PICTURES if picture.kind.__name__ in ("Clocks", "Patch", "Hands")]
+    assert {picture.kind.__name__ for picture in moving} == {"Clocks", "Patch", "Hands"}
     for picture in moving:
         page.wait_for_selector(f"#{picture.address.replace('/', '-')} canvas", state="attached")
     assert errors == []

@@ -108,6 +108,8 @@ def standing(script, **options):
     """(the command, the number that its server said)."""
     command = [sys.executable, "-c", STAND_IN, str(free_port()), script]
     pipe = subprocess.PIPE
+    # A shell lets what it starts with "&" ignore SIGINT, and so it would be here.
+    options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)} | options
     process = subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, **options)
     numbers = (line for line in process.stdout if line.strip().isdigit())
     return process, int(next(numbers))

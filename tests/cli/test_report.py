@@ -31,7 +31,7 @@ def test_html_report_holds_every_picture_and_plotly_once(tmp_path):
         kind = picture.kind.__name__
         place = picture.address.replace("/", "-")
         assert (place in figures) == (kind == "Figure"), picture.address
-        if kind in ("Clocks", "Patch"):
+        if kind in ("Clocks", "Patch", "Hands"):
             assert f'<div id="{place}" class="rv-{kind.lower()}">' in head
             assert f'document.getElementById("{place}")' in page
     for title in {registry.PAGES[picture.page] for picture in PICTURES}:

@@ -14,8 +14,9 @@ from rope_viz.figures import (
     clocks,
     decay,
     frequencies,
+    hands,
     kernels,
-    learn,
+    learn_static,
     per_distance,
     precision,
     rotation,
@@ -80,10 +81,12 @@ def other_figures():
         "table",
         lambda: table_figure.sheet({"runtime": ["vLLM", "llama.cpp"], "why": ["agrees", "reads β as 32 " * 12]}),
     )
-    yield "arrow", lambda: learn.arrow(3)
+    for scene, draw in learn_static.STATIC.items():
+        yield f"scene {scene}", lambda draw=draw: draw()[0]
     yield "speeds", lambda: kernels.speeds(measured())
     yield "time", lambda: attention.costs(QWEN, causal=True, shown="time")
     yield "dials", lambda: static_clocks.still(clocks.packed(LLAMA, mode="turn", plain=True), 1000, pin=5)
+    yield "hands", lambda: hands.draw_static(hands.message(LLAMA, "Llama 3.1 8B"))
     yield "dials score", lambda: clocks.still(clocks.message(LLAMA, pin=None, mode="score"))
 
 

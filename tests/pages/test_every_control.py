@@ -21,7 +21,6 @@ from rope_viz.pictures.doors import MOVED, TITLES, groups_of
 
 # What has to be chosen before a control has a meaning.
 SITUATIONS = {
-    "learn": ["learn.step=2", "learn.step=5", "learn.step=7", "learn.step=10"],
     "decay": [
         "decay.show=random",
         "decay.show=own",
@@ -46,7 +45,8 @@ OTHER_PAGE = {
 ELSEWHERE = {
     "extend.tab": "tests/browser/test_doors.py",
     "kernels.report": "tests/browser/test_kernels.py",
-    "learn.step": "tests/browser/test_keyboard.py",
+    "learn.scene": "tests/browser/test_learn.py",
+    "learn.m": "tests/pictures/test_every_picture.py",
 }
 CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768, "rope_theta": 31337.0}
 
@@ -152,8 +152,7 @@ def clicked(app, page, element):
     for address in pictures_of(element):
         picture, now, before = registry.picture(*address.split("/")), rendered(app, page)["pictures"], state_of(app)
         if isinstance(picture.sets, Positions):
-            step = pictures_of(now)[address]["step"]
-            post(app, now, f"{address} at", {"m": 7, "n": 3, "step": step})
+            post(app, now, f"{address} at", {"m": 7, "n": 3})
         elif picture.pin or picture.sets is not None:
             pair = 0 if picture.sets is not None and picture.sets.key in app.query_params else 1
             post(app, now, f"{address} pin", pair)
@@ -265,10 +264,11 @@ def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
     assert missing == set(), "choices that no situation shows"
 
 
-def test_late_message_of_the_dials_does_not_change_the_next_step(open_page):
-    app = open_page("learn", **{"learn.step": "4"})
-    at, before = "rotation/turning at", dict(app.query_params)
-    post(app, rendered(app, "learn")["pictures"], at, {"m": 1, "n": 0, "step": 3})
-    assert dict(app.query_params) == before
-    post(app, rendered(app, "learn")["pictures"], at, {"m": 101, "n": 85, "step": 4})
-    assert app.query_params["rotation.at"] == "101,85"
+def test_scene_that_the_story_reports_is_in_the_address(open_page):
+    app = open_page("learn")
+    post(app, rendered(app, "learn")["pictures"], "learn/story scene", 3)
+    assert app.query_params["learn.scene"] == "3"
+    post(app, rendered(app, "learn")["pictures"], "learn/story scene", 1)
+    assert "learn.scene" not in app.query_params
+    post(app, rendered(app, "learn")["pictures"], "learn/story scene", 99)
+    assert app.query_params["learn.scene"] == "8"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.configs import llama
 
-# The tour shows models of its own, whatever the reader brought.
+# The story shows models of its own, whatever the reader brought.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
 EXTREMES = {
     "one pair": {"head_dim": 2},

@@ -10,7 +10,7 @@ from rope_viz.pictures import extend
 from rope_viz.ui import upload
 from tests.configs import QWEN3_8B
 
-# The tour shows models of its own, whatever the reader brought.
+# The story shows models of its own, whatever the reader brought.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
 GEMMA = {
     "_name_or_path": "me/my-gemma",

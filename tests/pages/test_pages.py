@@ -83,7 +83,7 @@ def test_script_run_renders_no_picture(open_page, monkeypatch, page):
 
 @pytest.mark.parametrize("group", [name for name in registry.PAGES if name != "learn"])
 def test_every_picture_of_a_group_has_its_place(open_page, asked, group):
-    """Those of a measurement have theirs once something was measured; the tour has one picture a step."""
+    """Those of a measurement have theirs once something was measured; Learn shows only its story."""
     places = {
         picture.name for page in SHOWN.get(group, [group]) for picture in asked(open_page(page, **TABS.get(group, {})))
     }

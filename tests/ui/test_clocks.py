@@ -21,6 +21,11 @@ def test_clocks_script_is_small():
     assert sent <= 15_000
 
 
+@pytest.mark.parametrize("name", ["hands.js", "circle.js"])
+def test_script_of_the_hands_is_small(name):
+    assert len(SCRIPTS[name].read_bytes()) <= 16_000
+
+
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "yarn-llama-2-7b-128k", "gemma-4-full"])
 def test_frequencies_arrive_bit_for_bit(model):
     spec = model_specs(model)[main_layer(catalog()[model], model_specs(model))]

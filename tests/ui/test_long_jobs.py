@@ -6,6 +6,7 @@ import gc
 import io
 import json
 import threading
+import time
 import weakref
 from pathlib import Path
 
@@ -226,6 +227,10 @@ def test_refused_contents_are_released_without_a_collection(monkeypatch, jobs):
     gc.disable()
     try:
         refused = post("decay/curves.packed", "decay.show=own&decay.source=file&decay.file={name}", bytes(100_000))
+        # The thread that read them lets go a moment after its answer has arrived.
+        end = time.monotonic() + 30
+        while any(each() for each in made) and time.monotonic() < end:
+            time.sleep(0.01)
     finally:
         gc.enable()
     assert refused.status == 422

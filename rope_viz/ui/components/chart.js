@@ -225,7 +225,8 @@ function listen(state) {
   if (state.listening) return;
   state.listening = true;
   const { node } = state;
-  node.on("plotly_doubleclick", () => state.zoomTo({}));
+  // Two fingers that come within a moment are a double click to Plotly, when they go.
+  node.on("plotly_doubleclick", () => performance.now() - (state.pinched ?? -Infinity) > 500 && state.zoomTo({}));
   node.on("plotly_relayout", (event) => rememberView(state, event));
   node.on("plotly_hover", (event) => link(state, event));
   node.on("plotly_unhover", () => unlink(state));

@@ -32,6 +32,7 @@ function listenGestures(state) {
     const now = [...event.touches];
     if (!before || now.length !== 2) return;
     if (event.cancelable) event.preventDefault();
+    state.pinched = performance.now();
     move(gap(before) / Math.max(gap(now), 1), middle(before), middle(now));
     before = now;
   }, options);

@@ -21,7 +21,14 @@ from rope_viz.ui import state
 from rope_viz.ui.components.component import component
 
 # Pixels of the tools below a picture, on a wide and on a narrow screen.
-TOOLS = {"chart": (40, 130), "clocks": (110, 220), "patch": (90, 150), "table": (40, 92)}
+TOOLS = {
+    "chart": (40, 40),
+    "clocks": (110, 220),
+    "patch": (68, 92),
+    "hands": (0, 0),
+    "learn": (0, 0),
+    "table": (40, 44),
+}
 
 TEXTS = Texts("app")
 KEY = "pictures"
@@ -78,6 +85,8 @@ def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
             _store_pin(*places[address], value)
         elif what == "at" and isinstance(value, Mapping):
             _store_positions(*places[address], value)
+        elif what == "scene" and isinstance(value, int):
+            _store_scene(*places[address], value)
 
     data: dict[str, Any] = {
         "pictures": {
@@ -102,7 +111,6 @@ def _describe(picture: Picture, now: Now) -> dict[str, Any]:
         "knobs": sorted(picture.depends),
         "height": picture.heights(now)[0],
         "room": _room(picture, now),
-        "step": st.session_state.get("tour"),
     }
 
 
@@ -114,10 +122,14 @@ def _store_pin(picture: Picture, now: Now, value: int) -> None:
         state.choose(pin=None if value == state.current_choice().pin else value)
 
 
+def _store_scene(picture: Picture, now: Now, scene: int) -> None:
+    """Write the scene that the user went to into the address, which is a step for the Back button."""
+    (choice,) = picture.uses
+    state.set_param(choice.key, choice.text(choice.resolve(scene, now)), default=choice.text(choice.default(now)))
+
+
 def _store_positions(picture: Picture, now: Now, at: Mapping[str, Any]) -> None:
     m, n = at.get("m"), at.get("n")
     choice = picture.sets
-    if at.get("step") != st.session_state.get("tour"):
-        return  # a late message from the previous step's dials
     if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
         state.set_param(choice.key, choice.text((m, n)), default=choice.text(choice.default(now)))

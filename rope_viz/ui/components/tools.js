@@ -42,19 +42,20 @@ const save = (place, form) => runScript(place, "file", "export", ({ save: saved,
 export function menu(name, label, entries) {
   const list = element("div", { className: "rv-menu", popover: "auto", role: "menu", ariaLabel: label });
   const opener = button(name, label, () => list.togglePopover());
-  let top = 0;
   Object.assign(opener, { ariaHasPopup: "menu", ariaExpanded: "false" });
   list.addEventListener("beforetoggle", ({ newState }) => {
     opener.ariaExpanded = String(newState === "open");
     if (newState === "open") list.replaceChildren(...entries().map((entry) => item(list, entry)));
   });
-  list.addEventListener("toggle", ({ newState }) => {
-    if (newState !== "open") return;
+  const follow = () => {
     const at = opener.getBoundingClientRect(), below = at.bottom + 4;
-    top = at.top;
     list.style.left = `${Math.max(8, Math.min(at.left, innerWidth - list.offsetWidth - 8))}px`;
     list.style.top = `${below + list.offsetHeight > innerHeight - 8 ? Math.max(8, at.top - list.offsetHeight - 4) : below}px`;
-    list.firstChild?.focus();
+  };
+  list.addEventListener("toggle", ({ newState }) => {
+    if (newState !== "open") return;
+    follow();
+    list.firstChild?.focus({ preventScroll: true });
   });
   list.addEventListener("keydown", (event) => {
     const items = [...list.children], now = items.indexOf(document.activeElement);
@@ -64,8 +65,13 @@ export function menu(name, label, entries) {
     event.preventDefault();
     items[(next + items.length) % items.length].focus();
   });
-  // A menu that stays open while the page scrolls would leave its button. The event may come late, from before the click.
-  addEventListener("scroll", () => list.matches(":popover-open") && opener.getBoundingClientRect().top !== top && list.hidePopover(), true);
+  // The page may scroll below an open menu, or tell late of a scroll from before the click.
+  addEventListener("scroll", () => {
+    if (!list.matches(":popover-open")) return;
+    const { top, bottom } = opener.getBoundingClientRect();
+    if (bottom < 0 || top > innerHeight) list.hidePopover();
+    else follow();
+  }, true);
   const both = document.createDocumentFragment();
   both.append(opener, list);
   return both;

@@ -1,0 +1,69 @@
+"""Open Graph tags of a page: the picture, title and sentence that other sites show for a link (https://ogp.me)."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Mapping
+from urllib.parse import parse_qsl, urlencode
+
+from rope_viz.pictures import learn, registry
+from rope_viz.pictures.doors import TITLES
+from rope_viz.pictures.page import Picture
+from rope_viz.texts import Texts
+from rope_viz.ui.components.scripts import PREFIX
+
+APP, HOME, LEARN = Texts("app"), Texts("home"), Texts("learn")
+SETTING = "ROPE_VIZ_PUBLIC_URL"
+"""The address of the app as users reach it, without a slash at its end. The Host header is not trusted for that."""
+SIZE = {"width": "1200px", "height": "630px", "dpi": "96"}
+"""The size that the large previews of most sites have."""
+
+
+def tags(page: str, query: str, picture: Picture | None) -> str:
+    """Return the tags of a page, "" without a public address; `query` is the address's, `picture` the page's first."""
+    public = os.environ.get(SETTING, "")
+    if not public or page not in TITLES:
+        return ""
+    path, title, given = "" if page == "home" else page, TITLES[page], dict(parse_qsl(query))
+    if page == learn.PAGE.name:
+        scene = _scene_of(given)
+        title, path = str(LEARN(f"scene{scene}.title")), f"{page}?{learn.SCENE.key}={scene}"
+        picture = registry.picture(page, f"scene{scene}")
+    values = {
+        "og:type": "website",
+        "og:site_name": "RoPE Viz",
+        "og:title": "RoPE Viz" if page == "home" else APP("page_title", page=title),
+        "og:description": HOME("title"),
+        "og:url": f"{public}/{path}",
+    }
+    if picture is not None:
+        asked = urlencode({**_query_of(picture, given), **SIZE})
+        values["og:image"] = f"{public}{PREFIX}/picture/{picture.address}.png?{asked}"
+        values |= {"og:image:width": SIZE["width"][:-2], "og:image:height": SIZE["height"][:-2]}
+        values["twitter:card"] = "summary_large_image"
+    escaped = {name: html.escape(value) for name, value in values.items()}
+    return "".join(f'<meta property="{name}" content="{value}">' for name, value in escaped.items())
+
+
+def _scene_of(query: Mapping[str, str]) -> int:
+    """Return the scene that an address of Learn opens, the first one if it names none."""
+    if learn.OLD_KEY in query:
+        return int(learn.scene_of_step(query[learn.OLD_KEY]))
+    try:
+        return int(learn.SCENE.near(query[learn.SCENE.key]))
+    except (KeyError, ValueError):
+        return 1
+
+
+def _query_of(picture: Picture, query: Mapping[str, str]) -> dict[str, str]:
+    """Return what of a page's address its picture depends on, {} for one that is long or cannot be read."""
+    page = registry.page(picture.page)
+    if sum(map(len, query.values())) > registry.LONGEST:
+        return {}
+    known = {*registry.MODEL_KEYS, "pin", *(choice.key for choice in page.choices)}
+    try:
+        now = registry.read_request(page, {key: value for key, value in query.items() if key in known})
+        return registry.link_query(now, picture)
+    except (KeyError, ValueError):
+        return {}

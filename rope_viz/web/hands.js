@@ -1,0 +1,281 @@
+// A query and a key as two hands: of one pair, of four, of all. The user drags a word or the ruler below the words; both are
+// sliders for the keyboard. picture.js requests it, rope_viz/figures/hands.py packs it.
+
+import { DEGREES, addStyle, arrange, clamp, dark, fill, fold, minus, paint, paintRuler, set, step } from "./circle.js";
+
+const SPEED = 3; // positions per second
+const INTRO = [10, 6, 8]; // seconds that the introduction shows one pair, a few, and all
+
+// --- The numbers of the picture
+
+function read(s) {
+  const { inv_freq: rates, pair, few } = s.data, apart = s.query - s.key;
+  const counted = [[pair], few, rates.map((_, i) => i)][s.stage];
+  const score = counted.reduce((sum, i) => sum + Math.cos(apart * rates[i]), 0) / counted.length;
+  const forms = s.data.texts, count = Number(apart.toFixed(1));
+  const turned = (at) => (((s.offset + at) * rates[pair] * DEGREES) % 360 + 360) % 360;
+  return {
+    score, pairs: counted.length, angle: fold(apart * rates[pair] * DEGREES), query: turned(s.query), key: turned(s.key),
+    distance: fill(forms[count === 1 ? "distance.one" : "distance.other"], { count }),
+  };
+}
+
+function measure(s) {
+  const w = s.canvas.clientWidth, h = s.canvas.clientHeight, dpr = Math.min(2, devicePixelRatio || 1);
+  for (const canvas of [s.canvas, s.strip]) Object.assign(canvas, { width: Math.round(canvas.clientWidth * dpr), height: Math.round(canvas.clientHeight * dpr) });
+  s.place = { w, h, dpr, narrow: h < 330 };
+  s.cell = s.words.clientWidth / (s.slots = s.data.slots[s.words.clientWidth < 560 ? 1 : 0]);
+  s.query = Math.min(s.query, s.slots - 1);
+  s.ctx.family = s.strip2d.family = s.font;
+  s.clocks = [0, 1, 2].map((stage) => arrange(s, stage));
+  s.shown = "";
+}
+
+// --- The words
+
+// Every word has a slot; the others make room for the two that move.
+function placeWords(s) {
+  const { data } = s, taken = [Math.round(s.query), Math.round(s.key)];
+  let free = 0;
+  s.ui.words.forEach((node, i) => {
+    const held = i === data.start.query ? s.query : i === data.start.key ? s.key : null;
+    if (held === null) while (taken.includes(free)) free++;
+    node.style.transform = `translateX(${(held ?? free++) * s.cell}px)`;
+    node.style.width = `${s.cell}px`;
+  });
+  Object.assign(s.ui.apart.style, { left: `${(s.key + 0.5) * s.cell}px`, width: `${(s.query - s.key) * s.cell}px` });
+}
+
+// Other observers of the page do not look at a changed text node.
+const put = (node, text) => node.firstChild ? node.firstChild.data !== text && (node.firstChild.data = text) : node.append(text);
+
+function mirror(s, { angle, score, query, key, distance, pairs }) {
+  const { ui, data: { texts } } = s, values = { distance, angle: angle.toFixed(1), score: minus(score.toFixed(2)) };
+  Object.assign(s.root.dataset, {
+    query: query.toFixed(2), key: key.toFixed(2), angle: angle.toFixed(2), score: score.toFixed(4), offset: s.offset.toFixed(3), pairs, playing: s.playing ? "yes" : "no",
+  });
+  const layout = `${s.query} ${s.key} ${s.cell}`;
+  if (layout !== s.shown) placeWords(s);
+  s.shown = layout;
+  // Texts cost more than the picture: while something moves, every third frame has them, and always the last one.
+  s.behind = (s.playing || "held" in s.root.dataset) && s.frames % 3 > 0;
+  if (s.behind) return;
+  put(ui.apart.firstChild, distance);
+  for (const [name, value] of Object.entries(values)) for (const node of ui.values[name]) put(node, value);
+  for (const name of ["query", "key"]) {
+    const position = Math.round(s.offset + s[name]);
+    set(ui[name], "aria-valuenow", position);
+    set(ui[name], "aria-valuetext", fill(texts.word_at, { position, ...values }));
+  }
+  const first = Math.round(s.offset);
+  set(ui.ruler, "aria-valuenow", first);
+  set(ui.ruler, "aria-valuetext", fill(texts.ruler_at, { first, last: first + s.slots - 1, ...values }));
+}
+
+// The sentence of a stage, with a node for each number that changes.
+function tell(s) {
+  const { texts, words, start, inv_freq: rates, pair, few, model } = s.data;
+  const first = fill(texts[["one", "few", "all"][s.stage]], { pair, model, pairs: [1, few.length, rates.length][s.stage], step: step(rates[pair]) });
+  s.ui.values = { distance: [], angle: [], score: [] };
+  const parts = texts[s.stage ? "mean" : "apart"].split(/\{(\w+)\}/).map((part, i) => {
+    if (i % 2 === 0) return part;
+    const role = part.replace("_word", ""), node = Object.assign(document.createElement(part === "distance" ? "span" : "b"), { textContent: words[start[role]] ?? "", className: `rv-${role}` });
+    s.ui.values[part]?.push(node);
+    return node;
+  });
+  s.ui.now.replaceChildren(`${first} `, ...parts);
+  s.ui.note.textContent = s.stage || rates[0] * DEGREES < 40 || !pair ? "" : fill(texts.first, { step: step(rates[0]) });
+  s.ui.stages.forEach((node, stage) => node.setAttribute("aria-pressed", String(stage === s.stage)));
+  put(s.ui.play, s.playing ? texts.pause : texts.play);
+}
+
+// --- Motion
+
+function wake(s) {
+  s.request ||= requestAnimationFrame((now) => {
+    s.request = 0;
+    if (!s.root.isConnected || !s.canvas.clientWidth) return void ([s.last, s.stale] = [0, true]);
+    if (s.stale) measure(s);
+    s.stale = false;
+    // The words may be in view while the circle is not.
+    if (!s.visible) return void ((s.last = 0), mirror(s, read(s)));
+    const passed = s.playing && s.last ? Math.min(0.1, (now - s.last) / 1000) : 0;
+    s.last = s.playing ? now : 0;
+    s.offset += SPEED * passed;
+    if (s.offset > s.data.last) s.offset = 0;
+    if (s.intro !== null) introduce(s, passed);
+    const values = read(s);
+    mirror(s, values);
+    paint(s, now, values);
+    paintRuler(s);
+    s.root.dataset.drawn = s.frames = (s.frames ?? 0) + 1;
+    if (s.playing || s.from !== null || s.behind) wake(s);
+  });
+}
+
+// One clock becomes a few, then all; at the end the first one is left for the user.
+function introduce(s, passed) {
+  s.intro += passed;
+  if (s.intro < INTRO[s.stage]) return;
+  s.intro = 0;
+  if (s.stage < 2) return showStage(s, s.stage + 1);
+  s.intro = null;
+  play(s, false);
+  showStage(s, 0);
+}
+
+function showStage(s, stage) {
+  if (stage !== s.stage) Object.assign(s, { from: s.calm.matches ? null : s.stage, since: performance.now(), stage });
+  tell(s);
+  wake(s);
+}
+
+function play(s, on) {
+  s.playing = on;
+  if (!on) s.offset = Math.round(s.offset);
+  tell(s);
+  wake(s);
+}
+
+// The user takes over: the introduction ends.
+function stop(s) {
+  s.intro = null;
+  if (s.playing) play(s, false);
+}
+
+// Move a word to a slot or the ruler to a first position; between two positions only while it is dragged.
+function move(s, name, to) {
+  const [low, high] = name === "query" ? [s.key + 1, s.slots - 1] : name === "key" ? [0, s.query - 1] : [0, s.data.last];
+  const field = name === "ruler" ? "offset" : name;
+  s[field] = clamp(to, low, high);
+  wake(s);
+}
+
+function makeSlider(s, node, name) {
+  const field = name === "ruler" ? "offset" : name, sign = name === "ruler" ? -1 : 1;
+  let begun = null;
+  node.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    event.preventDefault(); // selects no text
+    node.focus({ preventScroll: true });
+    node.setPointerCapture(event.pointerId);
+    stop(s);
+    begun = [event.clientX, s[field]];
+    s.root.dataset.held = name;
+  });
+  node.addEventListener("pointermove", ({ clientX }) => begun && move(s, name, begun[1] + (sign * (clientX - begun[0])) / s.cell));
+  for (const kind of ["pointerup", "pointercancel"]) node.addEventListener(kind, () => {
+    if (!begun) return;
+    begun = null;
+    delete s.root.dataset.held;
+    move(s, name, Math.round(s[field]));
+  });
+  node.addEventListener("keydown", (event) => {
+    const far = name === "ruler" ? 10 : 3;
+    const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: far, PageDown: -far, Home: -Infinity, End: Infinity }[event.key];
+    if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    stop(s);
+    move(s, name, s[field] + by);
+  });
+}
+
+// --- The component
+
+function build(place, data) {
+  const { root } = place, { texts, words, start } = data, roles = { [start.query]: "query", [start.key]: "key" };
+  const slider = (name, word, more) => `class="${more}" role="slider" tabindex="0" data-do="${name}" aria-orientation="horizontal" aria-label="${fill(texts[`${name}_slider`], { word })}" aria-valuemin="0"`;
+  root.innerHTML = `<div class="rv-line"><div class="rv-words">${words.map((word, i) => `<span ${roles[i] ? slider(roles[i], word, `rv-word rv-${roles[i]}`) : 'class="rv-word"'}><i>${word}</i></span>`).join("")}<div class="rv-apart"><b></b></div></div>
+    <div ${slider("ruler", "", "rv-ruler")}><canvas></canvas></div><p class="rv-hint"><span>${texts.hint}</span><span>${texts.hint_short}</span></p></div>
+    <p class="rv-now"></p><div class="rv-bar"><button type="button" data-do="play" title="${texts.play_help}"></button>
+    <div role="group" aria-label="${texts.pairs}">${["one", "few", "all"].map((name, i) => `<button type="button" data-do="${name}">${i ? [data.few.length, data.inv_freq.length][i - 1] : texts.one_pair}</button>`).join("")}</div>
+    <p></p></div><div class="rv-circle"><canvas role="img"></canvas></div>`;
+  const find = (selector) => root.querySelector(selector), canvas = find(".rv-circle canvas"), strip = find(".rv-ruler canvas");
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const s = { root, canvas, strip, words: find(".rv-words"), ctx: canvas.getContext("2d"), strip2d: strip.getContext("2d"), calm, visible: true, ...start, offset: 0, stage: 0, from: null, intro: calm.matches ? null : 0, playing: !calm.matches };
+  // The node may be new while the user has moved the hands already.
+  for (const name of ["query", "key", "offset", "stage", "intro", "playing"]) if (place.memory.hands) s[name] = place.memory.hands[name];
+  place.memory.hands = s;
+  s.ui = { words: [...root.querySelectorAll(".rv-word")], apart: find(".rv-apart"), now: find(".rv-now"), note: find(".rv-bar p"), play: find("[data-do=play]"), stages: ["one", "few", "all"].map((name) => find(`[data-do=${name}]`)), values: {} };
+  for (const name of ["query", "key", "ruler"]) makeSlider(s, (s.ui[name] = find(`[data-do=${name}]`)), name);
+  s.ui.play.addEventListener("click", () => play(s, !s.playing));
+  s.ui.stages.forEach((node, stage) => node.addEventListener("click", () => ((s.intro = null), showStage(s, stage))));
+  calm.addEventListener("change", () => calm.matches && stop(s));
+  for (const node of [canvas, s.words]) new ResizeObserver(() => s.data && ((s.stale = true), wake(s))).observe(node);
+  new IntersectionObserver(([entry]) => (s.visible = entry.isIntersecting) && s.data && wake(s)).observe(canvas);
+  return s;
+}
+
+// Show the frequencies of a spec. On a page of its own, `place` has little more than a root.
+export default function show(place, data) {
+  const s = place.root.__hands ?? build(place, data);
+  place.root.__hands = s;
+  Object.assign(s, { data, font: getComputedStyle(s.root).fontFamily, stale: true });
+  s.c = Object.fromEntries(Object.entries(data.palette).map(([name, both]) => [name, both[dark(s.root) ? 1 : 0]]));
+  for (const name of ["query", "key", "background", "text", "plain", "face", "rule"]) s.root.style.setProperty(`--${name}`, s.c[name]);
+  for (const name of ["query", "key"]) set(s.ui[name], "aria-valuemax", data.last + data.slots[0]);
+  set(s.ui.ruler, "aria-valuemax", data.last);
+  s.canvas.setAttribute("aria-label", data.title);
+  tell(s);
+  wake(s);
+}
+
+addStyle(`
+.rv-hands {
+  display: grid; grid-template: auto auto 1fr / minmax(0, 648px) minmax(0, 1fr); column-gap: 48px; align-items: start;
+  font-family: var(--st-font); color: var(--text); font-variant-numeric: tabular-nums;
+  .rv-circle { grid-area: 1 / 2 / 4 / 3; margin-top: calc(-1 * var(--rv-above, 0px)); }
+  canvas { display: block; width: 100%; }
+  .rv-circle canvas { height: clamp(400px, 100vh - 300px, 500px); }
+  .rv-words { position: relative; height: 84px; font-size: 18px; contain: size layout; }
+  .rv-word { position: absolute; left: 0; bottom: 0; height: 48px; display: grid; place-items: center; transition: transform 0.15s; }
+  .rv-word i { font-style: normal; white-space: nowrap; }
+  .rv-word[role] { z-index: 1; transition: none; will-change: transform; cursor: grab; touch-action: pan-y; user-select: none; }
+  .rv-word[role] i { display: grid; place-items: center; min-width: calc(100% - 6px); height: 42px; padding: 0 4px; box-sizing: border-box; border-radius: 8px; font-weight: 600; color: var(--background); }
+  .rv-word.rv-query i { background: var(--query); }
+  .rv-word.rv-key i { background: var(--key); }
+  .rv-apart { position: absolute; top: 4px; display: flex; justify-content: center; }
+  .rv-apart::before, .rv-apart::after { content: ""; flex: 1; height: 16px; margin-top: 12px; box-sizing: border-box; border: solid var(--text); border-width: 2px 0 0 2px; }
+  .rv-apart::after { border-width: 2px 2px 0 0; }
+  .rv-apart b { padding: 0 8px; font-size: 15px; line-height: 24px; white-space: nowrap; }
+  .rv-ruler { margin-top: 6px; border-top: 2px solid var(--rule); border-radius: 0 0 8px 8px; background: color-mix(in srgb, var(--face) 55%, transparent); cursor: ew-resize; touch-action: pan-y; user-select: none; }
+  .rv-ruler:hover, &[data-held=ruler] .rv-ruler { background: var(--face); }
+  .rv-ruler canvas { height: 36px; pointer-events: none; }
+  &[data-held] :is(.rv-word, .rv-ruler) { cursor: grabbing; }
+  [role=slider]:focus-visible { outline: 2px solid var(--query); outline-offset: 2px; border-radius: 8px; }
+  .rv-hint { margin: 8px 0 0; font-size: 15px; color: var(--plain); }
+  .rv-hint span + span { display: none; }
+  .rv-now { margin: 16px 0 0; padding: 0; contain: layout; min-height: 58px; font-size: 18px; line-height: 29px; }
+  .rv-now .rv-query { color: var(--query); }
+  .rv-now .rv-key { color: var(--key); }
+  .rv-bar { display: flex; gap: 12px; align-items: center; margin-top: 16px; padding: 0; }
+  .rv-bar p { margin: 0; font-size: 15px; line-height: 21px; color: var(--plain); }
+  .rv-bar > div { display: flex; flex: none; }
+  .rv-bar button { flex: none; height: 40px; min-width: 48px; padding: 0 12px; font: inherit; font-size: 15px; color: inherit; background: transparent; border: 1px solid var(--rule); border-radius: 0; cursor: pointer; }
+  .rv-bar button[data-do=play] { min-width: 76px; border-radius: 8px; }
+  .rv-bar div button + button { border-left: 0; }
+  .rv-bar div button:first-child { border-radius: 8px 0 0 8px; }
+  .rv-bar div button:last-child { border-radius: 0 8px 8px 0; }
+  .rv-bar button[aria-pressed=true] { color: var(--query); font-weight: 600; background: color-mix(in srgb, var(--query) 10%, transparent); }
+  @media (prefers-reduced-motion: reduce) { .rv-word { transition: none; } }
+  @media (max-width: 900px) {
+    grid-template: auto / minmax(0, 1fr);
+    .rv-circle { grid-area: 1 / 1; margin: 0; }
+    .rv-circle canvas { height: 320px; }
+  }
+  @media (max-width: 640px) {
+    .rv-circle canvas { height: 220px; }
+    .rv-words { height: 74px; margin-top: 4px; font-size: 15px; }
+    .rv-word { height: 42px; }
+    .rv-word[role] i { height: 40px; padding: 0; border-radius: 6px; }
+    .rv-ruler { margin-top: 4px; }
+    .rv-ruler canvas { height: 40px; }
+    .rv-hint { margin-top: 4px; font-size: 14px; line-height: 20px; }
+    .rv-hint span { display: none; }
+    .rv-hint span + span { display: inline; }
+    .rv-now { margin-top: 8px; font-size: 16px; line-height: 23px; min-height: 69px; }
+    .rv-bar { margin-top: 10px; gap: 8px; }
+    .rv-bar p { display: none; }
+  }
+}
+`);

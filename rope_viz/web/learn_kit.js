@@ -1,0 +1,132 @@
+// What the scenes of Learn have in common: shapes as SVG, and tracks with thumbs or a ruler as sliders. learn.js tells the story.
+
+import { DEGREES, TAU, clamp, fill, fold, minus, set, whole } from "./circle.js";
+
+export { DEGREES, TAU, clamp, fill, fold, minus, set, whole };
+
+export const degrees = (value) => `${minus(value.toFixed(1))}°`;
+export const put = (node, html) => node.__html !== html && (node.innerHTML = node.__html = html);
+
+// --- Shapes: angles counterclockwise from 3 o'clock, in radians
+
+const r2 = (value) => Number(value.toFixed(2));
+export const tip = (cx, cy, r, at) => [r2(cx + r * Math.cos(at)), r2(cy - r * Math.sin(at))];
+export const shape = (name, values, inside = "") => `<${name}${Object.entries(values).map(([key, value]) => ` ${key}="${typeof value === "number" ? r2(value) : value}"`).join("")}>${inside}</${name}>`;
+export const say = (x, y, text, size = 15, fill = "var(--text)", more = {}) => shape("text", { x, y, "font-size": size, fill, ...more }, text);
+export const middle = { "text-anchor": "middle" }, bold = { "font-weight": 600 }, end = { "text-anchor": "end" };
+export const line = (x1, y1, x2, y2, stroke = "var(--rule)", width = 1, more = {}) => shape("line", { x1, y1, x2, y2, stroke, "stroke-width": width, ...more });
+export const ring = (cx, cy, r, stroke = "var(--rule)", width = 1, fill = "none") => shape("circle", { cx, cy, r, stroke, "stroke-width": width, fill });
+export const arc = (cx, cy, r, from, way, more) => shape("path", { d: `M${tip(cx, cy, r, from)}A${r2(r)} ${r2(r)} 0 ${Math.abs(way) > Math.PI ? 1 : 0} ${way > 0 ? 0 : 1} ${tip(cx, cy, r, from + way)}`, fill: "none", ...more });
+export const sector = (cx, cy, r, from, way, more) => way === 0 ? "" : shape("path", { d: `M${r2(cx)} ${r2(cy)}L${tip(cx, cy, r, from)}A${r2(r)} ${r2(r)} 0 ${Math.abs(way) > Math.PI ? 1 : 0} ${way > 0 ? 0 : 1} ${tip(cx, cy, r, from + way)}Z`, ...more });
+
+export function hand(cx, cy, r, at, colour, width = 7, more = {}) {
+  const [x, y] = tip(cx, cy, r, at);
+  const knob = width > 4 ? ring(x, y, width * 1.3, "var(--background)", 3, colour) : "";
+  return line(cx, cy, x, y, colour, width, { "stroke-linecap": "round", ...more }) + knob;
+}
+
+const pen = document.createElement("canvas").getContext("2d");
+
+// A text outside a circle, begun or ended there so that it does not cross it, within the width of the picture.
+export function name(cx, cy, r, at, text, colour, size, width, short = text) {
+  const [x, y] = tip(cx, cy, r, at), cos = Math.cos(at);
+  pen.font = `600 ${size}px ${getComputedStyle(document.querySelector(".rv-learn")).fontFamily}`;
+  const long = pen.measureText(text).width;
+  const from = Math.abs(cos) < 0.35 ? x - long / 2 : cos > 0 ? x : x - long, left = clamp(from, 2, Math.max(2, width - long - 2));
+  // Moved far, it would lie on its hand.
+  if (Math.abs(left - from) > 8 && short !== text) return name(cx, cy, r, at, short, colour, size, width);
+  return say(left, y + size / 3, text, size, colour, bold);
+}
+
+// The places of `count` clocks with `label` pixels below each and up to `gap` between them: [x, y, radius] each.
+export function grid(count, { w, h }, label = 0, top = 0, share = 0.42, gap = 0) {
+  let best = { size: 0 };
+  for (let columns = 1; columns <= count; columns++) {
+    const rows = Math.ceil(count / columns), size = Math.min(w / columns, (h - top) / rows - label);
+    if (size > best.size && count % columns === 0) best = { size, columns, rows };
+  }
+  const { size, columns, rows } = best, step = Math.min(size + gap, w / columns), left = (w - columns * step) / 2, over = top + (h - top - rows * (size + label)) / 2;
+  return Array.from({ length: count }, (_, i) => [left + ((i % columns) + 0.5) * step, over + Math.floor(i / columns) * (size + label) + size / 2, size * share]);
+}
+
+// A horizontal and a vertical scale of a chart.
+export const scale = (low, high, from, to) => (value) => from + ((value - low) / (high - low)) * (to - from);
+
+// --- Tracks
+
+const PAD = 26;
+
+// One track. `row`: { low, high, log, ticks, thumbs: [{ name, label, chip, colour, least, most, step, far, whole }] } or
+// { ruler: { name, label, most, far }, cells }. `host` reads a value, moves it and says it in words.
+export function makeTrack(row, host) {
+  const root = document.createElement("div"), thumbs = row.ruler ? [row.ruler] : row.thumbs;
+  root.className = row.ruler ? "rv-ruler" : "rv-track";
+  const slider = ({ name, label, chip = "", colour = "query" }) => `<div class="rv-thumb" style="--colour: var(--${colour})" role="slider" tabindex="0" data-do="${name}" aria-label="${label}" aria-orientation="horizontal"><i>${chip}</i></div>`;
+  root.innerHTML = `<svg aria-hidden="true"></svg>${thumbs.map(slider).join("")}`;
+  const [svg, ...nodes] = root.children;
+  const to = (value) => (row.log ? Math.log(value / row.low) / Math.log(row.high / row.low) : (value - row.low) / (row.high - row.low));
+  const from = (share) => (row.log ? row.low * (row.high / row.low) ** share : row.low + share * (row.high - row.low));
+  const room = () => root.clientWidth - 2 * PAD;
+  const cell = () => room() / (row.cells ?? row.high - row.low);
+  const share = (x) => clamp((x - root.getBoundingClientRect().left - PAD) / room(), 0, 1);
+  let held = null;
+
+  root.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    const { clientX } = event, direct = nodes.indexOf(event.target.closest(".rv-thumb"));
+    const near = () => thumbs.map(({ name }, i) => [Math.abs(to(host.read(name)) - share(clientX)), i]).sort(([a], [b]) => a - b)[0][1];
+    const index = row.ruler ? 0 : direct >= 0 ? direct : near(), { name } = thumbs[index];
+    event.preventDefault(); // selects no text
+    nodes[index].focus({ preventScroll: true });
+    root.setPointerCapture(event.pointerId);
+    held = { name, index, x: clientX, value: host.read(name), jumps: direct < 0 && !row.ruler };
+    root.dataset.held = name;
+    if (held.jumps) drag(event);
+  });
+  const drag = ({ clientX }) => {
+    if (!held) return;
+    const value = row.ruler ? held.value - (clientX - held.x) / cell() : held.jumps ? from(share(clientX)) : from(to(held.value) + (clientX - held.x) / room());
+    host.move(held.name, value, thumbs[held.index].whole ? "step" : "free");
+  };
+  root.addEventListener("pointermove", drag);
+  for (const kind of ["pointerup", "pointercancel"]) root.addEventListener(kind, () => {
+    if (!held) return;
+    const { name } = held;
+    held = null;
+    delete root.dataset.held;
+    host.move(name, host.read(name), "step");
+  });
+  nodes.forEach((node, i) => node.addEventListener("keydown", (event) => {
+    const { name, far = 5, step = 1 } = thumbs[i], by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: far, PageDown: -far, Home: -Infinity, End: Infinity }[event.key];
+    if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    const value = host.read(name);
+    host.move(name, row.log ? clamp(value * 10 ** (by / 20), row.low, row.high) : value + by * step, "step");
+  }));
+
+  // Write the ticks and put the thumbs where their values are.
+  return { root, show() {
+    const wide = root.clientWidth;
+    if (!wide) return;
+    set(svg, "width", wide);
+    if (row.ruler) {
+      const first = host.read(row.ruler.name), marks = [];
+      for (let at = Math.max(0, Math.floor(first) - 1); at <= first + row.cells + 1; at++) {
+        const x = PAD + (at - first) * cell(), colour = host.mark?.(at) ?? "plain";
+        if (x > 6 && x < wide - 6) marks.push(line(x, 0, x, 7, `var(--${colour})`), say(x, 24, at, 14, `var(--${colour})`, { ...middle, ...(colour === "plain" ? {} : bold) }));
+      }
+      put(svg, marks.join(""));
+    } else {
+      const marks = row.ticks.filter(([, , narrow]) => wide > 480 || narrow !== false);
+      put(svg, line(4, 24, wide - 4, 24, "var(--rule)", 2) + marks.map(([value, text]) => { const x = PAD + to(value) * room(); return line(x, 24, x, 31) + say(x, 50, text, 14, "var(--plain)", middle); }).join(""));
+    }
+    thumbs.forEach(({ name, least, most }, i) => {
+      const value = host.read(name), node = nodes[i];
+      if (!row.ruler) node.style.transform = `translateX(${PAD + to(value) * room()}px)`;
+      set(node, "aria-valuenow", Number(value.toPrecision(6)));
+      set(node, "aria-valuemin", least ?? row.low ?? 0);
+      set(node, "aria-valuemax", most ?? row.high);
+      set(node, "aria-valuetext", host.say(name));
+    });
+  } };
+}

@@ -1,0 +1,88 @@
+"""A link's preview: the tags of the first page, with absolute addresses from the public address alone."""
+
+import html
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import streamlit
+from starlette.applications import Starlette
+from starlette.responses import FileResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from rope_viz.cli.app import environment, read_address
+from rope_viz.pictures.doors import TITLES
+from rope_viz.ui import link_preview, server
+
+FIRST = Path(streamlit.__file__).parent / "static" / "index.html"
+PUBLIC = "https://example.org/rope"
+
+
+@pytest.fixture
+def client():
+    routes = [*server.routes(), Route("/{path:path}", lambda request: FileResponse(FIRST))]
+    return TestClient(Starlette(routes=routes, middleware=server.middleware()))
+
+
+def tags(client, address):
+    text = client.get(address).text
+    return {
+        name: html.unescape(value) for name, value in re.findall(r'<meta property="([^"]*)" content="([^"]*)">', text)
+    }
+
+
+@pytest.mark.parametrize("page", TITLES)
+def test_every_page_has_a_preview_whose_picture_is_drawn(page, client, monkeypatch):
+    monkeypatch.setenv(link_preview.SETTING, PUBLIC)
+    path = "" if page == "home" else page
+    found = tags(client, f"/{path}")
+    if page != "learn":
+        assert found["og:url"] == f"{PUBLIC}/{path}"
+        assert found["og:title"] == ("RoPE Viz" if page == "home" else f"{TITLES[page]} · RoPE Viz")
+    assert found["og:description"].startswith("RoPE rotates each token’s query and key by its position")
+    if page in ("lab", "axes", "kernels"):
+        return  # the Lab has no picture, and the others take long
+    assert found["og:image"].startswith(f"{PUBLIC}/rope-viz/picture/")
+    answer = client.get(found["og:image"].removeprefix(PUBLIC))
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png"), answer.text[:200]
+    assert [int.from_bytes(answer.content[at : at + 4], "big") for at in (16, 20)] == [1200, 630]
+
+
+def test_picture_of_the_preview_is_that_of_the_link(client, monkeypatch):
+    monkeypatch.setenv(link_preview.SETTING, PUBLIC)
+    found = tags(client, "/frequencies?model=qwen3-8b-yarn&pin=3&extend.tab=why&utm=1")
+    address = urlsplit(found["og:image"])
+    assert address.path == "/rope/rope-viz/picture/frequencies/wavelengths.png"
+    assert parse_qs(address.query)["model"] == ["qwen3-8b-yarn"]
+    assert parse_qs(address.query)["pin"] == ["3"]
+
+
+@pytest.mark.parametrize("query", ["learn.scene=6", "learn.step=9"])
+def test_preview_of_a_scene_is_its_own(query, client, monkeypatch):
+    monkeypatch.setenv(link_preview.SETTING, PUBLIC)
+    found = tags(client, f"/learn?{query}")
+    assert found["og:title"] == "Beyond the trained length · RoPE Viz"
+    assert found["og:url"] == f"{PUBLIC}/learn?learn.scene=6"
+    assert urlsplit(found["og:image"]).path == "/rope/rope-viz/picture/learn/scene6.png"
+    assert client.get(found["og:image"].removeprefix(PUBLIC)).headers["content-type"] == "image/png"
+
+
+@pytest.mark.parametrize("query", ["model=%22%3E%3Cscript%3E", "dim=1e999", "config=AAAA", "model=" + 3000 * "x"])
+def test_unreadable_link_has_the_preview_of_the_page(query, client, monkeypatch):
+    monkeypatch.setenv(link_preview.SETTING, PUBLIC)
+    assert tags(client, f"/frequencies?{query}") == tags(client, "/frequencies")
+
+
+def test_no_public_address_no_tags_whatever_the_host(client):
+    assert "og:" not in client.get("/", headers={"host": "attacker.example"}).text
+
+
+def test_public_address_is_checked_and_given_to_the_server():
+    assert read_address("--public-url", "https://example.org/rope/") == PUBLIC
+    assert environment("", public=PUBLIC)[link_preview.SETTING] == PUBLIC
+    assert link_preview.SETTING not in environment("")
+    for wrong in ("example.org", "ftp://example.org", "https://", "https://example.org/?a=1", "https://[::1"):
+        with pytest.raises(ValueError, match=r"--public-url|IPv6"):
+            read_address("--public-url", wrong)
