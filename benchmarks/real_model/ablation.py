@@ -2,9 +2,9 @@
 
 python benchmarks/real_model/ablation.py MODEL.gguf --texts FOLDER -o ablation.json [--lengths 512,2048]
 
-A group of pairs has zero frequency in all heads, and the model runs again. `novel` is the mean loss of pieces of
-novels, in nats per token; `late` that of the last quarter of their tokens. `copying` is the mean loss of random tokens
-when they are read the second time.
+A group of pairs has zero frequency in all heads, and the model runs again. `novel` has the mean loss of each piece of a
+novel, in nats per token; `late` that of the last quarter of its tokens. `copying` has the mean loss of each sequence of
+random tokens when they are read the second time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
     """Measure what the results file does not have yet."""
     flags = parser(__doc__)
     flags.add_argument("--lengths", default="512,2048")
-    flags.add_argument("--pieces", type=int, default=2)
+    flags.add_argument("--pieces", type=int, default=4)
     parsed = flags.parse_args()
     bench = Bench(parsed, pieces=parsed.pieces, seed=43)
     plain = bench.model.spec.inv_freq()
@@ -44,8 +44,8 @@ def main() -> None:
             pieces = [bench.tokens(NOVELS[number], length) for number in range(parsed.pieces)]
             novel = np.stack([bench.torch.losses(piece, turn) for piece in pieces])
             copied = np.stack([bench.torch.losses(np.tile(each, 2), turn)[length // 2 :] for each in half])
-            row = {"novel": novel.mean(), "late": novel[:, -length // 4 :].mean(), "copying": copied.mean()}
-            row = {part: round(float(value), 4) for part, value in row.items()}
+            losses = {"novel": novel, "late": novel[:, -length // 4 :], "copying": copied}
+            row = {part: np.round(values.mean(axis=1).astype(float), 4).tolist() for part, values in losses.items()}
             bench.results.add(key, row | {"cpu_s": round(time.process_time() - started)})
 
 

@@ -62,10 +62,10 @@ def test_loss_is_the_mean_of_each_block(run, tmp_path):
 def test_an_interrupted_script_continues_its_file(run, tmp_path):
     first = run("ablation", "--lengths", "64", "--pieces", "1")
     path = tmp_path / "ablation.json"
-    kept = first | {"rows": {"64/none": {"novel": 9.0}}}
+    kept = first | {"rows": {"64/none": {"novel": [9.0]}}}
     path.write_text(json.dumps(kept))
     again = run("ablation", "--lengths", "64", "--pieces", "1")
-    assert again["rows"].pop("64/none") == {"novel": 9.0}
+    assert again["rows"].pop("64/none") == {"novel": [9.0]}
     for name, row in again["rows"].items():
         assert row["novel"] == first["rows"][name]["novel"]
     # Pairs 4 to 7 do not exist here: that row is the model as it is.
