@@ -72,14 +72,10 @@ class Bench:
         self.model: TinyLm = load_gguf(parsed.model)
         self.tokenizer = make_tokenizer(read_header(parsed.model, long_arrays=True))
         self.torch = TorchLm(self.model, parsed.device, getattr(torch, parsed.dtype))
-        described = {
-            "script": Path(sys.argv[0]).name,
-            "model": {"file": Path(parsed.model).name, "sha256": sha256(Path(parsed.model).read_bytes())},
+        described = describe(parsed.model, versions=("numpy", "torch", "tokenizers")) | {
             "texts": TEXT_SOURCE,
             "text_sha256": {},
             "dtype": parsed.dtype,
-            "commit": subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True).strip(),
-            "versions": {name: importlib.metadata.version(name) for name in ("numpy", "torch", "tokenizers")},
             **about,
         }
         rows = {}
@@ -99,6 +95,16 @@ class Bench:
         if len(ids) < count:
             raise SystemExit(f"{name} has fewer than {first + count:,} tokens")
         return np.asarray(ids)
+
+
+def describe(model: str, *, versions: tuple[str, ...]) -> dict[str, Any]:
+    """Return what a results file says of its script, model, commit and these packages."""
+    return {
+        "script": Path(sys.argv[0]).name,
+        "model": {"file": Path(model).name, "sha256": sha256(Path(model).read_bytes())},
+        "commit": subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True).strip(),
+        "versions": {name: importlib.metadata.version(name) for name in versions},
+    }
 
 
 def sha256(raw: bytes) -> str:
