@@ -2,7 +2,7 @@
 
 python benchmarks/real_model/sentence.py MODEL.gguf -o rope_viz/studies/measured/smollm2_sentence
 
-Writes OUTPUT.safetensors, a capture with float16 numbers as `rope-viz capture` makes it, and OUTPUT.json with the tokens.
+Writes OUTPUT.safetensors, a float16 capture as `rope-viz capture` makes it, and OUTPUT.json with the tokens.
 """
 
 from __future__ import annotations

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
+from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures import theme
+from rope_viz.figures.attention import subscript
+from rope_viz.figures.heatmap_grid import Panel, draw_panels
+from rope_viz.figures.line_styles import METHODS
 from rope_viz.studies.real_model import JOBS, HeadMap, MeasuredHead
 from rope_viz.texts import Texts
 
@@ -17,59 +22,71 @@ JOB_NAMES = TEXTS.group("jobs")
 LETTERS = {"previous token": "P", "induction": "I", "same token": "S"}
 COLOURS = {"previous token": theme.FURTHER[1], "induction": theme.FURTHER[0], "same token": theme.FURTHER[2]}
 SHADE = [[0.0, theme.PANEL], [1.0, theme.RULE]]
-MAP_HEIGHT, SIDE_HEIGHT = 300, 300
+MAP_HEIGHT, NARROW_MAP_HEIGHT, SIDE_HEIGHT = 330, 440, 320
 
 
 def job_map(heads: HeadMap, chosen: tuple[int, int] | None = None) -> go.Figure:
     """Draw all heads, layers from left to right: a letter and a colour for a job, grey for attention on token 0."""
     layers, count = heads.shape
-    first = heads.scores("first token").T
-    shade: dict[str, Any] = {
-        "type": "heatmap",
-        "x": np.arange(layers),
-        "y": np.arange(count),
-        "z": first.astype(np.float32),
-        "zmin": 0.0,
-        "zmax": 1.0,
-        "colorscale": SHADE,
-        "xgap": 2,
-        "ygap": 2,
-        "colorbar": {"thickness": 12, "outlinewidth": 0, "x": 1.01, "xpad": 4, "title": {"text": TEXTS("shade")}},
+    cells = {"type": "heatmap", "x": np.arange(layers), "y": np.arange(count), "xgap": 2, "ygap": 2}
+    shade: dict[str, Any] = cells | {
+        "z": heads.scores("first token").T.astype(np.float32),
+        "coloraxis": "coloraxis",
         "customdata": [[describe(heads.heads[layer, head]) for layer in range(layers)] for head in range(count)],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
-    traces = [shade]
-    for job in JOBS[:-1]:
-        found = [place for place, head in heads.heads.items() if job in head.jobs]
-        # A head with two jobs shows both letters, half a cell apart.
-        shift = [0.22 * (len(heads.heads[place].jobs) > 1) * (1 if job == "induction" else -1) for place in found]
-        traces.append(
+    colour = np.full((count, layers), np.nan, np.float32)
+    letters: list[dict[str, Any]] = []
+    for number, job in enumerate(LETTERS):
+        found = [place for place, head in heads.heads.items() if named_job(head) == job]
+        for layer, head in found:
+            colour[head, layer] = number
+        letters.append(
             {
                 "type": "scatter",
                 "mode": "markers+text",
-                "x": [layer + move for (layer, _), move in zip(found, shift, strict=True)],
+                "x": [layer for layer, _ in found],
                 "y": [head for _, head in found],
-                "text": [LETTERS[job]] * len(found),
+                "text": ["".join(LETTERS[each] for each in heads.heads[at].jobs if each in LETTERS) for at in found],
                 "textfont": {"color": theme.BACKGROUND, "size": 12},
-                "marker": {"symbol": "square", "size": 20, "color": COLOURS[job]},
-                "name": f"{JOB_NAMES[job]} ({len(found)})",
+                "marker": {"symbol": "square", "size": 9, "color": COLOURS[job]},
+                "name": f"{LETTERS[job]}: {JOB_NAMES[job]} ({len(found)})",
                 "hoverinfo": "skip",
                 "showlegend": True,
             }
         )
-    shapes = [] if chosen is None else [outline(*chosen)]
+    steps = [(number + end) / len(LETTERS) for number in range(len(LETTERS)) for end in (0, 1)]
+    jobs = cells | {
+        "z": colour,
+        "zmin": -0.5,
+        "zmax": len(LETTERS) - 0.5,
+        "colorscale": [[step, COLOURS[job]] for step, job in zip(steps, np.repeat(list(LETTERS), 2), strict=True)],
+        "showscale": False,
+        "hoverinfo": "skip",
+    }
+    bar = {"thickness": 12, "outlinewidth": 0, "x": 1.01, "xpad": 4, "title": {"text": TEXTS("shade")}}
+    below = {"orientation": "h", "thickness": 10, "x": 0.5, "xanchor": "center", "len": 0.8}
+    below |= {"yref": "container", "y": 0.0, "yanchor": "bottom"}
+    narrow = {"height": NARROW_MAP_HEIGHT, "margin": {"l": 40, "r": 8, "t": 80, "b": 112}}
     return theme.figure(
-        traces,
+        [shade, jobs, *letters],
         x={"title": TEXTS("layer_axis"), "range": [-0.5, layers - 0.5], "dtick": 3, "showgrid": False}
         | {"showspikes": False},
         y={"title": TEXTS("head_axis"), "range": [count - 0.5, -0.5], "dtick": 1, "showgrid": False},
         height=MAP_HEIGHT,
-        shapes=shapes,
+        shapes=[] if chosen is None else [outline(*chosen)],
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "itemclick": False},
         hovermode="closest",
+        coloraxis={"cmin": 0.0, "cmax": 1.0, "colorscale": SHADE, "colorbar": bar},
         margin={"l": 56, "r": 96, "t": 40, "b": 48},
+        meta={"narrow": narrow | {"coloraxis": {"colorbar": below}}},
     )
+
+
+def named_job(head: MeasuredHead) -> str | None:
+    """Return the first of a head's jobs that has a letter, or None."""
+    return next((job for job in head.jobs if job in LETTERS), None)
 
 
 def describe(head: MeasuredHead) -> str:
@@ -118,7 +135,7 @@ def changed_scores(head: MeasuredHead, job: str) -> go.Figure:
         "x": list(rows.values()),
         "text": [f"{score:.2f}" for score in rows.values()],
         "textposition": "outside",
-        "marker": {"color": [theme.PLAIN if name == "trained" else theme.CURRENT for name in rows]},
+        "marker": {"color": [METHODS["none" if name == "trained" else name.split()[0]][0] for name in rows]},
         "hovertemplate": "%{y}: %{x:.3f}<extra></extra>",
     }
     return theme.figure(
@@ -129,3 +146,20 @@ def changed_scores(head: MeasuredHead, job: str) -> go.Figure:
         hovermode="closest",
         margin={"l": 120, "r": 24, "t": 16, "b": 48},
     )
+
+
+def sentence_attention(maps: Sequence[tuple[str, FloatArray]], words: Sequence[str]) -> go.Figure:
+    """Draw the attention of a head on a sentence, (title, (tokens, tokens)) per rotation; rows are queries."""
+    labels = number_repeated(words)
+    hidden = np.triu(np.ones((len(words), len(words)), dtype=bool), 1)
+    panels = [Panel(title, [], np.where(hidden, np.nan, values)) for title, values in maps]
+    bar = {"title": {"text": TEXTS("attention_bar"), "side": "top"}}
+    return draw_panels(panels, labels, ends=(0.0, 1.0), scale=theme.SEQUENTIAL, bar=bar, narrow_height=420)
+
+
+def number_repeated(words: Sequence[str]) -> list[str]:
+    """Return unique labels: a repeated word has its number as a subscript."""
+    return [
+        word + (subscript(1 + list(words[:index]).count(word)) if list(words).count(word) > 1 else "")
+        for index, word in enumerate(words)
+    ]

@@ -67,16 +67,29 @@ class HeadMap:
 
 
 @functools.cache
-def load_heads(name: str = "smollm2") -> HeadMap:
-    """Load the measured heads of a model."""
-    return read_heads(json.loads((FOLDER / f"{name}_heads.json").read_text(encoding="utf-8")))
+def load_results(name: str) -> Mapping[str, Any]:
+    """Load a results file of the real model, such as "heads": {"about": ..., "rows": {...}}."""
+    found: dict[str, Any] = json.loads((FOLDER / f"smollm2_{name}.json").read_text(encoding="utf-8"))
+    return MappingProxyType(found)
+
+
+@functools.cache
+def load_heads() -> HeadMap:
+    """Load the measured heads of the real model."""
+    return read_heads(load_results("heads"))
+
+
+def find_head(name: str) -> tuple[int, int]:
+    """Return the layer and the head of a name such as "L16H0"."""
+    layer, head = name.removeprefix("L").split("H")
+    return int(layer), int(head)
 
 
 def read_heads(found: Mapping[str, Any]) -> HeadMap:
     """Return the heads of a file that `benchmarks/real_model/heads.py` wrote."""
     heads = {}
     for name, row in found["rows"].items():
-        layer, head = (int(part) for part in name.removeprefix("L").split("H"))
+        layer, head = find_head(name)
         jobs = row["jobs"]
         heads[layer, head] = MeasuredHead(
             layer,

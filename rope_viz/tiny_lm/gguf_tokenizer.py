@@ -5,7 +5,7 @@ How a text is cut into pieces before the merges: https://github.com/ggml-org/lla
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.gguf import GgufHeader
@@ -46,10 +46,10 @@ def make_tokenizer(header: GgufHeader) -> Any:
             f"byte-level BPE with {', '.join(SPLITS)} is"
         )
     tokens, merges, kinds = (keys.get(name) for name in ("tokens", "merges", "token_type"))
-    if not (is_texts(tokens) and is_texts(merges)) or any(" " not in merge for merge in merges):
+    if not is_texts(tokens) or not is_texts(merges) or any(" " not in merge for merge in merges):
         raise ValueError("the GGUF file has no lists of tokens and merges")
     vocabulary = {token: index for index, token in enumerate(tokens)}
-    pairs = [tuple(merge.split(" ", 1)) for merge in merges]
+    pairs = [(first, second) for first, _, second in (merge.partition(" ") for merge in merges)]
     try:
         model = models.BPE(vocab=vocabulary, merges=pairs, ignore_merges=pre in BEGINS_WITH_BOS)
     except Exception as error:  # the package raises plain exceptions
@@ -83,6 +83,6 @@ def make_tokenizer(header: GgufHeader) -> Any:
     return tokenizer
 
 
-def is_texts(value: Any) -> bool:
+def is_texts(value: Any) -> TypeGuard[list[str]]:
     """True for a list of texts that is not empty."""
     return isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)

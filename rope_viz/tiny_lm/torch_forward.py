@@ -50,7 +50,7 @@ class TorchLm:
         for index, w in enumerate(self.layers):
             y = self.normalise(x, w["before_attention"])
             q, k, v = (
-                functional.linear(y, w[name], w[f"{name}_bias"]).unflatten(-1, (-1, model.head_dim)).transpose(0, 1)
+                functional.linear(y, w[name], w[f"{name}_bias"]).view(len(y), -1, model.head_dim).transpose(0, 1)
                 for name in "qkv"
             )
             if w["q_norm"] is not None:
