@@ -13,7 +13,6 @@ from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures import theme
 from rope_viz.figures.attention import subscript
 from rope_viz.figures.heatmap_grid import Panel, draw_panels
-from rope_viz.figures.line_styles import METHODS
 from rope_viz.studies.real_model import JOBS, HeadMap, MeasuredHead
 from rope_viz.texts import Texts
 
@@ -135,7 +134,7 @@ def changed_scores(head: MeasuredHead, job: str) -> go.Figure:
         "x": list(rows.values()),
         "text": [f"{score:.2f}" for score in rows.values()],
         "textposition": "outside",
-        "marker": {"color": [METHODS["none" if name == "trained" else name.split()[0]][0] for name in rows]},
+        "marker": {"color": [COLOURS[job] if name == "trained" else theme.PLAIN for name in rows]},
         "hovertemplate": "%{y}: %{x:.3f}<extra></extra>",
     }
     return theme.figure(

@@ -206,7 +206,8 @@ def bands(spec: RopeSpec) -> spectrum.Bands:
 
 def scored_job(now: Now) -> str | None:
     """Return the job of the chosen head whose score was measured under other rotations, or None."""
-    return next(iter(chosen_head(now).changed), None)
+    head = chosen_head(now)
+    return next((job for job in head.jobs if job in head.changed), None)
 
 
 def explain_no_score(now: Now) -> str:
@@ -227,7 +228,7 @@ def jobs(now: Now) -> Figure:
 def uses(now: Now) -> Figure:
     """What each pair of a head of the real model adds to the logit of the right token."""
     head, spec = chosen_head(now), real_spec()
-    job = next(iter(head.job_margin), None)
+    job = next(iter(head.jobs), None)
     margin = head.margin if job is None else head.job_margin[job]
     first = spec.pairs - int((spec.context * spec.plain_inv_freq < 2 * np.pi).sum())
     sentence = words.describe_uses(list_heads()[now[CHOSEN]], margin, first, spec.context)

@@ -37,21 +37,26 @@ SPEC = RopeSpec(head_dim=6, context=64, target=128, scaling=Yarn(factor=2.0))
 
 def test_every_job_has_its_letter_on_the_map():
     fig = real_heads.job_map(HEADS, (0, 1))
-    shade, *marks = fig.data
-    assert [(mark.text, tuple(np.round(mark.x)), tuple(mark.y)) for mark in marks] == [
+    shade, jobs, *marks = fig.data
+    # A head with two jobs has both letters and the colour of the first.
+    assert [(mark.text, tuple(mark.x), tuple(mark.y)) for mark in marks] == [
         (("P",), (0,), (1,)),
-        (("I",), (1,), (1,)),
-        (("S",), (1,), (1,)),
+        (("IS",), (1,), (1,)),
+        ((), (), ()),
     ]
+    np.testing.assert_array_equal(jobs.z, [[np.nan, np.nan], [0, 1]])
+    assert [colour for _, colour in jobs.colorscale][::2] == [mark.marker.color for mark in marks]
     np.testing.assert_allclose(shade.z, [[0.1, 0.9], [0.1, 0.1]])
     assert "Previous token 0.77 (75%)" in shade.customdata[1][0]
     outline = fig.layout.shapes[0]
     assert (outline.x0, outline.x1, outline.y0, outline.y1) == (-0.5, 0.5, 0.5, 1.5)
 
 
-def test_two_jobs_of_a_head_do_not_overlap():
-    marks = real_heads.job_map(HEADS).data[1:]
-    assert abs(marks[1].x[0] - marks[2].x[0]) > 0.3
+def test_repeated_words_of_the_sentence_are_numbered():
+    words = ["Paris", "and", "Rome", "and", "Paris"]
+    fig = real_heads.sentence_attention([("as trained", np.eye(5)), ("linear", np.eye(5))], words)
+    assert list(fig.data[0].x) == ["Paris₁", "and₁", "Rome", "and₂", "Paris₂"]
+    assert np.isnan(fig.data[1].z[np.triu_indices(5, 1)]).all()
 
 
 def test_bars_show_margins_and_changed_scores():
