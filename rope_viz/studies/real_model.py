@@ -102,3 +102,41 @@ def read_heads(found: Mapping[str, Any]) -> HeadMap:
             {job: entry["changed"] for job, entry in jobs.items() if "changed" in entry},
         )
     return HeadMap(MappingProxyType(heads), MappingProxyType(dict(found["about"])))
+
+
+BIN = 1024
+"""Tokens over which losses are averaged; neighbouring tokens are too much alike to be counted one by one."""
+
+
+@functools.cache
+def load_losses(length: int = 16_384) -> Mapping[str, FloatArray]:
+    """Return {method: mean losses, (texts, bins of `BIN` tokens)} in nats, of texts that all methods have read."""
+    found = load_results("loss_by_position")
+    rows = {tuple(name.split("/")): row["loss"] for name, row in found["rows"].items()}
+    methods = dict.fromkeys(method for _, tokens, method in rows if tokens == str(length))
+    texts = dict.fromkeys(text for text, tokens, _ in rows if tokens == str(length))
+    whole = [text for text in texts if all((text, str(length), method) in rows for method in methods)]
+    size = BIN // found["about"]["block"]
+    return MappingProxyType(
+        {
+            method: np.array([rows[text, str(length), method] for text in whole]).reshape(len(whole), -1, size).mean(2)
+            for method in methods
+        }
+    )
+
+
+def compare_losses(losses: FloatArray, plain: FloatArray) -> tuple[float, float]:
+    """Return the mean difference of two (texts, bins) on the same tokens, and two standard errors, in nats."""
+    difference = (losses - plain).ravel()
+    return float(difference.mean()), float(2.0 * difference.std(ddof=1) / np.sqrt(len(difference)))
+
+
+@functools.cache
+def load_pass_keys() -> Mapping[int, Mapping[str, tuple[int, int]]]:
+    """Return {text length: {method: (pass keys found, questions)}}."""
+    found: dict[int, dict[str, tuple[int, int]]] = {}
+    for name, row in load_results("passkey")["rows"].items():
+        length, _, method = name.split("/")
+        right, asked = found.setdefault(int(length), {}).get(method, (0, 0))
+        found[int(length)][method] = right + int(row["right"]), asked + 1
+    return MappingProxyType(found)
