@@ -1,10 +1,26 @@
 """Which pairs does a real model's head use?"""
 
 from rope_viz.figures.heads import TEXTS
-from rope_viz.pictures import heads
+from rope_viz.pictures import heads, real_heads
 from rope_viz.ui import page
 
-page.start(TEXTS("title"), says=heads.across)
+page.start(TEXTS("title"), says=heads.jobs)
+page.controls(real_heads.CHOSEN)
+page.show(heads.jobs)
+page.legend(TEXTS("real.legend", **real_heads.THRESHOLDS))
+
+page.section(TEXTS("headings.uses"), says=heads.uses)
+for column, picture in zip(page.columns(), (heads.uses, heads.changed), strict=True):
+    with column:
+        page.show(picture)
+page.picture_sentence(heads.changed)
+page.paragraph(TEXTS("real.caveat"))
+
+page.section(TEXTS("headings.sentence"), says=heads.sentence)
+page.controls(real_heads.ROTATION)
+page.show(heads.sentence)
+
+page.section(TEXTS("headings.own"), says=heads.across)
 page.controls(heads.FILE)
 page.control_row(heads.SHOW, heads.LAYER)
 page.show(heads.across)

@@ -10,6 +10,14 @@ page.control_row(choices.COMPARE, choices.UP_TO)
 page.show(recall.lengths)
 page.legend(TEXTS("legend"))
 
+page.section(TEXTS("headings.real"), says=recall.real_loss)
+page.show(recall.real_loss)
+page.picture_sentence(recall.real_cost)
+page.show(recall.real_cost)
+page.paragraph(TEXTS("real.caveat"))
+page.section(TEXTS("headings.real_keys"), says=recall.real_keys)
+page.show(recall.real_keys)
+
 page.section(TEXTS("headings.maps"), says=recall.needle)
 page.show(recall.needle)
 

@@ -1,21 +1,20 @@
 """Compare the frequencies that a running model or a file holds with those that the config means.
 
-A GGUF file is read here: its header alone, as llama.cpp reads it (ggml's docs/gguf.md, version 2 and 3).
+Of a GGUF file only the header is read, and its frequencies are computed as llama.cpp does.
 """
 
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend, mscale
-from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number, short_repr
+from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number
+from rope_viz.models.gguf import read_frequency_divisors, read_header
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
 from rope_viz.runtimes.llamacpp import parse_flags
 from rope_viz.storage.decode_json import decode_json
@@ -23,10 +22,6 @@ from rope_viz.storage.decode_json import decode_json
 TOLERANCE = 1e-5
 """A running model stores float32, and angles from a table of cosines are exact to about 1e-6."""
 COARSE = 1e-4
-MOST_KEYS, MOST_TEXT = 100_000, 64 << 20
-
-# {GGUF type: struct code}; 8 is a string and 9 an array.
-NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +87,8 @@ def read_gguf(path: str | Path, flags: str | None = None) -> Held:
 
     Raises `ValueError` where the file is no GGUF, or names no architecture and head size.
     """
-    keys, factors = read_gguf_keys(Path(path))
-    kind = keys.get("general.architecture")
-    if not isinstance(kind, str):
-        raise ValueError("the GGUF file does not name an architecture")
+    header = read_header(path)
+    kind, keys, factors = header.architecture, header.keys, read_frequency_divisors(header)
     given = parse_flags(flags)
 
     def number(name: str, default: float | None = None) -> float:
@@ -143,68 +136,4 @@ def choose_factors(factors: Mapping[str, FloatArray], spec: RopeSpec, length: in
     found = factors.get(name)
     if found is not None and len(found) != spec.pairs:
         raise ValueError(f"{name} has {len(found)} numbers for {spec.pairs} pairs")
-    return found
-
-
-def read_gguf_keys(path: Path) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-    """Return the keys of a GGUF file, long arrays left out, and its tensors of divisors of frequencies."""
-    with path.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise ValueError(f"{path.name} is not a GGUF file")
-        version, tensors, count = read_number(file, "I"), read_number(file, "Q"), read_number(file, "Q")
-        if version not in (2, 3) or count > MOST_KEYS or tensors > MOST_KEYS:
-            raise ValueError(f"{path.name} is a GGUF file of version {version}, which is not supported")
-        keys = {}
-        for _ in range(count):
-            name = read_text(file)
-            keys[name] = read_value(file, read_number(file, "I"))
-        places = {}
-        for _ in range(tensors):
-            name = read_text(file)
-            shape = [read_number(file, "Q") for _ in range(read_number(file, "I"))]
-            kind, offset = read_number(file, "I"), read_number(file, "Q")
-            if name.startswith(("rope_freqs", "rope_factors")) and kind == 0 and len(shape) == 1 and shape[0] <= 4096:
-                places[name] = (shape[0], offset)
-        step = int(keys.get("general.alignment") or 32)
-        start = -(-file.tell() // step) * step
-        found = {}
-        for name, (size, offset) in places.items():
-            file.seek(start + offset)
-            found[name] = np.frombuffer(read_exactly(file, 4 * size), dtype="<f4").astype(np.float64)
-    return keys, found
-
-
-def read_value(file: BinaryIO, kind: int) -> Any:
-    """Read one value; None for an array of more than 4,096 entries."""
-    if kind == 8:
-        return read_text(file)
-    if kind == 9:
-        inner, size = read_number(file, "I"), read_number(file, "Q")
-        if inner in NUMBERS and size > 4096:
-            file.seek(struct.calcsize(NUMBERS[inner]) * size, 1)
-            return None
-        return [read_value(file, inner) for _ in range(size)]
-    if kind not in NUMBERS:
-        raise ValueError(f"the GGUF file contains a value of unknown type {short_repr(kind)}")
-    return read_number(file, NUMBERS[kind])
-
-
-def read_text(file: BinaryIO) -> str:
-    """Read a text with its length before it."""
-    size = read_number(file, "Q")
-    if size > MOST_TEXT:
-        raise ValueError("the GGUF file contains a text that is too long")
-    return read_exactly(file, size).decode("utf-8", "replace")
-
-
-def read_number(file: BinaryIO, code: str) -> Any:
-    """Read one little-endian number."""
-    return struct.unpack(f"<{code}", read_exactly(file, struct.calcsize(f"<{code}")))[0]
-
-
-def read_exactly(file: BinaryIO, size: int) -> bytes:
-    """Read so many bytes. Raises `ValueError` where the file ends before."""
-    found = file.read(size)
-    if len(found) < size:
-        raise ValueError("the GGUF file is truncated")
     return found

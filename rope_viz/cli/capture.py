@@ -1,4 +1,4 @@
-"""The command `capture`: write q and k of a local transformers model, before rotation, to a file."""
+"""The command `capture`: write q and k of a local model, before rotation, to a file."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from rope_viz.cli.spec import tokens
 from rope_viz.embedding.spec import short_repr
 from rope_viz.tiny_lm.capture import capture_folder
+from rope_viz.tiny_lm.capture_gguf import capture_gguf, find_gguf
 
 MOST = 1000  # layers or heads in a list
 WIDTH = 30
@@ -20,11 +21,13 @@ def add(commands: Any) -> None:
     taken = commands.add_parser(
         "capture",
         help="write q and k of a real model before rotation to a file",
-        description="Run a transformers model on a text. Write q and k of the chosen layers and heads, before "
-        "rotation, to a safetensors file for the Heads page. This needs transformers and PyTorch. Nothing is "
-        "downloaded, and no code from the model's folder runs.",
+        description="Run a model on a text. Write q and k of the chosen layers and heads, before rotation, to a "
+        "safetensors file for the Heads page. A GGUF file needs the tokenizers package, another model transformers "
+        "and PyTorch. Nothing is downloaded, and no code from the model's folder runs.",
     )
-    taken.add_argument("model", metavar="MODEL", help="a folder with config.json, weights and tokenizer")
+    taken.add_argument(
+        "model", metavar="MODEL", help="a GGUF file, its folder, or a folder with config.json, weights and tokenizer"
+    )
     taken.add_argument("--text", required=True, metavar="FILE", help="UTF-8 text, or - for stdin")
     taken.add_argument(
         "--tokens", type=tokens, default=4096, metavar="N", help="number of tokens of the text; default: 4096"
@@ -53,18 +56,21 @@ def read_numbers(written: str) -> list[int]:
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
-    if not Path(parsed.model, "config.json").is_file():
-        raise ValueError(f"{parsed.model} is not a folder with a config.json")
-    text = sys.stdin.read() if parsed.text == "-" else Path(parsed.text).read_text(encoding="utf-8")
-    taken = capture_folder(
-        parsed.model,
-        text,
-        tokens=parsed.tokens,
-        layers=parsed.layers,
-        heads=parsed.heads,
-        device=parsed.device,
-        progress=show_progress,
-    )
+    text = read_text(parsed.text)
+    options: dict[str, Any] = {
+        "tokens": parsed.tokens,
+        "layers": parsed.layers,
+        "heads": parsed.heads,
+        "progress": show_progress,
+    }
+    if Path(parsed.model, "config.json").is_file():
+        taken = capture_folder(parsed.model, text, device=parsed.device, **options)
+    elif (file := find_gguf(parsed.model)) is None:
+        raise ValueError(f"{parsed.model} is neither a GGUF file nor a folder with a config.json or a GGUF file")
+    elif parsed.device != "cpu":
+        raise ValueError("a GGUF file runs on the CPU only: leave out --device")
+    else:
+        taken = capture_gguf(file, text, **options)
     if taken.skipped:
         print(f"rope-viz: layers without rotation were left out: {', '.join(map(str, taken.skipped))}", file=sys.stderr)
     taken.save(parsed.output, dtype=parsed.dtype)
@@ -74,6 +80,11 @@ def run(parsed: argparse.Namespace) -> int:
     heads, count, dim = first.q.shape
     print(f"{parsed.output}: {len(taken.layers)} layers, {heads} heads, {count:,} tokens, {dim} dimensions")
     return 0
+
+
+def read_text(source: str) -> str:
+    """Return the text of a file, or of the standard input for -."""
+    return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
 
 
 def show_progress(done: int, of: int) -> None:

@@ -33,6 +33,7 @@ COMMANDS = {
     "report": ("report", "add"),
     "learn": ("learn", "add"),
     "capture": ("capture", "add"),
+    "get-model": ("get_model", "add"),
     "evaluate": ("evaluate", "add"),
     "check": ("check", "add"),
     "compare": ("compare", "add"),

@@ -13,6 +13,7 @@ import numpy as np
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.figures import heads as figures
+from rope_viz.figures import real_heads as real_figures
 from rope_viz.figures import recall, theme
 from rope_viz.figures.heads import TEXTS
 from rope_viz.figures.scaling import short_label
@@ -22,8 +23,21 @@ from rope_viz.pictures.choices import Held, Kept, Number, Pick
 from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.real_heads import (
+    CHOSEN,
+    FIRST_HEAD,
+    ROTATION,
+    ROTATIONS,
+    attend,
+    chosen_head,
+    list_heads,
+    load_sentence,
+    real_spec,
+    scaled_spec,
+)
 from rope_viz.studies import heads as studies
 from rope_viz.studies.heads import Heads, PairStatistics, Turning
+from rope_viz.studies.real_model import find_head, load_heads
 from rope_viz.texts import join
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
@@ -134,7 +148,7 @@ HEAD = Number(
     limit=lambda now: count(now) - 1,
     needs=(FILE, LAYER),
 )
-PAGE = Page("heads", (FILE, LAYER, SHOW, HEAD), sees=lambda now: drawn_embeddings(now))
+PAGE = Page("heads", (CHOSEN, ROTATION, FILE, LAYER, SHOW, HEAD), sees=lambda now: drawn_embeddings(now))
 
 
 def looked(now: Now) -> Looked:
@@ -188,6 +202,57 @@ def drawn_embeddings(now: Now) -> Hashable:
 def bands(spec: RopeSpec) -> spectrum.Bands:
     """Return the bands at the target length."""
     return spectrum.bands(spec, length=spec.target)
+
+
+def scored_job(now: Now) -> str | None:
+    """Return the job of the chosen head whose score was measured under other rotations, or None."""
+    head = chosen_head(now)
+    return next((job for job in head.jobs if job in head.changed), None)
+
+
+def explain_no_score(now: Now) -> str:
+    """Return why no other rotation can be shown for the chosen head, "" if it can."""
+    return "" if scored_job(now) else TEXTS("real.no_score")
+
+
+@PAGE.picture(CHOSEN, sets=CHOSEN, height=real_figures.MAP_HEIGHT, narrow=real_figures.NARROW_MAP_HEIGHT)
+def jobs(now: Now) -> Figure:
+    """The jobs of all 270 heads of a real model: previous token, copying, same token, first token."""
+    heads, head = load_heads(), chosen_head(now)
+    fig = real_figures.job_map(heads, (head.layer, head.head))
+    sentence = words.describe_jobs(heads, heads.heads[find_head(FIRST_HEAD)])
+    return Figure(fig, TEXTS("jobs_title"), sentence, pins="cell")
+
+
+@PAGE.picture(CHOSEN, height=real_figures.SIDE_HEIGHT)
+def uses(now: Now) -> Figure:
+    """What each pair of a head of the real model adds to the logit of the right token."""
+    head, spec = chosen_head(now), real_spec()
+    job = next(iter(head.jobs), None)
+    margin = head.margin if job is None else head.job_margin[job]
+    first = spec.pairs - int((spec.context * spec.plain_inv_freq < 2 * np.pi).sum())
+    sentence = words.describe_uses(list_heads()[now[CHOSEN]], margin, first, spec.context)
+    return Figure(real_figures.pair_margins(head, job, bands(scaled_spec("yarn 2"))), TEXTS("uses_title"), sentence)
+
+
+@PAGE.picture(CHOSEN, height=real_figures.SIDE_HEIGHT, refuses=explain_no_score)
+def changed(now: Now) -> Figure:
+    """What linear interpolation, NTK and YaRN do to the score of a head of the real model."""
+    head, job = chosen_head(now), scored_job(now)
+    if job is None:
+        raise ValueError(explain_no_score(now))
+    sentence = words.describe_rotations(head, job)
+    return Figure(real_figures.changed_scores(head, job), TEXTS("changed_title"), sentence)
+
+
+@PAGE.picture(CHOSEN, ROTATION, narrow=420)
+def sentence(now: Now) -> Figure:
+    """The attention of a head of the real model on a sentence, as trained and under another rotation."""
+    head, name = chosen_head(now), now[ROTATION]
+    both = [(TEXTS("rotations.trained"), real_spec()), (ROTATIONS[name], scaled_spec(name))]
+    tokens = load_sentence()[1]
+    fig = real_figures.sentence_attention([(label, attend(head, spec)) for label, spec in both], tokens)
+    return Figure(fig, TEXTS("sentence_title"), TEXTS("real.sentence", tokens=len(tokens)))
 
 
 @PAGE.picture(FILE, LAYER, SHOW, pin=True, sets=HEAD, refuses=problem, height=figures.MAP_HEIGHT)

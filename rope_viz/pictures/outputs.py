@@ -20,7 +20,8 @@ class Figure:
 
     `title` is its accessible name, `sentence` tells what to look for (Markdown: **bold**, *emphasis*, `code`).
     `variant` distinguishes figures that share a place: a zoom applies to one of them only. `pins` is the axis ("x" or
-    "y") along which a click selects a pair, or the number that the picture `sets`; "" if a click has no effect.
+    "y") along which a click selects a pair, or the number that the picture `sets`, or "cell" for the cells of a map,
+    counted column by column; "" if a click has no effect.
     """
 
     fig: go.Figure

@@ -10,14 +10,17 @@ import numpy as np
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.figures import real_model as real_figures
 from rope_viz.figures import recall as figures
 from rope_viz.figures import theme
 from rope_viz.figures.line_styles import METHODS, take_slots
 from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
+from rope_viz.figures.words import real_model as real_words
 from rope_viz.figures.words import recall as words
-from rope_viz.pictures.outputs import Figure
+from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.real_heads import real_spec
 from rope_viz.pictures.recall_choices import (
     ASKED,
     AT,
@@ -44,6 +47,7 @@ from rope_viz.pictures.recall_queries import (
     name_method,
     tiny_lm_spec,
 )
+from rope_viz.studies.real_model import BIN, load_losses, load_pass_keys
 from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm import loss as chains
@@ -353,4 +357,34 @@ def yours(now: Now) -> Figure:
         TEXTS("yours_title"),
         words.describe_evaluation("" if held is None else found.model, len(found.rows)),
         variant=found.model,
+    )
+
+
+@PAGE.picture()
+def real_loss(now: Now) -> Figure:
+    """Loss of a real model by position, without scaling and under each method, as measured."""
+    losses, trained = load_losses(), real_spec().context
+    fig = real_figures.loss_by_position(losses, trained)
+    return Figure(fig, TEXTS("real_loss_title"), real_words.describe_losses(losses, trained))
+
+
+@PAGE.picture(height=7 * ROW)
+def real_cost(now: Now) -> Table:
+    """The loss of a real model under each method within and beyond its trained length, against no scaling."""
+    losses, trained = load_losses(), real_spec().context
+    rows = real_words.list_costs(losses, trained)
+    half = losses["none"][:, : trained // BIN]
+    factor = losses["none"].shape[1] * BIN / trained
+    sentence = TEXTS("real.cost", bins=half.size, size=BIN, factor=factor)
+    return Table(rows, TEXTS("real_cost_title"), sentence, words=True)
+
+
+@PAGE.picture(height=7 * ROW)
+def real_keys(now: Now) -> Table:
+    """The pass keys that a real model finds by text length and method, as measured."""
+    found = load_pass_keys()
+    asked = max(count for rows in found.values() for _, count in rows.values())
+    sentence = real_words.describe_pass_keys(found, asked)
+    return Table(
+        real_words.list_pass_keys(found, checkpoints.MAIN_METHODS), TEXTS("real_keys_title"), sentence, words=True
     )

@@ -7,6 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from rope_viz.studies.real_model import BIN, load_losses
+
 FILE = Path(__file__).with_suffix(".json")
 
 
@@ -14,8 +18,11 @@ FILE = Path(__file__).with_suffix(".json")
 def read_measurements() -> dict[str, Any]:
     """Return the measurements with their source.
 
-    `loss.methods` is {scaling method: nats per token, one mean per `loss.bin` tokens}. `passkey.methods` is {scaling
-    method: number of right answers by text length}, out of `passkey.questions`.
+    `loss.methods` is {scaling method: nats per token, one mean per `loss.bin` tokens}, from `measured/`.
+    `passkey.methods` is {scaling method: number of right answers by text length}, out of `passkey.questions`.
     """
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    losses = load_losses()
+    methods = {method: np.round(values.mean(axis=0), 3).tolist() for method, values in losses.items()}
+    texts, bins = losses["none"].shape
+    return found | {"loss": {"bin": BIN, "methods": methods}, "text": f"{texts} novels, {bins * BIN:,} tokens each"}

@@ -1,12 +1,14 @@
-"""Forward pass of tiny_lm in NumPy: a Llama of a few layers, exact attention in bounded memory at any length.
+"""Forward pass of the Llama family in NumPy, with exact attention in bounded memory at any length.
 
 Llama: https://arxiv.org/abs/2302.13971; weights have the names of transformers' `LlamaForCausalLM`, whose logits are
-matched to 1e-4 (tests/tiny_lm/test_numpy_model.py).
+matched to 1e-4 (tests/tiny_lm/test_numpy_model.py). Fields of `Layer` and `TinyLm` with a default are for the models
+of a GGUF file: grouped keys, biases (Qwen2), norms of q and k (Qwen3), GELU and a scaled embedding (Gemma).
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +37,7 @@ UNSEEN = np.float32(-np.inf)
 
 @dataclass(frozen=True)
 class Layer:
-    """Weights of one layer, each (out, in), and the scales of its two norms, (width,)."""
+    """Weights of one layer, each (out, in), and the scales of its norms, (width,) or (head_dim,) for q and k."""
 
     q: Floats
     k: Floats
@@ -46,6 +48,11 @@ class Layer:
     down: Floats
     before_attention: Floats
     before_mlp: Floats
+    q_bias: Floats | None = None
+    k_bias: Floats | None = None
+    v_bias: Floats | None = None
+    q_norm: Floats | None = None
+    k_norm: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +68,13 @@ class TinyLm:
     norm: Floats
     unembedding: Floats
     config: Mapping[str, Any]
+    activation: str = "silu"
+    embedding_scale: float = 1.0
+
+    @property
+    def key_heads(self) -> int:
+        """Return the number of key heads; neighbouring query heads share one."""
+        return int(self.layers[0].k.shape[0] // self.head_dim)
 
     @property
     def head_dim(self) -> int:
@@ -71,7 +85,7 @@ class TinyLm:
     def parameters(self) -> int:
         """Return the number of trained parameters, tied embeddings counted once."""
         tied = self.unembedding is self.embedding
-        sizes = sum(part.size for layer in self.layers for part in vars(layer).values())
+        sizes = sum(part.size for layer in self.layers for part in vars(layer).values() if part is not None)
         return int(sizes + self.norm.size + self.embedding.size + (0 if tied else self.unembedding.size))
 
 
@@ -142,7 +156,8 @@ def attention(
     def record(index: int, inputs: Taken) -> None:
         if index == layer:
             q = inputs.rotated_q if len(inputs.rows) == len(wanted) else inputs.rotated_q[:, wanted]
-            found.append(np.stack([weights(*pair, wanted) for pair in zip(q, inputs.rotated_k, strict=True)]))
+            k = np.repeat(inputs.rotated_k, len(q) // len(inputs.rotated_k), axis=0)
+            found.append(np.stack([weights(*pair, wanted) for pair in zip(q, k, strict=True)]))
 
     hidden(model, ids, turn, wanted, record)
     return found[0]
@@ -151,7 +166,7 @@ def attention(
 def queries_and_keys(
     model: TinyLm, tokens: ArrayLike, turn: Turning | None = None
 ) -> tuple[tuple[Floats, Floats], ...]:
-    """Return q and k of every layer before rotation, each float32 (heads, tokens, head_dim).
+    """Return q and k of every layer before rotation, each float32 (heads or key heads, tokens, head_dim).
 
     From the second layer on they depend on `turn`, because the first layer's output does.
     """
@@ -185,32 +200,40 @@ def hidden(
     """
     cos, sin = table(model, turn or Turning.from_spec(model.spec, len(ids)), len(ids))
     all_rows = np.arange(len(ids))
-    x: Floats = model.embedding[ids]
+    x: Floats = model.embedding[ids] * np.float32(model.embedding_scale)
+    activate = ACTIVATIONS[model.activation]
     for index, layer in enumerate(model.layers):
         rows = wanted if index == len(model.layers) - 1 else all_rows
         y = rms_norm(x, layer.before_attention, model.epsilon)
         x, query_input = (x, y) if len(rows) == len(ids) else (x[rows], y[rows])
-        q, k, v = (split_heads(z @ w.T, model.heads) for z, w in ((query_input, layer.q), (y, layer.k), (y, layer.v)))
+        q = project(query_input, layer.q, layer.q_bias, model.heads)
+        k, v = (project(y, *part, model.key_heads) for part in ((layer.k, layer.k_bias), (layer.v, layer.v_bias)))
+        q = q if layer.q_norm is None else rms_norm(q, layer.q_norm, model.epsilon)
+        k = k if layer.k_norm is None else rms_norm(k, layer.k_norm, model.epsilon)
         rotated_q, rotated_k = rotate(q, cos[rows], sin[rows]), rotate(k, cos, sin)
         if see is not None:
             see(index, Taken(q, k, rotated_q, rotated_k, rows))
         x = x + attend(rotated_q, rotated_k, v, rows) @ layer.o.T
         y = rms_norm(x, layer.before_mlp, model.epsilon)
-        x += (silu(y @ layer.gate.T) * (y @ layer.up.T)) @ layer.down.T
+        x += (activate(y @ layer.gate.T) * (y @ layer.up.T)) @ layer.down.T
     return rms_norm(x, model.norm, model.epsilon)
 
 
 def attend(q: Floats, k: Floats, v: Floats, rows: Tokens) -> Floats:
-    """Return softmax(q·k/√d) v over the keys up to each row, (rows, heads·d), with few scores in memory at once."""
+    """Return softmax(q·k/√d) v over the keys up to each row, (rows, heads·d), with few scores in memory at once.
+
+    `k` and `v` are (key heads, tokens, d); neighbouring heads of `q` share a key head.
+    """
     heads, count, dim = q.shape
     out = np.empty((count, heads, dim), dtype=np.float32)
     buffer = np.empty(ROWS * KEYS, dtype=np.float32)
     q = q * np.float32(dim**-0.5)
     for head in range(heads):
-        most = float(lengths(q[head]).max() * lengths(k[head]).max())
+        key = head * len(k) // heads
+        most = float(lengths(q[head]).max() * lengths(k[key]).max())
         for first in range(0, count, ROWS):
             block = slice(first, min(first + ROWS, count))
-            out[block, head] = attend_rows(q[head, block], k[head], v[head], rows[block], buffer, most)
+            out[block, head] = attend_rows(q[head, block], k[key], v[key], rows[block], buffer, most)
     return out.reshape(count, heads * dim)
 
 
@@ -281,6 +304,12 @@ def rotate(x: Floats, cos: Floats, sin: Floats) -> Floats:
     return out
 
 
+def project(x: Floats, weight: Floats, bias: Floats | None, heads: int) -> Floats:
+    """Return a projection of (tokens, width) by heads, (heads, tokens, d)."""
+    y = x @ weight.T
+    return split_heads(y if bias is None else y + bias, heads)
+
+
 def split_heads(x: Floats, heads: int) -> Floats:
     """Reshape (tokens, heads·d) to (heads, tokens, d), contiguous."""
     return np.ascontiguousarray(x.reshape(len(x), heads, -1).transpose(1, 0, 2))
@@ -288,14 +317,23 @@ def split_heads(x: Floats, heads: int) -> Floats:
 
 def rms_norm(x: Floats, scale: Floats, epsilon: float) -> Floats:
     """Return x over its root mean square, times the scale."""
-    mean = np.einsum("td,td->t", x, x) / x.shape[1]
-    return np.asarray(x * (1.0 / np.sqrt(mean + np.float32(epsilon)))[:, None] * scale)
+    mean = np.einsum("...d,...d->...", x, x) / x.shape[-1]
+    return np.asarray(x * (1.0 / np.sqrt(mean + np.float32(epsilon)))[..., None] * scale)
 
 
 def silu(x: Floats) -> Floats:
     """Return x·sigmoid(x)."""
     with np.errstate(over="ignore"):  # exp of a large −x overflows to infinity, and the quotient is 0 as it should be
         return np.asarray(x / (1.0 + np.exp(-x)))
+
+
+def gelu(x: Floats) -> Floats:
+    """Return the tanh approximation of x·Φ(x): https://arxiv.org/abs/1606.08415"""
+    inner = np.float32(math.sqrt(2.0 / math.pi)) * (x + np.float32(0.044715) * x * x * x)
+    return np.asarray(np.float32(0.5) * x * (1.0 + np.tanh(inner)))
+
+
+ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {"silu": silu, "gelu": gelu}
 
 
 def checked_tokens(model: TinyLm, tokens: ArrayLike) -> Tokens:

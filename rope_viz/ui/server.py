@@ -28,6 +28,7 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation,
 from rope_viz.figures import learn
 from rope_viz.pictures import home, registry
 from rope_viz.pictures.blob_store import UnknownError
+from rope_viz.pictures.outputs import Clocks
 from rope_viz.pictures.story_page import home_page, story_page
 from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
@@ -98,6 +99,7 @@ async def home_scene(request: Request) -> Response:
 def _draw_home(query: dict[str, str]) -> bytes:
     """Return the page of Home's picture. Raise `ValueError` with a sentence for a query that cannot be read."""
     drawn = home.turning(registry.read_request(home.PAGE, query))
+    assert isinstance(drawn, Clocks)
     return home_page(drawn.message, f"../?{urlencode(query)}" if query else "../")
 
 

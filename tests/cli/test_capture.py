@@ -45,7 +45,7 @@ def test_capture_reports_layers_heads_and_a_short_text(text, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"model": "nowhere"}, "nowhere is not a folder with a config.json"),
+        ({"model": "nowhere"}, "nowhere is neither a GGUF file nor a folder with a config.json or a GGUF file"),
         ({"--layers": "7"}, "the model has no layer 7"),
         ({"--heads": "9"}, "heads must be from 0 to 1, got [9]"),
         ({"--tokens": "1"}, "the text must have at least two tokens"),

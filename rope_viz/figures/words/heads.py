@@ -7,6 +7,7 @@ import numpy as np
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures.heads import TEXTS
+from rope_viz.studies.real_model import JOBS, HeadMap, MeasuredHead
 from rope_viz.texts import Sentence, join
 from rope_viz.texts.lists import join_list
 
@@ -52,3 +53,43 @@ def describe_head(head: int, positional: float, bands: Bands, parts: FloatArray)
 def describe_change(within: int, before: float, after: float) -> Sentence:
     """Give the attention within so many tokens, as captured and with the chosen method."""
     return TEXTS("one.near", near=within, before=before, after=after)
+
+
+def describe_jobs(heads: HeadMap, example: MeasuredHead) -> Sentence:
+    """Count the heads of a real model with a job, and give what two methods do to an example, a previous-token head."""
+    jobs = JOBS[:3]
+    numbers = {job.split()[0]: sum(job in head.jobs for head in heads.heads.values()) for job in jobs}
+    named = sum(any(job in head.jobs for job in jobs) for head in heads.heads.values())
+    changed = example.changed[JOBS[0]]
+    return join(
+        TEXTS("real.jobs", named=named, heads=len(heads.heads), **numbers),
+        TEXTS(
+            "real.blurred",
+            head=f"L{example.layer}H{example.head}",
+            trained=example.scores[JOBS[0]],
+            linear=changed["linear 2"],
+            yarn=changed["yarn 2"],
+        ),
+        describe_measurement(heads),
+    )
+
+
+def describe_measurement(heads: HeadMap) -> Sentence:
+    """Say on how many tokens the heads were measured."""
+    return TEXTS("real.measured", count=heads.about["sequences"], tokens=heads.about["tokens"])
+
+
+def describe_uses(label: str, margin: FloatArray, first: int, context: int) -> Sentence:
+    """Give what the pairs from `first` on add, which complete no turn within `context` tokens, and the largest pair."""
+    numbers = {"first": first, "last": len(margin) - 1, "slow": float(margin[first:].sum())}
+    most = int(np.argmax(margin))
+    return join(
+        TEXTS("real.uses", label=label, total=float(margin.sum()), context=context, **numbers),
+        TEXTS("real.most", pair=most, most=float(margin[most])),
+    )
+
+
+def describe_rotations(head: MeasuredHead, job: str) -> Sentence:
+    """Give a job's score as trained and with two methods."""
+    linear, yarn = (head.changed[job][name] for name in ("linear 2", "yarn 2"))
+    return join(TEXTS("real.changed", trained=head.scores[job], linear=linear, yarn=yarn), TEXTS("real.alone"))

@@ -1,7 +1,7 @@
 // A Plotly chart that keeps its zoom and its node when the data change, and exports itself in the browser.
 // picture.js requests the figure, rope_viz/pictures/wire_format.py packs it.
 
-import { followBands, followLines, moveBands, plotHeight, zoomTo, zoomedRanges } from "./chart_view.js";
+import { followBands, followLines, moveBands, numberAt, plotHeight, zoomTo, zoomedRanges } from "./chart_view.js";
 import { addStyle, element } from "./element.js";
 import { showPlaceholder } from "./picture.js";
 import { text } from "./texts.js";
@@ -233,8 +233,8 @@ function listen(state) {
   node.on("plotly_hover", (event) => link(state, event));
   node.on("plotly_unhover", () => unlink(state));
   node.on("plotly_click", (event) => {
-    const pair = state.message.pins === "y" ? event.points[0].y : event.points[0].x;
-    if (state.message.pins) state.place.tell("pin", Math.round(pair));
+    const { pins } = state.message, [{ x, y, fullData, pointNumber }] = event.points;
+    if (pins) state.place.tell("pin", pins === "cell" ? numberAt(pins, fullData, pointNumber) : Math.round(pins === "y" ? y : x));
   });
 }
 

@@ -1,7 +1,7 @@
 // Keyboard control of a chart: arrows move along its points and announce them, + − and 0 zoom, Enter pins. As on a map,
 // Ctrl or ⌘ with the wheel zooms about the pointer, two fingers zoom and move; a plain wheel or one finger scrolls the page.
 
-import { gestureRanges } from "./chart_view.js";
+import { gestureRanges, numberAt } from "./chart_view.js";
 import { element } from "./element.js";
 import { text } from "./texts.js";
 
@@ -88,8 +88,7 @@ export function listen(state, zoom, reset) {
       Enter: () => {
         const trace = node._fullData?.[walked()];
         if (at === null || !state.message.pins || !trace) return;
-        const pair = trace.z ? (state.message.pins === "y" ? trace.y?.[at[0]] ?? at[0] : trace.x[at[1]]) : state.message.pins === "y" ? trace.y[at] : trace.x[at];
-        state.place.tell("pin", Math.round(pair));
+        state.place.tell("pin", numberAt(state.message.pins, trace, at));
       },
     };
     if (!keys[event.key]) return;

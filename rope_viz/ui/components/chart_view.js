@@ -7,6 +7,13 @@ const coordinate = (axis, value) => (isLog(axis) ? (value > 0 ? Math.log10(value
 const ordered = ([a, b]) => (a < b ? [a, b] : [b, a]);
 const shareOf = (axis, at) => (at - axis.range[0]) / (axis.range[1] - axis.range[0]);
 
+// The number that a click on a point sets: its place on an axis, or that of its cell in a map, column by column.
+export function numberAt(pins, trace, at) {
+  if (pins === "cell") return at[1] * trace.z.length + at[0];
+  if (!trace.z) return Math.round(trace[pins][at]);
+  return Math.round(pins === "y" ? trace.y?.[at[0]] ?? at[0] : trace.x[at[1]]);
+}
+
 // --- Ticks
 
 const grouped = (value, decimals = 0) => value.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).replace("-", "−");

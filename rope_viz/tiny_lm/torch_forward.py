@@ -1,0 +1,93 @@
+"""Forward pass of the Llama family in PyTorch, for long texts: the graph of `numpy_model` with fused attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+from torch.nn import functional
+
+from rope_viz.studies.heads import Turning
+from rope_viz.tiny_lm.numpy_model import Floats, Layer, TinyLm, checked_tokens, table
+
+
+class TorchLm:
+    """The weights of a model as tensors on one device; those on the CPU share the memory of NumPy's arrays."""
+
+    def __init__(self, model: TinyLm, device: str = "cpu", dtype: torch.dtype = torch.float32) -> None:
+        def tensor(values: Floats | None) -> Tensor | None:
+            return None if values is None else torch.from_numpy(values).to(device, dtype)
+
+        self.model, self.device, self.dtype = model, device, dtype
+        self.layers: list[dict[str, Any]] = [
+            {each.name: tensor(getattr(layer, each.name)) for each in fields(Layer)} for layer in model.layers
+        ]
+        self.embedding = torch.from_numpy(model.embedding).to(device, dtype)
+        tied = model.unembedding is model.embedding
+        self.unembedding = self.embedding if tied else torch.from_numpy(model.unembedding).to(device, dtype)
+        self.norm = torch.from_numpy(model.norm).to(device, dtype)
+
+    @torch.inference_mode()
+    def hidden(
+        self,
+        tokens: ArrayLike,
+        turn: Turning | None = None,
+        see: Callable[[int, Tensor, Tensor], None] | None = None,
+    ) -> Tensor:
+        """Return the final normalised state, (tokens, width); `see` is called with each layer's rotated q and k.
+
+        `turn` None is the trained embedding. Raises `ValueError` as `numpy_model.logits` does.
+        """
+        model = self.model
+        ids = checked_tokens(model, tokens)
+        pair = table(model, turn or Turning.from_spec(model.spec, len(ids)), len(ids))
+        cos, sin = (torch.from_numpy(part).to(self.device) for part in pair)
+        x = self.embedding[torch.from_numpy(ids).to(self.device)] * model.embedding_scale
+        for index, w in enumerate(self.layers):
+            y = self.normalise(x, w["before_attention"])
+            q, k, v = (
+                functional.linear(y, w[name], w[f"{name}_bias"]).view(len(y), -1, model.head_dim).transpose(0, 1)
+                for name in "qkv"
+            )
+            if w["q_norm"] is not None:
+                q, k = self.normalise(q, w["q_norm"]), self.normalise(k, w["k_norm"])
+            q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+            if see is not None:
+                see(index, q, k)
+            mixed = functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True, enable_gqa=True)
+            x = x + functional.linear(mixed[0].transpose(0, 1).flatten(1), w["o"])
+            y = self.normalise(x, w["before_mlp"])
+            gate = functional.linear(y, w["gate"])
+            gate = functional.silu(gate) if model.activation == "silu" else functional.gelu(gate, approximate="tanh")
+            x = x + functional.linear(gate * functional.linear(y, w["up"]), w["down"])
+        return self.normalise(x, self.norm)
+
+    @torch.inference_mode()
+    def losses(self, tokens: ArrayLike, turn: Turning | None = None, rows: int = 256) -> Floats:
+        """Return the loss in nats of every token but the first, float32 (tokens − 1,); `rows` are computed at once."""
+        state = self.hidden(tokens, turn)
+        targets = torch.as_tensor(tokens, dtype=torch.long, device=self.device)[1:]
+        parts = [
+            functional.cross_entropy(
+                functional.linear(state[first : first + rows][: len(targets) - first], self.unembedding).float(),
+                targets[first : first + rows],
+                reduction="none",
+            )
+            for first in range(0, len(targets), rows)
+        ]
+        found: Floats = torch.cat(parts).cpu().numpy()
+        return found
+
+    def normalise(self, x: Tensor, scale: Tensor) -> Tensor:
+        """Return x over its root mean square, times the scale."""
+        return functional.rms_norm(x.float(), x.shape[-1:], None, self.model.epsilon).to(self.dtype) * scale
+
+
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate every pair (i, i + d/2) of (heads, tokens, d) in float32."""
+    first, second = x.float().chunk(2, dim=-1)
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)

@@ -1,0 +1,58 @@
+"""The real model's measurements on Recall are those of the files, averaged and compared as said."""
+
+import json
+import re
+
+import numpy as np
+
+from rope_viz.pictures import recall, registry
+from rope_viz.studies.real_model import FOLDER, compare_losses, load_losses, load_pass_keys
+
+NOW = registry.read_request(registry.page("recall"), {"model": "llama-3.1-8b"})
+
+
+def rows(name):
+    return json.loads((FOLDER / f"smollm2_{name}.json").read_text(encoding="utf-8"))["rows"]
+
+
+def test_lines_are_means_of_1024_tokens_over_all_texts():
+    found, texts = rows("loss_by_position"), ("northangerabbey", "persuasion")
+    drawn = {trace.name: trace.y for trace in recall.real_loss(NOW).fig.data}
+    blocks = np.mean([found[f"{text}/16384/yarn"]["loss"] for text in texts], axis=0)
+    np.testing.assert_allclose(drawn["YaRN"], [blocks[first : first + 8].mean() for first in range(0, 128, 8)])
+    assert len(drawn) == 6
+
+
+def test_scaling_keeps_the_loss_that_is_lost_without_it():
+    # The rows of a first, independent measurement: above 5.5 nats without scaling, below 3.5 with YaRN by 2.
+    last = {name: values[:, -2:].mean() for name, values in load_losses().items()}
+    assert last["none"] > 5.5
+    assert last["yarn"] < 3.5
+
+
+def test_differences_are_paired_with_two_standard_errors():
+    rng = np.random.default_rng(0)
+    plain = rng.normal(5.0, 1.0, (2, 8))
+    found = compare_losses(plain + np.array([0.1, 0.3] * 4), plain)
+    np.testing.assert_allclose(found, (0.2, 2 * np.sqrt(16 * 0.01 / 15 / 16)))
+    columns = recall.real_cost(NOW).columns
+    yarn = columns["Method"].index("YaRN")
+    assert re.fullmatch(r"−1\.\d\d ± 0\.\d\d", columns["8k–16k, difference"][yarn])
+
+
+def test_pass_keys_are_counted_by_length_and_method():
+    found = rows("passkey")
+    right = sum(found[f"2048/{depth}/yarn"]["right"] for depth in (0.1, 0.3, 0.5, 0.7, 0.9))
+    assert load_pass_keys()[2048]["yarn"] == (right, 5)
+    columns = recall.real_keys(NOW).columns
+    assert columns["2k tokens"][columns["Method"].index("YaRN")] == f"{right} of 5"
+    assert columns["12k tokens"][columns["Method"].index("plain")] == "0 of 5"
+
+
+def test_every_file_names_its_model_versions_and_commit():
+    for path in sorted(FOLDER.glob("*.json")):
+        about = json.loads(path.read_text(encoding="utf-8"))["about"]
+        assert about["model"]["sha256"] == "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+        assert about["versions"]["numpy"]
+        assert len(about["commit"]) == 40
+        assert "texts" in about or path.stem.endswith("sentence")

@@ -1,0 +1,80 @@
+"""Every tensor type of a GGUF file has the values that the gguf package computes, bit by bit."""
+
+import base64
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rope_viz.models.gguf import GgufHeader, TensorPlace, read_header
+from rope_viz.tiny_lm.gguf_tensors import FORMATS, read_tensor
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "gguf_blocks.json").read_text(encoding="utf-8"))["rows"]
+
+
+def header_of(path, blocks, kind, shape):
+    path.write_bytes(bytes(8) + blocks)
+    return GgufHeader(path, {}, {"x": TensorPlace(kind, shape, 8)})
+
+
+def test_goldens_cover_every_format():
+    assert {row["kind"]: name for name, row in GOLDEN.items()} == {kind: each.name for kind, each in FORMATS.items()}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_blocks_have_the_values_of_the_gguf_package(name, tmp_path):
+    row = GOLDEN[name]
+    wanted = np.frombuffer(base64.b64decode(row["values"]), "<f4").reshape(2, -1)
+    header = header_of(tmp_path / "x", base64.b64decode(row["blocks"]), row["kind"], wanted.shape)
+    found = read_tensor(header, "x")
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found.view(np.uint32), wanted.view(np.uint32))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_many_random_blocks_equal_the_installed_package(name, tmp_path):
+    gguf = pytest.importorskip("gguf", reason="compares with the gguf package: pip install gguf")
+    from tests.goldens.make_gguf_blocks import random_blocks
+
+    blocks = random_blocks(name, 500, np.random.default_rng(7))
+    wanted = gguf.dequantize(blocks, gguf.GGMLQuantizationType[name])
+    header = header_of(tmp_path / "x", blocks.tobytes(), GOLDEN[name]["kind"], wanted.shape)
+    np.testing.assert_array_equal(read_tensor(header, "x").view(np.uint32), wanted.view(np.uint32))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "said"),
+    [
+        (23, (2, 256), "x is stored as IQ4_XS, which is not supported"),
+        (77, (2, 256), "x is stored as type 77"),
+        (12, (2, 32), "shape that Q4_K cannot store"),
+        (0, (0,), "shape that F32 cannot store"),
+        (0, (1 << 40, 1 << 40), "shape that F32 cannot store"),
+        (0, (1 << 20,), "truncated"),
+    ],
+)
+def test_unreadable_tensor_is_refused_by_name(kind, shape, said, tmp_path):
+    with pytest.raises(ValueError, match=said):
+        read_tensor(header_of(tmp_path / "x", bytes(64), kind, shape), "x")
+    with pytest.raises(ValueError, match="no tensor 'y'"):
+        read_tensor(header_of(tmp_path / "x", bytes(64), kind, shape), "y")
+
+
+def text(value):
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def test_a_vocabulary_is_read_only_when_asked_for(tmp_path):
+    words = [f"w{number}" for number in range(5000)]
+    array = struct.pack("<IIQ", 9, 8, len(words)) + b"".join(text(word) for word in words)
+    scores = struct.pack("<IIQ", 9, 6, 5000) + struct.pack("<5000f", *range(5000))
+    nested = struct.pack("<IIQ", 9, 9, 1)
+    path = tmp_path / "x.gguf"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + text("words") + array + text("scores") + scores)
+    assert read_header(path).keys == {"words": None, "scores": None}
+    assert read_header(path, long_arrays=True).keys == {"words": words, "scores": list(range(5000))}
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("nested") + nested)
+    with pytest.raises(ValueError, match="array of unknown type 9"):
+        read_header(path)
