@@ -70,7 +70,7 @@ def test_keys_move_position_base_and_length(presented):
     seen.page.wait_for_url(lambda url: "base=" not in url)
     assert value(seen, "context") == "8k"
     press("n")
-    seen.page.wait_for_url("**context=16k**")
+    seen.page.wait_for_url("**context=16384**")
     press("Shift+N")
     seen.page.wait_for_url(lambda url: "context=" not in url)
     assert value(seen, "context") == "8k"
