@@ -45,7 +45,8 @@ def run(parsed: argparse.Namespace) -> int:
         config = read_model(parsed.config, read_config(parsed.config))
         with named(parsed.config):
             _ = config.part
-            config = with_catalog_sizes(config, config.identity)
+            if not config.problems:  # a model is recognised by its RoPE
+                config = with_catalog_sizes(config, config.identity)
     except (ValueError, OSError) as error:
         print(f"rope-viz: {one_line(error)}", file=sys.stderr)
         return UNREADABLE

@@ -1,7 +1,5 @@
 """A presented picture: one figure without navigation, moved by keys, by a finger and by the thin bar."""
 
-import itertools
-
 import pytest
 from playwright.sync_api import expect
 
@@ -13,6 +11,8 @@ STATE = "document.querySelector('.rv-clocks').dataset"
 SHOWN = "document.querySelector('.st-key-present .rv-picture')?.dataset.state === 'shown'"
 SCROLLS = """[document.documentElement, ...document.querySelectorAll('[data-testid=stMain], .rv-picture')]
 .some((each) => each.scrollHeight > each.clientHeight + 1 || each.scrollWidth > each.clientWidth + 1)"""
+SIZES = """[...document.querySelectorAll('[data-testid=stMain], .rv-picture')]
+.map((each) => [each.className, each.scrollHeight, each.clientHeight, each.scrollWidth, each.clientWidth])"""
 PRESENTED = ("rotation", "frequencies", "scaling", "decay", "attention", "recall")
 
 
@@ -33,15 +33,18 @@ def value(seen, name):
     return seen.page.locator(f".st-key-present [data-knob={name}] input[type=text]").input_value()
 
 
-def test_one_figure_is_shown_without_navigation_or_scrolling(presented):
-    for page, width, height in itertools.chain(*(((name, 1280, 720), (name, 390, 844)) for name in PRESENTED)):
-        seen = presented(page, width=width, height=height, has_touch=width == 390)
-        tab = seen.page
-        assert tab.locator(".rv-picture").count() == 1
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_one_figure_is_shown_without_navigation_or_scrolling(visit, width, height):
+    seen = visit(width=width, height=height, has_touch=width == 390, watched=True)
+    for page in PRESENTED:
+        seen.open(f"/{page}?present=1")
+        seen.until(SHOWN)
+        assert seen.page.locator(".rv-picture").count() == 1
         for gone in ("#rv-header", "[data-testid=stSidebar]", ".rv-tools", "#rv-chip"):
-            assert tab.locator(f"{gone}:visible").count() == 0, gone
-        seen.until(f"!({SCROLLS})")
+            assert seen.page.locator(f"{gone}:visible").count() == 0, (page, gone)
+        assert seen.stays(f"() => !({SCROLLS})", 1, 20), (page, seen.page.evaluate(SIZES))
         is_clean_in_both_themes(seen)
+        seen.page.emulate_media(color_scheme="light")
 
 
 def test_type_is_larger_than_on_the_page(presented):
@@ -67,7 +70,7 @@ def test_keys_move_position_base_and_length(presented):
     seen.page.wait_for_url(lambda url: "base=" not in url)
     assert value(seen, "context") == "8k"
     press("n")
-    seen.page.wait_for_url("**context=16k**")
+    seen.page.wait_for_url("**context=16384**")
     press("Shift+N")
     seen.page.wait_for_url(lambda url: "context=" not in url)
     assert value(seen, "context") == "8k"
@@ -102,8 +105,10 @@ def test_a_chart_with_a_position_plays_it(presented):
 
 
 def test_help_lists_the_keys_that_work_here(presented):
+    seen = presented("rotation", width=1280, height=720, watched=True)
     for page, keys in (("rotation", ["Space", "←", "→", "B", "N", "?", "Esc"]), ("decay", ["B", "N", "?", "Esc"])):
-        seen = presented(page, width=1280, height=720)
+        seen.open(f"/{page}?present=1")
+        seen.until(SHOWN)
         seen.page.keyboard.press("?")
         listed = seen.page.get_by_role("dialog", name="Keys")
         expect(listed).to_be_visible()

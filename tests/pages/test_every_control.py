@@ -56,6 +56,7 @@ GIVES = {
     "run.kernels": "tests/browser/test_kernels.py",
     "copy.command": "tests/browser/test_doors.py",
     "shell": "tests/browser/test_links.py",
+    "swap": "tests/pages/test_compare.py",
 }
 
 
@@ -188,7 +189,7 @@ def operate(app, page, element):
             return turned(app, page, element)
         if part == "picture":
             return clicked(app, page, element)
-        if part in ("copy", "navigation"):
+        if part in ("copy", "navigation", "gallery"):
             return None
         if part == "sections":
             moved(app, element)
