@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`.
-if set(sys.argv[1:2]) & {"check", "table", "compare", "runtimes", "export", "extend", "memory", "verify", "models"}:
+if set(sys.argv[1:2]) & set("check table compare runtimes match export extend memory verify models".split()):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from rope_viz import __version__
@@ -38,6 +38,7 @@ COMMANDS = {
     "check": ("check", "add"),
     "compare": ("compare", "add"),
     "runtimes": ("runtimes", "add_runtimes"),
+    "match": ("match", "add"),
     "export": ("runtimes", "add_export"),
     "extend": ("extend", "add"),
     "memory": ("memory", "add"),

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,7 +34,8 @@ class Case:
     `rope` is the layer's rope dict without base and rotated share, `base` and `share` those two, `limit`
     max_position_embeddings. The rest is for the rules of runtimes that need it: `plain_share` is the share that rotates
     without scaling, `kept_weight` multiplies YaRN's ramp, `divisors` divide the pairs, `attention` overrides the factor
-    on cos and sin.
+    on cos and sin. `arguments` are the options of a trainer, `factor_place` is where it applies its factor
+    ("cos_sin" or "q_k"), and `pairing` overrides the model's.
     """
 
     fields: Fields
@@ -54,6 +55,9 @@ class Case:
     kept_weight: float = 1.0
     attention: float | None = None
     softmax: float | None = 1.0
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    factor_place: str = "cos_sin"
+    pairing: str = ""
 
     @functools.cached_property
     def kind(self) -> str:
@@ -78,6 +82,11 @@ class Case:
     def mla(self) -> bool:
         """Whether the softmax scale carries YaRN's factor too: DeepSeek V2, V3 and their like."""
         return self.fields.has_latent_attention
+
+    @property
+    def has_unrotated(self) -> bool:
+        """Whether a part of each head does not rotate, so that only the softmax scale multiplies its scores."""
+        return self.mla or self.rotary_dim < self.head_dim
 
     @property
     def original(self) -> int:

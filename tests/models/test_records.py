@@ -13,13 +13,14 @@ from rope_viz.models.layer_patterns import WHERE
 from rope_viz.models.no_rope_types import reasons
 from rope_viz.models.rope_parameters import RULES
 from rope_viz.runtimes.releases import OLDER, RELEASES, RUNTIMES
+from rope_viz.runtimes.trainers import TRAINERS
 
 ROOT = Path(__file__).parents[2]
 GOLDENS = ROOT / "tests" / "goldens"
 COLUMNS = (
     {name for name, _ in RUNTIMES}
     | {f"{name} {version.split(chr(32))[0]}" for name, version in (*RUNTIMES, *OLDER)}
-    | {"transformers 4"}
+    | {"transformers 4", *TRAINERS}
 )
 
 
@@ -27,7 +28,7 @@ def strings_of(folder):
     """Every string in the Python files of a folder."""
     return {
         node.value
-        for path in folder.glob("*.py")
+        for path in folder.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }

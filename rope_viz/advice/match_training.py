@@ -1,0 +1,145 @@
+"""Compare what a trainer computed with what a server computes, and find what makes the server compute the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rope_viz.advice.export import TARGETS, Export, export
+from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.runtimes import Emulation, emulate_case, read_case, resolve_release
+from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
+from rope_viz.runtimes.trainers import Training, find_trainer, train_case
+
+FREQUENCY_TOLERANCE, SCORE_TOLERANCE = 3e-6, 4e-6
+"""What the float32 arithmetic of trainers and servers explains, as in tests/goldens/training.json."""
+LIMIT = "max_position_embeddings"
+
+
+@dataclass(frozen=True)
+class Match:
+    """A training against a server, for one layer type of a config.
+
+    `same` is None where one of them refuses or the server is not known. `effect` is the largest frequency ratio and its
+    pair, None where the frequencies agree or the widths differ. Ratios of scores are trainer over server, on rotated
+    dimensions (factor squared times softmax multiplier) and on the others. `far_position` is the first position where
+    the angles of one pair are more than one radian apart, None where that never happens. `notes` are remarks about
+    the config.
+    """
+
+    training: Training
+    emulation: Emulation
+    same: bool | None
+    effect: Effect | None = None
+    widths_differ: bool = False
+    score_ratio: float | None = None
+    score_ratio_unrotated: float | None = None
+    far_position: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+def match_training(
+    config: Source,
+    trainer: str,
+    *,
+    version: str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    server: tuple[str, str | None] = ("transformers", None),
+    length: int | None = None,
+    layer_type: str | None = None,
+) -> Match:
+    """Compare a trainer, with its own options, with a server that gets this config; `length` in tokens.
+
+    Raise `ValueError` for an unknown trainer, server or version, for a wrong option, and for a config that describes no
+    rotary embedding.
+    """
+    found, release = find_trainer(trainer, version)
+    runtime = resolve_release(*server)
+    whole, notes = make_limit_whole(ModelConfig.read(config).mapping)
+    case = read_case(whole, length=length, layer_type=layer_type)
+    training = train_case(found, release, case, arguments)
+    return dataclasses.replace(compare_scores(training, emulate_case(*runtime, case), case.has_unrotated), notes=notes)
+
+
+def make_limit_whole(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """Return the config with a limit such as 16384.0 as a whole number, and a remark where there was one."""
+    value = config.get(LIMIT)
+    if not isinstance(value, float) or not value.is_integer():
+        return config, ()
+    note = f"{LIMIT} is {value:.1f}: transformers 5 refuses a float. It is compared as {int(value)}; write that."
+    return {**config, LIMIT: int(value)}, (note,)
+
+
+def compare_scores(training: Training, emulation: Emulation, has_unrotated: bool) -> Match:
+    """Return the comparison of both results; dimensions that do not rotate count where there are any."""
+    ours, theirs = training.inv_freq, emulation.inv_freq
+    if ours is None or theirs is None:
+        return Match(training, emulation, None)
+    differ = ours.shape != theirs.shape or not np.array_equal(ours > 0, theirs > 0)
+    effect = None if ours.shape != theirs.shape else find_max_ratio(ours, theirs)
+    if effect is not None and effect.ratio <= 1.0 + FREQUENCY_TOLERANCE:
+        effect = None
+    softmax = divide(training.softmax_multiplier or 1.0, emulation.softmax_multiplier or 1.0)
+    factors = divide(training.attention_factor or 0.0, emulation.attention_factor or 0.0)
+    rotated = factors**2 * softmax
+    scores = (rotated, softmax) if has_unrotated or differ else (rotated,)
+    agree = all(math.isclose(one, 1.0, rel_tol=SCORE_TOLERANCE) for one in scores)
+    same = None if emulation.known.how == "not known" else effect is None and not differ and agree
+    far = None if ours.shape != theirs.shape else find_far_position(float(np.max(np.abs(ours - theirs))))
+    return Match(training, emulation, same, effect, differ, rotated, softmax, far if effect else None)
+
+
+def find_far_position(gap: float) -> int | None:
+    """Return the first position at which a gap in radians per position exceeds one radian."""
+    return None if gap <= 0 else math.floor(1.0 / gap) + 1
+
+
+def make_it_match(found: Match, config: Source, layer_type: str | None = None) -> tuple[Export | None, str]:
+    """Return what makes the server compute what was trained, and what it cannot do, empty where it does all.
+
+    None where nothing is to be done, or the trainer refuses.
+    """
+    spec, runtime = found.training.spec, found.emulation.runtime
+    if spec is None or found.same or runtime not in TARGETS:
+        return None, ""
+    whole, _ = make_limit_whole(ModelConfig.read(config).mapping)
+    made = export(spec, to=runtime, config=whole, layer_type=layer_type)
+    if not made.faithful:
+        return made, f"{runtime} cannot compute all of it: {made.reason}"
+    case = read_case(made.config, layer_type=layer_type)
+    after = compare_scores(
+        found.training, emulate_case(found.emulation.runtime, found.emulation.version, case), case.has_unrotated
+    )
+    if after.same or after.score_ratio is None:
+        return made, ""
+    return made, f"scores still differ by a factor of {after.score_ratio:.4g}: no key of {runtime} says that"
+
+
+def describe_match(found: Match) -> str:
+    """Return one sentence: what agrees, or the worst pair and from where on its angle is off."""
+    training, server = found.training, found.emulation
+    if not training.supported:
+        return f"{training.name} does not train this: {training.reason}."
+    if not server.supported:
+        return f"{server.name} refuses this config: {server.reason}."
+    if found.same is None:
+        return f"What {server.name} computes is not known: {server.known.source}."
+    if found.same:
+        return f"{server.name} computes what {training.name} trained."
+    parts: list[str] = []
+    if found.widths_differ and training.inv_freq is not None and server.inv_freq is not None:
+        parts.append(f"{len(training.inv_freq)} pairs rotate in training and {len(server.inv_freq)} in the server")
+    if found.effect is not None:
+        far = f", an angle of one radian from position {found.far_position:,}" if found.far_position else ""
+        parts.append(f"pair {found.effect.pair} is off by x{found.effect.ratio:.4g}{far}")
+    if found.score_ratio is not None and not math.isclose(found.score_ratio, 1.0, rel_tol=SCORE_TOLERANCE):
+        parts.append(f"scores in training were x{found.score_ratio:.4g} those of the server")
+    rest = found.score_ratio_unrotated
+    if rest is not None and not parts:
+        parts.append(f"scores of the dimensions that do not rotate were x{rest:.4g} those of the server")
+    return f"{training.name} and {server.name} differ: {'; '.join(parts)}."

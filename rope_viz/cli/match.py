@@ -1,0 +1,170 @@
+"""The command `match`: does a server compute the rotary embedding that a trainer trained?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rope_viz.advice.match_training import Match, describe_match, make_it_match, match_training
+from rope_viz.cli.output import named, one_line
+from rope_viz.cli.spec import NAMES, read_config, read_model, refuse_diffusion, tokens
+from rope_viz.embedding.spec import short_repr
+from rope_viz.models.no_rope_types import NoRope
+from rope_viz.models.user_config import parse_config
+from rope_viz.runtimes.releases import format_version
+from rope_viz.runtimes.trainers import TRAINERS
+
+SAME, DIFFERS, REFUSED, UNREADABLE = range(4)
+
+
+def add(commands: Any) -> None:
+    """Add the command and its flags."""
+    known = ", ".join(TRAINERS)
+    asked = commands.add_parser(
+        "match",
+        help="compare what a trainer computed with what a server computes",
+        description="Compare the rotary embedding that a trainer computes with that of a server. Exit code 0: the "
+        "same. 1: they differ. 2: one of them refuses. 3: the config cannot be read.",
+    )
+    asked.add_argument("config", metavar="CONFIG", help=NAMES)
+    asked.add_argument("--trainer", required=True, metavar="NAME[=VERSION]", help=f"one of {known}")
+    asked.add_argument(
+        "--trainer-args",
+        metavar="JSON|FILE",
+        help="the trainer's own options as a JSON object, a file of one, or flags; without it those that state CONFIG",
+    )
+    asked.add_argument(
+        "--server", default="transformers", metavar="NAME[=VERSION]", help="the runtime (default: transformers)"
+    )
+    asked.add_argument("--length", type=tokens, help="length of the training sequences in tokens")
+    asked.add_argument("--layer", help="layer type, such as full_attention")
+    asked.add_argument("--json", action="store_true", help="as JSON, with the trainer's frequencies")
+    asked.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Run the command and return its exit code."""
+    try:
+        config = read_config(parsed.config)
+        with named(parsed.config):
+            refuse_diffusion(config)
+            model = read_model(parsed.config, config)
+            if not model.specs:
+                raise ValueError("it describes no rotary embedding")
+            model.find_layer(parsed.layer)
+    except NoRope as absence:
+        print(f"rope-viz: {absence}", file=sys.stderr)
+        return REFUSED
+    except (ValueError, OSError) as error:
+        print(f"rope-viz: {one_line(error)}", file=sys.stderr)
+        return UNREADABLE
+    trainer, version = split_version(parsed.trainer)
+    found = match_training(
+        config,
+        trainer,
+        version=version,
+        arguments=read_arguments(parsed.trainer_args),
+        server=split_version(parsed.server),
+        length=parsed.length,
+        layer_type=parsed.layer,
+    )
+    made, lacks = make_it_match(found, config, parsed.layer)
+    if parsed.json:
+        print(
+            json.dumps({**match_dict(found), "make_it_match": made and made.text, "not_expressible": lacks}, indent=2)
+        )
+    else:
+        print(describe_match(found))
+        for text in (*found.notes, *(one.text for one in found.training.rules)):
+            print(f"  {text}")
+        if made is not None:
+            print(f"\nTo make {found.emulation.name} match:\n{made.text}")
+        if lacks:
+            print(f"rope-viz: {lacks}", file=sys.stderr)
+    if found.same is None:
+        return REFUSED
+    return SAME if found.same else DIFFERS
+
+
+def split_version(written: str) -> tuple[str, str | None]:
+    """Return name and version of NAME[=VERSION]."""
+    name, _, version = written.partition("=")
+    return name, version or None
+
+
+def read_arguments(written: str | None) -> Mapping[str, Any] | None:
+    """Return a trainer's options from a JSON object, a file of one, or flags. Raise `ValueError` for anything else."""
+    if written is None:
+        return None
+    if written.startswith("--"):
+        return parse_flags(written)
+    with named("--trainer-args"):
+        if written.lstrip().startswith("{"):
+            return parse_config(written)
+        text = Path(written).read_text(encoding="utf-8")
+        return parse_flags(text) if text.lstrip().startswith("--") else parse_config(text)
+
+
+def parse_flags(written: str) -> dict[str, Any]:
+    """Return {name: value} of flags; one without a value is true. Raise `ValueError` for a word that is no flag."""
+    found: dict[str, Any] = {}
+    name = ""
+    for word in shlex.split(written.replace("\\\n", " ")):
+        if word.startswith("--"):
+            name, sign, value = word.partition("=")
+            found[name] = read_value(value) if sign else True
+        elif not name or found[name] is not True:
+            raise ValueError(f"--trainer-args: {short_repr(word)} belongs to no flag")
+        else:
+            found[name] = read_value(word)
+    return found
+
+
+def read_value(written: str) -> Any:
+    """Return a number, true, false or null as such, and any other word as text."""
+    try:
+        return json.loads(written)
+    except ValueError:
+        return written
+
+
+def match_dict(found: Match) -> dict[str, Any]:
+    """Return a comparison as JSON data."""
+    training, server = found.training, found.emulation
+    return {
+        "trainer": training.trainer.name,
+        "trainer_version": training.version,
+        "server": server.runtime,
+        "server_version": format_version(server.version),
+        "same": found.same,
+        "sentence": describe_match(found),
+        "worst_pair": None if found.effect is None else found.effect.pair,
+        "worst_ratio": find_ratio(found),
+        "score_ratio": found.score_ratio,
+        "score_ratio_unrotated": found.score_ratio_unrotated,
+        "far_position": found.far_position,
+        "attention_factor": training.attention_factor,
+        "softmax_scale_multiplier": training.softmax_multiplier,
+        "factor_place": training.factor_place,
+        "pairing": training.pairing,
+        "evidence": training.evidence,
+        "source": training.trainer.source,
+        "server_known": server.known.how,
+        "reason": training.reason or server.reason,
+        "rules": {rule.key: rule.text for rule in training.rules},
+        "trainer_args": dict(training.arguments),
+        "notes": list(found.notes),
+        "inv_freq": None if training.inv_freq is None else training.inv_freq.tolist(),
+    }
+
+
+def find_ratio(found: Match) -> float | None:
+    """Return the largest ratio of frequencies, 1 where they agree, None where they cannot be compared."""
+    if found.effect is not None:
+        return found.effect.ratio
+    return None if found.same is None or found.widths_differ else 1.0
