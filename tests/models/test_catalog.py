@@ -42,7 +42,8 @@ def test_a_model_rotates_as_its_class_in_transformers(id: str) -> None:
 @pytest.mark.parametrize("id", MODELS)
 def test_a_model_has_family_size_and_scaling_tags(id: str) -> None:
     model = catalog()[id]
-    assert model.family and model.size
+    assert model.family
+    assert model.size
     assert model.scaled_by == main_spec(id).scaling.name
 
 
