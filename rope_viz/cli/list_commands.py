@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from rope_viz.cli.spec import add_spec_flags, describe_lengths, lengths_line, read_model, read_spec
+from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spectrum import wavelength
-from rope_viz.models.catalog import catalog, main_layer, model_specs
+from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
 
 
@@ -29,6 +30,9 @@ def add_table(commands: Any) -> None:
 def add_models(commands: Any) -> None:
     """Add `models` and its flags."""
     listed = commands.add_parser("models", help="print the models of the list")
+    listed.add_argument("--family", type=str.lower, metavar="NAME", help="only this family, such as Qwen")
+    listed.add_argument("--scaled-by", choices=(*METHODS,), help="only models scaled by this method")
+    listed.add_argument("--name", type=str.lower, default="", metavar="TEXT", help="only names or ids with this text")
     listed.add_argument("--json", action="store_true", help="as JSON, with source and status")
     listed.set_defaults(run=run_models)
 
@@ -68,16 +72,32 @@ def run_table(parsed: argparse.Namespace) -> int:
 
 def run_models(parsed: argparse.Namespace) -> int:
     """Run `models` and return its exit code."""
+    found = [
+        model
+        for model in catalog().values()
+        if parsed.family in (None, model.family.lower())
+        and parsed.scaled_by in (None, model.scaled_by)
+        and parsed.name in f"{model.id} {model.name}".lower()
+    ]
+    if not found:
+        print("rope-viz: no model of the list has all of these; rope-viz models lists them all", file=sys.stderr)
+        return 1
     if parsed.json:
-        print(json.dumps([{**vars(model), "config": dict(model.config)} for model in catalog().values()], indent=2))
+        rows = [{**vars(model), "scaled_by": model.scaled_by, "config": dict(model.config)} for model in found]
+        print(json.dumps(rows, indent=2))
         return 0
-    rows = []
-    for model in catalog().values():
-        specs = model_specs(model.id)
-        spec = specs[main_layer(model, specs)]
-        rows.append((model.id, model.name, f"{spec.base:g}", str(spec.rotary_dim), str(spec.target), spec.scaling.name))
-    print_rows(("id", "name", "base", "rotary_dim", "length", "scaling"), rows)
+    print_rows(
+        ("id", "name", "family", "size", "base", "rotary_dim", "length", "scaling"), [list_model(one) for one in found]
+    )
     return 0
+
+
+def list_model(model: Model) -> tuple[str, ...]:
+    """Return the row of a model: its id, name, family, size, base, rotated dimensions, length and scaling method."""
+    specs = model_specs(model.id)
+    spec = specs[main_layer(model, specs)]
+    numbers = (f"{spec.base:g}", str(spec.rotary_dim), str(spec.target))
+    return (model.id, model.name, model.family, model.size, *numbers, spec.scaling.name)
 
 
 def remarks(config: Mapping[str, Any] | None) -> list[str]:

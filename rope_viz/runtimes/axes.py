@@ -115,6 +115,9 @@ def allocate_in(runtime: str, kind: str, axes: Axes | None, config: Mapping[str,
     own = runtime.startswith("transformers") or (axes is None and runtime != "llama.cpp")
     if not own and (axes is None or runtime not in axes.runtimes):
         return None, f"is not known to {'convert' if runtime == 'llama.cpp' else 'support'} this model"
+    has_sections = section_keys(config).get("mrope_section") is not None
+    if runtime in ("vllm", "sglang") and axes is not None and axes.pattern == "interleaved" and not has_sections:
+        return None, "reads no sections: without mrope_section its get_rope builds a plain RotaryEmbedding"
     try:
         # vLLM runs HunYuan-VL through the class of transformers.
         if runtime.startswith("transformers") or (runtime == "vllm" and kind == "hunyuan_vl"):
@@ -154,6 +157,8 @@ def compare_with(reference: AxesSpec | None, runtime: str, kind: str, spec: Axes
     counts = {axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)}
     refuses = kind.startswith("ernie4_5") and runtime.startswith("transformers")
     yarn = "refuses any scaling of this model" if refuses else "over the pair index, whatever the axis"
+    # Read in mlx-vlm 0.7.10: MRoPERotaryEmbedding of rope_utils.py, and the classes of Ernie, GLM-V and HunYuan-VL.
+    yarn = "ignored: the class reads base and sections only" if runtime == "mlx-vlm" else yarn
     behind, times = sample_positions(runtime, kind)
     return AxesAnswer(runtime, VERSIONS[runtime], spec, "", moved, still, behind, times, yarn, counts)
 

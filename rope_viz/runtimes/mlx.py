@@ -28,6 +28,28 @@ KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proporti
 FACTS = "mlx-lm"
 
 
+@rule("needs-keys")
+def require_keys(case: Case) -> Case:
+    """The model file has no default for some keys; without them it raises TypeError."""
+    facts = case.architecture.runtime(FACTS)
+    missing = [key for key in facts.get("needs", ()) if key not in case.fields.config]
+    if missing:
+        raise Refused(f"TypeError: {facts['file']}.py has no default for {' and '.join(missing)} at the top of the file")
+    return case
+
+
+@rule("own-base")
+def take_own_base(case: Case) -> Case:
+    """Without rope_theta at the top the model file uses a base of its own."""
+    facts = case.architecture.runtime(FACTS)
+    key = "rope_theta"
+    if case.layer == "sliding_attention" and "local_base" in facts:
+        key = "rope_local_base_freq"
+    own = facts.get("local_base" if key != "rope_theta" else "base")
+    given = case.fields.config.get(key)
+    return case if own is None or given is not None else case.replace(base=own)
+
+
 @rule("old-keys-only")
 def read_old_keys(case: Case) -> Case:
     """The model file reads rope_theta and rope_scaling at the top and does not read rope_parameters."""
@@ -38,7 +60,8 @@ def read_old_keys(case: Case) -> Case:
     if facts.get("new_keys") or is_old or not is_new:
         return case
     share = config.get("partial_rotary_factor") or case.fields.default("partial_rotary_factor") or 1.0
-    base = config.get("rope_theta") or facts.get("base", 10_000.0)
+    is_local = case.layer == "sliding_attention" and "local_base" in facts
+    base = config.get("rope_local_base_freq" if is_local else "rope_theta") or 10_000.0
     require_number(base, "rope_theta", above=1.0)
     require_number(share, "partial_rotary_factor", above=0.0, most=1.0)
     return shared.set_share(case.drop_scaling().replace(base=float(base)), float(share))
@@ -102,7 +125,9 @@ def take_long_list(case: Case) -> Case:
 
 RULES = (
     refuse("no mlx_lm model file for {model}", shared.is_absent(FACTS)),
+    require_keys,
     read_old_keys,
+    take_own_base,
     shared.partial_share(FACTS),
     shared.derive_head.where(has(FACTS, "derived_head")),
     shared.share_base,

@@ -61,6 +61,14 @@ MORE = {
     "phi3small": {"rope_embedding_base": 1000000, "rope_theta": None},
     "qwen": {"kv_channels": 64, "rope_theta": None},
 }
+# These have a key that their file asks for even where it is null.
+NULLS = {"glm4_moe": {"rope_scaling": None}}
+# What is asked of a config: a model file that has no default for it raises TypeError.
+ROPE_KEYS = ("rope_theta", "rope_scaling", "partial_rotary_factor", "rotary_emb_base")
+# As transformers 5 saves a model: no old key at the top.
+NEW = {"rope_type": "default", "rope_theta": 50000.0}
+SAVED = (*MODELS[:8], "stablelm", "gpt_neox", "glm4", "olmo3", "gemma2", "deepseek_v3")
+SAVED += tuple(kind for kind in MORE if kind not in ("phi", "nemotron", "phi3small", "qwen", "minimax_m2", "lfm2"))
 # What the model files want beside the keys of interest.
 REST = {
     "num_hidden_layers": 1,
@@ -104,9 +112,14 @@ def cases():
         config |= {"max_position_embeddings": 32768, "rope_theta": 50000.0, **keys}
         yield (
             {key: value for key, value in config.items() if value is not None}
-            | ({} if scaling is None else {"rope_scaling": scaling}),
+            | (NULLS.get(kind, {}) if scaling is None else {"rope_scaling": scaling}),
             None,
         )
+    for kind in SAVED:
+        config = {"model_type": kind, "hidden_size": 1024, "num_attention_heads": 16, "head_dim": 64}
+        if kind in ("deepseek_v3",):
+            config |= {"qk_rope_head_dim": 64, "kv_lora_rank": 64}
+        yield config | {"max_position_embeddings": 32768, "rope_parameters": NEW}, None
 
 
 def module_of(name):
@@ -124,7 +137,11 @@ def ask(config, length):
     kind = config["model_type"]
     module = module_of(FILES.get(kind, kind))
     fields = dataclasses.fields(module.ModelArgs)
-    wanted = [one.name for one in fields if {one.default, one.default_factory} == {dataclasses.MISSING}]
+    wanted = [
+        one.name
+        for one in fields
+        if {one.default, one.default_factory} == {dataclasses.MISSING} and one.name not in ROPE_KEYS
+    ]
     given = {**dict.fromkeys(wanted, 1), **REST, **json.loads(json.dumps(config))}
     arguments = module.ModelArgs.from_dict(given)
     attention = next(

@@ -16,6 +16,8 @@ from rope_viz.models.rope_config import to_config
 GOLDENS: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "goldens" / "transformers_5.23.0_models.json").read_text()
 )["presets"]
+# Made by make_catalog.py: the rotary module of each model's own class.
+BY_CLASS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "goldens" / "catalog.json").read_text())["models"]
 MODELS = sorted(catalog())
 
 
@@ -23,8 +25,26 @@ def main_spec(id: str) -> RopeSpec:
     return model_specs(id)[main_layer(catalog()[id], model_specs(id))]
 
 
-def test_every_golden_model_is_in_the_catalog() -> None:
-    assert set(GOLDENS) <= set(MODELS)
+def test_every_model_but_our_own_has_a_golden() -> None:
+    assert GOLDENS.keys() | BY_CLASS.keys() == set(MODELS) - {"rope-viz-reader"}
+    assert not GOLDENS.keys() & BY_CLASS.keys()
+
+
+@pytest.mark.parametrize("id", sorted(BY_CLASS))
+def test_a_model_rotates_as_its_class_in_transformers(id: str) -> None:
+    specs = model_specs(id)
+    assert specs.keys() == BY_CLASS[id].keys()
+    for layer, golden in BY_CLASS[id].items():
+        np.testing.assert_allclose(specs[layer].inv_freq(), golden["inv_freq"], rtol=5e-7)
+        assert specs[layer].attention_factor() == pytest.approx(golden["attention_factor"], rel=2e-6)
+
+
+@pytest.mark.parametrize("id", MODELS)
+def test_a_model_has_family_size_and_scaling_tags(id: str) -> None:
+    model = catalog()[id]
+    assert model.family
+    assert model.size
+    assert model.scaled_by == main_spec(id).scaling.name
 
 
 @pytest.mark.parametrize("id", sorted(GOLDENS))

@@ -69,6 +69,25 @@ def test_ernie_takes_no_scaling_in_transformers() -> None:
     assert not in_blocks(spec)
 
 
+@pytest.mark.parametrize("id", ["qwen2.5-vl-7b", "qwen3-vl-8b"])
+def test_mlx_vlm_ignores_yarn_with_several_axes(id: str) -> None:
+    """Source: mlx_vlm/models/rope_utils.py of mlx-vlm 0.7.10, read: MRoPERotaryEmbedding has no scaling."""
+    assert answers(id)["mlx-vlm"].extension == "ignored: the class reads base and sections only"
+
+
+def test_get_rope_without_sections_is_plain() -> None:
+    """Source: get_rope of vLLM 0.33.0 (rotary_embedding/__init__.py) and of SGLang 0.5.23 (factory.py), read."""
+    config = json.loads(json.dumps(dict(axes_catalog()["qwen3-vl-8b"].config)))
+    for part in (config, config["text_config"]) if "text_config" in config else (config,):
+        for key in ("rope_scaling", "rope_parameters"):
+            part.pop(key, None)
+    found = {one.runtime: one for one in axes_answers(config)}
+    for runtime in ("vllm", "sglang"):
+        assert found[runtime].spec is None
+        assert "without mrope_section its get_rope builds a plain RotaryEmbedding" in found[runtime].sections
+    assert found["transformers"].sections == "t 24, h 20, w 20 interleaved"
+
+
 def test_wrong_section_sums_are_refused_rescaled_or_accepted() -> None:
     text = {"rope_scaling": {"mrope_section": [16, 16, 16], "mrope_interleaved": True}}
     config = dict(axes_catalog()["qwen3-vl-8b"].config)

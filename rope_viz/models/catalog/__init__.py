@@ -3,6 +3,8 @@
 To add one, write a file `<id>.json` in this folder: the config's own keys, and `_about` with these:
 
 - `name`, `source`, `note`, `pairing`.
+- `family`, as the maker names it, and `size`: parameters as the name of the model has them ("35B-A3B"), or as
+  `rope-viz memory` counts them.
 - `status`: V1 (a copy of the published file or the authors' code), V2 (class defaults or other copies that agree) or
   UNVERIFIED (a number from memory, or sources that conflict).
 - `trained_length` and `trained_source`, only where a paper, a model card, documentation or a training configuration
@@ -40,6 +42,8 @@ class Model:
 
     id: str
     name: str
+    family: str
+    size: str
     source: str
     status: str
     note: str
@@ -61,6 +65,12 @@ class Model:
         """The length that the entry's scaling divides from; its limit where nothing is scaled."""
         specs = model_specs(self.id)
         return specs[main_layer(self, specs)].context
+
+    @property
+    def scaled_by(self) -> str:
+        """The scaling method of the layer type that the entry is about, "none" for none."""
+        specs = model_specs(self.id)
+        return specs[main_layer(self, specs)].scaling.name
 
     @property
     def verified(self) -> bool:
