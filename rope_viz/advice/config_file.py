@@ -24,6 +24,7 @@ from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.other_parts import extend_other_parts
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
+from rope_viz.models.gguf_config import FILE, without_source
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
@@ -125,7 +126,7 @@ def write_config_file(
 
     `runtimes` are targets of `export` that should read it, if there is such a file.
     """
-    model = config_to_change(config, spec)
+    model = drop_source(config_to_change(config, spec))
     if model.specs.get(layer if layer in model.specs else model.main_layer) == spec:
         return check_config_file(model, {}, "The file does not need to change.", find_support(model, spec, layer))
     wanted = [require_target(name) for name in runtimes]
@@ -160,6 +161,11 @@ def write_config_file(
     return dataclasses.replace(file, parts=tuple(others.whole))
 
 
+def drop_source(model: ModelConfig) -> ModelConfig:
+    """Return a config without what is known of the GGUF file that it was read from: another file is written."""
+    return ModelConfig.read(without_source(model.mapping), known=model.known) if FILE in model.mapping else model
+
+
 def judge_file(
     model: ModelConfig,
     spec: RopeSpec,
@@ -182,7 +188,15 @@ def check_config_file(
     findings = tuple(check(model, without=slow))
     layers = () if model.problems else tuple(name for name in model.specs if name)
     return ConfigFile(
-        model.mapping, fragment, generation, found.able, found.unable, findings, found.unverified, is_safe, layers
+        model.mapping,
+        fragment,
+        generation,
+        found.able,
+        found.unable,
+        findings,
+        found.unverified,
+        is_safe,
+        layers,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from rope_viz.advice.kv_cache import DTYPES, Cache, cache, has_no_cache, human
 from rope_viz.advice.memory_fields import list_assumed_sizes, read_memory_fields
 from rope_viz.advice.parameter_count import parameters
-from rope_viz.advice.weight_storage import WEIGHT_TYPES, find_weight_storage
+from rope_viz.advice.weight_storage import WEIGHT_TYPES, find_file_bytes, find_weight_storage
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
@@ -60,16 +60,19 @@ def memory(
     except (ValueError, TypeError) as error:
         reasons["kv_cache_bytes"] = str(error)
     found["parameters"] = found["weight_bytes"] = None
+    held = None if weight_dtype else find_file_bytes(model.mapping)
     each, stored, is_given = find_weight_storage(model.mapping, fields.config)
     if weight_dtype:
         each, stored = WEIGHT_TYPES[weight_dtype], weight_dtype
+    elif held is not None:
+        stored = "the tensors of the GGUF file"
     elif not is_given:
         assumed["weight_dtype"] = "bfloat16"
     found["weight_dtype"] = stored
     try:
         with normalise_errors():
             found["parameters"] = parameters(model)
-            found["weight_bytes"] = round(found["parameters"] * each)
+            found["weight_bytes"] = round(found["parameters"] * each) if held is None else held
     except (ValueError, TypeError) as error:
         reasons["parameters"] = reasons["weight_bytes"] = str(error)
     if runtime is not None:

@@ -17,6 +17,7 @@ from rope_viz.advice.runtime_instructions import Instructions, write_instruction
 from rope_viz.advice.ways import Way, describe_short_texts
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.catalog import Model
+from rope_viz.models.gguf_config import without_source
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
@@ -123,7 +124,7 @@ def make_plan(
         advice = put_first(advice, chosen)
     needed = estimate_memory(model, advice.recognised, advice.target, dtype=dtype, sequences=sequences)
     found = find_mistakes(model) if found is None else found
-    return Plan(model.mapping, found, advice, chosen, needed, file, instructions)
+    return Plan(without_source(model.mapping), found, advice, chosen, needed, file, instructions)
 
 
 def plan(

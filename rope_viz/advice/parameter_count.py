@@ -13,7 +13,7 @@ from rope_viz.advice.feed_forward import count_feed_forward, is_layer_dense
 from rope_viz.advice.kv_cache import ATTENTION, count_kv_heads, find_layer_kinds, read_linear_attention, read_mamba
 from rope_viz.advice.memory_fields import copy_usual_keys, read_memory_fields
 from rope_viz.advice.part_parameters import count_other_parts
-from rope_viz.advice.weight_storage import find_weight_storage
+from rope_viz.advice.weight_storage import find_file_bytes, find_weight_storage
 from rope_viz.models.config_reader import Fields, read_model_type
 from rope_viz.models.layer_patterns import resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
@@ -128,6 +128,9 @@ def count_mixer(fields: Fields, hidden: int, kind: str) -> int:
 def weight_bytes(config: Source) -> tuple[float, str]:
     """Return (bytes, storage type) of the weights, as the config says they are stored."""
     model = ModelConfig.read(config)
+    held = find_file_bytes(model.mapping)
+    if held is not None:
+        return float(held), "GGUF file"
     count, places = parameters(model), (model.mapping, model.fields.config)
     each, stored, _ = find_weight_storage(*places)
     return count * each, stored

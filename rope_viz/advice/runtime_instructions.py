@@ -23,6 +23,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.other_files import source_file
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.releases import format_release
 
@@ -146,7 +147,8 @@ def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | 
             "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment."
         )
     if runtime == "llama.cpp":
-        yield from describe_gguf(spec, made)
+        yield from describe_gguf(spec, made, "" if model is None else source_file(model.mapping).get("architecture"))
+        yield from describe_desktop(spec, served)
     if runtime.startswith("transformers") and spec.scaling.name != "none":
         yield "generate() ignores the limit. The factor is in the file, so it applies to every text."
     if model is not None and not has_one_axis(model.mapping):
@@ -166,20 +168,48 @@ def old_rope_scaling(spec: RopeSpec, model: ModelConfig | None) -> dict[str, Any
         return {}
 
 
-def describe_gguf(spec: RopeSpec, made: Export) -> Iterator[str]:
-    """Yield what a GGUF file holds, and whether it has to be converted again."""
+def describe_gguf(spec: RopeSpec, made: Export, architecture: str | None) -> Iterator[str]:
+    """Yield what a GGUF file holds, and whether it has to be converted again.
+
+    Source of the cap: https://github.com/ggml-org/llama.cpp/pull/28030, read.
+    """
+    arch = architecture or "<arch>"
     if made.text.startswith("#"):
         yield "Convert the GGUF again: no flag can do this, so write it into config.json before."
         return
     yield "The GGUF does not need to change: flags override its contents."
-    keys = [f"<arch>.context_length = {spec.target}", f"<arch>.rope.freq_base = {spec.base:g}"]
+    cap = f"llama-server serves at most {arch}.context_length of the GGUF"
+    override = f"--override-kv {arch}.context_length=int:{spec.target}"
+    if spec.scaling.name == "yarn":
+        yield f"{cap}. Newer releases raise it by the YaRN flags; for releases before September 2026 add {override}."
+    else:
+        yield f"{cap}. If that is less than {spec.target:,}, add {override}."
+    keys = [f"{arch}.context_length = {spec.target}", f"{arch}.rope.freq_base = {spec.base:g}"]
     if spec.scaling.name in ("yarn", "linear"):
         keys += [
-            f"<arch>.rope.scaling.type = {spec.scaling.name}",
-            f"<arch>.rope.scaling.factor = {spec.scaling.factor_for(spec):g}",
-            f"<arch>.rope.scaling.original_context_length = {spec.context}",
+            f"{arch}.rope.scaling.type = {spec.scaling.name}",
+            f"{arch}.rope.scaling.factor = {spec.scaling.factor_for(spec):g}",
+            f"{arch}.rope.scaling.original_context_length = {spec.context}",
         ]
     yield f"Converted again from the new config.json it contains {', '.join(keys)}, and needs only -c."
+
+
+def describe_desktop(spec: RopeSpec, served: int) -> Iterator[str]:
+    """Yield the line of an Ollama Modelfile and the settings of LM Studio.
+
+    Sources, read and not run: https://ollama.readthedocs.io/en/modelfile/ and the load settings of LM Studio
+    (https://huggingface.co/lmstudio-community/DeepSeek-V2.5-1210-GGUF/discussions/1).
+    """
+    scaled = spec.scaling.name != "none"
+    converted = " of a GGUF that holds this scaling: no parameter of a Modelfile sets it" if scaled else ""
+    yield f"Ollama, in the Modelfile{converted}: PARAMETER num_ctx {served}"
+    settings = f"LM Studio, when the model is loaded: Context Length {served}"
+    if spec.scaling.name == "linear":
+        yield f"{settings}, RoPE Frequency Scale {1.0 / spec.scaling.factor_for(spec):g} (not run)."
+    elif scaled:
+        yield f"{settings}. It has settings for the base and a linear scale only, so the GGUF must hold this scaling."
+    else:
+        yield f"{settings}."
 
 
 def find_log_line(runtime: str, spec: RopeSpec, served: int) -> str:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rope_viz.embedding.scaling import Yarn, blend, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number
-from rope_viz.models.gguf import read_frequency_divisors, read_header
+from rope_viz.models.gguf import read_header, summarise_header
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
 from rope_viz.runtimes.llamacpp import parse_flags
 from rope_viz.storage.decode_json import decode_json
@@ -88,52 +89,9 @@ def read_gguf(path: str | Path, flags: str | None = None) -> Held:
     Raises `ValueError` where the file is no GGUF, or names no architecture and head size.
     """
     header = read_header(path)
-    kind, keys, factors = header.architecture, header.keys, read_frequency_divisors(header)
-    given = parse_flags(flags)
-
-    def number(name: str, default: float | None = None) -> float:
-        value = keys.get(f"{kind}.{name}", default)
-        if value is None:
-            raise ValueError(f"the GGUF file has no {kind}.{name}")
-        require_number(value, f"{kind}.{name}")
-        return float(value)
-
-    context = int(number("context_length"))
-    heads = keys.get(f"{kind}.attention.head_count")
-    many = heads[0] if isinstance(heads, list) and heads else heads
-    head_dim = keys.get(f"{kind}.attention.key_length") or int(number("embedding_length")) // int(many or 1)
-    rotary = int(number("rope.dimension_count", head_dim))
-    scaling = str(given.get("scaling", keys.get(f"{kind}.rope.scaling.type", "linear")))
-    factor = number("rope.scaling.factor", keys.get(f"{kind}.rope.scale_linear", 1.0)) or 1.0
-    factor = float(given.get("scale") or factor)
-    factor = 1.0 / float(given["freq_scale"]) if given.get("freq_scale") else factor
-    factor = 1.0 if scaling == "none" else factor
-    original = int(given.get("orig_ctx") or number("rope.scaling.original_context_length", context))
-    yarn = Yarn(factor, float(given.get("beta_fast", 32.0)), float(given.get("beta_slow", 1.0)))
-    spec = RopeSpec(
-        head_dim=max(int(head_dim), rotary),
-        rotary_dim=rotary,
-        base=float(given.get("freq_base") or number("rope.freq_base", 10_000.0)),
-        context=original,
-        scaling=yarn,
-    )
-    low, high = yarn.correction_range(spec)
-    ramp = 1.0 - np.clip((np.arange(spec.pairs) - low) / max(0.001, high - low), 0.0, 1.0)
-    ramp = ramp if scaling == "yarn" else np.zeros(spec.pairs)
-    values = np.asarray(blend(spec, factor, ramp))
-    held = choose_factors(factors, spec, int(given.get("ctx") or context), original)
-    if held is not None:
-        values = values / held
-    attention = number("rope.scaling.attn_factor", 1.0) * (mscale(factor) if scaling == "yarn" else 1.0)
-    return Held(values, attention, f"{Path(path).name} as llama.cpp reads it")
-
-
-def choose_factors(factors: Mapping[str, FloatArray], spec: RopeSpec, length: int, original: int) -> FloatArray | None:
-    """Return the tensor of divisors that is used at a length: one for all, else the long or the short list."""
-    name = "rope_freqs.weight" if "rope_freqs.weight" in factors else ""
-    if not name and "rope_factors_long.weight" in factors:
-        name = "rope_factors_long.weight" if length > original else "rope_factors_short.weight"
-    found = factors.get(name)
-    if found is not None and len(found) != spec.pairs:
-        raise ValueError(f"{name} has {len(found)} numbers for {spec.pairs} pairs")
-    return found
+    model = ModelConfig.read(summarise_header(header))
+    length = None if "ctx" in parse_flags(flags) else model.limit
+    found = emulate(model, "llama.cpp", flags=flags, length=length)
+    if found.inv_freq is None:
+        raise ValueError(f"llama.cpp refuses the file: {found.reason}")
+    return Held(found.inv_freq, found.attention_factor, f"{Path(path).name} as llama.cpp reads it")

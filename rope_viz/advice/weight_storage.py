@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rope_viz.models.other_files import source_file
+
 # {quantisation method: bytes per weight}; the others name their bits.
 QUANTIZED = {
     **{"fp8": 1.0, "fbgemm_fp8": 1.0, "finegrained_fp8": 1.0, "mxfp4": 17 / 32},
@@ -48,6 +50,12 @@ def find_group_bits(quantized: Mapping[str, Any]) -> float | None:
         if isinstance(bits, (int, float)):
             return bits
     return None
+
+
+def find_file_bytes(config: Mapping[str, Any]) -> int | None:
+    """Return the bytes of the tensors in the GGUF file that a config was read from, None where it was from no such."""
+    found = source_file(config).get("tensor_bytes")
+    return found if isinstance(found, int) else None
 
 
 def find_weight_storage(*places: Mapping[str, Any]) -> tuple[float, str, bool]:

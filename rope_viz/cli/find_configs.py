@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from rope_viz.models.catalog import catalog
 from rope_viz.models.hf_cache import NAME, find_in_cache
-from rope_viz.models.json_source import LARGEST, read_raw
+from rope_viz.models.json_source import LARGEST, read_content, read_raw
 from rope_viz.models.unknown_types import is_model_config
 
 # Folders without a model's own files.
@@ -104,14 +105,9 @@ def find_configs(name: str) -> list[tuple[str, Callable[[], bytes]]]:
 
 
 def make_reader(path: Path) -> Callable[[], bytes]:
-    """Return a function that reads a file, up to one byte more than a config may have."""
+    """Return a function that reads a file; of a GGUF file its header."""
 
-    def read_bytes() -> bytes:
-        # Pipes and devices have no size to check. The caller rejects a text that has the extra byte.
-        with path.open("rb") as file:
-            return file.read(LARGEST + 1)
-
-    return read_bytes
+    return functools.partial(read_content, path)
 
 
 def standard_input() -> bytes:

@@ -26,6 +26,7 @@ from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import merge_dicts
+from rope_viz.models.gguf_config import without_source
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
@@ -143,10 +144,11 @@ def run_export(parsed: argparse.Namespace) -> int:
         effect = result.effect and {"ratio": result.effect.ratio, "pair": result.effect.pair}
         known = {"known": basis.how, "source": basis.source}
         lengths = {} if config is None else describe_lengths(read_model(parsed.model, config))
-        print(json.dumps({**vars(result), "effect": effect, **known, **lengths}, indent=2))
+        made = {**vars(result), "config": without_source(result.config)}
+        print(json.dumps({**made, "effect": effect, **known, **lengths}, indent=2))
     elif config is not None and result.text.startswith("{") and not parsed.changes:
         fragment = find_removals(result.fragment, ModelConfig.read(config).part.kind)
-        print(json.dumps(merge_dicts(fragment, result.config), indent=2))
+        print(json.dumps(merge_dicts(fragment, without_source(result.config)), indent=2))
     else:
         print(result.text)
     for text in (*remarks(config), *rotation_remarks(config, layer, spec), *layer_remarks(result)):

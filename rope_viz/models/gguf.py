@@ -40,6 +40,8 @@ class GgufHeader:
     path: Path
     keys: Mapping[str, Any]
     tensors: Mapping[str, TensorPlace]
+    start: int = 0
+    """First byte of the tensors' data."""
 
     @property
     def architecture(self) -> str:
@@ -88,7 +90,7 @@ def read_header(path: str | Path, *, long_arrays: bool = False) -> GgufHeader:
             raise ValueError(f"the GGUF file has the alignment {short_repr(step)}")
         start = -(-file.tell() // step) * step
     tensors_by_name = {name: TensorPlace(each.kind, each.shape, start + each.first) for name, each in places.items()}
-    return GgufHeader(path, keys, tensors_by_name)
+    return GgufHeader(path, keys, tensors_by_name, start)
 
 
 def read_bytes(header: GgufHeader, name: str, size: int) -> bytes:
@@ -112,6 +114,25 @@ def read_frequency_divisors(header: GgufHeader) -> dict[str, FloatArray]:
             raw = read_bytes(header, name, 4 * math.prod(place.shape))
             found[name] = np.frombuffer(raw, dtype="<f4").astype(np.float64)
     return found
+
+
+def summarise_header(header: GgufHeader) -> dict[str, Any]:
+    """Return what `gguf_config.config_from_gguf` needs of a header, as JSON data; the browser's script makes the same.
+
+    `tensor_bytes` is None for one of several parts of a model.
+    """
+    words = ("tokenizer.", "quantize.")
+    keys = {name: value for name, value in header.keys.items() if value is not None and not name.startswith(words)}
+    embedding = header.tensors.get("token_embd.weight")
+    parts = keys.get("split.count") or 1
+    found = {
+        "keys": keys,
+        "divisors": {name: values.tolist() for name, values in read_frequency_divisors(header).items()},
+        "tensor_bytes": header.path.stat().st_size - header.start if parts == 1 else None,
+        "vocabulary": embedding.shape[0] if embedding is not None and len(embedding.shape) == 2 else None,
+        "tied": "output.weight" not in header.tensors if embedding is not None and parts == 1 else None,
+    }
+    return {"gguf": {name: value for name, value in found.items() if value is not None}}
 
 
 def read_value(file: BinaryIO, kind: int, long_arrays: bool) -> Any:

@@ -7,6 +7,7 @@ mark, which is read here and named. Published configs have Infinity outside RoPE
 from __future__ import annotations
 
 import json
+import pathlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models.gguf import is_gguf, read_header, summarise_header
+from rope_viz.models.other_files import to_config
 from rope_viz.storage.decode_json import DEEPEST, is_deeper
 
 Path: TypeAlias = tuple[str, ...]
@@ -58,7 +61,7 @@ def read_raw(data: str | bytes) -> Raw:
     It is a `NotJsonError` where a place in the text breaks the rules of JSON.
     """
     if data[:4] == b"GGUF":
-        raise ValueError("it is a GGUF file: compare it with a config by rope-viz verify config.json --from gguf:FILE")
+        raise ValueError("it is a GGUF file, of which only the header is read: name it by its path")
     if len(data) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so it is not a config.json")
     text = decode_utf8(data) if isinstance(data, bytes) else data
@@ -94,7 +97,24 @@ def read_raw(data: str | bytes) -> Raw:
         raise ValueError(f"a config must be an object, {{…}}, got {short_repr(config)}")
     if is_deeper(config, DEEPEST):
         raise ValueError(f"it is nested more than {DEEPEST} levels deep, which no config is")
-    return Raw(config, text, tuple(find_repeated_keys(config, twice)) if twice else (), marked)
+    return Raw(to_config(config), text, tuple(find_repeated_keys(config, twice)) if twice else (), marked)
+
+
+def read_file(path: pathlib.Path) -> Raw:
+    """Read a config.json, or the header of a GGUF file. Raises `ValueError` as `read_raw` does, and `OSError`."""
+    return read_raw(read_content(path))
+
+
+def read_content(path: pathlib.Path) -> bytes:
+    """Return the bytes of a file, up to one more than are read; of a GGUF file its header as JSON.
+
+    Raises `ValueError` for a broken GGUF file, and `OSError`.
+    """
+    # Pipes and devices have no size to check, and nothing can be read from them twice.
+    if path.is_file() and is_gguf(path):
+        return json.dumps(summarise_header(read_header(path))).encode()
+    with path.open("rb") as file:
+        return file.read(LARGEST + 1)
 
 
 def decode_utf8(data: bytes) -> str:

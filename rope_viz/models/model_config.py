@@ -17,7 +17,7 @@ from rope_viz.models.catalog import Model, catalog
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.hf_cache import NAME
 from rope_viz.models.identify_model import Identity, TrainedLength, identify_model
-from rope_viz.models.json_source import read_raw
+from rope_viz.models.json_source import read_file
 from rope_viz.models.layer_patterns import (
     describe_rotated_shares,
     describe_rotating_layers,
@@ -26,6 +26,7 @@ from rope_viz.models.layer_patterns import (
     find_window,
     resolve_layer_types,
 )
+from rope_viz.models.other_files import describe_source, to_config
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import LAYER_TYPES, Layers, resolve_rope_parameters
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
@@ -40,7 +41,7 @@ class HasDict(Protocol):
 
 
 Source: TypeAlias = "Mapping[str, Any] | ModelConfig | os.PathLike[str] | HasDict"
-"""What functions take as a config. A path is that of a config.json or of its folder."""
+"""What functions take as a config. A path is that of a config.json, of its folder, or of a GGUF file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +69,14 @@ class ModelConfig:
             return source
         if isinstance(source, os.PathLike):
             path = Path(source)
-            source = read_raw((path / NAME if path.is_dir() else path).read_bytes()).config
+            source = read_file(path / NAME if path.is_dir() else path).config
         elif not isinstance(source, (Mapping, type)) and callable(getattr(source, "to_dict", None)):
             source = source.to_dict()
         if not isinstance(source, Mapping):
             # A text never names a file: configs of unknown origin must not make a server read one.
             hint = f": pathlib.Path({short_repr(source)}) reads a file" if isinstance(source, str) else ""
             raise ValueError(f"a config must be an object, got {short_repr(source)}{hint}")
-        return cls(dict(source), known, numbers_only)
+        return cls(dict(to_config(source)), known, numbers_only)
 
     @functools.cached_property
     def part(self) -> Part:
@@ -203,7 +204,7 @@ class ModelConfig:
     @functools.cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was assumed, and on layers that rotate otherwise than the rest."""
-        texts = []
+        texts = [describe_source(self.mapping)]
         for describe in (describe_doubt, describe_rotating_layers, describe_rotated_shares):
             # A list of layers that cannot be read is a finding of the check, not a reason to say nothing else.
             with contextlib.suppress(ValueError):

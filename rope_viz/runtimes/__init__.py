@@ -97,7 +97,8 @@ def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | 
     known = find_provenance(name, release, case.fields, case.kind)
     try:
         with normalise_errors():
-            case, applied = apply(RULES[name, release], case)
+            from_gguf = name == "llama.cpp" and gguf_converter.is_gguf_file(case)
+            case, applied = apply(gguf_converter.FILE_RULES if from_gguf else RULES[name, release], case)
             inv_freq, attention, softmax = compute(name, case, flags or {})
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), known)

@@ -12,6 +12,7 @@ from typing import Any
 
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import require_number
+from rope_viz.models.other_files import source_file
 from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
@@ -241,3 +242,49 @@ RULES = (
     ),
 )
 """What conversion, the loader and the context leave, before any flag."""
+
+
+def is_gguf_file(case: Case) -> bool:
+    """Return whether the config was read from a GGUF file, so that nothing is converted."""
+    return source_file(case.fields.config).get("format") == "GGUF"
+
+
+@rule("read-from-gguf")
+def read_gguf_keys(case: Case) -> Case:
+    """The loader takes base, scaling and divisors from the keys and tensors of the GGUF file."""
+    source = source_file(case.fields.config)
+    keys, divisors, rotary = source["keys"], source["divisors"], source["rotary_dim"]
+    is_local = case.layer == "sliding_attention"
+    base = keys.get("rope.freq_base", 10_000.0)
+    if is_local:
+        base, rotary = keys.get("rope.freq_base_swa", base), keys.get("rope.dimension_count_swa", rotary)
+    case = write_base(set_rotary_dim(case, int(rotary)), base)
+    original = keys.get("rope.scaling.original_context_length", keys["context_length"])
+    kind = "default" if is_local and has(FACTS, "plain_sliding")(case) else keys.get("rope.scaling.type", "linear")
+    factor = keys.get("rope.scaling.factor", keys.get("rope.scale_linear")) or 1.0
+    rope = {"rope_type": kind, "factor": factor, ORIGINAL: original} if kind in ("linear", "yarn") else {}
+    if has(FACTS, "reads_betas")(case):
+        rope |= {name: keys[key] for name, key in BETAS.items() if key in keys}
+    log_mul = keys.get("rope.scaling.yarn_log_multiplier")
+    if log_mul is not None:
+        rope["mscale_all_dim"] = log_mul * (10.0 if source["architecture"] == "deepseek2" else 1.0)
+    longer = case.length is not None and pad_context(case.length) > original
+    names = ("rope_freqs.weight", f"rope_factors_{'long' if longer else 'short'}.weight")
+    used = next((divisors[name] for name in names if name in divisors), None)
+    attention = keys.get("rope.scaling.attn_factor")
+    return case.replace(
+        rope=rope,
+        context=int(keys["context_length"]),
+        divisors=() if used is None or is_local else tuple(used),
+        attention=None if attention is None else float(attention),
+    )
+
+
+def set_rotary_dim(case: Case, rotary: int) -> Case:
+    """Return the case with so many dimensions rotated."""
+    return shared.set_share(case.replace(head_dim=rotary), 1.0)
+
+
+BETAS = {"beta_fast": "rope.scaling.yarn_beta_fast", "beta_slow": "rope.scaling.yarn_beta_slow"}
+FILE_RULES = (read_gguf_keys,)
+"""What the loader takes from a GGUF file that the user has, in place of `RULES`."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.gguf import GgufHeader, read_frequency_divisors, read_header
+from rope_viz.models.gguf_config import recognise_llama3
 from rope_viz.models.model_config import from_config
 from rope_viz.tiny_lm.gguf_tensors import Floats, read_tensor
 from rope_viz.tiny_lm.numpy_model import Layer, TinyLm
@@ -56,8 +57,6 @@ BIASES = {"q_bias": "attn_q.bias", "k_bias": "attn_k.bias", "v_bias": "attn_v.bi
 HEAD_NORMS = {"q_norm": "attn_q_norm.weight", "k_norm": "attn_k_norm.weight"}
 CHANGED_GRAPH = ("expert_count", "attention.scale", "logit_scale", "rope.scaling.yarn_log_multiplier")
 """Keys that change the graph where they are not 0."""
-LLAMA3_FACTORS = (8.0, 32.0)
-"""Factors of released models whose file has the divisors of method `llama3` in place of its parameters."""
 
 
 def load_gguf(path: str | Path, progress: Callable[[int, int], None] | None = None) -> TinyLm:
@@ -153,7 +152,8 @@ def read_scaling(header: GgufHeader, config: Mapping[str, Any]) -> dict[str, Any
     divisors = read_frequency_divisors(header)
     kind, factor = header.find("rope.scaling.type", "none"), header.find("rope.scaling.factor", 1.0) or 1.0
     if divisors:
-        found = None if kind != "none" else recognise_llama3(divisors, config)
+        held = divisors.get("rope_freqs.weight")
+        found = None if kind != "none" or held is None else recognise_llama3(held.tolist(), config["rope_theta"])
         if found is None:
             raise ValueError("the GGUF file divides frequencies by a list that is not that of a Llama 3.1 or 3.2 model")
         return found
@@ -165,24 +165,6 @@ def read_scaling(header: GgufHeader, config: Mapping[str, Any]) -> dict[str, Any
     original = find_size(header, "rope.scaling.original_context_length", config["max_position_embeddings"])
     scaling = {"rope_type": kind, "factor": float(factor)}
     return scaling if kind == "linear" else scaling | {"original_max_position_embeddings": original}
-
-
-def recognise_llama3(divisors: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the parameters of method `llama3` whose divisors these are, or None."""
-    held = divisors.get("rope_freqs.weight")
-    for factor in LLAMA3_FACTORS:
-        scaling = {
-            "rope_type": "llama3",
-            "factor": factor,
-            "low_freq_factor": 1.0,
-            "high_freq_factor": 4.0,
-            "original_max_position_embeddings": 8192,
-        }
-        spec = from_config({**config, "rope_scaling": scaling})[""]
-        wanted = spec.plain_inv_freq / spec.inv_freq()
-        if held is not None and len(held) == len(wanted) and np.allclose(held, wanted, rtol=1e-4):
-            return scaling
-    return None
 
 
 def check_tensors(header: GgufHeader, config: Mapping[str, Any], about: Architecture) -> None:

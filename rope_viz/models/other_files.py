@@ -1,0 +1,34 @@
+"""Files that describe a model without being a config.json: they are read as the config.json that means the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.models.gguf_config import FILE, config_from_gguf, is_gguf_summary
+
+
+def to_config(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a config with the keys of transformers; the object itself where it is none of the other files.
+
+    Raises `ValueError` where the file lacks what a config needs.
+    """
+    if is_gguf_summary(found):
+        return config_from_gguf(found["gguf"])
+    return found
+
+
+def source_file(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is known of the file that a config was made from; {} for a config.json."""
+    found = config.get(FILE)
+    return found if isinstance(found, Mapping) else {}
+
+
+def describe_source(config: Mapping[str, Any]) -> str:
+    """Return a sentence that says what file a config was made from, and what was not read; "" for a config.json."""
+    source = source_file(config)
+    if not source:
+        return ""
+    if source.get("format") == "GGUF":
+        return f"Read from the header of a GGUF file of architecture {source.get('architecture')}."
+    return ""
