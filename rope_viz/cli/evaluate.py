@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rope_viz.advice.export import TARGETS, export, find_target
+from rope_viz.cli.evaluation_servers import (
+    ADDRESS,
+    connect_servers,
+    describe_servers,
+    read_servers,
+)
 from rope_viz.cli.spec import read_config, read_model, tokens
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.tiny_lm.completion_clients import Counted, Engine, Local, Server, is_unencrypted
-from rope_viz.tiny_lm.evaluation_plan import MOST, Evaluation, read_evaluation
+from rope_viz.tiny_lm.completion_clients import Engine, Local
+from rope_viz.tiny_lm.dispatch import Worker
+from rope_viz.tiny_lm.evaluation_plan import MOST, WHOLE, Evaluation, describe_shard, read_evaluation
+from rope_viz.tiny_lm.merge_shards import merge_shards
 from rope_viz.tiny_lm.passkey import WORDINGS
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
@@ -32,12 +38,16 @@ def add(commands: Any) -> None:
         "evaluate",
         help="test whether a real model finds what it read, by depth, length and method",
         description="Hide a key in filler text and ask for it. (a) `evaluate FOLDER`: a transformers model on this "
-        "machine, once with every scaling method. (b) `evaluate --server yarn=http://localhost:8000/v1 …`: one server "
-        "per method, with the OpenAI protocol (vLLM, SGLang, llama.cpp, transformers serve). Start the servers with "
-        "the flags that `rope-viz export` prints. An interrupted run continues where it stopped.",
+        "machine, once with every scaling method. (b) `evaluate --server yarn=http://localhost:8000/v1 …`: one or "
+        "several servers per method, with the OpenAI protocol (vLLM, SGLang, llama.cpp, transformers serve). Start "
+        "the servers with the flags that `rope-viz export` prints. (c) `evaluate merge SHARD… -o recall.json`: join "
+        "the files of a job array (--shard). An interrupted run continues where it stopped.",
     )
     asked.add_argument(
-        "model", nargs="?", metavar="MODEL", help="a folder with a transformers model; for --flags a config"
+        "model",
+        nargs="*",
+        metavar="MODEL",
+        help="a folder with a transformers model; for --flags a config; or merge and the files of shards",
     )
     asked.add_argument("-o", "--output", metavar="FILE", help="recall.json")
     asked.add_argument("--lengths", default="1k,2k,4k,8k", metavar="LIST", help="in tokens; default: 1k,2k,4k,8k")
@@ -50,6 +60,9 @@ def add(commands: Any) -> None:
     asked.add_argument(
         "--words", choices=WORDINGS, default="english", help="the language: english, or that of the tiny demo model"
     )
+    asked.add_argument(
+        "--shard", type=read_shard_flag, default=WHOLE, metavar="I/N", help="ask one of N parts, I from 0 to N − 1"
+    )
     asked.add_argument("--dry-run", action="store_true", help="print the number of questions and tokens, and stop")
     asked.add_argument("--show", metavar="FILE", help="only print the results of an earlier run")
     local = asked.add_argument_group("a model on this machine")
@@ -57,10 +70,19 @@ def add(commands: Any) -> None:
     local.add_argument("--factor", type=float, metavar="S", help="default: longest length ÷ trained length")
     local.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
     served = asked.add_argument_group("servers")
-    served.add_argument("--server", action="append", default=[], metavar="METHOD=URL", help="repeat for every method")
+    served.add_argument(
+        "--server",
+        action="append",
+        default=[],
+        metavar="METHOD=URL[,URL…]",
+        help="repeat for every method; a method may have several servers",
+    )
+    served.add_argument("--servers", metavar="FILE", help="the same as lines of a file")
     served.add_argument("--served-model", metavar="NAME", help="default: the first model that the server lists")
     served.add_argument("--chat", action="store_true", help="ask with chat messages, for instruction-tuned models")
-    served.add_argument("--concurrency", type=tokens, default=4, metavar="N", help="parallel requests; default: 4")
+    served.add_argument(
+        "--concurrency", type=tokens, default=4, metavar="N", help="parallel requests of each server; default: 4"
+    )
     served.add_argument("--retries", type=int, default=5, metavar="N", help="retries of a failed request; default: 5")
     served.add_argument(
         "--timeout", type=float, default=600.0, metavar="S", help="seconds for one answer; default: 600"
@@ -83,12 +105,23 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.show:
         print_recall(read_evaluation(parsed.show))
         return 0
+    if parsed.model[:1] == ["merge"]:
+        return merge(parsed)
     lengths = tuple(tokens_of(part) for part in parsed.lengths.split(","))
+    servers = read_servers(parsed.server, parsed.servers)
+    if bare := [name for name in parsed.model if ADDRESS.match(name)]:
+        raise ValueError(f"a server must be METHOD=URL, and {bare[0]!r} names no method: --server none={bare[0]}")
+    if len(parsed.model) > 1:
+        raise ValueError(f"name one model, got {len(parsed.model)}: {', '.join(parsed.model)}")
+    parsed.model = next(iter(parsed.model), None)
     if parsed.flags:
         return print_flags(parsed, max(lengths))
-    if bool(parsed.server) == bool(parsed.model):
+    if bool(servers) == bool(parsed.model):
         raise ValueError("name either a folder with a model or servers (--server METHOD=URL)")
-    about, makers = server_engines(parsed) if parsed.server else local_engines(parsed, max(lengths))
+    if servers:
+        about, engines = describe_servers(servers, chat=parsed.chat), dict[str, Engine]()
+    else:
+        about, engines = local_engines(parsed, max(lengths))
     if parsed.depths > MOST:
         raise ValueError(f"an evaluation has at most {MOST:,} questions, so --depths must not be larger")
     places = np.linspace(0.0, 1.0, parsed.depths) if parsed.depths > 1 else np.array([0.5])
@@ -101,22 +134,41 @@ def run(parsed: argparse.Namespace) -> int:
         wording=parsed.words,
         model=parsed.served_model or (Path(parsed.model).resolve().name if parsed.model else ""),
         about=about,
+        shard=parsed.shard,
     )
     sizes = f"{len(plan.methods)} methods, {len(plan.lengths)} lengths, {len(plan.depths)} depths, {plan.repeats} times"
-    print(f"{plan.size:,} questions ({sizes}), at most {plan.tokens:,} tokens", file=sys.stderr)
+    part = "" if plan.shard == WHOLE else f"{describe_shard(plan.shard)}: "
+    print(f"{part}{plan.size:,} questions ({sizes}), at most {plan.tokens:,} tokens", file=sys.stderr)
     if parsed.dry_run:
         return 0
     if not parsed.output:
         raise ValueError("name a file for the answers: -o recall.json")
-    engines = {method: make() for method, make in makers.items()}
+    if servers:
+        workers, models = connect_servers(parsed, servers)
+        about = {method: {**about[method], "served": name} for method, name in models.items()}
+    else:
+        workers = [Worker("this machine", engines)]
     evaluate(
-        plan,
-        engines,
+        dataclasses.replace(plan, about=about),
+        workers,
         Path(parsed.output),
-        concurrency=parsed.concurrency if parsed.server else 1,
+        retries=parsed.retries,
         say=lambda line: print(f"rope-viz: {line}", file=sys.stderr, flush=True),
     )
-    found = read_evaluation(parsed.output)
+    return print_results(parsed.output)
+
+
+def merge(parsed: argparse.Namespace) -> int:
+    """Join the files of shards, print the results and return the exit code."""
+    if not parsed.output:
+        raise ValueError("name a file for the answers: -o recall.json")
+    merge_shards(parsed.model[1:], Path(parsed.output))
+    return print_results(parsed.output)
+
+
+def print_results(output: str) -> int:
+    """Print recall and, as an error, how many questions have no answer; return the exit code."""
+    found = read_evaluation(output)
     print_recall(found)
     refused = [row for row in found.rows if row.right is None]
     if refused:
@@ -126,56 +178,22 @@ def run(parsed: argparse.Namespace) -> int:
     return 1 if refused else 0
 
 
-Found = tuple[dict[str, dict[str, Any]], dict[str, Callable[[], Engine]]]
-
-
-def server_engines(parsed: argparse.Namespace) -> Found:
-    """Return ({method: description}, {method: function that makes its engine}) of the servers."""
-    about: dict[str, dict[str, Any]] = {}
-    makers: dict[str, Callable[[], Engine]] = {}
-    for written in parsed.server:
-        method, equals, url = written.partition("=")
-        if not equals or not method or method in makers:
-            raise ValueError(f"a server must be METHOD=URL, each method once, got {short_repr(written)}")
-        Server(url, "")  # reject an invalid address before any request
-        about[method] = {"engine": "server", "url": url, "chat": parsed.chat}
-        makers[method] = lambda url=url: connect_server(parsed, url)  # type: ignore[misc]
-    return about, makers
-
-
-def connect_server(parsed: argparse.Namespace, url: str) -> Engine:
-    """Connect to one server, with a local tokenizer if one is given."""
-    key = os.environ.get(parsed.key_env)
-    if key and is_unencrypted(url) and not parsed.key_over_http:
-        print(
-            f"rope-viz: the key in {parsed.key_env} is not sent to {url}, which is not encrypted: "
-            "use https, or --key-over-http",
-            file=sys.stderr,
-        )
-        key = None
-    options = {"key": key, "timeout": parsed.timeout, "retries": parsed.retries}
-    first = Server(url, parsed.served_model or "", chat=parsed.chat, **options)
-    if not first.model:
-        first.model = first.models()[0]
-    return Counted(first, parsed.tokenizer) if parsed.tokenizer else first
-
-
-def local_engines(parsed: argparse.Namespace, longest: int) -> Found:
-    """Return the same as `server_engines` for a local model, with one engine for each method."""
+def local_engines(parsed: argparse.Namespace, longest: int) -> tuple[dict[str, dict[str, object]], dict[str, Engine]]:
+    """Return ({method: description}, {method: engine}) of a model on this machine."""
     folder = Path(parsed.model)
     if not (folder / "config.json").is_file():
         raise ValueError(f"{parsed.model} is not a folder with a config.json")
     config = read_config(str(folder / "config.json"))
-    about: dict[str, dict[str, Any]] = {}
-    makers: dict[str, Callable[[], Engine]] = {}
+    about: dict[str, dict[str, object]] = {}
+    engines: dict[str, Engine] = {}
     read = ModelConfig.read(config)
     for method, spec in scale_by_methods(read, parsed.methods, parsed.factor, longest).items():
         exported = export(spec, to="transformers", config=config, layer_type=read.main_layer)
         if not exported.faithful:
             raise ValueError(f"transformers cannot run {method} on this model: {exported.reason}")
         about[method] = {"engine": "transformers", "config": exported.text}
-        makers[method] = lambda config=exported.config: Local(folder, config, device=parsed.device)  # type: ignore[misc]
-    return about, makers
+        engines[method] = Local(folder, exported.config, device=parsed.device)
+    return about, engines
 
 
 def scale_by_methods(config: ModelConfig, methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:
@@ -214,6 +232,14 @@ def print_recall(found: Evaluation) -> None:
     for row, length in enumerate(found.lengths):
         cells = [f"{mean[row]:.2f} ({low[row]:.2f}-{high[row]:.2f})" for mean, low, high in columns]
         print("  ".join([f"{length:,}".rjust(9), *(cell.rjust(16) for cell in cells)]))
+
+
+def read_shard_flag(text: str) -> tuple[int, int]:
+    """Read a shard such as 0/3. The plan checks its limits."""
+    number, slash, count = text.partition("/")
+    if not slash or not (number.isdecimal() and count.isdecimal()):
+        raise argparse.ArgumentTypeError(f"a shard must be I/N such as 0/3, got {short_repr(text)}")
+    return int(number), int(count)
 
 
 def tokens_of(text: str) -> int:

@@ -25,6 +25,13 @@ def add(commands: Any) -> None:
     )
     add_spec_flags(command, length=False)
     command.add_argument("-o", "--output", metavar="FILE", required=True, help="report.html or report.md; - is stdout")
+    command.add_argument(
+        "--all",
+        metavar="FOLDER|FILE",
+        help="write a site into the folder -o: a page with check, memory and three pictures for each config of a "
+        "folder, or for each line of a file. A run that was interrupted goes on",
+    )
+    command.add_argument("--full", action="store_true", help="with --all: every picture of every page")
     command.add_argument("--format", choices=FORMATS, help="default: by the ending of the file")
     command.set_defaults(run=run)
 
@@ -34,6 +41,10 @@ def run(parsed: argparse.Namespace) -> int:
     from rope_viz.pictures import report
 
     path = Path(parsed.output)
+    if parsed.all is not None:
+        return write_all(parsed, path)
+    if parsed.full:
+        raise ValueError("--full belongs to --all; a report on one model has every picture")
     form = parsed.format or {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}.get(path.suffix.lower())
     if form is None:
         if parsed.output == STDOUT:
@@ -56,6 +67,20 @@ def run(parsed: argparse.Namespace) -> int:
         write_output(folder / name, content)
     write_output(path, text)
     return 0
+
+
+def write_all(parsed: argparse.Namespace, site: Path) -> int:
+    """Write the site of many models into a folder and return the exit code."""
+    from rope_viz.cli import report_all
+
+    if parsed.model is not None or parsed.format is not None:
+        raise ValueError("--all takes no CONFIG and no --format: it reads a folder or a file, and writes a site")
+    if parsed.output == STDOUT or site.suffix.lower() in (".html", ".htm", ".md"):
+        raise ValueError("a site is a folder: name one, as in -o site")
+    check_folder(site)
+    site.mkdir(parents=True, exist_ok=True)
+    write_output(site / MARKER, b"")
+    return report_all.write_site(parsed.all, site, is_full=parsed.full)
 
 
 def folder_of(path: Path) -> Path:

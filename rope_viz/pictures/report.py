@@ -57,11 +57,13 @@ class Part:
         return self.picture.about if self.drawn is None else self.drawn.title
 
 
-def parts(now: Now) -> Iterator[Part]:
-    """Yield every picture for this model in menu order, with the default choices."""
+def parts(now: Now, addresses: Sequence[str] = ()) -> Iterator[Part]:
+    """Yield every picture for this model in menu order, or only those named, with the default choices."""
     for picture in registry.pictures():
         if picture.page == "compare":
             continue  # a report is about one model
+        if addresses and picture.address not in addresses:
+            continue
         if reason := picture.refuses(now):
             yield Part(picture, None, reason)
             continue
@@ -77,9 +79,9 @@ def findings(now: Now) -> list[Finding]:
     return [] if now.config is None else check(now.config)
 
 
-def sections(now: Now) -> Iterator[tuple[str, str, list[Part]]]:
+def sections(now: Now, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[Part]]]:
     """Yield (name, title, pictures) of every page that has something to show."""
-    drawn = list(parts(now))
+    drawn = list(parts(now, addresses))
     for name, title in registry.PAGES.items():
         if mine := [part for part in drawn if part.picture.page == name]:
             yield name, title, mine
@@ -124,10 +126,14 @@ def address(now: Now, picture: Picture) -> str:
 # --- As a page
 
 
-def to_html(now: Now) -> bytes:
-    """Return one offline HTML page with zoomable charts, moving clocks and tables."""
-    body, menu, figures, clocks = [], [], [], []
-    for name, title, mine in sections(now):
+def to_html(now: Now, addresses: Sequence[str] = (), *, plotly: str = "", before: str = "", above: str = "") -> bytes:
+    """Return one offline HTML page with zoomable charts, moving clocks and tables.
+
+    `addresses` names the pictures, all if empty. `plotly` is the address of plotly.js, which is else in the page.
+    `before` is HTML for the menu's beginning, `above` for sections above the pictures.
+    """
+    body, menu, figures, clocks = [], [before] if before else [], [], []
+    for name, title, mine in sections(now, addresses):
         menu.append(f'<a href="#{name}">{html.escape(title)}</a>')
         body.append(f'<section id="{name}"><h2>{html.escape(title)}</h2>')
         for part in mine:
@@ -149,13 +155,18 @@ def to_html(now: Now) -> bytes:
     head = f"<h1>{title}</h1><table>{rows}</table><nav>{' '.join(menu)}</nav>"
     found = f'<section id="findings"><h2>{TEXTS("findings")}</h2>{found_html(findings(now))}</section>'
     footer = TEXTS("footer", version=__version__)
-    page = f"<main>{head}{found}{''.join(body)}<footer>{footer}</footer></main>"
+    page = f"<main>{head}{found}{above}{''.join(body)}<footer>{footer}</footer></main>"
     meta = f'<meta name="rope-viz:spec" content="{html.escape(json.dumps(now.spec_json, default=str))}">'
+    script = f'<script src="{html.escape(plotly)}"></script>' if plotly else f"<script>{plotly_js()}</script>"
+    return document(title, f"{page}\n{script}\n<script>{drawing(figures)}</script>\n{turning(clocks)}", meta)
+
+
+def document(title: str, body: str, meta: str = "") -> bytes:
+    """Return a page in the report's style; the title and the body are HTML."""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>{meta}'
-        f"<style>{STYLE}</style></head>\n<body>{page}\n<script>{plotly_js()}</script>\n"
-        f"<script>{drawing(figures)}</script>\n{turning(clocks)}</body></html>\n"
+        f"<style>{STYLE}</style></head>\n<body>{body}</body></html>\n"
     ).encode()
 
 
@@ -278,6 +289,7 @@ th, td {{
   text-align: left; vertical-align: top; padding: 4px 12px 4px 0; border-bottom: 1px solid {theme.GRID};
 }}
 .wide {{ overflow: auto; max-height: 480px; }}
+.index {{ overflow-x: auto; }}
 nav {{ position: sticky; top: 0; z-index: 3; padding: 8px 0; background: {theme.BACKGROUND}; }}
 nav a {{ margin-right: 12px; color: {theme.CURRENT}; }}
 section {{ scroll-margin-top: 48px; }}

@@ -11,7 +11,6 @@ import importlib
 import ipaddress
 import json
 import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -36,11 +35,25 @@ class Answer:
     tokens: int | None
 
 
+class UnavailableError(ValueError):
+    """A temporary failure, after which a retry may succeed.
+
+    `is_reached` is False if the server did not answer at all. `pause` is its wish for a pause in seconds.
+    """
+
+    def __init__(self, problem: str, *, is_reached: bool, pause: float | None = None) -> None:
+        super().__init__(problem)
+        self.is_reached, self.pause = is_reached, pause
+
+
 class Engine(Protocol):
     """Interface of an answering model."""
 
     def ask(self, text: str, most: int) -> Answer:
-        """Return at most `most` greedily decoded tokens after the text. Raises `ValueError` if there is no answer."""
+        """Return at most `most` greedily decoded tokens after the text.
+
+        Raises `ValueError` if there is no answer, `UnavailableError` if a retry may bring one.
+        """
 
     def count(self, text: str) -> int:
         """Return the number of tokens of the text. Raises `ValueError` if it cannot be determined."""
@@ -85,8 +98,7 @@ def is_loopback(host: str) -> bool:
 class Server:
     """A server at an address such as http://localhost:8000/v1, used by completions, or by messages if `chat`.
 
-    Temporary failures (no connection, overload) are retried `retries` times, with a doubling pause or the server's own
-    Retry-After.
+    Temporary failures (no connection, overload) raise `UnavailableError`, with the server's own Retry-After.
     """
 
     def __init__(
@@ -97,14 +109,12 @@ class Server:
         key: str | None = None,
         chat: bool = False,
         timeout: float = 600.0,
-        retries: int = 5,
-        wait: float = 1.0,
     ) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"a server must be an address such as http://localhost:8000/v1, got {short_repr(url)}")
         self.url, self.model, self.chat = url.rstrip("/"), model, chat
-        self.key, self.timeout, self.retries, self.wait = key, timeout, retries, wait
+        self.key, self.timeout = key, timeout
 
     def ask(self, text: str, most: int) -> Answer:
         """Answer as in `Engine`."""
@@ -141,23 +151,17 @@ class Server:
         return found
 
     def send(self, path: str, body: Mapping[str, Any]) -> Any:
-        """Return the answer to a POST as JSON, after up to `retries` retries."""
-        pause = self.wait
-        for left in range(self.retries, -1, -1):
-            try:
-                return self.once(path, body)
-            except urllib.error.HTTPError as error:
-                reason = f"{error.code} {short_repr(error.read(2000).decode(errors='replace'), 200)}"
-                if error.code not in AGAIN or not left:
-                    raise ValueError(f"{self.url} refused: {reason}") from None
-                retry_after = error.headers.get("Retry-After", "")
-                time.sleep(min(float(retry_after), 300.0) if retry_after.isdecimal() else pause)
-            except (OSError, http.client.HTTPException) as error:
-                if not left:
-                    raise ValueError(f"{self.url} cannot be reached: {error}") from None
-                time.sleep(pause)
-            pause = min(2 * pause, 60.0)
-        raise AssertionError("the last try returns or raises")
+        """Return the answer to a POST as JSON. Raises `UnavailableError` after a temporary failure."""
+        try:
+            return self.once(path, body)
+        except urllib.error.HTTPError as error:
+            problem = f"{self.url} refused: {error.code} {short_repr(error.read(2000).decode(errors='replace'), 200)}"
+            if error.code not in AGAIN:
+                raise ValueError(problem) from None
+            wish = error.headers.get("Retry-After", "")
+            raise UnavailableError(problem, is_reached=True, pause=float(wish) if wish.isdecimal() else None) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise UnavailableError(f"{self.url} cannot be reached: {error}", is_reached=False) from None
 
     def once(self, path: str, body: Mapping[str, Any] | None) -> Any:
         """Send one request: a POST, or a GET if there is no body."""

@@ -22,6 +22,8 @@ MOST_DISTINCT = {"methods": 50, "lengths": 1000, "depths": 10_001}
 """{property of an evaluation: the most values}; a figure has a line per method and a cell per length and depth."""
 Cell: TypeAlias = tuple[str, int, float, int]
 """(method, length, depth, repeat)."""
+WHOLE = 0, 1
+"""The shard of an evaluation in one piece, as (number, count)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A whole file. `about` describes how each method was run."""
+    """A whole file. `about` describes how each method was run, `shard` is (number, count) if it is a part."""
 
     model: str
     wording: str
     about: Mapping[str, Mapping[str, Any]]
     rows: tuple[Row, ...]
+    shard: tuple[int, int] = WHOLE
 
     @functools.cached_property
     def methods(self) -> tuple[str, ...]:
@@ -119,11 +122,33 @@ def read_evaluation(source: str | Path | bytes) -> Evaluation:
     about = (
         {str(name): each for name, each in about.items() if isinstance(each, dict)} if isinstance(about, dict) else {}
     )
-    found = Evaluation(str(content.get("model", ""))[:200], str(content.get("wording", ""))[:40], about, rows)
+    model, wording = str(content.get("model", ""))[:200], str(content.get("wording", ""))[:40]
+    found = Evaluation(model, wording, about, rows, read_shard(content.get("shard")))
     for name, most in MOST_DISTINCT.items():
         if (count := len(getattr(found, name))) > most:
             raise ValueError(f"the evaluation must hold at most {most:,} {name}, got {count:,}")
     return found
+
+
+def read_shard(part: Any) -> tuple[int, int]:
+    """Read which part of an evaluation a file holds, as (number, count). Raises `ValueError`."""
+    if part is None:
+        return WHOLE
+    if not isinstance(part, dict):
+        raise ValueError(f"the shard must be an object, got {short_repr(part)}")
+    require_number(part.get("of"), "count of shards", least=2, most=MOST, integer=True)
+    require_number(part.get("number"), "number of the shard", least=0, most=part["of"] - 1, integer=True)
+    return part["number"], part["of"]
+
+
+def format_shard(shard: tuple[int, int]) -> str:
+    """Format a shard as on the command line."""
+    return f"{shard[0]}/{shard[1]}"
+
+
+def describe_shard(shard: tuple[int, int]) -> str:
+    """Return a shard, or the whole evaluation, as words."""
+    return "a whole evaluation" if shard == WHOLE else f"shard {format_shard(shard)}"
 
 
 def checked(entry: Any, number: int) -> Row:

@@ -12,21 +12,33 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.storage.write_file import write_file
-from rope_viz.tiny_lm.completion_clients import Engine
-from rope_viz.tiny_lm.evaluation_plan import MOST, VERSION, Cell, Row, read_evaluation
+from rope_viz.tiny_lm.completion_clients import Engine, UnavailableError
+from rope_viz.tiny_lm.dispatch import Worker, count_tokens, dispatch
+from rope_viz.tiny_lm.evaluation_plan import (
+    MOST,
+    VERSION,
+    WHOLE,
+    Cell,
+    Row,
+    describe_shard,
+    format_shard,
+    read_evaluation,
+)
 from rope_viz.tiny_lm.passkey import WORDINGS, pieces_for
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The questions to ask. `methods` are names; `about` describes how each was run (flags, address, config)."""
+    """The questions to ask. `methods` are names; `about` describes how each was run (flags, addresses, config).
+
+    `shard` is (number from 0, count): only every so-many-th question is asked, and `merge` joins the files.
+    """
 
     methods: tuple[str, ...]
     lengths: tuple[int, ...]
@@ -35,6 +47,7 @@ class Plan:
     wording: str = "english"
     model: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
+    shard: tuple[int, int] = WHOLE
 
     def __post_init__(self) -> None:
         for name, values in (("method", self.methods), ("length", self.lengths), ("depth", self.depths)):
@@ -42,30 +55,50 @@ class Plan:
                 raise ValueError(f"there must be at least one {name}, and each once")
         if min(self.lengths) < 1 or self.repeats < 1 or not all(0.0 <= depth <= 1.0 for depth in self.depths):
             raise ValueError("lengths and repeats must be at least 1, and depths from 0 to 1")
-        if self.size > MOST:
-            raise ValueError(f"an evaluation has at most {MOST:,} questions, and these are {short_repr(self.size)}")
+        if self.whole_size > MOST:
+            raise ValueError(
+                f"an evaluation has at most {MOST:,} questions, and these are {short_repr(self.whole_size)}"
+            )
+        if not 0 <= self.shard[0] < self.shard[1] <= self.whole_size:
+            raise ValueError(
+                f"a shard must be I/N with I from 0 to N − 1, and N at most the {self.whole_size:,} questions, "
+                f"got {format_shard(self.shard)}"
+            )
         if self.wording not in WORDINGS:
             raise ValueError(f"the wording must be one of {', '.join(WORDINGS)}, got {self.wording!r}")
 
     def cells(self) -> Iterator[Cell]:
-        """Yield every question, coarse first: all cells once before any repeat, short texts before long ones."""
-        for repeat, length in itertools.product(range(self.repeats), sorted(self.lengths)):
+        """Yield the questions of the shard: all cells once before any repeat, long texts before short ones.
+
+        The last requests are then short, so that no server waits long for another one at the end.
+        """
+        return itertools.islice(self.whole_cells(), self.shard[0], None, self.shard[1])
+
+    def whole_cells(self) -> Iterator[Cell]:
+        """Yield the questions of all shards together, in the same order."""
+        for repeat, length in itertools.product(range(self.repeats), sorted(self.lengths, reverse=True)):
             for method, depth in itertools.product(self.methods, self.depths):
                 yield method, length, depth, repeat
 
     @property
+    def whole_size(self) -> int:
+        """Return the number of questions of all shards together."""
+        return len(self.methods) * len(self.lengths) * len(self.depths) * self.repeats
+
+    @property
     def size(self) -> int:
         """Return the number of questions."""
-        return len(self.methods) * len(self.lengths) * len(self.depths) * self.repeats
+        return len(range(self.shard[0], self.whole_size, self.shard[1]))
 
     @property
     def tokens(self) -> int:
         """Return the largest possible cost: tokens of texts and answers together."""
-        return sum(self.lengths) * len(self.depths) * self.repeats * len(self.methods)
+        return sum(cell[1] for cell in self.cells())
 
     def key(self, method: str) -> str:
         """Return a hash that changes with anything that invalidates old answers, but not with an address."""
-        description = {name: value for name, value in dict(self.about.get(method) or {}).items() if name != "url"}
+        about = dict(self.about.get(method) or {})
+        description = {name: value for name, value in about.items() if name not in ("url", "served")}
         text = json.dumps([VERSION, self.wording, self.model, method, description], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -107,69 +140,76 @@ def read_journal(path: Path) -> Iterator[Row]:
 
 def evaluate(
     plan: Plan,
-    engines: Mapping[str, Engine],
+    workers: Sequence[Worker],
     out: Path,
     *,
-    concurrency: int = 4,
+    retries: int = 5,
+    wait: float = 1.0,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """Ask every question that is not yet answered, write `out` and return its content.
 
-    `engines` has one entry per method. Answers of an earlier run, finished or not, are kept. A question that an engine
+    Each method needs a worker. Answers of an earlier run, finished or not, are kept. A question that an engine
     refuses is written with the reason, and asked again by the next run. Raises `ValueError` if a length is impossible,
-    or if `out` holds answers of methods that were run otherwise.
+    or if `out` holds another shard or answers of methods that were run otherwise.
     """
-    before = read_evaluation(out).rows if out.exists() else ()
+    before: Sequence[Row] = ()
+    if out.exists():
+        found = read_evaluation(out)
+        if found.shard != plan.shard:
+            raise ValueError(f"{out} holds {describe_shard(found.shard)}: name another output")
+        before = found.rows
     journal = Journal(out.with_name(out.name + ".journal"), plan, before)
     missing = [cell for cell in plan.cells() if not journal.answered(cell)]
     wording, pieces = WORDINGS[plan.wording], dict[tuple[str, int], int]()
-    counts = {method: functools.cache(engine.count) for method, engine in engines.items()}
     progress = Progress(plan, missing, say)
+    for method in dict.fromkeys(cell[0] for cell in missing):
+        engines = [worker.engines[method] for worker in workers if method in worker.engines]
+        count = functools.cache(functools.partial(count_tokens, engines=engines, retries=retries, wait=wait))
+        for length in plan.lengths:
+            pieces[method, length] = pieces_for(wording, length, count)
 
-    def answer(cell: Cell) -> Row:
+    def answer(engine: Engine, cell: Cell) -> Row:
         method, length, depth, repeat = cell
         question = wording.make(pieces[method, length], depth, repeat)
         try:
-            reply = engines[method].ask(question.text, wording.answer_tokens)
+            reply = engine.ask(question.text, wording.answer_tokens)
+        except UnavailableError:
+            raise
         except ValueError as error:
-            return Row(*cell, right=None, answer=str(error)[:200], key=plan.key(method))
+            return refuse(cell, str(error))
         right, answer_text = wording.right(question, reply.text), reply.text.strip()[:200]
         return Row(*cell, right=right, answer=answer_text, tokens=reply.tokens, key=plan.key(method))
 
-    def write_down(done: set[Future[Row]]) -> None:
-        for future in done:
-            journal.add(future.result())
-            progress.step(future.result())
+    def refuse(cell: Cell, reason: str) -> Row:
+        return Row(*cell, right=None, answer=reason[:200], key=plan.key(cell[0]))
 
-    running: set[Future[Row]] = set()
-    with ThreadPoolExecutor(concurrency) as pool:
-        try:
-            for cell in missing:
-                method, length = cell[:2]
-                if (method, length) not in pieces:
-                    pieces[method, length] = pieces_for(wording, length, counts[method])
-                if len(running) >= concurrency:
-                    done, running = wait(running, return_when=FIRST_COMPLETED)
-                    write_down(done)
-                running.add(pool.submit(answer, cell))
-        finally:
-            # Also after Ctrl-C: wait for pending answers and write them, so that none is paid for twice.
-            write_down(wait(running).done)
-    return finished(plan, journal, out)
+    def write(row: Row) -> None:
+        journal.add(row)
+        progress.step(row)
+
+    dispatch(missing, workers, answer, refuse, write, retries=retries, wait=wait)
+    if len(workers) > 1 or any(worker.failures for worker in workers):
+        for worker in workers:
+            say(worker.summary())
+    return finished(plan, journal.rows, out, journal.path)
 
 
-def finished(plan: Plan, journal: Journal, out: Path) -> dict[str, Any]:
+def finished(plan: Plan, rows: Mapping[Cell, Row], out: Path, journal: Path) -> dict[str, Any]:
     """Write the file whole, and remove the journal if every question is answered."""
-    found = {
+    found: dict[str, Any] = {
         "version": VERSION,
         "model": plan.model,
         "wording": plan.wording,
         "about": {method: dict(plan.about.get(method) or {}) for method in plan.methods},
-        "answers": [asdict(journal.rows[cell]) for cell in plan.cells()],
+        "answers": [asdict(rows[cell]) for cell in plan.cells()],
     }
+    if plan.shard != WHOLE:
+        grid = {name: list(getattr(plan, name)) for name in ("methods", "lengths", "depths")}
+        found["shard"] = {"number": plan.shard[0], "of": plan.shard[1], "repeats": plan.repeats, **grid}
     write_file(out, (json.dumps(found, indent=1) + "\n").encode())
-    if all(journal.answered(cell) for cell in plan.cells()):
-        journal.path.unlink(missing_ok=True)
+    if all(rows[cell].right is not None for cell in plan.cells()):
+        journal.unlink(missing_ok=True)
     return found
 
 

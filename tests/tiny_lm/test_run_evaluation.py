@@ -15,7 +15,8 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import passkey
-from rope_viz.tiny_lm.completion_clients import Answer, Local, Server
+from rope_viz.tiny_lm.completion_clients import Answer, Local, Server, UnavailableError
+from rope_viz.tiny_lm.dispatch import Worker
 from rope_viz.tiny_lm.evaluation_plan import Evaluation, Row, read_evaluation
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate, span
 
@@ -39,6 +40,11 @@ class Fake:
 
     def count(self, text):
         return len(text.split())
+
+
+def workers_of(engines, slots=4):
+    """Return one worker for the engine of each method."""
+    return [Worker(method, {method: engine}, slots) for method, engine in engines.items()]
 
 
 @pytest.fixture
@@ -117,7 +123,7 @@ def test_too_short_length_is_refused():
 
 def test_every_question_is_asked_once_and_saved(tmp_path):
     engines, out = {"none": Fake(), "yarn": Fake()}, tmp_path / "out.json"
-    evaluate(PLAN, engines, out)
+    evaluate(PLAN, workers_of(engines), out)
     assert [len(set(engine.asked)) for engine in engines.values()] == [12, 12]
     found = read_evaluation(out)
     assert (found.methods, found.lengths, found.depths) == (("none", "yarn"), (400, 800), (0.0, 0.5, 1.0))
@@ -125,27 +131,27 @@ def test_every_question_is_asked_once_and_saved(tmp_path):
     assert {row.cell for row in found.rows} == set(PLAN.cells())
     assert not list(tmp_path.glob("*.journal"))
     again = {"none": Fake(), "yarn": Fake()}
-    evaluate(PLAN, again, out)
+    evaluate(PLAN, workers_of(again), out)
     assert not any(engine.asked for engine in again.values())
 
 
 def test_added_lengths_and_repeats_ask_only_new_questions(tmp_path):
     out = tmp_path / "out.json"
-    evaluate(PLAN, {"none": Fake(), "yarn": Fake()}, out)
+    evaluate(PLAN, workers_of({"none": Fake(), "yarn": Fake()}), out)
     more = Plan(methods=("yarn",), lengths=(400, 800, 1200), depths=PLAN.depths, repeats=2, model="m")
     engine = Fake()
-    evaluate(more, {"yarn": engine}, out)
+    evaluate(more, workers_of({"yarn": engine}), out)
     assert len(engine.asked) == 6
 
 
 def test_refusal_is_saved_with_its_reason_and_retried(tmp_path):
     out, engine = tmp_path / "out.json", Fake(fail=[3])
     plan = Plan(methods=("none",), lengths=(400,), depths=(0.0, 0.5, 1.0), repeats=1)
-    evaluate(plan, {"none": engine}, out, concurrency=1)
+    evaluate(plan, workers_of({"none": engine}, slots=1), out)
     refused = [row for row in read_evaluation(out).rows if row.right is None]
     assert [row.answer for row in refused] == ["no"]
     again = Fake()
-    evaluate(plan, {"none": again}, out, concurrency=1)
+    evaluate(plan, workers_of({"none": again}), out)
     assert len(again.asked) == 1
     assert all(row.right is not None for row in read_evaluation(out).rows)
 
@@ -153,11 +159,11 @@ def test_refusal_is_saved_with_its_reason_and_retried(tmp_path):
 def test_answers_of_different_setups_are_not_mixed(tmp_path):
     out = tmp_path / "out.json"
     plan = Plan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 4", "url": "http://a"}})
-    evaluate(plan, {"yarn": Fake()}, out)
-    evaluate(Plan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 4", "url": "http://b"}}), {}, out)
+    evaluate(plan, workers_of({"yarn": Fake()}), out)
+    evaluate(Plan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 4", "url": "http://b"}}), [], out)
     other = Plan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 8"}})
     with pytest.raises(ValueError, match="answers of another yarn already"):
-        evaluate(other, {"yarn": Fake()}, out)
+        evaluate(other, workers_of({"yarn": Fake()}), out)
 
 
 def test_killed_run_resumes_without_repeating_questions(tmp_path, server):
@@ -184,15 +190,24 @@ def test_killed_run_resumes_without_repeating_questions(tmp_path, server):
     assert server.handler.seen[0][1]["model"] == "first"
 
 
-def test_temporarily_failing_server_is_retried(server):
-    server.handler.plan = [(503, "busy", {}), (429, "slow", {"Retry-After": "0"}), (502, "{}", {})]
-    engine = Server(server.url, "m", key="secret", wait=0.01)
+@pytest.mark.parametrize(
+    ("headers", "pause"), [({}, None), ({"Retry-After": "7"}, 7.0), ({"Retry-After": "soon"}, None)]
+)
+@pytest.mark.parametrize("code", [408, 429, 500, 502, 503])
+def test_a_temporary_failure_names_its_pause(code, headers, pause, server):
+    server.handler.plan = [(code, "busy", headers)]
+    with pytest.raises(UnavailableError, match=f"refused: {code} 'busy'") as caught:
+        Server(server.url, "m").ask("hello", 3)
+    assert (caught.value.is_reached, caught.value.pause) == (True, pause)
+
+
+def test_a_server_is_asked_by_the_openai_protocol(server):
+    engine = Server(server.url, "m", key="secret")
     assert engine.ask("The pass key is 12345. hello", 3) == Answer("12345", 6)
     path, body, headers = server.handler.seen[-1]
-    assert (path, headers["Authorization"], len(server.handler.seen)) == ("/v1/completions", "Bearer secret", 4)
+    assert (path, headers["Authorization"]) == ("/v1/completions", "Bearer secret")
     assert body["temperature"] == 0
-    chat = Server(server.url, "m", chat=True, wait=0.01)
-    assert chat.ask("The pass key is 12345. hello", 3).text == "12345"
+    assert Server(server.url, "m", chat=True).ask("The pass key is 12345. hello", 3).text == "12345"
     assert server.handler.seen[-1][0] == "/v1/chat/completions"
     assert engine.models() == ["first", "second"]
 
@@ -213,14 +228,15 @@ def test_temporarily_failing_server_is_retried(server):
 def test_server_error_raises_a_clear_error(step, said, server):
     server.handler.plan = [step] * 3
     with pytest.raises(ValueError, match=said) as caught:
-        Server(server.url, "m", wait=0.01, retries=1).count("hello")
+        Server(server.url, "m").count("hello")
     assert "\n" not in str(caught.value)
 
 
 def test_unreachable_server_is_reported():
-    engine = Server("http://127.0.0.1:9", "m", retries=1, wait=0.01)
-    with pytest.raises(ValueError, match="cannot be reached"):
+    engine = Server("http://127.0.0.1:9", "m")
+    with pytest.raises(UnavailableError, match="cannot be reached") as caught:
         engine.ask("hello", 1)
+    assert not caught.value.is_reached
     with pytest.raises(ValueError, match="name one"):
         engine.models()
     for url in ("localhost:8000", "file:///etc/passwd", "ftp://a", "http://"):
@@ -323,8 +339,15 @@ def test_dry_run_prints_the_cost_and_asks_nothing(capsys, server):
         ([], "name either a folder"),
         (["x", "--server", "a=http://b"], "name either a folder"),
         (["nowhere"], "nowhere is not a folder with a config.json"),
-        (["--server", "http://b"], "a server must be METHOD=URL"),
-        (["--server", "a=http://b", "--server", "a=http://c"], "each method once"),
+        (["--server", "localhost:8000"], "a server must be METHOD=URL"),
+        (["--server", "http://b/v1"], "names no method: such as none=http://b/v1"),
+        (["--server", "a=http://b", "http://c"], "'http://c' names no method"),
+        (["--server", "a=http://b", "--server", "a=http://b/"], "each server of a method must be named once"),
+        (["--servers", "nowhere.txt"], "nowhere.txt"),
+        (["--server", "a=http://b", "--shard", "3/3"], "I from 0 to N − 1"),
+        (["x", "y"], "name one model, got 2: x, y"),
+        (["merge", "-o", "x.json"], "name the files of the shards"),
+        (["merge", "a.json"], "name a file for the answers"),
         (["--server", "a=b"], "an address such as"),
         (["--server", "a=http://b", "--lengths", "1k,x"], "x"),
         (["--server", "a=http://b"], "name a file for the answers"),
