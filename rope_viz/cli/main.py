@@ -15,7 +15,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`.
-if set(sys.argv[1:2]) & set("check table compare runtimes match export extend memory verify models".split()):
+if set(sys.argv[1:2]) & set(
+    ["check", "table", "compare", "runtimes", "match", "export", "extend", "memory", "verify", "models"]
+):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from rope_viz import __version__

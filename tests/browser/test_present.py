@@ -70,9 +70,9 @@ def test_keys_move_position_base_and_length(presented):
     seen.page.wait_for_url(lambda url: "base=" not in url)
     assert value(seen, "context") == "8k"
     press("n")
-    seen.page.wait_for_url("**context=16384**")
+    seen.page.wait_for_url("**trained=16384**")
     press("Shift+N")
-    seen.page.wait_for_url(lambda url: "context=" not in url)
+    seen.page.wait_for_url(lambda url: "trained=16384" not in url)
     assert value(seen, "context") == "8k"
 
 
