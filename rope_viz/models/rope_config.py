@@ -20,6 +20,8 @@ from rope_viz.models.rope_parameters import Layers
 RENAMED_TYPES = {"su": "longrope", "mrope": "default", "xdrope": "dynamic", "none": "default"}
 RENAMED_BACK = {"none": "default"}
 ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
+# A type that the code of the GTE models and vLLM read, and transformers does not.
+FIXED_NTK = "ntk"
 # Fields of scaling methods whose key in a config differs.
 KEYS = {"attention": "attention_factor"}
 ORIGINAL = "original_max_position_embeddings"
@@ -103,7 +105,7 @@ def build_spec(fields: Fields, layer: str, params: Params) -> RopeSpec:
         base=base,
         context=context,
         target=target,
-        scaling=build_scaling(fields, layer, params, kind, length / context),
+        scaling=build_scaling(fields, layer, params, kind, length / context, rotary_dim),
         pairing=pairing_of(fields),
     )
 
@@ -117,7 +119,7 @@ def read_rope_type(fields: Fields, params: Params) -> str:
     kind = normalise_rope_type(RENAMED_TYPES.get(kind, kind))
     if kind == "yarn" and fields.architecture.runtime("transformers").get("su_is_longrope"):
         return "longrope"
-    if kind not in ROPE_TYPES:
+    if kind not in (*ROPE_TYPES, FIXED_NTK):
         raise ValueError(f"rope_type must be one of {', '.join(ROPE_TYPES)}, got {short_repr(kind)}")
     return kind
 
@@ -164,12 +166,15 @@ def pairing_of(fields: Fields) -> Pairing:
     return "interleaved" if asked else "half"
 
 
-def build_scaling(fields: Fields, layer: str, params: Params, kind: str, ratio: float) -> Scaling:
+def build_scaling(fields: Fields, layer: str, params: Params, kind: str, ratio: float, rotary_dim: int) -> Scaling:
     """Return the scaling method with the knobs of the parameters."""
     if kind == "default":
         return Scaling()
     if kind == "dynamic" and fields.architecture.rope.alpha_is_ntk and params.get("alpha"):
         return NtkAware(factor=read_number(params, "alpha"))
+    if kind == FIXED_NTK:
+        divisors = fixed_ntk_divisors(params, rotary_dim)
+        return LongRope(short_factor=divisors, long_factor=divisors, attention=1.0)
     if kind == "proportional":
         share = params.get("partial_rotary_factor")
         return Proportional(share=1.0 if share is None else float(share), factor=read_number(params, "factor", 1.0))
@@ -201,6 +206,17 @@ def build_scaling(fields: Fields, layer: str, params: Params, kind: str, ratio: 
             high_freq_factor=read_number(params, "high_freq_factor"),
         )
     return Linear(factor=factor) if kind == "linear" else DynamicNtk(factor=factor)
+
+
+def fixed_ntk_divisors(params: Params, rotary_dim: int) -> tuple[float, ...]:
+    """Return what type "ntk" of the GTE models divides each of the pairs by: factor^(2(i+1)/d), or mixed NTK.
+
+    Source: NTKScalingRotaryEmbedding in vLLM 0.33.0, rotary_embedding/ntk_scaling_rope.py, executed for the test.
+    """
+    factor, pairs = read_number(params, "factor"), rotary_dim // 2
+    power = read_optional(params, "mixed_b")
+    power = 1.0 if power is None else power
+    return tuple(factor ** ((pair / pairs) ** power) for pair in range(1, pairs + 1))
 
 
 def read_truncate(params: Params, layer: str) -> bool:

@@ -34,9 +34,7 @@ def require_keys(case: Case) -> Case:
     facts = case.architecture.runtime(FACTS)
     missing = [key for key in facts.get("needs", ()) if key not in case.fields.config]
     if missing:
-        raise Refused(
-            f"TypeError: {facts['file']}.py has no default for {' and '.join(missing)} at the top of the file"
-        )
+        raise Refused(f"TypeError: {facts['file']}.py has no default for {' and '.join(missing)}, read at the top")
     return case
 
 

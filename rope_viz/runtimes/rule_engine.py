@@ -320,7 +320,7 @@ def build_spec(case: Case) -> RopeSpec:
         base=case.base,
         context=context,
         target=case.limit,
-        scaling=build_scaling(case.fields, "", params, case.kind, case.limit / context),
+        scaling=build_scaling(case.fields, "", params, case.kind, case.limit / context, case.rotary_dim),
         pairing=case.architecture.pairing,
     )
 

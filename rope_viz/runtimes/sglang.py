@@ -144,6 +144,7 @@ RULES = (
         static_base(shared.square_growth),
         all_hold(is_native, has_type("dynamic")),
     ),
+    refuse("Unknown RoPE scaling type {kind}", is_native, has_type("ntk")),
     require_by_type(longrope=shared.LISTS),
     shared.switch_late.where(is_native),
     shared.PROPORTIONAL_FACTOR,

@@ -180,10 +180,8 @@ def make_deepseek_yarn(case: Case) -> Case:
 
 @rule("ntk-fixed", has_type("ntk"))
 def fix_ntk(case: Case) -> Case:
-    """Type "ntk" multiplies the base by the factor and divides every pair by factor^(2/d)."""
-    factor, dims = case.number("factor"), max(case.rotary_dim, 1)
-    divisors = (factor ** (2.0 / dims),) * ((dims + 1) // 2)
-    return rotate_share(case.replace(rope={"rope_type": "default"}, base=case.base * factor, divisors=divisors))
+    """Type "ntk" divides pair i, counted from 1, by factor^(2i/d); with mixed_b the exponent is (2i/d)^mixed_b."""
+    return rotate_share(case)
 
 
 @rule("longrope-late", has_type("longrope"))

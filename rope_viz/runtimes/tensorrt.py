@@ -58,6 +58,7 @@ RULES = (
     Rule("missing-factor", "A missing factor is 1.", assume(factor=1.0), has_type("linear", "yarn")),
     shared.take_mscale_alone,
     need_alpha,
+    refuse("its RotaryScalingType has no type {kind}", has_type("ntk")),
     Rule(
         "llama3-defaults",
         "llama3 fills in missing keys: factor 8, bands 1 and 4, original length 8192.",

@@ -167,6 +167,7 @@ CASES = [
         scaled(QWEN3_8B, **{**YARN, "original_max_position_embeddings": 40960}),
         scaled(QWEN3_8B, **STOCK_YARN),
     ),
+    ("fixed-ntk", scaled(rope_type="ntk", factor=2.0), scaled(rope_type="linear", factor=2.0)),
     ("remote-dynamic-ntk", {**QWEN_7B, "use_dynamic_ntk": True}, QWEN_7B),
     ("not-as-shipped", with_scaling(LLAMA_3_1_8B, factor=4.0), LLAMA_3_1_8B),
     ("not-as-shipped", {**DEEPSEEK_V3, "rope_scaling": None}, DEEPSEEK_V3),

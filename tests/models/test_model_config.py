@@ -126,7 +126,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"model_type": "gemma3_text", "layer_types": "full"}, "layer_types must be a list of names"),
     ({"rope_scaling": "yarn"}, "rope_scaling must be an object"),
     ({"rope_parameters": [1]}, "rope_parameters must be an object"),
-    ({"rope_scaling": {"rope_type": "ntk", "factor": 2.0}}, "rope_type must be one of default, linear"),
+    ({"rope_scaling": {"rope_type": "ntk-2", "factor": 2.0}}, "rope_type must be one of default, linear"),
     ({"rope_scaling": {"rope_type": ["yarn"]}}, "rope_type must be a name"),
     ({"rope_scaling": {"rope_type": "linear"}}, "factor is missing"),
     ({"rope_scaling": {"rope_type": "linear", "factor": 0}}, "factor must be at least"),

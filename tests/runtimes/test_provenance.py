@@ -74,15 +74,15 @@ def test_listed_model_in_an_unlisted_wrapper_is_not_known():
 
 # {model type of the list: runtimes whose file for it was not executed yet}
 NOT_EXECUTED = {
-    **{key: {"vllm", "sglang", "mlx-lm"} for key in ("deepseek_v32", "glm_moe_dsa", "qwen3_5_moe_text")},
-    **{key: {"vllm", "sglang", "llama.cpp", "mlx-lm"} for key in ("mimo_v2_flash", "minimax_m3_vl_text")},
-    "mimo": {"sglang"},
+    **dict.fromkeys(("deepseek_v32", "glm_moe_dsa", "qwen3_5_moe_text"), ("vllm", "sglang", "mlx-lm")),
+    **dict.fromkeys(("mimo_v2_flash", "minimax_m3_vl_text"), ("vllm", "sglang", "llama.cpp", "mlx-lm")),
+    "mimo": ("sglang",),
 }
 
 
 def test_every_catalog_model_is_executed_or_not_known():
     for model in catalog().values():
-        missing = NOT_EXECUTED.get(model.config["model_type"], set())
+        missing = NOT_EXECUTED.get(model.config["model_type"], ())
         for one in compare(model.config):
             if one.emulation.runtime in ("vllm", "sglang", "llama.cpp", "mlx-lm") and one.emulation.supported:
                 expected = "not known" if one.emulation.runtime in missing else "executed"

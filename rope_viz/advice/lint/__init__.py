@@ -38,6 +38,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     *(rules.dynamic_cache, size_rules.base_too_small, rules.unknown_keys, key_names.misspelled_keys),
     size_rules.unlisted_type,
     *(
+        size_rules.fixed_ntk,
         size_rules.dual_chunk_attention,
         size_rules.some_layers,
         multi_axis.sections_do_not_add_up,

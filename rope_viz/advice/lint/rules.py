@@ -25,6 +25,7 @@ READ = {
     "llama3": f"factor {ORIGINAL} low_freq_factor high_freq_factor",
     "longrope": f"factor {ORIGINAL} short_factor long_factor attention_factor short_mscale long_mscale",
     "proportional": "factor",
+    "ntk": "factor mixed_b",
 }
 EVERY_KEY = sorted({word for words in READ.values() for word in words.split()})
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rope_viz.advice.lint.lint_context import Finding, View
 from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers
 from rope_viz.models.model_config import from_config
-from rope_viz.models.rope_config import read_optional
+from rope_viz.models.rope_config import FIXED_NTK, read_optional
 from rope_viz.models.unknown_types import describe_doubt
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import find_max_ratio
@@ -47,6 +47,17 @@ def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
         f"without that code compute plain RoPE at every length.{logn}"
     )
     yield Finding("", "note", view.place("use_dynamic_ntk"), text, find_max_ratio(spec.inv_freq(), grown.inv_freq()))
+
+
+def fixed_ntk(view: View) -> Iterator[Finding]:
+    """Type "ntk" is read by vLLM and by the code of the GTE models; transformers has no function for it.
+
+    Source: get_rope of vLLM 0.33.0 and NTKScalingRotaryEmbedding, executed (tests/goldens/fixed_ntk.json).
+    """
+    for site in view.sites:
+        if site.kind == FIXED_NTK:
+            text = "Only vLLM and a model's own code read rope_type ntk: factor^(2i/d) divides pair i, counted from 1."
+            yield Finding("", "note", site.key, text)
 
 
 def dual_chunk_attention(view: View) -> Iterator[Finding]:
