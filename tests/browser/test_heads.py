@@ -29,3 +29,22 @@ def test_dropped_capture_is_shown(visit, tmp_path):
     upload.set_input_files({"name": "cut.safetensors", "mimeType": "application/octet-stream", "buffer": content[:90]})
     expect(seen.page.get_by_text("Not shown:")).to_be_visible()
     assert seen.errors == []
+
+
+def test_a_click_and_the_keyboard_choose_a_head_of_the_map(visit):
+    seen = visit().open("/heads")
+    chosen = "new URLSearchParams(location.search).get('heads.real')"
+    node = "document.querySelector('.rv-chart .js-plotly-plot')"
+    place = seen.page.evaluate(f"""() => {{
+        const node = {node}, {{ xaxis, yaxis }} = node._fullLayout, box = node.getBoundingClientRect();
+        return [box.left + xaxis._offset + xaxis.l2p(17), box.top + yaxis._offset + yaxis.l2p(3)];
+    }}""")
+    seen.page.mouse.move(*place)
+    seen.page.wait_for_timeout(200)
+    seen.page.mouse.click(*place)
+    seen.until(f"{chosen} === 'L17H3'")
+    seen.until("document.querySelector('[data-says=\"heads/uses\"]').textContent.startsWith('Layer 17, head 3')")
+    seen.page.evaluate(f"{node}.focus()")
+    for key in ("ArrowRight", "ArrowDown", "ArrowRight", "Enter"):
+        seen.page.keyboard.press(key)
+    seen.until(f"{chosen} === 'L1H1'")
