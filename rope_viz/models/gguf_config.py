@@ -87,6 +87,27 @@ def without_source(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key != FILE}
 
 
+def is_whole_source(found: Mapping[str, Any]) -> bool:
+    """True if an entry under `FILE` has what llama.cpp's rules need; a config of unknown origin may hold anything."""
+    keys, divisors, rotary = found.get("keys"), found.get("divisors"), found.get("rotary_dim")
+    if (
+        not isinstance(keys, Mapping)
+        or not isinstance(divisors, Mapping)
+        or not isinstance(found.get("architecture"), str)
+    ):
+        return False
+    try:
+        require_number(rotary, "rotary_dim", least=2, most=MAX_HEAD_DIM, integer=True)
+        for name, value in keys.items():
+            if name != "rope.scaling.type":
+                require_number(value, name)
+        require_number(keys.get("context_length"), "context_length", least=1, most=MAX_LENGTH, integer=True)
+        lists = [read_divisors(name, values) for name, values in divisors.items()]
+    except ValueError:
+        return False
+    return found.get("format") == "GGUF" and all(len(values) == int(rotary) // 2 for values in lists)  # type: ignore[arg-type]
+
+
 def is_gguf_summary(found: Any) -> bool:
     """True for an object with the header of a GGUF file, as `summarise` and the browser's script make it."""
     return isinstance(found, Mapping) and set(found) == {"gguf"} and isinstance(found["gguf"], Mapping)
@@ -96,8 +117,11 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the config.json that means what a GGUF header says.
 
     `summary` has `keys` (short values by name), `divisors` (lists by tensor), and where known `tensor_bytes`,
-    `vocabulary` and `tied`. Raises `ValueError` where the architecture or a size is missing.
+    `vocabulary` and `tied`; `unreadable` where the browser could not read it. Raises `ValueError` then, and where the
+    architecture or a size is missing.
     """
+    if summary.get("unreadable"):
+        raise ValueError("the header of this GGUF file is cut off or of an unknown version: download the file again")
     keys, divisors = (read_object(summary, name) for name in ("keys", "divisors"))
     kind = keys.get("general.architecture")
     if not isinstance(kind, str) or not kind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.models.gguf_config import FILE, config_from_gguf, is_gguf_summary
+from rope_viz.models.gguf_config import FILE, config_from_gguf, is_gguf_summary, is_whole_source
 
 
 def to_config(found: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -19,9 +19,9 @@ def to_config(found: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def source_file(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is known of the file that a config was made from; {} for a config.json."""
+    """Return what is known of the file that a config was made from; {} for a config.json, and for a broken entry."""
     found = config.get(FILE)
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, Mapping) and is_whole_source(found) else {}
 
 
 def describe_source(config: Mapping[str, Any]) -> str:

@@ -25,4 +25,23 @@
     if (draws !== "chart") return;
     load("script", { src: address("plotly.min.js"), async: true, fetchPriority: "low", onerror: ({ target }) => target.remove() });
   });
+
+  // Of a GGUF file only the header is sent. Streamlit gets a small file in its place, as if the user had chosen that.
+  const isLarge = (files) => [...(files ?? [])].find(({ name }) => name.toLowerCase().endsWith(".gguf"));
+  const summaries = new WeakSet();
+  for (const kind of ["change", "drop"]) {
+    addEventListener(kind, async (event) => {
+      const field = event.target.closest?.('[data-testid="stFileUploader"]')?.querySelector('input[type="file"]');
+      const file = field && isLarge(kind === "drop" ? event.dataTransfer?.files : field.files);
+      if (!file || summaries.has(file)) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      const { summarise } = await import(address("gguf.js"));
+      const small = new DataTransfer();
+      small.items.add(await summarise(file));
+      field.files = small.files;
+      summaries.add(field.files[0]);
+      field.dispatchEvent(new Event("change", { bubbles: true }));
+    }, true);
+  }
 })();

@@ -146,6 +146,19 @@ def test_header_without_what_rope_needs_is_refused(change, sentence):
         config_from_gguf({"keys": QWEN3 | change})
 
 
+@pytest.mark.parametrize(
+    "change", [{"format": 3}, {"keys": None}, {"keys": {"context_length": "x"}}, {"rotary_dim": 1e9}, {"divisors": 1}]
+)
+def test_broken_entry_of_a_gguf_file_is_ignored(change):
+    config = config_from_gguf({"keys": QWEN3 | {"qwen3.rope.scaling.type": "linear", "qwen3.rope.scaling.factor": 2.0}})
+    source = config["_source_file"]
+    assert emulate(config, "llama.cpp").inv_freq[0] == 0.5
+    assert emulate({**config, "rope_scaling": None}, "llama.cpp").inv_freq[0] == 0.5
+    for entry in (3, source | change):
+        broken = {**config, "rope_scaling": None, "_source_file": entry}
+        assert emulate(broken, "llama.cpp").inv_freq[0] == 1.0
+
+
 def test_names_of_llama_cpp_lead_to_model_types():
     pairs = {"llama": "llama", "qwen3moe": "qwen3_moe", "gpt-oss": "gpt_oss", "qwen3vl": "qwen3_vl_text"}
     assert {name: find_model_type(name) for name in pairs} == pairs
