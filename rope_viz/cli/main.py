@@ -15,7 +15,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`.
-if set(sys.argv[1:2]) & set("check table compare runtimes match export extend memory verify models".split()):
+if set(sys.argv[1:2]) & {
+    *("check", "table", "compare", "runtimes", "match", "export", "extend", "memory", "verify", "models"),
+    "conformance",
+}:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from rope_viz import __version__
@@ -38,6 +41,7 @@ COMMANDS = {
     "compare": ("list_commands", "add_compare"),
     "runtimes": ("runtimes", "add_runtimes"),
     "match": ("match", "add"),
+    "conformance": ("conformance", "add"),
     "export": ("runtimes", "add_export"),
     "extend": ("extend", "add"),
     "memory": ("memory", "add"),
