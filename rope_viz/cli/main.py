@@ -15,9 +15,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`.
-if set(sys.argv[1:2]) & set(
-    ["check", "table", "compare", "runtimes", "match", "export", "extend", "memory", "verify", "models"]
-):
+LIGHT = "check table compare runtimes match conformance export extend memory verify models"
+if set(sys.argv[1:2]) & set(LIGHT.split()):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from rope_viz import __version__
@@ -41,6 +40,7 @@ COMMANDS = {
     "compare": ("compare", "add"),
     "runtimes": ("runtimes", "add_runtimes"),
     "match": ("match", "add"),
+    "conformance": ("conformance", "add"),
     "export": ("runtimes", "add_export"),
     "extend": ("extend", "add"),
     "memory": ("memory", "add"),

@@ -20,6 +20,7 @@ from rope_viz.runtimes.releases import format_version
 from rope_viz.runtimes.trainers import TRAINERS
 
 SAME, DIFFERS, REFUSED, UNREADABLE = range(4)
+WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def add(commands: Any) -> None:
@@ -126,11 +127,17 @@ def parse_flags(written: str) -> dict[str, Any]:
 
 
 def read_value(written: str) -> Any:
-    """Return a number, true, false or null as such, and any other word as text."""
-    try:
-        return json.loads(written)
-    except ValueError:
-        return written
+    """Return an object, a number, true, false or null as such, and any other word as text."""
+    if written.startswith("{"):
+        return parse_config(written)
+    if written.lower() in WORDS:
+        return WORDS[written.lower()]
+    for kind in (int, float):
+        try:
+            return kind(written)
+        except ValueError:
+            continue
+    return written
 
 
 def match_dict(found: Match) -> dict[str, Any]:

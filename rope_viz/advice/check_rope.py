@@ -1,0 +1,290 @@
+"""Compare your rotary embedding with known values. Needs NumPy and the files next to this one, nothing else.
+
+    python check_rope.py my_module          # my_module.py has one or more of the three functions
+    ROPE_MODULE=my_module pytest check_rope.py
+
+    inv_freq(config)             frequencies, radians per position, shape (pairs,); or (frequencies, attention factor)
+    cos_sin(config, positions)   cos and sin with the factor, shapes (positions, pairs) or (positions, 2 * pairs)
+    rotate(config, q, k, positions)  rotated q and k, shape (positions, head_dim)
+
+`config` is a config.json of Hugging Face as a dict. Where a value is off, the typical mistake is named.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Case: TypeAlias = Mapping[str, Any]
+
+FREQUENCY_TOLERANCE = 3e-6
+FLOAT32_STEP, BFLOAT16_STEP = 2.0**-24, 2.0**-8
+WIDEST_FLOAT32 = 1 << 24
+PAIRING, POSITIONS, ANGLES = "pairing", "float32 positions", "bfloat16 angles"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One difference: in which case and function, the mistake that gives this value ("" if none does), and how far off.
+
+    `is_wrong` is False for a remark: the function is as exact as float32 can be, and no more.
+    """
+
+    case: str
+    function: str
+    mistake: str
+    detail: str
+    is_wrong: bool = True
+
+    def __str__(self) -> str:
+        named = self.mistake or "no known mistake gives these values"
+        return f"{'WRONG' if self.is_wrong else 'note '} {self.case} {self.function}: {named} ({self.detail})"
+
+
+def check_inv_freq(case: Case, found: Any) -> list[Finding]:
+    """Return what is wrong with frequencies, or with (frequencies, attention factor), of a case."""
+    values, factor = found if isinstance(found, tuple) else (found, None)
+    values = np.asarray(values, np.float64).ravel()
+    findings = [*compare_frequencies(case, values)]
+    if factor is not None and not close(float(factor), case["attention_factor"]):
+        mistake = name_factor(case, float(factor))
+        detail = f"factor {factor:.6g}, not {case['attention_factor']:.6g}"
+        findings.append(Finding(case["id"], "inv_freq", mistake, detail))
+    return findings
+
+
+def compare_frequencies(case: Case, values: Array) -> Iterator[Finding]:
+    """Yield the finding of frequencies that differ, with the mistake that gives them."""
+    right = np.asarray(case["inv_freq"])
+    if values.shape == right.shape and is_near(values, right):
+        return
+    detail = f"{len(values)} pairs, not {len(right)}"
+    if values.shape == right.shape:
+        apart = np.abs(values - right) / np.where(right == 0, 1.0, right)
+        pair = int(np.argmax(apart))
+        detail = f"pair {pair} is {values[pair]:.6g}, not {right[pair]:.6g}"
+    yield Finding(case["id"], "inv_freq", name_frequencies(case, values), detail)
+
+
+def name_frequencies(case: Case, values: Array) -> str:
+    """Return the mistake that gives these frequencies; "" if none does."""
+    for name, wrong in case["mistakes"]:
+        if len(wrong) == len(values) and is_near(values, np.asarray(wrong)):
+            return str(name)
+    right = np.asarray(case["inv_freq"])
+    if len(right) == len(values) and is_near(values, right, 2.0**-8):
+        return "frequencies rounded to bfloat16"
+    return ""
+
+
+def name_factor(case: Case, factor: float) -> str:
+    """Return the mistake that gives this factor on cos and sin; "" if none does."""
+    wrong = ((name, value) for name, value in case["factor_mistakes"].items() if close(factor, value))
+    return next((str(name) for name, _ in wrong), "")
+
+
+def check_cos_sin(case: Case, cos: Any, sin: Any) -> list[Finding]:
+    """Return what is wrong with cos and sin, shape (positions, pairs) or (positions, 2 * pairs)."""
+    pairs = len(case["inv_freq"])
+    cos, sin = (np.asarray(one, np.float64).reshape(len(case["positions"]), -1) for one in (cos, sin))
+    if cos.shape[1] == 2 * pairs:
+        # Both orders are in use for both pairings, so the order alone is no mistake.
+        adjacent = np.array_equal(cos[:, ::2], cos[:, 1::2]) and np.array_equal(sin[:, ::2], sin[:, 1::2])
+        cos, sin = (cos[:, ::2], sin[:, ::2]) if adjacent else (cos[:, :pairs], sin[:, :pairs])
+    if cos.shape[1] != pairs:
+        wrong = [name for name, values in case["mistakes"] if len(values) in (cos.shape[1], cos.shape[1] / 2)]
+        return [Finding(case["id"], "cos_sin", (wrong or [""])[0], f"{cos.shape[1]} values per position, not {pairs}")]
+    return judge(case, "cos_sin", lambda turn: turn, cos + 1j * sin)
+
+
+def check_rotate(case: Case, q: Any, k: Any) -> list[Finding]:
+    """Return what is wrong with rotated q and k, shape (positions, head_dim).
+
+    Adjacent pairs may come out as two halves, as in DeepSeek's code: then q and k have the same dot products.
+    """
+    for name, rotated in (("q", q), ("k", k)):
+        vectors = np.tile(np.asarray(case[name]), (len(case["positions"]), 1))
+        rotated = np.asarray(rotated, np.float64).reshape(vectors.shape)
+        shows = [lambda turn, v=vectors: turn_vectors(v, turn, case["pairing"])]
+        if case["pairing"] == "interleaved":
+            shows.append(lambda turn, v=vectors: split_pairs(turn_vectors(v, turn, "interleaved"), case["rotary_dim"]))
+        found = min((judge(case, "rotate", show, rotated) for show in shows), key=rank)
+        if found and not found[0].mistake:
+            early = np.asarray(case["positions"]) <= 4096
+            for mistake, other in rotations(case, vectors):
+                if np.allclose(rotated[early], other[early], atol=2e-3, rtol=0):
+                    return [Finding(case["id"], "rotate", mistake, f"rotated {name}")]
+        if found:
+            return found
+    return []
+
+
+def rank(findings: list[Finding]) -> int:
+    """Return 0 for no finding, 1 for a remark, 2 for a known mistake and 3 for an unknown one."""
+    if not findings:
+        return 0
+    return 1 if not findings[0].is_wrong else 2 if findings[0].mistake else 3
+
+
+def split_pairs(vectors: Array, size: int) -> Array:
+    """Return vectors whose leading `size` numbers are the first of each pair, then the second of each."""
+    order = [*range(0, size, 2), *range(1, size, 2), *range(size, vectors.shape[1])]
+    result: Array = vectors[:, order]
+    return result
+
+
+def rotations(case: Case, vectors: Array) -> Iterator[tuple[str, Array]]:
+    """Yield (mistake, rotated vectors) of mistakes that only a rotation shows."""
+    turn = turns(case, np.asarray(case["inv_freq"]), case["attention_factor"])
+    other = "half" if case["pairing"] == "interleaved" else "interleaved"
+    yield PAIRING, turn_vectors(vectors, turn, other)
+    yield "rotated the other way", turn_vectors(vectors, np.conj(turn), case["pairing"])
+    moving = np.asarray(case["inv_freq"]) > 0
+    if not moving.all():
+        yield "p-RoPE's pairing", turn_vectors(vectors, turn[:, moving], case["pairing"])
+
+
+def judge(case: Case, function: str, show: Callable[[Any], Any], found: Any) -> list[Finding]:
+    """Return the finding of values that differ from those that `show` makes of the right turns of each pair."""
+    right, factor = np.asarray(case["inv_freq"]), case["attention_factor"]
+    expected = np.asarray(show(turns(case, right, factor)))
+    values = np.asarray(found).reshape(expected.shape)
+    positions = np.asarray(case["positions"], np.float64)
+    size = size_of(case, function) * max(1.0, abs(factor))
+    # Four roundings of float32 on the way to the largest angle, and one of cos and sin.
+    room = (4 * FLOAT32_STEP * positions * right.max() + 1e-5) * size
+    apart = np.abs(values - expected).max(axis=1)
+    if (apart <= room).all():
+        last = positions == WIDEST_FLOAT32
+        if last.any() and np.array_equal(values[last], values[positions == WIDEST_FLOAT32 + 1]):
+            detail = f"position {WIDEST_FLOAT32 + 1:,} has the angles of the one before"
+            return [Finding(case["id"], function, POSITIONS, detail, is_wrong=False)]
+        return []
+    where = int(np.argmax(apart - room))
+    detail = f"at position {int(positions[where]):,} off by {apart[where]:.3g}"
+    early = positions <= 4096
+    for mistake, turn in wrong_turns(case):
+        other = np.asarray(show(turn))
+        if other.shape == values.shape and (np.abs(values - other).max(axis=1) <= room)[early].all():
+            return [Finding(case["id"], function, mistake, detail)]
+    is_coarse = (apart <= BFLOAT16_STEP * positions * right.max() * size + room).all()
+    return [Finding(case["id"], function, ANGLES if is_coarse else "", detail)]
+
+
+def wrong_turns(case: Case) -> Iterator[tuple[str, NDArray[np.complex128]]]:
+    """Yield (mistake, turns) of every mistake of a case, shape (positions, pairs)."""
+    right, factor = np.asarray(case["inv_freq"]), case["attention_factor"]
+    for name, values in case["mistakes"]:
+        if 2 * len(values) <= case["head_dim"]:
+            yield name, turns(case, np.asarray(values), factor)
+    for name, value in case["factor_mistakes"].items():
+        yield name, turns(case, right, value)
+
+
+def turns(case: Case, inv_freq: Array, factor: float) -> NDArray[np.complex128]:
+    """Return factor * exp(i * angle) of every position and pair, shape (positions, pairs)."""
+    angles = np.asarray(case["positions"], np.float64)[:, None] * inv_freq
+    result: NDArray[np.complex128] = factor * np.exp(1j * angles)
+    return result
+
+
+def turn_vectors(vectors: Array, turn: NDArray[np.complex128], pairing: str) -> Array:
+    """Return vectors, shape (positions, head_dim), whose leading pairs are turned."""
+    pairs = turn.shape[1]
+    first, second = (slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2))
+    if pairing == "half":
+        first, second = slice(0, pairs), slice(pairs, 2 * pairs)
+    result = vectors.copy()
+    moved = (vectors[:, first] + 1j * vectors[:, second]) * turn
+    result[:, first], result[:, second] = moved.real, moved.imag
+    return result
+
+
+def size_of(case: Case, function: str) -> float:
+    """Return the largest component of q and k, which multiplies an error of cos and sin; 1 for cos and sin."""
+    return 2.0 * float(np.max(np.abs([case["q"], case["k"]]))) if function == "rotate" else 1.0
+
+
+def is_near(values: Array, right: Array, tolerance: float = FREQUENCY_TOLERANCE) -> bool:
+    """Return whether two lists of frequencies are the same, and zero at the same pairs."""
+    return bool(np.array_equal(values == 0, right == 0) and np.all(np.abs(values - right) <= tolerance * np.abs(right)))
+
+
+def close(one: float, other: float) -> bool:
+    """Return whether two factors are the same."""
+    return abs(one - other) <= 4e-6 * abs(other)
+
+
+def load_cases(folder: Path | None = None) -> list[dict[str, Any]]:
+    """Return the cases of cases.json, from the folder of this file unless another is named."""
+    path = (folder or Path(__file__).parent) / "cases.json"
+    cases: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cases"]
+    return cases
+
+
+def check(functions: Mapping[str, Callable[..., Any]], cases: list[dict[str, Any]]) -> list[Finding]:
+    """Return all findings of the given functions: "inv_freq", "cos_sin" and "rotate", of which some may be missing."""
+    findings: list[Finding] = []
+    for case in cases:
+        config, positions = case["config"], np.asarray(case["positions"])
+        if "inv_freq" in functions:
+            takes_length = "length" in inspect.signature(functions["inv_freq"]).parameters
+            if takes_length or case["length"] is None:
+                more = {"length": case["length"]} if takes_length else {}
+                findings += check_inv_freq(case, functions["inv_freq"](config, **more))
+        if "cos_sin" in functions:
+            findings += check_cos_sin(case, *functions["cos_sin"](config, positions))
+        if "rotate" in functions:
+            q, k = (np.tile(np.asarray(case[name]), (len(positions), 1)) for name in "qk")
+            findings += check_rotate(case, *functions["rotate"](config, q, k, positions))
+    return findings
+
+
+def functions_of(module: Any) -> dict[str, Callable[..., Any]]:
+    """Return the functions of a module that can be checked. Raise `ValueError` where it has none."""
+    found = {name: getattr(module, name) for name in ("inv_freq", "cos_sin", "rotate") if hasattr(module, name)}
+    if not found:
+        raise ValueError(f"{module.__name__} needs a function inv_freq, cos_sin or rotate")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Check the module of the command line and return the exit code: 0 if nothing is wrong, else 1, or 2 for misuse."""
+    if len(arguments) != 1:
+        print("python check_rope.py MODULE", file=sys.stderr)
+        return 2
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        functions = functions_of(importlib.import_module(arguments[0].removesuffix(".py")))
+    except (ImportError, ValueError) as error:
+        print(f"check_rope: {error}", file=sys.stderr)
+        return 2
+    cases = load_cases()
+    findings = check(functions, cases)
+    for one in findings:
+        print(one)
+    wrong = [one for one in findings if one.is_wrong]
+    print(f"{', '.join(functions)}: {len(cases)} cases, {len(wrong)} wrong values")
+    return 1 if wrong else 0
+
+
+def test_my_rope() -> None:
+    """Check the module that the environment variable ROPE_MODULE names, under pytest."""
+    functions = functions_of(importlib.import_module(os.environ["ROPE_MODULE"]))
+    wrong = [str(one) for one in check(functions, load_cases()) if one.is_wrong]
+    assert not wrong, "\n".join(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
