@@ -15,8 +15,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`.
-LIGHT = "check table compare runtimes match conformance export extend memory verify models"
-if set(sys.argv[1:2]) & set(LIGHT.split()):
+if {*sys.argv[1:2]} & {
+    *("check", "table", "compare", "runtimes", "match", "conformance", "export"),
+    *("extend", "memory", "verify", "models"),
+}:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from rope_viz import __version__
