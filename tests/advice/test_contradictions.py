@@ -145,4 +145,6 @@ def test_no_published_config_contradicts_itself(id):
 
 @pytest.mark.parametrize("kind", ["aya_vision", "cohere2_vision", "granite4_vision"])
 def test_wrapper_named_like_its_tower_has_clean_defaults(kind):
-    assert [one for one in check({"model_type": kind}) if one.severity != "note"] == []
+    # A base that mlx-lm has of its own for a model without one is its difference, not the wrapper's.
+    found = [one for one in check({"model_type": kind}) if one.rule != "runtimes-differ"]
+    assert [one for one in found if one.severity != "note"] == []
