@@ -21,6 +21,8 @@ def test_dropped_capture_is_shown(visit, tmp_path):
     q, k = random.normal(size=(2, 4, 40, 8))
     write_capture(tmp_path / "qk.safetensors", {3: Layer(q, k, heads=(0, 1, 2, 3))}, config=CONFIG, name="mine")
     seen = visit().open("/heads?model=rope-viz-reader")
+    # A picture is requested when it comes into view.
+    seen.page.locator('[data-place="heads/across"]').scroll_into_view_if_needed()
     seen.until(f"{SAID}.includes('RoPE Viz tiny_lm')")
     upload = seen.page.locator("[data-testid=stMain] input[type=file]")
     content = (tmp_path / "qk.safetensors").read_bytes()
