@@ -95,7 +95,7 @@ def test_an_unread_config_gets_its_reason(site):
     assert "it is not JSON" in (site / "models" / "cut.html").read_text(encoding="utf-8")
 
 
-def test_a_second_run_draws_nothing_and_a_changed_config_is_drawn(folder, site, capsys):
+def test_a_second_run_draws_only_what_is_new(folder, site, capsys):
     words = ["report", "--all", str(folder), "-o", str(site)]
     before = {path: path.stat().st_mtime_ns for path in (site / "models").iterdir()}
     assert main(words) == 0
