@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from rope_viz.advice.export import find_target
@@ -13,11 +12,11 @@ from rope_viz.advice.extension_plan import make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.report import data, markdown, text
 from rope_viz.advice.runtime_instructions import NAMES
+from rope_viz.cli.find_configs import find_listed
 from rope_viz.cli.output import STDOUT, write_output
 from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import named, read_config, refuse_diffusion, tokens
 from rope_viz.embedding.spec import short_repr
-from rope_viz.models.catalog import catalog
 
 FORMATS = {"text": text, "markdown": markdown, "json": data}
 
@@ -56,7 +55,7 @@ def run(parsed: argparse.Namespace) -> int:
         if name not in NAMES:
             raise ValueError(f"--runtime must be one of {', '.join(NAMES)}, got {short_repr(name)}")
     config = read_config(parsed.config)
-    known = catalog().get(parsed.config) if not Path(parsed.config).exists() else None
+    known = find_listed(parsed.config)
     with named(parsed.config):
         refuse_diffusion(config)
         made = make_plan(

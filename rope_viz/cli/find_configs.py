@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rope_viz.models.catalog import catalog
+from rope_viz.models.catalog import Model, catalog, find_by_name
 from rope_viz.models.hf_cache import NAME, find_in_cache
 from rope_viz.models.json_source import LARGEST, read_content, read_raw
 from rope_viz.models.unknown_types import is_model_config
@@ -96,12 +96,24 @@ def find_configs(name: str) -> list[tuple[str, Callable[[], bytes]]]:
         return [(str(config), make_reader(config)) for config in configs]
     if path.exists():
         return [(name, make_reader(path))]
-    if name in catalog():
-        return [(name, lambda: json.dumps(dict(catalog()[name].config)).encode())]
+    listed = find_listed(name)
+    if listed is not None:
+        if name != listed.id:
+            print(f"rope-viz: {name}: read as {listed.id}, a model of the list; nothing was fetched", file=sys.stderr)
+        return [(name, lambda: json.dumps(dict(listed.config)).encode())]
     cached = find_in_cache(name)
     if cached is None:
         raise ValueError("no such file, and no such model in the list or in the local Hugging Face cache")
     return [(name, make_reader(cached))]
+
+
+def find_listed(name: str) -> Model | None:
+    """Return the model of the list that a name means: its id, or its id on the Hub if the local cache lacks it."""
+    if Path(name).exists():
+        return None
+    if name in catalog():
+        return catalog()[name]
+    return find_by_name(name) if find_in_cache(name) is None else None
 
 
 def make_reader(path: Path) -> Callable[[], bytes]:

@@ -7,14 +7,12 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from rope_viz.cli.find_configs import find_configs
+from rope_viz.cli.find_configs import find_configs, find_listed
 from rope_viz.cli.output import named as named
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs, short_repr
-from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.spec_url import method_knobs, parse_number, with_method, with_sizes
 from rope_viz.models.user_config import parse_config
@@ -119,7 +117,7 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
 
 def read_model(name: str, config: Mapping[str, Any]) -> ModelConfig:
     """Return the config of a name on the command line, as the model of the catalog if it is one."""
-    return ModelConfig.read(config, known=None if Path(name).exists() else catalog().get(name))
+    return ModelConfig.read(config, known=find_listed(name))
 
 
 def describe_lengths(config: ModelConfig) -> dict[str, Any]:

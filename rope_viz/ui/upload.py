@@ -8,6 +8,7 @@ import streamlit as st
 
 from rope_viz.advice.diagnose import diagnose
 from rope_viz.models import spec_url
+from rope_viz.models.catalog import find_by_name
 from rope_viz.models.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import LARGEST
 from rope_viz.multi_axis.read_upload import read_upload
@@ -104,8 +105,15 @@ def _pasted(key: str) -> None:
 
 
 def _take_by_id(text: str) -> bool:
-    """Load a model's config by its id from this machine's Hugging Face cache, if the server was told to use it."""
+    """Choose the model of the list that an id means, or load its config from this machine's Hugging Face cache.
+
+    The cache is used only if the server was told to.
+    """
     id = text.strip()
+    listed = find_by_name(id)
+    if listed is not None:
+        state.choose_model(listed.id, spec_url.main_layer_of(listed.id))
+        return True
     if not has_hub_cache():
         return _refuse(TEXTS("refused.cache_off"))
     try:

@@ -42,11 +42,32 @@ def test_an_unknown_layer_name_is_refused_with_the_list(command, layered, plain,
     assert "all layers share one embedding: omit the layer 'sliding'" in capsys.readouterr().err
 
 
-def test_check_names_the_command_for_a_gguf_file(tmp_path, capsys):
+def test_gguf_file_that_is_no_model_is_refused_with_the_reason(tmp_path, capsys):
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF\x03\x00\x00\x00" + bytes(5 << 20))
     assert main(("check", str(path))) == 3
-    assert "rope-viz verify config.json --from gguf:FILE" in capsys.readouterr().out
+    assert "the GGUF file does not name an architecture" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("id", "model"),
+    [
+        ("Qwen/Qwen3-8B", "qwen3-8b"),
+        ("https://huggingface.co/Qwen/Qwen3-8B/tree/main", "qwen3-8b"),
+        ("microsoft/Phi-3.5-mini-instruct", "phi-3.5-mini"),
+    ],
+)
+def test_hub_id_of_a_model_of_the_list_needs_no_network(id, model, capsys):
+    assert main(("table", id, "--csv")) == 0
+    by_id = capsys.readouterr()
+    assert f"{id}: read as {model}, a model of the list" in by_id.err
+    assert main(("table", model, "--csv")) == 0
+    assert by_id.out == capsys.readouterr().out
+
+
+def test_hub_id_of_another_revision_is_not_the_model_of_the_list(capsys):
+    assert main(("table", "Qwen/Qwen3-8B@v2", "--csv")) == 2
+    assert "no such model" in capsys.readouterr().err
 
 
 def test_verify_takes_a_folder_as_a_model_of_transformers(tmp_path, capsys):

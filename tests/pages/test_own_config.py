@@ -129,6 +129,14 @@ def test_a_models_id_is_read_from_the_local_cache(paste, hub, id):
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
 
 
+@pytest.mark.parametrize("id", ["Qwen/Qwen3-8B", "https://huggingface.co/Qwen/Qwen3-8B"])
+def test_id_of_a_model_of_the_list_chooses_it_on_every_server(paste, id):
+    app = paste("extend", id)
+    assert not app.exception
+    assert app.session_state["chosen"].model == "qwen3-8b"
+    assert all("Could not read" not in one.value for one in app.warning)
+
+
 def test_id_missing_from_the_cache_is_reported(paste, hub):
     app = paste("extend", "acme/other")
     assert "acme/other is not in the server's local Hugging Face cache" in app.warning[0].value

@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.models.hf_cache import is_model_id, model_id_of_page
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import resolve_rope_parameters
 from rope_viz.models.text_config import find_text_part, read_text_fields
@@ -84,6 +85,22 @@ def catalog() -> Mapping[str, Model]:
     files = Path(__file__).parent.glob("*.json")
     models = [read_entry(file.stem, file.read_text(encoding="utf-8")) for file in files]
     return MappingProxyType({model.id: model for model in sorted(models, key=lambda model: model.name.lower())})
+
+
+def find_by_name(name: str) -> Model | None:
+    """Return the entry with this id, or the one that a Hub id such as Qwen/Qwen3-8B names; None if there is none."""
+    if name in catalog():
+        return catalog()[name]
+    id = model_id_of_page(name.strip().rstrip("/")).removesuffix("@main")
+    if not is_model_id(id) or "@" in id:
+        return None
+    wanted = letters_of(id.partition("/")[2])
+    return next((model for model in catalog().values() if wanted in map(letters_of, (model.id, model.name))), None)
+
+
+def letters_of(name: str) -> str:
+    """Return a model's name in lower case, without spaces, hyphens and the like."""
+    return "".join(letter for letter in name.lower() if letter.isalnum() or letter == ".")
 
 
 @functools.cache
