@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from rope_viz.advice.lint.lint_context import Finding, View, inside
 from rope_viz.embedding.spec import short_repr
@@ -70,7 +70,7 @@ def two_bases(view: View) -> Iterator[Finding]:
     yield Finding("", "warning", view.place("rope_theta"), text, effect)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Return whether a value is a number, and not true or false."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
