@@ -67,6 +67,9 @@ def add(commands: Any) -> None:
     linted.add_argument(
         "--ignore", action="append", default=[], metavar="RULE", help="leave a rule out; may be repeated"
     )
+    linted.add_argument(
+        "--trainer", metavar="NAME[=VERSION]", help="also find what this trainer computes otherwise than transformers"
+    )
     linted.add_argument("--explain", metavar="RULE", help="print what a rule looks for, and its source")
     linted.add_argument("--all-notes", action="store_true", help="also print notes that most configs get")
     linted.add_argument("-v", "--verbose", action="store_true", help="name every file of a folder that is no config")
@@ -96,6 +99,8 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.repair:
         return print_repaired(parsed.files, ignored, level)
     reports = [report for name in parsed.files for report in reports_of(name, ignored, parsed.verbose)]
+    if parsed.trainer is not None:
+        reports = [add_training(report, parsed.trainer, ignored) for report in reports]
     if parsed.format == "json":
         made = [as_dict(report) for report in reports]
         print(json.dumps(made if len(made) > 1 else made[0], indent=2))
@@ -137,6 +142,16 @@ def reports_of(name: str, ignored: Sequence[str], verbose: bool = False) -> Iter
             yield Report(shown, (Finding("unreadable", "error", "", one_line(error)),), None)
             continue
         yield Report(shown, tuple(finding for finding in findings if finding.rule not in ignored), raw)
+
+
+def add_training(report: Report, trainer: str, ignored: Sequence[str]) -> Report:
+    """Return the report with what a trainer, NAME or NAME=VERSION, computes otherwise."""
+    from rope_viz.advice.lint.training_rules import find_training_differences
+
+    name, _, version = trainer.partition("=")
+    found = [] if report.raw is None else find_training_differences(report.raw.config, name, version or None)
+    more = tuple(finding for finding in found if finding.rule not in ignored)
+    return dataclasses.replace(report, findings=(*report.findings, *more))
 
 
 def find_sources(name: str, verbose: bool) -> Sequence[tuple[str, Callable[[], bytes]]]:

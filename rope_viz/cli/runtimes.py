@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rope_viz.advice.export import TARGETS, Export, export, find_target
+from rope_viz.advice.trainer_export import WRITERS, TrainerExport, export_training
 from rope_viz.cli import axes as cli_axes
 from rope_viz.cli.list_commands import print_rows, remarks
 from rope_viz.cli.spec import (
@@ -55,12 +56,14 @@ def add_export(commands: Any) -> None:
     """Add `export` and its flags."""
     given = commands.add_parser(
         "export",
-        help="print this embedding as the keys or flags of a runtime",
-        description="Print this embedding as the keys or flags of a runtime. For a runtime that reads config.json: "
-        "your whole config with the changes (null: remove this key). Exit code 1: the runtime cannot do this.",
+        help="print this embedding as the keys or flags of a runtime or a trainer",
+        description="Print this embedding as the keys or flags of a runtime or a trainer. For a runtime that reads "
+        "config.json: your whole config with the changes (null: remove this key). Exit code 1: it cannot do this.",
     )
     add_spec_flags(given)
-    given.add_argument("--to", required=True, type=find_target, choices=TARGETS, help="the runtime")
+    given.add_argument(
+        "--to", required=True, type=find_target, choices=(*TARGETS, *WRITERS), help="the runtime or trainer"
+    )
     given.add_argument("--changes", action="store_true", help="print only the keys of config.json that change")
     given.add_argument("--json", action="store_true", help="as JSON, with what the runtime computes from it")
     given.set_defaults(run=run_export)
@@ -138,6 +141,8 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
 def run_export(parsed: argparse.Namespace) -> int:
     """Run `export` and return its exit code, 1 if the runtime cannot do what is intended."""
     spec, config, layer = read_spec(parsed)
+    if parsed.to in WRITERS:
+        return print_training(export_training(spec, to=parsed.to, config=config, layer_type=layer), parsed.json)
     result: Export = export(spec, to=parsed.to, config=config, layer_type=layer)
     basis = how_known(result, layer)
     if parsed.json:
@@ -160,6 +165,22 @@ def run_export(parsed: argparse.Namespace) -> int:
         off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
         verb = "will not give" if basis.how != "not known" else "by its general rules does not give"
         print(f"rope-viz: {result.runtime} {verb} the intended embedding{off}: {result.reason}", file=sys.stderr)
+    return 0 if result.faithful else 1
+
+
+def print_training(result: TrainerExport, as_json: bool) -> int:
+    """Print the options of a trainer and what they cannot say. Return the exit code, 1 if they do not say all."""
+    if as_json:
+        training = result.training
+        values = None if training is None or training.inv_freq is None else training.inv_freq.tolist()
+        factors = {} if training is None else {"attention_factor": training.attention_factor}
+        more = {**factors, "softmax_multiplier": training and training.softmax_multiplier, "inv_freq": values}
+        print(json.dumps({**vars(result), "training": None, **more}, indent=2))
+    elif result.text:
+        print(result.text)
+    if not result.faithful:
+        print(f"rope-viz: {result.trainer} will not train the intended embedding: {result.reason}", file=sys.stderr)
+    print(f"rope-viz: {result.loses}", file=sys.stderr)
     return 0 if result.faithful else 1
 
 

@@ -39,6 +39,11 @@ CASES = [
         {**LLAMA, "rope_scaling": YARN, "rope_parameters": {**YARN, "rope_theta": 500000.0}},
     ),
     (
+        *("two-bases", "warning"),
+        {**LLAMA, "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}},
+        {**LLAMA, "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}},
+    ),
+    (
         *("unread-rope-keys", "error"),
         {"model_type": "llava", "rope_scaling": YARN, "text_config": LLAMA},
         {"model_type": "llava", "text_config": {**LLAMA, "rope_scaling": YARN}},

@@ -33,7 +33,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     *(size_rules.scaled_sliding, size_rules.scaled_window, size_rules.head_dim_derived, size_rules.null_head_dim),
     *(size_rules.partial_ignored, rules.mscale_keys, rules.attention_factor, rules.longrope_lists),
     *(rules.longrope_switch, rules.two_originals, contradictions.two_rope_dicts, contradictions.unread_rope_keys),
-    contradictions.sizes_outside,
+    *(contradictions.two_bases, contradictions.sizes_outside),
     *(contradictions.part_without_type, contradictions.layer_types_unknown, contradictions.heads_do_not_divide),
     *(rules.dynamic_cache, size_rules.base_too_small, rules.unknown_keys, key_names.misspelled_keys),
     size_rules.unlisted_type,

@@ -21,6 +21,8 @@ OTHER_FINDINGS = {
     "Source: the modeling files of transformers 5.23.0; rope_viz.models.no_rope_types names the types.",
     "repeated-keys": "A key occurs twice in one object, and only the last one counts.\n\n"
     "Source: the json module of Python, by which transformers reads a config.",
+    "trained-otherwise": "The trainer that --trainer names computes something else from this config, or refuses it.\n\n"
+    "Source: rope_viz.runtimes.trainers, compared with executed trainers (tests/goldens/training.json).",
     "byte-order-mark": "The file starts with a byte order mark, for which transformers raises.\n\n"
     "Source: transformers 5.23.0 reads UTF-8 and calls json.loads, which raises JSONDecodeError; executed.",
 }

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from rope_viz.advice.lint.lint_context import Finding, View, inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import TextPart, find_architecture
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
 from rope_viz.models.rope_parameters import LAYER_TYPES
+from rope_viz.runtimes.compare import find_max_ratio
 
 # Keys that say nothing about a vision tower or an audio tower.
 OUTSIDE = (
@@ -44,6 +46,33 @@ def numbers_as_text(view: View) -> Iterator[Finding]:
                 text = f"{key} is the text {short_repr(value)}: it must be a number, without quotes."
                 repaired = view.changed((*view.model.path, *path), **{key: json.loads(value)})
                 yield Finding("", "error", view.place(*path, key), text, None, repaired)
+
+
+def two_bases(view: View) -> Iterator[Finding]:
+    """rope_theta is at the top and in rope_parameters, and both differ.
+
+    Source: transformers 5.23.0 and 5.14.1, executed: an assignment to config.rope_theta changes nothing in the model,
+    and is saved at the top beside the base in rope_parameters, which alone is read on loading. Readers of the old key
+    use the other one (tests/goldens/training.json, axolotl).
+    """
+    nested = view.text.get("rope_parameters")
+    outer, inner = view.text.get("rope_theta"), nested.get("rope_theta") if isinstance(nested, Mapping) else None
+    if view.text.get("rope_scaling") or not (is_number(outer) and is_number(inner)) or outer == inner:
+        return
+    spec = view.specs.get("")
+    if spec is None:
+        return
+    effect = find_max_ratio(spec.inv_freq(), dataclasses.replace(spec, base=float(outer)).inv_freq())
+    text = (
+        f"rope_theta is {outer:g} at the top and {inner:g} in rope_parameters: transformers 5 uses {inner:g}, readers "
+        f"of the old key use {outer:g}. Keep the one that the model was trained with."
+    )
+    yield Finding("", "warning", view.place("rope_theta"), text, effect)
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Return whether a value is a number, and not true or false."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def two_rope_dicts(view: View) -> Iterator[Finding]:

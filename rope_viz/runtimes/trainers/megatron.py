@@ -73,17 +73,20 @@ def state_options(case: Case) -> Case:
 @rule("option-names", has_arguments)
 def rename_options(case: Case) -> Case:
     """Options of the command line and of YAML files have the names of the constructor's arguments."""
-    names = {name: name.removeprefix("yarn_") for name in case.arguments}
+    options = {name.removeprefix("no_"): not name.startswith("no_") and value for name, value in case.arguments.items()}
+    names = {name: name.removeprefix("yarn_") for name in options}
     return case.replace(
-        arguments={RENAMED.get(short, short): case.arguments[name] for name, short in names.items()},
+        arguments={RENAMED.get(short, short): options[name] for name, short in names.items()},
         path="yarn by hand" if "yarn_rotary_scaling_factor" in case.arguments else "",
     )
 
 
 def is_yarn(case: Case) -> bool:
     """Return whether the options build `YarnRotaryEmbedding`."""
-    named = argument(case, "position_embedding_type", "rope_type")
-    return named == "yarn" or (named is None and is_given(*YARN)(case))
+    if case.mla:
+        return bool(argument(case, "rope_type", default="yarn") == "yarn")
+    named = argument(case, "position_embedding_type")
+    return bool(named == "yarn" or (named is None and is_given(*YARN)(case)))
 
 
 def read_plain(case: Case) -> Case:

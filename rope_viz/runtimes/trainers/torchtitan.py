@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rope_viz.embedding.scaling import mscale
-from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, has, refuse, rule
+from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, has, has_type, refuse, rule
 from rope_viz.runtimes.trainers.arguments import (
     argument,
     describe_arguments,
@@ -53,7 +53,7 @@ def state_options(case: Case) -> Case:
 
 @rule("options")
 def read_options(case: Case) -> Case:
-    """Frequencies follow from the fields of RoPE.Config. YaRN has no factor on cos and sin."""
+    """Frequencies follow from the fields of RoPE.Config."""
     changed = set_rotary(set_base(case, "theta"), number(case, "dim", default=case.rotary_dim))
     scaling = argument(case, "scaling", default="none")
     if scaling == "llama":
@@ -74,7 +74,13 @@ def read_options(case: Case) -> Case:
         number(case, "beta_fast", default=32.0),
         number(case, "beta_slow", default=1.0),
         truncate=argument(case, "truncate", default=True) is not False,
-    ).replace(attention=1.0)
+    )
+
+
+@rule("no-factor", has_type("yarn"), lambda case: case.attention is not None)
+def drop_factor(case: Case) -> Case:
+    """YaRN has no factor on cos and sin; only the models of DeepSeek and gpt-oss scale the softmax instead."""
+    return case.replace(attention=1.0)
 
 
 def find_preset_mscale(case: Case) -> float:
@@ -118,7 +124,7 @@ def build(version: str) -> tuple[Rule, ...]:
     has_llama = refuse(
         "CosSinRoPE does not support Llama scaling", is_half_split, lambda case: argument(case, "scaling") == "llama"
     )
-    return (state_options, has_llama, read_options, scale_mla, scale_gpt_oss, choose_pairing)
+    return (state_options, has_llama, read_options, drop_factor, scale_mla, scale_gpt_oss, choose_pairing)
 
 
 TORCHTITAN = Trainer(
