@@ -31,7 +31,7 @@ HANDLES = {
     "knob": "text range",
     "pills": "pill",
     "copy": "Copy-command",
-    "gallery": "door search",
+    "gallery": "door search Address Embed Command Python",
     "chart": f"figure {TOOLS} reset",
     "table": f"head search {TOOLS}",
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",

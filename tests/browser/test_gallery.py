@@ -10,7 +10,7 @@ def test_cards_are_found_opened_and_copied(visit):
     cards = seen.page.locator(".rv-gallery li:visible")
     count = cards.count()
     seen.until(FIRST)
-    seen.page.get_by_label("Find a figure").last.fill("cos sin")
+    seen.page.get_by_label("Find a figure").last.fill("frequencies/heatmap")
     expect(cards).to_have_count(1)
     cards.first.locator("a").focus()
     cards.first.get_by_role("button", name="Command").click()

@@ -189,8 +189,9 @@ def test_sentence_of_scene_6_is_judged_on_the_circle(visit):
         share = 8192 * rates / (2 * math.pi)
         new = int(np.sum((share < 1) & ((at * rates / (2 * math.pi)) % 1 > share)))
         assert int(found["unseen"]) == new == (3 if at > 8192 else 0)
-        assert found["plain"] == f"{loss['none'][at // 1024]:.2f}"
-        assert found["repaired"] == f"{loss['yarn'][at // 1024]:.2f}"
+        # Python and the browser may round a half in two directions.
+        assert float(found["plain"]) == pytest.approx(loss["none"][at // 1024], abs=0.0051)
+        assert float(found["repaired"]) == pytest.approx(loss["yarn"][at // 1024], abs=0.0051)
 
 
 def test_back_goes_one_scene_back_and_a_link_opens_the_same(visit):

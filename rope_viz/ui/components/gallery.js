@@ -20,8 +20,9 @@ function card(one, { texts, width, height }) {
   let again = 3;
   image.addEventListener("error", () => again-- > 0 && setTimeout(() => image.show(), 5000)); // a busy server says so
   image.show = () => (image.src = file(one.picture, "png", `${one.thumbnail}&theme=${root.dataset.theme === "dark" ? "dark" : "light"}&v=${version}`));
-  const link = element("a", { href: `./${one.page}${one.query ? `?${one.query}` : ""}` },
+  const link = element("a", { href: `./${one.page}` },
     element("span", { className: "rv-thumb" }, image), element("b", { textContent: one.title }), element("span", { textContent: one.about }));
+  link.dataset.opens = one.query;
   const actions = element("div", { className: "rv-copies", role: "group", ariaLabel: one.actions },
     ...Object.entries(CONTENTS).map(([name, content]) => Object.assign(copying(texts[`copy.${name}`], () => content(one)), { className: name })));
   const node = element("li", {}, link, actions);

@@ -28,12 +28,15 @@ function complete(anchor) {
   const { page, url } = found;
   // A link of the header carries the current choice: also the query that header.js gave it may be an older one.
   const own = "to" in anchor.dataset ? "" : url.search;
-  const query = new URLSearchParams(own || component.data.query);
+  // What a card of the gallery opens on its page, besides the choice.
+  const opens = anchor.dataset.opens;
+  const query = new URLSearchParams((opens === undefined && own) || component.data.query);
+  for (const [key, value] of new URLSearchParams(opens)) query.set(key, value);
   const to = new URL(page === component.data.first ? "" : page, root);
   to.search = query.toString();
   to.hash = url.hash;
   if (anchor.dataset.inside !== to.href || anchor.href !== to.href || anchor.target) {
-    Object.assign(anchor.dataset, { inside: to.href, page, query: own, anchor: url.hash });
+    Object.assign(anchor.dataset, { inside: to.href, page, query: opens ? `?${query}` : own, anchor: url.hash });
     anchor.href = to.href;
     anchor.removeAttribute("target");
   }
