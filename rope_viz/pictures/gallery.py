@@ -21,6 +21,8 @@ SMALL_FORMS = ("home", "learn")
 WIDTH, HEIGHT = 224, 146
 STYLE = {"width": f"{WIDTH}px", "height": f"{HEIGHT}px", "font_size": "7px", "dpi": "192"}
 """The style of a thumbnail in an address: drawn for its size, at twice the usual resolution."""
+CROWDED = {"attention/maps": {"font_size": "5px"}}
+"""The style of figures with so many parts that the usual type leaves no room."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Card:
             "query": self.query,
             "title": self.title,
             "about": self.picture.about.rstrip("."),
-            "thumbnail": urlencode(STYLE | part),
+            "thumbnail": urlencode(STYLE | CROWDED.get(self.picture.address, {}) | part),
         }
 
 
