@@ -252,8 +252,8 @@ class Walk:
         address = dict(parse_qsl(urlsplit(page.url).query))
         opened = spec_url.read_query({key: text for key, text in address.items() if key in spec_url.KEYS})
         # The button to remove a config may be in a closed sidebar; the page of two models has none.
-        plain = not opened.problems and page.locator("button", has_text="Remove config").count() == 0
-        plain = plain and not urlsplit(page.url).path.endswith("/compare")
+        removed = page.locator("button", has_text="Remove config").count() == 0
+        plain = not opened.problems and removed and "config" not in address
         for place in page.evaluate(SEEN):
             assert place["state"] == "shown", f"{place['name']} is {place['state']}"
             assert place["drawn"], f"{place['name']} was not drawn"
