@@ -107,7 +107,7 @@ const repairs = {
     const bar = runs.map(([kind, first, last]) => shape("rect", { x: x(first) - 4, y: 26, width: x(last) - x(first) + 8, height: 5, fill: `var(${COLOURS[kind]})` })
       + (last - first > 1 ? say((x(first) + x(last)) / 2, 19, `${texts[kind === "blended" && v.method === "ntk" ? "partly" : kind]} ${last - first + 1}`, 14, `var(${COLOURS[kind]})`, { ...middle, ...bold }) : "")).join("");
     // Each curve has its name where it is apart from the others: at which pair, how far to the side and below.
-    const places = { none: [all.length - 1, 6, 18, end], linear: [0, 0, 18, {}], ntk: [0, 2, narrow ? 17 : 24, {}], yarn: [13, 8, -1, {}] };
+    const places = { none: [all.length - 1, 6, 18, end], linear: [0, 0, narrow ? -6 : 18, {}], ntk: [0, 2, narrow ? 17 : 24, {}], yarn: narrow ? [14, 10, 6, {}] : [13, 8, -1, {}] };
     const named = Object.entries(places).map(([name, [i, right, below, more]]) => say(x(i) + right, at(curves[v.factor][name].ratio[i]) + below, texts[`methods_${name}`], 14, name === v.method ? "var(--text)" : "var(--plain)", { ...more, ...(name === v.method ? bold : {}) })).join("");
     const others = data.methods.filter((name) => name !== v.method).map((name) => path(curves[v.factor][name].ratio, { stroke: "var(--rule)", "stroke-width": 1.2, "stroke-dasharray": "4 4", opacity: 0.7 })).join("");
     const chart = [1, ...factors].map((value) => line(76, at(1 / value), w - 26, at(1 / value), "var(--face)") + say(64, at(1 / value) + 5, value === 1 ? "1" : `1/${value}`, 14, "var(--plain)", end)).join("")
