@@ -74,6 +74,8 @@ def config_from_mistral(params: Mapping[str, Any]) -> dict[str, Any]:
         config["rope_theta"] = 1e6 if config["model_type"] == "ministral3" else 10_000.0
         remarks.append(f"It names no rope_theta: {config['rope_theta']:,.0f} is assumed, as transformers does.")
     config |= read_rope(params, config)
+    if "rope_parameters" in config:
+        config.pop("rope_theta", None)
     unread = [name for name in params if name not in {*SIZES.values(), *SAME, *OTHER}]
     return config | {FILE: make_source("Mistral's params.json", remarks, unread)}
 

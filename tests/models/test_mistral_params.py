@@ -51,7 +51,7 @@ def test_unscaled_file_means_the_published_config():
     assert "names no length: 128,000 tokens are assumed" in " ".join(found.notes)
 
 
-def test_yarn_of_ministral_is_read_with_its_bounds_and_without_its_scale():
+def test_yarn_of_ministral_is_read_with_its_bounds():
     found = ModelConfig.read(MINISTRAL)
     assert found.identity.model.id == "ministral-3-3b"
     spec = found.specs[""]
@@ -61,7 +61,7 @@ def test_yarn_of_ministral_is_read_with_its_bounds_and_without_its_scale():
     assert "Not read: vision_encoder." in " ".join(found.notes)
 
 
-def test_transformers_computes_the_same_from_the_converted_config():
+def test_transformers_computes_the_same_from_it():
     transformers = pytest.importorskip("transformers")
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
@@ -111,7 +111,7 @@ def test_listed_windows_become_layer_types():
         ({"sliding_window": [4096], "n_layers": "32"}, "n_layers must be a number"),
     ],
 )
-def test_a_file_that_cannot_be_read_gets_a_sentence(change, message, tmp_path, capsys):
+def test_wrong_file_gets_a_sentence(change, message, tmp_path, capsys):
     path = tmp_path / "params.json"
     path.write_text(json.dumps(SEVEN | change))
     assert main(("table", str(path))) == 2
@@ -131,7 +131,7 @@ def test_every_command_and_the_app_read_the_file(tmp_path, capsys):
     out = tmp_path / "config.json"
     assert main(("extend", str(path), "--to", "512k", "-o", str(out))) == 0
     written = json.loads(out.read_text())
-    assert written["rope_parameters"]["factor"] == 32.0
+    assert ModelConfig.read(written).specs[""].scaling.factor == 32.0
     assert not [key for key in written if key.startswith("_source")]
     assert "dim" not in written
     own = read_upload(path.read_bytes())
