@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rope_viz.models.argument_text import parse_arguments
 from rope_viz.models.gguf_config import config_from_gguf, is_gguf_summary, is_whole_source
+from rope_viz.models.megatron_config import config_from_megatron, find_arguments
 from rope_viz.models.mistral_params import config_from_mistral, is_mistral_params
 from rope_viz.models.source_note import FILE, describe_note
 
@@ -19,7 +21,14 @@ def to_config(found: Mapping[str, Any]) -> Mapping[str, Any]:
         return config_from_gguf(found["gguf"])
     if is_mistral_params(found):
         return config_from_mistral(found)
-    return found
+    arguments = find_arguments(found)
+    return found if arguments is None else config_from_megatron(arguments)
+
+
+def read_other_text(text: str) -> Mapping[str, Any] | None:
+    """Return the config of a text that is no JSON but has Megatron's arguments, as flags or YAML; None for others."""
+    arguments = find_arguments(parse_arguments(text))
+    return None if arguments is None else config_from_megatron(arguments)
 
 
 def source_file(config: Mapping[str, Any]) -> Mapping[str, Any]:
