@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rope_viz.cli.hub_access import fetch, is_asked_of_hub, may_be_on_hub
-from rope_viz.models.catalog import Model, catalog, find_by_name
+from rope_viz.models import named_config
+from rope_viz.models.catalog import Model
 from rope_viz.models.hf_cache import NAME, find_in_cache, is_model_id
 from rope_viz.models.json_source import LARGEST, read_content, read_raw
 from rope_viz.models.unknown_types import is_model_config
@@ -114,15 +115,8 @@ def find_configs(name: str) -> list[tuple[str, Callable[[], bytes]]]:
 
 
 def find_listed(name: str) -> Model | None:
-    """Return the model of the list that a name means: its id, or its id on the Hub if the local cache lacks it.
-
-    With --hub an id on the Hub means what is there.
-    """
-    if Path(name).exists() or is_asked_of_hub(name):
-        return None
-    if name in catalog():
-        return catalog()[name]
-    return find_by_name(name) if find_in_cache(name) is None else None
+    """Return the model of the list that a name means, None for others; with --hub an id means what the Hub has."""
+    return None if is_asked_of_hub(name) else named_config.find_listed(name)
 
 
 def make_reader(path: Path) -> Callable[[], bytes]:
