@@ -40,6 +40,8 @@ def show() -> None:
     with right:
         _memory(now, plan)
         _cost(plan)
+    page.picture_sentence(extend.layers)
+    page.show(extend.layers)
     _details(now, plan)
     page.link("compare", TEXTS("compare"))
 
