@@ -14,6 +14,7 @@ from rope_viz.advice.export import TARGETS, Export, export
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
+from rope_viz.runtimes.rule_engine import Case
 from rope_viz.runtimes.trainers import Training, find_trainer, train_case
 
 FREQUENCY_TOLERANCE, SCORE_TOLERANCE = 3e-6, 4e-6
@@ -60,10 +61,18 @@ def match_training(
     """
     found, release = find_trainer(trainer, version)
     runtime = resolve_release(*server)
-    whole, notes = make_limit_whole(ModelConfig.read(config).mapping)
-    case = read_case(whole, length=length, layer_type=layer_type)
+    case, notes = read_matched_case(config, length=length, layer_type=layer_type)
     training = train_case(found, release, case, arguments)
     return dataclasses.replace(compare_scores(training, emulate_case(*runtime, case), case.has_unrotated), notes=notes)
+
+
+def read_matched_case(
+    config: Source, *, length: int | None = None, layer_type: str | None = None
+) -> tuple[Case, tuple[str, ...]]:
+    """Return the case that trainer and server both get, and remarks about the config. Raise `ValueError`."""
+    model = ModelConfig.read(config)
+    whole, notes = make_limit_whole(model.mapping)
+    return read_case(whole if notes else model, length=length, layer_type=layer_type), notes
 
 
 def make_limit_whole(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
