@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,29 +26,35 @@ SERVERS: dict[str, tuple[str, str]] = {
 """{id: (runtime, release)} of the columns."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrainingMatrix:
     """Every trainer of a config against every server; `problem` says why there is none.
 
-    `rows` has one match per server, in the order of `SERVERS`, for each trainer, in the order of `TRAINERS`.
+    `trainings` are in the order of `TRAINERS`, `emulations` in that of `SERVERS`. `rows` has a match per server for
+    each trainer. Cells with equal values share one match, whose names are those of the first: `find` has the right
+    ones.
     """
 
+    trainings: tuple[Training, ...]
+    emulations: tuple[Emulation, ...]
     rows: tuple[tuple[Match, ...], ...]
     problem: str = ""
 
     def find(self, trainer: str, server: str) -> Match:
         """Return the match of a trainer and a server, by their ids."""
-        return self.rows[list(TRAINERS).index(trainer)][list(SERVERS).index(server)]
+        row, column = list(TRAINERS).index(trainer), list(SERVERS).index(server)
+        training, emulation = self.trainings[row], self.emulations[column]
+        return dataclasses.replace(self.rows[row][column], training=training, emulation=emulation)
 
-    def find_worst(self) -> tuple[str, str] | None:
-        """Return trainer and server with the largest difference, the first of equal ones; None where none differ."""
-        differing = [
-            (measure(match), trainer, server)
-            for trainer, row in zip(TRAINERS, self.rows, strict=False)
-            for server, match in zip(SERVERS, row, strict=True)
-            if match.same is False
-        ]
-        return max(differing, key=lambda one: one[0])[1:] if differing else None
+    @functools.cached_property
+    def worst(self) -> tuple[str, str] | None:
+        """Trainer and server with the largest difference, the first of equal ones; None where none differ."""
+        cells = {id(match): (place, match) for place, match in reversed([*enumerate(sum(self.rows, ()))])}
+        differing = [(place, match) for place, match in cells.values() if match.same is False]
+        if not differing:
+            return None
+        place, _ = min(differing, key=lambda one: ([-value for value in measure(one[1])], one[0]))
+        return list(TRAINERS)[place // len(SERVERS)], list(SERVERS)[place % len(SERVERS)]
 
 
 def compare_trainers(
@@ -67,8 +74,9 @@ def compare_trainers(
         servers = [resolve_release(name, (releases or {}).get(name, version)) for name, version in SERVERS.values()]
         emulations = [emulate_case(name, version, case) for name, version in servers]
     except ValueError as error:
-        return TrainingMatrix((), str(error))
-    return TrainingMatrix(compare_all(trainings, emulations, case.has_unrotated))
+        return TrainingMatrix((), (), (), str(error))
+    rows = compare_all(trainings, emulations, case.has_unrotated)
+    return TrainingMatrix(tuple(trainings), tuple(emulations), rows)
 
 
 def compare_all(
@@ -84,7 +92,7 @@ def compare_all(
             key = (left, right)
             if key not in found:
                 found[key] = compare_scores(training, emulation, has_unrotated)
-            row.append(dataclasses.replace(found[key], training=training, emulation=emulation))
+            row.append(found[key])
         rows.append(tuple(row))
     return tuple(rows)
 
@@ -92,7 +100,7 @@ def compare_all(
 def key_of(one: Training | Emulation) -> tuple[object, ...]:
     """Return what a comparison depends on."""
     values = None if one.inv_freq is None else one.inv_freq.tobytes()
-    return values, one.attention_factor, one.softmax_multiplier
+    return values, one.attention_factor, one.softmax_multiplier, one.supported
 
 
 def state_of(match: Match) -> State:

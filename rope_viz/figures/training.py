@@ -11,9 +11,13 @@ from rope_viz.figures.words.training import TEXTS
 
 def matrix(found: TrainingMatrix) -> list[dict[str, str]]:
     """Return a table row per trainer, a column per server."""
+    texts = {
+        id(match): format_cell(match) for match in {id(match): match for row in found.rows for match in row}.values()
+    }
+    servers = [one.name for one in found.emulations]
     return [
-        {TEXTS("trainer"): row[0].training.name, **{match.emulation.name: format_cell(match) for match in row}}
-        for row in found.rows
+        {TEXTS("trainer"): one.name, **{name: texts[id(match)] for name, match in zip(servers, row, strict=True)}}
+        for one, row in zip(found.trainings, found.rows, strict=True)
     ]
 
 

@@ -25,7 +25,7 @@ def make_cell_choice(find_matrix: Callable[[Now], TrainingMatrix], needs: tuple[
         key="runtimes.cell",
         label=TEXTS("cell"),
         entries=lambda now: list_cells(),
-        usual=lambda now: "_".join(find_matrix(now).find_worst() or ()),
+        usual=lambda now: "_".join(find_matrix(now).worst or ()),
         check=lambda name: name in list_cells(),
         needs=needs,
     )

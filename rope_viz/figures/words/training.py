@@ -16,12 +16,11 @@ def summarise(found: TrainingMatrix) -> str:
         return str(TEXTS("problem", problem=plain(found.problem)))
     states = [state_of(row[0]) for row in found.rows]
     counts = {state: states.count(state) for state in ("same", "differs", "refused", "not known")}
-    first = found.rows[0][0].emulation.name
+    first = found.emulations[0].name
     parts = [TEXTS("agree", same=counts["same"], count=len(states), server=first)]
     parts += [TEXTS(f"counts.{key}", count=counts[key]) for key in ("differs", "refused") if counts[key]]
     if counts["not known"]:
         parts = [TEXTS("unknown", server=first)]
-    worst = found.find_worst()
-    sentence = "" if worst is None else plain(describe_match(found.find(*worst)))
+    sentence = "" if found.worst is None else plain(describe_match(found.find(*found.worst)))
     largest = TEXTS("worst", sentence=sentence) if sentence else TEXTS("none_differs")
     return f"{'; '.join(parts)}. {largest}"
