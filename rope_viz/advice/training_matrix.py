@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from rope_viz.advice.match_training import Match, compare_scores, read_matched_case
+from rope_viz.advice.match_training import Match, compare_scores, measure_match, read_matched_case
 from rope_viz.models.model_config import Source
 from rope_viz.runtimes import Emulation, emulate_case, resolve_release
-from rope_viz.runtimes.compare import log_distance
 from rope_viz.runtimes.releases import find_version
 from rope_viz.runtimes.trainers import TRAINERS, Training, train_case
 
@@ -53,7 +51,7 @@ class TrainingMatrix:
         differing = [(place, match) for place, match in cells.values() if match.same is False]
         if not differing:
             return None
-        place, _ = min(differing, key=lambda one: ([-value for value in measure(one[1])], one[0]))
+        place, _ = min(differing, key=lambda one: ([-value for value in measure_match(one[1])], one[0]))
         return list(TRAINERS)[place // len(SERVERS)], list(SERVERS)[place % len(SERVERS)]
 
 
@@ -108,10 +106,3 @@ def state_of(match: Match) -> State:
     if not (match.training.supported and match.emulation.supported):
         return "refused"
     return "not known" if match.same is None else "same" if match.same else "differs"
-
-
-def measure(match: Match) -> tuple[float, float]:
-    """Return how far a training and a server are apart, for sorting: in frequencies, then in scores."""
-    scores = [log_distance(ratio) for ratio in (match.score_ratio, match.score_ratio_unrotated) if ratio is not None]
-    ratio = math.inf if match.widths_differ else 1.0 if match.effect is None else match.effect.ratio
-    return ratio, max(scores, default=0.0)

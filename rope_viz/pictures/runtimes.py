@@ -6,6 +6,7 @@ import functools
 from collections.abc import Hashable
 
 from rope_viz.advice import runtime_matrix
+from rope_viz.advice.make_match import Remedy, find_remedy
 from rope_viz.advice.match_training import Match
 from rope_viz.advice.runtime_matrix import Asked, Board
 from rope_viz.advice.training_matrix import TrainingMatrix, compare_trainers, state_of
@@ -71,6 +72,12 @@ def chosen_match(now: Now) -> Match:
     """Return the match of the chosen trainer and server."""
     trainer, _, server = now[CELL].partition("_")
     return trainings(now).find(trainer, server)
+
+
+def chosen_remedy(now: Now) -> Remedy:
+    """Return what makes the chosen server compute what was trained."""
+    asked = config_in_question(now)
+    return find_remedy(chosen_match(now), asked.config, length=sequence_length(now), layer_type=asked.layer or None)
 
 
 def diffusion(now: Now) -> str:
