@@ -67,7 +67,7 @@ WAY = Pick(
     needs=(TARGET, TRAINED, RUNTIMES),
     menu=260,
 )
-TABS = {name: words.TEXTS(f"tabs.{name}") for name in ("changes", "why", "runtimes", "verify")}
+TABS = {name: words.TEXTS(f"tabs.{name}") for name in ("changes", "why", "runtimes", "training", "verify")}
 TAB = Pick(key="extend.tab", label="Details", options=TABS)
 PAGE = Page(
     "extend",
