@@ -62,7 +62,8 @@ def add_override_flags(command: argparse.ArgumentParser) -> None:
 
 def read_override(parsed: argparse.Namespace) -> Override | None:
     """Return the override of the command line, None without. Raise `ValueError` where it is no JSON object."""
-    for flag, text in ((HF, parsed.hf_overrides), (SCALING, parsed.rope_scaling)):
+    for flag, name in ((HF, "hf_overrides"), (SCALING, "rope_scaling")):
+        text = getattr(parsed, name, None)
         if text is None:
             continue
         keys = decode_json(text, f"{flag} must be a JSON object in quotes, got {short_repr(text)}")

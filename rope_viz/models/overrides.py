@@ -87,7 +87,7 @@ def order_keys(overrides: Mapping[str, Any], loader: str) -> list[str]:
 def fold_rope(model: ModelConfig) -> Config:
     """Return the rope dict that the loaded config holds."""
     layers = {name: {key: part for key, part in one.items() if part is not None} for name, one in fill(model).items()}
-    return layers[""] if "" in layers else {**layers}
+    return layers.get("", {**layers})
 
 
 def fill(model: ModelConfig) -> dict[str, Config]:

@@ -52,7 +52,10 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "parameters": {"rope_parameters": YARN},
     "scaling with base": {"rope_scaling": WHOLE, "max_position_embeddings": 131072},
     "parameters with base": {"max_position_embeddings": 131072, "rope_parameters": WHOLE},
-    "no original": {"max_position_embeddings": 131072, "rope_scaling": {"rope_type": "yarn", "factor": 2.0} | {"rope_theta": 1e6}},
+    "no original": {
+        "max_position_embeddings": 131072,
+        "rope_scaling": {"rope_type": "yarn", "factor": 2.0, "rope_theta": 1e6},
+    },
     "base": {"rope_theta": 5000000.0},
     "share": {"partial_rotary_factor": 0.25},
     "limit": {"max_position_embeddings": 131072},
@@ -61,7 +64,7 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "nested scaling": {"text_config": {"rope_scaling": YARN}},
     "nested parameters": {"text_config": {"rope_parameters": YARN, "max_position_embeddings": 1048576}},
     "nested base": {"text_config": {"rope_theta": 1000000.0}},
-}  # fmt: skip
+}
 
 
 def take(path: Path, *names: str) -> dict[str, Any]:
