@@ -73,7 +73,7 @@ def add(commands: Any) -> None:
         "--trainer", metavar="NAME[=VERSION]", help="also find what this trainer computes otherwise than transformers"
     )
     add_override_flags(linted)
-    linted.add_argument("--draft", metavar="CONFIG", help="also check that this draft model (speculative decoding) fits")
+    linted.add_argument("--draft", metavar="CONFIG", help="check that this draft model fits (speculative decoding)")
     linted.add_argument("--explain", metavar="RULE", help="print what a rule looks for, and its source")
     linted.add_argument("--all-notes", action="store_true", help="also print notes that most configs get")
     linted.add_argument("-v", "--verbose", action="store_true", help="name every file of a folder that is no config")
