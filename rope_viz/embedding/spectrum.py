@@ -83,6 +83,16 @@ def bands(spec: Embedding, *, length: int | None = None) -> Bands:
     return Bands(kind)
 
 
+def find_peak(values: ArrayLike) -> int:
+    """Return the first index of the largest value; NaN is skipped, values within a millionth of it count as equal.
+
+    Under YaRN many pairs are divided by the same factor. Which of them is the largest is a matter of rounding, and
+    differs between processors.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    return int(np.argmax(values >= np.nanmax(values) * (1.0 - 1e-6)))
+
+
 def whole_factor(spec: Embedding, *, length: int | None = None) -> float:
     """Return the factor that the slowest pairs are divided by at this length. Dynamic NTK's grows with the length."""
     growth = getattr(spec.scaling, "growth", None)

@@ -134,7 +134,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     released, paper = yarn_pair(spec)
     pair = np.arange(spec.pairs)
     quotient = released.inv_freq() / paper.inv_freq()
-    worst = int(np.argmax(np.abs(np.log(quotient))))
+    worst = spectrum.find_peak(np.abs(np.log(quotient)))
     styles = {
         "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.METHODS["yarn"],
         "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.METHODS["yarn-paper"],

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
+from rope_viz.embedding.spectrum import find_peak
 from rope_viz.models.model_config import Source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
@@ -195,5 +196,5 @@ def find_max_ratio(ours: FloatArray, theirs: FloatArray) -> Effect | None:
         return None
     apart = np.zeros(pairs)
     apart[turning] = np.abs(np.log(ours[turning]) - np.log(theirs[turning]))
-    pair = int(np.argmax(apart))
+    pair = find_peak(apart)
     return Effect(float(np.exp(apart[pair])), pair) if apart[pair] > 1e-9 else None
