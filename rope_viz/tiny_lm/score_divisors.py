@@ -20,7 +20,7 @@ from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.completion_clients import Local
 from rope_viz.tiny_lm.numpy_model import TinyLm, logits
 from rope_viz.tiny_lm.passkey import WORDINGS, pieces_for
-from rope_viz.tiny_lm.recall import text
+from rope_viz.tiny_lm.recall import LONGEST, text
 
 DEPTH_STEP = 0.618
 """Depths of successive texts differ by this share, so that any number of texts is spread over all depths."""
@@ -50,7 +50,9 @@ class TinyScorer:
         self.models, self.spec = models, models[0].spec
 
     def score(self, turn: Turning, length: int, seeds: Sequence[int]) -> Scores:
-        """Score as in `Scorer`, on all cores."""
+        """Score as in `Scorer`, on all cores. Raises `ValueError` for a length that takes too long."""
+        if length > LONGEST:
+            raise ValueError(f"the demo models are tested at {LONGEST:,} tokens at most, got {length:,}")
         jobs = [(model, turn, length, seed) for model in self.models for seed in seeds]
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             found = np.array(list(pool.map(lambda job: score_text(*job), jobs)))

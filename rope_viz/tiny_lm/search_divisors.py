@@ -40,19 +40,19 @@ class SearchPlan:
 
     model: str
     length: int
-    by: str = "passkey"
+    by: str = "perplexity"
     knots: int = 6
     starts: tuple[str, ...] = STARTS
     attention_factor: float | None = 1.0
-    texts: int = 4
+    texts: int = 2
     held_out: int = 16
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.by not in GOALS:
             raise ValueError(f"the goal must be one of {', '.join(GOALS)}, got {self.by!r}")
-        if not self.starts or len(set(self.starts)) < len(self.starts):
-            raise ValueError("name at least one start, and each once")
+        if not self.starts or len(set(self.starts)) < len(self.starts) or not {*self.starts} <= {*STARTS}:
+            raise ValueError(f"name at least one start, each once, from {', '.join(STARTS)}")
         if not 1 <= self.texts <= MOST_TEXTS or not 2 <= self.held_out <= MOST_TEXTS:
             raise ValueError(f"texts must be from 1 to {MOST_TEXTS:,}, and held-out texts from 2")
 
