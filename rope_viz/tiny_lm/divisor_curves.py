@@ -49,7 +49,7 @@ class DivisorCurve:
         values = np.clip(np.maximum.accumulate(values), 0.0, most)
         room = most - np.concatenate([[0.0], values[:-1]])
         steps = np.diff(values, prepend=0.0)
-        return np.divide(steps, room, out=np.zeros_like(steps), where=room > 0)
+        return np.asarray(np.divide(steps, room, out=np.zeros_like(steps), where=room > 0))
 
 
 def start_divisors(spec: RopeSpec, method: str, length: int) -> tuple[FloatArray, float]:

@@ -173,8 +173,10 @@ def make_result(plan: SearchPlan, scorer: Scorer, curve: DivisorCurve, study: op
     trials = [trial for trial in study.get_trials(deepcopy=False) if trial.state.name == "COMPLETE"]
 
     def rank(trial: optuna.trial.FrozenTrial) -> tuple[float, float]:
-        value = -trial.value if plan.by == "passkey" else trial.value
-        return value, trial.user_attrs["loss"]  # of equal shares the one that is surer
+        value = trial.value or 0.0
+        return -value if plan.by == "passkey" else value, trial.user_attrs[
+            "loss"
+        ]  # of equal shares the one that is surer
 
     def describe(trial: optuna.trial.FrozenTrial) -> dict[str, Any]:
         divisors = curve.divisors([trial.params[f"knot_{knot}"] for knot in range(plan.knots)])
