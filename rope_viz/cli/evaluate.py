@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -67,10 +68,20 @@ def add(commands: Any) -> None:
         "--shard", type=read_shard_flag, default=WHOLE, metavar="I/N", help="ask one of N parts, I from 0 to N − 1"
     )
     asked.add_argument("--dry-run", action="store_true", help="print the number of questions and tokens, and stop")
+    asked.add_argument(
+        "--tokens-per-second", type=tokens, metavar="N", help="with --dry-run: also print the hours at this speed"
+    )
     asked.add_argument("--show", metavar="FILE", help="only print the results of an earlier run")
     local = asked.add_argument_group("a model on this machine")
     local.add_argument("--methods", default=USUAL, metavar="LIST", help=f"from {', '.join(OFFERED)}; default: {USUAL}")
     local.add_argument("--factor", type=float, metavar="S", help="default: longest length ÷ trained length")
+    local.add_argument(
+        "--ray",
+        metavar="auto|ADDRESS",
+        help="run it on a Ray cluster: an actor with vLLM per GPU, or with transformers per CPU if there is no GPU; "
+        "auto is the cluster of this machine, or a new one",
+    )
+    local.add_argument("--ray-workers", type=tokens, metavar="N", help="actors; default: one per GPU, or per CPU")
     local.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
     served = asked.add_argument_group("servers")
     served.add_argument(
@@ -119,6 +130,10 @@ def run(parsed: argparse.Namespace) -> int:
     parsed.model = next(iter(parsed.model), None)
     if parsed.flags:
         return print_flags(parsed, max(lengths))
+    if servers and parsed.ray:
+        raise ValueError("--ray runs a model in a folder; servers run theirs")
+    if parsed.ray:
+        importlib.import_module("ray")  # ends here without it
     if bool(servers) == bool(parsed.model):
         raise ValueError("name either a folder with a model or servers (--server METHOD=URL)")
     if servers:
@@ -143,16 +158,24 @@ def run(parsed: argparse.Namespace) -> int:
     part = "" if plan.shard == WHOLE else f"{describe_shard(plan.shard)}: "
     print(f"{part}{plan.size:,} questions ({sizes}), at most {plan.tokens:,} tokens", file=sys.stderr)
     if parsed.dry_run:
+        if parsed.tokens_per_second:
+            print(f"{plan.tokens / parsed.tokens_per_second / 3600:.1f} hours of one machine", file=sys.stderr)
         return 0
     if not parsed.output:
         raise ValueError("name a file for the answers: -o recall.json")
-    if servers:
+    if parsed.ray:
+        from rope_viz.tiny_lm.ray_workers import start_workers
+
+        configs = {method: engine.config or {} for method, engine in engines.items() if isinstance(engine, Local)}
+        workers = start_workers(parsed.ray, parsed.model, configs, parsed.ray_workers)
+    elif servers:
         workers, models = connect_servers(parsed, servers)
         about = {method: {**about[method], "served": name} for method, name in models.items()}
     else:
         workers = [Worker("this machine", engines)]
     try:
-        evaluate(dataclasses.replace(plan, about=about), workers, Path(parsed.output), retries=parsed.retries, say=say)
+        plan, output = dataclasses.replace(plan, about=about), Path(parsed.output)
+        evaluate(plan, workers, output, retries=parsed.retries, by_method=bool(parsed.ray), say=say)
     except KeyboardInterrupt:
         end_interrupted()
     return print_results(parsed.output)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+READER = Path(__file__).parents[2] / "rope_viz" / "tiny_lm" / "checkpoints" / "seed-0"
+
 
 @pytest.mark.parametrize(
     ("words", "missing", "line"),
@@ -14,6 +16,7 @@ import pytest
         ("figure --list", "plotly", "figure needs plotly: pip install 'rope-viz[pictures]'"),
         ("figure scaling/comparison x -o a.svg", "plotly", "figure needs plotly: pip install 'rope-viz[pictures]'"),
         ("search tiny --to 512 -o s.json", "optuna", "search needs optuna: pip install 'rope-viz[search]'"),
+        (f"evaluate {READER} --ray auto -o r.json", "ray", "evaluate needs ray: pip install 'rope-viz[ray]'"),
         ("report llama-3-8b -o r.html", "plotly", "report needs plotly: pip install 'rope-viz[pictures]'"),
     ],
 )
