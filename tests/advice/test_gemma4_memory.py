@@ -14,3 +14,10 @@ def built(id):
 @pytest.mark.parametrize("id", ["gemma-4-26b-a4b", "gemma-4-31b"])
 def test_gemma_4_has_its_experts_and_global_heads(id):
     assert memory(catalog()[id].whole, length=1000)["parameters"] == built(id)
+
+
+def test_listed_layers_are_counted_where_the_number_is_missing():
+    config = dict(catalog()["gemma-4-31b"].config)
+    found = memory(config, length=1000)
+    assert sum(group["layers"] for group in found["groups"]) == len(config["layer_types"]) == 60
+    assert "num_hidden_layers" not in str(found["assumed"])
