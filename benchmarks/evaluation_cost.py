@@ -1,7 +1,7 @@
 """How the time of one evaluation question grows with its length: a transformers model with random weights on a CPU.
 
-Run by hand: python benchmarks/evaluation_cost.py. Prints the median processor time of three passes by length, on one core, and the
-exponent from each length to the next. Weights do not change the time. The model has the shape of a Llama with 8 layers.
+Run by hand: python benchmarks/evaluation_cost.py. Prints the median processor time of three passes by length, on one
+core, and the exponent from each length to the next. Weights do not change the time. The model is a Llama of 8 layers.
 """
 
 from __future__ import annotations
