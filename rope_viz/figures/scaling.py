@@ -20,6 +20,7 @@ from rope_viz.figures.compared import plain as plain
 from rope_viz.figures.compared import short_label as short_label
 from rope_viz.figures.frequencies import length_rules, pin_rule_x
 from rope_viz.figures.line_names import Named, name_lines
+from rope_viz.runtimes.compare import find_first_largest
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number
 
@@ -134,7 +135,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     released, paper = yarn_pair(spec)
     pair = np.arange(spec.pairs)
     quotient = released.inv_freq() / paper.inv_freq()
-    worst = int(np.argmax(np.abs(np.log(quotient))))
+    worst = find_first_largest(np.abs(np.log(quotient)))
     styles = {
         "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.METHODS["yarn"],
         "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.METHODS["yarn-paper"],

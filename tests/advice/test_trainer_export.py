@@ -45,7 +45,7 @@ def test_megatron_says_that_its_factor_is_always_8():
     config = {**LLAMA_3_1_8B, "head_dim": 64, "rope_scaling": llama3(8192, 32.0)}
     found = export_training(spec_of(config), to="megatron", config=config)
     assert not found.faithful
-    assert "pair 19 is off by x4: --rope-scaling-factor is parsed and does not reach the model" in found.reason
+    assert "pair 18 is off by x4: --rope-scaling-factor is parsed and does not reach the model" in found.reason
 
 
 def test_an_own_attention_factor_becomes_an_mscale_of_megatron():

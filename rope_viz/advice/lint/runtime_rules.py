@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View, inside
@@ -10,7 +11,7 @@ from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, normalise_rope_type
 from rope_viz.runtimes import Emulation, emulate, emulate_case, read_case, resolve_release
-from rope_viz.runtimes.compare import Comparison, compare, compare_with
+from rope_viz.runtimes.compare import Comparison, compare, compare_with, find_first_largest
 from rope_viz.runtimes.releases import REFERENCE, RELEASES
 from rope_viz.runtimes.transformers_validation import find_refusal
 
@@ -44,7 +45,8 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
             continue
         repaired = find_better_spelling(view, layer, found)
         parts = "; ".join(f"{one.emulation.name}: {describe_size(one)}{describe_rules(one, found[0])}" for one in off)
-        worst = max((one.effect for one in off if one.effect), key=lambda effect: effect.ratio, default=None)
+        effects = [one.effect for one in off if one.effect]
+        worst = effects[find_first_largest([math.log(one.ratio) for one in effects])] if effects else None
         text = f"Not every runtime computes what {REFERENCE} does{describe_layer(layer)}. {parts}."
         text += describe_repair(view, repaired)
         yield Finding("", "note" if repaired is None else "warning", find_place(view, layer), text, worst, repaired)
