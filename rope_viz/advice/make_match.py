@@ -126,9 +126,9 @@ def keeps_rest(made: Export, found: Match, model: ModelConfig, layer_type: str |
 
 
 def vary_scores(spec: RopeSpec, training: Training) -> Iterator[RopeSpec]:
-    """Yield the trained embedding in each way that configs have to say its factors.
+    """Yield the trained embedding in each way that a config can state its factors.
 
-    The multiplier of the softmax scale is said by the factor on cos and sin where all dimensions rotate, and by
+    The multiplier of the softmax scale is stated by the factor on cos and sin where all dimensions rotate, and by
     mscale_all_dim in DeepSeek's attention. Servers that read no attention_factor read mscale and mscale_all_dim.
     """
     yield spec
@@ -147,8 +147,8 @@ def vary_scores(spec: RopeSpec, training: Training) -> Iterator[RopeSpec]:
         return
     for under in ((math.sqrt(softmax) - 1.0) / step, 1.0):
         over = (attention * (1.0 + step * under) - 1.0) / step
-        said = dataclasses.replace(scaling, attention=None, mscale=over, mscale_all_dim=under)
-        yield dataclasses.replace(spec, scaling=said)
+        split = dataclasses.replace(scaling, attention=None, mscale=over, mscale_all_dim=under)
+        yield dataclasses.replace(spec, scaling=split)
 
 
 def measure_remedy(remedy: Remedy) -> tuple[float, float]:

@@ -20,12 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from rope_viz.advice.lint import COMMON_NOTES, SEVERITIES, Finding, repair
+from rope_viz.advice.lint import COMMON_NOTES, SEVERITIES, Finding, check, repair, sort_by_severity
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
 from rope_viz.cli.find_configs import NO_CONFIG, find_configs, make_reader, search_folder
 from rope_viz.cli.output import named, one_line
+from rope_viz.cli.override_flags import Override, add_override_flags, read_override
 from rope_viz.models.json_repair import describe_fixes, read_lenient
 from rope_viz.models.json_source import Raw, find_key_lines
+from rope_viz.models.model_config import ModelConfig
 
 EXIT = {"error": 2, "warning": 1, "note": 1}
 UNREAD = 3
@@ -70,6 +72,8 @@ def add(commands: Any) -> None:
     linted.add_argument(
         "--trainer", metavar="NAME[=VERSION]", help="also find what this trainer computes otherwise than transformers"
     )
+    add_override_flags(linted)
+    linted.add_argument("--draft", metavar="CONFIG", help="check that this draft model fits (speculative decoding)")
     linted.add_argument("--explain", metavar="RULE", help="print what a rule looks for, and its source")
     linted.add_argument("--all-notes", action="store_true", help="also print notes that most configs get")
     linted.add_argument("-v", "--verbose", action="store_true", help="name every file of a folder that is no config")
@@ -99,6 +103,11 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.repair:
         return print_repaired(parsed.files, ignored, level)
     reports = [report for name in parsed.files for report in reports_of(name, ignored, parsed.verbose)]
+    override = read_override(parsed)
+    if override is not None:
+        reports = [one for report in reports for one in add_override(report, override, ignored)]
+    if parsed.draft is not None:
+        reports = [add_draft(report, parsed.draft, ignored) for report in reports]
     if parsed.trainer is not None:
         reports = [add_training(report, parsed.trainer, ignored) for report in reports]
     if parsed.format == "json":
@@ -152,6 +161,43 @@ def add_training(report: Report, trainer: str, ignored: Sequence[str]) -> Report
     found = [] if report.raw is None else find_training_differences(report.raw.config, name, version or None)
     more = tuple(finding for finding in found if finding.rule not in ignored)
     return dataclasses.replace(report, findings=(*report.findings, *more))
+
+
+def add_draft(report: Report, draft: str, ignored: Sequence[str]) -> Report:
+    """Return the report with what does not fit between this config and a draft model's."""
+    from rope_viz.advice.lint.draft_rules import find_draft_mistakes
+    from rope_viz.cli.spec import read_config
+
+    other = ModelConfig.read(read_config(draft))
+    if report.raw is None or "draft" in ignored:
+        return report
+    with named(draft):
+        found = find_draft_mistakes(ModelConfig.read(report.raw.config), other)
+    return dataclasses.replace(report, findings=tuple(sort_by_severity([*report.findings, *found])))
+
+
+def add_override(report: Report, override: Override, ignored: Sequence[str]) -> Iterator[Report]:
+    """Yield a report for each way in which loaders merge an override into a config; loaders that agree share one."""
+    if report.raw is None:
+        yield report
+        return
+    model = ModelConfig.read(report.raw.config)
+    try:
+        ways = override.merge_all(model)
+    except ValueError:  # the findings of the file say what is wrong
+        yield report
+        return
+    while ways:
+        first, same = ways[0], [way for way in ways if dataclasses.replace(way, loader=ways[0].loader) == ways[0]]
+        ways = [way for way in ways if way not in same]
+        # It is no file, so what older releases make of its keys does not matter.
+        found = [] if first.refusal else check(first.config, without=("runtimes-differ",))
+        found += [Finding("override", "warning", override.flag, f"{note}.") for note in first.notes]
+        if first.refusal:
+            found.append(Finding("override", "error", override.flag, f"{first.refusal}."))
+        name = f"{report.name} with {override.flag} ({', '.join(way.loader for way in same)})"
+        kept = tuple(one for one in sort_by_severity(found) if one.rule not in ignored)
+        yield Report(name, kept, dataclasses.replace(report.raw, config=first.config))
 
 
 def find_sources(name: str, verbose: bool) -> Sequence[tuple[str, Callable[[], bytes]]]:

@@ -14,9 +14,11 @@ from rope_viz.advice.report import data, markdown, text
 from rope_viz.advice.runtime_instructions import NAMES
 from rope_viz.cli.find_configs import find_listed
 from rope_viz.cli.output import STDOUT, write_output
+from rope_viz.cli.override_flags import add_override_flags, read_override
 from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import named, read_config, refuse_diffusion, tokens
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models.model_config import ModelConfig
 
 FORMATS = {"text": text, "markdown": markdown, "json": data}
 
@@ -44,6 +46,7 @@ def add(commands: Any) -> None:
     asked.add_argument("--format", choices=FORMATS, default="text", help="text, markdown or json")
     asked.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     asked.add_argument("-o", "--output", metavar="FILE", help="write the whole config.json to this file; - is stdout")
+    add_override_flags(asked)
     asked.set_defaults(run=run)
 
 
@@ -58,6 +61,9 @@ def run(parsed: argparse.Namespace) -> int:
     known = find_listed(parsed.config)
     with named(parsed.config):
         refuse_diffusion(config)
+        override = read_override(parsed)
+        if override is not None:
+            config = override.apply(ModelConfig.read(config), runtimes)
         made = make_plan(
             config,
             parsed.to,

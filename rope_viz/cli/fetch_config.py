@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.hf_cache import ID, NAME, model_id_of_page
-from rope_viz.models.json_source import LARGEST
+from rope_viz.models.json_source import LARGEST_FILE
 from rope_viz.tiny_lm.completion_clients import OPENER
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
@@ -75,8 +75,8 @@ def request_config(address: str) -> bytes:
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         reason = getattr(error, "reason", None) or str(error) or type(error).__name__
         raise ValueError(f"{host} cannot be reached ({reason}): name a file, or a model of rope-viz models") from None
-    if len(content) > LARGEST:
-        raise ValueError(f"{host} sent more than {LARGEST >> 20} MiB, which no config.json is")
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"{host} sent more than {LARGEST_FILE >> 20} MiB, which no config.json is")
     if re.match(rb"(\xef\xbb\xbf)?\s*<", content):
         raise ValueError(f"{host} sent a web page instead of config.json: download the file and name it")
     at = f" at commit {commit[:12]}" if commit else ""
@@ -87,10 +87,10 @@ def request_config(address: str) -> bytes:
 def read_answer(answer: http.client.HTTPResponse) -> bytes:
     """Return the body of an answer, at most one byte more than is read of a file. Raises `OSError` if it takes long."""
     end, parts, size = time.monotonic() + LONGEST_WAIT, list[bytes](), 0
-    while size <= LARGEST:
+    while size <= LARGEST_FILE:
         if time.monotonic() > end:
             raise TimeoutError(f"the file took more than {LONGEST_WAIT:g} seconds")
-        part = answer.read1(min(CHUNK, LARGEST + 1 - size))
+        part = answer.read1(min(CHUNK, LARGEST_FILE + 1 - size))
         if not part:
             break
         parts.append(part)

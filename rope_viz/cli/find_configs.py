@@ -14,7 +14,7 @@ from rope_viz.cli.hub_access import fetch, is_asked_of_hub, may_be_on_hub
 from rope_viz.models import named_config
 from rope_viz.models.catalog import Model
 from rope_viz.models.hf_cache import NAME, find_in_cache, is_model_id
-from rope_viz.models.json_source import LARGEST, read_content, read_raw
+from rope_viz.models.json_source import LARGEST_FILE, read_content, read_raw
 from rope_viz.models.unknown_types import is_model_config
 
 # Folders without a model's own files.
@@ -67,7 +67,7 @@ def contains_config(path: Path) -> bool:
     """Return whether a file is JSON and has the keys of a model's config."""
     try:
         # A pipe or a device would block, and a config is never so large.
-        if not path.is_file() or path.stat().st_size > LARGEST:
+        if not path.is_file() or path.stat().st_size > LARGEST_FILE:
             return False
         with path.open("rb") as file:
             if not file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
@@ -127,5 +127,5 @@ def make_reader(path: Path) -> Callable[[], bytes]:
 
 def standard_input() -> bytes:
     """Read standard input."""
-    text = getattr(sys.stdin, "buffer", sys.stdin).read(LARGEST + 1)
+    text = getattr(sys.stdin, "buffer", sys.stdin).read(LARGEST_FILE + 1)
     return text if isinstance(text, bytes) else text.encode()

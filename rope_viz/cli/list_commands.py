@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rope_viz.cli.override_flags import add_override_flags
 from rope_viz.cli.spec import add_spec_flags, describe_lengths, lengths_line, read_model, read_spec
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spectrum import wavelength
@@ -21,6 +22,7 @@ def add_table(commands: Any) -> None:
     """Add `table` and its flags."""
     table = commands.add_parser("table", help="print frequency, wavelength and turns of every pair")
     add_spec_flags(table)
+    add_override_flags(table)
     form = table.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="comma-separated, full precision")
     form.add_argument("--json", action="store_true", help="the same as JSON columns, with the factor and remarks")

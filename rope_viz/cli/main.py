@@ -14,10 +14,11 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 
-# These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`.
+# These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`. `search`
+# has a thread per text, and with OpenBLAS's own threads besides it would take ten times as long.
 if {*sys.argv[1:2]} & {
     *("check", "table", "compare", "runtimes", "match", "conformance", "export"),
-    *("extend", "memory", "verify", "models"),
+    *("extend", "memory", "verify", "models", "search"),
 }:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -39,6 +40,7 @@ COMMANDS = {
     "capture": ("capture", "add"),
     "get-model": ("get_model", "add"),
     "evaluate": ("evaluate", "add"),
+    "search": ("search", "add"),
     "check": ("check", "add"),
     "compare": ("compare", "add"),
     "runtimes": ("runtimes", "add_runtimes"),
@@ -65,6 +67,8 @@ EXTRAS = {
     "torch": "transformers",
     "transformers": "transformers",
     "safetensors": "transformers",
+    "optuna": "search",
+    "ray": "ray",
 }
 
 

@@ -12,6 +12,7 @@ from rope_viz.advice.export import TARGETS, Export, export, find_target
 from rope_viz.advice.trainer_export import WRITERS, TrainerExport, export_training
 from rope_viz.cli import axes as cli_axes
 from rope_viz.cli.list_commands import print_rows, remarks
+from rope_viz.cli.override_flags import Override, add_override_flags, read_override
 from rope_viz.cli.spec import (
     NAMES,
     add_spec_flags,
@@ -31,7 +32,7 @@ from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.source_note import without_source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
-from rope_viz.runtimes.compare import Comparison, compare, histories
+from rope_viz.runtimes.compare import Comparison, compare, compare_with, histories
 from rope_viz.runtimes.provenance import Known
 
 
@@ -48,6 +49,7 @@ def add_runtimes(commands: Any) -> None:
         metavar="RUNTIME=VERSION",
         help="an older release instead of the newest, such as vllm=0.8.5; may be repeated",
     )
+    add_override_flags(served)
     served.add_argument("--json", action="store_true", help="as JSON, with the frequencies")
     served.set_defaults(run=run_runtimes)
 
@@ -75,6 +77,9 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     with named(parsed.config):
         refuse_diffusion(config)
         read_model(parsed.config, config).find_layer(parsed.layer)
+        override = read_override(parsed)
+        if override is not None:
+            return run_overridden(parsed, config, override)
         found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=read_releases(parsed.release))
     if parsed.json:
         print(json.dumps(cli_axes.merge_axes([comparison_dict(one) for one in found], config), indent=2))
@@ -93,6 +98,26 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
         print("\nthe axes of its positions; the video has six grids of 2 x 2 tokens and begins at 3")
         print_rows(cli_axes.NAMES, several)
     return 0
+
+
+def run_overridden(parsed: argparse.Namespace, config: Mapping[str, Any], override: Override) -> int:
+    """Print what each loader of an override computes, against transformers with the file alone. Return 1 for errors."""
+    rows, data = [], []
+    base = emulate(config, "transformers", length=parsed.length, layer_type=parsed.layer)
+    for merged in override.merge_all(read_model(parsed.config, config)):
+        one = None
+        if not merged.refusal:
+            found = emulate(merged.config, merged.loader, length=parsed.length, layer_type=parsed.layer)
+            one = compare_with(base, found)
+        row = {"runtime": merged.loader, "refusal": merged.refusal, "notes": list(merged.notes)}
+        data.append(row if one is None else comparison_dict(one) | row)
+        verdict = "refuses" if one is None else format_verdict(one).replace("agrees", "no difference")
+        rows.append((merged.loader, verdict, "; ".join([merged.refusal] if merged.refusal else merged.notes)))
+    if parsed.json:
+        print(json.dumps(data, indent=2))
+    else:
+        print_rows(("runtime", f"with {override.flag}, against the file alone", "remarks"), rows)
+    return 1 if any(row["refusal"] for row in data) else 0
 
 
 def read_releases(written: Sequence[str]) -> dict[str, str]:

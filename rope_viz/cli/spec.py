@@ -11,6 +11,7 @@ from typing import Any
 
 from rope_viz.cli.find_configs import find_configs, find_listed
 from rope_viz.cli.output import named as named
+from rope_viz.cli.override_flags import read_override
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs, short_repr
 from rope_viz.models.model_config import ModelConfig
@@ -100,6 +101,9 @@ def read_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] |
         config = read_config(parsed.model)
         with named(parsed.model):
             refuse_diffusion(config)
+            override = read_override(parsed)
+            if override is not None:
+                config = override.apply(ModelConfig.read(config))
             read = read_model(parsed.model, config)
             specs = read.start_specs
         layer = read.find_layer(layer)

@@ -13,12 +13,12 @@ from rope_viz.advice import extend, runtime_matrix
 from rope_viz.advice.runtime_matrix import Asked, Board, Row, find_largest_ratio
 from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.spectrum import find_peak
 from rope_viz.figures import line_styles, scaling, theme
 from rope_viz.figures.frequencies import pin_rule_x
 from rope_viz.figures.words.common import footnote
 from rope_viz.figures.words.runtimes import UNKNOWN
 from rope_viz.runtimes.axes import AxesAnswer
-from rope_viz.runtimes.compare import find_first_largest
 from rope_viz.runtimes.releases import RELEASES
 
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
@@ -60,7 +60,7 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
                 hovertemplate=f"{names}: ×%{{y:.4~g}}{explained(rows[0])}<extra></extra>",
             )
         )
-        top = find_first_largest(np.abs(np.log(values)))
+        top = find_peak(np.abs(np.log(values)))
         short = rows[0].name if len(rows) == 1 else f"{rows[0].name} and {len(rows) - 1} more"
         peaks.append((top, float(values[top]), short, colour))
     ends = [1.0, *(y for _, y, _, _ in peaks)]

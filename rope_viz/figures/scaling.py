@@ -20,7 +20,6 @@ from rope_viz.figures.compared import plain as plain
 from rope_viz.figures.compared import short_label as short_label
 from rope_viz.figures.frequencies import length_rules, pin_rule_x
 from rope_viz.figures.line_names import Named, name_lines
-from rope_viz.runtimes.compare import find_first_largest
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number
 
@@ -135,7 +134,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     released, paper = yarn_pair(spec)
     pair = np.arange(spec.pairs)
     quotient = released.inv_freq() / paper.inv_freq()
-    worst = find_first_largest(np.abs(np.log(quotient)))
+    worst = spectrum.find_peak(np.abs(np.log(quotient)))
     styles = {
         "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.METHODS["yarn"],
         "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.METHODS["yarn-paper"],

@@ -66,6 +66,7 @@ class RopeReading:
     alpha_is_ntk: bool = False
     short_mscale_is_attention: bool = False
     takes_null_base: bool = False
+    empty_base: float | None = None
 
     @property
     def global_heads(self) -> bool:

@@ -10,7 +10,7 @@ import json
 import pathlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -22,7 +22,19 @@ from rope_viz.storage.decode_json import DEEPEST, is_deeper
 Path: TypeAlias = tuple[str, ...]
 
 LARGEST = 4 << 20
-"""Bytes. A config.json is a few kilobytes, with label lists a few hundred; anything beyond is another file."""
+"""Bytes without long lists. A config.json is a few kilobytes; anything beyond is another file."""
+LARGEST_FILE = 32 << 20
+"""Bytes with long lists. Those of a quantised model with many experts take several megabytes."""
+LONG_LISTS = frozenset(
+    (
+        *("id2label", "label2id", "ignore", "ignored_layers", "modules_to_not_convert", "exclude", "exclude_modules"),
+        *("quantized_layers", "layer_quant_config", "extra_config", "targets", "llm_int8_skip_modules"),
+        *("block_name_to_quantize", "modules_in_block_to_quantize"),
+    )
+)
+"""Keys of label lists and of lists of layers that are quantised, or are not. Nothing here reads them."""
+SHORT_LIST = 16 << 10
+"""Bytes. Shorter lists are never left out."""
 LONGEST_PATH = 1000
 """Characters. A long key above many others would make paths of gigabytes."""
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -31,6 +43,7 @@ OTHERS = {
     "version https://git-lfs": "it is not JSON but a Git LFS pointer: run git lfs pull",
     "<": "it is not JSON but a web page or XML: download the raw file",
 }
+KEY_OR_BRACKET = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")(\s*:)?|[\[\]{}]', re.DOTALL)
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
@@ -47,28 +60,39 @@ class Raw:
     """The object that a text holds, and the text.
 
     `repeated` are the paths of keys that occur twice; `marked` is true if the text starts with a byte order mark.
+    `left_out` names the keys whose long lists are empty in the object.
     """
 
     config: Mapping[str, Any]
     text: str
     repeated: tuple[Path, ...] = ()
     marked: bool = False
+    left_out: tuple[str, ...] = ()
 
 
-def read_raw(data: str | bytes) -> Raw:
+def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
     """Read the object of a JSON text. Raises `ValueError` with one sentence that tells what to do.
 
-    It is a `NotJsonError` where a place in the text breaks the rules of JSON.
+    It is a `NotJsonError` where a place in the text breaks the rules of JSON. With `skip_lists`, long lists of labels
+    and layers are read as empty; they never count towards `LARGEST`.
     """
     if data[:4] == b"GGUF":
         raise ValueError("it is a GGUF file, of which only the header is read: name it by its path")
-    if len(data) > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so it is not a config.json")
+    if len(data) > LARGEST_FILE:
+        raise ValueError(f"it is larger than {LARGEST_FILE >> 20} MiB, so it is not a config.json")
     text = decode_utf8(data) if isinstance(data, bytes) else data
     marked = text.startswith("\ufeff")
     text = text.removeprefix("\ufeff")
     if not text.strip():
         raise ValueError("it is empty")
+    left_out: list[str] = []
+    if len(text) > (SHORT_LIST if skip_lists else LARGEST):
+        lists = find_long_lists(text)
+        if len(data) - sum(stop - start for _, start, stop in lists) > LARGEST:
+            raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so it is not a config.json")
+        if skip_lists:
+            text = empty_lists(text, lists)
+            left_out = [name for name, _, _ in lists]
     twice: dict[int, list[str]] = {}
     kept: list[dict[str, Any]] = []
 
@@ -101,7 +125,9 @@ def read_raw(data: str | bytes) -> Raw:
         raise ValueError(f"a config must be an object, {{…}}, got {short_repr(config)}")
     if is_deeper(config, DEEPEST):
         raise ValueError(f"it is nested more than {DEEPEST} levels deep, which no config is")
-    return Raw(to_config(config), text, tuple(find_repeated_keys(config, twice)) if twice else (), marked)
+    return Raw(
+        to_config(config), text, tuple(find_repeated_keys(config, twice)) if twice else (), marked, tuple(left_out)
+    )
 
 
 def read_file(path: pathlib.Path) -> Raw:
@@ -118,7 +144,37 @@ def read_content(path: pathlib.Path) -> bytes:
     if path.is_file() and is_gguf(path):
         return json.dumps(summarise_header(read_header(path))).encode()
     with path.open("rb") as file:
-        return file.read(LARGEST + 1)
+        return file.read(LARGEST_FILE + 1)
+
+
+def find_long_lists(text: str) -> list[tuple[str, int, int]]:
+    """Return (key, start, stop) of every list or object of more than `SHORT_LIST` characters under a known key."""
+    found: list[tuple[str, int, int]] = []
+    depth, key, begun = 0, "", (-1, 0)
+    for token in KEY_OR_BRACKET.finditer(text):
+        word, start = token.group(), token.start()
+        if token.group(1) is not None:
+            key = token.group(1)[1:-1] if token.group(2) else ""
+        elif word in "[{":
+            if begun[0] < 0 and key in LONG_LISTS:
+                begun, name = (depth, start), key
+            depth, key = depth + 1, ""
+        else:
+            depth -= 1
+            if depth == begun[0]:
+                if token.end() - begun[1] > SHORT_LIST:
+                    found.append((name, begun[1], token.end()))
+                begun = (-1, 0)
+    return found
+
+
+def empty_lists(text: str, lists: Sequence[tuple[str, int, int]]) -> str:
+    """Return the text with these lists and objects empty."""
+    parts, done = [], 0
+    for _, start, stop in lists:
+        parts += [text[done : start + 1], text[stop - 1]]
+        done = stop
+    return "".join((*parts, text[done:]))
 
 
 def decode_utf8(data: bytes) -> str:

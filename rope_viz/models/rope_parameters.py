@@ -24,6 +24,8 @@ LAYER_TYPES = frozenset(
         *("reference_sliding_attention", "hybrid", "hybrid_sliding", "conv", "moe", "main", "compress"),
     )
 )
+# Rules of classes that fill each layer type in where rope_parameters is {}.
+FILLS_LAYERS = frozenset(("global_and_local", "neomme"))
 # Flat parameters have at least one of these keys.
 FLAT = frozenset(("rope_type", "type", "factor", "rope_theta"))
 
@@ -73,14 +75,22 @@ def fold_keys(fields: Fields) -> Layers:
     return fill_defaults(fields, params or default_parameters(fields), fields.theta(), partial)
 
 
+def is_empty(fields: Fields) -> bool:
+    """Return whether rope_parameters is {}: the class then fills in plain RoPE, not its default parameters."""
+    return fields.config.get("rope_parameters") == {} and not fields.config.get("rope_scaling")
+
+
 def rope_mapping(fields: Fields) -> Params:
     """Return a copy of the winning rope dict of the file, {} where it has none."""
     return fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
 
 
 def default_parameters(fields: Fields) -> Params:
-    """Return a copy of the class's default RoPE parameters, {} where it has none."""
+    """Return a copy of the class's default RoPE parameters, {} where it has none or the file has {}."""
     params: Mapping[str, Any] = fields.default("rope_parameters") or {}
+    if is_empty(fields) and params and not nested_keys(dict(params)):
+        base = fields.architecture.rope.empty_base or params.get("rope_theta") or fields.theta()
+        return {"rope_type": "default", "rope_theta": fields.theta(default=base)}
     return {key: dict(part) if isinstance(part, Mapping) else part for key, part in params.items()}
 
 
@@ -148,7 +158,9 @@ def refuse_shared(fields: Fields) -> None:
     """
     params, has_scaling = fields.mapping("rope_parameters"), fields.config.get("rope_scaling") is not None
     nested = fields.architecture.rope.nested
-    if (nested == "always" or (nested == "with_rope_scaling" and has_scaling)) and params and not nested_keys(params):
+    always = nested == "always" or (nested == "with_rope_scaling" and has_scaling)
+    missing = nested == "always" and is_empty(fields) and fields.architecture.rope.rule not in FILLS_LAYERS
+    if missing or (always and params and not nested_keys(params)):
         raise ValueError(
             f"rope_parameters has no layer types, but the layers of {fields.kind} differ: transformers raises "
             "KeyError. Write one object per layer type into it, such as full_attention"
@@ -251,7 +263,7 @@ def dots3(fields: Fields) -> Layers:
         if part is not None and not isinstance(part, Mapping):
             raise ValueError(f"rope_parameters.{kind} must be an object, got {short_repr(part)}")
         sizes = fields.layer(kind)
-        base = fields.theta() if params else bases[kind]
+        base = fields.theta() if params or is_empty(fields) else bases[kind]
         share = sizes.required("qk_rope_head_dim") / sizes.head_dim()
         layers[kind] = {"rope_theta": base, **(part or {}), "partial_rotary_factor": share}
     return layers

@@ -43,9 +43,15 @@ class Upload:
         return ModelConfig.read(self.config)
 
 
-def parse_config(text: str | bytes, notes: list[str] | None = None) -> dict[str, Any]:
-    """Return the object of a JSON text, and add what is odd about the text to `notes`. Raises `ValueError`."""
-    raw = read_raw(text)
+def parse_config(text: str | bytes, notes: list[str] | None = None, *, skip_lists: bool = False) -> dict[str, Any]:
+    """Return the object of a JSON text, and add what is odd about the text to `notes`. Raises `ValueError`.
+
+    With `skip_lists`, long lists of labels and layers are read as empty.
+    """
+    raw = read_raw(text, skip_lists=skip_lists)
+    if notes is not None and raw.left_out:
+        names = ", ".join(dict.fromkeys(raw.left_out))
+        notes.append(f"Long lists of your config were not loaded: {names}. Copy changed keys into your own file.")
     if notes is not None and raw.repeated:
         shown = ", ".join(short_repr(place[-1]) for place in raw.repeated[:3])
         notes.append(f"In your config {shown} occurs more than once; the last one counts, as in transformers.")

@@ -22,7 +22,7 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     Raises `ValueError` with one sentence that says what is wrong.
     """
     notes: list[str] = []
-    config = parse_config(text, notes)
+    config = parse_config(text, notes, skip_lists=True)
     check_shape(config)
     if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
         return multi_axis_upload(config, notes)

@@ -21,6 +21,8 @@ SMALL_FORMS = ("home", "learn")
 WIDTH, HEIGHT = 224, 146
 STYLE = {"width": f"{WIDTH}px", "height": f"{HEIGHT}px", "font_size": "7px", "dpi": "192"}
 """The style of a thumbnail in an address: drawn for its size, at twice the usual resolution."""
+TABS = {"extend/layers": "", "runtimes/training": "training"}
+"""The tab of My model that shows a picture, where its group has another; "" is above the tabs."""
 CROWDED = {"attention/maps": {"font_size": "5px"}}
 """The style of figures with so many parts that the usual type leaves no room."""
 
@@ -73,6 +75,6 @@ def make_card(picture: Picture) -> Card:
     """Return the card of a picture."""
     page, query = MOVED.get(picture.page, (picture.page, ""))
     page = SHOWN_ON.get(picture.address, page)
-    if picture.page == "extend":
-        query = "extend.tab=why"
+    tab = TABS.get(picture.address, "why" if picture.page == "extend" else "")
+    query = f"extend.tab={tab}" if tab else query
     return Card(picture, door_of(page), page, query, f"{TITLES[page]}: {picture.name.replace('_', ' ')}")

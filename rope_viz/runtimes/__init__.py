@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
 from rope_viz.embedding.spec import FloatArray, check_length, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
+from rope_viz.models.overrides import merge_overrides
 from rope_viz.runtimes import gguf_converter, llamacpp, mlx, older_releases, paper, sglang, tensorrt, transformers, vllm
 from rope_viz.runtimes.provenance import Known, find_provenance
 from rope_viz.runtimes.releases import RUNTIMES, format_release, resolve_release
@@ -69,21 +71,30 @@ def emulate(
     length: int | None = None,
     layer_type: str | None = None,
     flags: str | Mapping[str, object] | None = None,
+    overrides: Mapping[str, Any] | None = None,
 ) -> Emulation:
     """Return what a runtime computes for a config.json.
 
     `length` is max_model_len for vllm, n_ctx for llama.cpp, max_seq_len for tensorrt-llm, and the current length
     elsewhere. `version` may be shortened to its first word, or left out for the newest. `flags` are command-line
-    overrides of llama.cpp. Raises `ValueError` for an unknown runtime, version, layer type or flag, and for a config
-    that describes no rotary embedding.
+    overrides of llama.cpp. `overrides` are keys of config.json, as from_pretrained of transformers, --hf-overrides of
+    vLLM and --json-model-override-args of SGLang take them. Raises `ValueError` for an unknown runtime, version, layer
+    type or flag, and for a config that describes no rotary embedding.
     """
     name, release = resolve_release(runtime, version)
     if flags and name != "llama.cpp":
         raise ValueError(f"flags are for llama.cpp, not for {name}")
-    overrides = llamacpp.parse_flags(flags)
-    if length is None and "ctx" in overrides:
-        length = int(overrides["ctx"]) or None
-    return emulate_case(name, release, read_case(config, length=length, layer_type=layer_type), overrides)
+    given = llamacpp.parse_flags(flags)
+    if length is None and "ctx" in given:
+        length = int(given["ctx"]) or None
+    if overrides is None:
+        return emulate_case(name, release, read_case(config, length=length, layer_type=layer_type), given)
+    merged = merge_overrides(config, overrides, name)
+    case = read_case(merged.config, length=length, layer_type=layer_type)
+    if merged.refusal:
+        known = find_provenance(name, release, case.fields, case.kind)
+        return Emulation(name, release, False, None, None, None, (), merged.refusal, known)
+    return emulate_case(name, release, case, given)
 
 
 def read_case(config: Source, *, length: int | None = None, layer_type: str | None = None) -> Case:

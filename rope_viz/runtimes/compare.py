@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.spec import FloatArray
+from rope_viz.embedding.spectrum import find_peak
 from rope_viz.models.model_config import Source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
@@ -22,7 +22,7 @@ TOLERANCE = 2e-6
 
 
 class Effect(NamedTuple):
-    """By how much a frequency is off: the largest ratio, above 1, and the lowest pair that has it within TOLERANCE."""
+    """By how much a frequency is off: the largest ratio, above 1, and the pair where it is."""
 
     ratio: float
     pair: int
@@ -196,20 +196,5 @@ def find_max_ratio(ours: FloatArray, theirs: FloatArray) -> Effect | None:
         return None
     apart = np.zeros(pairs)
     apart[turning] = np.abs(np.log(ours[turning]) - np.log(theirs[turning]))
-    pair = find_first_largest(apart)
-    return Effect(float(np.exp(apart[pair])), pair) if apart.max() > 1e-9 else None
-
-
-def are_largest(logarithms: ArrayLike) -> NDArray[np.bool_]:
-    """Return which ratios, given as their logarithms, are within TOLERANCE of the largest; NaN never is.
-
-    Many pairs of a band are off by the same factor. Without the tolerance, the rounding of one machine's `pow` would
-    decide which of them is named.
-    """
-    values = np.asarray(logarithms, np.float64)
-    return np.asarray(values >= np.nanmax(values) - TOLERANCE)
-
-
-def find_first_largest(logarithms: ArrayLike) -> int:
-    """Return the first index of the largest ratios, given as their logarithms."""
-    return int(np.argmax(are_largest(logarithms)))
+    pair = find_peak(apart)
+    return Effect(float(np.exp(apart[pair])), pair) if apart[pair] > 1e-9 else None

@@ -12,7 +12,7 @@ from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.config_reader import Fields
-from rope_viz.runtimes.rule_engine import Case, Refused, Test, has_type, is_not, is_scaled, refuse, rule
+from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Test, has_type, is_not, is_scaled, refuse, rule
 
 # Sizes that must be above 0, and those that may be 0: then the model has no such part.
 POSITIVE = ("hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "vocab_size")
@@ -143,7 +143,15 @@ def check_no_rope_layers(fields: Fields) -> Iterator[Refusal]:
         yield Refusal("no_rope_layer_interval", text, None, True)
 
 
-CHECKS = (check_whole_numbers, check_own_keys, check_layer_patterns)
+def check_su(fields: Fields) -> Iterator[Refusal]:
+    """Yield the type su without a length: Phi3Config fills that in for new names only, and renames su later."""
+    rope = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
+    known = "su" in fields.architecture.validation.old_rope_types
+    if known and rope.get("rope_type", rope.get("type")) == "su" and rope.get(ORIGINAL) is None:
+        yield Refusal(ORIGINAL, f"with the old type su, {ORIGINAL} must be in rope_scaling: KeyError")
+
+
+CHECKS = (check_whole_numbers, check_own_keys, check_layer_patterns, check_su)
 
 
 @rule("refused-value")

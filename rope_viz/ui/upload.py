@@ -10,7 +10,7 @@ from rope_viz.advice.diagnose import diagnose
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import find_by_name
 from rope_viz.models.hf_cache import find_in_cache, is_model_id, model_id_of_page
-from rope_viz.models.user_config import LARGEST
+from rope_viz.models.json_source import LARGEST_FILE
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.texts import Texts, join
 from rope_viz.ui import configs, query_params, state
@@ -118,7 +118,7 @@ def _take_by_id(text: str) -> bool:
         return _refuse(TEXTS("refused.cache_off", id=model_id_of_page(id)))
     try:
         path = find_in_cache(id)
-        content = None if path is None else path.read_bytes()[: LARGEST + 1]
+        content = None if path is None else path.read_bytes()[: LARGEST_FILE + 1]
     except (OSError, ValueError) as error:
         return _refuse(TEXTS("refused.cache", error=error))
     if content is None:

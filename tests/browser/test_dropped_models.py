@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rope_viz.models.model_config import from_config
+from tests.configs import QWEN3_8B
 
 KIMI_K2 = {
     "model_type": "kimi_k2",
@@ -62,3 +63,12 @@ def test_dropped_model_without_rope_shows_one_sentence(visit):
     expect(seen.page.get_by_role("alert").filter(has_text="This config cannot be read")).to_contain_text(sentence)
     assert "model=qwen3-8b" in seen.page.url
     assert seen.errors == []
+
+
+def test_long_list_of_quantised_layers_does_not_stop_a_config(visit):
+    layers = [f"model.layers.{layer}.mlp.experts.{expert}.down_proj" for layer in range(94) for expert in range(1100)]
+    seen = visit().open("/model")
+    drop(seen, QWEN3_8B | {"quantization_config": {"quant_method": "compressed-tensors", "ignore": layers}})
+    seen.page.wait_for_url("**model=custom**")
+    note = seen.page.get_by_text("Long lists of your config were not loaded: ignore.", exact=False)
+    expect(note.first).to_be_attached()

@@ -13,6 +13,7 @@ import pytest
     [
         ("figure --list", "plotly", "figure needs plotly: pip install 'rope-viz[pictures]'"),
         ("figure scaling/comparison x -o a.svg", "plotly", "figure needs plotly: pip install 'rope-viz[pictures]'"),
+        ("search tiny --to 512 -o s.json", "optuna", "search needs optuna: pip install 'rope-viz[search]'"),
         ("report llama-3-8b -o r.html", "plotly", "report needs plotly: pip install 'rope-viz[pictures]'"),
     ],
 )

@@ -150,3 +150,11 @@ def test_dynamic_ntk_factor_grows_with_the_length():
     spec = RopeSpec(target=32_768, scaling=DynamicNtk(2.0))
     assert spectrum.whole_factor(spec, length=32_768) == 15.0
     assert spec.plain_inv_freq[-1] / spec.inv_freq(32_768)[-1] == pytest.approx(15.0, rel=1e-12)
+
+
+def test_the_peak_of_equal_values_does_not_depend_on_rounding():
+    divided = np.array([0.0, 1.0, 40.0, 40.0, 40.0])
+    for noise in np.random.default_rng(0).uniform(-1e-8, 1e-8, (20, 5)):
+        assert spectrum.find_peak(np.log1p(divided) * (1 + noise)) == 2
+    assert spectrum.find_peak([0.5, np.nan, 0.7, 0.6]) == 2
+    assert spectrum.find_peak([0.0, 0.0]) == 0

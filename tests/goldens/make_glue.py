@@ -40,6 +40,7 @@ SIZES["num_hidden_layers"] = 8
 PLAIN: dict[str, Any] = {}
 HEAD = {"head_dim": 64}
 HALF = {**HEAD, "partial_rotary_factor": 0.5}
+SPARSE = {"qk_rope_head_dim": 32, "qk_nope_head_dim": 64, "index_topk": 64, "index_n_heads": 4, "index_head_dim": 64}
 # {model type: its own keys}
 TYPES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("qwen2", "qwen2_moe", "cohere", "cohere2", "olmo", "olmo2", "olmoe", "lfm2", "starcoder2"), PLAIN),
@@ -49,6 +50,7 @@ TYPES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("hunyuan_v1_dense", "hunyuan_v1_moe"), HEAD),
     **dict.fromkeys(("glm4", "glm4_moe"), HALF),
     "minimax_m2": {**HEAD, "rotary_dim": 32},
+    **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), SPARSE),
 }
 # Parts of the server whose code is not wanted, and libraries of kernels.
 AROUND = {"triton", "einops", "msgspec", "regex"}
@@ -60,6 +62,12 @@ class Alone:
 
     def __getattr__(self, name: str) -> Any:
         return 1 if name.endswith("size") else 0 if name.endswith("rank") else servers.No()
+
+
+class Gpu(str):
+    """The name of a device, whose own device is not the CPU: DeepSeek's file has another rotation there."""
+
+    device = "cuda"
 
 
 class Loaded:
@@ -106,13 +114,15 @@ def made(package: Any, factory: Any, file: str, config: Any) -> tuple[Any, Excep
 
     def get_rope(*arguments: Any, **options: Any) -> Any:
         try:
-            found.append(factory.get_rope(*arguments, **{**options, "dtype": torch.float32}))
+            given = inspect.signature(real_get_rope).bind(*arguments, **options).arguments
+            found.append(real_get_rope(**{**given, "dtype": torch.float32}))
         except Exception as error:
             raised.append(error)
             raise
         return found[-1]
 
-    usual, package.get_rope = package.get_rope, get_rope
+    usual, real_get_rope = package.get_rope, factory.get_rope
+    package.get_rope = factory.get_rope = get_rope
     name = f"sglang.srt.models.{file}"
     sys.modules.pop(name, None)
     try:
@@ -130,7 +140,7 @@ def made(package: Any, factory: Any, file: str, config: Any) -> tuple[Any, Excep
             if found or raised:
                 break
     finally:
-        package.get_rope = usual
+        package.get_rope, factory.get_rope = usual, real_get_rope
     return (found or [None])[0], (raised or [None])[0]
 
 
@@ -140,6 +150,7 @@ def main(root: str) -> None:
     model_files.KNOWN |= {"get_parallel": Alone, "get_rope_config": real(Path(root))}
     model_files.KNOWN |= dict.fromkeys(ONES.split(), lambda *_, **__: 1)
     model_files.KNOWN["add_prefix"] = lambda name, prefix="": f"{prefix}.{name}" if prefix else name
+    model_files.KNOWN["get_device"] = lambda *_: Gpu("cpu")
     package = model_files.opened(root, "sglang")
     factory = importlib.import_module(package.__name__ + ".factory")
     served = {kind: record.get("runtimes", {}).get("sglang", {}).get("file") for kind, record in read_records().items()}

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import make_servers as servers
 from model_files import asked, opened
 
 PATH = Path(__file__).with_name("model_files.json")
@@ -25,6 +26,7 @@ SIZES = {"hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 
 HEADS = {"head_dim": 64}
 SWA = {"swa_rope_theta": 10000.0, "swa_head_dim": 192, "swa_v_head_dim": 128, "hybrid_layer_pattern": [0, 1]}
 SWA |= {"swa_num_attention_heads": 16, "swa_num_key_value_heads": 16, "sliding_window_size": 128}
+SPARSE = {"qk_rope_head_dim": 32, "qk_nope_head_dim": 64, "index_topk": 64, "index_n_heads": 4, "index_head_dim": 64}
 # These files read rope_theta at the top, as the published configs have it.
 TOP = {"rope_theta": 5e6}
 # {model type: (file, its own keys)}
@@ -63,9 +65,13 @@ TYPES: dict[str, tuple[str, dict[str, Any]]] = {
     "minicpm3": ("minicpm3", {"qk_rope_head_dim": 32, "qk_nope_head_dim": 64}),
     "olmo_hybrid": ("olmo_hybrid", HEADS),
     "qwen3_next": ("qwen3_next", {**HEADS, "partial_rotary_factor": 0.25}),
+    **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), ("vllm.models.deepseek_v32.attention", SPARSE)),
     "minimax_m3_vl_text": ("vllm.models.minimax_m3.nvidia.model", {**HEADS, **TOP, "partial_rotary_factor": 0.5}),
     "mimo_v2_flash": ("mimo_v2", {"head_dim": 192, "v_head_dim": 128, **TOP, **SWA, "partial_rotary_factor": 0.334}),
+    "qwen3_5_moe_text": ("qwen3_5", {**HEADS, "partial_rotary_factor": 0.25, "layer_types": ["full_attention"] * 2}),
 }
+# Its file imports libraries that no rotation needs; it is the last one, because transformers notices the stubs.
+LAST, LIBRARIES = "qwen3_5_moe_text", {"torchvision", "einops", "triton"}
 # Its layers differ: a scaling without a layer type is refused by transformers.
 UNSCALED = ("mimo_v2_flash",)
 
@@ -78,6 +84,8 @@ def main(root: str) -> None:
         if not Path(root, f"{path}.py").exists():
             silent.append(kind)
             continue
+        if kind == LAST:
+            servers.KERNELS |= LIBRARIES
         for scaling in SCALINGS:
             share = {key: value for key, value in keys.items() if key == "partial_rotary_factor"}
             given = {**SIZES, **keys}
@@ -90,7 +98,7 @@ def main(root: str) -> None:
             row: dict[str, Any] = {"runtime": "vllm", "version": "0.33.0", "file": file, "length": None}
             row["config"] = {"model_type": kind, **given}
             try:
-                row["inv_freq"], row["attention_factor"] = asked(package, file, json.loads(json.dumps(given)))
+                row["inv_freq"], row["attention_factor"] = asked(package, file, json.loads(json.dumps(row["config"])))
             except SystemExit:
                 silent.append(kind)
                 break

@@ -63,6 +63,18 @@ class Mixin(servers.No):
         return ()
 
 
+class Part:
+    """A base class of the server, whatever it is given."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return servers.No()
+
+
 class Answers(servers.No):
     """The server's settings: the config where it is asked for, else no."""
 
@@ -128,7 +140,7 @@ def stubs() -> None:
         return Mixin() if re.match(r"Supports|Has|Is[A-Z]|Mixture|.*(Mixin|Protocol)$", name) else usual(self, name)
 
     servers.Stub.__getattr__ = answer
-    servers.No.__mro_entries__ = lambda self, bases: () if any(isinstance(base, type) for base in bases) else (object,)
+    servers.No.__mro_entries__ = lambda self, bases: () if any(isinstance(base, type) for base in bases) else (Part,)
     servers.No.__setitem__ = lambda self, key, value: None
     servers.No.__getitem__ = lambda self, key: servers.No()
     servers.No.__iter__ = lambda self: iter(())
@@ -153,7 +165,9 @@ def ropes(file: str, config: Any, package: Any) -> list[Any]:
 
     package.get_rope = get_rope
     name = Finder.asked = file if "." in file else f"{MODELS[package.__name__]}.{file}"
-    sys.modules.pop(name, None)
+    # Another model file may have got the get_rope of an earlier call.
+    for old in [name, *(each for each in sys.modules if each.startswith(f"{MODELS[package.__name__]}."))]:
+        sys.modules.pop(old, None)
     try:
         module = importlib.import_module(name)
         kinds = [

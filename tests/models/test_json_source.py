@@ -6,7 +6,7 @@ import pytest
 
 from rope_viz.advice.lint.check_text import check_text
 from rope_viz.cli.main import main
-from rope_viz.models.json_source import LARGEST, find_key_lines, read_raw
+from rope_viz.models.json_source import LARGEST, LARGEST_FILE, SHORT_LIST, find_key_lines, read_raw
 
 GOOD = {
     "model_type": "llama",
@@ -170,3 +170,44 @@ def test_lines_of_keys_are_found_in_one_pass():
 def test_lines_of_very_long_keys_are_left_out():
     text = json.dumps({"k" * 5000: {f"key {number}": number for number in range(1000)}, "short": {"key": 1}})
     assert set(find_key_lines(text)) == {"short", "short.key"}
+
+
+def quantised(experts):
+    """A config with a list of quantised layers as ModelOpt writes it (hf_quant_config.json), and a text like a list."""
+    layers = {
+        f"model.layers.{layer}.experts.{expert}.down_proj": {"quant_algo": "NVFP4"}
+        for layer in range(94)
+        for expert in range(experts)
+    }
+    kept = {"model_type": "qwen3_moe", "note": 'an "ignore": [', "quantization_config": {"quant_method": "modelopt"}}
+    return kept | {"quantization_config": {"quantized_layers": layers, "ignore": ["lm_head"]}, "num_hidden_layers": 94}
+
+
+def test_long_lists_do_not_count():
+    text = json.dumps(quantised(700))
+    assert LARGEST < len(text) < LARGEST_FILE
+    assert read_raw(text).config == quantised(700)
+    short = read_raw(text, skip_lists=True)
+    assert short.left_out == ("quantized_layers",)
+    assert short.config == quantised(0)
+
+
+def test_short_lists_are_kept():
+    text = json.dumps(quantised(1))
+    assert len(text) < SHORT_LIST
+    assert read_raw(text, skip_lists=True).config == quantised(1)
+    labels = {"id2label": {str(label): "x" * 20 for label in range(1000)}, "hidden_size": 8}
+    assert read_raw(json.dumps(labels), skip_lists=True).config == {"id2label": {}, "hidden_size": 8}
+
+
+def test_what_is_no_list_counts():
+    text = json.dumps(quantised(700) | {"text": "x" * LARGEST})
+    with pytest.raises(ValueError, match="larger than 4 MiB"):
+        read_raw(text)
+    with pytest.raises(ValueError, match="larger than 32 MiB"):
+        read_raw('{"ignore": ["' + "x" * LARGEST_FILE + '"]}')
+
+
+def test_an_unclosed_list_is_one_sentence():
+    with pytest.raises(ValueError, match="truncated"):
+        read_raw('{"ignore": ["' + '", "x' * SHORT_LIST + '"', skip_lists=True)

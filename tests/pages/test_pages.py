@@ -13,7 +13,7 @@ PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob(
 MODELS = list(catalog())
 SHOWN = {"rotation": ["rotation", "conversion", "pairings"], "attention": ["attention", "linear"]}
 """The pages that show a group of pictures, where there are several."""
-TABS = {"extend": {"extend.tab": "why"}}
+TABS = {"extend": [{"extend.tab": "why"}], "runtimes": [{}, {"extend.tab": "training"}]}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -85,7 +85,10 @@ def test_script_run_renders_no_picture(open_page, monkeypatch, page):
 def test_every_picture_of_a_group_has_its_place(open_page, asked, group):
     """Those of a measurement have theirs once something was measured; Learn shows only its story."""
     places = {
-        picture.name for page in SHOWN.get(group, [group]) for picture in asked(open_page(page, **TABS.get(group, {})))
+        picture.name
+        for page in SHOWN.get(group, [group])
+        for tab in TABS.get(group, [{}])
+        for picture in asked(open_page(page, **tab))
     }
     later = {"kernels": {"speeds", "ways", "agreement"}, "runtimes": {"axes"}}.get(group, set())
     assert places >= registry.page(group).pictures.keys() - later
@@ -93,7 +96,7 @@ def test_every_picture_of_a_group_has_its_place(open_page, asked, group):
 
 @pytest.mark.parametrize("page", registry.PAGES)
 def test_every_choice_has_a_control_and_reaches_its_pictures(open_page, follow, asked, page):
-    app = open_page(page, **TABS.get(page, {}))
+    app = open_page(page, **TABS.get(page, [{}])[0])
     start = asked(app)
     for choice in registry.page(page).choices:
         if not isinstance(choice, Pick | Switch):

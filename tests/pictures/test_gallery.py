@@ -13,6 +13,7 @@ from rope_viz.pictures.doors import TITLES
 ROOT = Path(__file__).parents[2]
 CARDS = gallery.list_cards()
 SOURCES = {"model": ROOT / "rope_viz" / "ui" / "model_page.py", "compare": ROOT / "rope_viz" / "ui" / "compare_page.py"}
+OWN_SOURCES = {"runtimes/training": ROOT / "rope_viz" / "ui" / "training_section.py"}
 
 
 @pytest.mark.parametrize("picture", registry.pictures(), ids=lambda each: each.address)
@@ -28,8 +29,16 @@ def test_a_picture_is_in_the_gallery_or_left_out_by_a_rule(picture):
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.picture.address)
 def test_a_card_opens_the_page_that_shows_its_picture(card):
     assert card.page in TITLES
-    source = SOURCES.get(card.page, ROOT / "pages" / f"{card.page}.py").read_text(encoding="utf-8")
-    assert f"{card.picture.page}.{card.picture.name}" in source
+    path = OWN_SOURCES.get(card.picture.address) or SOURCES.get(card.page, ROOT / "pages" / f"{card.page}.py")
+    assert f"{card.picture.page}.{card.picture.name}" in path.read_text(encoding="utf-8")
+
+
+def test_a_card_of_my_model_opens_the_tab_of_its_picture():
+    tabs = {card.picture.address: card.query for card in CARDS if card.page == "model"}
+    assert tabs["runtimes/training"] == "extend.tab=training"
+    assert tabs["runtimes/matrix"] == "extend.tab=runtimes"
+    assert tabs["extend/layers"] == ""
+    assert tabs["extend/memory"] == "extend.tab=why"
 
 
 def test_a_thumbnail_has_a_valid_style_and_is_a_first_part():

@@ -23,6 +23,11 @@ OTHER_FINDINGS = {
     "Source: the json module of Python, by which transformers reads a config.",
     "trained-otherwise": "The trainer that --trainer names computes something else from this config, or refuses it.\n\n"
     "Source: rope_viz.runtimes.trainers, compared with executed trainers (tests/goldens/training.json).",
+    "override": "An override of --hf-overrides or --rope-scaling loses the base, changes nothing, or is refused.\n\n"
+    "Source: rope_viz.models.overrides, compared with the merging code of the loaders (tests/goldens/overrides.json).",
+    "draft": "The draft model of --draft does not fit: vocabulary, length, or RoPE of a head such as EAGLE.\n\n"
+    "Source: config/speculative.py of vLLM 0.33.0, read; NVIDIA-NeMo/Automodel#2399, sgl-project/sglang#6783 and "
+    "vllm-project/vllm-ascend#6612.",
     "byte-order-mark": "The file starts with a byte order mark, for which transformers raises.\n\n"
     "Source: transformers 5.23.0 reads UTF-8 and calls json.loads, which raises JSONDecodeError; executed.",
 }

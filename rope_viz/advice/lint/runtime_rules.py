@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View, inside
 from rope_viz.embedding.spec import short_repr
+from rope_viz.embedding.spectrum import find_peak
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, normalise_rope_type
 from rope_viz.runtimes import Emulation, emulate, emulate_case, read_case, resolve_release
-from rope_viz.runtimes.compare import Comparison, compare, compare_with, find_first_largest
+from rope_viz.runtimes.compare import Comparison, compare, compare_with
 from rope_viz.runtimes.releases import REFERENCE, RELEASES
 from rope_viz.runtimes.transformers_validation import find_refusal
 
@@ -46,7 +47,7 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
         repaired = find_better_spelling(view, layer, found)
         parts = "; ".join(f"{one.emulation.name}: {describe_size(one)}{describe_rules(one, found[0])}" for one in off)
         effects = [one.effect for one in off if one.effect]
-        worst = effects[find_first_largest([math.log(one.ratio) for one in effects])] if effects else None
+        worst = effects[find_peak([math.log(one.ratio) for one in effects])] if effects else None
         text = f"Not every runtime computes what {REFERENCE} does{describe_layer(layer)}. {parts}."
         text += describe_repair(view, repaired)
         yield Finding("", "note" if repaired is None else "warning", find_place(view, layer), text, worst, repaired)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rope_viz.advice.compare_models import ModelComparison
-from rope_viz.runtimes.compare import find_first_largest
+from rope_viz.embedding.spectrum import find_peak
 from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.lists import join_list
 
@@ -26,7 +26,7 @@ def describe_ratio(found: ModelComparison) -> Sentence:
     count = int(np.count_nonzero(away > NEAR))
     if not count:
         return join(TEXTS("words.same_frequencies", length=found.length), more)
-    pair = find_first_largest(away)
+    pair = find_peak(away)
     numbers = {"count": count, "pairs": len(ratio), "ratio": float(ratio[pair]), "pair": pair}
     return join(TEXTS("words.frequencies", length=found.length, **numbers), more)
 

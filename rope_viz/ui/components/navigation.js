@@ -232,13 +232,6 @@ function bring(wait) {
 }
 
 addStyle(`
-a[href^="#word-"] { color: inherit !important; text-decoration: underline dotted !important; text-underline-offset: 3px; cursor: help; }
-[data-testid="stApp"] { counter-reset: rv-source; }
-a[href="#source"] {
-  display: inline-block; color: inherit !important; vertical-align: super; font-size: 0; line-height: 1; text-decoration: underline dotted !important; cursor: help;
-  &::before { counter-increment: rv-source; content: counter(rv-source); padding: 0 3px; font-size: 11px; }
-  @media (pointer: coarse) { &::before { padding: 4px 8px; } }
-}
 .rv-sentence {
   position: fixed; z-index: 1000000; max-width: min(380px, calc(100vw - 16px)); box-sizing: border-box; padding: 10px 14px; font: 15px/1.45 "Source Sans", sans-serif;
   overflow-wrap: anywhere; border: 1px solid #7A8490; border-radius: 8px; box-shadow: 0 4px 16px rgb(0 0 0 / 0.18);

@@ -1,0 +1,149 @@
+"""The command `search`: find divisors of a model's pairs for a longer context, by trials."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rope_viz.cli.evaluate import INTERRUPTED, say
+from rope_viz.cli.output import write_output
+from rope_viz.cli.spec import read_config, tokens
+from rope_viz.embedding.scaling import Yarn
+from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm.divisor_curves import STARTS, longrope_spec
+from rope_viz.tiny_lm.passkey import WORDINGS
+from rope_viz.tiny_lm.score_divisors import Scorer, TinyScorer, TransformersScorer
+from rope_viz.tiny_lm.search_divisors import GOALS, SearchPlan, search
+
+TINY = "tiny"
+PICTURES = (".svg", ".png", ".pdf", ".html", ".csv", ".json")
+
+
+def add(commands: Any) -> None:
+    """Add the command and its flags."""
+    asked = commands.add_parser(
+        "search",
+        help="search for better frequencies at a longer context, by trials",
+        description="Search for one divisor per pair that lets a model find keys in texts of a length. Optuna samples "
+        "monotone curves and stores every trial; the same command continues an interrupted search. The result is "
+        "scored on texts that the search did not use, next to its starts, and written with the longrope parameters "
+        "for config.json.",
+    )
+    asked.add_argument("model", metavar="MODEL", help=f"a folder with a transformers model, or {TINY}: the demo models")
+    asked.add_argument("--to", type=tokens, required=True, metavar="N", help="target length in tokens")
+    asked.add_argument("-o", "--output", required=True, metavar="FILE", help="search.json")
+    asked.add_argument("--by", choices=GOALS, default="perplexity", help="perplexity is that of the answers; default")
+    asked.add_argument("--trials", type=tokens, default=100, metavar="N", help="default: 100")
+    asked.add_argument("--knots", type=tokens, default=6, metavar="N", help="points of a curve; default: 6")
+    asked.add_argument("--starts", default=",".join(STARTS), metavar="LIST", help=f"default: {','.join(STARTS)}")
+    asked.add_argument(
+        "--attention-factor",
+        type=read_attention,
+        default=1.0,
+        metavar="A",
+        help="a number (default: 1), or search to search it too",
+    )
+    asked.add_argument("--texts", type=tokens, default=2, metavar="N", help="texts of a trial; default: 2")
+    asked.add_argument("--held-out", type=tokens, default=16, metavar="N", help="texts of the result; default: 16")
+    asked.add_argument("--seed", type=int, default=0, metavar="N", help="of the samples; default: 0")
+    asked.add_argument("--storage", metavar="URL", help="database for several processes; default: SQLite next to -o")
+    asked.add_argument("--picture", metavar="FILE", help="write a picture of the divisors next to YaRN's")
+    asked.add_argument("--words", choices=WORDINGS, default="english", help="the language of the texts of a folder")
+    asked.add_argument("--device", default="cpu", help="where a folder's model runs, such as cuda")
+    asked.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Run the command and return its exit code."""
+    if parsed.picture and Path(parsed.picture).suffix.lower() not in PICTURES:
+        raise ValueError(f"{parsed.picture}: a picture must end in {', '.join(PICTURES)}")
+    output = Path(parsed.output).resolve()
+    if not output.parent.is_dir():
+        raise ValueError(f"{output.parent} is not a folder: name another output")
+    scorer = make_scorer(parsed)
+    plan = SearchPlan(
+        model=parsed.model if parsed.model == TINY else Path(parsed.model).resolve().name,
+        length=parsed.to,
+        by=parsed.by,
+        knots=parsed.knots,
+        starts=tuple(parsed.starts.split(",")),
+        attention_factor=parsed.attention_factor,
+        texts=parsed.texts,
+        held_out=parsed.held_out,
+        seed=parsed.seed,
+    )
+    storage = parsed.storage or f"sqlite:///{output}.db"
+    try:
+        found = search(plan, scorer, storage, trials=parsed.trials, say=say)
+    except KeyboardInterrupt:
+        say("interrupted: the same command continues the search")
+        return INTERRUPTED
+    write_output(parsed.output, (json.dumps(found, indent=1) + "\n").encode())
+    if parsed.picture:
+        write_picture(parsed.picture, scorer.spec, found)
+    print_result(found)
+    return 0
+
+
+def make_scorer(parsed: argparse.Namespace) -> Scorer:
+    """Return the models of the search. Raises `ValueError` if there are none."""
+    if parsed.model == TINY:
+        return TinyScorer([checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS])
+    config = Path(parsed.model) / "config.json"
+    if not config.is_file():
+        raise ValueError(f"{parsed.model} is not a folder with a config.json: name one, or {TINY}")
+    read = ModelConfig.read(read_config(str(config)))
+    if len(read.start_specs) > 1:
+        raise ValueError(f"{parsed.model} has several tables of frequencies, and the search sets one")
+    return TransformersScorer(parsed.model, read.start_specs[read.main_layer], words=parsed.words, device=parsed.device)
+
+
+def print_result(found: dict[str, Any]) -> None:
+    """Print the held-out scores, the gain, the divisors and what to write into config.json."""
+    plan, best = found["plan"], found["best"]
+    print(f"{found['trials']:,} trials at {plan['length']:,} tokens; {plan['held_out']:,} held-out texts of each model")
+    print("divisors         right answers       loss of the answers")
+    for each in [best, *found["starts"]]:
+        scores = each["held_out"]
+        name = "found" if each is best else f"start {each['start']}"
+        share = f"{scores['right']:.2f} ({scores['low']:.2f}-{scores['high']:.2f})"
+        print(f"{name.ljust(16)} {share.ljust(19)} {scores['loss']:.3f}")
+    gain = found["gain"]
+    print(f"gain over {gain['over']}: {gain['right']:+.2f} ({gain['low']:+.2f} to {gain['high']:+.2f}) right answers")
+    print("divisors: " + ", ".join(f"{value:.3g}" for value in best["divisors"]))
+    print(json.dumps(found["config"], indent=2))
+
+
+def write_picture(path: str, spec: RopeSpec, found: dict[str, Any]) -> None:
+    """Write what the found divisors and YaRN's leave of each frequency."""
+    from rope_viz.figures import files, line_styles, scaling
+    from rope_viz.figures.compared import Compared
+
+    best, length = found["best"], found["plan"]["length"]
+    ours = longrope_spec(spec, np.array(best["divisors"]), best["attention_factor"], length)
+    yarn = dataclasses.replace(spec, scaling=Yarn(factor=length / spec.context), target=length)
+    curves = [
+        Compared("found", ours, *line_styles.CURRENT),
+        Compared("YaRN", yarn, *line_styles.METHODS["yarn"]),
+    ]
+    files.save(scaling.ratios(curves), path, title=f"Frequencies found for {length:,} tokens, and YaRN's")
+
+
+def read_attention(text: str) -> float | None:
+    """Read an attention factor, or None for `search`."""
+    if text == "search":
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < 100.0:
+        raise argparse.ArgumentTypeError(f"an attention factor must be a number above 0, or search: {short_repr(text)}")
+    return value
