@@ -48,7 +48,7 @@ def test_the_llama_3_formula_is_the_model_s_own():
     assert (found.base, found.divisor) == (500_000, 8)
 
 
-def test_frequencies_of_another_model_have_no_mistake_of_this_one():
+def test_another_model_has_no_mistake_of_this_one():
     found = diagnose_frequencies(plain(1e6, 32), LLAMA)
     assert (found.pairs, found.base, found.same, found.mistake) == (32, 1e6, False, "")
 
@@ -63,7 +63,7 @@ def test_json_text_and_csv_are_read(text):
 @pytest.mark.parametrize(
     "text", ['{"a": 1}', "meta-llama/Llama-3.1-8B", "[1, 2]", "[1, nan, 1, 1]", b"\xff\xfe", "[1, -1, 1, 1]"]
 )
-def test_anything_else_is_not_a_list_of_frequencies(text):
+def test_anything_else_is_no_list(text):
     assert read_frequencies(text) is None
 
 
