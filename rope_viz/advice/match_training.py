@@ -12,7 +12,7 @@ import numpy as np
 
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import Emulation, emulate_case, read_case, resolve_release
-from rope_viz.runtimes.compare import Effect, divide, find_max_ratio, log_distance
+from rope_viz.runtimes.compare import TOLERANCE, Effect, divide, find_max_ratio, log_distance
 from rope_viz.runtimes.rule_engine import Case
 from rope_viz.runtimes.trainers import Training, find_trainer, train_case
 
@@ -104,13 +104,13 @@ def compare_scores(training: Training, emulation: Emulation, has_unrotated: bool
 
 def find_far_position(gap: float) -> int | None:
     """Return the first position at which a gap in radians per position exceeds one radian."""
-    return None if gap <= 0 else math.floor(1.0 / gap) + 1
+    return None if gap <= 0 else math.floor((1.0 + TOLERANCE) / gap) + 1
 
 
 def measure_match(match: Match) -> tuple[float, float]:
-    """Return how far a training and a server are apart, for sorting: in frequencies, then in scores."""
+    """Return how far a training and a server are apart: the logarithms of the ratios of frequencies and of scores."""
     scores = [log_distance(ratio) for ratio in (match.score_ratio, match.score_ratio_unrotated) if ratio is not None]
-    ratio = math.inf if match.widths_differ else 1.0 if match.effect is None else match.effect.ratio
+    ratio = math.inf if match.widths_differ else 0.0 if match.effect is None else math.log(match.effect.ratio)
     return ratio, max(scores, default=0.0)
 
 

@@ -45,6 +45,14 @@ def read_given_fields(model: ModelConfig) -> Fields:
     return fields.with_values(**copy_usual_keys(fields.config))
 
 
+def count_listed_layers(config: Mapping[str, Any]) -> dict[str, int]:
+    """Return {"num_hidden_layers": count} where a config lists its layers but does not count them, else {}."""
+    listed = config.get("layer_types")
+    names = ("num_hidden_layers", *OTHER_NAMES["num_hidden_layers"])
+    known = any(config.get(name) is not None for name in names)
+    return {"num_hidden_layers": len(listed)} if isinstance(listed, (list, tuple)) and listed and not known else {}
+
+
 def list_assumed_sizes(model: ModelConfig) -> list[str]:
     """Return the sizes that a config leaves out and that its class of transformers has a default for."""
     fields = read_given_fields(model)
@@ -52,7 +60,10 @@ def list_assumed_sizes(model: ModelConfig) -> list[str]:
     found = []
     for name in ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"):
         names = {name, *OTHER_NAMES[name], *(other for pair in aliases.items() if name in pair for other in pair)}
-        if names & defaults.keys() and not any(fields.config.get(other) is not None for other in names):
+        given = any(fields.config.get(other) is not None for other in names) or name in count_listed_layers(
+            fields.config
+        )
+        if names & defaults.keys() and not given:
             found.append(name)
     return found
 
@@ -73,7 +84,7 @@ def find_class_defaults(fields: Fields) -> dict[str, Any]:
         if config.get(usual) is None and usual not in found and usual not in given:
             value = next((found[name] for name in others if name in found), None)
             found.update({} if value is None else {usual: value})
-    return found
+    return found | count_listed_layers(config)
 
 
 def copy_usual_keys(config: Mapping[str, Any]) -> dict[str, Any]:

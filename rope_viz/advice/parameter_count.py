@@ -11,7 +11,7 @@ from typing import Any
 
 from rope_viz.advice.feed_forward import count_feed_forward, is_layer_dense
 from rope_viz.advice.kv_cache import ATTENTION, count_kv_heads, find_layer_kinds, read_linear_attention, read_mamba
-from rope_viz.advice.memory_fields import copy_usual_keys, read_memory_fields
+from rope_viz.advice.memory_fields import copy_usual_keys, count_listed_layers, read_memory_fields
 from rope_viz.advice.part_parameters import count_other_parts
 from rope_viz.advice.weight_storage import find_file_bytes, find_weight_storage
 from rope_viz.models.config_reader import Fields, read_model_type
@@ -45,7 +45,8 @@ def fill_layer_types(model: ModelConfig, config: Mapping[str, Any]) -> dict[str,
     """Return the keys of a language model with usual names for unusual ones, and the types of its layers."""
     fields = read_memory_fields(model)
     types = None if config.get("layer_types") else resolve_layer_types(fields)
-    return {**copy_usual_keys(config), **config, **({"layer_types": types} if types else {})}
+    counted = count_listed_layers(config)
+    return {**copy_usual_keys(config), **config, **counted, **({"layer_types": types} if types else {})}
 
 
 def put_inside(config: Mapping[str, Any], path: Sequence[str], part: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,6 +114,8 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
     model, spec, reach, trained = recognised.model, recognised.spec, recognised.reach, recognised.trained
     label, scaled = LABELS[spec.scaling.name], spec.scaling.name != "none"
     documented = [] if model is None or target <= trained.length else model.documented
+    if documented and is_scaled_by_another(config, recognised):
+        documented = []
     entry = min((one for one in documented if one["to"] >= target), key=lambda one: int(one["to"]), default=None)
     if entry is not None:
         made = documented_spec(config, recognised, entry["rope_scaling"])
@@ -148,6 +150,15 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
         elif not recognised.exact:
             title = f"{label} with a larger factor than the config has"
         yield Way("its own, further", made, target, recognised, title)
+
+
+def is_scaled_by_another(config: ModelConfig, recognised: Identity) -> bool:
+    """Return whether a model made from another one has a scaling that its maker chose, as InternVL3 does over Qwen2.5.
+
+    What the other maker documents is then about another model.
+    """
+    scaled = recognised.spec.scaling.name != "none"
+    return scaled and recognised.how == "fine-tune" and describe_owner(config, recognised).endswith("does not use")
 
 
 def describe_owner(config: ModelConfig, recognised: Identity) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rope_viz.advice.match_training import Match, compare_scores, measure_match, read_matched_case
+from rope_viz.embedding.spectrum import are_peaks
 from rope_viz.models.model_config import Source
 from rope_viz.runtimes import Emulation, emulate_case, resolve_release
 from rope_viz.runtimes.releases import find_version
@@ -51,7 +52,10 @@ class TrainingMatrix:
         differing = [(place, match) for place, match in cells.values() if match.same is False]
         if not differing:
             return None
-        place, _ = min(differing, key=lambda one: ([-value for value in measure_match(one[1])], one[0]))
+        for level in (0, 1):
+            largest = are_peaks([measure_match(match)[level] for _, match in differing])
+            differing = [one for one, is_largest in zip(differing, largest, strict=True) if is_largest]
+        place = min(place for place, _ in differing)
         return list(TRAINERS)[place // len(SERVERS)], list(SERVERS)[place % len(SERVERS)]
 
 

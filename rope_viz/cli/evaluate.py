@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
-from rope_viz.advice.export import TARGETS, Export, export, find_target
+from rope_viz.advice.export import TARGETS, export, find_target
 from rope_viz.cli.evaluation_servers import (
     ADDRESS,
     connect_servers,
@@ -28,7 +28,6 @@ from rope_viz.tiny_lm.dispatch import Worker
 from rope_viz.tiny_lm.evaluation_plan import MOST, WHOLE, Evaluation, describe_shard, read_evaluation
 from rope_viz.tiny_lm.merge_shards import merge_shards
 from rope_viz.tiny_lm.passkey import WORDINGS
-from rope_viz.tiny_lm.ray_workers import Cluster
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
 INTERRUPTED = 130
@@ -69,20 +68,21 @@ def add(commands: Any) -> None:
         "--shard", type=read_shard_flag, default=WHOLE, metavar="I/N", help="ask one of N parts, I from 0 to N − 1"
     )
     asked.add_argument("--dry-run", action="store_true", help="print the number of questions and tokens, and stop")
+    asked.add_argument(
+        "--tokens-per-second", type=tokens, metavar="N", help="with --dry-run: also print the hours at this speed"
+    )
     asked.add_argument("--show", metavar="FILE", help="only print the results of an earlier run")
     local = asked.add_argument_group("a model on this machine")
     local.add_argument("--methods", default=USUAL, metavar="LIST", help=f"from {', '.join(OFFERED)}; default: {USUAL}")
     local.add_argument("--factor", type=float, metavar="S", help="default: longest length ÷ trained length")
-    local.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
     local.add_argument(
         "--ray",
-        metavar="ADDRESS",
-        help="run it on a Ray cluster, with vLLM on its GPUs or transformers on its CPUs; auto: the cluster of this "
-        "machine, or one that is started",
+        metavar="auto|ADDRESS",
+        help="run it on a Ray cluster: an actor with vLLM per GPU, or with transformers per CPU if there is no GPU; "
+        "auto is the cluster of this machine, or a new one",
     )
-    local.add_argument(
-        "--workers", type=tokens, metavar="N", help="models on the cluster; default: one for each GPU, or each CPU"
-    )
+    local.add_argument("--ray-workers", type=tokens, metavar="N", help="actors; default: one per GPU, or per CPU")
+    local.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
     served = asked.add_argument_group("servers")
     served.add_argument(
         "--server",
@@ -130,24 +130,16 @@ def run(parsed: argparse.Namespace) -> int:
     parsed.model = next(iter(parsed.model), None)
     if parsed.flags:
         return print_flags(parsed, max(lengths))
+    if servers and parsed.ray:
+        raise ValueError("--ray runs a model in a folder; servers run theirs")
+    if parsed.ray:
+        importlib.import_module("ray")  # ends here without it
     if bool(servers) == bool(parsed.model):
         raise ValueError("name either a folder with a model or servers (--server METHOD=URL)")
-    if parsed.ray and (servers or parsed.device != "cpu"):
-        raise ValueError("--ray runs a folder's model where Ray places it: leave out --server, --servers and --device")
-    cluster = Cluster(parsed.ray, parsed.workers) if parsed.ray and not parsed.dry_run else None
-    try:
-        return run_plan(parsed, lengths, servers, cluster)
-    finally:
-        if cluster:
-            cluster.close()
-
-
-def run_plan(
-    parsed: argparse.Namespace, lengths: tuple[int, ...], servers: dict[str, list[str]], cluster: Cluster | None
-) -> int:
-    """Ask the questions of servers, of a cluster, or of a model on this machine, and return the exit code."""
-    exported = {} if servers else export_methods(parsed, max(lengths), on_gpu=bool(cluster and cluster.on_gpu))
-    about = describe_servers(servers, chat=parsed.chat) if servers else describe_exports(exported)
+    if servers:
+        about, engines = describe_servers(servers, chat=parsed.chat), dict[str, Engine]()
+    else:
+        about, engines = local_engines(parsed, max(lengths))
     if parsed.depths > MOST:
         raise ValueError(f"an evaluation has at most {MOST:,} questions, so --depths must not be larger")
     places = np.linspace(0.0, 1.0, parsed.depths) if parsed.depths > 1 else np.array([0.5])
@@ -166,23 +158,25 @@ def run_plan(
     part = "" if plan.shard == WHOLE else f"{describe_shard(plan.shard)}: "
     print(f"{part}{plan.size:,} questions ({sizes}), at most {plan.tokens:,} tokens", file=sys.stderr)
     if parsed.dry_run:
+        if parsed.tokens_per_second:
+            print(f"{plan.tokens / parsed.tokens_per_second / 3600:.1f} hours of one machine", file=sys.stderr)
         return 0
     if not parsed.output:
         raise ValueError("name a file for the answers: -o recall.json")
-    if servers:
+    if parsed.ray:
+        from rope_viz.tiny_lm.ray_workers import start_workers
+
+        configs = {method: engine.config or {} for method, engine in engines.items() if isinstance(engine, Local)}
+        workers = start_workers(parsed.ray, parsed.model, configs, parsed.ray_workers)
+    elif servers:
         workers, models = connect_servers(parsed, servers)
         about = {method: {**about[method], "served": name} for method, name in models.items()}
-    elif cluster:
-        folder = Path(parsed.model).resolve()
-        configs = {method: find_overrides(folder, each) for method, each in exported.items()}
-        workers = cluster.start_workers(str(folder), configs, longest=max(lengths), retries=parsed.retries)
     else:
-        workers = [Worker("this machine", make_engines(parsed, exported))]
+        workers = [Worker("this machine", engines)]
     try:
-        evaluate(dataclasses.replace(plan, about=about), workers, Path(parsed.output), retries=parsed.retries, say=say)
+        plan, output = dataclasses.replace(plan, about=about), Path(parsed.output)
+        evaluate(plan, workers, output, retries=parsed.retries, by_method=bool(parsed.ray), say=say)
     except KeyboardInterrupt:
-        if cluster:
-            cluster.close()
         end_interrupted()
     return print_results(parsed.output)
 
@@ -218,37 +212,22 @@ def print_results(output: str) -> int:
     return 1 if refused else 0
 
 
-def export_methods(parsed: argparse.Namespace, longest: int, *, on_gpu: bool) -> dict[str, Export]:
-    """Return {method: what transformers takes, or vLLM on a GPU} for a folder's model. Raises `ValueError`."""
-    file = Path(parsed.model) / "config.json"
-    if not file.is_file():
+def local_engines(parsed: argparse.Namespace, longest: int) -> tuple[dict[str, dict[str, object]], dict[str, Engine]]:
+    """Return ({method: description}, {method: engine}) of a model on this machine."""
+    folder = Path(parsed.model)
+    if not (folder / "config.json").is_file():
         raise ValueError(f"{parsed.model} is not a folder with a config.json")
-    config = read_config(str(file))
-    read, runtime = ModelConfig.read(config), "vllm" if on_gpu else "transformers"
-    found = {}
+    config = read_config(str(folder / "config.json"))
+    about: dict[str, dict[str, object]] = {}
+    engines: dict[str, Engine] = {}
+    read = ModelConfig.read(config)
     for method, spec in scale_by_methods(read, parsed.methods, parsed.factor, longest).items():
-        found[method] = export(spec, to=runtime, config=config, layer_type=read.main_layer)
-        if not found[method].faithful:
-            raise ValueError(f"{runtime} cannot run {method} on this model: {found[method].reason}")
-    return found
-
-
-def describe_exports(exported: Mapping[str, Export]) -> dict[str, dict[str, object]]:
-    """Return {method: description} for the file of the results."""
-    return {method: {"engine": each.runtime, "config": each.text} for method, each in exported.items()}
-
-
-def make_engines(parsed: argparse.Namespace, exported: Mapping[str, Export]) -> dict[str, Engine]:
-    """Return {method: engine} of a model on this machine."""
-    return {method: Local(parsed.model, each.config, device=parsed.device) for method, each in exported.items()}
-
-
-def find_overrides(folder: Path, exported: Export) -> Mapping[str, Any]:
-    """Return the config for transformers, or for vLLM only the keys that differ from the folder's config."""
-    if exported.runtime != "vllm":
-        return exported.config
-    config = dict(read_config(str(folder / "config.json")))
-    return {key: value for key, value in exported.config.items() if config.get(key) != value}
+        exported = export(spec, to="transformers", config=config, layer_type=read.main_layer)
+        if not exported.faithful:
+            raise ValueError(f"transformers cannot run {method} on this model: {exported.reason}")
+        about[method] = {"engine": "transformers", "config": exported.text}
+        engines[method] = Local(folder, exported.config, device=parsed.device)
+    return about, engines
 
 
 def scale_by_methods(config: ModelConfig, methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:

@@ -83,14 +83,19 @@ def bands(spec: Embedding, *, length: int | None = None) -> Bands:
     return Bands(kind)
 
 
-def find_peak(values: ArrayLike) -> int:
-    """Return the first index of the largest value; NaN is skipped, values within a millionth of it count as equal.
+def are_peaks(values: ArrayLike) -> NDArray[np.bool_]:
+    """Return which values are the largest; NaN never is, values within a millionth of the largest count as equal.
 
     Under YaRN many pairs are divided by the same factor. Which of them is the largest is a matter of rounding, and
     differs between processors.
     """
     values = np.asarray(values, dtype=np.float64)
-    return int(np.argmax(values >= np.nanmax(values) * (1.0 - 1e-6)))
+    return np.asarray(values >= np.nanmax(values) * (1.0 - 1e-6))
+
+
+def find_peak(values: ArrayLike) -> int:
+    """Return the first index of the largest values, as `are_peaks` finds them."""
+    return int(np.argmax(are_peaks(values)))
 
 
 def whole_factor(spec: Embedding, *, length: int | None = None) -> float:

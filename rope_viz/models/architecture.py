@@ -202,9 +202,10 @@ class Architecture:
     overrides it. `partial_rotary`: plain RoPE honours partial_rotary_factor. `not_text`: the model has several position
     axes and no language model. `runtimes` has, by runtime, the file that reads the type and what that file does
     otherwise; `executed` {runtime and version: {golden: rope types that were run}}. `axes` is None for a model with one
-    position axis. `since` is the first of the known transformers releases that has the type; `twin` a type that servers
-    read by the same file. `documented_lengths` has {limit: (trained length, source)} where the maker says that limits
-    leave room beyond it. `listed` is False for a type without a record.
+    position axis. `since` is the first of the known transformers releases that has the type. `twin` is a type that
+    servers read by the same file, `by_class` {class in `architectures`: the type whose code it is}.
+    `documented_lengths` has {limit: (trained length, source)} where the maker says that limits leave room beyond it.
+    `listed` is False for a type without a record.
     """
 
     model_type: str
@@ -228,6 +229,7 @@ class Architecture:
     axes: Axes | None = None
     since: str = ""
     twin: str = ""
+    by_class: Mapping[str, str] = field(default_factory=dict)
     documented_lengths: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     runtimes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     executed: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)

@@ -29,6 +29,10 @@ from rope_viz.models.text_config import find_text_part, read_text_fields
 PASSED_OVER = re.compile(
     r"max_position|original_max|n_positions|seq_length|window|theta|rope_|freq|emb_base|rotary_pct"
 )
+# Sizes under the names of GPT-2 and GPT-J, where a record does not name them.
+OLD_NAMES = {"n_layer": "num_hidden_layers", "n_inner": "intermediate_size"}
+# Heads that a model is published with; ForMaskedLM is that of an encoder such as ModernBERT.
+PRETRAINING_HEADS = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "ForMaskedLM")
 # A fine-tune may change this, and it counts all the same.
 VOCABULARY = "vocab_size"
 # Without these it is any model of this type.
@@ -262,7 +266,7 @@ def entry_numbers(id: str) -> tuple[int, Mapping[str, float]]:
 
 def read_sizes(fields: Fields) -> dict[str, float]:
     """Return {key: number} of a config's sizes under the usual names, without lengths and bases."""
-    usual = fields.architecture.aliases
+    usual = {**OLD_NAMES, **fields.architecture.aliases}
     return {
         usual.get(key, key): value
         for key, value in fields.config.items()
@@ -305,7 +309,7 @@ def find_fine_tune_signs(config: Mapping[str, Any], fields: Fields, model: Model
     if any(str(key).startswith(FINE_TUNE_PREFIX) for key in config):
         found.append("it was written by Unsloth")
     kinds = [str(kind) for kind in config.get("architectures") or [] if isinstance(kind, str)]
-    if kinds and not any(kind.endswith(("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")) for kind in kinds):
+    if kinds and not any(kind.endswith(PRETRAINING_HEADS) for kind in kinds):
         found.append(f"its class has another head, {kinds[0][:60]}")
     return tuple(found)
 

@@ -83,8 +83,6 @@ def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
     text = decode_utf8(data) if isinstance(data, bytes) else data
     marked = text.startswith("\ufeff")
     text = text.removeprefix("\ufeff")
-    if not text.strip():
-        raise ValueError("it is empty")
     left_out: list[str] = []
     if len(text) > (SHORT_LIST if skip_lists else LARGEST):
         lists = find_long_lists(text)
@@ -93,6 +91,8 @@ def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
         if skip_lists:
             text = empty_lists(text, lists)
             left_out = [name for name, _, _ in lists]
+    if not text.strip():
+        raise ValueError("it is empty")
     twice: dict[int, list[str]] = {}
     kept: list[dict[str, Any]] = []
 

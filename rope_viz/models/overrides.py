@@ -241,6 +241,12 @@ class Merge:
         """The rope dicts that hold a base: one per layer type, or the only one."""
         return [part for part in self.rope.values() if isinstance(part, dict)] if self.is_nested else [self.rope]
 
+    def require_original(self) -> None:
+        """Raise `Lost` where get_rope of vLLM looks for an original length. SGLang takes the limit for it."""
+        kinds = [part.get("rope_type", part.get("type")) for part in self.layers if part.get(ORIGINAL) is None]
+        if self.loader == "vllm" and any(kind in PRETRAINED_TYPES for kind in kinds):
+            raise Lost(f"KeyError: {self.name} looks for {ORIGINAL} in the rope dict. Add it to the override")
+
     def fill_base(self) -> None:
         """Fill in the base that the runtime takes where the rope dict has none left. Raises `Lost` for an error."""
         missing = [layer for layer in self.model.specs if layer and layer not in self.rope]
@@ -249,6 +255,7 @@ class Merge:
         nested = [key for key, part in self.rope.items() if isinstance(part, dict)]
         if nested and not self.is_nested:
             raise Lost(f"the override nests by {nested[0]}, but all layers of this model share one embedding")
+        self.require_original()
         without = [part for part in self.layers if "rope_theta" not in part]
         if not without or (self.loader == "transformers" and self.model.part.loaded):
             return

@@ -72,7 +72,17 @@ def find_text_part(config: Mapping[str, Any]) -> Part:
     # DeepSeek VL2 Tiny has the attention of the first DeepSeek MoE in its language model, and the type of the second.
     kind = "deepseek" if part.kind == "deepseek_v2" and part.config.get("use_mla") is False else part.kind
     record = find_architecture(kind)
+    kind = find_type_of_class(part.config, record) or kind
+    record = find_architecture(kind)
     return dataclasses.replace(part, kind=kind, architecture=record if record is None or record.text is None else None)
+
+
+def find_type_of_class(config: Mapping[str, Any], record: Architecture | None) -> str:
+    """Return the type of the code that `architectures` names, where a model type has two codes; else empty."""
+    names = config.get("architectures")
+    if record is None or not record.by_class or not isinstance(names, list):
+        return ""
+    return next((record.by_class[name] for name in names if isinstance(name, str) and name in record.by_class), "")
 
 
 def unwrap(part: Part, text: TextPart) -> Part:

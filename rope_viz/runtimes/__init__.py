@@ -15,6 +15,7 @@ from rope_viz.embedding.spec import FloatArray, check_length, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.overrides import merge_overrides
 from rope_viz.runtimes import gguf_converter, llamacpp, mlx, older_releases, paper, sglang, tensorrt, transformers, vllm
+from rope_viz.runtimes.override_kv import override_keys, split_flags
 from rope_viz.runtimes.provenance import Known, find_provenance
 from rope_viz.runtimes.releases import RUNTIMES, format_release, resolve_release
 from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, build_case, build_spec, compute_frequencies
@@ -84,11 +85,15 @@ def emulate(
     name, release = resolve_release(runtime, version)
     if flags and name != "llama.cpp":
         raise ValueError(f"flags are for llama.cpp, not for {name}")
+    keys: Mapping[str, tuple[str, str]] = {}
+    if isinstance(flags, str):
+        keys, flags = split_flags(flags)
     given = llamacpp.parse_flags(flags)
     if length is None and "ctx" in given:
         length = int(given["ctx"]) or None
     if overrides is None:
-        return emulate_case(name, release, read_case(config, length=length, layer_type=layer_type), given)
+        case = read_case(config, length=length, layer_type=layer_type)
+        return emulate_case(name, release, override_keys(case, keys) if keys else case, given)
     merged = merge_overrides(config, overrides, name)
     case = read_case(merged.config, length=length, layer_type=layer_type)
     if merged.refusal:

@@ -25,20 +25,17 @@ LONGEST_WISH = 300.0  # seconds; a server may ask for a longer pause
 class Worker:
     """A server of one method, or a machine that runs several. `engines` are by method, `slots` its questions at once.
 
-    If it `keeps_method`, it finishes one method before the next, because a change of models takes long. Counted are:
-    answers, their tokens (length of the texts) and seconds, and temporary failures.
+    The other fields count: answers, their tokens (length of the texts) and seconds, and temporary failures.
     """
 
     name: str
     engines: Mapping[str, Engine]
     slots: int = 1
-    keeps_method: bool = False
     answers: int = 0
     tokens: int = 0
     seconds: float = 0.0
     failures: int = 0
     problem: str = ""
-    method: str = field(default="", repr=False)
     running: int = field(default=0, repr=False)
     in_a_row: int = field(default=0, repr=False)
     unreached: int = field(default=0, repr=False)
@@ -113,8 +110,7 @@ class Board:
         left = heads + others or [task for task in tried if not self.is_for_another(task, worker)]
         if not left:
             return None
-        task = min(left, key=lambda each: (worker.keeps_method and each.cell[0] != worker.method, each.order))
-        worker.method = task.cell[0]
+        task = min(left, key=lambda each: each.order)
         if task in returned:
             self.returned[task.cell[0]].remove(task)
         else:

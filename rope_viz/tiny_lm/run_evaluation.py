@@ -145,12 +145,14 @@ def evaluate(
     *,
     retries: int = 5,
     wait: float = 1.0,
+    by_method: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """Ask every question that is not yet answered, write `out` and return its content.
 
     Each method needs a worker. Answers of an earlier run, finished or not, are kept. A question that an engine
-    refuses is written with the reason, and asked again by the next run. Raises `ValueError` if a length is impossible,
+    refuses is written with the reason, and asked again by the next run. `by_method` asks one method after the other,
+    for workers that load one at a time. Raises `ValueError` if a length is impossible,
     or if `out` holds another shard or answers of methods that were run otherwise.
     """
     before: Sequence[Row] = ()
@@ -161,6 +163,8 @@ def evaluate(
         before = found.rows
     journal = Journal(out.with_name(out.name + ".journal"), plan, before)
     missing = [cell for cell in plan.cells() if not journal.answered(cell)]
+    if by_method:
+        missing.sort(key=lambda cell: plan.methods.index(cell[0]))
     wording, pieces = WORDINGS[plan.wording], dict[tuple[str, int], int]()
     progress = Progress(plan, missing, say)
     for method in dict.fromkeys(cell[0] for cell in missing):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.divisor_curves import STARTS, DivisorCurve, longrope_spec, start_divisors
@@ -51,8 +51,10 @@ class SearchPlan:
     def __post_init__(self) -> None:
         if self.by not in GOALS:
             raise ValueError(f"the goal must be one of {', '.join(GOALS)}, got {self.by!r}")
-        if not self.starts or len(set(self.starts)) < len(self.starts) or not {*self.starts} <= {*STARTS}:
-            raise ValueError(f"name at least one start, each once, from {', '.join(STARTS)}")
+        if not self.starts or len(set(self.starts)) < len(self.starts):
+            raise ValueError("name at least one start, and each once")
+        if unknown := [name for name in self.starts if name not in STARTS]:
+            raise ValueError(f"a start must be one of {', '.join(STARTS)}, got {short_repr(unknown[0])}")
         if not 1 <= self.texts <= MOST_TEXTS or not 2 <= self.held_out <= MOST_TEXTS:
             raise ValueError(f"texts must be from 1 to {MOST_TEXTS:,}, and held-out texts from 2")
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rope_viz.advice import extend, runtime_matrix
 from rope_viz.advice.export import TARGETS, export
+from rope_viz.advice.extension_plan import plan
 from rope_viz.advice.lint import check, repair
 from rope_viz.embedding.spec import knobs
 from rope_viz.models.edit_config import merge_dicts
@@ -177,3 +178,19 @@ def test_changing_a_knob_preserves_the_users_config(case, data):
         np.testing.assert_allclose(read[layer].inv_freq(), spec.inv_freq(), rtol=1e-6)
         assert (read[layer].head_dim, read[layer].pairing) == (spec.head_dim, spec.pairing)
         assert read[layer].attention_factor() == pytest.approx(spec.attention_factor(), rel=1e-6)
+
+
+def test_a_model_made_from_another_one_keeps_its_own_scaling():
+    """InternVL3-8B scales Qwen2.5 7B by dynamic NTK (llm_config of its config.json); Qwen's card is about Qwen."""
+    llm = {
+        **{"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "num_attention_heads": 28},
+        **{"num_key_value_heads": 4, "num_hidden_layers": 28, "vocab_size": 151674, "rope_theta": 1000000.0},
+        **{"max_position_embeddings": 32768, "rope_scaling": {"type": "dynamic", "factor": 2.0}},
+    }
+    ranks = [
+        (way.rank, way.method) for way in plan({"model_type": "internvl_chat", "llm_config": llm}, 131072).advice.ways
+    ]
+    assert ranks[0] == ("its own, further", "dynamic")
+    assert "documented" not in dict(ranks)
+    del llm["rope_scaling"]
+    assert plan({"model_type": "internvl_chat", "llm_config": llm}, 131072).advice.ways[0].rank == "documented"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "rope_viz" / "tiny_lm" / "checkpoints" / "seed-0"
+READER = Path(__file__).parents[2] / "rope_viz" / "tiny_lm" / "checkpoints" / "seed-0"
 
 
 @pytest.mark.parametrize(
@@ -15,9 +15,9 @@ FOLDER = Path(__file__).parents[2] / "rope_viz" / "tiny_lm" / "checkpoints" / "s
     [
         ("figure --list", "plotly", "figure needs plotly: pip install 'rope-viz[pictures]'"),
         ("figure scaling/comparison x -o a.svg", "plotly", "figure needs plotly: pip install 'rope-viz[pictures]'"),
-        ("report llama-3-8b -o r.html", "plotly", "report needs plotly: pip install 'rope-viz[pictures]'"),
-        (f"evaluate {FOLDER} --ray auto -o r.json", "ray", "evaluate needs ray: pip install 'rope-viz[ray]'"),
         ("search tiny --to 512 -o s.json", "optuna", "search needs optuna: pip install 'rope-viz[search]'"),
+        (f"evaluate {READER} --ray auto -o r.json", "ray", "evaluate needs ray: pip install 'rope-viz[ray]'"),
+        ("report llama-3-8b -o r.html", "plotly", "report needs plotly: pip install 'rope-viz[pictures]'"),
     ],
 )
 def test_missing_extra_is_named_in_one_line(words, missing, line, tmp_path):

@@ -65,3 +65,11 @@ def test_emulate_takes_overrides():
     assert merged.inv_freq.tolist() == own.inv_freq.tolist()
     with pytest.raises(ValueError, match=r"not for 'llama\.cpp'"):
         rope_viz.emulate("qwen3-8b", "llama.cpp", overrides={})
+
+
+def test_vllm_needs_the_original_length_in_the_override():
+    """get_rope of vLLM 0.33.0 reads rope_parameters["original_max_position_embeddings"]; SGLang's takes the limit."""
+    overrides = {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e6}}
+    assert rope_viz.emulate("qwen3-8b", "vllm", overrides=overrides).reason.startswith("KeyError")
+    for runtime in ("sglang", "transformers"):
+        assert rope_viz.emulate("qwen3-8b", runtime, overrides=overrides).supported

@@ -33,6 +33,18 @@ DEPTH = re.compile(
 RATIO = re.compile(r"ratio$|expand|multiplier|ffn_mult|_factor$")
 # Types of which the class that generates text does not contain the one that wrappers take.
 BODIES: tuple[str, ...] = ()
+# What two switches at once, or a number that is null by default, bring to a class: modeling_gemma4.py, read.
+# tests/advice/test_gemma4_memory.py compares with models that were built.
+GLOBAL_HEADS = (
+    " + has(attention_k_eq_v)*has(num_global_key_value_heads)*count(layer_types,full_attention)*512*hidden_size"
+    "*(num_global_key_value_heads-num_key_value_heads)"
+)
+ADDED = {
+    "gemma4_text": " + has(enable_moe_block)*num_hidden_layers*(4*hidden_size+num_experts+num_experts*hidden_size"
+    "+3*num_experts*hidden_size*moe_intermediate_size)"
+    " + (not hidden_size_per_layer_input)*num_hidden_layers*-hidden_size" + GLOBAL_HEADS,
+    "gemma4_unified_text": GLOBAL_HEADS,
+}
 # Switches that change what a model returns, and keys of the sizes that caches and parameters depend on.
 OUTPUT = re.compile(r"^output_|^return_|^use_cache$|^gradient|^problem|^is_encoder_decoder$|init|dropout|eps$")
 MEMORY = re.compile(
@@ -412,6 +424,8 @@ def entry_of(name: str) -> tuple[dict[str, Any], list[str]]:
         entry["all"] = text_of(terms)
         if body is not None and name in BODIES:
             entry["body"] = text_of(derive(kind, body)[0])
+    if name in ADDED:
+        entry["body"] += ADDED[name]
     if model[3]:
         entry["parts"] = model[3]
     text = " ".join(str(entry.get(key, "")) for key in ("body", "head", "all"))

@@ -1,11 +1,14 @@
 """The matrix of runtimes shows which agree, and where and by how much the others differ, as executed."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from rope_viz.advice.match_training import find_far_position
+from rope_viz.advice.training_matrix import compare_trainers
 from rope_viz.models.catalog import catalog
 from rope_viz.runtimes import RUNTIMES
 from rope_viz.runtimes.compare import compare, find_max_ratio
@@ -77,3 +80,34 @@ def test_largest_ratio_is_symmetric_and_skips_zero_frequencies():
     assert find_max_ratio(np.array([1.0, 0.5, 0.0]), np.array([1.0, 2.0, 0.0])) == (4.0, 1)
     assert find_max_ratio(np.array([1.0, 2.0]), np.array([1.0, 2.0])) is None
     assert find_max_ratio(np.array([0.0]), np.array([1.0])) is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rounding_does_not_decide_which_pair_is_worst(seed):
+    noise = 1 + 1e-9 * np.random.default_rng(seed).standard_normal(32)
+    frequencies = 10000.0 ** (-np.arange(32) / 32)
+    divided = frequencies / np.where(np.arange(32) < 23, 1.0, 40.0)
+    for ours, theirs in ((frequencies * noise, divided), (divided * noise, frequencies)):
+        found = find_max_ratio(ours, theirs)
+        assert found.pair == 23
+        assert found.ratio == pytest.approx(40, rel=1e-8)
+
+
+@pytest.mark.parametrize("noise", [-1e-9, 0.0, 1e-9])
+def test_rounding_does_not_move_the_position_of_one_radian(noise):
+    assert find_far_position(0.5 + noise) == 3  # half a radian per position: exactly one at position 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rounding_does_not_decide_which_trainer_is_worst(seed):
+    whole = compare_trainers(catalog()["qwen3-8b-yarn"].config)
+    factors = 1 + 1e-9 * np.random.default_rng(seed).standard_normal(len(whole.rows) * len(whole.rows[0]))
+    moved = iter(factors)
+
+    def shake(match):
+        factor = next(moved)
+        effect = match.effect and match.effect._replace(ratio=match.effect.ratio * factor)
+        return dataclasses.replace(match, effect=effect)
+
+    rows = tuple(tuple(shake(match) for match in row) for row in whole.rows)
+    assert dataclasses.replace(whole, rows=rows).worst == whole.worst

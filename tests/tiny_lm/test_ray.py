@@ -1,14 +1,8 @@
-"""Evaluation on a local Ray cluster answers as without it, also when a worker is killed.
-
-Outside the usual run, because a cluster takes seconds to start: `pip install 'ray>=2.60,<3'`, then
-`pytest -n 0 -m ray tests/tiny_lm/test_ray.py`.
-"""
+"""An evaluation on a Ray cluster of this machine. With Ray installed: pytest -n 0 -m ray tests/tiny_lm/test_ray.py."""
 
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,91 +10,52 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
-from rope_viz.tiny_lm.ray_workers import check_address
+from rope_viz.tiny_lm.ray_workers import start_workers
+from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
+ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.ray
 FOLDER = Path(checkpoints.__file__).with_name("checkpoints") / "seed-0"
-WORDS = ["evaluate", str(FOLDER), "--words", "reader", "--lengths", "256,512", "--depths", "3", "--methods", "none,ntk"]
+WORDS = ["evaluate", str(FOLDER), "--words", "reader", "--lengths", "256,512", "--depths", "4"]
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """The file of a run without Ray."""
-    out = tmp_path_factory.mktemp("alone") / "out.json"
-    assert main([*WORDS, "-o", str(out)]) == 0
-    assert {row.right for row in read_evaluation(out).rows} == {True, False}
-    return out.read_bytes()
+@pytest.fixture(autouse=True)
+def local_cluster(monkeypatch):
+    """Every test starts a cluster of this machine, and ends it."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    yield
+    ray.shutdown()
 
 
-@pytest.mark.ray
-@pytest.mark.parametrize("workers", [1, 2])
-def test_workers_answer_as_one_model_without_ray(workers, alone, tmp_path, capsys):
-    out = tmp_path / "out.json"
-    assert main([*WORDS, "--ray", "auto", "--workers", str(workers), "-o", str(out)]) == 0
-    assert out.read_bytes() == alone
-    said = capsys.readouterr().err
-    assert ("actor 1:" in said) == (workers == 2)
-    assert not list(tmp_path.glob("*.journal"))
+def test_one_and_two_workers_answer_as_without_ray(tmp_path):
+    assert main([*WORDS, "-o", str(tmp_path / "without.json")]) == 0
+    for number in ("1", "2"):
+        words = [*WORDS, "--ray", "auto", "--ray-workers", number, "-o", str(tmp_path / f"{number}.json")]
+        assert main(words) == 0
+        ray.shutdown()
+        assert (tmp_path / f"{number}.json").read_bytes() == (tmp_path / "without.json").read_bytes()
 
 
-@pytest.mark.ray
-def test_killed_worker_is_replaced_and_nothing_is_lost(alone, tmp_path, monkeypatch, capsys):
-    from rope_viz.tiny_lm import ray_workers
+def test_a_killed_worker_is_replaced_and_nothing_is_lost(tmp_path):
+    plan = Plan(("none",), (512,), (0.0, 0.3, 0.6, 1.0), repeats=3, wording="reader", model="seed-0")
+    config = json.loads((FOLDER / "config.json").read_text(encoding="utf-8"))
+    workers = start_workers("auto", FOLDER, {"none": config}, 2)
+    actor = workers[0].engines["none"].actor
+    before, killed = ray.get(actor.process.remote()), []
 
-    asked, pids = [], []
-    ask = ray_workers.ActorEngine.ask
+    def kill_once(line):
+        if "asked" in line and not killed:
+            killed.append(line)
+            os.kill(before, signal.SIGKILL)
 
-    def ask_and_kill(self, text, most):
-        asked.append(text)
-        pid = self.ray.get(self.actor.__ray_call__.remote(lambda host: os.getpid()))
-        if pid not in pids:
-            pids.append(pid)
-        if len(asked) in (3, 8):
-            os.kill(pid, signal.SIGKILL)
-        return ask(self, text, most)
-
-    monkeypatch.setattr(ray_workers.ActorEngine, "ask", ask_and_kill)
-    out = tmp_path / "out.json"
-    assert main([*WORDS, "--ray", "auto", "--workers", "2", "-o", str(out)]) == 0
-    assert out.read_bytes() == alone
-    assert len(asked) == 12
-    assert len(pids) >= 3
-    assert "failed requests" not in capsys.readouterr().err
+    evaluate(plan, workers, tmp_path / "out.json", say=kill_once)
+    assert killed
+    assert ray.get(actor.process.remote()) != before
+    rows = read_evaluation(tmp_path / "out.json").rows
+    assert sorted(row.cell for row in rows) == sorted(plan.cells())
+    assert all(row.right is not None for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("address", "sentence"),
-    [("127.0.0.1:1", "no Ray cluster at 127.0.0.1:1"), ("head", "must be auto or an address")],
-)
-def test_wrong_address_is_one_sentence(address, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        check_address(address)
-
-
-def test_ray_is_not_imported_without_the_flag():
-    code = "import sys, rope_viz.cli.evaluate, rope_viz.tiny_lm.ray_workers; print('ray' in sys.modules)"
-    root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-
-
-def test_ray_with_servers_is_refused(tmp_path, capsys):
-    words = ["evaluate", "--server", "none=http://localhost:1/v1", "--ray", "auto", "-o", str(tmp_path / "out.json")]
-    assert main(words) == 2
-    assert "leave out --server" in capsys.readouterr().err
-
-
-def test_vllm_gets_the_overrides_that_export_prints():
-    """On a GPU an actor passes the keys that `rope-viz export --to vllm` prints as --hf-overrides."""
-    import shlex
-
-    from rope_viz.advice.export import export
-    from rope_viz.cli.evaluate import find_overrides, scale_by_methods
-    from rope_viz.cli.spec import read_config
-    from rope_viz.models.model_config import ModelConfig
-
-    config = read_config(str(FOLDER / "config.json"))
-    read = ModelConfig.read(config)
-    for spec in scale_by_methods(read, "linear,ntk,yarn", 4.0, 1024).values():
-        exported = export(spec, to="vllm", config=config, layer_type=read.main_layer)
-        flags = shlex.split(exported.text)
-        assert find_overrides(FOLDER, exported) == json.loads(flags[flags.index("--hf-overrides") + 1])
+def test_a_cluster_that_is_not_there_is_an_error(tmp_path, capsys):
+    assert main([*WORDS, "--ray", "127.0.0.1:9", "-o", str(tmp_path / "o.json")]) == 2
+    assert "the Ray cluster 127.0.0.1:9 cannot be reached" in capsys.readouterr().err

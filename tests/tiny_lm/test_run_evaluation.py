@@ -327,9 +327,11 @@ def test_file_that_is_no_evaluation_raises_a_clear_error(name):
 
 def test_dry_run_prints_the_cost_and_asks_nothing(capsys, server):
     words = ["evaluate", "--server", f"none={server.url}", "--server", f"yarn={server.url}", "--lengths", "1k,4k"]
-    assert main([*words, "--depths", "5", "--repeats", "3", "--dry-run"]) == 0
+    words += ["--depths", "5", "--repeats", "3", "--dry-run", "--tokens-per-second", "20"]
+    assert main(words) == 0
     said = capsys.readouterr().err
     assert "60 questions (2 methods, 2 lengths, 5 depths, 3 times), at most 153,600 tokens" in said
+    assert "2.1 hours of one machine" in said
     assert not server.handler.seen
 
 

@@ -1,244 +1,163 @@
-"""A search finds divisors that were hidden in a scorer, goes on after a kill, and scores as the models do."""
+"""A search for divisors: its curves, that it goes on after an interruption, and what it writes."""
 
-import dataclasses
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from rope_viz import RopeSpec
 from rope_viz.cli.main import main
-from rope_viz.embedding.scaling import NtkAware
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints, language, numpy_model
 from rope_viz.tiny_lm.divisor_curves import STARTS, DivisorCurve, longrope_spec, start_divisors
-from rope_viz.tiny_lm.recall import recall
-from rope_viz.tiny_lm.score_divisors import Scores, TinyScorer, TransformersScorer, rate_answers
+from rope_viz.tiny_lm.passkey import WORDINGS
+from rope_viz.tiny_lm.score_divisors import DEPTH_STEP, Scores, TransformersScorer, rate_answers
 from rope_viz.tiny_lm.search_divisors import SearchPlan, difference_interval, search
 
-pytest.importorskip("optuna")
-
-ROOT = Path(__file__).parents[2]
-FOLDER = Path(checkpoints.__file__).with_name("checkpoints") / "seed-0"
-MODEL = checkpoints.load_tiny_lm("seed-0")
-SPEC, LENGTH = MODEL.spec, 4096
-HIDDEN = np.geomspace(1.0, 20.0, SPEC.pairs) ** 0.7
+SPEC = RopeSpec(64, base=10_000.0, context=1024)
+PLAN = SearchPlan("model", 8192, by="perplexity", starts=("none", "linear"), texts=2, held_out=4)
 
 
-class Hidden:
-    """A scorer whose loss is the distance of the log divisors from hidden ones. It counts how often it is called."""
+class ScoreByDistance:
+    """A model whose loss is the distance of the log divisors from those of YaRN by 8."""
 
     spec = SPEC
 
-    def __init__(self):
-        self.calls = 0
+    def __init__(self, stop_at=math.inf):
+        self.seeds, self.stop_at = [], stop_at
 
     def score(self, turn, length, seeds):
-        self.calls += 1
-        loss = float(np.abs(np.log(SPEC.plain_inv_freq / turn.inv_freq / HIDDEN)).mean())
-        loss += abs(math.log(turn.attention_factor / 1.2))
-        noise = np.array(seeds) % 3 * 0.001
-        return Scores(np.full((1, len(seeds)), math.exp(-loss)) - noise, np.full((1, len(seeds)), loss) + noise)
+        self.seeds.append(tuple(seeds))
+        if len(self.seeds) > self.stop_at:
+            raise KeyboardInterrupt
+        off = float(np.abs(np.log(turn.inv_freq) - np.log(YARN)).mean())
+        loss = np.full((1, len(seeds)), off)
+        return Scores(np.exp(-loss), loss)
 
 
-def store(folder):
-    """Return the address of a database in a folder."""
+YARN = SPEC.plain_inv_freq / start_divisors(SPEC, "yarn", 8192)[0]
+
+
+def storage(folder):
     return f"sqlite:///{folder}/search.db"
 
 
-shares = st.lists(st.floats(0.0, 1.0), min_size=6, max_size=6)
+@pytest.mark.parametrize("shares", [np.zeros(6), np.ones(6), np.random.default_rng(1).uniform(size=6)])
+def test_every_point_is_a_monotone_curve_within_its_limits(shares):
+    divisors = DivisorCurve(32, 6, 16.0).divisors(shares)
+    assert (np.diff(divisors) >= -1e-12).all()
+    assert divisors[0] >= 1
+    assert divisors[-1] <= 16.0 * (1 + 1e-12)
 
 
-@given(shares)
-def test_every_point_is_a_monotone_curve_within_limits(point):
-    divisors = DivisorCurve(16, 6, 32.0).divisors(point)
-    assert divisors.shape == (16,)
-    assert divisors[0] >= 1.0 - 1e-12
-    assert divisors[-1] <= 32.0 + 1e-9
-    assert (np.diff(divisors) >= -1e-9).all()
+@pytest.mark.parametrize("method", STARTS)
+def test_a_start_is_met_at_the_knots(method):
+    curve = DivisorCurve(SPEC.pairs, SPEC.pairs, 16.0)
+    divisors, _ = start_divisors(SPEC, method, 8192)
+    assert curve.divisors(curve.shares(divisors)) == pytest.approx(divisors)
 
 
-@given(shares)
-def test_curve_of_divisors_meets_them_again(point):
-    curve = DivisorCurve(16, 6, 32.0)
-    divisors = curve.divisors(point)
-    np.testing.assert_allclose(curve.divisors(curve.shares(divisors)), divisors, rtol=1e-9)
+def test_answers_are_rated_as_log_softmax_does():
+    logits = np.array([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]])
+    right, loss = rate_answers(logits, np.array([1, 2]))
+    each = [-math.log(math.exp(2) / (1 + math.exp(2) + math.e)), -math.log(1 / (math.exp(3) + 2))]
+    assert (right, loss) == (0.5, pytest.approx(np.mean(each)))
 
 
-@pytest.mark.parametrize("knots", [2, 5, 16])
-def test_linear_and_ntk_starts_are_curves_themselves(knots):
-    """Both are straight lines in the logarithm. NTK's are s^(2i/(d-2)) with d = 32, its author's formula."""
-    curve = DivisorCurve(SPEC.pairs, knots, 32.0)
-    expected = {
-        "none": np.ones(16),
-        "linear": np.full(16, 16.0),
-        "ntk": 16.0 ** (2 * np.arange(16) / 30),
-    }
-    for method, divisors in expected.items():
-        start, attention = start_divisors(SPEC, method, LENGTH)
-        np.testing.assert_allclose(start, divisors, rtol=1e-9)
-        np.testing.assert_allclose(curve.divisors(curve.shares(start)), divisors, rtol=1e-9)
-        assert attention == 1.0
+def test_the_interval_of_a_gain_is_students():
+    """Of 1, 2, 3, 4: mean 2.5, deviation 1.29099, quantile 3.18245 of 3 degrees of freedom (table)."""
+    low, high = difference_interval(np.array([[1.0, 2.0, 3.0, 4.0]]))
+    assert (low, high) == (pytest.approx(2.5 - 2.0543, abs=1e-3), pytest.approx(2.5 + 2.0543, abs=1e-3))
 
 
-def test_search_finds_hidden_divisors_and_the_factor(tmp_path):
-    plan = SearchPlan("m", LENGTH, knots=3, starts=("none", "ntk"), attention_factor=None)
-    found = search(plan, Hidden(), store(tmp_path), trials=60)
-    assert found["best"]["loss"] < 0.2 < min(start["loss"] for start in found["starts"])
-    assert np.all(np.diff(found["best"]["divisors"]) >= 0)
-    assert found["gain"]["over"] == "ntk"
+def test_a_search_beats_its_starts_on_held_out_texts(tmp_path):
+    scorer = ScoreByDistance()
+    found = search(PLAN, scorer, storage(tmp_path), trials=40)
+    assert found["trials"] == 40
+    assert [each["start"] for each in found["starts"]] == ["none", "linear"]
+    assert found["best"]["held_out"]["loss"] < 0.7 * min(each["held_out"]["loss"] for each in found["starts"])
     assert found["gain"]["low"] > 0
-    assert len(found["history"]) == found["trials"] == 60
+    searched, held_out = set(scorer.seeds[:40]), set(scorer.seeds[40:])
+    assert searched == {(0, 1)}
+    assert len(held_out) == 1
+    assert not {*held_out.pop()} & {0, 1}
 
 
-KILLED = """
-import os, sys
-from tests.tiny_lm.test_search import *
-class Killed(Hidden):
-    def score(self, turn, length, seeds):
-        if self.calls == 5:
-            os._exit(9)
-        return super().score(turn, length, seeds)
-search(SearchPlan("m", LENGTH), Killed(), sys.argv[1], trials=12)
-"""
+def test_an_interrupted_search_goes_on_where_it_was(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        search(PLAN, ScoreByDistance(stop_at=10), storage(tmp_path), trials=20)
+    lines = []
+    found = search(PLAN, scorer := ScoreByDistance(), storage(tmp_path), trials=20, say=lines.append)
+    assert lines[0] == "10 of 20 trials are done already"
+    assert found["trials"] == 20
+    assert len(scorer.seeds) == 10 + 3
 
 
-def test_killed_search_goes_on_with_its_trials(tmp_path):
-    done = subprocess.run([sys.executable, "-c", KILLED, store(tmp_path)], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 9, done.stderr
-    lines, scorer = [], Hidden()
-    found = search(SearchPlan("m", LENGTH), scorer, store(tmp_path), trials=12, say=lines.append)
-    assert lines[0] == "5 of 12 trials are done already"
-    assert found["trials"] == 12
-    assert scorer.calls == 7 + 1 + len(STARTS)  # the trials that were left; the best and the starts on held-out texts
-    assert sorted(start["start"] for start in found["starts"]) == sorted(STARTS)
-    again = search(SearchPlan("m", LENGTH), Hidden(), store(tmp_path), trials=12)
-    assert again == found
+def test_a_database_of_another_search_is_refused(tmp_path):
+    search(PLAN, ScoreByDistance(), storage(tmp_path), trials=3)
+    other = SearchPlan("model", 4096, by="perplexity", starts=("none", "linear"), texts=2, held_out=4)
+    with pytest.raises(ValueError, match=r"holds another search \(length differs\)"):
+        search(other, ScoreByDistance(), storage(tmp_path), trials=3)
 
 
-def test_restarted_search_draws_new_samples(tmp_path):
-    search(SearchPlan("m", LENGTH, starts=("none",)), Hidden(), store(tmp_path), trials=3)
-    found = search(SearchPlan("m", LENGTH, starts=("none",)), Hidden(), store(tmp_path), trials=6)
-    losses = [trial["loss"] for trial in found["history"]]
-    assert len(set(losses)) == len(losses) == 6
+def test_the_config_gives_the_divisors_that_were_found(tmp_path):
+    found = search(PLAN, ScoreByDistance(), storage(tmp_path), trials=5)
+    spec = longrope_spec(SPEC, np.array(found["best"]["divisors"]), 1.0, 8192)
+    whole = {"model_type": "phi3", "hidden_size": 256, "num_attention_heads": 4, **found["config"]}
+    read = ModelConfig.read(whole).specs[""]
+    assert read.inv_freq(8192) == pytest.approx(spec.inv_freq(8192), rel=1e-6)
+    assert read.attention_factor(8192) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"length": 2048}, "length differs"),
-        ({"seed": 1}, "seed differs"),
-        ({"knots": 40}, "from 2 to the model's 16 pairs"),
-        ({"length": 256}, "longer than the trained 256 tokens"),
-    ],
-)
-def test_search_that_cannot_be_is_refused(change, sentence, tmp_path):
-    plan = SearchPlan("m", LENGTH)
-    search(plan, Hidden(), store(tmp_path), trials=5)
-    with pytest.raises(ValueError, match=sentence):
-        search(dataclasses.replace(plan, **change), Hidden(), store(tmp_path), trials=5)
+def test_the_command_searches_with_the_demo_models(tmp_path, capsys):
+    """Two trials only; the search of docs/scaling.md has sixty."""
+    output = tmp_path / "search.json"
+    words = ["search", "tiny", "--to", "512", "--trials", "2", "--starts", "none,yarn", "--texts", "1"]
+    assert main([*words, "--held-out", "2", "-o", str(output), "--picture", str(tmp_path / "divisors.svg")]) == 0
+    found = json.loads(output.read_text())
+    assert found["config"]["rope_parameters"]["rope_type"] == "longrope"
+    assert "<svg" in (tmp_path / "divisors.svg").read_text()
+    assert "start yarn" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [({"starts": ("nkt",)}, "from none, linear"), ({"by": "loss"}, "the goal"), ({"texts": 0}, "texts must")],
-)
-def test_impossible_plan_is_refused(wrong, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        SearchPlan("m", LENGTH, **wrong)
-
-
-def test_database_that_cannot_be_opened_is_named(tmp_path):
-    with pytest.raises(ValueError, match="cannot be used"):
-        search(SearchPlan("m", LENGTH), Hidden(), f"sqlite:///{tmp_path}/no/such.db", trials=5)
-
-
-def test_interval_of_paired_differences_is_students():
-    """Means 0.1, 0.3, 0.2 of three models; t with 2 degrees of freedom is 4.303 (standard table), s = 0.1."""
-    values = np.array([[0.1, 0.1], [0.3, 0.3], [0.2, 0.2]])
-    assert difference_interval(values) == pytest.approx((0.2 - 4.303 * 0.1 / 3**0.5, 0.2 + 4.303 * 0.1 / 3**0.5))
-
-
-def test_loss_is_the_cross_entropy_of_pytorch():
-    torch = pytest.importorskip("torch")
-    logits = np.random.default_rng(0).normal(size=(7, 11))
-    answers = np.array([0, 1, 2, 3, 4, 5, logits[6].argmax()])
-    right, loss = rate_answers(logits, answers)
-    assert loss == pytest.approx(torch.nn.functional.cross_entropy(torch.tensor(logits), torch.tensor(answers)).item())
-    assert right == np.mean(logits.argmax(axis=1) == answers)
-
-
-def test_demo_model_scores_as_on_the_page_recall():
-    spec = dataclasses.replace(SPEC, scaling=NtkAware(factor=4.0), target=1024)
-    scores = TinyScorer([MODEL]).score(Turning.from_spec(spec, 1024), 1024, range(2))
-    assert scores.right.mean() == recall([MODEL], spec, 1024, sequences=2).share
-    assert 0.0 < scores.right.mean() < 1.0
-
-
-def test_transformers_model_scores_as_our_numpy_model():
-    pytest.importorskip("transformers")
-    scorer = TransformersScorer(FOLDER, SPEC, words="reader")
-    turn = Turning(SPEC.plain_inv_freq / np.linspace(1.0, 3.0, 16), 1.1)
-    found = scorer.score(turn, 400, range(3))
+def test_a_folder_is_scored_as_the_demo_model_in_it():
+    """Transformers and our NumPy model answer the same questions with the same frequencies alike."""
+    folder = Path(checkpoints.__file__).with_name("checkpoints") / "seed-0"
+    model, wording = checkpoints.load_tiny_lm("seed-0"), WORDINGS["reader"]
+    turn = Turning.from_spec(checkpoints.scaled(model.spec, "yarn", 512))
+    scorer = TransformersScorer(folder, model.spec, words="reader")
+    found = scorer.score(turn, 512, range(3))
     for seed in range(3):
-        question = scorer.wording.make(scorer.pieces[400], seed * 0.618 % 1.0, seed)
+        question = wording.make(scorer.pieces[512], seed * DEPTH_STEP % 1.0, seed)
         tokens = language.parse(question.text)
-        ours = numpy_model.logits(MODEL, tokens, turn, rows=[len(tokens) - 1])
-        answer = language.parse(question.answer)
-        right, loss = rate_answers(ours.astype(float), np.array(answer))
-        assert found.loss[0, seed] == pytest.approx(loss, abs=1e-3)
-        assert found.right[0, seed] == right
-
-
-def test_transformers_reads_the_config_as_found():
-    """The parameters give the found divisors and factor in transformers' own initialisation of longrope."""
-    pytest.importorskip("transformers")
-    from transformers import LlamaConfig
-    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-
-    from rope_viz.models.rope_config import to_config
-
-    written = to_config(longrope_spec(SPEC, HIDDEN, 1.0, LENGTH))
-    config = LlamaConfig(hidden_size=64, num_attention_heads=2, **written)
-    inv_freq, attention = ROPE_INIT_FUNCTIONS["longrope"](config, "cpu", seq_len=LENGTH)
-    np.testing.assert_allclose(SPEC.plain_inv_freq / inv_freq.numpy(), HIDDEN, rtol=1e-5)
-    assert attention == 1.0
-
-
-def test_command_writes_result_picture_and_goes_on(tmp_path, capsys):
-    out, picture = tmp_path / "found.json", tmp_path / "found.svg"
-    words = ["search", "tiny", "--to", "512", "--starts", "none,ntk", "--texts", "1", "--held-out", "2"]
-    words += ["-o", str(out), "--picture", str(picture)]
-    assert main([*words, "--trials", "3"]) == 0
-    printed = capsys.readouterr().out
-    found = json.loads(out.read_text(encoding="utf-8"))
-    assert "3 trials at 512 tokens; 2 held-out texts of each model" in printed
-    assert json.loads(printed[printed.index("{") :]) == found["config"]
-    assert found["config"]["rope_parameters"]["long_factor"] == found["best"]["divisors"]
-    assert "YaRN" in picture.read_text(encoding="utf-8")
-    assert main([*words, "--trials", "4"]) == 0
-    assert "3 of 4 trials are done already" in capsys.readouterr().err
+        ours = numpy_model.logits(model, tokens, turn, rows=[len(tokens) - 1]).astype(np.float64)
+        right, loss = rate_answers(ours, np.array([language.WORDS.index(question.answer)]))
+        assert (found.right[0, seed], found.loss[0, seed]) == (right, pytest.approx(loss, abs=1e-3))
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "reason"),
     [
-        ("tiny --to 512 -o no/such/file.json", "is not a folder"),
-        ("tiny --to 512 -o f.json --picture f.bmp", "a picture must end in"),
-        ("tiny --to 64k -o f.json --trials 5", "at most, got 65,536"),
-        ("nothing --to 512 -o f.json", "is not a folder with a config.json"),
-        ("tiny --to 512 -o f.json --starts yarm", "name at least one start"),
-        ("tiny --to 512 -o f.json --trials 2", "one for each start"),
+        ("tiny --to 128", "the target must be longer than the trained 256 tokens, got 128"),
+        (
+            "tiny --to 4096 --starts wonder",
+            "a start must be one of none, linear, ntk, ntk-by-parts, yarn, got 'wonder'",
+        ),
+        ("tiny --to 4096 --trials 2", "the trials must be from 5, one for each start, to 100,000"),
+        ("tiny --to 4096 --knots 40", "the knots must be from 2 to the model's 16 pairs, got 40"),
+        ("nowhere --to 4096", "nowhere is not a folder with a config.json: name one, or tiny"),
+        ("tiny --to 4096 --storage wonder://x", "the database wonder://x cannot be used"),
+        ("tiny --to 4096 --attention-factor 0", "an attention factor must be a number above 0, or search: '0'"),
     ],
 )
-def test_wrong_words_get_a_sentence(words, sentence, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["search", *words.split()]) == 2
-    error = capsys.readouterr().err
-    assert sentence in error
-    assert len(error.splitlines()) == 1
+def test_a_search_that_cannot_run_says_why(words, reason, tmp_path, capsys):
+    try:
+        code = main(["search", *words.split(), "-o", str(tmp_path / "s.json")])
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "s.json").exists()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View, inside
 from rope_viz.embedding.spec import short_repr
+from rope_viz.embedding.spectrum import find_peak
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, normalise_rope_type
@@ -44,7 +46,8 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
             continue
         repaired = find_better_spelling(view, layer, found)
         parts = "; ".join(f"{one.emulation.name}: {describe_size(one)}{describe_rules(one, found[0])}" for one in off)
-        worst = max((one.effect for one in off if one.effect), key=lambda effect: effect.ratio, default=None)
+        effects = [one.effect for one in off if one.effect]
+        worst = effects[find_peak([math.log(one.ratio) for one in effects])] if effects else None
         text = f"Not every runtime computes what {REFERENCE} does{describe_layer(layer)}. {parts}."
         text += describe_repair(view, repaired)
         yield Finding("", "note" if repaired is None else "warning", find_place(view, layer), text, worst, repaired)
