@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
-from rope_viz.advice.export import TARGETS, export, find_target
+from rope_viz.advice.export import TARGETS, Export, export, find_target
 from rope_viz.cli.evaluation_servers import (
     ADDRESS,
     connect_servers,
@@ -23,11 +23,12 @@ from rope_viz.cli.spec import read_config, read_model, tokens
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.tiny_lm.completion_clients import Engine, Local
+from rope_viz.tiny_lm.completion_clients import Local
 from rope_viz.tiny_lm.dispatch import Worker
 from rope_viz.tiny_lm.evaluation_plan import MOST, WHOLE, Evaluation, describe_shard, read_evaluation
 from rope_viz.tiny_lm.merge_shards import merge_shards
 from rope_viz.tiny_lm.passkey import WORDINGS
+from rope_viz.tiny_lm.ray_workers import join_cluster, start_workers
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
 INTERRUPTED = 130
@@ -132,14 +133,12 @@ def run(parsed: argparse.Namespace) -> int:
         return print_flags(parsed, max(lengths))
     if servers and parsed.ray:
         raise ValueError("--ray runs a model in a folder; servers run theirs")
-    if parsed.ray:
-        importlib.import_module("ray")  # ends here without it
     if bool(servers) == bool(parsed.model):
         raise ValueError("name either a folder with a model or servers (--server METHOD=URL)")
-    if servers:
-        about, engines = describe_servers(servers, chat=parsed.chat), dict[str, Engine]()
-    else:
-        about, engines = local_engines(parsed, max(lengths))
+    # Which runtime a cluster uses is known only when it is joined.
+    on_gpu = bool(parsed.ray) and bool(parsed.output) and not parsed.dry_run and join_cluster(parsed.ray)
+    exported = {} if servers else export_methods(parsed, max(lengths), on_gpu=on_gpu)
+    about = describe_servers(servers, chat=parsed.chat) if servers else describe_exports(exported)
     if parsed.depths > MOST:
         raise ValueError(f"an evaluation has at most {MOST:,} questions, so --depths must not be larger")
     places = np.linspace(0.0, 1.0, parsed.depths) if parsed.depths > 1 else np.array([0.5])
@@ -164,15 +163,16 @@ def run(parsed: argparse.Namespace) -> int:
     if not parsed.output:
         raise ValueError("name a file for the answers: -o recall.json")
     if parsed.ray:
-        from rope_viz.tiny_lm.ray_workers import start_workers
-
-        configs = {method: engine.config or {} for method, engine in engines.items() if isinstance(engine, Local)}
-        workers = start_workers(parsed.ray, parsed.model, configs, parsed.ray_workers)
+        configs = {method: find_overrides(Path(parsed.model), each) for method, each in exported.items()}
+        workers = start_workers(
+            parsed.model, configs, parsed.ray_workers, on_gpu=on_gpu, retries=max(parsed.retries, 0)
+        )
     elif servers:
         workers, models = connect_servers(parsed, servers)
         about = {method: {**about[method], "served": name} for method, name in models.items()}
     else:
-        workers = [Worker("this machine", engines)]
+        local = {method: Local(parsed.model, each.config, device=parsed.device) for method, each in exported.items()}
+        workers = [Worker("this machine", local)]
     try:
         plan, output = dataclasses.replace(plan, about=about), Path(parsed.output)
         evaluate(plan, workers, output, retries=parsed.retries, by_method=bool(parsed.ray), say=say)
@@ -212,22 +212,32 @@ def print_results(output: str) -> int:
     return 1 if refused else 0
 
 
-def local_engines(parsed: argparse.Namespace, longest: int) -> tuple[dict[str, dict[str, object]], dict[str, Engine]]:
-    """Return ({method: description}, {method: engine}) of a model on this machine."""
-    folder = Path(parsed.model)
-    if not (folder / "config.json").is_file():
+def export_methods(parsed: argparse.Namespace, longest: int, *, on_gpu: bool) -> dict[str, Export]:
+    """Return {method: what transformers takes, or vLLM on GPUs} for a folder's model. Raises `ValueError`."""
+    file = Path(parsed.model) / "config.json"
+    if not file.is_file():
         raise ValueError(f"{parsed.model} is not a folder with a config.json")
-    config = read_config(str(folder / "config.json"))
-    about: dict[str, dict[str, object]] = {}
-    engines: dict[str, Engine] = {}
-    read = ModelConfig.read(config)
+    config = read_config(str(file))
+    read, runtime = ModelConfig.read(config), "vllm" if on_gpu else "transformers"
+    found = {}
     for method, spec in scale_by_methods(read, parsed.methods, parsed.factor, longest).items():
-        exported = export(spec, to="transformers", config=config, layer_type=read.main_layer)
-        if not exported.faithful:
-            raise ValueError(f"transformers cannot run {method} on this model: {exported.reason}")
-        about[method] = {"engine": "transformers", "config": exported.text}
-        engines[method] = Local(folder, exported.config, device=parsed.device)
-    return about, engines
+        found[method] = export(spec, to=runtime, config=config, layer_type=read.main_layer)
+        if not found[method].faithful:
+            raise ValueError(f"{runtime} cannot run {method} on this model: {found[method].reason}")
+    return found
+
+
+def describe_exports(exported: Mapping[str, Export]) -> dict[str, dict[str, object]]:
+    """Return {method: description} for the file of the results."""
+    return {method: {"engine": each.runtime, "config": each.text} for method, each in exported.items()}
+
+
+def find_overrides(folder: Path, exported: Export) -> Mapping[str, Any]:
+    """Return the config for transformers, or for vLLM only the keys that differ from the folder's config."""
+    if exported.runtime != "vllm":
+        return exported.config
+    config = dict(read_config(str(folder / "config.json")))
+    return {key: value for key, value in exported.config.items() if config.get(key) != value}
 
 
 def scale_by_methods(config: ModelConfig, methods: str, factor: float | None, longest: int) -> dict[str, RopeSpec]:

@@ -19,11 +19,11 @@ from rope_viz.tiny_lm.completion_clients import Answer, Engine, Local, Unavailab
 from rope_viz.tiny_lm.dispatch import Worker
 
 Configs = Mapping[str, Mapping[str, Any]]
-"""{method: the config.json that runs the model with it}."""
+"""{method: the config.json that runs the model with it, and for vLLM the keys to override}."""
 
 
 class OfflineVllm:
-    """A vLLM engine without a server, run with `config` instead of the model's own. Not run: it needs a GPU."""
+    """A vLLM engine without a server, with `config` over the model's own. Not run: it needs a GPU."""
 
     def __init__(self, folder: str, config: Mapping[str, Any]) -> None:
         vllm: Any = importlib.import_module("vllm")
@@ -103,7 +103,10 @@ def wait_for(result: Any) -> Any:
     try:
         return ray.get(result)
     except ray.exceptions.RayError as error:
-        raise UnavailableError(f"Ray: {str(error).strip().splitlines()[0]}", is_reached=False) from None
+        died = isinstance(
+            error, ray.exceptions.RayActorError
+        )  # counts against the question, as its retries are used up
+        raise UnavailableError(f"Ray: {str(error).strip().splitlines()[0]}", is_reached=died) from None
 
 
 def reach(address: str) -> None:
@@ -114,28 +117,45 @@ def reach(address: str) -> None:
     socket.create_connection((parts.hostname, parts.port), timeout=10).close()
 
 
-def start_workers(address: str, folder: str | Path, configs: Configs, count: int | None = None) -> list[Worker]:
-    """Connect to a cluster and return a worker per actor: `count`, or one per GPU, or per CPU if there are none.
+def join_cluster(address: str) -> bool:
+    """Connect to a cluster and return whether it has GPUs.
 
-    `address` is that of a cluster, or "auto": the one that runs on this machine, else a new one. Raises `ValueError` if
-    it cannot be reached or has no processor, and `ModuleNotFoundError` without Ray.
+    `address` is that of a cluster, or "auto": the one that runs on this machine, else a new one, which other machines
+    cannot reach. Raises `ValueError` if it cannot be reached, and `ModuleNotFoundError` without Ray.
     """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray: Any = importlib.import_module("ray")
+    quiet = {"logging_level": "error", "log_to_driver": False}
     try:
         if address != "auto":
             reach(address)
-        ray.init(None if address == "auto" else address, logging_level="error", log_to_driver=False)
+        try:
+            ray.init(address, **quiet)
+        except ConnectionError:
+            if address != "auto":
+                raise
+            ray.init(include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(f"the Ray cluster {address} cannot be reached: {reason}") from None
-    found = ray.cluster_resources()
-    on_gpu = found.get("GPU", 0) >= 1
-    many = int(found.get("GPU" if on_gpu else "CPU", 0))
+    return bool(ray.cluster_resources().get("GPU", 0) >= 1)
+
+
+def start_workers(
+    folder: str | Path, configs: Configs, count: int | None = None, *, on_gpu: bool = False, retries: int = 5
+) -> list[Worker]:
+    """Return a worker per actor: `count`, or one per GPU or CPU of the cluster that was joined.
+
+    `configs` are for vLLM on a GPU only the keys to override. Ray repeats a question up to `retries` times if its actor
+    died; a question that kills every actor therefore ends. Raises `ValueError` if there are fewer processors.
+    """
+    ray: Any = importlib.import_module("ray")
+    many = int(ray.cluster_resources().get("GPU" if on_gpu else "CPU", 0))
     if not many or (count or 1) > many:
         raise ValueError(f"the Ray cluster has {many} {'GPUs' if on_gpu else 'CPUs'}, and {count or 1} are needed")
-    # Ray restarts a killed actor and repeats its question; what the model refuses is an answer, not a failure.
+    # What the model refuses is an answer, not a failure.
     share = {"num_gpus": 1} if on_gpu else {"num_cpus": 1}
-    kind = ray.remote(max_restarts=-1, max_task_retries=-1, **share)(ModelActor)
+    kind = ray.remote(max_restarts=-1, max_task_retries=retries, **share)(ModelActor)
     workers = []
     for number in range(count or many):
         actor = kind.remote(str(Path(folder).resolve()), {name: dict(each) for name, each in configs.items()}, on_gpu)

@@ -9,8 +9,9 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm.completion_clients import UnavailableError
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
-from rope_viz.tiny_lm.ray_workers import start_workers
+from rope_viz.tiny_lm.ray_workers import RayEngine, join_cluster, start_workers
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
 ray = pytest.importorskip("ray")
@@ -39,7 +40,8 @@ def test_one_and_two_workers_answer_as_without_ray(tmp_path):
 def test_a_killed_worker_is_replaced_and_nothing_is_lost(tmp_path):
     plan = Plan(("none",), (512,), (0.0, 0.3, 0.6, 1.0), repeats=3, wording="reader", model="seed-0")
     config = json.loads((FOLDER / "config.json").read_text(encoding="utf-8"))
-    workers = start_workers("auto", FOLDER, {"none": config}, 2)
+    assert not join_cluster("auto")
+    workers = start_workers(FOLDER, {"none": config}, 2)
     actor = workers[0].engines["none"].actor
     before, killed = ray.get(actor.process.remote()), []
 
@@ -59,3 +61,17 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost(tmp_path):
 def test_a_cluster_that_is_not_there_is_an_error(tmp_path, capsys):
     assert main([*WORDS, "--ray", "127.0.0.1:9", "-o", str(tmp_path / "o.json")]) == 2
     assert "the Ray cluster 127.0.0.1:9 cannot be reached" in capsys.readouterr().err
+
+
+class DyingModel:
+    """A model whose process ends at every question."""
+
+    def ask(self, method, text, most):
+        os._exit(1)
+
+
+def test_a_question_that_kills_every_actor_is_given_up():
+    assert not join_cluster("auto")
+    actor = ray.remote(max_restarts=-1, max_task_retries=1)(DyingModel).remote()
+    with pytest.raises(UnavailableError, match="Ray: "):
+        RayEngine(actor, "none").ask("text", 1)
