@@ -1,20 +1,51 @@
-"""Recognise a list of frequencies: its layout, base and divisor, and whether a model's config gives it."""
+"""Recognise frequencies, or a vector before and after its rotation, by layout, base, divisor and typical mistake."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rope_viz.advice.check_rope import is_near, name_frequencies
 from rope_viz.advice.conformance import LAST, find_mistakes
 from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.storage.decode_json import ContentError, decode_json
 
 Layout: TypeAlias = Literal["single", "half", "adjacent"]
 LEAST: Final = 4
 """A shorter list of numbers is not taken for frequencies."""
 LARGEST: Final = 1 << 16
+PAIRINGS: Final[tuple[Literal["half", "interleaved"], ...]] = ("half", "interleaved")
+NEAR: Final = 1e-2
+"""How far a turned pair of length 1 may be off: bfloat16 holds eight binary digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """A vector `before` and `after` its rotation, (dimensions,) each, at a `position` of 1 or more."""
+
+    before: FloatArray
+    after: FloatArray
+    position: int
+
+
+@dataclass(frozen=True)
+class RotationFound:
+    """What a rotation shows.
+
+    `pairing` is "half" or "interleaved", "" where neither turns one vector into the other. `factor` is by how much the
+    vector grew. `same` says that the model turns it so, and `mistake` is the typical mistake that does, "" for none.
+    `frequencies` are those of the angles at position 1, where they cannot have passed a turn; None at others.
+    """
+
+    pairing: Literal["half", "interleaved", ""]
+    factor: float
+    same: bool
+    mistake: str
+    frequencies: FrequencyList | None
 
 
 @dataclass(frozen=True)
@@ -34,6 +65,30 @@ class FrequencyList:
     is_plain: bool
     same: bool
     mistake: str
+
+
+def read_measured(content: str | bytes) -> FloatArray | Rotation | None:
+    """Return frequencies, or a rotation from {"before": […], "after": […], "position": 1}; None for anything else."""
+    if len(content) > LARGEST:
+        return None
+    try:
+        found = decode_json(content, "")
+    except ContentError:
+        found = None
+    if not isinstance(found, dict):
+        return read_frequencies(content)
+    values = found.get("inv_freq")
+    if isinstance(values, list):
+        return read_frequencies(json.dumps(values))
+    before, after, position = (found.get(key) for key in ("before", "after", "position"))
+    if not (isinstance(before, list) and isinstance(after, list) and isinstance(position, int)):
+        return None
+    try:
+        vectors = [np.array([float(value) for value in vector]) for vector in (before, after)]
+    except (TypeError, ValueError):
+        return None
+    fits = len(vectors[0]) == len(vectors[1]) >= 2 * LEAST and np.isfinite(vectors).all() and position >= 1
+    return Rotation(vectors[0], vectors[1], position) if fits else None
 
 
 def read_frequencies(content: str | bytes) -> FloatArray | None:
@@ -60,6 +115,51 @@ def diagnose_frequencies(values: FloatArray, spec: RopeSpec) -> FrequencyList:
         case = {"inv_freq": right, "mistakes": list(find_mistakes(spec, right))}
         mistake = mistake or name_frequencies(case, values)
     return FrequencyList(layout, len(values), base, divisor, is_plain, same, "" if same else mistake)
+
+
+def diagnose_rotation(rotation: Rotation, spec: RopeSpec) -> RotationFound:
+    """Return what a vector before and after its rotation shows, compared with a model.
+
+    Dimensions after the model's rotated ones are left out where the rotation left them as they were.
+    """
+    before, after = rotation.before, rotation.after
+    if len(before) > spec.rotary_dim and np.array_equal(before[spec.rotary_dim :], after[spec.rotary_dim :]):
+        before, after = before[: spec.rotary_dim], after[: spec.rotary_dim]
+    for pairing in PAIRINGS:
+        pairs = [np.array(join_pairs(vector, pairing)) for vector in (before, after)]
+        if len(before) % 2 or (np.abs(pairs[0]) < 1e-6).any():
+            continue
+        growth = np.abs(pairs[1]) / np.abs(pairs[0])
+        if np.ptp(growth) > NEAR * growth.mean():
+            continue
+        turned = pairs[1] / pairs[0] / growth
+        same, mistake = name_rotation(turned, rotation.position, pairing, spec)
+        angles = np.angle(turned) % (2 * np.pi)
+        found = diagnose_frequencies(angles, spec) if rotation.position == 1 else None
+        return RotationFound(pairing, float(growth.mean()), same, mistake, found)
+    return RotationFound("", 1.0, False, "", None)
+
+
+def name_rotation(turned: NDArray[np.complex128], position: int, pairing: str, spec: RopeSpec) -> tuple[bool, str]:
+    """Return whether the model turns its pairs so, and the typical mistake that does."""
+    for right in (spec.inv_freq(), spec.inv_freq(LAST)):
+        for mistake, values in (("", right), *find_mistakes(spec, right)):
+            if len(values) != len(turned):
+                continue
+            wanted = np.exp(1j * position * values)
+            if (np.abs(turned - wanted) < NEAR).all():
+                names = [mistake, "pairing" if pairing != spec.pairing else ""]
+                return not any(names), " and ".join(name for name in names if name)
+            if (np.abs(turned - wanted.conj()) < NEAR).all():
+                return False, " and ".join(name for name in (mistake, "turned backwards") if name)
+    return False, ""
+
+
+def join_pairs(vector: FloatArray, pairing: str) -> NDArray[np.complex128]:
+    """Return the pairs of a vector as complex numbers, (pairs,)."""
+    half = len(vector) // 2
+    first, second = (vector[:half], vector[half:]) if pairing == "half" else (vector[0::2], vector[1::2])
+    return np.asarray(first[:half] + 1j * second[:half])
 
 
 def split_layout(values: FloatArray) -> tuple[Layout, FloatArray]:

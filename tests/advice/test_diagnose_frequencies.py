@@ -8,7 +8,14 @@ import json
 import numpy as np
 import pytest
 
-from rope_viz.advice.diagnose_frequencies import diagnose_frequencies, read_frequencies
+from rope_viz.advice.diagnose_frequencies import (
+    Rotation,
+    diagnose_frequencies,
+    diagnose_rotation,
+    read_frequencies,
+    read_measured,
+)
+from rope_viz.figures.words.measured import describe_measured
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 
@@ -69,3 +76,60 @@ def test_anything_else_is_no_list(text):
 
 def test_a_config_is_never_taken_for_a_list():
     assert read_frequencies(json.dumps(dict(catalog()["llama-3.1-8b"].config))) is None
+
+
+def turn(vector, angles, pairing):
+    """Rotate by 2 × 2 matrices, pair by pair."""
+    turned, pairs = np.array(vector, dtype=float), len(angles)
+    for pair, angle in enumerate(angles):
+        i, j = (pair, pair + pairs) if pairing == "half" else (2 * pair, 2 * pair + 1)
+        rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        turned[[i, j]] = rotation @ turned[[i, j]]
+    return turned
+
+
+QWEN = spec_of("qwen3-8b")
+VECTOR = np.random.default_rng(0).normal(size=128)
+
+
+@pytest.mark.parametrize("position", [1, 7, 1000])
+@pytest.mark.parametrize(
+    ("pairing", "sign", "base", "mistake"),
+    [
+        ("half", 1, 1e6, ""),
+        ("interleaved", 1, 1e6, "pairing"),
+        ("half", -1, 1e6, "turned backwards"),
+        ("half", 1, 1e4, "base lost"),
+    ],
+)
+def test_a_rotation_names_its_pairing_and_mistake(position, pairing, sign, base, mistake):
+    after = turn(VECTOR, sign * position * plain(base, 64), pairing)
+    found = diagnose_rotation(Rotation(VECTOR, after, position), QWEN)
+    assert (found.pairing, found.same, found.mistake) == (pairing, not mistake, mistake)
+    if position == 1 and sign == 1:
+        assert found.frequencies.base == base
+
+
+def test_a_factor_on_the_rotation_is_measured():
+    after = 1.2772588722 * turn(VECTOR, plain(1e6, 64), "half")
+    assert diagnose_rotation(Rotation(VECTOR, after, 1), QWEN).factor == pytest.approx(1.2772588722)
+
+
+def test_two_vectors_without_a_rotation_between_them():
+    found = diagnose_rotation(Rotation(VECTOR, VECTOR[::-1] * 2, 1), QWEN)
+    assert (found.pairing, found.same) == ("", False)
+
+
+def test_frequencies_and_rotations_are_read_from_json():
+    assert read_measured('{"inv_freq": [1, 0.5, 0.25, 0.1]}').tolist() == [1, 0.5, 0.25, 0.1]
+    found = read_measured(json.dumps({"before": [1.0] * 8, "after": [2.0] * 8, "position": 3}))
+    assert (found.before.tolist(), found.position) == ([1.0] * 8, 3)
+    for text in ('{"inv_freq": "x"}', '{"before": [1], "after": [1], "position": 1}', "{", '{"model_type": "llama"}'):
+        assert read_measured(text) is None
+
+
+def test_a_description_says_layout_base_and_mistake():
+    assert describe_measured(np.tile(PLAIN, 2), LLAMA, "Llama 3.1 8B") == (
+        "64 frequencies, the list twice: the half-split layout. They are unscaled, base 500,000. "
+        "Llama 3.1 8B has other frequencies. The typical mistake that gives these: scaling ignored."
+    )
