@@ -123,9 +123,11 @@ def find_layout(q: FloatArray, rotated: FloatArray, sizes: tuple[int, ...]) -> t
     In the right layout every pair keeps its length, up to one common factor, and the other numbers are unchanged.
     """
     changed = np.flatnonzero((np.abs(rotated - q) > 1e-6 * np.abs(q).max()).any(axis=0))
-    last = int(changed.max()) + 1 if changed.size else 0
+    if not changed.size:
+        raise ValueError("rotated_q equals q, so no rotation shows; give a position above 0 and a q that is not zero")
+    last = int(changed.max()) + 1
     for size in (*sizes, last + last % 2):
-        if size < last or not size:
+        if size < last:
             continue
         for layout in LAYOUTS:
             before, after = join_pairs(q[None], size, layout[0]), join_pairs(rotated, size, layout[1])
