@@ -105,16 +105,19 @@ def other_cases() -> Iterator[tuple[Any, ...]]:
         yield f"proportional-{share}", "llama", 128, 1e6, rope, LAST
 
 
-def build_case(name: str, config: dict[str, Any]) -> dict[str, Any]:
-    """Return one case: config, values at `POSITIONS`, rotated vectors, and what mistakes give."""
+def build_case(name: str, config: dict[str, Any], layer: str = "") -> dict[str, Any]:
+    """Return one case: config, values at `POSITIONS`, rotated vectors, and what mistakes give.
+
+    `layer` is a layer type, "" for the main one. Raises `ValueError` for a config that transformers refuses.
+    """
     model = ModelConfig.read(config)
-    spec = model.specs[model.main_layer]
+    spec = model.specs[layer or model.main_layer]
     is_growing = isinstance(spec.scaling, (methods.DynamicNtk, methods.LongRope))
     positions = [one for one in POSITIONS if one < LAST] if is_growing else list(POSITIONS)
     length = LAST if is_growing else None
-    known = emulate(config, "transformers", length=length)
-    assert known.inv_freq is not None, known.reason
-    assert known.attention_factor is not None
+    known = emulate(config, "transformers", length=length, layer_type=layer or None)
+    if known.inv_freq is None or known.attention_factor is None:
+        raise ValueError(known.reason)
     q, k = make_vectors(spec.head_dim)
     factor = known.attention_factor
     turned = functools.partial(rotate, pairing=spec.pairing, attention_factor=factor)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
+from rope_viz.advice.identify_rotation import identify, read_values
 from rope_viz.advice.make_match import Remedy
 from rope_viz.advice.match_training import Match, describe_match
 from rope_viz.figures.words.common import footnote, plain
-from rope_viz.figures.words.training import TEXTS
+from rope_viz.figures.words.training import TEXTS, describe_rotation
 from rope_viz.pictures import runtimes
 from rope_viz.pictures.picture_request import Now
 from rope_viz.runtimes.releases import format_version
 from rope_viz.ui import page
+from rope_viz.ui.notes import warn
+
+LARGEST = 64
+"""MiB that the field accepts: above the limit of such a file, because Streamlit rejects files without a message."""
 
 
 def show(now: Now) -> None:
@@ -30,6 +35,7 @@ def show(now: Now) -> None:
         _remedy(match, runtimes.chosen_remedy(now))
         st.caption(TEXTS("command"))
         page.code(write_command(match), "bash")
+    _identify(now)
 
 
 def _match(match: Match) -> None:
@@ -54,6 +60,29 @@ def _remedy(match: Match, remedy: Remedy) -> None:
     st.markdown(TEXTS(f"match.{key}", server=plain(server)))
     with st.container(key="remedy"):
         page.code(remedy.text, "json" if remedy.is_config else "bash")
+
+
+def _identify(now: Now) -> None:
+    """Show the field to drop frequencies or rotated vectors into, and what they are."""
+    page.section(TEXTS("identify.title"))
+    file = st.file_uploader(
+        TEXTS("identify.drop"), key="identify.file", help=TEXTS("identify.help"), max_upload_size=LARGEST
+    )
+    if file is None:
+        return
+    try:
+        values = read_values(file.name, file.getvalue())
+    except ValueError as error:
+        warn(TEXTS("identify.refused", problem=str(error).rstrip(".")))
+        return
+    asked = runtimes.config_in_question(now)
+    try:
+        found = identify(values, asked.clean, asked.layer)
+    except ValueError as error:
+        warn(TEXTS("identify.uncompared", problem=str(error).rstrip(".")))
+        return
+    with st.container(key="identified"):
+        st.markdown(describe_rotation(found))
 
 
 def write_command(match: Match) -> str:

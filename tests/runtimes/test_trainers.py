@@ -32,9 +32,11 @@ def config_of(row):
     rope.pop("comment", None)
     limit, dims = rope.pop("max_position_embeddings", 131072), row["dim"]
     sizes = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": limit, "rope_parameters": rope}
-    if rope["rope_type"] == "longrope":  # The golden does not list them; its frequencies are the plain ones over these.
-        lists = {"short_factor": [1.0] * (dims // 2), "long_factor": [1 + 0.6 * pair for pair in range(dims // 2)]}
-        sizes["rope_parameters"] = {**rope, **lists}
+    if rope["rope_type"] == "longrope":
+        # The golden does not list the factors; those of the long list follow from what transformers computed with it.
+        plain = rope["rope_theta"] ** (-np.arange(0, dims, 2) / dims)
+        long = plain / np.asarray(row["transformers"]["inv_freq"])
+        sizes["rope_parameters"] = {**rope, "short_factor": [1.0] * (dims // 2), "long_factor": long.tolist()}
     if row["transformers"]["softmax_scale_multiplier"] != 1.0:
         return {**DEEPSEEK_V3, **sizes, "rope_scaling": None, "rope_theta": None, "qk_rope_head_dim": dims}
     share = rope.get("partial_rotary_factor")
