@@ -7,9 +7,6 @@ import os
 import streamlit as st
 
 from rope_viz.advice.diagnose import diagnose
-from rope_viz.advice.diagnose_frequencies import read_measured
-from rope_viz.figures.words.common import plain
-from rope_viz.figures.words.measured import describe_measured
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import find_by_name
 from rope_viz.models.hf_cache import find_in_cache, is_model_id, model_id_of_page
@@ -64,7 +61,6 @@ def drop_field(*, opens: str = "") -> None:
             on_change=_dropped,
             args=(dropped, opens),
         )
-    show_measured()
     if "upload.problem" in st.session_state and not st.session_state.get("upload.typed"):
         warn(st.session_state.pop("upload.problem"))
 
@@ -151,12 +147,8 @@ def _show_findings() -> None:
 
 
 def _take(content: str | bytes, name: str) -> bool:
-    """Make a config the model, describe measured frequencies, or show the card that says why it is neither."""
+    """Make a config the model, or show the card that says why it is none."""
     spec, model = state.current_choice().spec, state.name()
-    measured = read_measured(content)
-    if measured is not None:
-        st.session_state["upload.measured"] = describe_measured(measured, spec, model)
-        return True
     try:
         state.adopt(read_upload(content, spec, model))
     except ValueError:
@@ -164,13 +156,6 @@ def _take(content: str | bytes, name: str) -> bool:
         state.frame_too()  # the card takes the place of the page
         return False
     return True
-
-
-def show_measured() -> None:
-    """Show what the last dropped frequencies or rotation are."""
-    sentence = st.session_state.pop("upload.measured", "")
-    if sentence:
-        st.info(plain(sentence))
 
 
 def _refuse(*sentences: str) -> bool:

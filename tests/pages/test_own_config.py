@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from rope_viz.models.model_config import from_config
@@ -239,12 +238,3 @@ def test_a_link_from_axes_opens_decay_along_the_same_axis(open_page):
     app = open_page("axes", **{"model": "qwen3.5-9b", "axes.along": "column"})
     link = next(link.proto for link in app.get("page_link") if "along this axis alone" in link.proto.label)
     assert "decay.axis=column" in link.query_string
-
-
-def test_pasted_frequencies_are_described_and_the_model_stays(paste):
-    values = 1.0 / 500_000.0 ** (np.arange(64) / 64)
-    app = paste("model", json.dumps({"inv_freq": values.tolist()}))
-    assert app.info[0].value.startswith("64 frequencies, one for each pair. They are unscaled, base 500,000.")
-    assert "scaling ignored" in app.info[0].value
-    assert not app.exception
-    assert not app.warning
