@@ -194,6 +194,25 @@ class Axes:
 
 
 @dataclass(frozen=True)
+class QueryTemperature:
+    """How a class multiplies each query by a factor that depends on its position p.
+
+    `formula` is "steps", 1 + strength·ln(1 + ⌊(p + first) / length⌋); "log", ln(p + first) / ln(length) beyond the
+    length, else 1; "power", (1 + (p + first) / length)^strength; or "learned", values in the weights. `strength`,
+    `length` and `switch` are keys, with class defaults. `layers` are those that have it.
+    """
+
+    formula: Literal["steps", "log", "power", "learned"]
+    first: int = 0
+    strength: str = ""
+    length: str = ""
+    switch: str = ""
+    default_strength: float | None = None
+    default_length: int | None = None
+    layers: Literal["all", "unrotated"] = "all"
+
+
+@dataclass(frozen=True)
 class Architecture:
     """One model type as its code was read or executed.
 
@@ -202,9 +221,10 @@ class Architecture:
     overrides it. `partial_rotary`: plain RoPE honours partial_rotary_factor. `not_text`: the model has several position
     axes and no language model. `runtimes` has, by runtime, the file that reads the type and what that file does
     otherwise; `executed` {runtime and version: {golden: rope types that were run}}. `axes` is None for a model with one
-    position axis. `since` is the first of the known transformers releases that has the type; `twin` a type that servers
-    read by the same file. `documented_lengths` has {limit: (trained length, source)} where the maker says that limits
-    leave room beyond it. `listed` is False for a type without a record.
+    position axis, `query_temperature` is None where no factor multiplies the queries. `since` is the first of
+    the known transformers releases that has the type; `twin` a type that servers read by the same file.
+    `documented_lengths` has {limit: (trained length, source)} where the maker says that limits leave room beyond it.
+    `listed` is False for a type without a record.
     """
 
     model_type: str
@@ -226,6 +246,7 @@ class Architecture:
     validation: Validation = Validation()
     memory: MemoryFacts = MemoryFacts()
     axes: Axes | None = None
+    query_temperature: QueryTemperature | None = None
     since: str = ""
     twin: str = ""
     documented_lengths: Mapping[str, tuple[int, str]] = field(default_factory=dict)
@@ -256,7 +277,7 @@ def parse_record(model_type: str, record: Mapping[str, Any]) -> Architecture:
     """Return the record of a model type from its JSON. Raises `TypeError` for a key that no record has."""
     parts = {
         **{"text": TextPart, "rope": RopeReading, "layers": Layers, "validation": Validation, "memory": MemoryFacts},
-        "axes": Axes,
+        **{"axes": Axes, "query_temperature": QueryTemperature},
     }
     values = {key: parts[key](**freeze_lists(value)) if key in parts else value for key, value in record.items()}
     return Architecture(model_type=model_type, **values)
