@@ -49,7 +49,7 @@ def test_attention_temperature_is_drawn_for_a_model_that_has_it(visit):
     assert seen.errors == []
 
 
-def test_models_without_attention_temperature_have_no_such_section(visit):
+def test_models_without_temperature_have_no_such_section(visit):
     seen = visit().open("/decay?model=llama-3.1-8b")
     expect(seen.page.get_by_text("Bases that support a context")).to_be_visible()
     assert seen.page.get_by_text("Attention temperature by position").count() == 0
