@@ -49,7 +49,8 @@ class RopeReading:
     `rule` names a function of `rope_parameters.RULES`; the other fields are what these functions and the general rule
     need. `layer_types` are those with an embedding of their own. `bases` has key and default of the base by layer type.
     `nested` tells when parameters must be nested by layer type, `layer_sizes` names a function of
-    `config_reader.LAYER_SIZES`.
+    `config_reader.LAYER_SIZES`. `learned` is the end of the name of a tensor whose exponential multiplies the
+    frequencies.
     """
 
     rule: str = ""
@@ -67,6 +68,7 @@ class RopeReading:
     short_mscale_is_attention: bool = False
     takes_null_base: bool = False
     empty_base: float | None = None
+    learned: str = ""
 
     @property
     def global_heads(self) -> bool:
