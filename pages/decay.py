@@ -24,6 +24,10 @@ page.section(TEXTS("headings.map"), TEXTS("map_title"))
 page.control_row(decay.WEIGHTS, decay.FIRST)
 page.show(decay.attention)
 
+if decay.temperature_of(now) is not None:
+    page.section(TEXTS("headings.temperature"), says=decay.temperature)
+    page.show(decay.temperature)
+
 page.section(TEXTS("headings.bases"), says=decay.bases)
 page.show(decay.bases)
 page.end("decay")

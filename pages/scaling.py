@@ -19,4 +19,7 @@ page.next_page_link("decay", TEXTS("next_page"))
 
 page.section(TEXTS("headings.methods"), says=scaling.methods)
 page.show(scaling.methods)
+if scaling.needs_maps(now):
+    page.section(TEXTS("headings.maps"), says=scaling.maps)
+    page.show(scaling.maps)
 page.end("scaling")

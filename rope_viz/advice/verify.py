@@ -19,10 +19,14 @@ from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
 from rope_viz.runtimes.llamacpp import parse_flags
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.studies.tensors import open_tensors
 
 TOLERANCE = 1e-5
 """A running model stores float32, and angles from a table of cosines are exact to about 1e-6."""
 COARSE = 1e-4
+MOST_TENSORS = 1 << 17
+MOST_ALPHA = 50.0
+"""A learned logarithm beyond this is no frequency."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,24 @@ def read_numbers(text: str | bytes, source: str) -> Held:
     if factor is not None:
         require_number(factor, "attention_factor")
     return Held(np.asarray(values, dtype=np.float64), None if factor is None else float(factor), source)
+
+
+def read_learned(path: str | Path, model: ModelConfig, layer: str) -> Held:
+    """Return the frequencies of a model whose weights multiply them by exp(alpha), from a safetensors file.
+
+    Raises `ValueError` where the model has none, or the file has no such tensor.
+    """
+    ending, spec = model.architecture.rope.learned, model.specs[layer]
+    if not ending:
+        raise ValueError(f"the frequencies of {model.model_type} are in its config, not in its weights")
+    file = open_tensors(path, most=MOST_TENSORS)
+    name = next((name for name in file.entries if name == ending or name.endswith(f".{ending}")), None)
+    if name is None:
+        raise ValueError(f"it has no tensor {ending}; model.safetensors.index.json names the file that has it")
+    alpha = np.asarray(file.read_tensor(name), dtype=np.float64).ravel()
+    if len(alpha) != spec.pairs or not np.all(np.abs(alpha) < MOST_ALPHA):
+        raise ValueError(f"{name} must have {spec.pairs} finite numbers, one for each pair")
+    return Held(spec.inv_freq() * np.exp(alpha), None, Path(path).name)
 
 
 def read_gguf(path: str | Path, flags: str | None = None) -> Held:

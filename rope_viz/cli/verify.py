@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.verify import Held, read_gguf, read_numbers, verify
+from rope_viz.advice.verify import Held, read_gguf, read_learned, read_numbers, verify
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
+from rope_viz.models.model_config import ModelConfig
 
 LARGEST = 1 << 20
 
@@ -31,7 +32,8 @@ def add(commands: Any) -> None:
         dest="source",
         required=True,
         metavar="WHERE",
-        help="inv_freq.json of a snippet, gguf:FILE, or a model's folder (builds its class of transformers)",
+        help="inv_freq.json of a snippet, gguf:FILE, a model's folder (builds its class of transformers), or "
+        "for learned frequencies its .safetensors file",
     )
     asked.add_argument("--flags", help="with gguf:FILE, the flags of llama.cpp's command line")
     asked.add_argument("--layer", help="layer type, such as full_attention")
@@ -50,7 +52,7 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.flags and not parsed.source.startswith("gguf:"):
         raise ValueError("--flags are those of llama.cpp: use them with gguf:FILE")
     with named(parsed.source):
-        held = read_source(parsed.source, parsed.flags, layer)
+        held = read_source(parsed.source, parsed.flags, layer, model)
     found = verify(specs[layer], held, parsed.length)
     if parsed.json:
         effect = found.effect and {"ratio": found.effect.ratio, "pair": found.effect.pair}
@@ -61,7 +63,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0 if found.matches else 1
 
 
-def read_source(source: str, flags: str | None, layer: str) -> Held:
+def read_source(source: str, flags: str | None, layer: str, model: ModelConfig) -> Held:
     """Read the frequencies that `--from` names. Raise `ValueError` if that is not possible."""
     kind, _, place = source.partition(":")
     if kind == "gguf" and place:
@@ -70,6 +72,8 @@ def read_source(source: str, flags: str | None, layer: str) -> Held:
         return from_transformers(place, layer)
     if Path(source).is_dir():
         return from_transformers(source, layer)
+    if source.endswith(".safetensors"):
+        return read_learned(source, model, layer)
     if Path(source).stat().st_size > LARGEST:
         raise ValueError("it is larger than 1 MiB, so it is not an inv_freq.json")
     return read_numbers(Path(source).read_bytes(), Path(source).name)

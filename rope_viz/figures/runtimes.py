@@ -18,9 +18,13 @@ from rope_viz.figures import line_styles, scaling, theme
 from rope_viz.figures.frequencies import pin_rule_x
 from rope_viz.figures.words.common import footnote
 from rope_viz.figures.words.runtimes import UNKNOWN
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes.axes import AxesAnswer
+from rope_viz.runtimes.query_temperature import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
+from rope_viz.texts import Texts
 
+TEXTS = Texts("runtimes")
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 
 
@@ -84,16 +88,23 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
     return fig, f"Frequency of each pair over that of {reference.name}: {names}"
 
 
-def matrix(answers: Board) -> list[dict[str, str]]:
-    """Return a table row per runtime."""
+def matrix(answers: Board, config: ModelConfig) -> list[dict[str, str]]:
+    """Return a table row per runtime, with a column for the attention temperature of a model that has one."""
     return [
         {
             "runtime": row.name,
             "frequencies and factors": "the reference" if reference(row, answers) else row.verdict,
             "why, and what repairs it": f"{reason(row)} {remedy(row)}".strip(),
         }
+        | _temperature(row, config)
         for row in answers.rows
     ]
+
+
+def _temperature(row: Row, config: ModelConfig) -> dict[str, str]:
+    emulation = row.comparison.emulation
+    found = describe_temperature(config, emulation.runtime, emulation.version)
+    return {TEXTS("temperature.column"): TEXTS(f"temperature.{found}")} if found else {}
 
 
 def reason(row: Row) -> str:

@@ -49,7 +49,8 @@ class RopeReading:
     `rule` names a function of `rope_parameters.RULES`; the other fields are what these functions and the general rule
     need. `layer_types` are those with an embedding of their own. `bases` has key and default of the base by layer type.
     `nested` tells when parameters must be nested by layer type, `layer_sizes` names a function of
-    `config_reader.LAYER_SIZES`.
+    `config_reader.LAYER_SIZES`. `learned` is the end of the name of a tensor whose exponential multiplies the
+    frequencies.
     """
 
     rule: str = ""
@@ -67,6 +68,7 @@ class RopeReading:
     short_mscale_is_attention: bool = False
     takes_null_base: bool = False
     empty_base: float | None = None
+    learned: str = ""
 
     @property
     def global_heads(self) -> bool:
@@ -194,6 +196,25 @@ class Axes:
 
 
 @dataclass(frozen=True)
+class QueryTemperature:
+    """How a class multiplies each query by a factor that depends on its position p.
+
+    `formula` is "steps", 1 + strength·ln(1 + ⌊(p + first) / length⌋); "log", ln(p + first) / ln(length) beyond the
+    length, else 1; "power", (1 + (p + first) / length)^strength; or "learned", values in the weights. `strength`,
+    `length` and `switch` are keys, with class defaults. `layers` are those that have it.
+    """
+
+    formula: Literal["steps", "log", "power", "learned"]
+    first: int = 0
+    strength: str = ""
+    length: str = ""
+    switch: str = ""
+    default_strength: float | None = None
+    default_length: int | None = None
+    layers: Literal["all", "unrotated"] = "all"
+
+
+@dataclass(frozen=True)
 class Architecture:
     """One model type as its code was read or executed.
 
@@ -202,8 +223,9 @@ class Architecture:
     overrides it. `partial_rotary`: plain RoPE honours partial_rotary_factor. `not_text`: the model has several position
     axes and no language model. `runtimes` has, by runtime, the file that reads the type and what that file does
     otherwise; `executed` {runtime and version: {golden: rope types that were run}}. `axes` is None for a model with one
-    position axis. `since` is the first of the known transformers releases that has the type. `twin` is a type that
-    servers read by the same file, `by_class` {class in `architectures`: the type whose code it is}.
+    position axis, `query_temperature` is None where no factor multiplies the queries. `since` is the first of the known
+    transformers releases that has the type. `twin` is a type that servers read by the same file, `by_class` {class in
+    `architectures`: the type whose code it is}.
     `documented_lengths` has {limit: (trained length, source)} where the maker says that limits leave room beyond it.
     `listed` is False for a type without a record.
     """
@@ -227,6 +249,7 @@ class Architecture:
     validation: Validation = Validation()
     memory: MemoryFacts = MemoryFacts()
     axes: Axes | None = None
+    query_temperature: QueryTemperature | None = None
     since: str = ""
     twin: str = ""
     by_class: Mapping[str, str] = field(default_factory=dict)
@@ -258,7 +281,7 @@ def parse_record(model_type: str, record: Mapping[str, Any]) -> Architecture:
     """Return the record of a model type from its JSON. Raises `TypeError` for a key that no record has."""
     parts = {
         **{"text": TextPart, "rope": RopeReading, "layers": Layers, "validation": Validation, "memory": MemoryFacts},
-        "axes": Axes,
+        **{"axes": Axes, "query_temperature": QueryTemperature},
     }
     values = {key: parts[key](**freeze_lists(value)) if key in parts else value for key, value in record.items()}
     return Architecture(model_type=model_type, **values)

@@ -43,6 +43,12 @@ class HasDict(Protocol):
 Source: TypeAlias = "Mapping[str, Any] | ModelConfig | os.PathLike[str] | HasDict"
 """What functions take as a config. A path is that of a config.json, of its folder, or of a GGUF file."""
 
+LEARNED = (
+    "LeRoPE: each pair's frequency is multiplied by a learned number, and the values are in the weights. "
+    "Shown are those before training."
+)
+"""The note on a model whose frequencies were trained."""
+
 
 @dataclass(frozen=True, eq=False)
 class ModelConfig:
@@ -209,6 +215,8 @@ class ModelConfig:
             # A list of layers that cannot be read is a finding of the check, not a reason to say nothing else.
             with contextlib.suppress(ValueError):
                 texts.append(describe(self.fields))
+        if self.architecture.rope.learned:
+            texts.append(LEARNED)
         return tuple(text for text in texts if text)
 
     @functools.cached_property

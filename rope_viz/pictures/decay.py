@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import decay, per_distance, scaling
+from rope_viz.figures import decay, per_distance, query_temperature, scaling
 from rope_viz.figures.compared import name_variants
 from rope_viz.figures.words import decay as words
+from rope_viz.figures.words.common import plain as plain_name
 from rope_viz.figures.words.decay import TEXTS
+from rope_viz.models.query_temperature import Temperature, find_temperature
 from rope_viz.models.variant import Variant
 from rope_viz.pictures import vectors
 from rope_viz.pictures.axis_choice import axis_of, axis_sentence, looked
@@ -173,3 +175,30 @@ def bases(now: Now) -> Figure:
     held = min(now.spec.target, per_distance.BASES_LONGEST)
     sentence = words.bases(now.spec, held, quick=now.coarse)
     return Figure(per_distance.bases(now.spec, held, quick=now.coarse), TEXTS("bases_title"), sentence)
+
+
+def temperature_of(now: Now) -> Temperature | None:
+    """Return the attention temperature of the model, None where it has none or its numbers cannot be read."""
+    try:
+        return None if now.model_config is None else find_temperature(now.model_config)
+    except ValueError:
+        return None
+
+
+def no_temperature(now: Now) -> str:
+    """Return why there is no curve of the attention temperature, "" if there is one."""
+    found = temperature_of(now)
+    if found is None:
+        return TEXTS("temperature.none", name=plain_name(now.name))
+    return TEXTS("temperature.learned") if found.is_learned else ""
+
+
+@PAGE.picture(config=True, height=query_temperature.HEIGHT, refuses=no_temperature)
+def temperature(now: Now) -> Figure:
+    """The factor that multiplies each query by its position, for models that have one."""
+    found = temperature_of(now)
+    if found is None:
+        raise ValueError(no_temperature(now))
+    stop = max(now.spec.target, 8 * found.length)
+    figure = query_temperature.curve(found, now.spec, stop)
+    return Figure(figure, TEXTS("temperature.title"), words.temperature(found, stop))

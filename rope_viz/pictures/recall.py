@@ -188,6 +188,8 @@ def find_switched_pairs(now: Now) -> tuple[int, ...]:
         return tuple(range(first, last + 1))
     if band == "none":
         return ()
+    if band == "all":
+        return tuple(range(spec.pairs))
     if band in ("fast", "slow"):
         return tuple(range(4)) if band == "fast" else tuple(range(spec.pairs - 4, spec.pairs))
     kinds = spectrum.bands(spec, length=spec.target).kind
@@ -219,7 +221,9 @@ def switched(now: Now) -> Figure:
     fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(SWITCHED[0], SWITCHED[-1]))
     before, after = (float(lines[which].mean[SWITCHED.index(256)]) for which in (0, -1))
     if turned:
-        sentence = words.describe_switch(find_switched_pairs(now), now[HOW], after, before)
+        drops_all = len(turned.pairs) == spec.pairs and turned.how == "still"
+        sentence = words.describe_switch(turned.pairs, turned.how, after, before)
+        sentence = join(sentence, TEXTS("switched.dropped") if drops_all else "")
     else:
         sentence = TEXTS("switched.choose" if now[BAND] == "none" else "switched.none")
     return Figure(fig, TEXTS("switched_title"), sentence)

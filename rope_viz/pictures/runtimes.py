@@ -120,7 +120,8 @@ def curves(now: Now) -> Figure:
 def matrix(now: Now) -> Table:
     """Every runtime's answer as text, with its reason and its repair."""
     sentence = words.whose(config_in_question(now), sequence_length(now))
-    return Table(runtimes.matrix(answers(now)), "How each runtime reads this config", sentence, words=True)
+    rows = runtimes.matrix(answers(now), config_in_question(now).config)
+    return Table(rows, "How each runtime reads this config", sentence, words=True)
 
 
 @PAGE.picture(config=True, height=lambda now: ROW * (len(several(now)) + 2), refuses=diffusion)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec
+from rope_viz.figures import distance_maps as map_figures
 from rope_viz.figures import scaling, theme
 from rope_viz.figures.scaling import TEXTS
 from rope_viz.figures.words import scaling as words
@@ -16,6 +17,7 @@ from rope_viz.pictures.choices import Pick, Several
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
+from rope_viz.studies.distance_maps import SHORTEST, Chunks, Groups
 from rope_viz.texts import join
 
 SHOW = Pick(key="scaling.show", label=TEXTS("choices.show"), options=scaling.VIEWS)
@@ -102,3 +104,41 @@ def shown(now: Now, spec: RopeSpec) -> RopeSpec:
         return spec
     longer = dataclasses.replace(spec, target=max(spec.target, min(4 * spec.context, MAX_LENGTH)))
     return scaling.alternative(longer, now[EXAMPLE]) or spec
+
+
+def find_chunks(now: Now) -> tuple[int, Chunks] | None:
+    """Return the trained length and the chunks of the model's own dual chunk attention, None where it has none."""
+    if now.model_config is None:
+        return None
+    given = now.model_config.part.config.get("dual_chunk_attention_config")
+    if not isinstance(given, Mapping):
+        return None
+    found = [given.get(key) for key in ("original_max_position_embeddings", "chunk_size", "local_size")]
+    sizes = [size for size in found if isinstance(size, int) and not isinstance(size, bool)]
+    if len(sizes) != len(found):
+        return None
+    trained, size, local = sizes
+    return (trained, Chunks(size, local)) if SHORTEST <= size <= trained and 0 < local < size else None
+
+
+def lengths_of_maps(now: Now) -> tuple[int, int, Chunks]:
+    """Return the trained length, the target and the chunks that the maps of distances show."""
+    own, spec = find_chunks(now), shown(now, now.spec)
+    trained = max(spec.context, SHORTEST)
+    trained, chunks = (trained, Chunks.from_length(trained)) if own is None else own
+    return trained, max(spec.target, trained), chunks
+
+
+def needs_maps(now: Now) -> bool:
+    """True if the target is beyond the trained length, so that methods which change distances have a use."""
+    trained, target, _ = lengths_of_maps(now)
+    return target > trained
+
+
+@PAGE.picture(EXAMPLE, config=True, height=map_figures.HEIGHT, narrow=map_figures.NARROW_HEIGHT)
+def maps(now: Now) -> Figure:
+    """The distance that dual chunk attention and SelfExtend give to each query and key, next to that of RoPE."""
+    trained, target, chunks = lengths_of_maps(now)
+    groups = Groups.from_lengths(trained, target)
+    sentence = words.describe_maps(trained, chunks, groups, own=find_chunks(now) is not None)
+    return Figure(map_figures.maps(trained, target, chunks, groups), TEXTS("maps.title"), sentence)

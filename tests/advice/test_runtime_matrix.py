@@ -33,7 +33,7 @@ def everything_the_page_does(question):
         words_runtimes.agreement(answers)
         words_runtimes.whose(question, length)
         runtimes.curves(answers, question.spec)
-        runtimes.matrix(answers)
+        runtimes.matrix(answers, question.config)
     check(question.clean)
     json.dumps(repair(question.clean))
     for target in TARGETS:

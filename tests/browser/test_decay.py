@@ -39,3 +39,18 @@ def test_uploaded_vectors_are_drawn_and_broken_files_rejected(visit):
     upload.set_input_files({"name": "cut.npz", "mimeType": "application/zip", "buffer": raw.getvalue()[:100]})
     expect(seen.page.get_by_text("Showing random vectors instead")).to_be_visible()
     assert seen.errors == []
+
+
+def test_attention_temperature_is_drawn_for_a_model_that_has_it(visit):
+    seen = visit(watched=True).open("/decay?model=ministral-3-3b")
+    seen.look("decay/temperature")
+    sentence = seen.page.locator('[data-says="decay/temperature"]')
+    expect(sentence).to_contain_text("It is 1 before position 16,384 and 1.277 at position 262,143")
+    assert seen.errors == []
+
+
+def test_models_without_temperature_have_no_such_section(visit):
+    seen = visit().open("/decay?model=llama-3.1-8b")
+    expect(seen.page.get_by_text("Bases that support a context")).to_be_visible()
+    assert seen.page.get_by_text("Attention temperature by position").count() == 0
+    assert seen.page.locator('[data-picture="decay/temperature"]').count() == 0

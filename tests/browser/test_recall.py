@@ -1,5 +1,7 @@
 """The Recall page under a real mouse: the line follows the factor, and pairs switched off cost recall."""
 
+from playwright.sync_api import expect
+
 START = "/recall?model=rope-viz-reader&method=yarn&factor=4&target=1024"
 PLOT = "document.querySelector('[data-picture=\"recall/{}\"] .rv-plot')"
 LINE = "Array.from(" + PLOT + ".data.find((trace) => trace.name === '{}').y)"
@@ -42,3 +44,17 @@ def test_the_map_fills_in_part_by_part(visit):
     assert list(dict.fromkeys(order)) == ["first", "part=1", "part=2"]
     maps = PLOT.format("needle") + ".data.filter((trace) => trace.type === 'heatmap')"
     assert seen.page.evaluate(f"{maps}.map(({{ name }}) => name)") == ["Without scaling", "YaRN"]
+
+
+def test_all_pairs_can_be_switched_to_no_rotation(visit):
+    seen = visit().open(START + "&recall.band=all")
+    seen.look("recall/switched")
+    expect(seen.page.locator('[data-says="recall/switched"]')).to_contain_text("this is the first step of DroPE")
+    assert seen.errors == []
+
+
+def test_drope_is_not_named_while_some_pairs_rotate(visit):
+    seen = visit().open(START + "&recall.band=slow")
+    seen.look("recall/switched")
+    expect(seen.page.locator('[data-says="recall/switched"]')).to_contain_text("at zero frequency")
+    assert seen.page.get_by_text("DroPE").count() == 0

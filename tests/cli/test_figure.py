@@ -13,6 +13,7 @@ from rope_viz.cli.main import main
 from rope_viz.figures import theme
 from rope_viz.models.catalog import model_specs
 from rope_viz.pictures import registry
+from tests.example_models import HAVING
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,9 +33,10 @@ def rows(path):
 @pytest.mark.parametrize("name", PICTURES)
 def test_every_picture_of_the_app_is_written_as_data(tmp_path, name):
     path = tmp_path / "plot.json"
-    assert figure(path, name) == 0
+    asked = (HAVING[name],) if name in HAVING else ()
+    assert figure(path, name, *asked) == 0
     made = json.loads(path.read_text(encoding="utf-8"))
-    assert made["spec"]["head_dim"] == 16
+    assert made["spec"]["head_dim"] == (128 if asked else 16)
     assert {"data", "layout", "title", "sentence"} <= made.keys()
 
 

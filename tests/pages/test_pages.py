@@ -13,7 +13,11 @@ PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob(
 MODELS = list(catalog())
 SHOWN = {"rotation": ["rotation", "conversion", "pairings"], "attention": ["attention", "linear"]}
 """The pages that show a group of pictures, where there are several."""
-TABS = {"extend": [{"extend.tab": "why"}], "runtimes": [{}, {"extend.tab": "training"}]}
+TABS = {
+    "decay": [{}, {"model": "ministral-3-3b"}],
+    "extend": [{"extend.tab": "why"}],
+    "runtimes": [{}, {"extend.tab": "training"}],
+}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -20,6 +20,7 @@ from rope_viz.pictures.choices import Kept, Number, Several
 from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
+from tests.example_models import example_model
 
 PICTURES = registry.pictures()
 each_picture = pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
@@ -79,7 +80,7 @@ def readable(choice, text):
 @each_picture
 def test_picture_depends_only_on_its_declared_inputs(picture):
     """Another pin, zoom or choice that is not in the key of a picture does not change a byte of it."""
-    page, start = registry.page(picture.page), {"model": "llama-3.2-1b"}
+    page, start = registry.page(picture.page), {"model": example_model(picture, "llama-3.2-1b")}
     resting = registry.read_request(page, start)
     key, content = registry.key(resting, picture), export.render(picture, resting, "packed")
     changes = [("pin", "3"), ("view", "0.5,1.5")] + [(choice.key, text) for choice, text in variations(page)]
@@ -121,7 +122,7 @@ def test_choice_reads_only_its_declared_inputs(choice):
 def test_every_option_fits_the_reserved_height(picture):
     page, asked = registry.page(picture.page), picture.depends
     for query in [{}, *({choice.key: text} for choice, text in variations(page) if choice.key in asked)]:
-        now = registry.read_request(page, {"model": "qwen3-8b-yarn", **query})
+        now = registry.read_request(page, {"model": example_model(picture, "qwen3-8b-yarn"), **query})
         drawn = picture(now)
         assert drawn.title
         if isinstance(drawn, Figure):
@@ -147,13 +148,14 @@ FOLLOWING = [picture for picture in PICTURES if not picture.still]
 
 @pytest.mark.parametrize("picture", FOLLOWING, ids=[picture.address for picture in FOLLOWING])
 def test_picture_changes_with_every_knob_it_uses(picture):
-    page, resting = registry.page(picture.page), of()
+    model = example_model(picture, "qwen3-8b-yarn")
+    page, resting = registry.page(picture.page), of(model)
     own = {choice.key: choice.knob for choice in page.choices if isinstance(choice, Number)}
     for key, knob in {**knobs(resting.spec), **knobs(resting.spec.scaling), **own}.items():
         if key not in own and getattr(resting.spec, key, getattr(resting.spec.scaling, key, None)) is None:
             continue
         for value in (at_share(knob, share) for share in (0.0, 1.0)):
-            query = {"model": "qwen3-8b-yarn", "knob": key, "value": repr(value), "coarse": "1"}
+            query = {"model": model, "knob": key, "value": repr(value), "coarse": "1"}
             if key == "rotary_dim" and value > resting.spec.head_dim:
                 with pytest.raises(ValueError, match="rotary_dim"):
                     registry.read_request(page, query)
@@ -191,7 +193,7 @@ def test_random_walk_over_models_methods_and_knobs_works(picture, data):
 @each_picture
 def test_all_file_formats_hold_the_same_numbers(picture):
     """What csv, json and the browser's message hold, all digits; the files open."""
-    now = of()
+    now = of(example_model(picture, "qwen3-8b-yarn"))
     # Fewer dots than usual: what takes long is packing them.
     made = {form: export.render(picture, now, form, Style(dpi=40) if form == "png" else None) for form in export.FORMS}
     message, plain = unpacked(made["packed"]), json.loads(made["json"])

@@ -8,6 +8,7 @@ import pytest
 from rope_viz.models import spec_url
 from rope_viz.pictures import export, registry, report, wire_format
 from rope_viz.pictures.picture_request import Now
+from tests.example_models import example_model
 
 PICTURES = registry.pictures()
 AXES = [picture for picture in PICTURES if picture.page == "axes"]
@@ -65,7 +66,7 @@ def test_report_uses_the_final_sentence_of_partial_pictures(monkeypatch):
 @pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
 def test_equal_keys_give_equal_content(picture):
     """The first who asks decides what is kept for all: nothing may be in it that the key does not hold."""
-    now = of("qwen3-8b-yarn")
+    now = of(example_model(picture, "qwen3-8b-yarn"))
     more = {} if picture.pin else {"pin": 7}
     if not picture.zooms:
         more["view"] = (1.0, 5.0)

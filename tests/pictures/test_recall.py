@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from rope_viz.embedding.scaling import Proportional
 from rope_viz.pictures import recall, registry
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import answered
@@ -56,6 +57,17 @@ def test_switching_off_high_frequency_pairs_costs_recall():
     assert (values["before"], values["after"]) == pytest.approx((as_it_is.y[at], switched.y[at]))
     assert drawn.sentence.entries == ("switched.changes", "switched.several", "switched.still")
     assert recall.switched(now()).sentence.entries == ("switched.choose",)
+
+
+def test_all_pairs_at_zero_frequency_is_a_model_without_rope():
+    drawn = recall.switched(registry.read_request(PAGE, {"model": "rope-viz-reader", "recall.band": "all"}))
+    (switched,) = (trace for trace in drawn.fig.data if trace.name == "switched")
+    assert drawn.sentence.entries[-1] == "switched.dropped"
+    # p-RoPE with the share 0 rotates no pair either.
+    none = dataclasses.replace(recall.TRAINED, scaling=Proportional(share=0.0))
+    found = recall.evaluate(recall.load_models()[:3], none, 256, sequences=2)
+    assert switched.y[list(switched.x).index(256)] == pytest.approx(found.share)
+    assert "switched.dropped" not in recall.switched(now(recall_band="all", recall_how="plain")).sentence.entries
 
 
 def test_zoomed_range_is_switched_completely():

@@ -17,13 +17,15 @@ from rope_viz.pictures.outputs import Clocks
 from rope_viz.pictures.picture_request import Now
 from rope_viz.ui.components.scripts import PREFIX
 from tests.configs import LONGROPE
+from tests.example_models import example_model
 
 PICTURES = registry.pictures()
 each_picture = pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
 OWN = read_upload(json.dumps(LONGROPE))
 
 
-def of(picture, model="qwen3-8b-yarn", **more):
+def of(picture, **more):
+    model = example_model(picture, "qwen3-8b-yarn")
     now = Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
     return picture.finished(now)
 

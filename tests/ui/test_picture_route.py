@@ -8,6 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from rope_viz.pictures import blob_store, config_link, configs, export, registry
 from rope_viz.ui import long_jobs, picture_route, render_queue, server
 from rope_viz.ui.components.scripts import PREFIX
 from tests.configs import QWEN3_8B
+from tests.example_models import example_model
 
 APP = Starlette(routes=server.routes(""), middleware=server.middleware())
 FIRST_KEY = rotation.AT.default(registry.read_request(rotation.PAGE, {}))[1]
@@ -81,15 +83,10 @@ def get(path, query="", **more):
 
 @pytest.mark.parametrize("picture", registry.pictures(), ids=lambda picture: picture.address)
 def test_fresh_server_renders_every_picture(picture):
-    answer = get(f"{picture.address}.packed", QUERY)
+    query = {"model": example_model(picture, "qwen3-8b-yarn"), "base": "77000"}
+    answer = get(f"{picture.address}.packed", urlencode(query))
     assert answer.status == 200
-    assert answer.body == export.render(
-        picture, registry.read_request(registry.page(picture.page), dict(pairs())), "packed"
-    )
-
-
-def pairs():
-    return [part.split("=") for part in QUERY.split("&")]
+    assert answer.body == export.render(picture, registry.read_request(registry.page(picture.page), query), "packed")
 
 
 @pytest.mark.parametrize("form", export.FORMS)

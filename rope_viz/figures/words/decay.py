@@ -7,6 +7,7 @@ import numpy as np
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.decay import BOUND_LONGEST, first_negative, score_and_bound
 from rope_viz.figures.per_distance import choose_bases, find_feasible, total
+from rope_viz.models.query_temperature import Temperature
 from rope_viz.studies.decay import s_at
 from rope_viz.studies.scores import Parts
 from rope_viz.texts import Sentence, Texts, join
@@ -105,6 +106,14 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> Sentence:
         which = TEXTS("bases.gaps")
     verdict = TEXTS("bases.holds" if at is None else "bases.negative", base=spec.base, at=at)
     return join(TEXTS("bases.green", length=length), which, verdict, _unrotated(spec))
+
+
+def temperature(found: Temperature, stop: int) -> Sentence:
+    """Say which layers multiply their queries, from which position on, and by how much at the last position."""
+    last = stop - 1
+    numbers = {"start": found.start, "last": last, "factor": float(found.factor(np.array([float(last)]))[0])}
+    amount = TEXTS("temperature.start" if found.start else "temperature.grows", **numbers)
+    return join(TEXTS(f"temperature.{found.rule.layers}"), amount, TEXTS("temperature.effect"))
 
 
 def _no_limit(spec: RopeSpec, at: int | None) -> Sentence:

@@ -9,6 +9,7 @@ from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.figures.scaling import TEXTS, compare_factor, short_label
+from rope_viz.studies.distance_maps import Chunks, Groups
 from rope_viz.texts import Sentence, join
 from rope_viz.texts.lists import join_list
 from rope_viz.texts.numbers import format_number
@@ -88,3 +89,13 @@ def _numbers(band: int, shares: FloatArray) -> dict[str, Any]:
     is_range = format_number(low) != format_number(high)
     by = TEXTS("bands.factors" if is_range else "bands.one_factor", low=low, high=high)
     return {name: len(shares), "by": by, f"{name}_low": low, f"{name}_high": high}
+
+
+def describe_maps(trained: int, chunks: Chunks, groups: Groups, *, own: bool) -> Sentence:
+    """Say what dual chunk attention and SelfExtend do to distances, with their sizes."""
+    return join(
+        TEXTS("maps.about", trained=trained),
+        TEXTS("maps.chunks_cap", length=chunks.length, size=chunks.size),
+        TEXTS("maps.groups_share", window=groups.window, group=groups.size),
+        TEXTS("maps.own") if own else TEXTS("maps.released"),
+    )

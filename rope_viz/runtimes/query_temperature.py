@@ -1,0 +1,29 @@
+"""What each runtime does with the attention temperature by position, as its files were read; none was executed.
+
+The exception is transformers 5.23.0, whose classes were executed (tests/goldens/make_query_temperature.py).
+"""
+
+from __future__ import annotations
+
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.query_temperature import find_temperature
+from rope_viz.runtimes.releases import RELEASES
+
+
+def describe_temperature(config: ModelConfig, runtime: str, version: str) -> str:
+    """Return the kind of answer: "reference", "own_code", "paper", "not_known" or what the record has.
+
+    "" for a model without attention temperature, or whose numbers cannot be read.
+    """
+    try:
+        if find_temperature(config) is None:
+            return ""
+    except ValueError:
+        return ""
+    if runtime == "paper":
+        return "paper"
+    if version != RELEASES[runtime].today[0]:
+        return "not_known"
+    if runtime == "transformers":
+        return "own_code" if config.architecture.remote_code else "reference"
+    return str(config.architecture.runtime(runtime).get("temperature", "not_known"))

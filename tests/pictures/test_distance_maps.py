@@ -1,0 +1,33 @@
+"""The picture of distance maps takes the chunks of a config that has dual chunk attention."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rope_viz.models import spec_url
+from rope_viz.multi_axis.read_upload import read_upload
+from rope_viz.pictures import scaling
+from rope_viz.pictures.picture_request import Now
+
+# The published config of Qwen2.5 7B Instruct 1M.
+QWEN_1M = json.loads(
+    (Path(__file__).parents[1] / "cases" / "extend" / "09-qwen2.5-7b-1m.json").read_text(encoding="utf-8")
+)
+
+
+def request(**changes):
+    own = read_upload(json.dumps(QWEN_1M | changes))
+    return Now(own.specs[""], spec_url.CUSTOM, "", own)
+
+
+def test_own_chunks_are_those_of_the_config():
+    now = request()
+    trained, chunks = scaling.find_chunks(now)
+    assert (trained, chunks.size, chunks.local) == (262_144, 262_144, 8192)
+    assert "This config has dual_chunk_attention_config" in scaling.maps(now).sentence
+
+
+@pytest.mark.parametrize("chunks", [None, {}, {"chunk_size": -1}, {"chunk_size": True, "local_size": 1}, 7])
+def test_chunks_that_cannot_be_read_are_left_out(chunks):
+    assert scaling.find_chunks(request(dual_chunk_attention_config=chunks)) is None
