@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling
 from rope_viz.figures import real_model as real_figures
 from rope_viz.figures import recall as figures
 from rope_viz.figures import theme
@@ -32,6 +32,7 @@ from rope_viz.pictures.recall_choices import (
     PAGE,
     QUICK,
     READ_TO,
+    REPORT,
     TUNED,
     UP_TO,
     default_length,
@@ -47,11 +48,12 @@ from rope_viz.pictures.recall_queries import (
     name_method,
     tiny_lm_spec,
 )
-from rope_viz.studies.real_model import BIN, load_losses, load_pass_keys
+from rope_viz.studies.real_model import BIN, TEXT_BLOCK, load_first_losses, load_losses, load_pass_keys
 from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm import loss as chains
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
+from rope_viz.tiny_lm.measure_text import TextLosses
 from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, Switch, needle_map, read_ahead
 from rope_viz.tiny_lm.recall import recall as evaluate
 
@@ -366,6 +368,27 @@ def real_loss(now: Now) -> Figure:
     losses, trained = load_losses(), real_spec().context
     fig = real_figures.loss_by_position(losses, trained)
     return Figure(fig, TEXTS("real_loss_title"), real_words.describe_losses(losses, trained))
+
+
+@PAGE.picture(REPORT, height=theme.SIDE_HEIGHT)
+def live_loss(now: Now) -> Figure:
+    """Loss of a real model by position on your own text; without one, on the first tokens of a novel, as measured."""
+    held = now[REPORT]
+    if held is None:
+        size, losses = load_first_losses()
+        tokens, factor = size * losses["none"].shape[1], TextLosses().factor
+    else:
+        tokens, factor, size = held.value.tokens, held.value.factor, TEXT_BLOCK
+        losses = {method: average_blocks(values, size) for method, values in held.value.losses.items()}
+    fig = real_figures.loss_by_position(losses, real_spec().context, size)
+    sentence = real_words.describe_text(losses, tokens, size, factor, own=held is not None)
+    return Figure(fig, TEXTS("live_loss_title"), sentence, variant="" if held is None else held.name)
+
+
+def average_blocks(values: list[float], size: int) -> FloatArray:
+    """Return means of every `size` tokens, (1, blocks); the first block lacks the first token, which has no loss."""
+    whole = np.array([np.nan, *values])
+    return np.nanmean(whole[: len(whole) // size * size].reshape(1, -1, size), axis=2)
 
 
 @PAGE.picture(height=7 * ROW)

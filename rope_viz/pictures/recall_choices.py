@@ -15,6 +15,7 @@ from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.recall_queries import TRAINED, explain_misfit, tiny_lm_spec
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
+from rope_viz.tiny_lm.measure_text import read_text_losses
 from rope_viz.tiny_lm.recall import LONGEST, How
 
 QUICK = 2048
@@ -84,8 +85,15 @@ ASKED = Kept(
     suffixes=(".json",),
     instead=TEXTS("choices.file_fallback"),
 )
+REPORT = Kept(
+    key="recall.report",
+    label=TEXTS("choices.report"),
+    help=TEXTS("choices.report_help"),
+    decode=read_text_losses,
+    load=lambda written: Path(written).read_bytes(),
+)
 PAGE = Page(
     "recall",
-    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED),
+    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED, REPORT),
     sees=lambda now: explain_misfit(now) or tiny_lm_spec(now),
 )

@@ -125,6 +125,21 @@ def load_losses(length: int = 16_384) -> Mapping[str, FloatArray]:
     )
 
 
+TEXT_BLOCK = 32
+"""Tokens over which the losses of a user's text are averaged, at most 16 blocks for 512 tokens."""
+
+
+def load_first_losses(tokens: int = 2048, length: int = 16_384) -> tuple[int, Mapping[str, FloatArray]]:
+    """Return (tokens per block, {method: (1, blocks)}) of the first tokens of the first novel."""
+    found = load_results("loss_by_position")
+    block = found["about"]["block"]
+    text = next(iter(found["rows"])).split("/")[0]
+    rows = {
+        name.split("/")[2]: row["loss"] for name, row in found["rows"].items() if name.startswith(f"{text}/{length}/")
+    }
+    return block, MappingProxyType({method: np.array([row[: tokens // block]]) for method, row in rows.items()})
+
+
 def compare_losses(losses: FloatArray, plain: FloatArray) -> tuple[float, float]:
     """Return the mean difference of two (texts, bins) on the same tokens, and two standard errors, in nats."""
     difference = (losses - plain).ravel()

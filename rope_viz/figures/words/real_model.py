@@ -21,6 +21,22 @@ def describe_losses(losses: Mapping[str, FloatArray], trained: int) -> Sentence:
     )
 
 
+def describe_text(losses: Mapping[str, FloatArray], tokens: int, size: int, factor: float, *, own: bool) -> Sentence:
+    """Give the mean loss of (1, bins of `size` tokens) without scaling and the difference of each other method."""
+    differences = []
+    for method, values in losses.items():
+        if method != "none":
+            value, error = compare_losses(values, losses["none"])
+            text = TEXTS("live.difference", method=short_label(method), value=value, error=error)
+            differences.append(text.replace("-", "−"))
+    text = TEXTS("live.own" if own else "live.shipped")
+    return join(
+        TEXTS("live.plain", plain=float(losses["none"].mean())),
+        TEXTS("live.others", differences=", ".join(differences)) if differences else "",
+        TEXTS("live.measured", tokens=tokens, text=text, block=size, factor=factor),
+    )
+
+
 def list_costs(losses: Mapping[str, FloatArray], trained: int) -> dict[str, list[str]]:
     """Return the columns of a table: loss within and beyond the trained length, and the difference to no scaling."""
     bins, middle = losses["none"].shape[1], trained // BIN
