@@ -72,7 +72,7 @@ st.plotly_chart(fig)
 """
 
 CANVAS = ":is(.rv-clocks, .rv-hands)"
-SIZES = {"1440x900": (1440, 900), "390x844": (390, 844)}
+SIZES = {"1440x900": (1440, 900), "1280x720": (1280, 720), "390x844": (390, 844)}
 DRAGGED_SECONDS, DRAGGED_THROTTLES = 2.0, (1, 6)
 HANDLES = {1: "asks", 2: "at", 3: "offset", 4: "b", 5: "base", 6: "at"}
 """Scene of Learn: the slider that is dragged."""

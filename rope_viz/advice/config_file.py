@@ -24,8 +24,8 @@ from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.other_parts import extend_other_parts
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
-from rope_viz.models.gguf_config import FILE, without_source
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.source_note import FILE, without_source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
 

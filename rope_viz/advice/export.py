@@ -122,7 +122,8 @@ def without_about(config: Source) -> ModelConfig:
     model = ModelConfig.read(config)
     if "_about" not in model.mapping:
         return model
-    return ModelConfig.read({key: value for key, value in model.mapping.items() if key != "_about"})
+    mapping = {key: value for key, value in model.mapping.items() if key != "_about"}
+    return ModelConfig.read(mapping, known=model.known, numbers_only=model.numbers_only)
 
 
 def llama_config(spec: RopeSpec) -> Config:

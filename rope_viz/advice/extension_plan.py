@@ -17,9 +17,9 @@ from rope_viz.advice.runtime_instructions import Instructions, write_instruction
 from rope_viz.advice.ways import Way, describe_short_texts
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.catalog import Model
-from rope_viz.models.gguf_config import without_source
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.source_note import without_source
 from rope_viz.models.user_config import join_words
 
 MOST_SEQUENCES = 4096

@@ -1,4 +1,4 @@
-"""Compare what a trainer computed with what a server computes, and find what makes the server compute the same."""
+"""Compare what a trainer computed with what a server computes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.export import TARGETS, Export, export
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import Emulation, emulate_case, read_case, resolve_release
-from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
+from rope_viz.runtimes.compare import Effect, divide, find_max_ratio, log_distance
+from rope_viz.runtimes.rule_engine import Case
 from rope_viz.runtimes.trainers import Training, find_trainer, train_case
 
 FREQUENCY_TOLERANCE, SCORE_TOLERANCE = 3e-6, 4e-6
@@ -60,10 +60,18 @@ def match_training(
     """
     found, release = find_trainer(trainer, version)
     runtime = resolve_release(*server)
-    whole, notes = make_limit_whole(ModelConfig.read(config).mapping)
-    case = read_case(whole, length=length, layer_type=layer_type)
+    case, notes = read_matched_case(config, length=length, layer_type=layer_type)
     training = train_case(found, release, case, arguments)
     return dataclasses.replace(compare_scores(training, emulate_case(*runtime, case), case.has_unrotated), notes=notes)
+
+
+def read_matched_case(
+    config: Source, *, length: int | None = None, layer_type: str | None = None
+) -> tuple[Case, tuple[str, ...]]:
+    """Return the case that trainer and server both get, and remarks about the config. Raise `ValueError`."""
+    model = ModelConfig.read(config)
+    whole, notes = make_limit_whole(model.mapping)
+    return read_case(whole if notes else model, length=length, layer_type=layer_type), notes
 
 
 def make_limit_whole(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
@@ -99,25 +107,11 @@ def find_far_position(gap: float) -> int | None:
     return None if gap <= 0 else math.floor(1.0 / gap) + 1
 
 
-def make_it_match(found: Match, config: Source, layer_type: str | None = None) -> tuple[Export | None, str]:
-    """Return what makes the server compute what was trained, and what it cannot do, empty where it does all.
-
-    None where nothing is to be done, or the trainer refuses.
-    """
-    spec, runtime = found.training.spec, found.emulation.runtime
-    if spec is None or found.same or runtime not in TARGETS:
-        return None, ""
-    whole, _ = make_limit_whole(ModelConfig.read(config).mapping)
-    made = export(spec, to=runtime, config=whole, layer_type=layer_type)
-    if not made.faithful:
-        return made, f"{runtime} cannot compute all of it: {made.reason}"
-    case = read_case(made.config, layer_type=layer_type)
-    after = compare_scores(
-        found.training, emulate_case(found.emulation.runtime, found.emulation.version, case), case.has_unrotated
-    )
-    if after.same or after.score_ratio is None:
-        return made, ""
-    return made, f"scores still differ by a factor of {after.score_ratio:.4g}: no key of {runtime} says that"
+def measure_match(match: Match) -> tuple[float, float]:
+    """Return how far a training and a server are apart, for sorting: in frequencies, then in scores."""
+    scores = [log_distance(ratio) for ratio in (match.score_ratio, match.score_ratio_unrotated) if ratio is not None]
+    ratio = math.inf if match.widths_differ else 1.0 if match.effect is None else match.effect.ratio
+    return ratio, max(scores, default=0.0)
 
 
 def describe_match(found: Match) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from rope_viz.tiny_lm.merge_shards import merge_shards
 from rope_viz.tiny_lm.passkey import WORDINGS
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
+INTERRUPTED = 130
+"""The exit code that shells use after Ctrl-C."""
 USUAL = "none,linear,ntk,yarn"
 OFFERED = tuple(name for name in METHODS if name not in ("longrope", "proportional"))
 
@@ -148,14 +151,22 @@ def run(parsed: argparse.Namespace) -> int:
         about = {method: {**about[method], "served": name} for method, name in models.items()}
     else:
         workers = [Worker("this machine", engines)]
-    evaluate(
-        dataclasses.replace(plan, about=about),
-        workers,
-        Path(parsed.output),
-        retries=parsed.retries,
-        say=lambda line: print(f"rope-viz: {line}", file=sys.stderr, flush=True),
-    )
+    try:
+        evaluate(dataclasses.replace(plan, about=about), workers, Path(parsed.output), retries=parsed.retries, say=say)
+    except KeyboardInterrupt:
+        end_interrupted()
     return print_results(parsed.output)
+
+
+def say(line: str) -> None:
+    """Print a line about progress to standard error."""
+    print(f"rope-viz: {line}", file=sys.stderr, flush=True)
+
+
+def end_interrupted() -> NoReturn:
+    """End the process after Ctrl-C, without the threads that still wait for an answer. The others' are on disk."""
+    say("interrupted: the same command continues with the questions that have no answer")
+    os._exit(INTERRUPTED)
 
 
 def merge(parsed: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Search for a config by name: a file, a folder, a catalog model, or a model in the local Hugging Face cache."""
+"""Search for a config by name: a file, a folder, a catalog model, the local cache of the Hub, or with --hub the Hub."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rope_viz.models.catalog import Model, catalog, find_by_name
-from rope_viz.models.hf_cache import NAME, find_in_cache
+from rope_viz.cli.hub_access import fetch, is_asked_of_hub, may_be_on_hub
+from rope_viz.models import named_config
+from rope_viz.models.catalog import Model
+from rope_viz.models.hf_cache import NAME, find_in_cache, is_model_id
 from rope_viz.models.json_source import LARGEST, read_content, read_raw
 from rope_viz.models.unknown_types import is_model_config
 
@@ -96,6 +98,8 @@ def find_configs(name: str) -> list[tuple[str, Callable[[], bytes]]]:
         return [(str(config), make_reader(config)) for config in configs]
     if path.exists():
         return [(name, make_reader(path))]
+    if is_asked_of_hub(name):
+        return [(name, functools.partial(fetch, name))]
     listed = find_listed(name)
     if listed is not None:
         if name != listed.id:
@@ -103,17 +107,16 @@ def find_configs(name: str) -> list[tuple[str, Callable[[], bytes]]]:
         return [(name, lambda: json.dumps(dict(listed.config)).encode())]
     cached = find_in_cache(name)
     if cached is None:
-        raise ValueError("no such file, and no such model in the list or in the local Hugging Face cache")
+        if may_be_on_hub(name):
+            return [(name, functools.partial(fetch, name))]
+        hint = ": --hub fetches its config.json" if is_model_id(name) else ""
+        raise ValueError(f"no such file, and no such model in the list or in the local Hugging Face cache{hint}")
     return [(name, make_reader(cached))]
 
 
 def find_listed(name: str) -> Model | None:
-    """Return the model of the list that a name means: its id, or its id on the Hub if the local cache lacks it."""
-    if Path(name).exists():
-        return None
-    if name in catalog():
-        return catalog()[name]
-    return find_by_name(name) if find_in_cache(name) is None else None
+    """Return the model of the list that a name means, None for others; with --hub an id means what the Hub has."""
+    return None if is_asked_of_hub(name) else named_config.find_listed(name)
 
 
 def make_reader(path: Path) -> Callable[[], bytes]:

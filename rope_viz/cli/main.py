@@ -22,6 +22,7 @@ if {*sys.argv[1:2]} & {
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from rope_viz import __version__
+from rope_viz.cli.hub_access import allow_hub
 from rope_viz.cli.output import ignore_broken_pipe, one_line
 from rope_viz.embedding.spec import UNCOMPUTABLE
 from rope_viz.models.no_rope_types import NoRope
@@ -49,6 +50,11 @@ COMMANDS = {
     "verify": ("verify", "add"),
     "models": ("list_commands", "add_models"),
 }
+
+# Commands that take the name of a config, and with --hub a model's id on the Hub.
+TAKES_CONFIG = frozenset(
+    ("table", "figure", "report", "evaluate", "check", "compare", "runtimes", "match", "export", "extend", "memory")
+) | {"verify"}
 
 # {module: the extra that installs it}; any other missing module is a bug.
 EXTRAS = {
@@ -92,7 +98,8 @@ def run_command(parsed: argparse.Namespace) -> int:
     """Run the command, return its exit code and print an error as one line."""
     run: Callable[[argparse.Namespace], int] = parsed.run
     try:
-        return run(parsed)
+        with allow_hub(getattr(parsed, "hub", False)):
+            return run(parsed)
     except NoRope as absence:
         return report_absence(str(absence), parsed)
     except ArithmeticError:
@@ -142,4 +149,7 @@ def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         add = getattr(importlib.import_module(f"rope_viz.cli.{module}"), function)
         # A picture has its own flags, so its command needs the arguments.
         add(commands, *([arguments] if name == "figure" else []))
+        if name in TAKES_CONFIG:
+            help = "fetch the config.json of an id such as Qwen/Qwen3-8B from the Hugging Face Hub or HF_ENDPOINT"
+            commands.choices[name].add_argument("--hub", action="store_true", help=help)
     return top

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rope_viz.advice.match_training import Match, describe_match, make_it_match, match_training
+from rope_viz.advice.make_match import Remedy, find_remedy
+from rope_viz.advice.match_training import Match, describe_match, match_training
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.spec import NAMES, read_config, read_model, refuse_diffusion, tokens
-from rope_viz.embedding.spec import short_repr
+from rope_viz.models.argument_text import parse_flags
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.user_config import parse_config
 from rope_viz.runtimes.releases import format_version
 from rope_viz.runtimes.trainers import TRAINERS
 
 SAME, DIFFERS, REFUSED, UNREADABLE = range(4)
-WORDS = {"true": True, "false": False, "null": None, "none": None}
 
 
 def add(commands: Any) -> None:
@@ -74,19 +73,17 @@ def run(parsed: argparse.Namespace) -> int:
         length=parsed.length,
         layer_type=parsed.layer,
     )
-    made, lacks = make_it_match(found, config, parsed.layer)
+    remedy = find_remedy(found, config, length=parsed.length, layer_type=parsed.layer)
     if parsed.json:
-        print(
-            json.dumps({**match_dict(found), "make_it_match": made and made.text, "not_expressible": lacks}, indent=2)
-        )
+        print(json.dumps({**match_dict(found), **remedy_dict(remedy)}, indent=2))
     else:
         print(describe_match(found))
         for text in (*found.notes, *(one.text for one in found.training.rules)):
             print(f"  {text}")
-        if made is not None:
-            print(f"\nTo make {found.emulation.name} match:\n{made.text}")
-        if lacks:
-            print(f"rope-viz: {lacks}", file=sys.stderr)
+        if remedy.text:
+            print(f"\n{describe_remedy(remedy, found)}\n{remedy.text}")
+        if remedy.reason and not remedy.matches:
+            print(f"rope-viz: {remedy.reason}", file=sys.stderr)
     if found.same is None:
         return REFUSED
     return SAME if found.same else DIFFERS
@@ -102,42 +99,13 @@ def read_arguments(written: str | None) -> Mapping[str, Any] | None:
     """Return a trainer's options from a JSON object, a file of one, or flags. Raise `ValueError` for anything else."""
     if written is None:
         return None
-    if written.startswith("--"):
-        return parse_flags(written)
     with named("--trainer-args"):
+        if written.startswith("--"):
+            return parse_flags(written)
         if written.lstrip().startswith("{"):
             return parse_config(written)
         text = Path(written).read_text(encoding="utf-8")
         return parse_flags(text) if text.lstrip().startswith("--") else parse_config(text)
-
-
-def parse_flags(written: str) -> dict[str, Any]:
-    """Return {name: value} of flags; one without a value is true. Raise `ValueError` for a word that is no flag."""
-    found: dict[str, Any] = {}
-    name = ""
-    for word in shlex.split(written.replace("\\\n", " ")):
-        if word.startswith("--"):
-            name, sign, value = word.partition("=")
-            found[name] = read_value(value) if sign else True
-        elif not name or found[name] is not True:
-            raise ValueError(f"--trainer-args: {short_repr(word)} belongs to no flag")
-        else:
-            found[name] = read_value(word)
-    return found
-
-
-def read_value(written: str) -> Any:
-    """Return an object, a number, true, false or null as such, and any other word as text."""
-    if written.startswith("{"):
-        return parse_config(written)
-    if written.lower() in WORDS:
-        return WORDS[written.lower()]
-    for kind in (int, float):
-        try:
-            return kind(written)
-        except ValueError:
-            continue
-    return written
 
 
 def match_dict(found: Match) -> dict[str, Any]:
@@ -168,6 +136,19 @@ def match_dict(found: Match) -> dict[str, Any]:
         "notes": list(found.notes),
         "inv_freq": None if training.inv_freq is None else training.inv_freq.tolist(),
     }
+
+
+def describe_remedy(remedy: Remedy, found: Match) -> str:
+    """Return the line above what makes a server match."""
+    what = "write these keys into config.json" if remedy.is_config else "give it these options"
+    checked = " (checked with its rules)" if remedy.matches else ", the closest that it can be told"
+    return f"To make {found.emulation.name} match, {what}{checked}:"
+
+
+def remedy_dict(remedy: Remedy) -> dict[str, Any]:
+    """Return what makes a server match as JSON data."""
+    reason = "" if remedy.matches else remedy.reason
+    return {"make_it_match": remedy.text or None, "make_it_match_checked": remedy.matches, "not_expressible": reason}
 
 
 def find_ratio(found: Match) -> float | None:

@@ -18,9 +18,8 @@ from pathlib import Path
 
 from rope_viz import __version__
 from rope_viz.cli.check import find_sources
-from rope_viz.cli.find_configs import find_configs
+from rope_viz.cli.find_configs import find_configs, find_listed
 from rope_viz.cli.output import one_line, write_output
-from rope_viz.models.catalog import catalog
 from rope_viz.models.hf_cache import NAME
 from rope_viz.pictures import report_site
 from rope_viz.pictures.render_process import MEMORY, end_with, limit_memory, limit_seconds
@@ -97,8 +96,8 @@ def find_named(path: Path) -> Iterator[tuple[str, Callable[[], bytes | str]]]:
     if not names:
         raise ValueError(f"{path} names no model: write one config, folder or model id in each line")
     for name in names:
-        if name in catalog() and not Path(name).exists():
-            yield name, functools.partial(str, name)
+        if (listed := find_listed(name)) is not None:
+            yield name, functools.partial(str, listed.id)
             continue
         try:
             yield from find_configs(name)

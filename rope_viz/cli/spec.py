@@ -17,7 +17,7 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.spec_url import method_knobs, parse_number, with_method, with_sizes
 from rope_viz.models.user_config import parse_config
 
-NAMES = "a config.json, its folder, a model of the list or of the local Hugging Face cache, or - for stdin"
+NAMES = "a config.json, its folder, a GGUF file, an id of the list, of the local cache or with --hub, or - for stdin"
 LISTS = ("short_factor", "long_factor")
 
 

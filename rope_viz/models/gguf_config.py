@@ -15,9 +15,7 @@ from rope_viz.embedding.scaling import Llama3, mscale
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, RopeSpec, require_number, short_repr
 from rope_viz.models.architecture import find_architecture, listed_types
 from rope_viz.models.config_reader import Params
-
-FILE = "_source_file"
-"""The key of a config that was read from another kind of file: what that file is, and what else it says."""
+from rope_viz.models.source_note import FILE
 
 # {llama.cpp's architecture: model type}, where the two are not spelled with the same letters.
 MODEL_TYPES = {
@@ -80,11 +78,6 @@ FAR = 1e20
 """A divisor from which on a pair counts as not rotating; the converter writes 1e30."""
 LLAMA3 = tuple((factor, 1.0, 4.0, 8192) for factor in (8.0, 32.0, 16.0))
 """(factor, low and high bound, original length) of released models, whose files hold the divisors alone."""
-
-
-def without_source(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config as it is written to a file."""
-    return {key: value for key, value in config.items() if key != FILE}
 
 
 def is_whole_source(found: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.gguf import is_gguf, read_header, summarise_header
-from rope_viz.models.other_files import to_config
+from rope_viz.models.other_files import read_other_text, to_config
 from rope_viz.storage.decode_json import DEEPEST, is_deeper
 
 Path: TypeAlias = tuple[str, ...]
@@ -86,6 +86,10 @@ def read_raw(data: str | bytes) -> Raw:
         other = next((message for begin, message in OTHERS.items() if text.lstrip().startswith(begin)), None)
         if other is not None:
             raise ValueError(other) from None
+        found = read_other_text(text)
+        if found is not None:
+            # It has none of the keys of the config, so it has no lines to name.
+            return Raw(found, "")
         sentence = f"it is not JSON: {describe_json_error(text, error)}"
         raise NotJsonError(sentence, error.lineno, error.colno) from None
     except RecursionError:

@@ -10,12 +10,14 @@ from typing import Any, TypeAlias
 from rope_viz.advice.export import llama_config
 from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, estimate_memory, find_mistakes, make_plan
 from rope_viz.advice.kv_cache import DTYPES
+from rope_viz.advice.layer_kinds import Layers, list_layers
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.rank_methods import Advice, recommend, start
 from rope_viz.advice.runtime_instructions import NAMES
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import Knob, RopeSpec, is_equal_except
 from rope_viz.figures import extend, scaling
+from rope_viz.figures import layers as layer_figures
 from rope_viz.figures.runtimes import options as methods
 from rope_viz.figures.words import extend as words
 from rope_viz.figures.words.runtimes import extension
@@ -65,7 +67,7 @@ WAY = Pick(
     needs=(TARGET, TRAINED, RUNTIMES),
     menu=260,
 )
-TABS = {name: words.TEXTS(f"tabs.{name}") for name in ("changes", "why", "runtimes", "verify")}
+TABS = {name: words.TEXTS(f"tabs.{name}") for name in ("changes", "why", "runtimes", "training", "verify")}
 TAB = Pick(key="extend.tab", label="Details", options=TABS)
 PAGE = Page(
     "extend",
@@ -180,6 +182,38 @@ def memory(now: Now) -> Figure:
     made = answer(now)
     figure, title = extend.memory(made.memory, made.target, made.recognised.trained.length)
     return Figure(figure, title, words.memory(made))
+
+
+def no_layers(now: Now) -> str:
+    """Return why the layers cannot be shown, "" if they can."""
+    try:
+        _layers(*_layer_arguments(now))
+    except ValueError as error:
+        return words.no_layers(str(error))
+    return ""
+
+
+def layer_height(now: Now) -> int:
+    """Return the height of the strip of layers, which depends on how many kinds there are."""
+    rows = 0 if no_layers(now) else len(layer_figures.find_rows(_layers(*_layer_arguments(now))))
+    return layer_figures.height(rows)
+
+
+@PAGE.picture(config=True, height=layer_height, refuses=no_layers)
+def layers(now: Now) -> Figure:
+    """What each layer sees, which layers rotate, and which of them scaling reaches."""
+    found = _layers(*_layer_arguments(now))
+    return Figure(layer_figures.strip(found), words.layers_title(found), words.layers(found))
+
+
+def _layer_arguments(now: Now) -> tuple[RopeSpec, str, str, Upload | None]:
+    return origin(now), now.model, now.layer, now.own
+
+
+@functools.lru_cache(KEPT)
+def _layers(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Layers:
+    known, config = catalog().get(model), _config(spec, model, own)
+    return list_layers(config if known is None else ModelConfig.read(known.whole, known=known), layer)
 
 
 @PAGE.picture(TARGET, TRAINED, config=True, height=420, still=True, refuses=problem)

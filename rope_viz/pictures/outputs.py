@@ -74,6 +74,18 @@ class Table:
     variant: str = ""
 
 
+@dataclass(frozen=True)
+class Grid(Table):
+    """A table whose first column names the rows and whose other cells can be chosen by a click or a key.
+
+    `states` are the verdicts of those cells, row by row; the page shows the sign and the first letter of each, and the
+    rest of its text where there is room. `chosen` is the number of the chosen cell, counted in the same way.
+    """
+
+    states: Sequence[str] = ()
+    chosen: int = 0
+
+
 Kind: TypeAlias = Figure | Clocks | Table
 
 KINDS: dict[type[Kind], str] = {
@@ -83,5 +95,6 @@ KINDS: dict[type[Kind], str] = {
     Hands: "hands",
     Story: "learn",
     Table: "table",
+    Grid: "grid",
 }
 """The browser's names of the kinds."""

@@ -6,18 +6,24 @@ import functools
 from collections.abc import Hashable
 
 from rope_viz.advice import runtime_matrix
+from rope_viz.advice.make_match import Remedy, find_remedy
+from rope_viz.advice.match_training import Match
 from rope_viz.advice.runtime_matrix import Asked, Board
+from rope_viz.advice.training_matrix import TrainingMatrix, compare_trainers, state_of
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes
+from rope_viz.figures import training as training_figures
 from rope_viz.figures.words import runtimes as words
+from rope_viz.figures.words import training as training_words
 from rope_viz.figures.words.common import plain
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import is_encoder_only
 from rope_viz.pictures.choices import Pick, Switch
-from rope_viz.pictures.outputs import ROW, Figure, Table
+from rope_viz.pictures.outputs import ROW, Figure, Grid, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now, config_of
+from rope_viz.pictures.training import list_cells, make_cell_choice
 from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import list_releases
 
@@ -29,8 +35,11 @@ AT = Pick(
 )
 VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in list_releases()["vllm"]})
 SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in list_releases()["sglang"]})
+GRID_HEIGHTS = (745, 920)
+"""Pixels of the table of trainers, on a wide and on a narrow screen."""
 ALL = Switch(key="runtimes.all", label="Also models on which all runtimes agree")
-PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL), sees=lambda now: config_and_length(now))
+CELL = make_cell_choice(lambda now: trainings(now), (AT, VLLM, SGLANG))
+PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL, CELL), sees=lambda now: config_and_length(now))
 
 
 def config_and_length(now: Now) -> Hashable:
@@ -54,6 +63,23 @@ def answers(now: Now) -> Board:
     return _answers(now.spec, now.model, now.layer, now.own, sequence_length(now), now[VLLM], now[SGLANG])
 
 
+def trainings(now: Now) -> TrainingMatrix:
+    """Return every trainer against every server."""
+    return _trainings(now.spec, now.model, now.layer, now.own, sequence_length(now), now[VLLM], now[SGLANG])
+
+
+def chosen_match(now: Now) -> Match:
+    """Return the match of the chosen trainer and server."""
+    trainer, _, server = now[CELL].partition("_")
+    return trainings(now).find(trainer, server)
+
+
+def chosen_remedy(now: Now) -> Remedy:
+    """Return what makes the chosen server compute what was trained."""
+    asked = config_in_question(now)
+    return find_remedy(chosen_match(now), asked.config, length=sequence_length(now), layer_type=asked.layer or None)
+
+
 def diffusion(now: Now) -> str:
     """Return why these runtimes do not apply to a diffusion transformer or a lone encoder, "" otherwise."""
     if now.own is None or now.config is None:
@@ -70,6 +96,12 @@ def diffusion(now: Now) -> str:
         f"**{plain(now.name)}** is {one}. "
         "The page [Axes](/axes) shows its axes, its frequencies and how to extend it beyond the trained grid."
     )
+
+
+def unmatched(now: Now) -> str:
+    """Return why trainers and servers are not compared, "" where they are."""
+    found = diffusion(now)
+    return found or (training_words.summarise(trainings(now)) if trainings(now).problem else "")
 
 
 def several(now: Now) -> tuple[AxesAnswer, ...]:
@@ -97,6 +129,21 @@ def axes(now: Now) -> Table:
     found = several(now)
     title = "What each runtime does with the axes of the positions"
     return Table(runtimes.several(found), title, words.several(found), words=True)
+
+
+@PAGE.picture(
+    AT, VLLM, SGLANG, CELL, sets=CELL, config=True, height=GRID_HEIGHTS[0], narrow=GRID_HEIGHTS[1], refuses=unmatched
+)
+def training(now: Now) -> Grid:
+    """Every trainer against every server on this config: same, differs, refused or not known."""
+    found = trainings(now)
+    return Grid(
+        training_figures.matrix(found),
+        training_words.TEXTS("title"),
+        training_words.summarise(found),
+        states=[state_of(match) for row in found.rows for match in row],
+        chosen=list(list_cells()).index(now[CELL]),
+    )
 
 
 APART = 15
@@ -138,3 +185,12 @@ def _answers(
     return runtime_matrix.compare_runtimes(
         _config_for(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang}
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _trainings(
+    spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
+) -> TrainingMatrix:
+    asked = _config_for(spec, model, layer, own)
+    releases = {"vllm": vllm, "sglang": sglang}
+    return compare_trainers(asked.config, length=length, layer_type=asked.layer or None, releases=releases)

@@ -18,7 +18,7 @@ from rope_viz.figures.files.lines import line_names
 from rope_viz.figures.words import glossary
 from rope_viz.figures.words.common import FOOTNOTE, plain_cell, spell_out_footnotes, unescape
 from rope_viz.pictures import registry
-from rope_viz.pictures.outputs import KINDS, Clocks, Kind, Table
+from rope_viz.pictures.outputs import KINDS, Clocks, Grid, Kind, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 
@@ -38,7 +38,8 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
     if isinstance(drawn, Clocks):
         return framed(message | dict(drawn.message))
     if isinstance(drawn, Table):
-        return framed(message | {"columns": cells(drawn, footnotes=True), "words": drawn.words})
+        message |= {"columns": cells(drawn, footnotes=True), "words": drawn.words}
+        return framed(message | ({"states": drawn.states, "chosen": drawn.chosen} if isinstance(drawn, Grid) else {}))
     message |= {"spec": now.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
     # to_plotly_json would copy these, which takes a quarter of a picture's time.
     traces, layout = drawn.fig._data, drawn.fig._layout

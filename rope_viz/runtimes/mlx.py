@@ -67,6 +67,14 @@ def read_old_keys(case: Case) -> Case:
     return shared.set_share(case.drop_scaling().replace(base=float(base)), float(share))
 
 
+@rule("new-keys-only", has(FACTS, "new_scaling_only"))
+def read_new_keys(case: Case) -> Case:
+    """The model file takes scaling from rope_parameters alone: a rope_scaling at the top is silently ignored."""
+    if case.fields.config.get("rope_parameters"):
+        return case
+    return case.drop_scaling().replace(base=case.architecture.runtime(FACTS).get("new_base", case.base))
+
+
 @rule("some-types", is_scaled)
 def take_some_types(case: Case) -> Case:
     """The model file supports only some types of scaling."""
@@ -127,6 +135,7 @@ RULES = (
     refuse("no mlx_lm model file for {model}", shared.is_absent(FACTS)),
     require_keys,
     read_old_keys,
+    read_new_keys,
     take_own_base,
     shared.partial_share(FACTS),
     shared.derive_head.where(has(FACTS, "derived_head")),

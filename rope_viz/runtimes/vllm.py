@@ -69,6 +69,7 @@ RULES = (
     *CONFIG_CLASS,
     shared.drop_for_dual_chunks(is_native),
     shared.use_transformers.where(is_not(is_native)),
+    shared.unscaled("vllm", "The model file passes base and share alone: any scaling is ignored on NVIDIA GPUs."),
     refuse("unknown RoPE scaling type {kind}", is_not(has_type(*KNOWN))),
     Rule(
         "partial-everywhere",

@@ -6,10 +6,12 @@ and it is asked again after a pause that doubles, with one question until it ans
 
 from __future__ import annotations
 
+import concurrent.futures
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from rope_viz.tiny_lm.completion_clients import Engine, UnavailableError
@@ -99,13 +101,13 @@ class Board:
     def find(self, worker: Worker) -> Task | None:
         """Remove and return the first question that this worker may try, or return None.
 
-        It tries again what it failed on only after all else, and only if no other worker works.
+        It tries again what it failed on only after all else, and only if no other working worker can still try it.
         """
         heads = [self.fresh[method][0] for method in worker.engines if self.fresh[method]]
         returned = [task for method in worker.engines for task in self.returned[method]]
         tried = [task for task in returned if worker in task.failed_with]
         others = [task for task in returned if worker not in task.failed_with]
-        left = heads + others or [task for task in tried if not self.another_works(task, worker)]
+        left = heads + others or [task for task in tried if not self.is_for_another(task, worker)]
         if not left:
             return None
         task = min(left, key=lambda each: each.order)
@@ -115,9 +117,10 @@ class Board:
             self.fresh[task.cell[0]].popleft()
         return task
 
-    def another_works(self, task: Task, worker: Worker) -> bool:
-        """Return whether another worker of the question's method works."""
-        return any(other.works for other in self.workers[task.cell[0]] if other is not worker)
+    def is_for_another(self, task: Task, worker: Worker) -> bool:
+        """Return whether a working worker of the question's method has not tried the question yet."""
+        others = [other for other in self.workers[task.cell[0]] if other is not worker]
+        return any(other.works and other not in task.failed_with for other in others)
 
     def settle(self, worker: Worker, task: Task, started: float) -> None:
         """Count an answer, or a refusal, which is one."""
@@ -174,49 +177,46 @@ def dispatch(
     *,
     retries: int = 5,
     wait: float = 1.0,
+    say: Callable[[str], None] = lambda line: None,
 ) -> None:
     """Ask every question of some worker that has its method, and pass each answer to `write`.
 
     `answer` returns the row of one question and may raise `UnavailableError`; `refuse` makes the row of one that is
     given up, from the reason. Both are called in threads. `write` is called once at a time, and a worker gets its next
     question only after it: a kill loses no more than what was asked at that moment. Any other error ends the run. After
-    Ctrl-C the pending answers are still awaited and written. `wait` is the first pause in seconds.
+    Ctrl-C the pending answers are still awaited and written; a second one raises at once, and the threads that still
+    wait for an answer are then left. `wait` is the first pause in seconds.
     """
     board = Board(cells, workers, retries=retries, wait=wait)
     writing = threading.Lock()
-    errors: list[BaseException] = []
 
     def work(worker: Worker) -> None:
-        try:
-            while task := board.take(worker):
-                started = time.monotonic()
-                try:
-                    rows = [answer(worker.engines[task.cell[0]], task.cell)]
-                except UnavailableError as error:
-                    rows = [refuse(each.cell, str(error)) for each in board.fail(worker, task, started, error)]
-                else:
-                    board.settle(worker, task, started)
-                for row in rows:
-                    with writing:
-                        write(row)
-        except BaseException as error:
-            errors.append(error)
-            board.stop()
+        while task := board.take(worker):
+            started = time.monotonic()
+            try:
+                rows = [answer(worker.engines[task.cell[0]], task.cell)]
+            except UnavailableError as error:
+                rows = [refuse(each.cell, str(error)) for each in board.fail(worker, task, started, error)]
+            else:
+                board.settle(worker, task, started)
+            for row in rows:
+                with writing:
+                    write(row)
 
-    threads = [
-        threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers for _ in range(worker.slots)
-    ]
-    for thread in threads:
-        thread.start()
+    pool = ThreadPoolExecutor(sum(worker.slots for worker in workers) or 1, thread_name_prefix="evaluation")
     try:
-        for thread in threads:
-            thread.join()
-    finally:
+        futures = [pool.submit(work, worker) for worker in workers for _ in range(worker.slots)]
+        ended = concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION).done
         board.stop()
-        for thread in threads:
-            thread.join()
-    if errors:
-        raise errors[0]
+        pool.shutdown()
+        for future in ended:
+            future.result()
+    except KeyboardInterrupt:
+        # No `finally` waits for the threads, because a second Ctrl-C must get through from here on.
+        board.stop()
+        say("stopping after the questions that are being answered; press Ctrl-C again to stop at once")
+        pool.shutdown()
+        raise
 
 
 def count_tokens(

@@ -188,7 +188,7 @@ def evaluate(
         journal.add(row)
         progress.step(row)
 
-    dispatch(missing, workers, answer, refuse, write, retries=retries, wait=wait)
+    dispatch(missing, workers, answer, refuse, write, retries=retries, wait=wait, say=say)
     if len(workers) > 1 or any(worker.failures for worker in workers):
         for worker in workers:
             say(worker.summary())

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from rope_viz.advice.extension_plan import Plan
@@ -16,7 +13,7 @@ from rope_viz.models.shipped_scaling import describe_method
 from rope_viz.pictures import extend, runtimes
 from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import Texts
-from rope_viz.ui import configs, controls, extend_sections, page, state, upload
+from rope_viz.ui import configs, controls, extend_sections, page, state, training_section, upload
 from rope_viz.ui.components.copy import copy_button
 
 TEXTS = Texts("model")
@@ -40,6 +37,8 @@ def show() -> None:
     with right:
         _memory(now, plan)
         _cost(plan)
+    page.picture_sentence(extend.layers)
+    page.show(extend.layers)
     _details(now, plan)
     page.link("compare", TEXTS("compare"))
 
@@ -142,10 +141,10 @@ def _cost(plan: Plan) -> None:
 
 def _details(now: Now, plan: Plan) -> None:
     """Show the evidence in tabs; only the open one is computed."""
-    shown: Mapping[str, Any] = {"changes": _changes, "why": _why, "runtimes": _runtime_tab, "verify": _verify}
+    shown = (_changes, _why, _runtime_tab, _training, _verify)
     st.session_state["choice.tab"] = extend.TABS[now[extend.TAB]]
     tabs = st.tabs(list(extend.TABS.values()), key="choice.tab", on_change=_open_tab)
-    for show_tab, tab in zip(shown.values(), tabs, strict=True):
+    for show_tab, tab in zip(shown, tabs, strict=True):
         if tab.open:
             with tab:
                 show_tab(now, plan)
@@ -207,6 +206,10 @@ def _all_models() -> None:
     page.section(TEXTS("all"), says=runtimes.models)
     page.controls(runtimes.ALL)
     page.show(runtimes.models)
+
+
+def _training(now: Now, plan: Plan) -> None:
+    training_section.show(page.now(runtimes.PAGE))
 
 
 def _verify(now: Now, plan: Plan) -> None:

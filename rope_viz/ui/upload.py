@@ -115,7 +115,7 @@ def _take_by_id(text: str) -> bool:
         state.choose_model(listed.id, spec_url.main_layer_of(listed.id))
         return True
     if not has_hub_cache():
-        return _refuse(TEXTS("refused.cache_off"))
+        return _refuse(TEXTS("refused.cache_off", id=model_id_of_page(id)))
     try:
         path = find_in_cache(id)
         content = None if path is None else path.read_bytes()[: LARGEST + 1]

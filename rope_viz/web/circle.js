@@ -14,6 +14,19 @@ export const set = (node, name, value) => node.getAttribute(name) !== String(val
 export const minus = (text) => text.replace("-", "−");
 export const step = (rate) => String(Number((rate * DEGREES).toPrecision(3)));
 
+// The numbers of the picture.
+export function read(s) {
+  const { inv_freq: rates, pair, few } = s.data, apart = s.query - s.key;
+  const counted = [[pair], few, rates.map((_, i) => i)][s.stage];
+  const score = counted.reduce((sum, i) => sum + Math.cos(apart * rates[i]), 0) / counted.length;
+  const forms = s.data.texts, count = Number(apart.toFixed(1));
+  const turned = (at) => (((s.offset + at) * rates[pair] * DEGREES) % 360 + 360) % 360;
+  return {
+    score, pairs: counted.length, angle: fold(apart * rates[pair] * DEGREES), query: turned(s.query), key: turned(s.key),
+    distance: fill(forms[count === 1 ? "distance.one" : "distance.other"], { count }),
+  };
+}
+
 // The pairs of a stage: one, a few, or all that fit.
 const pairsOf = ({ data }, stage) => (stage === 0 ? [data.pair] : stage === 1 ? data.few : data.inv_freq.map((_, i) => i).slice(0, data.most));
 
@@ -159,7 +172,7 @@ function paintScore(s, x, score, angle, pairs) {
 }
 
 export function paintRuler(s) {
-  const { strip2d: x, c, cell } = s, wide = s.strip.clientWidth, y = s.strip.clientHeight;
+  const { strip2d: x, c, cell, place: { strip: [wide, y] } } = s;
   x.setTransform(s.place.dpr, 0, 0, s.place.dpr, 0, 0);
   x.clearRect(0, 0, wide, y);
   for (let at = Math.max(0, Math.floor(s.offset) - 1); at <= s.offset + s.slots; at++) {

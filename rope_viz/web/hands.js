@@ -1,37 +1,27 @@
 // A query and a key as two hands: of one pair, of four, of all. The user drags a word or the ruler below the words; both are
 // sliders for the keyboard. picture.js requests it, rope_viz/figures/hands.py packs it.
 
-import { DEGREES, addStyle, arrange, clamp, dark, fill, fold, minus, paint, paintRuler, set, step } from "./circle.js";
+import { DEGREES, addStyle, arrange, clamp, dark, fill, minus, paint, paintRuler, read, set, step } from "./circle.js";
 
 const SPEED = 3; // positions per second
 const INTRO = [10, 6, 8]; // seconds that the introduction shows one pair, a few, and all
 
-// --- The numbers of the picture
-
-function read(s) {
-  const { inv_freq: rates, pair, few } = s.data, apart = s.query - s.key;
-  const counted = [[pair], few, rates.map((_, i) => i)][s.stage];
-  const score = counted.reduce((sum, i) => sum + Math.cos(apart * rates[i]), 0) / counted.length;
-  const forms = s.data.texts, count = Number(apart.toFixed(1));
-  const turned = (at) => (((s.offset + at) * rates[pair] * DEGREES) % 360 + 360) % 360;
-  return {
-    score, pairs: counted.length, angle: fold(apart * rates[pair] * DEGREES), query: turned(s.query), key: turned(s.key),
-    distance: fill(forms[count === 1 ? "distance.one" : "distance.other"], { count }),
-  };
-}
-
 function measure(s) {
   const w = s.canvas.clientWidth, h = s.canvas.clientHeight, dpr = Math.min(2, devicePixelRatio || 1);
   for (const canvas of [s.canvas, s.strip]) Object.assign(canvas, { width: Math.round(canvas.clientWidth * dpr), height: Math.round(canvas.clientHeight * dpr) });
-  s.place = { w, h, dpr, narrow: h < 330 };
+  s.place = { w, h, dpr, narrow: h < 330, strip: [s.strip.clientWidth, s.strip.clientHeight] };
   s.cell = s.words.clientWidth / (s.slots = s.data.slots[s.words.clientWidth < 560 ? 1 : 0]);
+  s.words.style.setProperty("--cell", `${s.cell}px`);
   s.query = Math.min(s.query, s.slots - 1);
   s.ctx.family = s.strip2d.family = s.font;
   s.clocks = [0, 1, 2].map((stage) => arrange(s, stage));
-  s.shown = "";
+  [s.shown, s.stale] = ["", false];
 }
 
 // --- The words
+
+// A transform alone makes the browser neither lay out nor paint.
+const shift = (node, by, wide = 1) => (node.style.transform = `translateX(${by}px) scaleX(${wide})`);
 
 // Every word has a slot; the others make room for the two that move.
 function placeWords(s) {
@@ -40,10 +30,11 @@ function placeWords(s) {
   s.ui.words.forEach((node, i) => {
     const held = i === data.start.query ? s.query : i === data.start.key ? s.key : null;
     if (held === null) while (taken.includes(free)) free++;
-    node.style.transform = `translateX(${(held ?? free++) * s.cell}px)`;
-    node.style.width = `${s.cell}px`;
+    shift(node, (held ?? free++) * s.cell);
   });
-  Object.assign(s.ui.apart.style, { left: `${(s.key + 0.5) * s.cell}px`, width: `${(s.query - s.key) * s.cell}px` });
+  const [left, right] = [s.key, s.query].map((at) => (at + 0.5) * s.cell), [bar, ...rest] = s.ui.apart;
+  shift(bar, left, right - left);
+  [left, right - 2, (left + right) / 2].forEach((at, i) => shift(rest[i], at));
 }
 
 // Other observers of the page do not look at a changed text node.
@@ -60,7 +51,7 @@ function mirror(s, { angle, score, query, key, distance, pairs }) {
   // Texts cost more than the picture: while something moves, every third frame has them, and always the last one.
   s.behind = (s.playing || "held" in s.root.dataset) && s.frames % 3 > 0;
   if (s.behind) return;
-  put(ui.apart.firstChild, distance);
+  put(ui.apart[3], distance);
   for (const [name, value] of Object.entries(values)) for (const node of ui.values[name]) put(node, value);
   for (const name of ["query", "key"]) {
     const position = Math.round(s.offset + s[name]);
@@ -94,9 +85,9 @@ function tell(s) {
 function wake(s) {
   s.request ||= requestAnimationFrame((now) => {
     s.request = 0;
-    if (!s.root.isConnected || !s.canvas.clientWidth) return void ([s.last, s.stale] = [0, true]);
-    if (s.stale) measure(s);
-    s.stale = false;
+    // Sizes are read once after a change: reading them in each frame makes the browser lay out the page twice.
+    if (s.stale && s.root.isConnected) measure(s);
+    if (!s.root.isConnected || !s.place.w) return void ([s.last, s.stale] = [0, true]);
     // The words may be in view while the circle is not.
     if (!s.visible) return void ((s.last = 0), mirror(s, read(s)));
     const passed = s.playing && s.last ? Math.min(0.1, (now - s.last) / 1000) : 0;
@@ -185,7 +176,7 @@ function makeSlider(s, node, name) {
 function build(place, data) {
   const { root } = place, { texts, words, start } = data, roles = { [start.query]: "query", [start.key]: "key" };
   const slider = (name, word, more) => `class="${more}" role="slider" tabindex="0" data-do="${name}" aria-orientation="horizontal" aria-label="${fill(texts[`${name}_slider`], { word })}" aria-valuemin="0"`;
-  root.innerHTML = `<div class="rv-line"><div class="rv-words">${words.map((word, i) => `<span ${roles[i] ? slider(roles[i], word, `rv-word rv-${roles[i]}`) : 'class="rv-word"'}><i>${word}</i></span>`).join("")}<div class="rv-apart"><b></b></div></div>
+  root.innerHTML = `<div class="rv-line"><div class="rv-words">${words.map((word, i) => `<span ${roles[i] ? slider(roles[i], word, `rv-word rv-${roles[i]}`) : 'class="rv-word"'}><i>${word}</i></span>`).join("")}<div class="rv-apart"><i></i><i></i><i></i><b></b></div></div>
     <div ${slider("ruler", "", "rv-ruler")}><canvas></canvas></div><p class="rv-hint"><span>${texts.hint}</span><span>${texts.hint_short}</span></p></div>
     <p class="rv-now"></p><div class="rv-bar"><button type="button" data-do="play" title="${texts.play_help}"></button>
     <div role="group" aria-label="${texts.pairs}">${["one", "few", "all"].map((name, i) => `<button type="button" data-do="${name}">${i ? [data.few.length, data.inv_freq.length][i - 1] : texts.one_pair}</button>`).join("")}</div>
@@ -196,7 +187,7 @@ function build(place, data) {
   // The node may be new while the user has moved the hands already.
   for (const name of ["query", "key", "offset", "stage", "intro", "playing"]) if (place.memory.hands) s[name] = place.memory.hands[name];
   place.memory.hands = s;
-  s.ui = { words: [...root.querySelectorAll(".rv-word")], apart: find(".rv-apart"), now: find(".rv-now"), note: find(".rv-bar p"), play: find("[data-do=play]"), stages: ["one", "few", "all"].map((name) => find(`[data-do=${name}]`)), values: {} };
+  s.ui = { words: [...root.querySelectorAll(".rv-word")], apart: [...find(".rv-apart").children], now: find(".rv-now"), note: find(".rv-bar p"), play: find("[data-do=play]"), stages: ["one", "few", "all"].map((name) => find(`[data-do=${name}]`)), values: {} };
   for (const name of ["query", "key", "ruler"]) makeSlider(s, (s.ui[name] = find(`[data-do=${name}]`)), name);
   s.ui.play.addEventListener("click", () => play(s, !s.playing));
   s.ui.stages.forEach((node, stage) => node.addEventListener("click", () => ((s.intro = null), showStage(s, stage))));
@@ -229,16 +220,15 @@ addStyle(`
   canvas { display: block; width: 100%; }
   .rv-circle canvas { height: clamp(400px, 100vh - 300px, 500px); }
   .rv-words { position: relative; height: 84px; font-size: 18px; contain: size layout; }
-  .rv-word { position: absolute; left: 0; bottom: 0; height: 48px; display: grid; place-items: center; transition: transform 0.15s; }
+  .rv-word { position: absolute; left: 0; bottom: 0; width: var(--cell); height: 48px; display: grid; place-items: center; transition: transform 0.15s; }
   .rv-word i { font-style: normal; white-space: nowrap; }
   .rv-word[role] { z-index: 1; transition: none; will-change: transform; cursor: grab; touch-action: pan-y; user-select: none; }
   .rv-word[role] i { display: grid; place-items: center; min-width: calc(100% - 6px); height: 42px; padding: 0 4px; box-sizing: border-box; border-radius: 8px; font-weight: 600; color: var(--background); }
   .rv-word.rv-query i { background: var(--query); }
   .rv-word.rv-key i { background: var(--key); }
-  .rv-apart { position: absolute; top: 4px; display: flex; justify-content: center; }
-  .rv-apart::before, .rv-apart::after { content: ""; flex: 1; height: 16px; margin-top: 12px; box-sizing: border-box; border: solid var(--text); border-width: 2px 0 0 2px; }
-  .rv-apart::after { border-width: 2px 2px 0 0; }
-  .rv-apart b { padding: 0 8px; font-size: 15px; line-height: 24px; white-space: nowrap; }
+  .rv-apart > * { position: absolute; left: 0; top: 16px; width: 2px; height: 16px; background: var(--text); transform-origin: 0 0; will-change: transform; }
+  .rv-apart :first-child { width: 1px; height: 2px; }
+  .rv-apart b { top: 4px; translate: -50%; width: auto; height: auto; padding: 0 8px; font-size: 15px; line-height: 24px; white-space: nowrap; background: linear-gradient(var(--background), var(--background)) 50% / calc(100% - 4px) no-repeat; }
   .rv-ruler { margin-top: 6px; border-top: 2px solid var(--rule); border-radius: 0 0 8px 8px; background: color-mix(in srgb, var(--face) 55%, transparent); cursor: ew-resize; touch-action: pan-y; user-select: none; }
   .rv-ruler:hover, &[data-held=ruler] .rv-ruler { background: var(--face); }
   .rv-ruler canvas { height: 36px; pointer-events: none; }

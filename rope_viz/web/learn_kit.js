@@ -94,7 +94,10 @@ export function makeTrack(row, host) {
   const [svg, ...nodes] = root.children;
   const to = (value) => (row.log ? Math.log(value / row.low) / Math.log(row.high / row.low) : (value - row.low) / (row.high - row.low));
   const from = (share) => (row.log ? row.low * (row.high / row.low) ** share : row.low + share * (row.high - row.low));
-  const room = () => root.clientWidth - 2 * PAD;
+  // The width is read once after a change: reading it in each frame makes the browser lay out the page twice.
+  let known = 0;
+  new ResizeObserver(() => (known = 0)).observe(root);
+  const width = () => (known ||= root.clientWidth), room = () => width() - 2 * PAD;
   const cell = () => room() / (row.cells ?? row.high - row.low);
   const share = (x) => clamp((x - root.getBoundingClientRect().left - PAD) / room(), 0, 1);
   let held = null;
@@ -134,7 +137,7 @@ export function makeTrack(row, host) {
 
   // Write the ticks and put the thumbs where their values are.
   return { root, show() {
-    const wide = root.clientWidth;
+    const wide = width();
     if (!wide) return;
     set(svg, "width", wide);
     if (row.ruler) {

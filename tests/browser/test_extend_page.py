@@ -70,3 +70,26 @@ def test_unnamed_fine_tune_and_raised_limit_are_recognised(visit):
     sidebar = seen.page.locator("[data-testid=stSidebar]")
     expect(sidebar.get_by_role("link", name="1 note: see My model")).to_be_visible()
     assert seen.errors == []
+
+
+def test_my_model_shows_the_strip_of_layers(visit):
+    seen = visit(watched=True).open("/model?model=gemma-3-27b-global")
+    strip = seen.look("extend/layers")
+    expect(strip.get_by_role("img", name="10 with full attention and 52 with a window of 1,024 tokens")).to_be_visible()
+    expect(seen.page.locator('[data-says="extend/layers"]')).to_contain_text("Scaling reaches 10 of them")
+    assert seen.errors == []
+
+
+def test_strip_of_layers_fits_a_phone_with_all_its_labels(visit):
+    seen = visit(width=390, height=844, has_touch=True).open("/model?model=llama-4-scout")
+    strip = seen.look("extend/layers")
+    left = strip.locator(".ytick text").evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().left)")
+    assert len(left) == 3
+    assert min(left) >= 0
+
+
+def test_a_model_without_text_has_no_strip_of_layers(visit):
+    seen = visit().open("/model")
+    drop(seen, {"_class_name": "FluxTransformer2DModel", "num_attention_heads": 24, "attention_head_dim": 128})
+    expect(seen.page.get_by_text("has no context in tokens")).to_be_visible()
+    assert seen.page.locator('[data-picture="extend/layers"]').count() == 0

@@ -14,6 +14,7 @@ LLAMA = llama(max_position_embeddings=32768, rope_theta=5e6)
 ERROR = {**LLAMA, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}
 NOTE = {**LLAMA, "rope_theta": 10000.0, "head_dim": 64}
 PARAMS = {"dim": 4096, "n_layers": 32, "head_dim": 128, "n_heads": 32, "n_kv_heads": 8, "rope_theta": 1e6}
+PARAMS |= {"max_position_embeddings": 16384}
 
 
 @pytest.fixture(autouse=True)

@@ -133,6 +133,16 @@ def test_a_killed_run_goes_on(tmp_path):
     assert all((out / target).is_file() for target in links(out / "index.html"))
 
 
+def test_a_hub_id_of_the_list_gets_the_page_of_its_model(tmp_path):
+    names = ["qwen3-8b", "Qwen/Qwen3-8B", "https://huggingface.co/Qwen/Qwen3-8B"]
+    file = tmp_path / "names.txt"
+    file.write_text("\n".join(names), encoding="utf-8")
+    assert main(["report", "--all", str(file), "-o", str(tmp_path / "site")]) == 0
+    files = ["qwen3-8b", "Qwen-Qwen3-8B", "https-huggingface.co-Qwen-Qwen3-8B"]
+    pages = [(tmp_path / "site" / "models" / f"{each}.html").read_text(encoding="utf-8") for each in files]
+    assert pages[1] == pages[2] == pages[0]
+
+
 def test_a_full_page_has_every_picture(monkeypatch, tmp_path):
     some = [picture for picture in registry.pictures() if picture.page in ("scaling", "rotation")]
     monkeypatch.setattr(registry, "pictures", lambda: some)

@@ -22,10 +22,10 @@ from typing import Any
 import make_servers as servers
 import model_files
 import torch
+from records import read_records
 from transformers import AutoConfig
 
 PATH = Path(__file__).with_name("glue.json")
-SERVED = Path(__file__).parents[2] / "rope_viz" / "runtimes" / "served.json"
 BASE = {"rope_theta": 50000.0}
 ORIGINAL = {"original_max_position_embeddings": 1024}
 SCALINGS: tuple[dict[str, Any], ...] = (
@@ -142,7 +142,7 @@ def main(root: str) -> None:
     model_files.KNOWN["add_prefix"] = lambda name, prefix="": f"{prefix}.{name}" if prefix else name
     package = model_files.opened(root, "sglang")
     factory = importlib.import_module(package.__name__ + ".factory")
-    served = json.loads(SERVED.read_text())["sglang"]
+    served = {kind: record.get("runtimes", {}).get("sglang", {}).get("file") for kind, record in read_records().items()}
     rows = []
     for kind, keys in TYPES.items():
         for scaling in SCALINGS:

@@ -93,6 +93,33 @@ REST = {
 
 
 FILES = {"mistral": "llama", "minimax_m2": "minimax"}
+# {model type: (file and class of its arguments, file of its attention)}, where a file uses another one's layers.
+PARTS = {
+    "glm_moe_dsa": ("glm_moe_dsa", "ModelArgs", "deepseek_v32"),
+    **dict.fromkeys(("qwen3_5_moe_text", "qwen3_5_text"), ("qwen3_5", "TextModelArgs", "qwen3_5")),
+    "minimax_m3_vl_text": ("minimax_m3_vl", "TextArgs", "minimax_m3_vl"),
+}
+# Keys as the published files of DeepSeek V3.2, GLM-5, MiMo V2 Flash, MiniMax M3 and Qwen3.5 have them.
+LATENT = {"qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128, "kv_lora_rank": 64, "q_lora_rank": 32}
+INDEX = {"index_head_dim": 128, "index_n_heads": 4, "index_topk": 16}
+SWA = {"swa_rope_theta": 10000.0, "swa_head_dim": 192, "swa_v_head_dim": 128, "hybrid_layer_pattern": [0, 1]}
+SWA |= {"swa_num_attention_heads": 16, "swa_num_key_value_heads": 16, "sliding_window_size": 128}
+QWEN = {"rope_theta": 1e7, "partial_rotary_factor": 0.25, "mrope_section": [11, 11, 10]}
+M3 = {**HEAD, "partial_rotary_factor": 0.5, "rotary_dim": 32, "rope_theta": 5e6}
+PUBLISHED = {
+    "deepseek_v32": {**LATENT, **INDEX, "rope_theta": 10000.0},
+    "glm_moe_dsa": {**LATENT, **INDEX, "rope_interleave": True, "rope_parameters": {"rope_theta": 1000000.0}},
+    "mimo_v2_flash": {"head_dim": 192, "v_head_dim": 128, "partial_rotary_factor": 0.334, "rope_theta": 5e6, **SWA},
+    "minimax_m3_vl_text": M3,
+    "qwen3_5_moe_text": {"head_dim": 256, "rope_parameters": QWEN},
+    "qwen3_5_text": {"head_dim": 256, "rope_parameters": QWEN},
+}
+# The same with old keys, or with the new ones where the published file has old ones.
+OTHER_KEYS = {
+    "minimax_m3_vl_text": {**M3, "rope_parameters": {"rope_theta": 4e6}},
+    "qwen3_5_moe_text": {"head_dim": 256, "partial_rotary_factor": 0.25, "rope_theta": 1e7},
+    "qwen3_5_text": {"head_dim": 256, "partial_rotary_factor": 0.25, "rope_theta": 1e7},
+}
 
 
 def cases():
@@ -120,6 +147,16 @@ def cases():
         if kind in ("deepseek_v3",):
             config |= {"qk_rope_head_dim": 64, "kv_lora_rank": 64}
         yield config | {"max_position_embeddings": 32768, "rope_parameters": NEW}, None
+    for (kind, keys), scaling in itertools.product((*PUBLISHED.items(), *OTHER_KEYS.items()), (None, YARN)):
+        if (kind, scaling) == ("mimo_v2_flash", YARN):
+            continue  # transformers refuses a scaling that names no layer type
+        config = {"model_type": kind, "hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 16}
+        config |= {"max_position_embeddings": 32768, **keys}
+        if "rope_parameters" in keys:
+            config["rope_parameters"] = {**keys["rope_parameters"], **(scaling or {"rope_type": "default"})}
+        elif scaling is not None:
+            config["rope_scaling"] = scaling
+        yield config, None
 
 
 def module_of(name):
@@ -135,15 +172,16 @@ def module_of(name):
 def ask(config, length):
     """inv_freq and the factor on cos and sin."""
     kind = config["model_type"]
-    module = module_of(FILES.get(kind, kind))
-    fields = dataclasses.fields(module.ModelArgs)
+    file, name, layers = PARTS.get(kind, (FILES.get(kind, kind), "ModelArgs", FILES.get(kind, kind)))
+    module, arguments_class = module_of(layers), getattr(module_of(file), name)
+    fields = dataclasses.fields(arguments_class)
     wanted = [
         one.name
         for one in fields
         if {one.default, one.default_factory} == {dataclasses.MISSING} and one.name not in ROPE_KEYS
     ]
     given = {**dict.fromkeys(wanted, 1), **REST, **json.loads(json.dumps(config))}
-    arguments = module.ModelArgs.from_dict(given)
+    arguments = arguments_class.from_dict(given)
     attention = next(
         value for name, value in vars(module).items() if name.endswith("Attention") and isinstance(value, type)
     )

@@ -23,6 +23,10 @@ SCALINGS: tuple[dict[str, Any], ...] = (
 )
 SIZES = {"hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 16, "max_position_embeddings": 4096}
 HEADS = {"head_dim": 64}
+SWA = {"swa_rope_theta": 10000.0, "swa_head_dim": 192, "swa_v_head_dim": 128, "hybrid_layer_pattern": [0, 1]}
+SWA |= {"swa_num_attention_heads": 16, "swa_num_key_value_heads": 16, "sliding_window_size": 128}
+# These files read rope_theta at the top, as the published configs have it.
+TOP = {"rope_theta": 5e6}
 # {model type: (file, its own keys)}
 TYPES: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen2_moe": ("qwen2_moe", {}),
@@ -59,23 +63,34 @@ TYPES: dict[str, tuple[str, dict[str, Any]]] = {
     "minicpm3": ("minicpm3", {"qk_rope_head_dim": 32, "qk_nope_head_dim": 64}),
     "olmo_hybrid": ("olmo_hybrid", HEADS),
     "qwen3_next": ("qwen3_next", {**HEADS, "partial_rotary_factor": 0.25}),
+    "minimax_m3_vl_text": ("vllm.models.minimax_m3.nvidia.model", {**HEADS, **TOP, "partial_rotary_factor": 0.5}),
+    "mimo_v2_flash": ("mimo_v2", {"head_dim": 192, "v_head_dim": 128, **TOP, **SWA, "partial_rotary_factor": 0.334}),
 }
+# Its layers differ: a scaling without a layer type is refused by transformers.
+UNSCALED = ("mimo_v2_flash",)
 
 
 def main(root: str) -> None:
     package = opened(root)
     rows, silent = [], []
     for kind, (file, keys) in TYPES.items():
-        if not Path(root, "vllm", "model_executor", "models", f"{file}.py").exists():
+        path = file.replace(".", "/") if "." in file else f"vllm/model_executor/models/{file}"
+        if not Path(root, f"{path}.py").exists():
             silent.append(kind)
             continue
         for scaling in SCALINGS:
             share = {key: value for key, value in keys.items() if key == "partial_rotary_factor"}
-            given = {**SIZES, **keys, "rope_parameters": {**BASE, **share, **scaling}}
+            given = {**SIZES, **keys}
+            if "rope_theta" in keys:
+                given |= {} if scaling["rope_type"] == "default" else {"rope_scaling": scaling}
+            else:
+                given["rope_parameters"] = {**BASE, **share, **scaling}
+            if kind in UNSCALED and scaling["rope_type"] != "default":
+                continue
             row: dict[str, Any] = {"runtime": "vllm", "version": "0.33.0", "file": file, "length": None}
             row["config"] = {"model_type": kind, **given}
             try:
-                row["inv_freq"], row["attention_factor"] = asked(package, file, given)
+                row["inv_freq"], row["attention_factor"] = asked(package, file, json.loads(json.dumps(given)))
             except SystemExit:
                 silent.append(kind)
                 break

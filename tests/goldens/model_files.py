@@ -101,8 +101,13 @@ KNOWN = {
 class Finder(servers.Finder):
     """Real model files beside the real rotary package, stubs for everything else."""
 
+    # The model file that is asked for, where it is not among the others.
+    asked = ""
+
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         place = self.root.joinpath(*name.split(".")).with_suffix(".py")
+        if name == self.asked:
+            return importlib.util.spec_from_file_location(name, place)
         if name.startswith(MODELS[self.package] + ".") and name.rsplit(".", 1)[1] not in HELPERS and place.exists():
             return importlib.util.spec_from_file_location(name, place)
         if name.startswith(self.package + "."):
@@ -124,6 +129,7 @@ def stubs() -> None:
 
     servers.Stub.__getattr__ = answer
     servers.No.__mro_entries__ = lambda self, bases: () if any(isinstance(base, type) for base in bases) else (object,)
+    servers.No.__setitem__ = lambda self, key, value: None
     servers.No.__getitem__ = lambda self, key: servers.No()
     servers.No.__iter__ = lambda self: iter(())
     for name in ("or", "ror", "and", "rand", "mul", "rmul"):
@@ -146,7 +152,7 @@ def ropes(file: str, config: Any, package: Any) -> list[Any]:
         return made[-1]
 
     package.get_rope = get_rope
-    name = f"{MODELS[package.__name__]}.{file}"
+    name = Finder.asked = file if "." in file else f"{MODELS[package.__name__]}.{file}"
     sys.modules.pop(name, None)
     try:
         module = importlib.import_module(name)
@@ -181,6 +187,7 @@ def arguments_of(kind: type, config: Any) -> dict[str, Any]:
             "num_attention_heads": heads,
             "num_kv_heads": getattr(config, "num_kv_heads", heads),
             "position_embedding": "ROPE",
+            "layer_type": "full_attention",
         },
         **{"head_dim": head_dim, "rotary_dim": getattr(config, "rotary_dim", head_dim), "expert_num": 1},
         **{"rope_theta": getattr(config, "rope_theta", 10000), "rope_scaling": config.rope_scaling, "layer_id": 0},

@@ -161,6 +161,7 @@ def test_cache_is_off_unless_the_server_was_told(paste, hub, monkeypatch):
             monkeypatch.setenv(upload.HUB_CACHE, value)
         app = paste("extend", "acme/gemma")
         assert app.session_state["chosen"].model != "custom"
+        assert "acme/gemma is not in the list of models" in app.warning[0].value
         assert "rope-viz app --hub-cache" in app.warning[0].value
         assert "Paste a config" in [each.label for each in app.expander]
 

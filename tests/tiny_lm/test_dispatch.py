@@ -1,7 +1,12 @@
 """Servers share questions: bounded requests each, retries on another one, nothing lost or asked twice."""
 
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +17,7 @@ from rope_viz.tiny_lm.evaluation_plan import Row, read_evaluation
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 from tests.tiny_lm.completion_servers import passkey_servers
 
+ROOT = Path(__file__).parents[2]
 PLAN = Plan(methods=("none",), lengths=(400, 800), depths=tuple(place / 10 for place in range(11)), repeats=2)
 
 
@@ -124,6 +130,28 @@ def test_a_worker_of_several_methods_answers_them_in_order():
     assert [row.cell for row in written] == cells
 
 
+def test_a_question_that_failed_on_every_server_is_asked_again():
+    """Both servers work again, so neither may leave the question to the other."""
+    hard, failed, written = ("a", 9, 0.0, 0), [], []
+    cells = [hard, *[("a", 5, 0.0, repeat) for repeat in range(6)]]
+
+    def answer(engine, cell):
+        if cell == hard and len(failed) < 2:
+            failed.append(engine)
+            raise UnavailableError("busy", is_reached=True)
+        time.sleep(0.01)
+        return Row(*cell, right=True, answer="")
+
+    workers = [Worker(name, {"a": name}) for name in ("first", "second")]
+    run = threading.Thread(target=dispatch, args=(cells, workers, answer, None, written.append), kwargs={"wait": 0.01})
+    run.daemon = True
+    run.start()
+    run.join(20)
+    assert not run.is_alive()
+    assert sorted(failed) == ["first", "second"]
+    assert sorted(row.cell for row in written) == sorted(cells)
+
+
 def test_an_unexpected_error_ends_the_run():
     def answer(engine, cell):
         raise KeyError("bug")
@@ -148,6 +176,27 @@ def test_pending_answers_are_written_after_an_interrupt():
     with pytest.raises(KeyboardInterrupt):
         dispatch(cells, [Worker("w", {"a": None}, slots=2)], answer, None, write)
     assert sorted(written) == [2, 3]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+def test_a_second_interrupt_ends_the_command_at_once(tmp_path):
+    flags = ["--lengths", "400", "--depths", "4", "--concurrency", "1", "-o", str(tmp_path / "out.json")]
+    with passkey_servers(1, delay=120.0) as (server,):
+        command = [sys.executable, "-m", "rope_viz", "evaluate", "--server", f"none={server.url}", *flags]
+        # A shell lets what it starts with "&" ignore SIGINT, and so it would be here.
+        options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, **options)
+        while not server.asked and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        lines = [process.stderr.readline()]
+        while "press Ctrl-C again" not in lines[-1]:
+            lines.append(process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert rest == "rope-viz: interrupted: the same command continues with the questions that have no answer\n"
+    assert not any("Traceback" in line for line in lines)
 
 
 class Flaky:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from rope_viz.advice.extension_plan import Plan
+from rope_viz.advice.layer_kinds import Layers
 from rope_viz.advice.ways import SUPPORT, Rank
+from rope_viz.figures.layers import find_rows, row_of
 from rope_viz.figures.words.common import footnote, plain
 from rope_viz.models.shipped_scaling import describe_method
-from rope_viz.texts import Texts
+from rope_viz.texts import Sentence, Texts, join
+from rope_viz.texts.lists import join_list
 from rope_viz.texts.numbers import format_number, format_tokens
 
 TEXTS = Texts("model")
@@ -95,3 +98,40 @@ def unknown(plan: Plan) -> str:
 def describe_support(plan: Plan) -> str:
     """Return which runtimes read the written file as intended."""
     return " ".join(plain(sentence) for sentence in (plan.file.generation, *plan.file.proof))
+
+
+def layers(found: Layers) -> Sentence:
+    """Say how many layers there are of each kind, and how many of them scaling reaches."""
+    count, parts = len(found.layers), _layer_parts(found)
+    first = TEXTS("layers.all", count=count, part=_kind_of_row(next(iter(find_rows(found))), found))
+    if len(parts) > 1:
+        first = TEXTS("layers.mixed", count=count, parts=join_list(parts))
+    key = "reached_all" if found.scaled == count else "reached" if found.scaled else "reached_none"
+    reach = found.longest_reach
+    short = "" if reach is None else TEXTS("layers.short", reach=reach)
+    assumed = TEXTS("layers.assumed", count=count) if found.assumed else ""
+    return join(first, TEXTS(f"layers.{key}", scaled=found.scaled), short, assumed)
+
+
+def layers_title(found: Layers) -> str:
+    """Return the accessible name of the strip of layers."""
+    return TEXTS("layers.title", parts=join_list(_layer_parts(found)), scaled=found.scaled)
+
+
+def no_layers(problem: str) -> str:
+    """Say why the layers are not known."""
+    return TEXTS("layers.unknown", problem=plain(problem))
+
+
+def _layer_parts(found: Layers) -> list[Sentence]:
+    rows = [row_of(layer) for layer in found.layers]
+    names = [name for name in find_rows(found) if name in rows]
+    return [TEXTS("layers.part", number=rows.count(name), kind=_kind_of_row(name, found)) for name in names]
+
+
+def _kind_of_row(name: str, found: Layers) -> Sentence:
+    reaches = {layer.reach for layer in found.layers if row_of(layer) == name}
+    reach = reaches.pop() if len(reaches) == 1 else None
+    if name in ("window", "chunk") and reach is not None:
+        return TEXTS(f"layers.kinds.{name}_of", reach=reach)
+    return TEXTS(f"layers.kinds.{name}")

@@ -73,8 +73,8 @@ class Training:
 
     `inv_freq` is in radians per position, float64, shape (pairs,); None where the trainer refuses, and then `reason`
     says why. `attention_factor` multiplies cos and sin, or q and k; `softmax_multiplier` the softmax scale.
-    `factor_place` is where the factor that is not 1 is applied. `spec` is the same embedding with its factor, for
-    exports. `rules` are those that changed something, in order, `arguments` the options that were given or assumed.
+    `factor_place` is where the factor that is not 1 is applied. `case` is what the trainer made of the
+    config. `rules` are those that changed something, in order, `arguments` the options that were given or assumed.
     """
 
     trainer: Trainer
@@ -85,11 +85,18 @@ class Training:
     softmax_multiplier: float | None = None
     factor_place: Place | None = None
     pairing: str = ""
-    spec: RopeSpec | None = None
+    case: Case | None = None
     rules: tuple[Rule, ...] = ()
     reason: str = ""
     evidence: Evidence = "executed"
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @functools.cached_property
+    def spec(self) -> RopeSpec | None:
+        """The same embedding with its factor, for exports."""
+        if self.case is None or self.attention_factor is None:
+            return None
+        return write_factor(build_spec(self.case), self.case, self.attention_factor)
 
     @property
     def name(self) -> str:
@@ -158,7 +165,7 @@ def train_case(trainer: Trainer, release: str, case: Case, arguments: Mapping[st
         softmax,
         find_place(case, attention, softmax),
         case.pairing or spec.pairing,
-        write_factor(spec, case, attention),
+        case,
         applied,
         evidence=trainer.evidence(applied),
         arguments=case.arguments,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rope_viz.models.megatron_config import YARN
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
@@ -26,7 +27,7 @@ from rope_viz.runtimes.trainers.arguments import argument, is_given, set_rope
 from rope_viz.runtimes.trainers.trainer import Trainer
 
 BRIDGE, MBRIDGE = "megatron-bridge", "mbridge"
-IMPORTED = is_not(is_given(*megatron.YARN, "rotary_base", "rope_scaling", "seq_len_interpolation_factor"))
+IMPORTED = is_not(is_given(*YARN, "rotary_base", "rope_scaling", "seq_len_interpolation_factor"))
 """No options of megatron-core are given: the config is imported."""
 
 

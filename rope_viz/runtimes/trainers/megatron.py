@@ -10,6 +10,15 @@ import math
 from typing import Any
 
 from rope_viz.embedding.scaling import mscale
+from rope_viz.models.megatron_config import (
+    CORE_MLA_FACTOR,
+    GPT_OSS,
+    LLAMA3,
+    LLAMA3_FACTOR,
+    YARN,
+    concentrate,
+    rename,
+)
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, has_type, rule
 from rope_viz.runtimes.trainers.arguments import (
     argument,
@@ -25,16 +34,6 @@ from rope_viz.runtimes.trainers.arguments import (
 )
 from rope_viz.runtimes.trainers.trainer import Trainer
 
-# The command line's names of the constructor's arguments.
-RENAMED = {
-    "rotary_scaling_factor": "scaling_factor",
-    "rotary_seq_len_interpolation_factor": "seq_len_interpolation_factor",
-    "use_rope_scaling": "rope_scaling",
-}
-YARN = (
-    *("scaling_factor", ORIGINAL, "beta_fast", "beta_slow", "mscale", "mscale_all_dim"),
-    "correction_range_round_to_int",
-)
 OLD = "0.12.0"
 
 
@@ -73,10 +72,8 @@ def state_options(case: Case) -> Case:
 @rule("option-names", has_arguments)
 def rename_options(case: Case) -> Case:
     """Options of the command line and of YAML files have the names of the constructor's arguments."""
-    options = {name.removeprefix("no_"): not name.startswith("no_") and value for name, value in case.arguments.items()}
-    names = {name: name.removeprefix("yarn_") for name in options}
     return case.replace(
-        arguments={RENAMED.get(short, short): options[name] for name, short in names.items()},
+        arguments=rename(case.arguments),
         path="yarn by hand" if "yarn_rotary_scaling_factor" in case.arguments else "",
     )
 
@@ -96,7 +93,7 @@ def read_plain(case: Case) -> Case:
     factor = number(case, "seq_len_interpolation_factor", default=1.0)
     if not argument(case, "rope_scaling"):
         return set_linear(changed, factor)
-    scaled = set_llama3(changed, number(case, "rope_scaling_factor", default=8.0))
+    scaled = set_llama3(changed, number(case, "rope_scaling_factor", default=LLAMA3_FACTOR))
     if factor != 1.0:
         scaled = scaled.replace(divisors=(factor,) * (scaled.rotary_dim // 2))
     return scaled
@@ -106,12 +103,12 @@ def concentration(case: Case, factor: float) -> float:
     """Return the factor on cos and sin: m(mscale)/m(mscale_all_dim), or 0.1·ln s + 1 where one of them is None."""
     values = [argument(case, name, default=default) for name, default in (("mscale", 1.0), ("mscale_all_dim", 0.0))]
     if None in values:
-        return mscale(factor)
-    over, under = (
-        mscale(factor, number(case, name, default=value, positive=False))
+        return concentrate(factor, None, None)
+    weight, over = (
+        number(case, name, default=value, positive=False)
         for name, value in zip(("mscale", "mscale_all_dim"), values, strict=True)
     )
-    return over / under
+    return concentrate(factor, weight, over)
 
 
 def read_yarn(case: Case) -> Case:
@@ -123,7 +120,7 @@ def read_yarn(case: Case) -> Case:
             raise Refused(f"TypeError: {name} is None")
     if argument(case, "rotary_interleaved"):
         raise Refused("YaRN does not support interleaved rotary embeddings")
-    factor = number(case, "scaling_factor", default=40.0 if case.mla else 1.0)
+    factor = number(case, "scaling_factor", default=CORE_MLA_FACTOR if case.mla else 1.0)
     rounds = argument(case, "correction_range_round_to_int", default=True)
     changed = set_yarn(
         changed,
@@ -164,7 +161,7 @@ def mla_softmax(key: str) -> Rule:
     """Return the rule of the softmax scale of MLA, which takes this of the two mscales."""
 
     def change(case: Case) -> Case:
-        scale = number(case, "scaling_factor", default=40.0)
+        scale = number(case, "scaling_factor", default=CORE_MLA_FACTOR)
         weight = number(case, key, default=1.0 if key == "mscale" else 0.0, positive=False)
         return case.replace(softmax=mscale(scale, weight) ** 2)
 
@@ -175,8 +172,7 @@ def mla_softmax(key: str) -> Rule:
 @rule("fixed-bands", has_type("llama3"))
 def fix_bands(case: Case) -> Case:
     """low_freq_factor 1, high_freq_factor 4 and the original length 8192 are constants."""
-    bands = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, ORIGINAL: 8192}
-    return case.with_rope(**bands)
+    return case.with_rope(**LLAMA3)
 
 
 def build_core(version: str) -> tuple[Rule, ...]:
@@ -196,14 +192,13 @@ def build_core(version: str) -> tuple[Rule, ...]:
 @rule("factor-8", lambda case: bool(argument(case, "rope_scaling")))
 def ignore_llama3_factor(case: Case) -> Case:
     """--rope-scaling-factor is parsed and does not reach the model: the factor is always 8."""
-    return case.replace(arguments={**case.arguments, "rope_scaling_factor": 8.0})
+    return case.replace(arguments={**case.arguments, "rope_scaling_factor": LLAMA3_FACTOR})
 
 
 @rule("gpt-oss-builder", is_given("enable_gpt_oss"))
 def build_gpt_oss(case: Case) -> Case:
     """--enable-gpt-oss uses YaRN by 32 from an original length of 131,072, not rounded."""
-    options = {"scaling_factor": 32.0, ORIGINAL: 131072, "correction_range_round_to_int": False}
-    return case.replace(arguments={**case.arguments, **options}) if argument(case, "enable_gpt_oss") else case
+    return case.replace(arguments={**case.arguments, **GPT_OSS}) if argument(case, "enable_gpt_oss") else case
 
 
 @rule("mla-factor-1", lambda case: case.mla, lambda case: not is_given("scaling_factor")(case))

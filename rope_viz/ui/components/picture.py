@@ -28,6 +28,7 @@ TOOLS = {
     "hands": (0, 0),
     "learn": (0, 0),
     "table": (40, 44),
+    "grid": (40, 44),
 }
 
 TEXTS = Texts("app")

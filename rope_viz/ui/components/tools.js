@@ -180,7 +180,7 @@ function copyByCommand(content) {
 
 addStyle(`
 .rv-tools { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; justify-content: flex-end; padding-top: 2px; }
-.rv-table .rv-tools { padding-top: 8px; }
+:is(.rv-table, .rv-grid) .rv-tools { padding-top: 8px; }
 .rv-tools .rv-space { flex: 1; }
 .rv-tools .rv-all { display: flex; gap: 6px; }
 .rv-tools .rv-all[hidden], .rv-tools [hidden] { display: none; }

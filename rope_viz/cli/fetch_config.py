@@ -1,0 +1,113 @@
+"""Fetch a model's config.json from the Hugging Face Hub, only where the user gave --hub.
+
+As in huggingface_hub, HF_ENDPOINT names another server, HF_TOKEN is sent to it, and HF_HUB_OFFLINE forbids the network.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.client
+import os
+import re
+import sys
+import time
+import urllib.error
+import urllib.request
+from urllib.parse import quote, urlsplit
+
+from rope_viz.embedding.spec import short_repr
+from rope_viz.models.hf_cache import ID, NAME, model_id_of_page
+from rope_viz.models.json_source import LARGEST
+from rope_viz.tiny_lm.completion_clients import OPENER
+
+DEFAULT_ENDPOINT = "https://huggingface.co"
+TIMEOUT = 10.0
+"""Seconds without an answer."""
+LONGEST_WAIT = 60.0
+"""Seconds for the whole file."""
+CHUNK = 1 << 16
+TRUE = ("1", "on", "yes", "true")
+MISSING = {
+    "EntryNotFound": "this model has no config.json",
+    "RevisionNotFound": "this model has no such revision",
+    "RepoNotFound": "there is no such model",
+}
+"""{error code in an answer of the Hub: what it means}."""
+
+
+def find_endpoint() -> str:
+    """Return the address of the Hub. Raise `ValueError` if HF_ENDPOINT is none."""
+    endpoint = (os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT).rstrip("/")
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"HF_ENDPOINT must be an address such as {DEFAULT_ENDPOINT}, got {short_repr(endpoint)}")
+    return endpoint
+
+
+def fetch_config(name: str) -> bytes:
+    """Return the config.json of a model on the Hub, and say on stderr where it is from.
+
+    Raises `ValueError` with one sentence that names the reason if there is none.
+    """
+    if os.environ.get("HF_HUB_OFFLINE", "").lower() in TRUE:
+        raise ValueError("HF_HUB_OFFLINE is set, so nothing is fetched: unset it, or name a file")
+    asked = ID.fullmatch(model_id_of_page(name.strip()))
+    if asked is None:
+        raise ValueError(f"{short_repr(name)} is not a model id such as Qwen/Qwen3-8B")
+    revision = quote(asked["revision"] or "main", safe="")
+    return request_config(f"{find_endpoint()}/{asked['name']}/resolve/{revision}/{NAME}")
+
+
+@functools.cache
+def request_config(address: str) -> bytes:
+    """Return the content of an address. Raises `ValueError` as `fetch_config` does."""
+    host = urlsplit(address).hostname
+    token = os.environ.get("HF_TOKEN")
+    request = urllib.request.Request(address, headers={"User-Agent": "rope-viz"})
+    if token:
+        request.add_header("Authorization", f"Bearer {token}")
+    try:
+        with OPENER.open(request, timeout=TIMEOUT) as answer:
+            content = read_answer(answer)
+            commit = answer.headers.get("X-Repo-Commit") or ""
+    except urllib.error.HTTPError as error:
+        raise ValueError(f"{host} {describe_status(error, has_token=bool(token))}") from None
+    except (OSError, http.client.HTTPException, UnicodeError) as error:
+        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
+        raise ValueError(f"{host} cannot be reached ({reason}): name a file, or a model of rope-viz models") from None
+    if len(content) > LARGEST:
+        raise ValueError(f"{host} sent more than {LARGEST >> 20} MiB, which no config.json is")
+    if re.match(rb"(\xef\xbb\xbf)?\s*<", content):
+        raise ValueError(f"{host} sent a web page instead of config.json: download the file and name it")
+    at = f" at commit {commit[:12]}" if commit else ""
+    print(f"rope-viz: fetched {address}{at}", file=sys.stderr)
+    return content
+
+
+def read_answer(answer: http.client.HTTPResponse) -> bytes:
+    """Return the body of an answer, at most one byte more than is read of a file. Raises `OSError` if it takes long."""
+    end, parts, size = time.monotonic() + LONGEST_WAIT, list[bytes](), 0
+    while size <= LARGEST:
+        if time.monotonic() > end:
+            raise TimeoutError(f"the file took more than {LONGEST_WAIT:g} seconds")
+        part = answer.read1(min(CHUNK, LARGEST + 1 - size))
+        if not part:
+            break
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+def describe_status(error: urllib.error.HTTPError, *, has_token: bool) -> str:
+    """Return what a refusal of the Hub means, and what to do."""
+    answered = f"answered {error.code}"
+    if error.code in (401, 403):
+        if has_token:
+            return f"{answered}: there is no such model, or the token in HF_TOKEN has no access to it"
+        return f"{answered}: there is no such model, or it is private or gated: set HF_TOKEN to a token with access"
+    if error.code == 404:
+        unnamed = "there is no such model, revision or config.json"
+        return f"{answered}: {MISSING.get(error.headers.get('X-Error-Code', ''), unnamed)}"
+    if error.code == 429:
+        return f"{answered}: too many requests, try again later"
+    return f"{answered} ({error.reason}): try again later, or name a file"

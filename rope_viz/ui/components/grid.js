@@ -1,0 +1,112 @@
+// A table of verdicts whose cells can be chosen: by a click, or by arrow keys and Enter. Each cell has a sign, the first
+// letter of its verdict and, where there is room, the rest. picture.js requests it, rope_viz/pictures/wire_format.py packs it.
+
+import { addStyle } from "./element.js";
+import { text } from "./texts.js";
+import { fill as fillTools } from "./tools.js";
+
+const SIGNS = { same: "=", differs: "≠", refused: "–", "not known": "?" };
+
+const safe = (words) => words.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+
+function build(place) {
+  const { root } = place;
+  root.innerHTML = `<div class="rv-verdicts"><table role="grid"><thead><tr></tr></thead><tbody></tbody></table></div>
+    <div class="rv-tools" role="toolbar" aria-label="${text("picture.table_tools")}"><div class="rv-space"></div></div>`;
+  const state = { place, table: root.querySelector("table"), head: root.querySelector("tr"), body: root.querySelector("tbody"), cells: [] };
+  fillTools(root.querySelector(".rv-tools"), place);
+  state.body.addEventListener("click", ({ target }) => choose(state, state.cells.indexOf(target.closest("td"))));
+  state.body.addEventListener("keydown", (event) => step(state, event));
+  return state;
+}
+
+// Move the focus over the grid, as its pattern of ARIA says.
+function step(state, event) {
+  const at = state.cells.indexOf(event.target), { columns } = state, row = at - (at % columns);
+  if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Enter" || event.key === " ") choose(state, at);
+  else {
+    const to = { ArrowRight: Math.min(at + 1, row + columns - 1), ArrowLeft: Math.max(at - 1, row), ArrowDown: at + columns, ArrowUp: at - columns, Home: row, End: row + columns - 1 }[event.key];
+    if (to === undefined) return;
+    if (state.cells[to]) focus(state, to);
+  }
+  event.preventDefault();
+}
+
+function focus(state, at) {
+  for (const cell of state.body.querySelectorAll("[tabindex='0']")) cell.tabIndex = -1;
+  state.cells[at].tabIndex = 0;
+  state.cells[at].focus();
+}
+
+function choose(state, at) {
+  if (at < 0) return;
+  mark(state, at);
+  focus(state, at);
+  state.place.tell("pin", at);
+}
+
+function mark(state, chosen) {
+  for (const cell of state.body.querySelectorAll("[aria-selected], [tabindex='0']")) {
+    cell.removeAttribute("aria-selected");
+    cell.tabIndex = -1;
+  }
+  const cell = state.cells[chosen];
+  if (cell) Object.assign(cell, { ariaSelected: "true", tabIndex: 0 });
+}
+
+export default function show(place, message) {
+  const state = (place.root.__grid ??= build(place));
+  const { columns, states, title, chosen } = message, [first, ...names] = Object.keys(columns), key = JSON.stringify([columns, states]);
+  state.columns = names.length;
+  state.table.ariaLabel = title;
+  if (state.key !== key) {
+    state.key = key;
+    // One string: 150 cells made one by one take twice the time.
+    const cell = (label, row) => (name, column) => {
+      const content = columns[name][row], verdict = states[row * names.length + column], more = content.slice(verdict.length).trim();
+      return `<td role="gridcell" tabindex="-1" class="rv-${verdict.replace(" ", "-")}" aria-label="${safe(`${label}, ${name}: ${content}`)}">${SIGNS[verdict]} ${verdict[0].toUpperCase()}${more && ` <span>${safe(more)}</span>`}</td>`;
+    };
+    const line = (label, row) => {
+      const end = label.lastIndexOf(" ");
+      return `<tr><th scope="row">${safe(label.slice(0, end))} <small>${safe(label.slice(end + 1))}</small></th>${names.map(cell(label, row)).join("")}</tr>`;
+    };
+    state.head.innerHTML = [first, ...names].map((name) => `<th scope="col"><b>${safe(name)}</b></th>`).join("");
+    state.body.innerHTML = columns[first].map(line).join("");
+    state.cells = [...state.body.querySelectorAll("td")];
+  }
+  mark(state, chosen);
+  place.root.dataset.drawn = String(Number(place.root.dataset.drawn ?? 0) + 1);
+}
+
+addStyle(`
+.rv-verdicts {
+  overflow-x: auto; border: 1px solid var(--st-border-color); border-radius: 8px; font-size: 14px;
+  table { border-spacing: 0; width: 100%; table-layout: fixed; font-variant-numeric: tabular-nums; }
+  th, td { padding: 0 6px; height: 36px; border-bottom: 1px solid var(--st-border-color); box-sizing: border-box; }
+  tr:last-child :is(td, th) { border-bottom: 0; }
+  th { text-align: left; font-weight: 600; background: var(--st-secondary-background-color); }
+  thead th { height: 56px; text-align: center; }
+  th:first-child { text-align: left; padding-left: 12px; }
+  thead th:first-child { width: 23%; }
+  small { font-size: 12px; font-weight: 400; opacity: 0.85; }
+  td { text-align: center; white-space: nowrap; cursor: pointer; font-weight: 600; border-left: 1px solid var(--st-border-color); }
+  td:hover { background: var(--st-secondary-background-color); }
+  td:focus-visible, td[aria-selected=true] { outline: 3px solid var(--st-primary-color); outline-offset: -3px; }
+  span { font-weight: 400; color: var(--rv-ink); }
+}
+.rv-same { color: var(--rv-good); }
+.rv-differs { color: var(--rv-key); background: color-mix(in srgb, var(--rv-key) 12%, transparent); }
+.rv-refused { background: color-mix(in srgb, var(--rv-quiet) 16%, transparent); }
+.rv-not-known { color: var(--rv-quiet); }
+@media (max-width: 760px) {
+  .rv-verdicts {
+    td span, small { display: none; }
+    td { padding: 0; width: 36px; min-width: 34px; font-size: 14px; }
+    tbody th { font-size: 13px; line-height: 1.15; height: 40px; padding: 0 4px 0 8px; }
+    thead th:first-child { width: 29%; }
+    thead th { height: 150px; padding: 6px 0; vertical-align: bottom; }
+    thead th:not(:first-child) b { writing-mode: vertical-rl; transform: rotate(180deg); white-space: nowrap; font-size: 13px; }
+  }
+}
+`);

@@ -1,0 +1,139 @@
+"""Mistral's params.json is read as the config.json that means the same.
+
+Keys of the files: those that vLLM reads (vllm/transformers_utils/configs/mistral.py at 01da88c). Numbers: the published
+config.json of the same model (catalog), transformers' own class, and YaRN's formula in float64.
+"""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from rope_viz.cli.main import main
+from rope_viz.models.mistral_params import config_from_mistral
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.source_note import without_source
+from rope_viz.models.user_config import LARGEST
+from rope_viz.multi_axis.read_upload import read_upload
+from rope_viz.runtimes import emulate
+
+SEVEN = {
+    **{"dim": 4096, "n_layers": 32, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8},
+    **{"norm_eps": 1e-05, "vocab_size": 32768, "rope_theta": 1000000.0},
+}
+YARN = {"original_max_position_embeddings": 16384, "factor": 16, "apply_scale": False, "beta": 32, "alpha": 1}
+MINISTRAL = {
+    **{"dim": 3072, "n_layers": 26, "head_dim": 128, "hidden_dim": 9216, "n_heads": 32, "n_kv_heads": 8},
+    **{"norm_eps": 1e-05, "vocab_size": 131072, "rope_theta": 1000000.0, "tied_embeddings": True},
+    **{"max_position_embeddings": 262144, "max_seq_len": 262144, "yarn": YARN},
+    **{"llama_4_scaling": {"original_max_position_embeddings": 16384, "beta": 0.1}, "vision_encoder": {"n": 1}},
+}
+MLA = {"q_lora_rank": 1536, "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128}
+EXPERTS = {"num_experts": 128, "num_experts_per_tok": 4, "expert_hidden_dim": 4096, "num_shared_experts": 1}
+LARGE = {**SEVEN, **MLA, "head_dim": 128, "moe": {**EXPERTS, "first_k_dense_replace": 3}, "yarn": YARN}
+
+
+def yarn_frequencies(base, dims, original, factor, fast, slow):
+    """YaRN of arXiv 2309.00071 as Mistral's code has it: the ramp over the index, its bounds rounded outwards."""
+    plain = base ** (-np.arange(0, dims, 2) / dims)
+    low, high = (dims * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base)) for turns in (fast, slow))
+    low, high = max(math.floor(low), 0), min(math.ceil(high), dims - 1)
+    ramp = np.clip((np.arange(dims // 2) - low) / (high - low), 0, 1)
+    return plain * (1 - ramp) + plain / factor * ramp
+
+
+def test_unscaled_file_means_the_published_config():
+    found = ModelConfig.read(SEVEN)
+    assert found.identity.model.id == "mistral-7b-v0.3"
+    assert (found.model_type, found.fields.head_dim(), found.window) == ("mistral", 128, None)
+    np.testing.assert_allclose(found.specs[""].inv_freq(), 1e6 ** (-np.arange(0, 128, 2) / 128), rtol=1e-12)
+    assert "names no length: 128,000 tokens are assumed" in " ".join(found.notes)
+
+
+def test_yarn_of_ministral_is_read_with_its_bounds():
+    found = ModelConfig.read(MINISTRAL)
+    assert found.identity.model.id == "ministral-3-3b"
+    spec = found.specs[""]
+    np.testing.assert_allclose(spec.inv_freq(), yarn_frequencies(1e6, 128, 16384, 16, 32, 1), rtol=1e-12)
+    assert spec.attention_factor() == pytest.approx(1.0)
+    assert found.mapping["rope_parameters"]["llama_4_scaling_beta"] == 0.1
+    assert "Not read: vision_encoder." in " ".join(found.notes)
+
+
+def test_transformers_computes_the_same_from_it():
+    transformers = pytest.importorskip("transformers")
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    config = transformers.Ministral3Config(**without_source(config_from_mistral(MINISTRAL)))
+    inv_freq, factor = ROPE_INIT_FUNCTIONS["yarn"](config, "cpu")
+    np.testing.assert_allclose(inv_freq.numpy(), yarn_frequencies(1e6, 128, 16384, 16, 32, 1), rtol=1e-5)
+    assert factor == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("scale", "factor"), [(False, 1.0), (True, 0.1 * math.log(8) + 1), (None, 0.1 * math.log(8) + 1)]
+)
+def test_apply_scale_decides_the_factor_on_cos_and_sin(scale, factor):
+    yarn = {**YARN, "factor": 8, "apply_scale": scale}
+    if scale is None:
+        del yarn["apply_scale"]
+    for params in ({**SEVEN, "yarn": yarn}, {**MINISTRAL, "yarn": yarn}):
+        for runtime in ("transformers", "vllm"):
+            assert emulate(params, runtime).attention_factor == pytest.approx(factor), runtime
+
+
+def test_experts_and_compressed_attention_choose_the_model_type():
+    mixtral = config_from_mistral({**SEVEN, "moe": {"num_experts": 8, "num_experts_per_tok": 2}})
+    assert (mixtral["model_type"], mixtral["num_local_experts"]) == ("mixtral", 8)
+    large = ModelConfig.read(LARGE)
+    assert (large.model_type, large.specs[""].rotary_dim) == ("deepseek_v3", 64)
+    assert large.mapping["n_routed_experts"] == 128
+    np.testing.assert_allclose(large.specs[""].inv_freq(), yarn_frequencies(1e6, 64, 16384, 16, 32, 1), rtol=1e-12)
+
+
+def test_listed_windows_become_layer_types():
+    found = ModelConfig.read({**SEVEN, "sliding_window": [32768, None, None, None]})
+    assert found.layer_types == ["sliding_attention", *["full_attention"] * 3] * 8
+    assert found.fields.raw("sliding_window") == 32768
+    assert ModelConfig.read({**SEVEN, "sliding_window": 4096}).window == 4096
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"multiple_of": 256}, "this is Meta's params.json"),
+        ({"yarn": {**YARN, "gamma": 1}}, "yarn of params.json has the unknown key 'gamma'"),
+        ({"yarn": {"factor": 4}}, "yarn of params.json has no original_max_position_embeddings"),
+        ({"yarn": {**YARN, "factor": "16"}}, "yarn.factor must be a number"),
+        ({"yarn": [1]}, "yarn of params.json must be an object"),
+        ({"moe": 8}, "moe of params.json must be an object"),
+        ({"sliding_window": [4096], "n_layers": "32"}, "n_layers must be a number"),
+    ],
+)
+def test_wrong_file_gets_a_sentence(change, message, tmp_path, capsys):
+    path = tmp_path / "params.json"
+    path.write_text(json.dumps(SEVEN | change))
+    assert main(("table", str(path))) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert len(err.splitlines()) == 1
+    with pytest.raises(ValueError, match=message.split("(")[0]):
+        read_upload(path.read_bytes())
+
+
+def test_every_command_and_the_app_read_the_file(tmp_path, capsys):
+    path = tmp_path / "params.json"
+    path.write_text(json.dumps(MINISTRAL))
+    assert len(path.read_bytes()) < LARGEST
+    for command in (["check"], ["table"], ["runtimes"], ["memory", "--length", "32k"], ["export", "--to", "vllm"]):
+        assert main((command[0], str(path), *command[1:])) == 0, command
+    out = tmp_path / "config.json"
+    assert main(("extend", str(path), "--to", "512k", "-o", str(out))) == 0
+    written = json.loads(out.read_text())
+    assert ModelConfig.read(written).specs[""].scaling.factor == 32.0
+    assert not [key for key in written if key.startswith("_source")]
+    assert "dim" not in written
+    own = read_upload(path.read_bytes())
+    assert "Read from Mistral's params.json." in " ".join(own.notes)
+    capsys.readouterr()
