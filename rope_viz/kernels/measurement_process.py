@@ -13,8 +13,10 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rope_viz.texts import Texts, join
@@ -60,10 +62,12 @@ class Report:
 class Run:
     """A running measurement: `fraction` and `step` are its progress, `problem` the reason if it failed.
 
-    A subclass names another `module` to run. The module reads its arguments as JSON from the standard input.
+    A subclass names another `module` to run, and variables of its `environment`. The module reads its arguments as
+    JSON from the standard input.
     """
 
     module = "rope_viz.kernels.report"
+    environment: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, workload: dict[str, Any], *, limit: float = LIMIT_SECONDS, **options: Any) -> None:
         """Start it. workload and options: see `rope_viz.kernels.report`. Raises `BusyError` while another one runs."""
@@ -74,7 +78,7 @@ class Run:
         self._arguments = json.dumps({**workload, **options})
         self._ended = threading.Event()
         try:
-            self._process = _start_process(self.module)
+            self._process = _start_process(self.module, self.environment)
         except OSError as error:
             self.problem = TEXTS("problems.not_started", error=error)
             self._finish()
@@ -140,9 +144,10 @@ class Run:
         _one_at_a_time.release()
 
 
-def _start_process(module: str) -> subprocess.Popen[str]:
+def _start_process(module: str, variables: Mapping[str, str]) -> subprocess.Popen[str]:
     # The server limits its BLAS to one thread; a measurement may use all.
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment |= variables
     return subprocess.Popen(
         [sys.executable, "-m", module],
         cwd=ROOT,

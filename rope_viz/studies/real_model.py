@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -125,10 +125,6 @@ def load_losses(length: int = 16_384) -> Mapping[str, FloatArray]:
     )
 
 
-TEXT_BLOCK = 32
-"""Tokens over which the losses of a user's text are averaged, at most 16 blocks for 512 tokens."""
-
-
 def load_first_losses(tokens: int = 2048, length: int = 16_384) -> tuple[int, Mapping[str, FloatArray]]:
     """Return (tokens per block, {method: (1, blocks)}) of the first tokens of the first novel."""
     found = load_results("loss_by_position")
@@ -154,4 +150,14 @@ def load_pass_keys() -> Mapping[int, Mapping[str, tuple[int, int]]]:
         length, _, method = name.split("/")
         right, asked = found.setdefault(int(length), {}).get(method, (0, 0))
         found[int(length)][method] = right + int(row["right"]), asked + 1
+    return MappingProxyType(found)
+
+
+def load_first_keys(length: int = 1024, depths: Sequence[float] = (0.1, 0.5, 0.9)) -> Mapping[str, list[int]]:
+    """Return {method: right digits at these depths} of the five-digit pass keys in texts of one length."""
+    found: dict[str, list[int]] = {}
+    for name, row in load_results("passkey")["rows"].items():
+        tokens, depth, method = name.split("/")
+        if int(tokens) == length and float(depth) in depths:
+            found.setdefault(method, []).append(int(row["digits"]))
     return MappingProxyType(found)

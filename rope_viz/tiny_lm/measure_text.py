@@ -1,4 +1,4 @@
-"""Loss by position of a GGUF model on a user's text, in a process of its own: `python -m rope_viz.tiny_lm.measure_text`.
+"""Measure a GGUF model on a user's text, in a process of its own: `python -m rope_viz.tiny_lm.measure_text`.
 
 The process reads one JSON object from its standard input and prints one JSON object per line.
 """
@@ -6,84 +6,88 @@ The process reads one JSON object from its standard input and prints one JSON ob
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import functools
 import json
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rope_viz.embedding.spec import require_number
 from rope_viz.kernels.measurement_process import Run
 from rope_viz.models.gguf import read_header
-from rope_viz.storage.decode_json import decode_json
 from rope_viz.studies.heads import Turning
 from rope_viz.texts import Texts
 from rope_viz.tiny_lm import numpy_model
-from rope_viz.tiny_lm.checkpoints import MAIN_METHODS, scaled
+from rope_viz.tiny_lm.checkpoints import scaled
 from rope_viz.tiny_lm.gguf_model import load_gguf
 from rope_viz.tiny_lm.gguf_tokenizer import make_tokenizer
 from rope_viz.tiny_lm.numpy_model import Floats, TinyLm
+from rope_viz.tiny_lm.passkey import hide_key
+from rope_viz.tiny_lm.tasks import Tokens
+from rope_viz.tiny_lm.text_results import (
+    BLOCK,
+    DEPTHS,
+    FACTOR,
+    LEAST,
+    MOST,
+    MOST_DIGITS,
+    FoundKeys,
+    TextLosses,
+    is_pass_key,
+)
+
+Write: TypeAlias = Callable[[dict[str, Any]], None]
+"""Writes one line of the process; threads may call it at once."""
+See: TypeAlias = Callable[[int, numpy_model.Taken], None]
 
 TEXTS = Texts("recall")
-MOST = 2048
-"""Tokens of a text that are read."""
 ROWS = 128
 """Positions whose logits are in memory at once."""
+LOADED = 0.1
+"""Share of the progress after which the model is loaded."""
+WORKERS = min(4, os.cpu_count() or 1)
+"""Methods that are measured at once, each in one thread."""
 MEMORY = 3 << 30
 """Bytes that the process may allocate (Linux; elsewhere nothing is limited)."""
 NICENESS = 10
 """Lower priority of the process, so that the server answers other users first."""
-
-
-@dataclass
-class TextLosses:
-    """Losses of a model on one text: {method: nats of every token but the first}, and the factor of the methods."""
-
-    model: str = ""
-    tokens: int = 0
-    factor: float = 2.0
-    losses: dict[str, list[float]] = field(default_factory=dict)
-
-    def add_line(self, line: dict[str, Any]) -> None:
-        """Add one output line of the process."""
-        self.model, self.tokens = line.get("model", self.model), line.get("tokens", self.tokens)
-        if "losses" in line:
-            self.losses[line["method"]] = line["losses"]
-
-    def pack(self) -> bytes:
-        """Encode the result for the store and for download."""
-        return json.dumps(dataclasses.asdict(self), allow_nan=False).encode()
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class TextRun(Run):
-    """A measurement of a text in a process of its own; it shares the one place for measurements."""
+    """A measurement of a text in a process of its own; no other measurement runs at the same time.
+
+    With a `key`, it asks for this pass key at several depths; without one, it measures the loss by position.
+    """
 
     module = __name__
+    # Threads of NumPy's own wait for each other in a loop, which on a busy machine takes most of the time.
+    environment = ONE_THREAD
 
-    def __init__(self, model: Path, text: str, methods: tuple[str, ...]) -> None:
+    def __init__(self, model: Path, text: str, methods: Iterable[str], key: str | None = None) -> None:
         """Start it. Raises `BusyError` while another measurement runs."""
-        super().__init__({"model": str(model), "text": text, "methods": methods})
+        super().__init__({"model": str(model), "text": text, "methods": list(methods), "key": key})
 
-    def make_report(self, workload: dict[str, Any]) -> TextLosses:
+    def make_report(self, workload: dict[str, Any]) -> TextLosses | FoundKeys:
         """Return an empty result."""
-        return TextLosses()
+        return TextLosses() if workload["key"] is None else FoundKeys()
 
     @property
     def first_step(self) -> str:
         """Return the step shown before the first line."""
-        return TEXTS("live.loading")
+        return str(TEXTS("live.loading"))
 
 
-def text_losses(model: TinyLm, ids: ArrayLike, turn: Turning) -> Floats:
+def text_losses(model: TinyLm, ids: ArrayLike, turn: Turning, see: See | None = None) -> Floats:
     """Return the loss in nats of every token but the first, float32 (tokens − 1,)."""
     tokens = numpy_model.checked_tokens(model, ids)
-    state = numpy_model.hidden(model, tokens, turn, np.arange(len(tokens)))
+    state = numpy_model.hidden(model, tokens, turn, np.arange(len(tokens)), see)
     found = np.empty(len(tokens) - 1, dtype=np.float32)
     for first in range(0, len(found), ROWS):
         rows = slice(first, min(first + ROWS, len(found)))
@@ -94,43 +98,86 @@ def text_losses(model: TinyLm, ids: ArrayLike, turn: Turning) -> Floats:
     return found
 
 
-def measure_lines(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield progress and the losses of each method, or a line with `problem`, a sentence for the user."""
-    path, methods, factor = Path(arguments["model"]), arguments["methods"], TextLosses().factor
+def right_digits(model: TinyLm, ids: Tokens, digits: int, turn: Turning, see: See | None = None) -> int:
+    """Return how many of the last `digits` tokens are the model's first choice, given all tokens before."""
+    rows = np.arange(len(ids) - digits - 1, len(ids) - 1)
+    state = numpy_model.hidden(model, numpy_model.checked_tokens(model, ids), turn, rows, see)
+    return int((np.argmax(state @ model.unembedding.T, axis=1) == ids[-digits:]).sum())
+
+
+def measure(arguments: dict[str, Any], write: Write) -> None:
+    """Write progress and results, or a line with `problem`, a sentence for the user."""
+    path, methods, key = Path(arguments["model"]), arguments["methods"], arguments["key"]
     tokenizer = make_tokenizer(read_header(path, long_arrays=True))
-    ids = np.asarray(tokenizer.encode(arguments["text"], add_special_tokens=False).ids[:MOST])
-    if len(ids) < 2 * ROWS:
-        yield {"problem": TEXTS("live.too_short", tokens=len(ids), least=2 * ROWS)}
+    ids = encode(tokenizer, arguments["text"])
+    if len(ids) < LEAST:
+        write({"problem": TEXTS("live.too_short", tokens=len(ids), least=LEAST)})
         return
-    model = load_gguf(path)
-    yield {"model": model.name, "tokens": len(ids), "fraction": 0.05, "name": TEXTS("live.reading", tokens=len(ids))}
-    for number, method in enumerate(methods):
-        spec = scaled(model.spec, method, round(factor * model.spec.context))
-        losses = text_losses(model, ids, Turning.from_spec(spec, len(ids)))
-        done = 0.05 + 0.95 * (number + 1) / len(methods)
-        line = {"fraction": done, "name": TEXTS("live.reading", tokens=len(ids)), "method": method}
-        yield line | {"losses": np.round(losses.astype(float), 4).tolist()}
+    ids = ids[: min(len(ids), MOST) // BLOCK * BLOCK]
+    if key is not None and not is_pass_key(key):
+        write({"problem": TEXTS("live.wrong_key", most=MOST_DIGITS)})
+        return
+    model = load_gguf(
+        path, lambda done, count: write({"fraction": LOADED * done / count, "name": TEXTS("live.loading")})
+    )
+    turns = {
+        method: Turning.from_spec(scaled(model.spec, method, round(FACTOR * model.spec.context)), len(ids))
+        for method in methods
+    }
+    name = TEXTS("live.reading", tokens=len(ids))
+    write({"model": model.name, "tokens": len(ids), "fraction": LOADED, "name": name})
+    parts = plan_losses(model, ids, turns) if key is None else plan_keys(model, tokenizer, ids, turns, key)
+    run_threads(parts, len(model.layers), name, write)
 
 
-def read_text_losses(content: bytes) -> TextLosses:
-    """Return the losses in a JSON text. Raises `ValueError` with a sentence for another content."""
-    problem = TEXTS("live.no_report")
-    found = decode_json(content, problem)
-    if not isinstance(found, dict) or set(found) != {each.name for each in dataclasses.fields(TextLosses)}:
-        raise ValueError(problem)
-    losses = found["losses"]
-    if not isinstance(found["model"], str) or len(found["model"]) > 200 or not isinstance(losses, dict):
-        raise ValueError(problem)
-    require_number(found["tokens"], "tokens", least=2 * ROWS, most=MOST, integer=True)
-    require_number(found["factor"], "factor", least=1.0, most=1e6)
-    if "none" not in losses or not set(losses) <= set(MAIN_METHODS):
-        raise ValueError(problem)
-    for values in losses.values():
-        if not isinstance(values, list) or len(values) != found["tokens"] - 1:
-            raise ValueError(problem)
-        for value in values:
-            require_number(value, "loss", least=-1.0, most=1e4)
-    return TextLosses(**found)
+def plan_losses(model: TinyLm, ids: Tokens, turns: Mapping[str, Turning]) -> list[Callable[[See], dict[str, Any]]]:
+    """Return a function per method that measures the losses of all tokens."""
+
+    def read(method: str, see: See) -> dict[str, Any]:
+        losses = text_losses(model, ids, turns[method], see)
+        return {"method": method, "losses": np.round(losses.astype(float), 4).tolist()}
+
+    return [functools.partial(read, method) for method in turns]
+
+
+def plan_keys(
+    model: TinyLm, tokenizer: Any, ids: Tokens, turns: Mapping[str, Turning], key: str
+) -> list[Callable[[See], dict[str, Any]]]:
+    """Return a function per method and depth that asks for a pass key hidden in the text."""
+    texts = [hide_key(functools.partial(encode, tokenizer), ids, depth, key) for depth in DEPTHS]
+    if any([tokenizer.decode([token]) for token in text[-len(key) :]] != list(key) for text in texts):
+        raise ValueError("this model does not read digits one by one")
+
+    def ask(method: str, depth: int, see: See) -> dict[str, Any]:
+        right = right_digits(model, texts[depth], len(key), turns[method], see)
+        return {"method": method, "key": key, "depth": depth, "right": right}
+
+    return [functools.partial(ask, method, depth) for method in turns for depth in range(len(DEPTHS))]
+
+
+def encode(tokenizer: Any, text: str) -> Tokens:
+    """Return the tokens of a text."""
+    return np.asarray(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+
+
+def run_threads(parts: Sequence[Callable[[See], dict[str, Any]]], layers: int, name: str, write: Write) -> None:
+    """Run the parts in `WORKERS` threads; write the progress after each layer, and each result."""
+    lock, done = threading.Lock(), 0
+
+    def see(index: int, taken: numpy_model.Taken) -> None:
+        nonlocal done
+        with lock:
+            done += 1
+            write({"fraction": LOADED + (1 - LOADED) * done / (len(parts) * layers), "name": name})
+
+    pool = ThreadPoolExecutor(WORKERS)
+    try:
+        for found in [pool.submit(part, see) for part in parts]:
+            result = found.result()
+            with lock:
+                write({"fraction": LOADED + (1 - LOADED) * done / (len(parts) * layers), "name": name} | result)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def limit_process() -> None:
@@ -154,8 +201,7 @@ def main() -> None:
             print(json.dumps(line, allow_nan=False), file=out, flush=True)
 
         try:
-            for line in measure_lines(json.load(sys.stdin)):
-                write(line)
+            measure(json.load(sys.stdin), write)
         except MemoryError:
             write({"problem": TEXTS("live.memory", most=MEMORY >> 30)})
         except (OSError, ValueError) as error:

@@ -20,10 +20,12 @@ def measurement(key: str, workload: dict[str, Any], **options: Any) -> Report | 
     return found
 
 
-def run_button(key: str, label: str, start: Callable[[], Run], *, pack: Callable[[Any], bytes]) -> Any:
+def run_button(
+    key: str, label: str, start: Callable[[], Run], *, pack: Callable[[Any], bytes], choice: str = ""
+) -> Any:
     """Show the button and its progress; return this session's last finished measurement, or None.
 
-    The result is stored as the choice `<key>.report`, in the form that `pack` makes.
+    The result is stored as a choice, `<key>.report` if none is named, in the form that `pack` makes.
     """
     running, last, problem_key = (f"run.{part}.{key}" for part in ("now", "last", "problem"))
 
@@ -50,7 +52,7 @@ def run_button(key: str, label: str, start: Callable[[], Run], *, pack: Callable
     elif problem := st.session_state.pop(problem_key, ""):
         warn(problem)
     found = st.session_state.get(last)
-    state.store_blob(f"{key}.report", None if found is None else pack(found), of=found)
+    state.store_blob(choice or f"{key}.report", None if found is None else pack(found), of=found)
     return found
 
 
