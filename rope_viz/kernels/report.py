@@ -1,7 +1,8 @@
 """A measurement as JSON lines, for `measurement_process`: `python -m rope_viz.kernels.report`.
 
 It reads a JSON object from the standard input: the fields of `Workload`, device "auto" for the GPU if there is one,
-and `rounds` and `compiled` of `measure`. The first line is {"machine", "agreement"}, then one {"fraction", "name", "way"} per step.
+and `rounds` and `compiled` of `measure`. The first line is {"machine", "agreement"}, then one {"fraction", "name",
+"way"} per step.
 """
 
 from __future__ import annotations

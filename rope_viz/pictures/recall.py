@@ -400,7 +400,8 @@ def live_keys(now: Now) -> Table:
 def average_blocks(values: list[float], size: int) -> FloatArray:
     """Return means of every `size` tokens, (1, blocks); the first block lacks the first token, which has no loss."""
     whole = np.array([np.nan, *values])
-    return np.nanmean(whole[: len(whole) // size * size].reshape(1, -1, size), axis=2)
+    means: FloatArray = np.nanmean(whole[: len(whole) // size * size].reshape(1, -1, size), axis=2)
+    return means
 
 
 @PAGE.picture(height=7 * ROW)

@@ -53,10 +53,10 @@ def describe_text_keys(found: Mapping[str, Sequence[int]], tokens: int, factor: 
     """Give the number of depths at which a pass key is found without scaling; key "": measured ones of five digits."""
     plain, digits = found["none"], len(key) or 5
     right = sum(count == digits for count in plain)
-    name = TEXTS("live.key", key=key) if key else TEXTS("live.shipped_key")
+    name = TEXTS("live.key", digits=key) if key else TEXTS("live.shipped_key")
     text = TEXTS("live.own" if key else "live.shipped")
     return join(
-        TEXTS("live.keys_found", key=name, right=right, asked=len(plain)),
+        TEXTS("live.keys_found", name=name, right=right, asked=len(plain)),
         TEXTS("live.keys_measured", tokens=tokens, text=text, factor=factor),
     )
 
