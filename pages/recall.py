@@ -3,7 +3,7 @@
 from rope_viz.figures.recall import TEXTS
 from rope_viz.pictures import recall
 from rope_viz.pictures import recall_choices as choices
-from rope_viz.ui import page
+from rope_viz.ui import live_text, page
 
 page.start(TEXTS("title"), TEXTS("about"), says=recall.lengths)
 page.control_row(choices.COMPARE, choices.UP_TO)
@@ -17,6 +17,9 @@ page.show(recall.real_cost)
 page.paragraph(TEXTS("real.caveat"))
 page.section(TEXTS("headings.real_keys"), says=recall.real_keys)
 page.show(recall.real_keys)
+
+page.section(TEXTS("headings.live"))
+live_text.read_own_text(page.now(choices.PAGE))
 
 page.section(TEXTS("headings.maps"), says=recall.needle)
 page.show(recall.needle)

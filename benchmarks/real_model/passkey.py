@@ -15,6 +15,7 @@ from common import NOVELS, Bench, parser
 
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS, scaled
+from rope_viz.tiny_lm.passkey import hide_key
 
 CITIES = ("Paris", "London", "Rome", "Madrid", "Vienna", "Berlin")
 DEPTHS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -53,11 +54,7 @@ def question(bench: Bench, length: int, depth: float, city: str, digits: str, no
     def encode(text: str) -> np.ndarray:
         return np.asarray(bench.tokenizer.encode(text, add_special_tokens=False).ids)
 
-    key = encode(f"\n\nThe pass key of {city} is {digits}. Remember it.\n\n")
-    asked = encode(f"\n\nWhat is the pass key of {city}? The pass key of {city} is {digits}")
-    text = bench.tokens(novel, length - len(key) - len(asked))
-    place = round(depth * len(text))
-    return np.concatenate([text[:place], key, text[place:], asked])
+    return hide_key(encode, bench.tokens(novel, length), depth, digits, city)
 
 
 if __name__ == "__main__":

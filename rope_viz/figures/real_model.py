@@ -16,10 +16,10 @@ from rope_viz.studies.real_model import BIN
 from rope_viz.texts.numbers import format_tokens
 
 
-def loss_by_position(losses: Mapping[str, FloatArray], trained: int) -> go.Figure:
-    """Draw the mean over texts of (texts, bins) per method, by the middle of each bin."""
+def loss_by_position(losses: Mapping[str, FloatArray], trained: int, size: int = BIN) -> go.Figure:
+    """Draw the mean over texts of (texts, bins of `size` tokens) per method, by the middle of each bin."""
     bins = next(iter(losses.values())).shape[1]
-    x = (np.arange(bins) + 0.5) * BIN
+    x = (np.arange(bins) + 0.5) * size
     traces, ends = [], []
     for method, values in losses.items():
         (colour, dash), label, y = METHODS[method], short_label(method), values.mean(axis=0)
@@ -30,10 +30,10 @@ def loss_by_position(losses: Mapping[str, FloatArray], trained: int) -> go.Figur
     span = (float(every.min()) - 0.2, float(every.max()) + 0.2)
     return theme.figure(
         traces,
-        x={"title": TEXTS("real.position"), "range": [0, bins * BIN], **theme.length_ticks(0, bins * BIN, log=False)}
+        x={"title": TEXTS("real.position"), "range": [0, bins * size], **theme.length_ticks(0, bins * size, log=False)}
         | {"unifiedhovertitle": {"text": "position %{x:,}"}},
         y={"title": TEXTS("real.loss_axis"), "range": list(span)},
-        shapes=[theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")],
+        shapes=[theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")] if trained <= bins * size else [],
         notes=theme.spread_labels(ends, span, log=False),
         margin={"l": 68, "r": 120, "t": 26, "b": 48},
     )

@@ -13,8 +13,10 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rope_viz.texts import Texts, join
@@ -58,17 +60,25 @@ class Report:
 
 
 class Run:
-    """A running measurement: `fraction` and `step` are its progress, `problem` the reason if it failed."""
+    """A running measurement: `fraction` and `step` are its progress, `problem` the reason if it failed.
+
+    A subclass names another `module` to run, and variables of its `environment`. The module reads its arguments as
+    JSON from the standard input.
+    """
+
+    module = "rope_viz.kernels.report"
+    environment: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, workload: dict[str, Any], *, limit: float = LIMIT_SECONDS, **options: Any) -> None:
         """Start it. workload and options: see `rope_viz.kernels.report`. Raises `BusyError` while another one runs."""
         if not _one_at_a_time.acquire(blocking=False):
             raise BusyError("another measurement is running")
-        self.fraction, self.step, self.problem = 0.0, TEXTS("measure.loading"), ""
-        self.report = Report(workload)
+        self.fraction, self.step, self.problem = 0.0, self.first_step, ""
+        self.report: Any = self.make_report(workload)
+        self._arguments = json.dumps({**workload, **options})
         self._ended = threading.Event()
         try:
-            self._process = _start_process({**workload, **options})
+            self._process = _start_process(self.module, self.environment)
         except OSError as error:
             self.problem = TEXTS("problems.not_started", error=error)
             self._finish()
@@ -78,6 +88,15 @@ class Run:
         self._timer.start()
         atexit.register(self.stop)
         threading.Thread(target=self._read, daemon=True, name="measurement").start()
+
+    def make_report(self, workload: dict[str, Any]) -> Any:
+        """Return an empty result, whose `add_line` takes each line of the process."""
+        return Report(workload)
+
+    @property
+    def first_step(self) -> str:
+        """Return the step shown before the first line."""
+        return TEXTS("measure.loading")
 
     @property
     def is_alive(self) -> bool:
@@ -98,13 +117,18 @@ class Run:
         return self._ended.wait(seconds)
 
     def _read(self) -> None:
+        assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
+            # Here and not in the server's thread, because a pipe takes a long text only while the process reads it.
+            with contextlib.suppress(BrokenPipeError), self._process.stdin as pipe:
+                pipe.write(self._arguments)
             for text in self._process.stdout:
                 if not text.endswith("\n"):
                     break  # killed in the middle of a line
                 line = json.loads(text)
                 self.report.add_line(line)
+                self.problem = line.get("problem", self.problem)
                 self.fraction, self.step = line.get("fraction", 0.0), line.get("name", TEXTS("measure.inputs"))
             code = self._process.wait()
             if code and not self.problem:
@@ -120,14 +144,15 @@ class Run:
         _one_at_a_time.release()
 
 
-def _start_process(arguments: dict[str, Any]) -> subprocess.Popen[str]:
+def _start_process(module: str, variables: Mapping[str, str]) -> subprocess.Popen[str]:
     # The server limits its BLAS to one thread; a measurement may use all.
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment |= variables
     return subprocess.Popen(
-        [sys.executable, "-m", "rope_viz.kernels.report", json.dumps(arguments)],
+        [sys.executable, "-m", module],
         cwd=ROOT,
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         encoding="utf-8",

@@ -1,7 +1,8 @@
 """A measurement as JSON lines, for `measurement_process`: `python -m rope_viz.kernels.report`.
 
-Its one argument is a JSON object: the fields of `Workload`, device "auto" for the GPU if there is one, and `rounds` and
-`compiled` of `measure`. The first line is {"machine", "agreement"}, then one {"fraction", "name", "way"} per step.
+It reads a JSON object from the standard input: the fields of `Workload`, device "auto" for the GPU if there is one,
+and `rounds` and `compiled` of `measure`. The first line is {"machine", "agreement"}, then one {"fraction", "name",
+"way"} per step.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def main() -> None:
     # A broken pipe means that the server has ended: end too.
     with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
-        for line in report_lines(json.loads(sys.argv[1])):
+        for line in report_lines(json.load(sys.stdin)):
             print(json.dumps(line, allow_nan=False), file=out, flush=True)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling
 from rope_viz.figures import real_model as real_figures
 from rope_viz.figures import recall as figures
 from rope_viz.figures import theme
@@ -28,10 +28,12 @@ from rope_viz.pictures.recall_choices import (
     COMPARE,
     FIRST,
     HOW,
+    KEYS,
     LAST,
     PAGE,
     QUICK,
     READ_TO,
+    REPORT,
     TUNED,
     UP_TO,
     default_length,
@@ -47,13 +49,14 @@ from rope_viz.pictures.recall_queries import (
     name_method,
     tiny_lm_spec,
 )
-from rope_viz.studies.real_model import BIN, load_losses, load_pass_keys
+from rope_viz.studies.real_model import BIN, load_first_keys, load_first_losses, load_losses, load_pass_keys
 from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm import loss as chains
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
 from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, Switch, needle_map, read_ahead
 from rope_viz.tiny_lm.recall import recall as evaluate
+from rope_viz.tiny_lm.text_results import BLOCK, DEPTHS, FACTOR, FoundKeys
 
 STEPS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 NEAR = 16
@@ -370,6 +373,39 @@ def real_loss(now: Now) -> Figure:
     losses, trained = load_losses(), real_spec().context
     fig = real_figures.loss_by_position(losses, trained)
     return Figure(fig, TEXTS("real_loss_title"), real_words.describe_losses(losses, trained))
+
+
+@PAGE.picture(REPORT, height=theme.SIDE_HEIGHT)
+def live_loss(now: Now) -> Figure:
+    """Loss of a real model by position on your own text; without one, on the first tokens of a novel, as measured."""
+    held = now[REPORT]
+    if held is None:
+        size, losses = load_first_losses()
+        tokens, factor = size * losses["none"].shape[1], FACTOR
+    else:
+        tokens, factor, size = held.value.tokens, held.value.factor, BLOCK
+        losses = {method: average_blocks(values, size) for method, values in held.value.losses.items()}
+    fig = real_figures.loss_by_position(losses, real_spec().context, size)
+    sentence = real_words.describe_text(losses, tokens, size, factor, own=held is not None)
+    return Figure(fig, TEXTS("live_loss_title"), sentence, variant="" if held is None else held.name)
+
+
+@PAGE.picture(KEYS, height=7 * ROW)
+def live_keys(now: Now) -> Table:
+    """A pass key of yours in your text, by depth and method; without one, five-digit keys in novels, as measured."""
+    held = now[KEYS]
+    # Each measured question has a key of its own, of five digits.
+    found = FoundKeys("", 1024, FACTOR, "", dict(load_first_keys(1024, DEPTHS))) if held is None else held.value
+    rows = real_words.list_text_keys(found.right, DEPTHS, len(found.key) or 5)
+    sentence = real_words.describe_text_keys(found.right, found.tokens, found.factor, found.key)
+    return Table(rows, TEXTS("live_keys_title"), sentence, words=True, variant="" if held is None else held.name)
+
+
+def average_blocks(values: list[float], size: int) -> FloatArray:
+    """Return means of every `size` tokens, (1, blocks); the first block lacks the first token, which has no loss."""
+    whole = np.array([np.nan, *values])
+    means: FloatArray = np.nanmean(whole[: len(whole) // size * size].reshape(1, -1, size), axis=2)
+    return means
 
 
 @PAGE.picture(height=7 * ROW)

@@ -16,6 +16,7 @@ from rope_viz.pictures.recall_queries import TRAINED, explain_misfit, tiny_lm_sp
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
 from rope_viz.tiny_lm.recall import LONGEST, How
+from rope_viz.tiny_lm.text_results import read_found_keys, read_text_losses
 
 QUICK = 2048
 """The longest text, in tokens, that is evaluated while a knob moves."""
@@ -84,8 +85,22 @@ ASKED = Kept(
     suffixes=(".json",),
     instead=TEXTS("choices.file_fallback"),
 )
+REPORT = Kept(
+    key="recall.report",
+    label=TEXTS("choices.report"),
+    help=TEXTS("choices.report_help"),
+    decode=read_text_losses,
+    load=lambda written: Path(written).read_bytes(),
+)
+KEYS = Kept(
+    key="recall.keys",
+    label=TEXTS("choices.keys"),
+    help=TEXTS("choices.keys_help"),
+    decode=read_found_keys,
+    load=lambda written: Path(written).read_bytes(),
+)
 PAGE = Page(
     "recall",
-    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED),
+    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED, REPORT, KEYS),
     sees=lambda now: explain_misfit(now) or tiny_lm_spec(now),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -125,6 +125,17 @@ def load_losses(length: int = 16_384) -> Mapping[str, FloatArray]:
     )
 
 
+def load_first_losses(tokens: int = 2048, length: int = 16_384) -> tuple[int, Mapping[str, FloatArray]]:
+    """Return (tokens per block, {method: (1, blocks)}) of the first tokens of the first novel."""
+    found = load_results("loss_by_position")
+    block = found["about"]["block"]
+    text = next(iter(found["rows"])).split("/")[0]
+    rows = {
+        name.split("/")[2]: row["loss"] for name, row in found["rows"].items() if name.startswith(f"{text}/{length}/")
+    }
+    return block, MappingProxyType({method: np.array([row[: tokens // block]]) for method, row in rows.items()})
+
+
 def compare_losses(losses: FloatArray, plain: FloatArray) -> tuple[float, float]:
     """Return the mean difference of two (texts, bins) on the same tokens, and two standard errors, in nats."""
     difference = (losses - plain).ravel()
@@ -139,4 +150,14 @@ def load_pass_keys() -> Mapping[int, Mapping[str, tuple[int, int]]]:
         length, _, method = name.split("/")
         right, asked = found.setdefault(int(length), {}).get(method, (0, 0))
         found[int(length)][method] = right + int(row["right"]), asked + 1
+    return MappingProxyType(found)
+
+
+def load_first_keys(length: int = 1024, depths: Sequence[float] = (0.1, 0.5, 0.9)) -> Mapping[str, list[int]]:
+    """Return {method: right digits at these depths} of the five-digit pass keys in texts of one length."""
+    found: dict[str, list[int]] = {}
+    for name, row in load_results("passkey")["rows"].items():
+        tokens, depth, method = name.split("/")
+        if int(tokens) == length and float(depth) in depths:
+            found.setdefault(method, []).append(int(row["digits"]))
     return MappingProxyType(found)

@@ -21,6 +21,9 @@ FILLER = "The grass is green. The sky is blue. The sun is yellow. Here we go. Th
 NEEDLE = "The pass key is {key}. Remember it. {key} is the pass key."
 QUESTION = "What is the pass key? The pass key is"
 
+HIDDEN = "\n\nThe pass key of {city} is {key}. Remember it.\n\n"
+ASKED = "\n\nWhat is the pass key of {city}? The pass key of {city} is {key}"
+
 
 @dataclass(frozen=True)
 class Question:
@@ -55,6 +58,16 @@ def english(pieces: int, depth: float, seed: int) -> Question:
     before = round(depth * pieces)
     parts = [OPENING, *[FILLER] * before, NEEDLE.format(key=key), *[FILLER] * (pieces - before), QUESTION]
     return Question(" ".join(parts), key)
+
+
+def hide_key(
+    encode: Callable[[str], tasks.Tokens], text: tasks.Tokens, depth: float, key: str, city: str = "Paris"
+) -> tasks.Tokens:
+    """Return a text of as many tokens with a key after the share `depth`; it ends in the question and the key."""
+    hidden, asked = (encode(words.format(city=city, key=key)) for words in (HIDDEN, ASKED))
+    text = text[: len(text) - len(hidden) - len(asked)]
+    place = round(depth * len(text))
+    return np.concatenate([text[:place], hidden, text[place:], asked])
 
 
 def tiny_lm_language(pieces: int, depth: float, seed: int) -> Question:

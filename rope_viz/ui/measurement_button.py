@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -14,7 +15,18 @@ from rope_viz.ui.notes import warn
 
 
 def measurement(key: str, workload: dict[str, Any], **options: Any) -> Report | None:
-    """Show the button and its progress; return this session's last finished measurement, or None."""
+    """Show the button for a measurement of kernels; return this session's last finished one, or None."""
+    found: Report | None = run_button(key, TEXTS("measure.button"), lambda: Run(workload, **options), pack=pack_report)
+    return found
+
+
+def run_button(
+    key: str, label: str, start: Callable[[], Run], *, pack: Callable[[Any], bytes], choice: str = ""
+) -> Any:
+    """Show the button and its progress; return this session's last finished measurement, or None.
+
+    The result is stored as a choice, `<key>.report` if none is named, in the form that `pack` makes.
+    """
     running, last, problem_key = (f"run.{part}.{key}" for part in ("now", "last", "problem"))
 
     def press() -> None:
@@ -22,7 +34,7 @@ def measurement(key: str, workload: dict[str, Any], **options: Any) -> Report | 
         if st.session_state.get(running) is not None:
             return
         try:
-            st.session_state[running] = Run(workload, **options)
+            st.session_state[running] = start()
         except BusyError:
             st.session_state[problem_key] = TEXTS("problems.busy")
 
@@ -34,13 +46,13 @@ def measurement(key: str, workload: dict[str, Any], **options: Any) -> Report | 
         else:
             st.session_state[last] = run.report
         run = None
-    st.button(TEXTS("measure.button"), on_click=press, disabled=run is not None, key=f"run.{key}")
+    st.button(label, on_click=press, disabled=run is not None, key=f"run.{key}")
     if run is not None:
         _progress(run)
     elif problem := st.session_state.pop(problem_key, ""):
         warn(problem)
-    found: Report | None = st.session_state.get(last)
-    state.store_blob(f"{key}.report", None if found is None else pack_report(found), of=found)
+    found = st.session_state.get(last)
+    state.store_blob(choice or f"{key}.report", None if found is None else pack(found), of=found)
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from rope_viz.models.local_models import FOLDER_VARIABLE
 from rope_viz.pictures import registry
 from rope_viz.pictures.doors import MOVED
 from rope_viz.pictures.wire_format import strip_markup
@@ -22,6 +23,12 @@ def scanned_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_real_model(tmp_path, monkeypatch):
+    """Pages show the same controls whether the machine has a real model or not."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "models"))
 
 
 @pytest.fixture

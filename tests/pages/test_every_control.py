@@ -46,6 +46,7 @@ ELSEWHERE = {
     "extend.tab": "tests/browser/test_doors.py",
     "kernels.report": "tests/browser/test_kernels.py",
     "learn.scene": "tests/browser/test_learn.py",
+    **dict.fromkeys(("recall.report", "recall.keys"), "tests/pages/test_live_text.py"),
     "learn.m": "tests/pictures/test_every_picture.py",
 }
 CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768, "rope_theta": 31337.0}

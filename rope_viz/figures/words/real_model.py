@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures.recall import TEXTS
@@ -18,6 +18,46 @@ def describe_losses(losses: Mapping[str, FloatArray], trained: int) -> Sentence:
     return join(
         TEXTS("real.loss", last=f"{(bins - 2) * BIN:,}", end=f"{bins * BIN:,}", plain=plain, linear=linear, yarn=yarn),
         TEXTS("real.loss_measured", trained=trained, count=texts, tokens=bins * BIN),
+    )
+
+
+def describe_text(losses: Mapping[str, FloatArray], tokens: int, size: int, factor: float, *, own: bool) -> Sentence:
+    """Give the mean loss of (1, bins of `size` tokens) without scaling and the difference of each other method."""
+    differences = []
+    for method, values in losses.items():
+        if method != "none":
+            value, error = compare_losses(values, losses["none"])
+            text = TEXTS("live.difference", method=short_label(method), value=value, error=error)
+            differences.append(text.replace("-", "−"))
+    text = TEXTS("live.own" if own else "live.shipped")
+    return join(
+        TEXTS("live.plain", plain=float(losses["none"].mean())),
+        TEXTS("live.others", differences=", ".join(differences)) if differences else "",
+        TEXTS("live.measured", tokens=tokens, text=text, block=size, factor=factor),
+    )
+
+
+def list_text_keys(found: Mapping[str, Sequence[int]], depths: Sequence[float], digits: int) -> dict[str, list[str]]:
+    """Return the columns of a table of one pass key, a column per depth; {method: right digits at each depth}."""
+    columns = {str(TEXTS("real.method")): [short_label(method) for method in found]}
+    for number, depth in enumerate(depths):
+        cells = [
+            TEXTS("live.found") if row[number] == digits else TEXTS("live.digits", right=row[number], digits=digits)
+            for row in found.values()
+        ]
+        columns[str(TEXTS("live.depth", depth=depth))] = [str(cell) for cell in cells]
+    return columns
+
+
+def describe_text_keys(found: Mapping[str, Sequence[int]], tokens: int, factor: float, key: str) -> Sentence:
+    """Give the number of depths at which a pass key is found without scaling; key "": measured ones of five digits."""
+    plain, digits = found["none"], len(key) or 5
+    right = sum(count == digits for count in plain)
+    name = TEXTS("live.key", digits=key) if key else TEXTS("live.shipped_key")
+    text = TEXTS("live.own" if key else "live.shipped")
+    return join(
+        TEXTS("live.keys_found", name=name, right=right, asked=len(plain)),
+        TEXTS("live.keys_measured", tokens=tokens, text=text, factor=factor),
     )
 
 

@@ -1,0 +1,51 @@
+"""The part of the page Recall in which a real model reads a text of the user, where the model is installed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from rope_viz.figures.recall import TEXTS
+from rope_viz.models.local_models import MODELS
+from rope_viz.pictures import recall
+from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.recall_choices import COMPARE, KEYS, REPORT
+from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
+from rope_viz.tiny_lm.measure_text import TextRun
+from rope_viz.tiny_lm.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, Result
+from rope_viz.ui import page
+from rope_viz.ui.measurement_button import run_button
+
+LONGEST = 12_000
+"""Characters of a text: more than `MOST` tokens of English have."""
+FIELD, KEY_FIELD = "live.text", "live.key"
+
+
+def read_own_text(now: Now) -> None:
+    """Show the text field, the buttons and their results; or how to install the model where it is missing."""
+    model = MODELS["smollm2"]
+    if not model.is_there:
+        page.paragraph(TEXTS("live.install"))
+        return
+    chosen = dict.fromkeys(("none", now.spec.scaling.name, *now[COMPARE]))
+    methods = [method for method in chosen if method in MAIN_METHODS]
+    page.paragraph(TEXTS("live.about", most=MOST))
+    placeholder = TEXTS("live.placeholder", least=LEAST)
+    st.text_area(TEXTS("live.field"), key=FIELD, placeholder=placeholder, max_chars=LONGEST, height=120)
+
+    def start(key: str | None = None) -> TextRun:
+        return TextRun(model.weights, st.session_state.get(FIELD, ""), methods, key)
+
+    if run_button("recall", TEXTS("live.button"), start, pack=Result.pack, choice=REPORT.key):
+        page.picture_sentence(recall.live_loss)
+        page.show(recall.live_loss)
+        page.paragraph(TEXTS("real.caveat"))
+    page.paragraph(TEXTS("live.keys_about", depths=len(DEPTHS)))
+    st.text_input(TEXTS("live.key_field"), key=KEY_FIELD, value="48213", max_chars=MOST_DIGITS)
+
+    def ask() -> TextRun:
+        return start(st.session_state.get(KEY_FIELD, ""))
+
+    if run_button("recall.keys", TEXTS("live.keys_button"), ask, pack=Result.pack, choice=KEYS.key):
+        page.picture_sentence(recall.live_keys)
+        page.show(recall.live_keys)
+        page.paragraph(TEXTS("real.caveat"))
