@@ -133,11 +133,11 @@ def measure(arguments: dict[str, Any], write: Write) -> None:
 def plan_losses(model: TinyLm, ids: Tokens, turns: Mapping[str, Turning]) -> list[Callable[[See], dict[str, Any]]]:
     """Return a function per method that measures the losses of all tokens."""
 
-    def read(method: str, see: See) -> dict[str, Any]:
+    def measure_method(method: str, see: See) -> dict[str, Any]:
         losses = text_losses(model, ids, turns[method], see)
         return {"method": method, "losses": np.round(losses.astype(float), 4).tolist()}
 
-    return [functools.partial(read, method) for method in turns]
+    return [functools.partial(measure_method, method) for method in turns]
 
 
 def plan_keys(

@@ -158,5 +158,6 @@ def test_smollm2_has_the_logits_of_transformers():
     with torch.inference_mode():
         wanted = theirs(torch.from_numpy(ids)[None]).logits[0].numpy()
     found = numpy_model.logits(load_gguf(path), ids)
+    # With transformers 5.23.0 and gguf 0.19.0 it was 1.2e-4, and all 256 first choices were the same.
     assert np.abs(found - wanted).max() < 1e-3
     np.testing.assert_array_equal(found.argmax(axis=1), wanted.argmax(axis=1))
