@@ -15,6 +15,7 @@ from typing import Any
 
 from rope_viz import advice, models, multi_axis, runtimes
 from rope_viz.models.identify_model import FINE_TUNE_PREFIX, read_own_name
+from rope_viz.models.json_source import LONG_LISTS
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.parameter_formulas import formula_keys
 
@@ -47,7 +48,7 @@ def known_keys() -> frozenset[str]:
             for path in sorted(Path(folder).rglob("*.json")):
                 found.update(find_strings(json.loads(path.read_text(encoding="utf-8"))))
     words = (word for text in found for word in text.split())
-    return (frozenset(word for word in words if KEY.fullmatch(word)) | formula_keys()) - NAMES
+    return (frozenset(word for word in words if KEY.fullmatch(word)) | formula_keys()) - NAMES - LONG_LISTS
 
 
 def load_code(name: str) -> CodeType | None:

@@ -31,13 +31,13 @@ from rope_viz.pictures.recall_choices import (
     KEYS,
     LAST,
     PAGE,
-    QUICK,
     READ_TO,
     REPORT,
     TUNED,
     UP_TO,
     default_length,
 )
+from rope_viz.pictures.recall_parts import choose_points, count_parts, count_seeds, count_texts, list_stages
 from rope_viz.pictures.recall_queries import (
     TRAINED,
     explain_misfit,
@@ -54,7 +54,7 @@ from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm import loss as chains
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
-from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, Switch, needle_map, read_ahead
+from rope_viz.tiny_lm.recall import LENGTHS, Switch, needle_map, read_ahead
 from rope_viz.tiny_lm.recall import recall as evaluate
 from rope_viz.tiny_lm.text_results import BLOCK, DEPTHS, FACTOR, FoundKeys
 
@@ -74,38 +74,6 @@ def list_compared(now: Now) -> list[RopeSpec]:
         scaling = kind() if name == "none" else kind(factor=reach)  # type: ignore[call-arg]
         found.append(dataclasses.replace(spec, scaling=scaling))
     return found
-
-
-def count_parts(now: Now) -> int:
-    """Return the number of parts: to 1,024 tokens, 2,048 and each doubling to 8,192; one per seed beyond that."""
-    longest = int(now[UP_TO])
-    return 1 + sum(longest > tokens for tokens in (1024, 2048, 4096)) + 3 * (longest > 8192)
-
-
-def list_stages(now: Now) -> list[tuple[int, int]]:
-    """Return (longest length, seeds) of the parts up to the current one."""
-    stages = [(1024, 3), (2048, 3), (4096, 3), (8192, 3), (LONGEST, 1), (LONGEST, 2), (LONGEST, 3)]
-    return stages[: min(now.part + 1, count_parts(now))]
-
-
-def count_texts(now: Now, tokens: int) -> int:
-    """Return the number of texts at a length, with 16 questions each: fewer for long ones and in the first part."""
-    many = 4 if tokens <= 512 else 2 if tokens <= 2048 else 1
-    return many if now.part else max(1, many // 2)
-
-
-def count_seeds(now: Now, tokens: int) -> int:
-    """Return how many seeds have evaluated this length so far."""
-    return max((seeds for longest, seeds in list_stages(now) if tokens <= longest), default=0)
-
-
-def choose_points(now: Now, spec: RopeSpec) -> list[tuple[int, int, int]]:
-    """Return (tokens, texts, seeds) of a line's points so far; few while a knob moves, unless they are cached."""
-    full = [(tokens, count_texts(now, tokens), count_seeds(now, tokens)) for tokens in LENGTHS if tokens <= now[UP_TO]]
-    full = [each for each in full if each[2]]
-    if not now.coarse or all(is_known(spec, *each) for each in full):
-        return full
-    return [(tokens, 1, 1) for tokens in LENGTHS if tokens <= min(QUICK, now[UP_TO])]
 
 
 def evaluate_line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.Line:
