@@ -343,7 +343,7 @@ def real_loss(now: Now) -> Figure:
     return Figure(fig, TEXTS("real_loss_title"), real_words.describe_losses(losses, trained))
 
 
-@PAGE.picture(REPORT, height=theme.SIDE_HEIGHT)
+@PAGE.picture(REPORT)
 def live_loss(now: Now) -> Figure:
     """Loss of a real model by position on your own text; without one, on the first tokens of a novel, as measured."""
     held = now[REPORT]
