@@ -13,7 +13,10 @@ from rope_viz.pictures.doors import TITLES
 ROOT = Path(__file__).parents[2]
 CARDS = gallery.list_cards()
 SOURCES = {"model": ROOT / "rope_viz" / "ui" / "model_page.py", "compare": ROOT / "rope_viz" / "ui" / "compare_page.py"}
-OWN_SOURCES = {"runtimes/training": ROOT / "rope_viz" / "ui" / "training_section.py"}
+OWN_SOURCES = {
+    "runtimes/training": ROOT / "rope_viz" / "ui" / "training_section.py",
+    **dict.fromkeys(("recall/live_loss", "recall/live_keys"), ROOT / "rope_viz" / "ui" / "live_text.py"),
+}
 
 
 @pytest.mark.parametrize("picture", registry.pictures(), ids=lambda each: each.address)
