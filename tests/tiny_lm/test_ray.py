@@ -14,7 +14,7 @@ from rope_viz.tiny_lm.evaluation_plan import read_evaluation
 from rope_viz.tiny_lm.ray_workers import RayEngine, join_cluster, start_workers
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
-ray = pytest.importorskip("ray")
+ray = pytest.importorskip("ray", minversion="2.60")
 pytestmark = pytest.mark.ray
 FOLDER = Path(checkpoints.__file__).with_name("checkpoints") / "seed-0"
 WORDS = ["evaluate", str(FOLDER), "--words", "reader", "--lengths", "256,512", "--depths", "4"]
