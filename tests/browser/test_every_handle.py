@@ -6,9 +6,11 @@ found in the page: one that is not in `HANDLES`, is never met or does nothing fa
 test_every_page.py.
 """
 
+import contextlib
 import time
 
 import pytest
+from playwright.sync_api import TimeoutError
 
 from tests.browser.conftest import LIMIT, RESTS
 
@@ -155,10 +157,13 @@ def operated(seen, handle, name="", seconds=LIMIT):
         if came := bool(files if wanted else page.evaluate("window.__came || document.fullscreenElement")):
             break
         page.wait_for_timeout(20)
-    page.evaluate("document.fullscreenElement && document.exitFullscreen()")
-    if name.endswith(" present"):  # the page comes back as it was
+    presents = name.endswith(" present")
+    if presents:
         page.wait_for_url("**present=**")
-        page.locator(".rv-present [data-do=close]").click()
+    page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+    if presents:  # the page comes back as it was; leaving full screen may have ended the presentation already
+        with contextlib.suppress(TimeoutError):
+            page.locator(".rv-present [data-do=close]").click(timeout=5000)
         page.wait_for_url(lambda url: "present=" not in url)
     if (stop := page.get_by_role("button", name="Stop and save")).count():
         stop.click()
