@@ -23,7 +23,7 @@ STYLE = {"width": f"{WIDTH}px", "height": f"{HEIGHT}px", "font_size": "7px", "dp
 """The style of a thumbnail in an address: drawn for its size, at twice the usual resolution."""
 TABS = {"extend/layers": "", "runtimes/training": "training"}
 """The tab of My model that shows a picture, where its group has another; "" is above the tabs."""
-CROWDED = dict.fromkeys(("attention/maps", "scaling/maps"), {"font_size": "5px"})
+CROWDED = {key: {"font_size": "5px"} for key in ("attention/maps", "scaling/maps")}
 """The style of figures with so many parts that the usual type leaves no room."""
 
 
