@@ -65,7 +65,7 @@ def find_remedy(found: Match, config: Source, *, length: int | None = None, laye
                 closest = remedy
     if closest is None:
         return Remedy(reason=f"No config of this architecture says what {training.name} trained.")
-    # Options that do not even give the frequencies help nobody.
+    # Do not recommend options that do not even give the frequencies.
     return closest if has_frequencies(closest.after) else Remedy(after=closest.after, reason=closest.reason)
 
 

@@ -103,9 +103,8 @@ def wait_for(result: Any) -> Any:
     try:
         return ray.get(result)
     except ray.exceptions.RayError as error:
-        died = isinstance(
-            error, ray.exceptions.RayActorError
-        )  # counts against the question, as its retries are used up
+        # A dead actor counts against the question: Ray has used up its restarts.
+        died = isinstance(error, ray.exceptions.RayActorError)
         raise UnavailableError(f"Ray: {str(error).strip().splitlines()[0]}", is_reached=died) from None
 
 
