@@ -3,8 +3,9 @@
 python benchmarks/real_model/loss_by_position.py MODEL.gguf --texts FOLDER -o loss.json \
     [--factor 2] [--read 8192] [--novels northangerabbey,persuasion] [--methods none,yarn] [--dtype bfloat16]
 
-The text has `factor` times the trained length, or `read` tokens, with the scaling for the factor all the same. A row has the mean loss in nats of every 128 tokens, so that intervals
-and paired differences can be computed from it. The first block has 127 tokens, because the first token has no loss.
+The text has `factor` times the trained length, or `read` tokens, with the scaling for the factor all the same. A row
+has the mean loss in nats of every 128 tokens, so that intervals and paired differences can be computed from it. The
+first block has 127 tokens, because the first token has no loss.
 """
 
 from __future__ import annotations
