@@ -196,6 +196,7 @@ def build_scaling(fields: Fields, layer: str, params: Params, kind: str, ratio: 
             attention=attention,
         )
     if kind == "yarn":
+        is_telechat3 = params.get("rope_type", params.get("type")) == TELECHAT3_YARN
         return Yarn(
             factor=read_number(params, "factor", ratio),
             beta_fast=read_number(params, "beta_fast", 32.0) or 32.0,
@@ -204,9 +205,7 @@ def build_scaling(fields: Fields, layer: str, params: Params, kind: str, ratio: 
             attention=read_optional(params, "attention_factor"),
             mscale=read_optional(params, "mscale"),
             mscale_all_dim=read_optional(params, "mscale_all_dim"),
-            attention_weight=TELECHAT3_WEIGHT
-            if params.get("rope_type", params.get("type")) == TELECHAT3_YARN
-            else None,
+            attention_weight=TELECHAT3_WEIGHT if is_telechat3 else None,
         )
     factor = read_number(params, "factor")
     if kind == "llama3":
