@@ -44,7 +44,8 @@ def count_feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:
     names = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
     many = next((first_number(config[name]) for name in names if config.get(name) is not None), facts.shared_experts)
     own = next(
-        (fields.value(name) for name in ("shared_expert_intermediate_size", "share_expert_dim") if fields.value(name)), 0
+        (fields.value(name) for name in ("shared_expert_intermediate_size", "share_expert_dim") if fields.value(name)),
+        0,
     )
     shared = (own or (width if facts.shared_expert else 0)) if not many else many * width
     return int(matrices * hidden * (experts * width + shared) + experts * hidden)

@@ -11,12 +11,14 @@ from rope_viz.runtimes.releases import RELEASES
 
 
 def describe_temperature(config: ModelConfig, runtime: str, version: str) -> str:
-    """Return the kind of answer: "reference", "own_code", "paper", "not_known" or what the record has.
+    """Return the kind of answer: "reference", "learned", "own_code", "paper", "not_known" or what the record has.
 
-    "" for a model without attention temperature, or whose numbers cannot be read.
+    "backend" where the code of transformers runs the model; "" for a model without attention temperature, or whose
+    numbers cannot be read.
     """
     try:
-        if find_temperature(config) is None:
+        found = find_temperature(config)
+        if found is None:
             return ""
     except ValueError:
         return ""
@@ -25,5 +27,7 @@ def describe_temperature(config: ModelConfig, runtime: str, version: str) -> str
     if version != RELEASES[runtime].today[0]:
         return "not_known"
     if runtime == "transformers":
-        return "own_code" if config.architecture.remote_code else "reference"
-    return str(config.architecture.runtime(runtime).get("temperature", "not_known"))
+        own = "learned" if found.is_learned else "reference"
+        return "own_code" if config.architecture.remote_code else own
+    facts = config.architecture.runtime(runtime)
+    return str(facts.get("temperature", "backend" if facts.get("file") == "transformers" else "not_known"))

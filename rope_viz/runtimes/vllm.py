@@ -94,8 +94,9 @@ RULES = (
     read_rope_dim,
     pass_gpt_oss_keys,
     # attention_factor 1.0 turns the type into deepseek_llama_scaling, which leaves the softmax.
-    shared.DEEPSEEK_SOFTMAX.where(HAS_DEEPSEEK_YARN, lambda case: case.rope.get("attention_factor") != 1.0),
-    shared.make_deepseek_yarn.where(HAS_DEEPSEEK_YARN),
+    shared.DEEPSEEK_SOFTMAX.where(HAS_DEEPSEEK_YARN, is_native, lambda case: case.rope.get("attention_factor") != 1.0),
+    shared.make_deepseek_yarn.where(HAS_DEEPSEEK_YARN, is_native),
+    shared.scale_softmax.where(is_not(is_native)),
     shared.INTEGER_FACTOR.where(is_native),
     shared.DYNAMIC_ALPHA.where(is_native),
     require_by_type(
