@@ -1,6 +1,7 @@
-"""What each runtime does with the attention temperature by position, as its files were read; none was executed.
+"""What each runtime does with the attention temperature by position, as its files were read.
 
-The exception is transformers 5.23.0, whose classes were executed (tests/goldens/make_query_temperature.py).
+Executed were the classes of transformers 5.23.0 (tests/goldens/make_query_temperature.py), and the formulas of Llama 4
+and Ministral 3 in vLLM 0.33.0 and SGLang 0.5.23 (make_query_temperature_servers.py). When a server uses them was read.
 """
 
 from __future__ import annotations

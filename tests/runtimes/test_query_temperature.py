@@ -21,7 +21,7 @@ def answers(model):
     ("model", "runtime", "words"),
     [
         ("llama-4-scout", "vLLM", "max_model_len is above 32,768"),  # vllm/model_executor/models/llama4.py
-        ("llama-4-scout", "SGLang", "Computed (read"),  # sglang/srt/models/llama4.py
+        ("llama-4-scout", "SGLang", "its formula was executed"),  # sglang/srt/models/llama4.py
         ("ministral-3-3b", "vLLM", "llama_4_scaling"),  # vllm/model_executor/models/mistral.py
         ("ministral-3-3b", "SGLang", "16,384 tokens"),  # sglang/srt/models/ministral3.py
         ("ministral-3-3b", "mlx-lm", "Computed (read"),  # mlx_lm/models/ministral3.py
@@ -44,7 +44,7 @@ def test_command_prints_a_line_for_each_runtime_that_is_known(capsys):
     assert main(["runtimes", "llama-4-scout"]) == 0
     printed = capsys.readouterr().out.split("attention temperature by position")[1]
     assert "max_model_len is above 32,768" in printed
-    assert "(read, not executed)" in printed
+    assert "(formula executed; this condition was read)" in printed
     assert main(["runtimes", "llama-3.1-8b"]) == 0
     assert "temperature" not in capsys.readouterr().out
 
