@@ -108,12 +108,12 @@ def print_temperatures(found: Sequence[Comparison], config: ModelConfig) -> None
     texts = Texts("runtimes")
     kinds = [(one, describe_temperature(config, one.emulation.runtime, one.emulation.version)) for one in found]
     # An older release, and a runtime that has no such model, answer nothing here.
-    said = [(one, kind) for one, kind in kinds if one.emulation.supported and kind not in ("", "not_known", "paper")]
-    if said:
+    answers = [(one, kind) for one, kind in kinds if one.emulation.supported and kind not in ("", "not_known", "paper")]
+    if answers:
         print(f"\n{texts('temperature.column')}")
         print_rows(
             ("runtime", "version", "what it does"),
-            [(one.emulation.runtime, one.emulation.version, texts(f"temperature.{kind}")) for one, kind in said],
+            [(one.emulation.runtime, one.emulation.version, texts(f"temperature.{kind}")) for one, kind in answers],
         )
 
 

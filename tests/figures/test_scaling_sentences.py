@@ -2,7 +2,8 @@
 
 import pytest
 
-from rope_viz.embedding.scaling import METHODS, ClippedRope, DynamicNtk, LongRope, Proportional, Yarn
+from rope_viz.embedding.clipped_rope import ClippedRope
+from rope_viz.embedding.scaling import METHODS, DynamicNtk, LongRope, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.words import scaling
 from rope_viz.models.catalog import model_specs

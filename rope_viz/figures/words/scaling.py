@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.scaling import ClippedRope, LongRope, Proportional
+from rope_viz.embedding.clipped_rope import ClippedRope
+from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.figures.scaling import TEXTS, compare_factor, short_label
