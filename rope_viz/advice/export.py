@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.embedding import scaling as methods
+from rope_viz.embedding.clipped_rope import ClippedRope
 from rope_viz.embedding.spec import RopeSpec, Scaling, short_repr
 from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
@@ -251,11 +252,14 @@ def with_known_methods(spec: RopeSpec) -> Iterator[RopeSpec]:
     elif isinstance(scaling, methods.Proportional) and spec.rotary_dim != spec.head_dim:
         # A config asks for it on the whole head only: not faithful, and the result says so.
         yield dataclasses.replace(spec, rotary_dim=spec.head_dim)
-    elif not isinstance(scaling, methods.PaperYarn):
+    elif not isinstance(scaling, (methods.PaperYarn, ClippedRope)):
         yield spec
-    if not isinstance(scaling, (methods.DynamicNtk, methods.LongRope)) and np.all(spec.inv_freq() > 0):
-        # Any fixed frequencies are LongRoPE lists. Rounding may carry a quotient just past what a list may hold.
-        quotients = np.clip(spec.plain_inv_freq / spec.inv_freq(), methods.LEAST_FACTOR, methods.LARGEST_FACTOR)
+    fixed = not isinstance(scaling, (methods.DynamicNtk, methods.LongRope))
+    if fixed and (isinstance(scaling, ClippedRope) or np.all(spec.inv_freq() > 0)):
+        # Any fixed frequencies are LongRoPE lists. Rounding may carry a quotient just past what a list may hold, and
+        # CoPE's last pair has zero frequency: the largest divisor is not faithful, and the result says so.
+        with np.errstate(divide="ignore"):
+            quotients = np.clip(spec.plain_inv_freq / spec.inv_freq(), methods.LEAST_FACTOR, methods.LARGEST_FACTOR)
         divisors = tuple(float(value) for value in quotients)
         yield dataclasses.replace(spec, scaling=methods.LongRope(divisors, divisors, attention=spec.attention_factor()))
 

@@ -6,6 +6,9 @@ from rope_viz.advice.memory_fields import OTHER_NAMES
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.expert_layers import first_number, is_dense
 
+LISTED = "moe_layers_enum"
+"""Step 3 lists the layers with experts here: a list, or numbers with commas between them."""
+
 
 def count_experts(fields: Fields) -> int | None:
     """Return how many routed experts a layer with experts has, None for a dense model."""
@@ -22,6 +25,8 @@ def is_layer_dense(fields: Fields, index: int) -> bool:
     config, first = fields.config, fields.architecture.memory.first_dense
     if first and "moe_layer_start_index" not in config and not config.get("first_k_dense_replace"):
         config = {"first_k_dense_replace": first, **config}
+    if fields.value(LISTED) is not None:
+        config = {**config, LISTED: fields.value(LISTED)}
     return is_dense(config.get, index)
 
 
@@ -39,7 +44,8 @@ def count_feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:
     names = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
     many = next((first_number(config[name]) for name in names if config.get(name) is not None), facts.shared_experts)
     own = next(
-        (config[name] for name in ("shared_expert_intermediate_size", "share_expert_dim") if config.get(name)), 0
+        (fields.value(name) for name in ("shared_expert_intermediate_size", "share_expert_dim") if fields.value(name)),
+        0,
     )
     shared = (own or (width if facts.shared_expert else 0)) if not many else many * width
     return int(matrices * hidden * (experts * width + shared) + experts * hidden)

@@ -34,6 +34,8 @@ from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Comparison, compare, compare_with, histories
 from rope_viz.runtimes.provenance import Known
+from rope_viz.runtimes.query_temperature import describe_temperature
+from rope_viz.texts import Texts
 
 
 def add_runtimes(commands: Any) -> None:
@@ -93,11 +95,26 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
     for history in histories(config, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format):
         print(history.sentence(history.runtime))
+    print_temperatures(found, read_model(parsed.config, config))
     several = cli_axes.list_rows(config)
     if several:
         print("\nthe axes of its positions; the video has six grids of 2 x 2 tokens and begins at 3")
         print_rows(cli_axes.NAMES, several)
     return 0
+
+
+def print_temperatures(found: Sequence[Comparison], config: ModelConfig) -> None:
+    """Print what each runtime does with the attention temperature by position; nothing for a model without it."""
+    texts = Texts("runtimes")
+    kinds = [(one, describe_temperature(config, one.emulation.runtime, one.emulation.version)) for one in found]
+    # An older release, and a runtime that has no such model, answer nothing here.
+    answers = [(one, kind) for one, kind in kinds if one.emulation.supported and kind not in ("", "not_known", "paper")]
+    if answers:
+        print(f"\n{texts('temperature.column')}")
+        print_rows(
+            ("runtime", "version", "what it does"),
+            [(one.emulation.runtime, one.emulation.version, texts(f"temperature.{kind}")) for one, kind in answers],
+        )
 
 
 def run_overridden(parsed: argparse.Namespace, config: Mapping[str, Any], override: Override) -> int:

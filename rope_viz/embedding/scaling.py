@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rope_viz.embedding.clipped_rope import ClippedRope
 from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, freeze, knob, require_number, short_repr
 
 # Bounds of a factor or divisor; within them no formula here overflows.
@@ -35,6 +36,7 @@ def optional_knob(label: str, low: float, high: float, help: str) -> Any:
     return knob(None, label, low, high, help)
 
 
+WEIGHT_HELP = "The attention factor is this · ln s + 1, without mscale. TeleChat3 has 0.07. Empty: 0.1."
 ATTENTION_HELP = "Multiplies cos and sin, so logits are multiplied by its square. Empty: what the method computes."
 
 
@@ -152,6 +154,7 @@ class Yarn(Scaling):
     mscale_all_dim: float | None = optional_knob(
         "mscale_all_dim", 0.0, 4.0, "With mscale: the attention factor is the ratio of the two. Empty: not used."
     )
+    attention_weight: float | None = optional_knob("Attention weight", 0.0, 1.0, WEIGHT_HELP)
 
     def validate(self, spec: RopeSpec) -> None:
         require_factor(self.factor, "factor")
@@ -159,10 +162,9 @@ class Yarn(Scaling):
         require_turns(self.beta_slow, "beta_slow")
         if not isinstance(self.truncate, bool):
             raise ValueError(f"truncate must be true or false, got {short_repr(self.truncate)}")
-        optional = (self.attention, self.mscale, self.mscale_all_dim)
-        for name, value in zip(("attention_factor", "mscale", "mscale_all_dim"), optional, strict=True):
-            if value is not None:
-                require_number(value, name)
+        for name in ("attention", "mscale", "mscale_all_dim", "attention_weight"):
+            if getattr(self, name) is not None:
+                require_number(getattr(self, name), "attention_factor" if name == "attention" else name)
         if spec.rotary_dim % 2:
             raise ValueError(f"YaRN needs an even rotary_dim, got {spec.rotary_dim}")
         computed = self.attention is None and self.mscale
@@ -194,7 +196,7 @@ class Yarn(Scaling):
             return self.attention
         if self.mscale and self.mscale_all_dim:
             return mscale(self.factor, self.mscale) / mscale(self.factor, self.mscale_all_dim)
-        return mscale(self.factor)
+        return mscale(self.factor, 1.0 if self.attention_weight is None else 10.0 * self.attention_weight)
 
 
 @dataclass(frozen=True)
@@ -311,6 +313,7 @@ METHODS: dict[str, type[Scaling]] = {
     "llama3": Llama3,
     "longrope": LongRope,
     "proportional": Proportional,
+    "cope": ClippedRope,
 }
 
 LABELS: dict[str, str] = {
@@ -324,6 +327,7 @@ LABELS: dict[str, str] = {
     "llama3": "Llama 3",
     "longrope": "LongRoPE",
     "proportional": "Proportional (p-RoPE)",
+    "cope": "CoPE (clipped RoPE)",
 }
 
 

@@ -72,9 +72,11 @@ def bands(spec: Embedding, *, length: int | None = None) -> Bands:
     """Return the band of each pair of this spec at this length; without scaling every pair is kept.
 
     Divided means by the full factor or more, for LongRoPE by the pair's own divisor. A factor below 1 gives SPED.
+    CoPE divides by no factor: a pair that it fades is blended.
     """
     share = ratio(spec, length=length)
     floor = 1.0 if hasattr(spec.scaling, "divisors") else 1.0 / max(whole_factor(spec, length=length), 1.0)
+    floor = 0.0 if hasattr(spec.scaling, "count_clipped") else floor
     kind = np.full(len(share), BLENDED, dtype=np.int8)
     kind[share <= floor * (1 + 1e-9)] = DIVIDED
     kind[share > 1.0] = SPED

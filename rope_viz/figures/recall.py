@@ -63,7 +63,7 @@ def recover(lines: Sequence[tuple[Line, Line]], *, target: int, trained: int) ->
     steps = sorted({float(step) for line, _ in lines for step in line.x}) or [0.0, 1.0]
     traces = []
     for at_target, at_trained in lines:
-        traces += with_band(at_target, "x:,")
+        traces += with_band(at_target)
         name = f"{at_trained.label}, at {format_tokens(trained)}"
         traces.append(
             theme.line(
@@ -338,8 +338,8 @@ def losses(
     )
 
 
-def with_band(line: Line, x: str = "x:,") -> list[dict[str, Any]]:
-    """Return a line and its interval as a band, at the known values."""
+def with_band(line: Line, digits: int = 2) -> list[dict[str, Any]]:
+    """Return a line and its interval as a band, at the known values; its hover text has `digits` decimals."""
     known = np.isfinite(line.mean)
     at, low, high = (part[known] for part in (line.x, line.low, line.high))
     band = {
@@ -357,7 +357,8 @@ def with_band(line: Line, x: str = "x:,") -> list[dict[str, Any]]:
     spread = np.stack([low, high], axis=1)
     drawn = theme.line(at, line.mean[known], line.label, line.colour, dash=line.dash, mode="lines+markers")
     drawn |= {"marker": {"size": 5, "color": line.colour}, "customdata": spread}
-    drawn["hovertemplate"] = line.label + ": %{y:.2f} (%{customdata[0]:.2f} to %{customdata[1]:.2f})<extra></extra>"
+    value, low_end, high_end = (f"%{{{name}:.{digits}f}}" for name in ("y", "customdata[0]", "customdata[1]"))
+    drawn["hovertemplate"] = f"{line.label}: {value} ({low_end} to {high_end})<extra></extra>"
     return [band, drawn]
 
 

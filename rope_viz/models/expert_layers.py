@@ -26,9 +26,12 @@ def is_dense(value: Callable[[str], Any], index: int) -> bool:
     kinds = value("mlp_layer_types")
     if isinstance(kinds, (list, tuple)) and index < len(kinds):
         return str(kinds[index]) == "dense"
-    chosen = value("moe_layers")
+    chosen = value("moe_layers") or value("moe_layers_enum")
     if isinstance(chosen, (list, tuple)):
         return index not in chosen
+    written = value("moe_layers_enum")
+    if isinstance(written, str):
+        return str(index) not in (each.strip() for each in written.split(","))
     first = read_whole(value("first_k_dense_replace"), 0) or read_whole(value("num_dense_layers"), 0)
     first = read_whole(first_number(value("moe_layer_start_index")), first)
     last = read_whole(first_number(value("moe_layer_end_index")), -1)

@@ -14,6 +14,8 @@ from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.source_note import FILE, make_source
 
+FORMAT = "Megatron arguments"
+"""What a config made from them says of its file."""
 ORIGINAL = "original_max_position_embeddings"
 RENAMED = {
     "rotary_scaling_factor": "scaling_factor",
@@ -125,7 +127,7 @@ def config_from_megatron(arguments: Mapping[str, Any]) -> dict[str, Any]:
     read |= {*ROPE_MARKS, *YARN, *RENAMED.values(), "kv_channels", "rope_scaling_factor", "rope_type", "enable_gpt_oss"}
     unread = [name for name in options if name not in read and any(word in name for word in CONCERNS_ROPE)]
     unread = [name for name in unread if options[name] not in (None, False)]
-    return config | {FILE: make_source("Megatron arguments", remarks, unread)}
+    return config | {FILE: make_source(FORMAT, remarks, unread)}
 
 
 def choose_type(options: Mapping[str, Any], config: dict[str, Any], is_mla: bool) -> str:

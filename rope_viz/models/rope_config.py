@@ -22,6 +22,8 @@ RENAMED_BACK = {"none": "default"}
 ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
 # A type that the code of the GTE models and vLLM read, and transformers does not.
 FIXED_NTK = "ntk"
+# YaRN whose attention factor is 0.07 ln s + 1: vLLM 0.33.0, transformers_utils/config.py, and TeleChat3's own code.
+TELECHAT3_YARN, TELECHAT3_WEIGHT = "telechat3-yarn", 0.07
 # Fields of scaling methods whose key in a config differs.
 KEYS = {"attention": "attention_factor"}
 ORIGINAL = "original_max_position_embeddings"
@@ -61,8 +63,11 @@ def to_config(spec: RopeSpec) -> dict[str, Any]:
         params["partial_rotary_factor"] = partial_factor_for(spec.rotary_dim, spec.head_dim)
     for field in dataclasses.fields(spec.scaling):
         value = getattr(spec.scaling, field.name)
-        if field.name not in ("name", "share") and value is not None and value != ():
+        if field.name not in ("name", "share", "attention_weight") and value is not None and value != ():
             params[KEYS.get(field.name, field.name)] = list(value) if isinstance(value, tuple) else value
+    if isinstance(spec.scaling, Yarn) and spec.scaling.attention_weight is not None:
+        # No key has this weight: the factor itself is written.
+        params["attention_factor"] = spec.attention_factor()
     if isinstance(spec.scaling, LongRope):
         # Without lists of its own the method uses NTK-like ones; a config must write them out.
         params.setdefault("short_factor", [float(x) for x in spec.scaling.divisors(spec, spec.context)])
@@ -117,6 +122,8 @@ def read_rope_type(fields: Fields, params: Params) -> str:
     if not isinstance(kind, str):
         raise ValueError(f"rope_type must be a name, got {short_repr(kind)}")
     kind = normalise_rope_type(RENAMED_TYPES.get(kind, kind))
+    if kind == TELECHAT3_YARN:
+        return "yarn"
     if kind == "yarn" and fields.architecture.runtime("transformers").get("su_is_longrope"):
         return "longrope"
     if kind not in (*ROPE_TYPES, FIXED_NTK):
@@ -189,6 +196,7 @@ def build_scaling(fields: Fields, layer: str, params: Params, kind: str, ratio: 
             attention=attention,
         )
     if kind == "yarn":
+        is_telechat3 = params.get("rope_type", params.get("type")) == TELECHAT3_YARN
         return Yarn(
             factor=read_number(params, "factor", ratio),
             beta_fast=read_number(params, "beta_fast", 32.0) or 32.0,
@@ -197,6 +205,7 @@ def build_scaling(fields: Fields, layer: str, params: Params, kind: str, ratio: 
             attention=read_optional(params, "attention_factor"),
             mscale=read_optional(params, "mscale"),
             mscale_all_dim=read_optional(params, "mscale_all_dim"),
+            attention_weight=TELECHAT3_WEIGHT if is_telechat3 else None,
         )
     factor = read_number(params, "factor")
     if kind == "llama3":

@@ -49,6 +49,7 @@ from rope_viz.pictures.recall_queries import (
     name_method,
     tiny_lm_spec,
 )
+from rope_viz.pictures.short_texts import short_cost as short_cost
 from rope_viz.studies.real_model import BIN, load_first_keys, load_first_losses, load_losses, load_pass_keys
 from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints

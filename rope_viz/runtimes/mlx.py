@@ -6,6 +6,7 @@ The models were run on mlx 0.32.4 for CPU (tests/goldens/runtimes.json).
 from __future__ import annotations
 
 from rope_viz.embedding.spec import require_number
+from rope_viz.models.rope_config import TELECHAT3_YARN
 from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
@@ -95,6 +96,12 @@ def prefer_old_type(case: Case) -> Case:
     return case if named is None or case.rope.get("rope_type") is None else case.with_rope(rope_type=named)
 
 
+@rule("telechat3-yarn", has_type(TELECHAT3_YARN))
+def take_telechat3_as_yarn(case: Case) -> Case:
+    """telechat3-yarn is plain yarn: its weight 0.07 is not known, 0.1 is used."""
+    return case.with_rope(rope_type="yarn", type=None)
+
+
 @rule("legacy-type", has(FACTS, "legacy_type"), is_scaled)
 def add_old_type(case: Case) -> Case:
     """The model file raises ValueError without the old key "type"; computed as if it were present."""
@@ -143,6 +150,7 @@ RULES = (
     take_some_types,
     shared.unscaled(FACTS, "The model file uses plain nn.RoPE: any rope_scaling is silently ignored."),
     prefer_old_type,
+    take_telechat3_as_yarn,
     add_old_type,
     compute_phi3,
     compute_nemotron,

@@ -104,8 +104,9 @@ RULES = (
     shared.unscaled("sglang"),
     read_declared_share,
     shared.INTEGER_FACTOR.where(is_native),
-    shared.DEEPSEEK_SOFTMAX.where(is_not(is_switched_off)),
-    make_deepseek_yarn,
+    shared.DEEPSEEK_SOFTMAX.where(is_not(is_switched_off), is_not(is_by_backend)),
+    make_deepseek_yarn.where(is_not(is_by_backend)),
+    shared.scale_softmax.where(is_by_backend),
     Rule(
         "deepseek-v4-nested",
         "Only a flat rope_scaling is read: scaling under the compress layers does nothing.",

@@ -6,10 +6,14 @@ rotary package was run (tests/goldens/runtimes.json).
 
 from __future__ import annotations
 
+import math
+
+from rope_viz.models.rope_config import TELECHAT3_WEIGHT, TELECHAT3_YARN
 from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
+    Refused,
     Rule,
     all_hold,
     has,
@@ -60,12 +64,22 @@ def derive_longrope_attention(case: Case) -> Case:
     return shared.read_mscales(case, case.length is not None and case.length > case.original)
 
 
+@rule("telechat3-yarn", has_type(TELECHAT3_YARN))
+def write_telechat3_factor(case: Case) -> Case:
+    """telechat3-yarn becomes yarn with the attention factor 0.07 · ln s + 1."""
+    factor = require("factor")(case).number("factor")
+    if factor <= 0:
+        raise Refused("ValueError: the logarithm of factor has no value")
+    return case.with_rope(rope_type="yarn", type=None, attention_factor=TELECHAT3_WEIGHT * math.log(factor) + 1.0)
+
+
 # MiniCPM 3 has heads of DeepSeek's kind and a file of its own.
 HAS_DEEPSEEK_YARN = is_not(has("vllm", "no_deepseek_yarn"))
 
 RULES = (
     refuse("{model} is not in the vLLM registry", shared.is_absent("vllm")),
     shared.refuse_conflicting_types,
+    write_telechat3_factor,
     *CONFIG_CLASS,
     shared.drop_for_dual_chunks(is_native),
     shared.use_transformers.where(is_not(is_native)),
@@ -80,8 +94,9 @@ RULES = (
     read_rope_dim,
     pass_gpt_oss_keys,
     # attention_factor 1.0 turns the type into deepseek_llama_scaling, which leaves the softmax.
-    shared.DEEPSEEK_SOFTMAX.where(HAS_DEEPSEEK_YARN, lambda case: case.rope.get("attention_factor") != 1.0),
-    shared.make_deepseek_yarn.where(HAS_DEEPSEEK_YARN),
+    shared.DEEPSEEK_SOFTMAX.where(HAS_DEEPSEEK_YARN, is_native, lambda case: case.rope.get("attention_factor") != 1.0),
+    shared.make_deepseek_yarn.where(HAS_DEEPSEEK_YARN, is_native),
+    shared.scale_softmax.where(is_not(is_native)),
     shared.INTEGER_FACTOR.where(is_native),
     shared.DYNAMIC_ALPHA.where(is_native),
     require_by_type(

@@ -136,6 +136,17 @@ def load_first_losses(tokens: int = 2048, length: int = 16_384) -> tuple[int, Ma
     return block, MappingProxyType({method: np.array([row[: tokens // block]]) for method, row in rows.items()})
 
 
+@functools.cache
+def load_short_losses(trained: int = 8192) -> tuple[int, Mapping[tuple[str, float], FloatArray]]:
+    """Return (tokens per block, {(method, factor): (texts, blocks)}) of texts within the trained length, in nats."""
+    found = load_results("short_texts")
+    rows: dict[tuple[str, float], list[list[float]]] = {}
+    for name, row in found["rows"].items():
+        _, length, method = name.split("/")
+        rows.setdefault((method, int(length) / trained), []).append(row["loss"])
+    return found["about"]["block"], MappingProxyType({key: np.array(values) for key, values in rows.items()})
+
+
 def compare_losses(losses: FloatArray, plain: FloatArray) -> tuple[float, float]:
     """Return the mean difference of two (texts, bins) on the same tokens, and two standard errors, in nats."""
     difference = (losses - plain).ravel()

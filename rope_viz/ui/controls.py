@@ -242,7 +242,7 @@ def _optional(spec: RopeSpec, shown: Collection[str]) -> None:
             st.number_input(
                 knob.label,
                 value=None,
-                step=0.01,
+                step=1 if knob.integer else 0.01,
                 placeholder=TEXTS("more.computed"),
                 help=knob.help,
                 key=key,

@@ -158,3 +158,19 @@ def test_wrapper_named_like_its_tower_has_clean_defaults(kind, apart):
     found = [one for one in check({"model_type": kind}) if one.severity != "note"]
     assert [one.rule for one in found] == ["runtimes-differ"] * len(apart)
     assert [name for one in found for name, version in RUNTIMES if f"{name} {version}:" in one.message] == apart
+
+
+def test_megatrons_switch_of_llama_3_scaling_is_named():
+    # megatron-core, rotary_pos_embedding.py: factor 8 and its constants, executed (tests/goldens/training.json).
+    sizes = {"num_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_query_groups": 8}
+    arguments = {**sizes, "seq_length": 8192, "max_position_embeddings": 131072, "rotary_base": 500000}
+    arguments |= {"position_embedding_type": "rope", "use_rope_scaling": True, "rope_scaling_factor": 8.0}
+    found = {one.rule: one for one in check(arguments)}["megatron-scaling"]
+    assert (found.severity, found.key) == ("note", "use_rope_scaling")
+    assert "original length 8192" in found.message
+    # In a config.json nothing reads the switch: no class of transformers 5.23.0 has the name.
+    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 131072}
+    assert {one.rule: one for one in check({**config, "use_rope_scaling": True})}[
+        "megatron-scaling"
+    ].severity == "warning"
+    assert "megatron-scaling" not in {one.rule for one in check({**config, "use_rope_scaling": False})}

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rope_viz.advice.lint import check
 from rope_viz.advice.verify import read_learned
 from rope_viz.cli.main import main
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
@@ -13,6 +14,8 @@ from rope_viz.studies.tensors import write_tensors
 
 # Made by tests/goldens/make_learned_frequencies.py with transformers 5.23.0, in float32.
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "learned_frequencies.json").read_text(encoding="utf-8"))
+LARGE4 = {"model_type": "mistral_large4_text"}
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 2048.0, "original_max_position_embeddings": 512}
 MODEL = ModelConfig.read({"model_type": "mistral_large4_text"})
 
 
@@ -41,6 +44,15 @@ def test_command_names_the_largest_ratio(weights, tmp_path, capsys):
 def test_config_says_that_the_values_are_in_the_weights():
     assert any("the values are in the weights" in note for note in MODEL.notes)
     assert not any("LeRoPE" in note for note in read_catalog_model("llama-3.1-8b").notes)
+
+
+def test_check_says_it_and_backends_agree():
+    # transformers 5.23.0 computes attention_factor 1; vLLM 0.33.0 and SGLang 0.5.23 run its code for this model.
+    found = {one.rule: one.message for one in check({"model_type": "mistral_large4_text"})}
+    assert "the values are in the weights" in found["learned-frequencies"]
+    assert "runtimes-differ" not in found
+    shown = {one.rule: one.message for one in check({**LARGE4, "rope_parameters": {**YARN, "attention_factor": 1.0}})}
+    assert "is used by transformers, vLLM and SGLang only" in shown["attention-factor"]
 
 
 def test_what_cannot_be_read_gets_a_sentence(weights, tmp_path):

@@ -132,6 +132,8 @@ CASES = [
     ("unlisted-type", {"model_type": "my_vlm", "text_config": LLAMA}, {"model_type": "llava", "text_config": LLAMA}),
     ("dual-chunk-attention", {**LLAMA, "dual_chunk_attention_config": {"chunk_size": 262144}}, LLAMA),
     ("some-layers", {**LLAMA, "model_type": "smollm3"}, LLAMA),
+    ("learned-frequencies", {"model_type": "mistral_large4_text"}, LLAMA),
+    ("megatron-scaling", {**LLAMA, "use_rope_scaling": True}, {**LLAMA, "use_rope_scaling": False}),
     ("some-layers", {**LLAMA, "model_type": "gemma4_text"}, LLAMA),
     ("sections-do-not-add-up", scaled(QWEN_VL, **{**MROPE, "mrope_section": [16, 16, 16]}), scaled(QWEN_VL, **MROPE)),
     (

@@ -5,7 +5,9 @@ Numbers: YaRN paper (arXiv 2309.00071), equations 16 to 22; Llama 3.1 (meta-llam
 """
 
 import dataclasses
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
+from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import (
     LABELS,
     METHODS,
@@ -31,6 +34,8 @@ from rope_viz.embedding.scaling import (
     turns,
 )
 from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling
+
+GOLDENS = Path(__file__).parents[1] / "goldens"
 
 LLAMA_2 = RopeSpec(128, base=1e4, context=4096, target=32768)
 FACTORED = [name for name, method in METHODS.items() if "factor" in {f.name for f in dataclasses.fields(method)}]
@@ -80,7 +85,7 @@ def test_factor_never_raises_a_frequency(name: str, spec: RopeSpec, factor: floa
     ratio = found.inv_freq(length) / spec.plain_inv_freq
     assert (ratio <= 1 + 1e-12).all()
     assert (ratio >= 0).all()
-    if name not in ("dynamic", "proportional"):
+    if name not in ("dynamic", "proportional", "cope"):
         assert (ratio >= (1 - 1e-12) / factor).all()
 
 
@@ -305,3 +310,31 @@ def test_factors_are_read_from_text() -> None:
     assert parse_factors("[1, 2.5\n3]") == (1.0, 2.5, 3.0)
     with pytest.raises(ValueError, match="got 'two'"):
         parse_factors("1, two")
+
+
+COPE = json.loads((GOLDENS / "cope.json").read_text())["rows"]
+
+
+@pytest.mark.parametrize("row", COPE, ids=lambda row: f"{row['head_dim']}-{row['base']:g}")
+def test_cope_fades_pairs_as_its_published_code_does(row: dict[str, Any]) -> None:
+    spec = RopeSpec(head_dim=row["head_dim"], base=row["base"], context=row["context"])
+    found = scaled(spec, "cope", clipped=row["clipped"])
+    # torch's float32 cosine near π leaves 1e-15 of a frequency.
+    np.testing.assert_allclose(found.inv_freq(), row["inv_freq"], rtol=2e-5, atol=1e-12)
+    assert found.attention_factor() == row["attention_factor"]
+    assert found.inv_freq()[-1] == 0.0
+
+
+def test_cope_fades_pairs_with_unseen_angles_by_default() -> None:
+    # Llama 3 8B: 64 · log(8192 / 2π) / log(500000) = 34.98, so pairs 35 to 63 do not complete a turn.
+    spec = RopeSpec(head_dim=128, base=500_000.0, context=8192, scaling=METHODS["cope"]())
+    kept, faded, still = spectrum.KEPT, spectrum.BLENDED, spectrum.STILL
+    assert spectrum.bands(spec).kind.tolist() == [kept] * 36 + [faded] * 27 + [still]
+
+
+def test_attention_weight_replaces_the_tenth_of_the_paper() -> None:
+    found = scaled(LLAMA_2, "yarn", factor=8.0, attention_weight=0.07)
+    assert found.attention_factor() == pytest.approx(0.07 * math.log(8.0) + 1.0, rel=1e-15)
+    np.testing.assert_array_equal(found.inv_freq(), scaled(LLAMA_2, "yarn", factor=8.0).inv_freq())
+    assert scaled(LLAMA_2, "yarn", factor=8.0, attention_weight=0.0).attention_factor() == 1.0
+    assert scaled(LLAMA_2, "yarn", factor=8.0, attention_weight=0.07, attention=1.5).attention_factor() == 1.5

@@ -292,9 +292,9 @@ def test_saved_file_equals_the_rendered_bytes(tmp_path):
 
 
 def test_png_is_compressed_completely():
-    chunks = png_chunks(render(ratio(), "png", options=Style(width="400px", height="300px", dpi=96)))
+    chunks = png_chunks(render(ratio(), "png", options=Style(width="400px", height="320px", dpi=96)))
     wide, high = struct.unpack(">II", chunks["IHDR"][0][:8])
-    assert (wide, high) == (400, 300)
+    assert (wide, high) == (400, 320)
     assert len(zlib.decompress(b"".join(chunks["IDAT"]))) == high * (1 + 4 * wide)
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from rope_viz.embedding.scaling import DynamicNtk, LongRope, Proportional, Yarn
+from rope_viz.embedding.clipped_rope import ClippedRope
+from rope_viz.embedding.scaling import METHODS, DynamicNtk, LongRope, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.words import scaling
 from rope_viz.models.catalog import model_specs
@@ -25,6 +26,8 @@ def full_factor(spec):
 def test_every_pair_is_counted_in_its_band(spec):
     kept, lowered, raised, zero = kinds(spec)
     floor = 1.0 if isinstance(spec.scaling, LongRope) else 1.0 / max(full_factor(spec), 1.0)
+    if isinstance(spec.scaling, ClippedRope):
+        floor = 0.0  # it divides by no factor
     divided = [1.0 / share for share in lowered if share <= floor * (1.0 + 1e-9)]
     sentence = scaling.describe_bands(spec)
     bands = {"kept": kept, "blended": len(lowered) - len(divided), "divided": len(divided), "sped": len(raised)}
@@ -87,3 +90,10 @@ def test_yarn_on_qwen_keeps_24_of_64_pairs():
     sentence = scaling.describe_scaling(model_specs("qwen3-8b-yarn")[""])
     assert sentence.startswith("The method is YaRN with factor s = 4. **24 of 64 pairs keep their frequency.**")
     assert sentence.values["logits"] == pytest.approx(1.296, abs=5e-4)
+
+
+def test_cope_names_the_pairs_that_it_fades():
+    spec = RopeSpec(128, base=500_000.0, context=8192, target=32768, scaling=METHODS["cope"]())
+    text = scaling.name_method(spec)
+    # Pairs 35 to 63 of Llama 3 8B do not complete a turn in 8,192 tokens.
+    assert str(text) == "The method is CoPE: it fades out the 29 lowest frequencies, down to zero."

@@ -6,16 +6,20 @@ As in model_files.py the model file and the rotary package are real, here get_ro
 the server is a stub that says no, or one processor of one. What is kept is row 1 of the table that the first get_rope
 of a layer built from the config makes. SGLang pins transformers 5.19, the classes here are those of 5.23.0: types whose
 file asks the class for more than sizes and rope_parameters (partial_rotary_factor, rope_theta) are left out.
+Three types have no class of transformers there: Qwen3.5 MoE is loaded by SGLang's own class, MiMo V2 by the code of its
+checkpoint, which keeps each key of the file as an attribute, and MiMo is a Qwen 2 by its own words.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import inspect
 import json
 import re
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +45,13 @@ PLAIN: dict[str, Any] = {}
 HEAD = {"head_dim": 64}
 HALF = {**HEAD, "partial_rotary_factor": 0.5}
 SPARSE = {"qk_rope_head_dim": 32, "qk_nope_head_dim": 64, "index_topk": 64, "index_n_heads": 4, "index_head_dim": 64}
+SWA = {
+    "swa_rope_theta": 10000.0,
+    "swa_head_dim": 192,
+    "swa_v_head_dim": 128,
+    "hybrid_layer_pattern": [0, 1, 0, 1, 0, 1, 0, 1],
+}
+SWA |= {"swa_num_attention_heads": 16, "swa_num_key_value_heads": 16, "sliding_window_size": 128}
 # {model type: its own keys}
 TYPES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("qwen2", "qwen2_moe", "cohere", "cohere2", "olmo", "olmo2", "olmoe", "lfm2", "starcoder2"), PLAIN),
@@ -51,7 +62,15 @@ TYPES: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("glm4", "glm4_moe"), HALF),
     "minimax_m2": {**HEAD, "rotary_dim": 32},
     **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), SPARSE),
+    "mimo": PLAIN,
+    "mimo_v2_flash": {"head_dim": 192, "v_head_dim": 128, "rope_theta": 5e6, "partial_rotary_factor": 0.334, **SWA},
+    "qwen3_5_moe_text": {**HEAD, "partial_rotary_factor": 0.25, "full_attention_interval": 4},
 }
+# The files in which the layers of these types are; their own files build on them.
+LAYERS = {"mimo": "qwen2", "qwen3_5_moe_text": "qwen3_5"}
+# It reads the old keys at the top. Its layers differ: a scaling without a layer type is refused by transformers.
+TOP = "mimo_v2_flash"
+CONFIGS = ("sglang.srt.configs.qwen3_5", "sglang.srt.configs.qwen3_next")
 # Parts of the server whose code is not wanted, and libraries of kernels.
 AROUND = {"triton", "einops", "msgspec", "regex"}
 ONES = "get_attention_tp_size get_tensor_model_parallel_world_size get_tp_size get_pp_size get_attention_dp_size"
@@ -106,6 +125,25 @@ def real(root: Path) -> Any:
     return space["get_rope_config"]
 
 
+class Finder(model_files.Finder):
+    """SGLang's own configuration classes are real, too."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name in CONFIGS:
+            place = self.root.joinpath(*name.split(".")).with_suffix(".py")
+            return importlib.util.spec_from_file_location(name, place)
+        return super().find_spec(name, path, target)
+
+
+def loaded(kind: str, given: dict[str, Any]) -> Loaded:
+    """A config as the class loads it that SGLang has for this type."""
+    if kind == TOP:
+        return Loaded(types.SimpleNamespace(rope_scaling=None, **given))
+    if kind == "qwen3_5_moe_text":
+        return Loaded(importlib.import_module(CONFIGS[0]).Qwen3_5MoeTextConfig(**given))
+    return Loaded(AutoConfig.for_model("qwen2" if kind == "mimo" else kind, **given))
+
+
 def made(package: Any, factory: Any, file: str, config: Any) -> tuple[Any, Exception | None]:
     """The first rotary module that a layer of the file makes, or what get_rope raised."""
     factory._ROPE_DICT.clear()
@@ -151,6 +189,8 @@ def main(root: str) -> None:
     model_files.KNOWN |= dict.fromkeys(ONES.split(), lambda *_, **__: 1)
     model_files.KNOWN["add_prefix"] = lambda name, prefix="": f"{prefix}.{name}" if prefix else name
     model_files.KNOWN["get_device"] = lambda *_: Gpu("cpu")
+    model_files.KNOWN["resolve_linear_parallel_group"] = model_files.KNOWN["get_pp_indices"] = lambda *_, **__: (0, 1)
+    model_files.Finder = Finder
     package = model_files.opened(root, "sglang")
     factory = importlib.import_module(package.__name__ + ".factory")
     served = {kind: record.get("runtimes", {}).get("sglang", {}).get("file") for kind, record in read_records().items()}
@@ -159,8 +199,12 @@ def main(root: str) -> None:
         for scaling in SCALINGS:
             share = {key: value for key, value in keys.items() if key == "partial_rotary_factor"}
             given = {**SIZES, **keys, "rope_parameters": {**BASE, **share, **scaling}}
-            config = Loaded(AutoConfig.for_model(kind, **json.loads(json.dumps(given))))
-            rope, raised = made(package, factory, served[kind], config)
+            if kind == TOP:
+                if scaling["rope_type"] != "default":
+                    continue
+                given = {**SIZES, **keys}
+            config = loaded(kind, json.loads(json.dumps(given)))
+            rope, raised = made(package, factory, LAYERS.get(kind, served[kind]), config)
             row: dict[str, Any] = {"runtime": "sglang", "version": "0.5.23", "file": served[kind], "length": None}
             row["config"] = {"model_type": kind, **given}
             if rope is None:

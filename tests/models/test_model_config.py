@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -262,6 +263,21 @@ def test_every_rotated_share_survives_a_round_trip(half: int, share: int) -> Non
     assert from_config(to_config(spec))[""] == spec
 
 
+def test_an_attention_weight_is_written_as_the_factor_it_gives() -> None:
+    spec = RopeSpec(128, base=1e6, context=8192, target=32768, scaling=Yarn(4.0, attention_weight=0.07))
+    params = to_config(spec)["rope_parameters"]
+    assert params["attention_factor"] == pytest.approx(0.07 * math.log(4.0) + 1.0)
+    assert "attention_weight" not in params
+
+
+def test_telechat3_yarn_is_read_with_its_weight() -> None:
+    # vllm/transformers_utils/config.py of 0.33.0, executed by tests/goldens/make_telechat3.py.
+    for row in json.loads((Path(__file__).parents[1] / "goldens" / "telechat3.json").read_text())["rows"]:
+        spec = from_config(row["config"])[""]
+        assert spec.attention_factor() == pytest.approx(row["attention_factor"], rel=1e-7)
+        np.testing.assert_allclose(spec.inv_freq(), row["inv_freq"], rtol=2e-6)
+
+
 def test_longrope_defaults_are_written_as_lists() -> None:
     spec = RopeSpec(64, context=4096, target=16384, scaling=LongRope())
     found = from_config(to_config(spec))[""]
@@ -269,7 +285,7 @@ def test_longrope_defaults_are_written_as_lists() -> None:
     np.testing.assert_array_equal(found.inv_freq(4097), spec.inv_freq(4097))
 
 
-@pytest.mark.parametrize("name", ["ntk", "ntk-by-parts", "yarn-paper"])
+@pytest.mark.parametrize("name", ["ntk", "ntk-by-parts", "yarn-paper", "cope"])
 def test_methods_that_transformers_lacks_cannot_be_written(name: str) -> None:
     with pytest.raises(ValueError, match=f"transformers has no scaling method '{name}'"):
         to_config(RopeSpec(128, scaling=METHODS[name]()))

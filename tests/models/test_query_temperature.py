@@ -11,6 +11,8 @@ from rope_viz.models.query_temperature import find_temperature
 
 # Made by tests/goldens/make_query_temperature.py with transformers 5.23.0, in float32.
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "query_temperature.json").read_text(encoding="utf-8"))
+# Made by tests/goldens/make_query_temperature_servers.py with vLLM 0.33.0 and SGLang 0.5.23, in float32.
+SERVERS = json.loads((Path(__file__).parents[1] / "goldens" / "query_temperature_servers.json").read_text("utf-8"))
 MORE = {"qwen": {"seq_length": GOLDEN["qwen_seq_length"], "use_logn_attn": True}}
 
 
@@ -20,6 +22,13 @@ def test_factor_is_what_the_class_computes(model_type):
     wanted = np.array(GOLDEN["factors"][model_type], dtype=np.float64)
     known = np.isfinite(wanted)
     np.testing.assert_allclose(found.factor(np.array(GOLDEN["positions"]))[known], wanted[known], rtol=3e-7)
+
+
+@pytest.mark.parametrize("case", SERVERS["factors"])
+def test_formulas_of_servers_give_the_same_factor(case):
+    found = find_temperature(ModelConfig.read({"model_type": case.split(" ")[1]}))
+    at = np.array(SERVERS["positions"])
+    np.testing.assert_allclose(found.factor(at), SERVERS["factors"][case], rtol=3e-7)
 
 
 @pytest.mark.parametrize("model_type", GOLDEN["factors"])

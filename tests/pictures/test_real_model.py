@@ -56,3 +56,29 @@ def test_every_file_names_its_model_versions_and_commit():
         assert about["versions"]["numpy"]
         assert len(about["commit"]) == 40
         assert "texts" in about or path.stem.endswith("sentence")
+
+
+def test_cost_of_short_texts_is_the_mean_paired_difference():
+    found = rows("short_texts")
+    novels = {name.split("/")[0] for name in found}
+    assert len(novels) == 6
+    drawn = {trace.name: trace for trace in recall.short_cost(NOW).fig.data}
+    for name, key in (("YaRN by 2", "16384/yarn"), ("YaRN by 4", "32768/yarn")):
+        # 1,024 tokens are the first 8 blocks.
+        added = [
+            np.mean(found[f"{novel}/{key}"]["loss"][:8]) - np.mean(found[f"{novel}/8192/none"]["loss"][:8])
+            for novel in sorted(novels)
+        ]
+        at = list(drawn[name].x).index(1024)
+        error = 2 * np.std(added, ddof=1) / np.sqrt(6)
+        np.testing.assert_allclose(drawn[name].y[at], np.mean(added))
+        np.testing.assert_allclose(drawn[name].customdata[at], [np.mean(added) - error, np.mean(added) + error])
+
+
+def test_short_texts_repeat_the_start_of_the_long_ones():
+    # The same novels, read to 16,384 tokens in another run: a later token changes nothing of an earlier loss.
+    short, long = rows("short_texts"), rows("loss_by_position")
+    for name in ("northangerabbey", "persuasion"):
+        for mine, theirs in (("8192/none", "16384/none"), ("16384/yarn", "16384/yarn")):
+            first = np.mean(short[f"{name}/{mine}"]["loss"][:64])
+            assert abs(first - np.mean(long[f"{name}/{theirs}"]["loss"][:64])) < 0.01

@@ -18,6 +18,11 @@ OLDER = json.loads((GOLDENS / "older.json").read_text())["rows"]
 MODEL_FILES = [
     row for name in ("model_files", "glue") for row in json.loads((GOLDENS / f"{name}.json").read_text())["rows"]
 ]
+TELECHAT3 = [
+    {**row, "runtime": "vllm", "version": "0.33.0", "length": None}
+    for row in json.loads((GOLDENS / "telechat3.json").read_text())["rows"]
+]
+SERVED = [*SERVERS, *MODEL_FILES, *TELECHAT3, *OLDER]
 MLX = json.loads((GOLDENS / "mlx.json").read_text())["rows"]
 TOLERANCE = {"llama.cpp": 1e-5}  # its kernel multiplies float32 pair by pair
 LLAMA = llama(max_position_embeddings=32768)
@@ -72,7 +77,7 @@ def test_releases_of_transformers_compute_or_raise_as_recorded(row):
         assert result.attention_factor == pytest.approx(row["attention_factor"], rel=2e-6)
 
 
-@pytest.mark.parametrize("row", [*SERVERS, *MODEL_FILES, *OLDER], ids=lambda row: f"{row['runtime']}-{row['version']}")
+@pytest.mark.parametrize("row", SERVED, ids=lambda row: f"{row['runtime']}-{row['version']}")
 def test_a_server_computes_or_raises_as_its_rotary_package_does(row):
     result = emulate(row["config"], runtime=row["runtime"], version=row["version"], length=row["length"])
     assert result.supported == ("error" not in row), result.reason or row["error"]
@@ -210,3 +215,21 @@ def test_custom_mappings_are_not_cached():
     again = emulate(config, runtime="transformers")
     assert again is not first
     assert np.array_equal(again.inv_freq, first.inv_freq)
+
+
+def test_every_runtime_applies_yarn_to_short_texts_too():
+    # Recall says so of short texts; the rows of runtimes.json, servers.json and mlx.json execute single lengths.
+    config = llama(max_position_embeddings=32768, rope_scaling=YARN)
+    for name, version in RUNTIMES:
+        short, long = (emulate(config, runtime=name, version=version, length=length) for length in (256, 32768))
+        np.testing.assert_array_equal(short.inv_freq, long.inv_freq)
+        assert short.attention_factor == long.attention_factor == pytest.approx(1.1386294, rel=1e-6)
+
+
+def test_telechat3_yarn_has_another_weight_in_mlx_lm():
+    # mlx_lm/models/rope_utils.py of 0.32.2 lists telechat3-yarn next to yarn; it was read, not executed.
+    config = llama(max_position_embeddings=32768, rope_scaling={**YARN, "rope_type": "telechat3-yarn"})
+    found = {name: emulate(config, runtime=name, version=version) for name, version in reversed(RUNTIMES)}
+    assert found["vllm"].attention_factor == pytest.approx(1.0970406, rel=1e-7)
+    assert found["mlx-lm"].attention_factor == pytest.approx(1.1386294, rel=1e-7)
+    assert not any(found[name].supported for name in ("transformers", "sglang", "tensorrt-llm"))

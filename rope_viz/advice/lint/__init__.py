@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 
-from rope_viz.advice.lint import contradictions, key_names, lengths, rules, runtime_rules, size_rules
+from rope_viz.advice.lint import contradictions, key_names, lengths, note_rules, rules, runtime_rules, size_rules
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
@@ -41,6 +41,8 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
         size_rules.fixed_ntk,
         size_rules.dual_chunk_attention,
         size_rules.some_layers,
+        note_rules.learned_frequencies,
+        note_rules.megatron_scaling,
         multi_axis.sections_do_not_add_up,
         multi_axis.interleaving_by_another_key,
     ),

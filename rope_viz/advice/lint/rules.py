@@ -10,8 +10,10 @@ from rope_viz.embedding.scaling import DynamicNtk, mscale
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_optional
+from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, find_max_ratio
+from rope_viz.runtimes.releases import RELEASES
 
 # {rope type: keys that some runtime reads for it}; those of the first row are read for all types.
 READ = {
@@ -188,16 +190,19 @@ def attention_factor(view: View) -> Iterator[Finding]:
     """An explicit attention_factor that differs from the method's own: most runtimes ignore it.
 
     Source: executed runtimes: transformers and vLLM use it for YaRN; SGLang, llama.cpp, mlx-lm and TensorRT-LLM do not;
-    for LongRoPE only transformers does.
+    for LongRoPE only transformers does. Where vLLM or SGLang runs a model with the code of transformers, it does too.
     """
+    files = {name: view.fields.architecture.runtime(name).get("file") for name in ("vllm", "sglang")}
     for site in view.sites_of("yarn", "longrope"):
         explicit = site.optional("attention_factor")
         if explicit is None:
             continue
         without = from_config(view.changed(site.path, attention_factor=None))[site.layer].attention_factor()
         if abs(explicit - without) > 1e-6 * abs(without):
-            users = "transformers and vLLM only" if site.kind == "yarn" else "transformers only"
-            text = f"attention_factor {explicit:g} is used by {users}; the other runtimes compute {without:.6g}."
+            by_code = [name for name, file in files.items() if file == "transformers"]
+            own = ["vllm"] if site.kind == "yarn" and "vllm" not in by_code else []
+            users = join_words(["transformers", *(RELEASES[name].name for name in (*own, *by_code))])
+            text = f"attention_factor {explicit:g} is used by {users} only; the other runtimes compute {without:.6g}."
             yield Finding("", "warning", f"{site.key}.attention_factor", text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rope_viz.embedding.spec import FloatArray
-from rope_viz.figures.recall import TEXTS
+from rope_viz.figures.recall import TEXTS, Line
 from rope_viz.figures.scaling import short_label
 from rope_viz.studies.real_model import BIN, compare_losses
 from rope_viz.texts import Sentence, join
@@ -74,6 +74,21 @@ def list_costs(losses: Mapping[str, FloatArray], trained: int) -> dict[str, list
             for method, (value, error) in zip(losses, compared, strict=True)
         ]
     return columns
+
+
+def describe_short_cost(lines: Sequence[Line], plain: float, tokens: int, texts: int) -> Sentence:
+    """Give the loss of texts of one length without scaling, what each line adds to it, and who applies YaRN there."""
+    differences = []
+    for line in lines:
+        at = [int(length) for length in line.x].index(tokens)
+        value, error = float(line.mean[at]), float(line.high[at] - line.mean[at])
+        differences.append(TEXTS("real.short_difference", way=line.label, value=value, error=error).replace("-", "−"))
+    return join(
+        TEXTS("real.short", tokens=tokens, plain=plain),
+        TEXTS("real.short_added", differences=" and ".join(differences)),
+        TEXTS("real.short_measured", count=texts),
+        TEXTS("real.short_runtimes"),
+    )
 
 
 def list_pass_keys(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rope_viz.embedding import spectrum
+from rope_viz.embedding.clipped_rope import ClippedRope
 from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
@@ -38,6 +39,8 @@ def name_method(spec: RopeSpec) -> Sentence:
     factor, grown = spec.scaling.factor_for(spec), spectrum.whole_factor(spec, length=spec.target)
     if isinstance(spec.scaling, LongRope):
         return TEXTS("method.divisors")
+    if isinstance(spec.scaling, ClippedRope):
+        return TEXTS("method.clipped", count=spec.scaling.count_clipped(spec))
     if isinstance(spec.scaling, Proportional):
         divided = "" if factor == 1.0 else TEXTS("method.share_factor", factor=factor)
         return join(TEXTS("method.share", share=spec.scaling.share), divided)
