@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling
+from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.figures import real_model as real_figures
 from rope_viz.figures import recall as figures
 from rope_viz.figures import theme
@@ -40,6 +40,7 @@ from rope_viz.pictures.recall_choices import (
 from rope_viz.pictures.recall_parts import choose_points, count_parts, count_seeds, count_texts, list_stages
 from rope_viz.pictures.recall_queries import (
     TRAINED,
+    average_blocks,
     explain_misfit,
     find_interval,
     is_known,
@@ -369,13 +370,6 @@ def live_keys(now: Now) -> Table:
     return Table(rows, TEXTS("live_keys_title"), sentence, words=True, variant="" if held is None else held.name)
 
 
-def average_blocks(values: list[float], size: int) -> FloatArray:
-    """Return means of every `size` tokens, (1, blocks); the first block lacks the first token, which has no loss."""
-    whole = np.array([np.nan, *values])
-    means: FloatArray = np.nanmean(whole[: len(whole) // size * size].reshape(1, -1, size), axis=2)
-    return means
-
-
 @PAGE.picture(height=7 * ROW)
 def real_cost(now: Now) -> Table:
     """The loss of a real model under each method within and beyond its trained length, against no scaling."""
@@ -396,3 +390,6 @@ def real_keys(now: Now) -> Table:
     return Table(
         real_words.list_pass_keys(found, checkpoints.MAIN_METHODS), TEXTS("real_keys_title"), sentence, words=True
     )
+
+
+from rope_viz.pictures import recall_search as recall_search  # noqa: E402 - its pictures come after these
