@@ -115,6 +115,7 @@ SEARCH_FILE = Kept(
     load=lambda written: vectors.filed(Path(written).name, Path(written).read_bytes()),
     suffixes=(".json",),
     instead=TEXTS("choices.search_fallback"),
+    missing="",  # the sentence of the picture says what is shown
 )
 PAGE = Page(
     "recall",

@@ -34,7 +34,7 @@ def found(now: Now) -> Figure:
     """The frequencies that a search found for a longer text, next to YaRN's; without one of yours, as measured."""
     result, name = find_search(now)
     fig = figures.compare_with_yarn(result.spec)
-    return Figure(fig, figures.make_title(result), words.describe_search(result), variant=name)
+    return Figure(fig, figures.make_title(result), words.describe_search(result, own=bool(name)), variant=name)
 
 
 @PAGE.picture(SEARCH_FILE, SEARCHED, height=lambda now: ROW * (2 + len(find_search(now)[0].starts)))

@@ -47,7 +47,8 @@ def search_frequencies(now: Now) -> None:
 
 def format_config(config: Mapping[str, Any]) -> str:
     """Return a fragment of config.json, each list in one line."""
-    return re.sub(r"\[[^][]*\]", lambda found: re.sub(r"\s+", " ", found[0]), json.dumps(config, indent=2))
+    text = json.dumps(config, indent=2)
+    return re.sub(r"\[\s+([^][]*?)\s+\]", lambda found: "[" + re.sub(r"\s+", " ", found[1]) + "]", text)
 
 
 def count_trials(report: SearchReport) -> int:

@@ -9,10 +9,11 @@ from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm.search_results import Rating, SearchResult
 
 
-def describe_search(found: SearchResult) -> Sentence:
-    """Give the share of right answers with the found frequencies, and what was searched."""
+def describe_search(found: SearchResult, *, own: bool) -> Sentence:
+    """Give the share of right answers with the found frequencies, and what was searched; `own` is the user's search."""
     best = found.best
     about = TEXTS("search.measured", model=short_repr(found.model), length=found.length, trained=found.trained)
+    about = about if own else join(about, TEXTS("search.example"))
     if best.interval is None:
         return join(TEXTS("search.so_far", count=found.trials, right=best.right, loss=best.loss), about)
     low, high = best.interval
@@ -24,9 +25,14 @@ def describe_gain(found: SearchResult) -> Sentence:
     if found.gain is None:
         return TEXTS("search.no_gain")
     over, right, low, high = found.gain
-    text = TEXTS("search.gain", over=short_label(over), right=100 * right, low=100 * low, high=100 * high)
-    text = Sentence(text.replace("-", "−"), text.values, text.entries)
+    points = {name: format_points(value) for name, value in (("right", right), ("low", low), ("high", high))}
+    text = TEXTS("search.gain", over=short_label(over), **points)
     return join(text, TEXTS("search.held_out", texts=found.held_out))
+
+
+def format_points(share: float) -> str:
+    """Return a difference of shares in percentage points, with its sign."""
+    return f"{100 * share:+.0f}".replace("-", "−")
 
 
 def list_scores(found: SearchResult) -> dict[str, list[str]]:
