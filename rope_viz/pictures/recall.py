@@ -392,4 +392,6 @@ def real_keys(now: Now) -> Table:
     )
 
 
-from rope_viz.pictures import recall_search as recall_search  # noqa: E402 - its pictures come after these
+# The pictures of the search come after these.
+from rope_viz.pictures.recall_search import searched as searched  # noqa: E402
+from rope_viz.pictures.recall_search import searched_scores as searched_scores  # noqa: E402

@@ -30,7 +30,7 @@ def find_search(now: Now) -> tuple[SearchResult, str]:
 
 
 @PAGE.picture(SEARCH_FILE, SEARCHED)
-def found(now: Now) -> Figure:
+def searched(now: Now) -> Figure:
     """The frequencies that a search found for a longer text, next to YaRN's; without one of yours, as measured."""
     result, name = find_search(now)
     fig = figures.compare_with_yarn(result.spec)
@@ -38,7 +38,7 @@ def found(now: Now) -> Figure:
 
 
 @PAGE.picture(SEARCH_FILE, SEARCHED, height=lambda now: ROW * (2 + len(find_search(now)[0].starts)))
-def found_scores(now: Now) -> Table:
+def searched_scores(now: Now) -> Table:
     """Right answers and their loss with the frequencies that a search found, and with those that it started from."""
     result, name = find_search(now)
     title = TEXTS("search.scores_title")

@@ -9,9 +9,10 @@ from typing import Any
 
 from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
-from rope_viz.pictures import recall_search
+from rope_viz.pictures import recall
 from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.recall_choices import PAGE, SEARCH_FILE, SEARCHED
+from rope_viz.pictures.recall_search import find_search
 from rope_viz.texts.lists import join_list
 from rope_viz.tiny_lm.search_process import LENGTH, STARTS, TRIALS, SearchReport, SearchRun, has_optuna
 from rope_viz.ui import page
@@ -35,11 +36,11 @@ def search_frequencies(now: Now) -> None:
             choice=SEARCHED.key,
             watch=count_trials,
         )
-    page.picture_sentence(recall_search.found)
-    page.show(recall_search.found)
-    page.picture_sentence(recall_search.found_scores)
-    page.show(recall_search.found_scores)
-    result, _ = recall_search.find_search(page.now(PAGE))
+    page.picture_sentence(recall.searched)
+    page.show(recall.searched)
+    page.picture_sentence(recall.searched_scores)
+    page.show(recall.searched_scores)
+    result, _ = find_search(page.now(PAGE))
     page.paragraph(TEXTS("search.config"))
     page.code(format_config(result.config), "json")
     page.controls(SEARCH_FILE)

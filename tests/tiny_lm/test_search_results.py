@@ -96,8 +96,9 @@ def test_embedding_of_a_file_has_the_divisors_found():
 
 
 WRONG = [
-    ("version", 2), ("version", None), ("plan", None), ("plan.length", 128), ("plan.length", "4k"), ("plan.length", 8192),
-    ("plan.model", 1), ("plan.held_out", 10**9), ("trials", 0), ("trained_length", 4096), ("best", []),
+    ("version", 2), ("version", None), ("plan", None), ("plan.length", 128), ("plan.length", "4k"),
+    ("plan.length", 8192), ("plan.model", 1), ("plan.held_out", 10**9), ("trials", 0), ("trained_length", 4096),
+    ("best", []),
     ("best.divisors", [1.0] * 16), ("best.divisors", None), ("best.held_out", {}), ("best.held_out.right", 1.5),
     ("best.held_out.loss", "x"), ("best.held_out.loss", float("nan")), ("starts", [{}]), ("starts", None),
     ("gain", {"over": "wonder"}), ("gain.right", float("inf")), ("config", {}), ("config", None),
@@ -144,12 +145,10 @@ def test_gguf_model_is_scored_by_pytorchs_cross_entropy(small_model):
     turn = Turning(model.spec.plain_inv_freq / start_divisors(model.spec, "yarn", 2048)[0])
     found = scorer.score(turn, 2048, range(3))
     for seed in range(3):
-        pieces = next(
-            count
-            for count in range(1, 200)
-            if len(scorer.encode(WORDINGS["english"].make(count + 1, 0.5, 0).text)) > 2036
-        )
-        question = WORDINGS["english"].make(pieces, seed * 0.618 % 1.0, seed)
+        # The most filler with which the question and the 12 tokens of an answer fit into 2,048.
+        make = WORDINGS["english"].make
+        pieces = next(count for count in range(1, 99) if len(scorer.encode(make(count + 1, 0.5, 0).text)) > 2036)
+        question = make(pieces, seed * 0.618 % 1.0, seed)
         whole = scorer.encode(f"{question.text} {question.answer}")
         count = len(whole) - len(scorer.encode(question.text))
         logits = torch.from_numpy(numpy_model.logits(model, np.array(whole), turn)).double()[-count - 1 : -1]
@@ -161,8 +160,11 @@ def test_gguf_model_is_scored_by_pytorchs_cross_entropy(small_model):
 @needs_optuna
 def test_command_searches_with_the_installed_model(small_model, tmp_path, capsys):
     output = tmp_path / "search.json"
-    words = ["search", "smollm2", "--to", "2k", "--trials", "2", "--starts", "none,yarn", "--texts", "1"]
-    assert main([*words, "--held-out", "2", "-o", str(output), "--picture", str(tmp_path / "found.svg")]) == 0
+    words = ["search", "smollm2", "--to", "2k", "--trials", "2", "--starts", "none,yarn", "--knots", "3"]
+    assert (
+        main([*words, "--texts", "1", "--held-out", "2", "-o", str(output), "--picture", str(tmp_path / "found.svg")])
+        == 0
+    )
     found = read_search(output.read_bytes())
     assert (found.model, found.trained, found.length, found.trials) == ("smollm2", 64, 2048, 2)
     assert "Frequencies found for 2k tokens" in (tmp_path / "found.svg").read_text(encoding="utf-8")
