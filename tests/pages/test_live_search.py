@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from rope_viz.pictures import recall_search
+from rope_viz.pictures import recall
 from rope_viz.tiny_lm import checkpoints, search_process
 from rope_viz.ui import live_search
 
@@ -42,7 +42,7 @@ def short_search(monkeypatch):
 
 def test_button_searches_and_the_page_shows_the_result(open_page, asked, short_search):
     app = open_page("recall")
-    assert "one that was measured" in recall_search.searched(asked(app)[recall_search.searched]).sentence
+    assert "one that was measured" in recall.searched(asked(app)[recall.searched]).sentence
     app.button(key=BUTTON).click().run()
     assert app.button(key=BUTTON).disabled
     (run,) = short_search
@@ -52,15 +52,15 @@ def test_button_searches_and_the_page_shows_the_result(open_page, asked, short_s
         assert time.monotonic() < limit
         time.sleep(0.02)
     app.run()
-    assert "After" in recall_search.searched(asked(app)[recall_search.searched]).sentence
+    assert "After" in recall.searched(asked(app)[recall.searched]).sentence
     assert run.wait(100)
     app.run()
     assert not app.exception
     assert not app.warning
     assert not app.button(key=BUTTON).disabled
-    now = asked(app)[recall_search.searched]
-    assert "After 4 trials" in recall_search.searched(now).sentence
-    assert "held-out" in recall_search.searched(now).sentence
+    now = asked(app)[recall.searched]
+    assert "After 4 trials" in recall.searched(now).sentence
+    assert "held-out" in recall.searched(now).sentence
     assert '"max_position_embeddings": 512' in " ".join(each.value for each in app.code)
 
 
@@ -75,8 +75,8 @@ def test_stopped_search_says_so_and_keeps_the_best(open_page, asked, short_searc
     app.run()
     assert not app.exception
     assert run.problem in [each.value for each in app.warning]
-    now = asked(app)[recall_search.searched]
-    assert "the best frequencies give" in recall_search.searched(now).sentence
+    now = asked(app)[recall.searched]
+    assert "the best frequencies give" in recall.searched(now).sentence
 
 
 def upload(app, name, content):
@@ -89,7 +89,7 @@ def test_file_of_a_search_takes_the_place_of_the_button(open_page, asked):
     content = (checkpoints.FOLDER / "searched.json").read_bytes().replace(b'"tiny"', b'"mine"')
     upload(app, "search.json", content)
     assert not app.exception
-    assert "'mine'" in recall_search.searched(asked(app)[recall_search.searched]).sentence
+    assert "'mine'" in recall.searched(asked(app)[recall.searched]).sentence
     assert "Remove the file" in texts_of(app)
     assert BUTTON not in {button.key for button in app.button}
 
@@ -99,4 +99,4 @@ def test_wrong_file_is_refused_with_a_sentence(open_page, asked):
     upload(app, "recall.json", b'{"answers": []}')
     assert not app.exception
     assert "not the result of a search" in " ".join(each.value for each in app.warning)
-    assert "one that was measured" in recall_search.searched(asked(app)[recall_search.searched]).sentence
+    assert "one that was measured" in recall.searched(asked(app)[recall.searched]).sentence

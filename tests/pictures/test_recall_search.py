@@ -8,9 +8,10 @@ import pytest
 
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.pictures import recall_search, registry
+from rope_viz.pictures import recall, registry
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.wire_format import markdown_to_html
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.search_results import read_search
 
@@ -26,7 +27,7 @@ def request(**given):
 
 
 def test_lines_are_the_found_divisors_and_yarns():
-    drawn = {trace.name: np.array(trace.y, dtype=float) for trace in recall_search.searched(RESTING).fig.data}
+    drawn = {trace.name: np.array(trace.y, dtype=float) for trace in recall.searched(RESTING).fig.data}
     np.testing.assert_allclose(drawn["found"], 1 / np.array(EXAMPLE["best"]["divisors"]), rtol=1e-9)
     plain = RopeSpec(32, base=10_000.0, context=256)
     yarn = RopeSpec(32, base=10_000.0, context=256, target=4096, scaling=Yarn(factor=16.0))
@@ -34,7 +35,7 @@ def test_lines_are_the_found_divisors_and_yarns():
 
 
 def test_sentences_and_table_give_the_held_out_scores():
-    drawn = recall_search.searched_scores(RESTING)
+    drawn = recall.searched_scores(RESTING)
     best = EXAMPLE["best"]["held_out"]
     assert drawn.columns["Frequencies"] == ["found", "start: plain", "start: Linear", "start: NTK-aware"]
     shares = [f"{100 * best[name]:.0f}" for name in ("right", "low", "high")]
@@ -43,29 +44,35 @@ def test_sentences_and_table_give_the_held_out_scores():
     gain = EXAMPLE["gain"]
     assert f"**{100 * gain['right']:+.0f} points**" in drawn.sentence
     assert "NTK-aware" in drawn.sentence
-    assert "After 60 trials" in recall_search.searched(RESTING).sentence
-    assert "one that was measured" in recall_search.searched(RESTING).sentence
+    assert "After 60 trials" in recall.searched(RESTING).sentence
+    assert "one that was measured" in recall.searched(RESTING).sentence
 
 
 def test_search_that_still_runs_claims_no_held_out_scores():
     now = request(searched=SO_FAR)
-    sentence = recall_search.searched(now).sentence
+    sentence = recall.searched(now).sentence
     assert "After 1 trial, the best frequencies" in sentence
     assert "held-out" not in sentence
-    assert "known at the end" in recall_search.searched_scores(now).sentence
-    assert "(" not in recall_search.searched_scores(now).columns["Right answers"][0]
+    assert "known at the end" in recall.searched_scores(now).sentence
+    assert "(" not in recall.searched_scores(now).columns["Right answers"][0]
 
 
 def test_file_is_shown_before_the_search_of_the_page():
     file = json.loads(json.dumps(EXAMPLE).replace('"tiny"', '"mine"'))
     both = request(searched=EXAMPLE, search=file)
-    assert "'mine'" in recall_search.searched(both).sentence
-    assert "'tiny'" in recall_search.searched(request(searched=EXAMPLE)).sentence
-    assert "one that was measured" not in recall_search.searched(both).sentence
+    assert "'mine'" in recall.searched(both).sentence
+    assert "'tiny'" in recall.searched(request(searched=EXAMPLE)).sentence
+    assert "one that was measured" not in recall.searched(both).sentence
 
 
 @pytest.mark.parametrize("loss", [-0.25, 0.25])
 def test_negative_gain_has_a_minus_sign(loss):
     gain = {"over": "ntk", "right": loss, "low": loss - 0.1, "high": loss + 0.1}
-    text = recall_search.searched_scores(request(search={**EXAMPLE, "gain": gain})).sentence
+    text = recall.searched_scores(request(search={**EXAMPLE, "gain": gain})).sentence
     assert ("**−25 points**" if loss < 0 else "**+25 points**") in text
+
+
+def test_name_of_a_model_in_a_file_is_shown_literally():
+    named = json.loads(json.dumps(EXAMPLE).replace('"tiny"', '"**b** [x](#source) <i>"'))
+    sentence = recall.searched(request(search=named)).sentence
+    assert "'**b** [x](#source) &lt;i&gt;'" in markdown_to_html(sentence).replace("&#x27;", "'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rope_viz.embedding.spec import short_repr
 from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
+from rope_viz.figures.words.common import plain
 from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm.search_results import Rating, SearchResult
 
@@ -12,7 +13,7 @@ from rope_viz.tiny_lm.search_results import Rating, SearchResult
 def describe_search(found: SearchResult, *, own: bool) -> Sentence:
     """Give the share of right answers with the found frequencies, and what was searched; `own` is the user's search."""
     best = found.best
-    about = TEXTS("search.measured", model=short_repr(found.model), length=found.length, trained=found.trained)
+    about = TEXTS("search.measured", model=plain(short_repr(found.model)), length=found.length, trained=found.trained)
     about = about if own else join(about, TEXTS("search.example"))
     if best.interval is None:
         return join(TEXTS("search.so_far", count=found.trials, right=best.right, loss=best.loss), about)
