@@ -3,7 +3,7 @@
 from rope_viz.figures.recall import TEXTS
 from rope_viz.pictures import recall
 from rope_viz.pictures import recall_choices as choices
-from rope_viz.ui import live_text, page
+from rope_viz.ui import live_search, live_text, page
 
 page.start(TEXTS("title"), TEXTS("about"), says=recall.lengths)
 page.control_row(choices.COMPARE, choices.UP_TO)
@@ -47,6 +47,9 @@ page.show(recall.recover)
 page.section(TEXTS("headings.loss"), says=recall.loss)
 page.controls(choices.READ_TO)
 page.show(recall.loss)
+page.section(TEXTS("headings.search"))
+live_search.search_frequencies(page.now(choices.PAGE))
+
 page.section(TEXTS("headings.yours"), says=recall.yours)
 page.controls(choices.ASKED)
 page.show(recall.yours)

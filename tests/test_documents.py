@@ -1,5 +1,6 @@
 """The documents are short, have narrow lines, and link to files that exist."""
 
+import json
 import re
 from pathlib import Path
 
@@ -59,3 +60,15 @@ def test_readme_example_computes_its_documented_numbers():
     exec(re.search(r"```python\n(.*?)```", read_text(ROOT / "README.md"), re.DOTALL)[1], names)
     assert names["spec"].inv_freq().shape == (64,)
     assert f"{names['spec'].attention_factor():.4f}" == "1.1386"
+
+
+def test_the_documented_kubernetes_job_is_whole_yaml():
+    yaml = pytest.importorskip("yaml")
+    job = yaml.safe_load(re.search(r"```yaml\n(.*?)```", read_text(ROOT / "docs" / "scaling.md"), re.DOTALL)[1])
+    (server,), (task,) = (job["spec"]["template"]["spec"][name] for name in ("initContainers", "containers"))
+    assert (job["kind"], job["spec"]["completionMode"], job["spec"]["completions"]) == ("Job", "Indexed", 8)
+    name, overrides = server["args"][-1].split("=", 1)
+    assert (name, json.loads(overrides)["rope_parameters"]["rope_type"]) == ("--hf-overrides", "yarn")
+    assert f'"$JOB_COMPLETION_INDEX/{job["spec"]["completions"]}"' in task["args"][0]
+    volumes = [each["name"] for each in job["spec"]["template"]["spec"]["volumes"]]
+    assert [each["name"] for each in task["volumeMounts"]] == volumes

@@ -19,7 +19,7 @@ from rope_viz.cli.evaluation_servers import (
     describe_servers,
     read_servers,
 )
-from rope_viz.cli.spec import read_config, read_model, tokens
+from rope_viz.cli.spec import read_config, read_model, read_model_folder, tokens
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.model_config import ModelConfig
@@ -214,10 +214,7 @@ def print_results(output: str) -> int:
 
 def export_methods(parsed: argparse.Namespace, longest: int, *, on_gpu: bool) -> dict[str, Export]:
     """Return {method: what transformers takes, or vLLM on GPUs} for a folder's model. Raises `ValueError`."""
-    file = Path(parsed.model) / "config.json"
-    if not file.is_file():
-        raise ValueError(f"{parsed.model} is not a folder with a config.json")
-    config = read_config(str(file))
+    config = read_model_folder(parsed.model)
     read, runtime = ModelConfig.read(config), "vllm" if on_gpu else "transformers"
     found = {}
     for method, spec in scale_by_methods(read, parsed.methods, parsed.factor, longest).items():

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rope_viz.cli.evaluate import INTERRUPTED, say
+from rope_viz.cli.find_pictures import describe_formats
 from rope_viz.cli.output import write_output
-from rope_viz.cli.spec import read_config, tokens
-from rope_viz.embedding.scaling import Yarn
-from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.cli.spec import read_model_folder, tokens
+from rope_viz.embedding.spec import short_repr
+from rope_viz.figures.files import FORMS
+from rope_viz.models.local_models import MODELS
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.tiny_lm import checkpoints
-from rope_viz.tiny_lm.divisor_curves import STARTS, longrope_spec
+from rope_viz.tiny_lm.divisor_curves import STARTS
 from rope_viz.tiny_lm.passkey import WORDINGS
-from rope_viz.tiny_lm.score_divisors import Scorer, TinyScorer, TransformersScorer
+from rope_viz.tiny_lm.score_divisors import GgufScorer, Scorer, TinyScorer, TransformersScorer
 from rope_viz.tiny_lm.search_divisors import GOALS, SearchPlan, search
+from rope_viz.tiny_lm.search_results import SearchResult, read_search
 
 TINY = "tiny"
-PICTURES = (".svg", ".png", ".pdf", ".html", ".csv", ".json")
+REAL = "smollm2"
 
 
 def add(commands: Any) -> None:
@@ -36,7 +36,11 @@ def add(commands: Any) -> None:
         "scored on texts that the search did not use, next to its starts, and written with the longrope parameters "
         "for config.json.",
     )
-    asked.add_argument("model", metavar="MODEL", help=f"a folder with a transformers model, or {TINY}: the demo models")
+    asked.add_argument(
+        "model",
+        metavar="MODEL",
+        help=f"a folder with a transformers model; {TINY}: the demo models; {REAL}: after `rope-viz get-model {REAL}`",
+    )
     asked.add_argument("--to", type=tokens, required=True, metavar="N", help="target length in tokens")
     asked.add_argument("-o", "--output", required=True, metavar="FILE", help="search.json")
     asked.add_argument("--by", choices=GOALS, default="perplexity", help="perplexity is that of the answers; default")
@@ -62,14 +66,14 @@ def add(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
-    if parsed.picture and Path(parsed.picture).suffix.lower() not in PICTURES:
-        raise ValueError(f"{parsed.picture}: a picture must end in {', '.join(PICTURES)}")
+    if parsed.picture and Path(parsed.picture).suffix.lower().removeprefix(".") not in FORMS:
+        raise ValueError(describe_formats(parsed.picture, None, [*FORMS]))
     output = Path(parsed.output).resolve()
     if not output.parent.is_dir():
         raise ValueError(f"{output.parent} is not a folder: name another output")
     scorer = make_scorer(parsed)
     plan = SearchPlan(
-        model=parsed.model if parsed.model == TINY else Path(parsed.model).resolve().name,
+        model=parsed.model if parsed.model in (TINY, REAL) else Path(parsed.model).resolve().name,
         length=parsed.to,
         by=parsed.by,
         knots=parsed.knots,
@@ -87,7 +91,7 @@ def run(parsed: argparse.Namespace) -> int:
         return INTERRUPTED
     write_output(parsed.output, (json.dumps(found, indent=1) + "\n").encode())
     if parsed.picture:
-        write_picture(parsed.picture, scorer.spec, found)
+        write_picture(parsed.picture, read_search(json.dumps(found).encode()))
     print_result(found)
     return 0
 
@@ -96,10 +100,12 @@ def make_scorer(parsed: argparse.Namespace) -> Scorer:
     """Return the models of the search. Raises `ValueError` if there are none."""
     if parsed.model == TINY:
         return TinyScorer([checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS])
-    config = Path(parsed.model) / "config.json"
-    if not config.is_file():
-        raise ValueError(f"{parsed.model} is not a folder with a config.json: name one, or {TINY}")
-    read = ModelConfig.read(read_config(str(config)))
+    if parsed.model == REAL:
+        model = MODELS[REAL]
+        if not model.is_there:
+            raise ValueError(f"{model.title} is not installed: rope-viz get-model {REAL}")
+        return GgufScorer(model.weights)
+    read = ModelConfig.read(read_model_folder(parsed.model))
     if len(read.start_specs) > 1:
         raise ValueError(f"{parsed.model} has several tables of frequencies, and the search sets one")
     return TransformersScorer(parsed.model, read.start_specs[read.main_layer], words=parsed.words, device=parsed.device)
@@ -121,19 +127,11 @@ def print_result(found: dict[str, Any]) -> None:
     print(json.dumps(found["config"], indent=2))
 
 
-def write_picture(path: str, spec: RopeSpec, found: dict[str, Any]) -> None:
+def write_picture(path: str, found: SearchResult) -> None:
     """Write what the found divisors and YaRN's leave of each frequency."""
-    from rope_viz.figures import files, line_styles, scaling
-    from rope_viz.figures.compared import Compared
+    from rope_viz.figures import files, search
 
-    best, length = found["best"], found["plan"]["length"]
-    ours = longrope_spec(spec, np.array(best["divisors"]), best["attention_factor"], length)
-    yarn = dataclasses.replace(spec, scaling=Yarn(factor=length / spec.context), target=length)
-    curves = [
-        Compared("found", ours, *line_styles.CURRENT),
-        Compared("YaRN", yarn, *line_styles.METHODS["yarn"]),
-    ]
-    files.save(scaling.ratios(curves), path, title=f"Frequencies found for {length:,} tokens, and YaRN's")
+    files.save(search.compare_with_yarn(found.spec), path, title=search.make_title(found))
 
 
 def read_attention(text: str) -> float | None:

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.find_configs import find_configs, find_listed
@@ -85,6 +86,14 @@ def read_config(name: str) -> Mapping[str, Any]:
         if len(sources) > 1:
             raise ValueError(f"this folder contains {len(sources)} configs: name one of them")
         return parse_config(sources[0][1]())
+
+
+def read_model_folder(folder: str) -> Mapping[str, Any]:
+    """Return the config.json of a folder with a model. Raise `ValueError` with one sentence if there is none."""
+    file = Path(folder) / "config.json"
+    if not file.is_file():
+        raise ValueError(f"{folder} is not a folder with a config.json")
+    return read_config(str(file))
 
 
 def refuse_diffusion(config: Mapping[str, Any]) -> None:

@@ -325,13 +325,14 @@ class Kept(Choice[Held[T] | None]):
 
     `decode` reads a content; `load` makes one from a command-line argument, a file name or text. `check` raises
     `ValueError` for a value that does not fit the model; the page shows that after `instead`. `typed`: text fields,
-    name -> (label, placeholder). `suffixes`: the file types to upload.
+    name -> (label, placeholder). `suffixes`: the file types to upload; `missing` is shown without a file.
     """
 
     decode: Callable[[bytes], T]
     load: Callable[[str], bytes]
     check: Callable[[Held[T], Now], object] = accept_any
     instead: str = TEXTS("controls.not_used")
+    missing: str = TEXTS("controls.no_file")
     typed: Callable[[Now], Mapping[str, tuple[str, str]]] | None = None
     suffixes: tuple[str, ...] = ()
 

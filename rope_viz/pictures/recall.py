@@ -9,15 +9,17 @@ from collections.abc import Callable
 import numpy as np
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling
+from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.figures import real_model as real_figures
 from rope_viz.figures import recall as figures
+from rope_viz.figures import search as search_figures
 from rope_viz.figures import theme
 from rope_viz.figures.line_styles import METHODS, take_slots
 from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words import real_model as real_words
 from rope_viz.figures.words import recall as words
+from rope_viz.figures.words import search as search_words
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.real_heads import real_spec
@@ -33,13 +35,23 @@ from rope_viz.pictures.recall_choices import (
     PAGE,
     READ_TO,
     REPORT,
+    SEARCH_FILE,
+    SEARCHED,
     TUNED,
     UP_TO,
     default_length,
 )
-from rope_viz.pictures.recall_parts import choose_points, count_parts, count_seeds, count_texts, list_stages
+from rope_viz.pictures.recall_parts import (
+    choose_points,
+    count_parts,
+    count_seeds,
+    count_texts,
+    list_stages,
+    make_switch,
+)
 from rope_viz.pictures.recall_queries import (
     TRAINED,
+    average_blocks,
     explain_misfit,
     find_interval,
     is_known,
@@ -49,6 +61,7 @@ from rope_viz.pictures.recall_queries import (
     name_method,
     tiny_lm_spec,
 )
+from rope_viz.pictures.recall_search import find_search
 from rope_viz.pictures.short_texts import short_cost as short_cost
 from rope_viz.studies.real_model import BIN, load_first_keys, load_first_losses, load_losses, load_pass_keys
 from rope_viz.texts import Sentence, join
@@ -150,28 +163,6 @@ def needle(now: Now) -> Figure:
 def list_states(now: Now) -> list[tuple[str, RopeSpec, Switch | None]]:
     """Return (text key, spec, switch) of tiny_lm as trained and as it is now, with the switched pairs."""
     return [("trained", TRAINED, None), ("now", tiny_lm_spec(now), make_switch(now))]
-
-
-def find_switched_pairs(now: Now) -> tuple[int, ...]:
-    """Return the pairs to switch."""
-    spec, band = tiny_lm_spec(now), now[BAND]
-    if band == "range":
-        first, last = sorted((int(now[FIRST]), int(now[LAST])))
-        return tuple(range(first, last + 1))
-    if band == "none":
-        return ()
-    if band == "all":
-        return tuple(range(spec.pairs))
-    if band in ("fast", "slow"):
-        return tuple(range(4)) if band == "fast" else tuple(range(spec.pairs - 4, spec.pairs))
-    kinds = spectrum.bands(spec, length=spec.target).kind
-    return tuple(int(pair) for pair in np.flatnonzero(kinds == ("kept", "blended", "divided").index(band)))
-
-
-def make_switch(now: Now) -> Switch | None:
-    """Return the user's switch, None if the band has no pairs."""
-    pairs = find_switched_pairs(now)
-    return Switch(pairs, now[HOW]) if pairs and max(pairs) < tiny_lm_spec(now).pairs else None
 
 
 SWITCHES = (BAND, HOW, FIRST, LAST)
@@ -370,13 +361,6 @@ def live_keys(now: Now) -> Table:
     return Table(rows, TEXTS("live_keys_title"), sentence, words=True, variant="" if held is None else held.name)
 
 
-def average_blocks(values: list[float], size: int) -> FloatArray:
-    """Return means of every `size` tokens, (1, blocks); the first block lacks the first token, which has no loss."""
-    whole = np.array([np.nan, *values])
-    means: FloatArray = np.nanmean(whole[: len(whole) // size * size].reshape(1, -1, size), axis=2)
-    return means
-
-
 @PAGE.picture(height=7 * ROW)
 def real_cost(now: Now) -> Table:
     """The loss of a real model under each method within and beyond its trained length, against no scaling."""
@@ -397,3 +381,21 @@ def real_keys(now: Now) -> Table:
     return Table(
         real_words.list_pass_keys(found, checkpoints.MAIN_METHODS), TEXTS("real_keys_title"), sentence, words=True
     )
+
+
+@PAGE.picture(SEARCH_FILE, SEARCHED)
+def searched(now: Now) -> Figure:
+    """The frequencies that a search found for a longer text, next to YaRN's; without one of yours, as measured."""
+    result, name = find_search(now)
+    fig = search_figures.compare_with_yarn(result.spec)
+    return Figure(
+        fig, search_figures.make_title(result), search_words.describe_search(result, own=bool(name)), variant=name
+    )
+
+
+@PAGE.picture(SEARCH_FILE, SEARCHED, height=lambda now: ROW * (2 + len(find_search(now)[0].starts)))
+def searched_scores(now: Now) -> Table:
+    """Right answers and their loss with the frequencies that a search found, and with those that it started from."""
+    result, name = find_search(now)
+    title = TEXTS("search.scores_title")
+    return Table(search_words.list_scores(result), title, search_words.describe_gain(result), words=True, variant=name)

@@ -16,6 +16,7 @@ from rope_viz.pictures.recall_queries import TRAINED, explain_misfit, tiny_lm_sp
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
 from rope_viz.tiny_lm.recall import LONGEST, How
+from rope_viz.tiny_lm.search_results import read_search
 from rope_viz.tiny_lm.text_results import read_found_keys, read_text_losses
 
 QUICK = 2048
@@ -99,8 +100,25 @@ KEYS = Kept(
     decode=read_found_keys,
     load=lambda written: Path(written).read_bytes(),
 )
+SEARCHED = Kept(
+    key="recall.searched",
+    label=TEXTS("choices.searched"),
+    help=TEXTS("choices.searched_help"),
+    decode=read_search,
+    load=lambda written: Path(written).read_bytes(),
+)
+SEARCH_FILE = Kept(
+    key="recall.search",
+    label=TEXTS("choices.search"),
+    help=TEXTS("choices.search_help"),
+    decode=lambda content: read_search(content.partition(b"\0")[2]),
+    load=lambda written: vectors.filed(Path(written).name, Path(written).read_bytes()),
+    suffixes=(".json",),
+    instead=TEXTS("choices.search_fallback"),
+    missing="",  # the sentence of the picture says what is shown
+)
 PAGE = Page(
     "recall",
-    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED, REPORT, KEYS),
+    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED, REPORT, KEYS, SEARCHED, SEARCH_FILE),
     sees=lambda now: explain_misfit(now) or tiny_lm_spec(now),
 )

@@ -1,12 +1,15 @@
-"""In which parts the page Recall evaluates tiny_lm: short texts first, so that something is soon to be seen."""
+"""In which parts the page Recall evaluates tiny_lm, short texts first, and which pairs it switches."""
 
 from __future__ import annotations
 
+import numpy as np
+
+from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.recall_choices import QUICK, UP_TO
-from rope_viz.pictures.recall_queries import is_known
-from rope_viz.tiny_lm.recall import LENGTHS, LONGEST
+from rope_viz.pictures.recall_choices import BAND, FIRST, HOW, LAST, QUICK, UP_TO
+from rope_viz.pictures.recall_queries import is_known, tiny_lm_spec
+from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, Switch
 
 
 def count_parts(now: Now) -> int:
@@ -39,3 +42,25 @@ def choose_points(now: Now, spec: RopeSpec) -> list[tuple[int, int, int]]:
     if not now.coarse or all(is_known(spec, *each) for each in full):
         return full
     return [(tokens, 1, 1) for tokens in LENGTHS if tokens <= min(QUICK, now[UP_TO])]
+
+
+def find_switched_pairs(now: Now) -> tuple[int, ...]:
+    """Return the pairs to switch."""
+    spec, band = tiny_lm_spec(now), now[BAND]
+    if band == "range":
+        first, last = sorted((int(now[FIRST]), int(now[LAST])))
+        return tuple(range(first, last + 1))
+    if band == "none":
+        return ()
+    if band == "all":
+        return tuple(range(spec.pairs))
+    if band in ("fast", "slow"):
+        return tuple(range(4)) if band == "fast" else tuple(range(spec.pairs - 4, spec.pairs))
+    kinds = spectrum.bands(spec, length=spec.target).kind
+    return tuple(int(pair) for pair in np.flatnonzero(kinds == ("kept", "blended", "divided").index(band)))
+
+
+def make_switch(now: Now) -> Switch | None:
+    """Return the user's switch, None if the band has no pairs."""
+    pairs = find_switched_pairs(now)
+    return Switch(pairs, now[HOW]) if pairs and max(pairs) < tiny_lm_spec(now).pairs else None

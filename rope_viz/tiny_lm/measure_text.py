@@ -5,11 +5,8 @@ The process reads one JSON object from its standard input and prints one JSON ob
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import json
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,9 +38,8 @@ from rope_viz.tiny_lm.text_results import (
     TextLosses,
     is_pass_key,
 )
+from rope_viz.tiny_lm.worker_process import ONE_THREAD, Write, run_worker
 
-Write: TypeAlias = Callable[[dict[str, Any]], None]
-"""Writes one line of the process; threads may call it at once."""
 See: TypeAlias = Callable[[int, numpy_model.Taken], None]
 
 TEXTS = Texts("recall")
@@ -53,11 +49,6 @@ LOADED = 0.1
 """Share of the progress after which the model is loaded."""
 WORKERS = min(4, os.cpu_count() or 1)
 """Methods that are measured at once, each in one thread."""
-MEMORY = 3 << 30
-"""Bytes that the process may allocate (Linux; elsewhere nothing is limited)."""
-NICENESS = 10
-"""Lower priority of the process, so that the server answers other users first."""
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class TextRun(Run):
@@ -67,7 +58,6 @@ class TextRun(Run):
     """
 
     module = __name__
-    # Threads of NumPy's own wait for each other in a loop, which on a busy machine takes most of the time.
     environment = ONE_THREAD
 
     def __init__(self, model: Path, text: str, methods: Iterable[str], key: str | None = None) -> None:
@@ -180,33 +170,5 @@ def run_threads(parts: Sequence[Callable[[See], dict[str, Any]]], layers: int, n
         pool.shutdown(cancel_futures=True)
 
 
-def limit_process() -> None:
-    """Lower the priority of this process and limit its memory, where the system can."""
-    if sys.platform != "win32":
-        os.nice(NICENESS)
-    if sys.platform == "linux":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
-
-
-def main() -> None:
-    """Print the lines; redirect all other output to stderr."""
-    limit_process()
-    # A broken pipe means that the server has ended: end too.
-    with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
-        os.dup2(2, 1)
-
-        def write(line: dict[str, Any]) -> None:
-            print(json.dumps(line, allow_nan=False), file=out, flush=True)
-
-        try:
-            measure(json.load(sys.stdin), write)
-        except MemoryError:
-            write({"problem": TEXTS("live.memory", most=MEMORY >> 30)})
-        except (OSError, ValueError) as error:
-            write({"problem": TEXTS("live.problem", error=error)})
-
-
 if __name__ == "__main__":
-    main()
+    run_worker(measure, "live")

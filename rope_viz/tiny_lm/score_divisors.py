@@ -7,19 +7,23 @@ tokens hardly depend on far text.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.models.gguf import read_header
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.completion_clients import Local
-from rope_viz.tiny_lm.numpy_model import TinyLm, logits
-from rope_viz.tiny_lm.passkey import WORDINGS, pieces_for
+from rope_viz.tiny_lm.gguf_model import load_gguf
+from rope_viz.tiny_lm.gguf_tokenizer import make_tokenizer
+from rope_viz.tiny_lm.numpy_model import MAX_TOKENS, TinyLm, logits
+from rope_viz.tiny_lm.passkey import WORDINGS, Wording, pieces_for
 from rope_viz.tiny_lm.recall import LONGEST, text
 
 DEPTH_STEP = 0.618
@@ -108,15 +112,64 @@ class TransformersScorer:
         """Return whether the answer is right, 1 or 0, and its loss."""
         import torch
 
-        question = self.wording.make(self.pieces[length], seed * DEPTH_STEP % 1.0, seed)
-        prompt = self.tokenizer(question.text)["input_ids"]
-        whole = self.tokenizer(f"{question.text} {question.answer}")["input_ids"]
-        answers = np.array(whole[len(prompt) :])
-        if whole[: len(prompt)] != prompt or not len(answers):
-            raise ValueError("the tokenizer joins the question and its answer: the search cannot score this model")
-        ids = torch.tensor([whole], device=self.device)
+        ids, answers = ask_key(self.wording, self.encode, self.pieces[length], seed)
         with torch.inference_mode():
             # The last token predicts nothing that is asked for.
-            output = self.model(input_ids=ids, logits_to_keep=len(answers) + 1, use_cache=False).logits[0, :-1]
-        right, loss = rate_answers(output.double().cpu().numpy(), answers)
-        return float(right == 1.0), loss
+            output = self.model(
+                input_ids=torch.tensor([ids], device=self.device), logits_to_keep=len(answers) + 1, use_cache=False
+            ).logits[0, :-1]
+        return rate_key(output.double().cpu().numpy(), answers)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+        return list(self.tokenizer(text)["input_ids"])
+
+
+class GgufScorer:
+    """A model in a GGUF file, in NumPy. Each text asks for one key, as with `TransformersScorer`."""
+
+    def __init__(self, path: str | Path, *, words: str = "english") -> None:
+        """Load it. Raises `ValueError` for a model or a tokenizer that is not built in."""
+        self.tokenizer = make_tokenizer(read_header(path, long_arrays=True))
+        self.model, self.wording = load_gguf(path), WORDINGS[words]
+        self.spec = self.model.spec
+
+    def score(self, turn: Turning, length: int, seeds: Sequence[int]) -> Scores:
+        """Score as in `Scorer`, a text per core at once. Raises `ValueError` for a length that takes too long."""
+        if length > MAX_TOKENS:
+            raise ValueError(f"the model reads {MAX_TOKENS:,} tokens at most, got {length:,}")
+        pieces = pieces_for(self.wording, length, lambda text: len(self.encode(text)))
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            found = np.array(list(pool.map(lambda seed: self.score_text(turn, pieces, seed), seeds)))
+        return Scores(found[None, :, 0], found[None, :, 1])
+
+    def score_text(self, turn: Turning, pieces: int, seed: int) -> tuple[float, float]:
+        """Return whether the answer is right, 1 or 0, and its loss."""
+        ids, answers = ask_key(self.wording, self.encode, pieces, seed)
+        rows = np.arange(len(ids) - len(answers) - 1, len(ids) - 1)
+        return rate_key(logits(self.model, ids, turn, rows=rows).astype(np.float64), answers)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text."""
+        return list(self.tokenizer.encode(text).ids)
+
+
+def ask_key(
+    wording: Wording, encode: Callable[[str], list[int]], pieces: int, seed: int
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Return the tokens of a question with its answer, and those of the answer; seeds are spread over all depths.
+
+    Raises `ValueError` for a tokenizer that joins the two.
+    """
+    question = wording.make(pieces, seed * DEPTH_STEP % 1.0, seed)
+    prompt, whole = encode(question.text), encode(f"{question.text} {question.answer}")
+    answers = np.array(whole[len(prompt) :], dtype=np.int64)
+    if whole[: len(prompt)] != prompt or not len(answers):
+        raise ValueError("the tokenizer joins the question and its answer: the search cannot score this model")
+    return whole, answers
+
+
+def rate_key(found: FloatArray, answers: NDArray[np.int64]) -> tuple[float, float]:
+    """Return whether all tokens of an answer are the most likely ones, 1 or 0, and their mean loss."""
+    right, loss = rate_answers(found, answers)
+    return float(right == 1.0), loss

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 GOALS = ("passkey", "perplexity")
+Watch: TypeAlias = Callable[[float, dict[str, Any]], None]
+"""Takes the share of the work that is done, and the result so far, which has no scores on held-out texts."""
 ROOM = 2.0
 """The largest divisor, as a multiple of target over trained length."""
 MOST_ATTENTION = 0.2
@@ -68,15 +70,17 @@ class SearchPlan:
 def search(
     plan: SearchPlan,
     scorer: Scorer,
-    storage: str,
+    storage: str | None,
     *,
     trials: int,
     say: Callable[[str], None] = lambda line: None,
+    watch: Watch | None = None,
 ) -> dict[str, Any]:
     """Run trials until so many are done, score the best one on held-out texts, and return the result.
 
-    `storage` is the address of a database that Optuna takes. Trials of an earlier run of the same plan count. Raises
-    `ValueError` if the database holds another search, and `ModuleNotFoundError` without Optuna.
+    `storage` is the address of a database that Optuna takes, None for memory. Trials of an earlier run of the same plan
+    count. `watch` is called after every trial and every held-out score. Raises `ValueError` if the database holds
+    another search, and `ModuleNotFoundError` without Optuna.
     """
     import optuna
 
@@ -101,8 +105,12 @@ def search(
         trial.set_user_attr("loss", float(found.loss.mean()))
         return goal(plan, found)
 
+    texts = trials * plan.texts + (1 + len(plan.starts)) * plan.held_out
+
     def report(study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
         done = len(study.get_trials(deepcopy=False, states=complete))
+        if watch is not None:
+            watch(done * plan.texts / texts, describe_trials(plan, scorer.spec, curve, study))
         start = trial.user_attrs.get("start")
         value = f"{trial.value:.4f}" + (f" (start {start})" if start else "")
         say(f"trial {done:,} of {trials:,}: {value}, best {study.best_value:.4f}")
@@ -111,10 +119,16 @@ def search(
         limit = optuna.study.MaxTrialsCallback(trials, states=complete)
         study.optimize(run_trial, callbacks=[report, limit])
     say(f"scoring the best divisors and the starts on {plan.held_out:,} held-out texts")
-    return make_result(plan, scorer, curve, study)
+    found = describe_trials(plan, scorer.spec, curve, study)
+
+    def see(remaining: int) -> None:
+        if watch is not None:
+            watch(1.0 - remaining * plan.held_out / texts, found)
+
+    return found | score_held_out(plan, scorer, found, see)
 
 
-def open_study(plan: SearchPlan, storage: str) -> optuna.Study:
+def open_study(plan: SearchPlan, storage: str | None) -> optuna.Study:
     """Create the study of a plan or open it. Raises `ValueError` if the database holds another search."""
     import optuna
 
@@ -169,9 +183,8 @@ def goal(plan: SearchPlan, found: Scores) -> float:
     return float(found.right.mean()) if plan.by == "passkey" else float(np.exp(found.loss.mean()))
 
 
-def make_result(plan: SearchPlan, scorer: Scorer, curve: DivisorCurve, study: optuna.Study) -> dict[str, Any]:
-    """Return the result: the best divisors, and their gain over the best start on held-out texts."""
-    spec = scorer.spec
+def describe_trials(plan: SearchPlan, spec: RopeSpec, curve: DivisorCurve, study: optuna.Study) -> dict[str, Any]:
+    """Return the best divisors and the starts, with their scores in the search and the config of the best."""
     trials = [trial for trial in study.get_trials(deepcopy=False) if trial.state.name == "COMPLETE"]
 
     def rank(trial: optuna.trial.FrozenTrial) -> tuple[float, float]:
@@ -190,36 +203,49 @@ def make_result(plan: SearchPlan, scorer: Scorer, curve: DivisorCurve, study: op
             "loss": trial.user_attrs["loss"],
         }
 
-    def held_out(found: Mapping[str, Any]) -> Scores:
-        turn = Turning(spec.plain_inv_freq / np.array(found["divisors"]), found["attention_factor"])
-        return scorer.score(turn, plan.length, range(HELD_OUT, HELD_OUT + plan.held_out))
-
     best = describe(min(trials, key=rank))
-    starts = [describe(trial) for trial in trials if trial.user_attrs.get("start")]
-    scores = [held_out(each) for each in starts]
-    of_best = held_out(best)
-    for found, each in zip([best, *starts], [of_best, *scores], strict=True):
-        low, high = interval(each.right.mean(axis=1), each.right.size)
-        found["held_out"] = {
-            "right": float(each.right.mean()),
-            "low": low,
-            "high": high,
-            "loss": float(each.loss.mean()),
-        }
-    first = min(range(len(starts)), key=lambda index: goal(plan, scores[index]) * (-1 if plan.by == "passkey" else 1))
-    gain = of_best.right - scores[first].right
-    low, high = difference_interval(gain)
     return {
         "version": VERSION,
         "plan": asdict(plan),
         "trained_length": spec.context,
         "trials": len(trials),
         "best": best,
-        "starts": starts,
-        "gain": {"over": starts[first]["start"], "right": float(gain.mean()), "low": low, "high": high},
+        "starts": [describe(trial) for trial in trials if trial.user_attrs.get("start")],
         "config": to_config(longrope_spec(spec, np.array(best["divisors"]), best["attention_factor"], plan.length)),
         "history": history(plan, trials),
     }
+
+
+def score_held_out(
+    plan: SearchPlan, scorer: Scorer, found: Mapping[str, Any], see: Callable[[int], None]
+) -> dict[str, Any]:
+    """Return "best" and "starts" with their scores on held-out texts, and the gain of the best over the best start.
+
+    `see` is called with the number of scores that are left.
+    """
+    spec, scores, rows = scorer.spec, list[Scores](), [found["best"], *found["starts"]]
+    for number, each in enumerate(rows, 1):
+        turn = Turning(spec.plain_inv_freq / np.array(each["divisors"]), each["attention_factor"])
+        scores.append(scorer.score(turn, plan.length, range(HELD_OUT, HELD_OUT + plan.held_out)))
+        see(len(rows) - number)
+    best, *starts = (row | {"held_out": describe_scores(each)} for row, each in zip(rows, scores, strict=True))
+    of_starts = scores[1:]
+    first = min(
+        range(len(starts)), key=lambda index: goal(plan, of_starts[index]) * (-1 if plan.by == "passkey" else 1)
+    )
+    gain = scores[0].right - of_starts[first].right
+    low, high = difference_interval(gain)
+    return {
+        "best": best,
+        "starts": starts,
+        "gain": {"over": starts[first]["start"], "right": float(gain.mean()), "low": low, "high": high},
+    }
+
+
+def describe_scores(found: Scores) -> dict[str, float]:
+    """Return the share of right answers with its 95 % interval, and the mean loss."""
+    low, high = interval(found.right.mean(axis=1), found.right.size)
+    return {"right": float(found.right.mean()), "low": low, "high": high, "loss": float(found.loss.mean())}
 
 
 def history(plan: SearchPlan, trials: Sequence[optuna.trial.FrozenTrial]) -> list[dict[str, Any]]:

@@ -20,12 +20,24 @@ def measurement(key: str, workload: dict[str, Any], **options: Any) -> Report | 
     return found
 
 
+def never(report: Any) -> int:
+    """Show nothing before the end: the default `watch`."""
+    return 0
+
+
 def run_button(
-    key: str, label: str, start: Callable[[], Run], *, pack: Callable[[Any], bytes], choice: str = ""
+    key: str,
+    label: str,
+    start: Callable[[], Run],
+    *,
+    pack: Callable[[Any], bytes],
+    choice: str = "",
+    watch: Callable[[Any], int] = never,
 ) -> Any:
     """Show the button and its progress; return this session's last finished measurement, or None.
 
-    The result is stored as a choice, `<key>.report` if none is named, in the form that `pack` makes.
+    The result is stored as a choice, `<key>.report` if none is named, in the form that `pack` makes. `watch` returns
+    the number of the state in which a running report can be shown, 0 for none; a stopped one stays as it was shown.
     """
     running, last, problem_key = (f"run.{part}.{key}" for part in ("now", "last", "problem"))
 
@@ -39,20 +51,23 @@ def run_button(
             st.session_state[problem_key] = TEXTS("problems.busy")
 
     run: Run | None = st.session_state.get(running)
+    seen = 0 if run is None else watch(run.report)
     if run is not None and not run.is_alive:
         del st.session_state[running]
         if run.problem:
             st.session_state[problem_key] = run.problem
-        else:
+        if seen or not run.problem:
             st.session_state[last] = run.report
         run = None
     st.button(label, on_click=press, disabled=run is not None, key=f"run.{key}")
     if run is not None:
-        _progress(run)
+        _progress(run, watch, seen)
     elif problem := st.session_state.pop(problem_key, ""):
         warn(problem)
-    found = st.session_state.get(last)
-    state.store_blob(choice or f"{key}.report", None if found is None else pack(found), of=found)
+    found = run.report if run is not None and seen else st.session_state.get(last)
+    # The content of a report that is still filled changes.
+    same = None if run is not None else found
+    state.store_blob(choice or f"{key}.report", None if found is None else pack(found), of=same)
     return found
 
 
@@ -69,9 +84,9 @@ def download(report: Report, name: str) -> None:
 
 
 @st.fragment(run_every=0.5)
-def _progress(run: Run) -> None:
-    """Show progress by rerunning only this fragment, and rerun the whole page once at the end."""
-    if not run.is_alive:
+def _progress(run: Run, watch: Callable[[Any], int], seen: int) -> None:
+    """Show progress by rerunning only this fragment; rerun the whole page at the end, and for a new state to show."""
+    if not run.is_alive or watch(run.report) != seen:
         st.rerun()
     st.progress(min(run.fraction, 1.0), text=TEXTS("measure.progress", fraction=run.fraction, step=run.step))
     st.button(TEXTS("measure.stop"), on_click=run.stop, key="run.stop")

@@ -140,9 +140,9 @@ def _texts_or_file(choice: Kept[Any], now: Now) -> None:
         problem = str(error)
     if problem:
         warn(TEXTS("controls.refused", instead=choice.instead, error=problem))
-    elif held is None and choice.suffixes:
+    elif held is None and choice.suffixes and choice.missing:
         # A file too large for the browser's storage is lost on reload, and the address does not say so.
-        st.markdown(TEXTS("controls.no_file"))
+        st.markdown(choice.missing)
 
 
 def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:

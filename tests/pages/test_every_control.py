@@ -47,6 +47,7 @@ ELSEWHERE = {
     "kernels.report": "tests/browser/test_kernels.py",
     "learn.scene": "tests/browser/test_learn.py",
     **dict.fromkeys(("recall.report", "recall.keys"), "tests/pages/test_live_text.py"),
+    "recall.searched": "tests/pages/test_live_search.py",
     "learn.m": "tests/pictures/test_every_picture.py",
 }
 CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768, "rope_theta": 31337.0}
@@ -55,6 +56,7 @@ CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddin
 GIVES = {
     "download.config.whole": "tests/browser/test_extend_page.py",
     "run.kernels": "tests/browser/test_kernels.py",
+    "run.recall.search": "tests/pages/test_live_search.py",
     "copy.command": "tests/browser/test_doors.py",
     "shell": "tests/browser/test_links.py",
     "swap": "tests/pages/test_compare.py",

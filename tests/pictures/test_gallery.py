@@ -16,6 +16,7 @@ SOURCES = {"model": ROOT / "rope_viz" / "ui" / "model_page.py", "compare": ROOT 
 OWN_SOURCES = {
     "runtimes/training": ROOT / "rope_viz" / "ui" / "training_section.py",
     **dict.fromkeys(("recall/live_loss", "recall/live_keys"), ROOT / "rope_viz" / "ui" / "live_text.py"),
+    **dict.fromkeys(("recall/searched", "recall/searched_scores"), ROOT / "rope_viz" / "ui" / "live_search.py"),
 }
 
 

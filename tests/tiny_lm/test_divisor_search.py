@@ -179,7 +179,7 @@ def test_transformers_reads_the_config_as_found():
     ("words", "sentence"),
     [
         ("tiny --to 512 -o no/such/file.json", "is not a folder"),
-        ("tiny --to 512 -o f.json --picture f.bmp", "a picture must end in"),
+        ("tiny --to 512 -o f.json --picture f.bmp", "f.bmp: the file must end in .svg, .png"),
         ("tiny --to 64k -o f.json --trials 5", "at most, got 65,536"),
     ],
 )

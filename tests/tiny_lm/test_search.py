@@ -148,7 +148,7 @@ def test_a_folder_is_scored_as_the_demo_model_in_it():
         ),
         ("tiny --to 4096 --trials 2", "the trials must be from 5, one for each start, to 100,000"),
         ("tiny --to 4096 --knots 40", "the knots must be from 2 to the model's 16 pairs, got 40"),
-        ("nowhere --to 4096", "nowhere is not a folder with a config.json: name one, or tiny"),
+        ("nowhere --to 4096", "nowhere is not a folder with a config.json"),
         ("tiny --to 4096 --storage wonder://x", "the database wonder://x cannot be used"),
         ("tiny --to 4096 --attention-factor 0", "an attention factor must be a number above 0, or search: '0'"),
     ],
