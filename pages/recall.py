@@ -19,7 +19,7 @@ page.section(TEXTS("headings.real_keys"), says=recall.real_keys)
 page.show(recall.real_keys)
 
 page.section(TEXTS("headings.live"))
-live_text.read_own_text(page.now(choices.PAGE))
+live_text.show_own_losses(page.now(choices.PAGE))
 
 page.section(TEXTS("headings.maps"), says=recall.needle)
 page.show(recall.needle)

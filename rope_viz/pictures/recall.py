@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling
+from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.figures import real_model as real_figures
 from rope_viz.figures import recall as figures
 from rope_viz.figures import theme
@@ -19,6 +19,7 @@ from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words import real_model as real_words
 from rope_viz.figures.words import recall as words
 from rope_viz.pictures.outputs import ROW, Figure, Table
+from rope_viz.pictures.own_losses import own_losses
 from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.real_heads import real_spec
 from rope_viz.pictures.recall_choices import (
@@ -30,6 +31,7 @@ from rope_viz.pictures.recall_choices import (
     HOW,
     KEYS,
     LAST,
+    MEASURED,
     PAGE,
     READ_TO,
     REPORT,
@@ -49,14 +51,14 @@ from rope_viz.pictures.recall_queries import (
     name_method,
     tiny_lm_spec,
 )
-from rope_viz.studies.real_model import BIN, load_first_keys, load_first_losses, load_losses, load_pass_keys
+from rope_viz.studies.real_model import BIN, load_first_keys, load_losses, load_pass_keys
 from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm import loss as chains
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
 from rope_viz.tiny_lm.recall import LENGTHS, Switch, needle_map, read_ahead
 from rope_viz.tiny_lm.recall import recall as evaluate
-from rope_viz.tiny_lm.text_results import BLOCK, DEPTHS, FACTOR, FoundKeys
+from rope_viz.tiny_lm.text_results import DEPTHS, FACTOR, FoundKeys
 
 STEPS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 NEAR = 16
@@ -343,19 +345,14 @@ def real_loss(now: Now) -> Figure:
     return Figure(fig, TEXTS("real_loss_title"), real_words.describe_losses(losses, trained))
 
 
-@PAGE.picture(REPORT)
+@PAGE.picture(REPORT, MEASURED)
 def live_loss(now: Now) -> Figure:
     """Loss of a real model by position on your own text; without one, on the first tokens of a novel, as measured."""
-    held = now[REPORT]
-    if held is None:
-        size, losses = load_first_losses()
-        tokens, factor = size * losses["none"].shape[1], FACTOR
-    else:
-        tokens, factor, size = held.value.tokens, held.value.factor, BLOCK
-        losses = {method: average_blocks(values, size) for method, values in held.value.losses.items()}
-    fig = real_figures.loss_by_position(losses, real_spec().context, size)
-    sentence = real_words.describe_text(losses, tokens, size, factor, own=held is not None)
-    return Figure(fig, TEXTS("live_loss_title"), sentence, variant="" if held is None else held.name)
+    found = own_losses(now)
+    fig = real_figures.loss_by_position(found.losses, found.trained, found.block)
+    sentence = real_words.describe_text(found.losses, found.tokens, found.block, found.factor, own=bool(found.name))
+    title = TEXTS("own_loss_title", model=found.model) if found.model else TEXTS("live_loss_title")
+    return Figure(fig, title, sentence, variant=found.name)
 
 
 @PAGE.picture(KEYS, height=7 * ROW)
@@ -367,13 +364,6 @@ def live_keys(now: Now) -> Table:
     rows = real_words.list_text_keys(found.right, DEPTHS, len(found.key) or 5)
     sentence = real_words.describe_text_keys(found.right, found.tokens, found.factor, found.key)
     return Table(rows, TEXTS("live_keys_title"), sentence, words=True, variant="" if held is None else held.name)
-
-
-def average_blocks(values: list[float], size: int) -> FloatArray:
-    """Return means of every `size` tokens, (1, blocks); the first block lacks the first token, which has no loss."""
-    whole = np.array([np.nan, *values])
-    means: FloatArray = np.nanmean(whole[: len(whole) // size * size].reshape(1, -1, size), axis=2)
-    return means
 
 
 @PAGE.picture(height=7 * ROW)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,9 +76,10 @@ def read_measured(source: str | Path | bytes) -> MeasuredModel:
     if not rows or len(rows) != layers * count:
         raise ValueError("the measurement must hold every head of every layer, the same number in each")
     losses = read_losses(loss)
-    model = about.get("model")
+    # The name is shown: signs that mark up a text are left out.
+    model = re.sub(r"[^\w .+()-]", "", str(about.get("model") or ""))
     return MeasuredModel(
-        model[:100] if isinstance(model, str) and model else "a model",
+        model[:100] or "a model",
         heads,
         specs,
         kinds,
@@ -96,7 +98,7 @@ def require_object(parent: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-def check_row(name: str, row: Any, pairs_of: Any) -> None:
+def check_row(name: str, row: Any, pairs_of: Callable[[int], int]) -> None:
     """Raise `ValueError` for a wrong head: its name, a score, or the number of its pairs."""
     parts = name.removeprefix("L").split("H")
     if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and len(part) < 4 for part in parts):
@@ -147,8 +149,3 @@ def read_losses(loss: Mapping[str, Any]) -> Mapping[str, FloatArray]:
         check_numbers(values, int(loss["tokens"]) // int(loss["block"]), f"losses of {method}")
         found[method] = np.array([values], dtype=float)
     return found
-
-
-def list_jobs(heads: HeadMap, jobs: Sequence[str]) -> dict[str, int]:
-    """Return {job: number of heads that have it}."""
-    return {job: sum(job in head.jobs for head in heads.heads.values()) for job in jobs}

@@ -8,7 +8,7 @@ from rope_viz.figures.recall import TEXTS
 from rope_viz.models.local_models import MODELS
 from rope_viz.pictures import recall
 from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.recall_choices import COMPARE, KEYS, REPORT
+from rope_viz.pictures.recall_choices import COMPARE, KEYS, MEASURED, REPORT
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
 from rope_viz.tiny_lm.measure_text import TextRun
 from rope_viz.tiny_lm.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, Result
@@ -18,6 +18,16 @@ from rope_viz.ui.measurement_button import run_button
 LONGEST = 12_000
 """Characters of a text: more than `MOST` tokens of English have."""
 FIELD, KEY_FIELD = "live.text", "live.key"
+
+
+def show_own_losses(now: Now) -> None:
+    """Show the real model's reading of a user's text, or instead the losses of the user's measured model in a file."""
+    if now[MEASURED] is None:
+        read_own_text(now)
+    page.controls(MEASURED)
+    if now[MEASURED] is not None:
+        page.picture_sentence(recall.live_loss)
+        page.show(recall.live_loss)
 
 
 def read_own_text(now: Now) -> None:
