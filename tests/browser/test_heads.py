@@ -25,7 +25,7 @@ def test_dropped_capture_is_shown(visit, tmp_path):
     # A picture is requested when it comes into view.
     seen.page.locator('[data-place="heads/across"]').scroll_into_view_if_needed()
     seen.until(f"{SAID}.includes('RoPE Viz tiny_lm')")
-    upload = seen.page.locator("[data-testid=stMain] input[type=file]")
+    upload = seen.page.locator("[data-testid=stMain] input[type=file]").last
     content = (tmp_path / "qk.safetensors").read_bytes()
     upload.set_input_files({"name": "qk.safetensors", "mimeType": "application/octet-stream", "buffer": content})
     seen.until(f"{SAID}.startsWith('Layer 3 of mine')")

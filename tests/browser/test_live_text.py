@@ -1,4 +1,4 @@
-"""Recall's live buttons in a browser, with a small random model in the place of the real one: only its numbers differ."""
+"""Recall's live buttons in a browser, with a small random model in place of the real one."""
 
 import pytest
 from playwright.sync_api import expect
