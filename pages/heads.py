@@ -8,13 +8,15 @@ page.start(TEXTS("title"), says=heads.jobs)
 page.controls(real_heads.CHOSEN)
 page.show(heads.jobs)
 page.legend(TEXTS("real.legend", **real_heads.THRESHOLDS))
+page.controls(real_heads.MEASURED)
 
 page.section(TEXTS("headings.uses"), says=heads.uses)
 for column, picture in zip(page.columns(), (heads.uses, heads.changed), strict=True):
     with column:
         page.show(picture)
 page.picture_sentence(heads.changed)
-page.paragraph(TEXTS("real.caveat"))
+is_own = real_heads.own_model(page.now(heads.PAGE)) is not None
+page.paragraph(TEXTS("real.own_caveat" if is_own else "real.caveat"))
 
 page.section(TEXTS("headings.sentence"), says=heads.sentence)
 page.controls(real_heads.ROTATION)

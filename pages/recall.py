@@ -1,7 +1,7 @@
 """Does a model still find what it read?"""
 
 from rope_viz.figures.recall import TEXTS
-from rope_viz.pictures import recall
+from rope_viz.pictures import real_recall, recall
 from rope_viz.pictures import recall_choices as choices
 from rope_viz.ui import live_search, live_text, page
 
@@ -10,18 +10,18 @@ page.control_row(choices.COMPARE, choices.UP_TO)
 page.show(recall.lengths)
 page.legend(TEXTS("legend"))
 
-page.section(TEXTS("headings.real"), says=recall.real_loss)
-page.show(recall.real_loss)
-page.picture_sentence(recall.real_cost)
-page.show(recall.real_cost)
-page.picture_sentence(recall.short_cost)
-page.show(recall.short_cost)
+page.section(TEXTS("headings.real"), says=real_recall.real_loss)
+page.show(real_recall.real_loss)
+page.picture_sentence(real_recall.real_cost)
+page.show(real_recall.real_cost)
+page.picture_sentence(real_recall.short_cost)
+page.show(real_recall.short_cost)
 page.paragraph(TEXTS("real.caveat"))
-page.section(TEXTS("headings.real_keys"), says=recall.real_keys)
-page.show(recall.real_keys)
+page.section(TEXTS("headings.real_keys"), says=real_recall.real_keys)
+page.show(real_recall.real_keys)
 
 page.section(TEXTS("headings.live"))
-live_text.read_own_text(page.now(choices.PAGE))
+live_text.show_own_losses(page.now(choices.PAGE))
 
 page.section(TEXTS("headings.maps"), says=recall.needle)
 page.show(recall.needle)

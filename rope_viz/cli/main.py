@@ -38,6 +38,7 @@ COMMANDS = {
     "report": ("report", "add"),
     "learn": ("learn", "add"),
     "capture": ("capture", "add"),
+    "measure": ("measure", "add"),
     "get-model": ("get_model", "add"),
     "evaluate": ("evaluate", "add"),
     "search": ("search", "add"),

@@ -16,6 +16,7 @@ from rope_viz.figures import heads as figures
 from rope_viz.figures import real_heads as real_figures
 from rope_viz.figures import recall, theme
 from rope_viz.figures.heads import TEXTS
+from rope_viz.figures.real_heads import LETTERS
 from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words import heads as words
 from rope_viz.pictures import vectors
@@ -25,19 +26,24 @@ from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.real_heads import (
     CHOSEN,
-    FIRST_HEAD,
+    MEASURED,
     ROTATION,
     ROTATIONS,
     attend,
     chosen_head,
+    chosen_spec,
+    example_head,
+    explain_no_sentence,
+    head_map,
     list_heads,
     load_sentence,
+    own_model,
     real_spec,
     scaled_spec,
 )
 from rope_viz.studies import heads as studies
 from rope_viz.studies.heads import Heads, PairStatistics, Turning
-from rope_viz.studies.real_model import find_head, load_heads
+from rope_viz.studies.real_model import find_head
 from rope_viz.texts import join
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
@@ -148,7 +154,7 @@ HEAD = Number(
     limit=lambda now: count(now) - 1,
     needs=(FILE, LAYER),
 )
-PAGE = Page("heads", (CHOSEN, ROTATION, FILE, LAYER, SHOW, HEAD), sees=lambda now: drawn_embeddings(now))
+PAGE = Page("heads", (MEASURED, CHOSEN, ROTATION, FILE, LAYER, SHOW, HEAD), sees=lambda now: drawn_embeddings(now))
 
 
 def looked(now: Now) -> Looked:
@@ -207,32 +213,35 @@ def bands(spec: RopeSpec) -> spectrum.Bands:
 def scored_job(now: Now) -> str | None:
     """Return the job of the chosen head whose score was measured under other rotations, or None."""
     head = chosen_head(now)
-    return next((job for job in head.jobs if job in head.changed), None)
+    return next((job for job in head.jobs if "linear 2" in head.changed.get(job, ())), None)
 
 
 def explain_no_score(now: Now) -> str:
     """Return why no other rotation can be shown for the chosen head, "" if it can."""
-    return "" if scored_job(now) else TEXTS("real.no_score")
+    job = next((job for job in chosen_head(now).jobs if job in LETTERS), None)
+    return "" if scored_job(now) else TEXTS("real.no_rotations" if job else "real.no_score")
 
 
 @PAGE.picture(CHOSEN, sets=CHOSEN, height=real_figures.MAP_HEIGHT, narrow=real_figures.NARROW_MAP_HEIGHT)
 def jobs(now: Now) -> Figure:
     """The jobs of all 270 heads of a real model: previous token, copying, same token, first token."""
-    heads, head = load_heads(), chosen_head(now)
+    heads, head, own = head_map(now), chosen_head(now), own_model(now)
     fig = real_figures.job_map(heads, (head.layer, head.head))
-    sentence = words.describe_jobs(heads, heads.heads[find_head(FIRST_HEAD)])
-    return Figure(fig, TEXTS("jobs_title"), sentence, pins="cell")
+    sentence = words.describe_jobs(heads, heads.heads[find_head(example_head(now))], "" if own is None else own.name)
+    title = TEXTS("jobs_title") if own is None else TEXTS("own_jobs_title", model=own.name)
+    return Figure(fig, title, sentence, pins="cell", variant="" if own is None else own.name)
 
 
 @PAGE.picture(CHOSEN, height=real_figures.SIDE_HEIGHT)
 def uses(now: Now) -> Figure:
     """What each pair of a head of the real model adds to the logit of the right token."""
-    head, spec = chosen_head(now), real_spec()
+    head, spec = chosen_head(now), chosen_spec(now)
     job = next(iter(head.jobs), None)
     margin = head.margin if job is None else head.job_margin[job]
     first = spec.pairs - int((spec.context * spec.plain_inv_freq < 2 * np.pi).sum())
-    sentence = words.describe_uses(list_heads()[now[CHOSEN]], margin, first, spec.context)
-    return Figure(real_figures.pair_margins(head, job, bands(scaled_spec("yarn 2"))), TEXTS("uses_title"), sentence)
+    sentence = words.describe_uses(list_heads(head_map(now))[now[CHOSEN]], margin, first, spec.context)
+    shown = scaled_spec("yarn 2", spec) if spec.scaling.name == "none" else spec
+    return Figure(real_figures.pair_margins(head, job, bands(shown)), TEXTS("uses_title"), sentence)
 
 
 @PAGE.picture(CHOSEN, height=real_figures.SIDE_HEIGHT, refuses=explain_no_score)
@@ -245,7 +254,7 @@ def changed(now: Now) -> Figure:
     return Figure(real_figures.changed_scores(head, job), TEXTS("changed_title"), sentence)
 
 
-@PAGE.picture(CHOSEN, ROTATION, narrow=420)
+@PAGE.picture(CHOSEN, ROTATION, narrow=420, refuses=explain_no_sentence)
 def sentence(now: Now) -> Figure:
     """The attention of a head of the real model on a sentence, as trained and under another rotation."""
     head, name = chosen_head(now), now[ROTATION]

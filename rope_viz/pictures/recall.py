@@ -10,19 +10,17 @@ import numpy as np
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec, Scaling
-from rope_viz.figures import real_model as real_figures
 from rope_viz.figures import recall as figures
 from rope_viz.figures import search as search_figures
 from rope_viz.figures import theme
 from rope_viz.figures.line_styles import METHODS, take_slots
 from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
-from rope_viz.figures.words import real_model as real_words
 from rope_viz.figures.words import recall as words
 from rope_viz.figures.words import search as search_words
+from rope_viz.pictures import real_recall as real_recall
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.real_heads import real_spec
 from rope_viz.pictures.recall_choices import (
     ASKED,
     AT,
@@ -30,11 +28,9 @@ from rope_viz.pictures.recall_choices import (
     COMPARE,
     FIRST,
     HOW,
-    KEYS,
     LAST,
     PAGE,
     READ_TO,
-    REPORT,
     SEARCH_FILE,
     SEARCHED,
     TUNED,
@@ -51,7 +47,6 @@ from rope_viz.pictures.recall_parts import (
 )
 from rope_viz.pictures.recall_queries import (
     TRAINED,
-    average_blocks,
     explain_misfit,
     find_interval,
     is_known,
@@ -62,15 +57,12 @@ from rope_viz.pictures.recall_queries import (
     tiny_lm_spec,
 )
 from rope_viz.pictures.recall_search import find_search
-from rope_viz.pictures.short_texts import short_cost as short_cost
-from rope_viz.studies.real_model import BIN, load_first_keys, load_first_losses, load_losses, load_pass_keys
 from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm import loss as chains
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
 from rope_viz.tiny_lm.recall import LENGTHS, Switch, needle_map, read_ahead
 from rope_viz.tiny_lm.recall import recall as evaluate
-from rope_viz.tiny_lm.text_results import BLOCK, DEPTHS, FACTOR, FoundKeys
 
 STEPS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 NEAR = 16
@@ -324,62 +316,6 @@ def yours(now: Now) -> Figure:
         TEXTS("yours_title"),
         words.describe_evaluation("" if held is None else found.model, len(found.rows)),
         variant=found.model,
-    )
-
-
-@PAGE.picture()
-def real_loss(now: Now) -> Figure:
-    """Loss of a real model by position, without scaling and under each method, as measured."""
-    losses, trained = load_losses(), real_spec().context
-    fig = real_figures.loss_by_position(losses, trained)
-    return Figure(fig, TEXTS("real_loss_title"), real_words.describe_losses(losses, trained))
-
-
-@PAGE.picture(REPORT)
-def live_loss(now: Now) -> Figure:
-    """Loss of a real model by position on your own text; without one, on the first tokens of a novel, as measured."""
-    held = now[REPORT]
-    if held is None:
-        size, losses = load_first_losses()
-        tokens, factor = size * losses["none"].shape[1], FACTOR
-    else:
-        tokens, factor, size = held.value.tokens, held.value.factor, BLOCK
-        losses = {method: average_blocks(values, size) for method, values in held.value.losses.items()}
-    fig = real_figures.loss_by_position(losses, real_spec().context, size)
-    sentence = real_words.describe_text(losses, tokens, size, factor, own=held is not None)
-    return Figure(fig, TEXTS("live_loss_title"), sentence, variant="" if held is None else held.name)
-
-
-@PAGE.picture(KEYS, height=7 * ROW)
-def live_keys(now: Now) -> Table:
-    """A pass key of yours in your text, by depth and method; without one, five-digit keys in novels, as measured."""
-    held = now[KEYS]
-    # Each measured question has a key of its own, of five digits.
-    found = FoundKeys("", 1024, FACTOR, "", dict(load_first_keys(1024, DEPTHS))) if held is None else held.value
-    rows = real_words.list_text_keys(found.right, DEPTHS, len(found.key) or 5)
-    sentence = real_words.describe_text_keys(found.right, found.tokens, found.factor, found.key)
-    return Table(rows, TEXTS("live_keys_title"), sentence, words=True, variant="" if held is None else held.name)
-
-
-@PAGE.picture(height=7 * ROW)
-def real_cost(now: Now) -> Table:
-    """The loss of a real model under each method within and beyond its trained length, against no scaling."""
-    losses, trained = load_losses(), real_spec().context
-    rows = real_words.list_costs(losses, trained)
-    half = losses["none"][:, : trained // BIN]
-    factor = losses["none"].shape[1] * BIN / trained
-    sentence = TEXTS("real.cost", bins=half.size, size=BIN, factor=factor)
-    return Table(rows, TEXTS("real_cost_title"), sentence, words=True)
-
-
-@PAGE.picture(height=7 * ROW)
-def real_keys(now: Now) -> Table:
-    """The pass keys that a real model finds by text length and method, as measured."""
-    found = load_pass_keys()
-    asked = max(count for rows in found.values() for _, count in rows.values())
-    sentence = real_words.describe_pass_keys(found, asked)
-    return Table(
-        real_words.list_pass_keys(found, checkpoints.MAIN_METHODS), TEXTS("real_keys_title"), sentence, words=True
     )
 
 

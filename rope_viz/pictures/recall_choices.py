@@ -15,6 +15,7 @@ from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.recall_queries import TRAINED, explain_misfit, tiny_lm_spec
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
+from rope_viz.tiny_lm.measured_file import read_measured
 from rope_viz.tiny_lm.recall import LONGEST, How
 from rope_viz.tiny_lm.search_results import read_search
 from rope_viz.tiny_lm.text_results import read_found_keys, read_text_losses
@@ -117,8 +118,17 @@ SEARCH_FILE = Kept(
     instead=TEXTS("choices.search_fallback"),
     missing="",  # the sentence of the picture says what is shown
 )
+MEASURED = Kept(
+    key="recall.measured",
+    label=TEXTS("choices.measured"),
+    help=TEXTS("choices.measured_help"),
+    decode=lambda content: read_measured(content.partition(b"\0")[2]),
+    load=lambda written: vectors.filed(Path(written).name, Path(written).read_bytes()),
+    suffixes=(".json",),
+    instead=TEXTS("choices.file_fallback"),
+)
 PAGE = Page(
     "recall",
-    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED, REPORT, KEYS, SEARCHED, SEARCH_FILE),
+    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED, REPORT, KEYS, MEASURED, SEARCHED, SEARCH_FILE),
     sees=lambda now: explain_misfit(now) or tiny_lm_spec(now),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
 from rope_viz.pictures.picture_request import Now
@@ -87,10 +87,3 @@ def find_interval(row: dict[str, Any]) -> tuple[float, float]:
     counted = checkpoints.measured()["questions"]
     texts = counted["sequences"] * checkpoints.TUNED_LENGTH // row["length"]
     return interval(np.array([row["recall"]]), texts * counted["facts"])
-
-
-def average_blocks(values: list[float], size: int) -> FloatArray:
-    """Return means of every `size` tokens, (1, blocks); the first block lacks the first token, which has no loss."""
-    whole = np.array([np.nan, *values])
-    means: FloatArray = np.nanmean(whole[: len(whole) // size * size].reshape(1, -1, size), axis=2)
-    return means

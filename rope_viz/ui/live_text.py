@@ -6,9 +6,9 @@ import streamlit as st
 
 from rope_viz.figures.recall import TEXTS
 from rope_viz.models.local_models import MODELS
-from rope_viz.pictures import recall
+from rope_viz.pictures import real_recall
 from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.recall_choices import COMPARE, KEYS, REPORT
+from rope_viz.pictures.recall_choices import COMPARE, KEYS, MEASURED, REPORT
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
 from rope_viz.tiny_lm.measure_text import TextRun
 from rope_viz.tiny_lm.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, Result
@@ -18,6 +18,16 @@ from rope_viz.ui.measurement_button import run_button
 LONGEST = 12_000
 """Characters of a text: more than `MOST` tokens of English have."""
 FIELD, KEY_FIELD = "live.text", "live.key"
+
+
+def show_own_losses(now: Now) -> None:
+    """Show the real model's reading of a user's text, or instead the losses of the user's measured model in a file."""
+    if now[MEASURED] is None:
+        read_own_text(now)
+    page.controls(MEASURED)
+    if now[MEASURED] is not None:
+        page.picture_sentence(real_recall.live_loss)
+        page.show(real_recall.live_loss)
 
 
 def read_own_text(now: Now) -> None:
@@ -36,8 +46,8 @@ def read_own_text(now: Now) -> None:
         return TextRun(model.weights, st.session_state.get(FIELD, ""), methods, key)
 
     if run_button("recall", TEXTS("live.button"), start, pack=Result.pack, choice=REPORT.key):
-        page.picture_sentence(recall.live_loss)
-        page.show(recall.live_loss)
+        page.picture_sentence(real_recall.live_loss)
+        page.show(real_recall.live_loss)
         page.paragraph(TEXTS("real.caveat"))
     page.paragraph(TEXTS("live.keys_about", depths=len(DEPTHS)))
     st.text_input(TEXTS("live.key_field"), key=KEY_FIELD, value="48213", max_chars=MOST_DIGITS)
@@ -46,6 +56,6 @@ def read_own_text(now: Now) -> None:
         return start(st.session_state.get(KEY_FIELD, ""))
 
     if run_button("recall.keys", TEXTS("live.keys_button"), ask, pack=Result.pack, choice=KEYS.key):
-        page.picture_sentence(recall.live_keys)
-        page.show(recall.live_keys)
+        page.picture_sentence(real_recall.live_keys)
+        page.show(real_recall.live_keys)
         page.paragraph(TEXTS("real.caveat"))

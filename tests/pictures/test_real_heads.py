@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from rope_viz.pictures import heads, real_heads, registry
-from rope_viz.studies.real_model import FOLDER, load_heads
+from rope_viz.pictures.choices import Held
+from rope_viz.pictures.picture_request import Now
+from rope_viz.studies.real_model import FOLDER, JOBS, load_heads
+from rope_viz.tiny_lm.measured_file import SCALED
 
 PAGE = registry.page("heads")
 FILE = json.loads((FOLDER / "smollm2_heads.json").read_text(encoding="utf-8"))
@@ -21,7 +24,7 @@ def now(**given):
 def test_a_cell_of_the_map_is_the_entry_of_the_menu():
     fig = heads.jobs(now()).fig
     rows, columns = np.shape(fig.data[0].z)
-    names = list(real_heads.list_heads())
+    names = list(real_heads.list_heads(load_heads()))
     assert (rows, columns, len(names)) == (9, 30, 270)
     for name in ("L0H0", "L16H0", "L29H8"):
         layer, head = map(int, name.removeprefix("L").split("H"))
@@ -60,3 +63,93 @@ def test_attention_on_the_sentence_is_that_of_rotated_q_and_k():
     wanted /= wanted.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(real_heads.attend(head, real_heads.scaled_spec("linear 2")), wanted, atol=1e-5)
     assert "28 tokens" in heads.sentence(now()).sentence
+
+
+def measured_file(path, *, layers=2, heads=3, pairs=4, changed=True):
+    """Write the file of a measured model of which head 1 of layer 1 looks one token back."""
+    rows = {}
+    for layer in range(layers):
+        for head in range(heads):
+            jobs = {job: {"score": 0.1, "share": 0.0} for job in JOBS}
+            if (layer, head) == (1, 1):
+                scores = {"zero": 0.05} | (dict.fromkeys(SCALED, 0.3) if changed else {})
+                jobs["previous token"] = {"score": 0.9, "share": 1.0, "margin": [4.0, 3.0, 2.0, 1.0], "changed": scores}
+            rows[f"L{layer}H{head}"] = {"jobs": jobs, "strength": [1.0] * pairs, "margin": [0.5] * pairs}
+    config = {"model_type": "llama", "hidden_size": 24, "num_attention_heads": 3, "head_dim": 8}
+    config |= {"max_position_embeddings": 64, "rope_theta": 100.0}
+    about = {"model": "mine", "config": config, "kinds": {}, "tokens": 128, "sequences": 1}
+    loss = {"factor": 2.0, "tokens": 256, "block": 32, "methods": {"none": [3.0] * 8, "yarn": [2.5] * 8}}
+    content = {"kind": "rope-viz measure", "version": 1, "about": about, "rows": rows, "loss": loss}
+    path.write_text(json.dumps(content))
+    return content
+
+
+def own(path, **given):
+    held = Held("here", real_heads.MEASURED.decode(real_heads.MEASURED.load(str(path))))
+    resting = now()
+    return Now(resting.spec, resting.model, resting.layer, given={**given, "heads.measured": held})
+
+
+def test_measured_file_replaces_the_map(tmp_path):
+    measured_file(tmp_path / "m.json")
+    asked = own(tmp_path / "m.json")
+    drawn = heads.jobs(asked)
+    assert np.shape(drawn.fig.data[0].z) == (3, 2)
+    assert drawn.title == "Jobs of the heads of mine"
+    assert drawn.sentence.startswith("**1 of 6** heads of mine")
+    assert "one piece of your text" in drawn.sentence
+    assert asked[real_heads.CHOSEN] == "L1H1"
+    uses = heads.uses(asked)
+    np.testing.assert_allclose(uses.fig.data[0].y, [4.0, 3.0, 2.0, 1.0])
+    assert uses.sentence.values["first"] == 3  # 64 · 100^(−2i/8) < 2π from i = 3 on
+    assert "0.30" in heads.changed(asked).sentence
+    assert "SmolLM2 135M only" in heads.sentence.refuses(asked)
+
+
+def test_scaled_model_has_a_map_and_no_other_rotation(tmp_path):
+    measured_file(tmp_path / "m.json", changed=False)
+    asked = own(tmp_path / "m.json")
+    assert "blurs" not in heads.jobs(asked).sentence
+    assert "scaled already" in heads.changed.refuses(asked)
+
+
+def test_a_head_that_the_file_does_not_have_is_its_default(tmp_path):
+    measured_file(tmp_path / "m.json")
+    assert own(tmp_path / "m.json", **{"heads.real": "L29H8"})[real_heads.CHOSEN] == "L1H1"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"kind": "other"}, "holds no measurement"),
+        ({"version": 2}, "must be of version 1"),
+        ({"rows": {}}, "every head of every layer"),
+        ({"loss": {"factor": 2.0, "tokens": 256, "block": 32, "methods": {"none": [1.0]}}}, "list of 8 numbers"),
+        ({"loss": None}, "must be an object"),
+    ],
+)
+def test_wrong_measurement_is_a_sentence(tmp_path, change, sentence):
+    content = measured_file(tmp_path / "m.json")
+    (tmp_path / "m.json").write_text(json.dumps(content | change))
+    with pytest.raises(ValueError, match=sentence):
+        own(tmp_path / "m.json")
+
+
+@pytest.mark.parametrize("wrong", [None, [], -1, 9e9, "x", {"a": 1}, [1.0] * 9])
+def test_wrong_value_in_a_head_is_a_sentence(tmp_path, wrong):
+    for place in ((), ("jobs",), ("strength",), ("jobs", "previous token", "score"), ("jobs", "induction")):
+        content = measured_file(tmp_path / "m.json")
+        inner = content["rows"]
+        for key in ("L1H1", *place)[:-1]:
+            inner = inner[key]
+        inner[("L1H1", *place)[-1]] = wrong
+        (tmp_path / "m.json").write_text(json.dumps(content))
+        with pytest.raises(ValueError, match=r"\w"):
+            own(tmp_path / "m.json")
+
+
+def test_truncated_measurement_is_a_sentence(tmp_path):
+    measured_file(tmp_path / "m.json")
+    content = (tmp_path / "m.json").read_bytes()
+    with pytest.raises(ValueError, match="not whole JSON"):
+        real_heads.MEASURED.decode(b"m.json\0" + content[:100])

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from rope_viz.pictures import recall, registry
+from rope_viz.pictures import real_recall, registry
 from rope_viz.studies.real_model import FOLDER, compare_losses, load_losses, load_pass_keys
 
 NOW = registry.read_request(registry.page("recall"), {"model": "llama-3.1-8b"})
@@ -17,7 +17,7 @@ def rows(name):
 
 def test_lines_are_means_of_1024_tokens_over_all_texts():
     found, texts = rows("loss_by_position"), ("northangerabbey", "persuasion")
-    drawn = {trace.name: trace.y for trace in recall.real_loss(NOW).fig.data}
+    drawn = {trace.name: trace.y for trace in real_recall.real_loss(NOW).fig.data}
     blocks = np.mean([found[f"{text}/16384/yarn"]["loss"] for text in texts], axis=0)
     np.testing.assert_allclose(drawn["YaRN"], [blocks[first : first + 8].mean() for first in range(0, 128, 8)])
     assert len(drawn) == 6
@@ -35,7 +35,7 @@ def test_differences_are_paired_with_two_standard_errors():
     plain = rng.normal(5.0, 1.0, (2, 8))
     found = compare_losses(plain + np.array([0.1, 0.3] * 4), plain)
     np.testing.assert_allclose(found, (0.2, 2 * np.sqrt(16 * 0.01 / 15 / 16)))
-    columns = recall.real_cost(NOW).columns
+    columns = real_recall.real_cost(NOW).columns
     yarn = columns["Method"].index("YaRN")
     assert re.fullmatch(r"−1\.\d\d ± 0\.\d\d", columns["8k–16k, difference"][yarn])
 
@@ -44,7 +44,7 @@ def test_pass_keys_are_counted_by_length_and_method():
     found = rows("passkey")
     right = sum(found[f"2048/{depth}/yarn"]["right"] for depth in (0.1, 0.3, 0.5, 0.7, 0.9))
     assert load_pass_keys()[2048]["yarn"] == (right, 5)
-    columns = recall.real_keys(NOW).columns
+    columns = real_recall.real_keys(NOW).columns
     assert columns["2k tokens"][columns["Method"].index("YaRN")] == f"{right} of 5"
     assert columns["12k tokens"][columns["Method"].index("plain")] == "0 of 5"
 
@@ -62,7 +62,7 @@ def test_cost_of_short_texts_is_the_mean_paired_difference():
     found = rows("short_texts")
     novels = {name.split("/")[0] for name in found}
     assert len(novels) == 6
-    drawn = {trace.name: trace for trace in recall.short_cost(NOW).fig.data}
+    drawn = {trace.name: trace for trace in real_recall.short_cost(NOW).fig.data}
     for name, key in (("YaRN by 2", "16384/yarn"), ("YaRN by 4", "32768/yarn")):
         # 1,024 tokens are the first 8 blocks.
         added = [

@@ -14,6 +14,7 @@ pytest.importorskip("tokenizers")
 from rope_viz.studies.real_model import JOBS, read_heads  # noqa: E402
 from rope_viz.tiny_lm import numpy_model  # noqa: E402
 from rope_viz.tiny_lm.gguf_model import load_gguf  # noqa: E402
+from rope_viz.tiny_lm.head_jobs import right_tokens  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "real_model"
@@ -92,9 +93,7 @@ def test_heads_have_scores_strengths_and_margins(run):
     assert (head.strength > 0).all()
 
 
-def test_right_tokens_are_those_of_the_job(monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER)
-    heads = importlib.import_module("heads")
+def test_right_tokens_are_those_of_the_job():
     ids = torch.tensor([*range(20), *range(20)])
     for job, row, wanted in (
         ("previous token", 30, [29]),
@@ -103,5 +102,5 @@ def test_right_tokens_are_those_of_the_job(monkeypatch):
         ("induction", 30, [11]),
         ("induction", 39, [20]),
     ):
-        assert heads.right_tokens(job, ids)[row].nonzero()[:, 0].tolist() == wanted
-    assert not heads.right_tokens("same token", ids)[:20].any()
+        assert right_tokens(job, ids)[row].nonzero()[:, 0].tolist() == wanted
+    assert not right_tokens("same token", ids)[:20].any()

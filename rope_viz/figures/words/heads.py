@@ -55,28 +55,34 @@ def describe_change(within: int, before: float, after: float) -> Sentence:
     return TEXTS("one.near", near=within, before=before, after=after)
 
 
-def describe_jobs(heads: HeadMap, example: MeasuredHead) -> Sentence:
-    """Count the heads of a real model with a job, and give what two methods do to an example, a previous-token head."""
+def describe_jobs(heads: HeadMap, example: MeasuredHead, model: str = "") -> Sentence:
+    """Count the heads of a real model with a job, and give what two methods do to an example, a previous-token head.
+
+    `model` is the name of a user's model, "" for the one that was measured here.
+    """
     jobs = JOBS[:3]
     numbers = {job.split()[0]: sum(job in head.jobs for head in heads.heads.values()) for job in jobs}
     named = sum(any(job in head.jobs for job in jobs) for head in heads.heads.values())
-    changed = example.changed[JOBS[0]]
+    changed = example.changed.get(JOBS[0], {})
     return join(
-        TEXTS("real.jobs", named=named, heads=len(heads.heads), **numbers),
+        TEXTS("real.own_jobs" if model else "real.jobs", named=named, heads=len(heads.heads), model=model, **numbers),
         TEXTS(
             "real.blurred",
             head=f"L{example.layer}H{example.head}",
             trained=example.scores[JOBS[0]],
             linear=changed["linear 2"],
             yarn=changed["yarn 2"],
-        ),
-        describe_measurement(heads),
+        )
+        if "linear 2" in changed
+        else "",
+        describe_measurement(heads, own=bool(model)),
     )
 
 
-def describe_measurement(heads: HeadMap) -> Sentence:
-    """Say on how many tokens the heads were measured."""
-    return TEXTS("real.measured", count=heads.about["sequences"], tokens=heads.about["tokens"])
+def describe_measurement(heads: HeadMap, *, own: bool = False) -> Sentence:
+    """Say on how many tokens the heads were measured, and whether the text is the user's."""
+    key = "real.own_measured" if own else "real.measured"
+    return TEXTS(key, count=heads.about["sequences"], tokens=heads.about["tokens"])
 
 
 def describe_uses(label: str, margin: FloatArray, first: int, context: int) -> Sentence:

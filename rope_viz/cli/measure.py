@@ -1,0 +1,89 @@
+"""The command `measure`: write the jobs of a local model's heads, and its loss by position, to a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rope_viz.cli.capture import WIDTH, read_text
+from rope_viz.cli.spec import tokens
+from rope_viz.storage.write_file import write_file
+from rope_viz.tiny_lm.capture_gguf import find_gguf
+from rope_viz.tiny_lm.measured_file import LEAST
+
+
+def add(commands: Any) -> None:
+    """Add the command and its flags."""
+    asked = commands.add_parser(
+        "measure",
+        help="write the jobs of a real model's heads and its loss by position to a file",
+        description="Run a model on a text. Write the jobs of its heads, what every pair adds to them, and its loss "
+        "by position without scaling and with linear interpolation, NTK and YaRN, to a JSON file for the pages Heads "
+        "and Recall. The memory that this takes is estimated first. A GGUF file needs PyTorch and the tokenizers "
+        "package, a folder PyTorch and transformers. Nothing is downloaded, and no code from the folder runs.",
+    )
+    asked.add_argument(
+        "model", metavar="MODEL", help="a GGUF file, its folder, or a folder with config.json, weights and tokenizer"
+    )
+    asked.add_argument("--text", required=True, metavar="FILE", help=f"UTF-8 text of at least {LEAST} tokens, or -")
+    asked.add_argument("-o", "--output", required=True, metavar="FILE", help="measured.json")
+    asked.add_argument(
+        "--tokens", type=tokens, default=2048, metavar="N", help="tokens whose losses are measured; default: 2048"
+    )
+    asked.add_argument("--factor", type=float, default=2.0, metavar="S", help="factor of the methods; default: 2")
+    asked.add_argument(
+        "--sequences", type=int, default=6, metavar="N", help="pieces of 512 tokens for the heads; default: 6"
+    )
+    asked.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
+    asked.set_defaults(run=run)
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Run the command and return its exit code."""
+    path = Path(parsed.model)
+    if not (path / "config.json").is_file():
+        found = find_gguf(path)
+        if found is None:
+            raise ValueError(f"{path} is neither a GGUF file nor a folder with a config.json or a GGUF file")
+        path = found
+    if parsed.tokens < LEAST:
+        raise ValueError(f"--tokens must be at least {LEAST}, got {parsed.tokens}")
+    if not 1.0 <= parsed.factor <= 1e6:
+        raise ValueError(f"--factor must be at least 1, got {parsed.factor:g}")
+    if not 1 <= parsed.sequences <= 1000:
+        raise ValueError(f"--sequences must be from 1 to 1000, got {parsed.sequences}")
+    text = read_text(parsed.text)
+    from rope_viz.tiny_lm.measure_model import measure_model
+
+    measured = measure_model(
+        path,
+        text,
+        tokens=parsed.tokens,
+        sequences=parsed.sequences,
+        factor=parsed.factor,
+        device=parsed.device,
+        tell=lambda sentence: print(f"rope-viz: {sentence}", file=sys.stderr),
+        progress=show_progress,
+    )
+    write_file(parsed.output, json.dumps(measured, default=str, allow_nan=False).encode())
+    about, loss = measured["about"], measured["loss"]
+    if len(loss["methods"]) == 1:
+        print("rope-viz: the model is scaled already, so other methods were left out", file=sys.stderr)
+    if loss["tokens"] < parsed.tokens // 32 * 32:
+        print(f"rope-viz: the text has only {about['text_tokens']:,} tokens", file=sys.stderr)
+    print(
+        f"{parsed.output}: {len(measured['rows'])} heads on {about['sequences']} pieces of {about['tokens']} tokens, "
+        f"losses of {loss['tokens']:,} tokens under {', '.join(loss['methods'])}"
+    )
+    return 0
+
+
+def show_progress(step: str, done: int, of: int) -> None:
+    """Show a progress bar of a step, on a terminal only."""
+    if sys.stderr.isatty() and of:
+        filled = WIDTH * done // of
+        end = "\n" if done == of else ""
+        print(f"\r[{'#' * filled}{'.' * (WIDTH - filled)}] {step} {done} of {of}", end=end, file=sys.stderr, flush=True)

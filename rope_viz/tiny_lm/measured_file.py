@@ -1,0 +1,151 @@
+"""The JSON file that `rope-viz measure` writes: jobs of a model's heads and its loss by position; checked when read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number, short_repr
+from rope_viz.models.model_config import from_config
+from rope_viz.models.rope_config import find_main_layer
+from rope_viz.storage.decode_json import decode_json
+from rope_viz.studies.real_model import JOBS, HeadMap, find_head, read_heads
+
+KIND, VERSION = "rope-viz measure", 1
+METHODS = ("none", "linear", "ntk", "yarn")
+"""Methods under which losses are measured."""
+BLOCK = 32
+"""Tokens over which losses are averaged."""
+LEAST = 256
+"""Tokens that a text must have."""
+LARGEST = 32 << 20
+"""Bytes of a file."""
+MOST_LAYERS, MOST_HEADS, MOST_TOKENS = 512, 512, 1 << 20
+SCALED = tuple(f"{method} {factor}" for factor in (2, 4) for method in METHODS[1:])
+"""Names of the rotations that a head with a job was measured under, unless the model is scaled already."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredModel:
+    """A measured model: its heads, and {method: (1, blocks of `block` tokens)} losses in nats under a factor."""
+
+    name: str
+    heads: HeadMap
+    specs: Mapping[str, RopeSpec]
+    kinds: Mapping[int, str]
+    losses: Mapping[str, FloatArray]
+    block: int
+    tokens: int
+    factor: float
+
+    def spec(self, layer: int | None = None) -> RopeSpec:
+        """Return the embedding of a layer, or of the main layers, as trained."""
+        main = find_main_layer(self.specs)
+        return self.specs[main if layer is None else self.kinds.get(layer, main)]
+
+
+def read_measured(source: str | Path | bytes) -> MeasuredModel:
+    """Read the file, from a path or from its bytes. Raises `ValueError` with a sentence for any other content."""
+    content = source if isinstance(source, bytes) else Path(source).read_bytes()
+    if len(content) > LARGEST:
+        raise ValueError(f"the file must be at most {LARGEST >> 20} MiB, got {len(content) / (1 << 20):.0f} MiB")
+    found = decode_json(content, "the file is not whole JSON: measure the model again with `rope-viz measure`")
+    if not isinstance(found, dict) or found.get("kind") != KIND:
+        raise ValueError("the file holds no measurement of a model: make one with `rope-viz measure`")
+    if found.get("version") != VERSION:
+        raise ValueError(f"the measurement must be of version {VERSION}, got {short_repr(found.get('version'))}")
+    about, rows, loss = (require_object(found, name) for name in ("about", "rows", "loss"))
+    specs = from_config(require_object(about, "config"))
+    kinds = {
+        int(layer): kind
+        for layer, kind in require_object(about, "kinds").items()
+        if layer.isascii() and layer.isdecimal() and len(layer) < 5 and kind in specs
+    }
+    for name, most in (("sequences", 1000), ("tokens", MOST_TOKENS)):
+        require_number(about.get(name), name, least=1, most=most, integer=True)
+    main = find_main_layer(specs)
+    for name, row in rows.items():
+        check_row(name, row, lambda layer: specs[kinds.get(layer, main)].pairs)
+    heads = read_heads({"rows": rows, "about": {name: about[name] for name in ("sequences", "tokens")}})
+    layers, count = heads.shape if heads.heads else (0, 0)
+    if not rows or len(rows) != layers * count:
+        raise ValueError("the measurement must hold every head of every layer, the same number in each")
+    losses = read_losses(loss)
+    # The name is shown: signs that mark up a text are left out.
+    model = re.sub(r"[^\w .+()-]", "", str(about.get("model") or ""))
+    return MeasuredModel(
+        model[:100] or "a model",
+        heads,
+        specs,
+        kinds,
+        losses,
+        int(loss["block"]),
+        int(loss["tokens"]),
+        float(loss["factor"]),
+    )
+
+
+def require_object(parent: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a JSON object of another. Raises `ValueError` if it is none."""
+    found = parent.get(name)
+    if not isinstance(found, dict):
+        raise ValueError(f"{name} of the measurement must be an object, got {short_repr(found)}")
+    return found
+
+
+def check_row(name: str, row: Any, pairs_of: Callable[[int], int]) -> None:
+    """Raise `ValueError` for a wrong head: its name, a score, or the number of its pairs."""
+    parts = name.removeprefix("L").split("H")
+    if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and len(part) < 4 for part in parts):
+        raise ValueError(f"a head must be named like L3H5, got {short_repr(name)}")
+    layer, head = find_head(name)
+    if name != f"L{layer}H{head}" or layer >= MOST_LAYERS or head >= MOST_HEADS:
+        raise ValueError(f"a head must be named like L3H5, got {short_repr(name)}")
+    if not isinstance(row, dict) or set(require_object(row, "jobs")) != set(JOBS):
+        raise ValueError(f"head {name} must have the jobs {', '.join(JOBS)}")
+    pairs = pairs_of(layer)
+    for part in ("strength", "margin"):
+        check_numbers(row.get(part), pairs, f"{part} of {name}")
+    for job, entry in row["jobs"].items():
+        if not isinstance(entry, dict):
+            raise ValueError(f"job {job} of {name} must be an object, got {short_repr(entry)}")
+        for part in ("score", "share"):
+            require_number(entry.get(part), f"{part} of {name}", least=0.0, most=1.01)
+        if "margin" in entry:
+            check_numbers(entry["margin"], pairs, f"margin of {name}")
+        if "changed" in entry:
+            changed = require_object(entry, "changed")
+            if not set(changed) <= {"zero", "pairs 0-3 at zero", *SCALED}:
+                raise ValueError(f"head {name} was measured under a rotation of an unknown name")
+            for value in changed.values():
+                require_number(value, f"a score of {name}", least=0.0, most=1.01)
+            if "margin" not in entry or not ({*SCALED} <= set(changed) or not {*SCALED} & set(changed)):
+                raise ValueError(f"head {name} must have the scores of all rotations or of none")
+
+
+def check_numbers(values: Any, count: int, name: str) -> None:
+    """Raise `ValueError` unless this is a list of so many finite numbers."""
+    if not isinstance(values, list) or len(values) != count:
+        raise ValueError(f"{name} must be a list of {count} numbers")
+    for value in values:
+        require_number(value, name, least=-1e6, most=1e6)
+
+
+def read_losses(loss: Mapping[str, Any]) -> Mapping[str, FloatArray]:
+    """Return {method: (1, blocks)}. Raises `ValueError` for other methods and wrong numbers."""
+    require_number(loss.get("factor"), "factor", least=1.0, most=1e6)
+    require_number(loss.get("block"), "block", least=2, most=MOST_TOKENS, integer=True)
+    require_number(loss.get("tokens"), "tokens", least=LEAST, most=MOST_TOKENS, integer=True)
+    methods = require_object(loss, "methods")
+    if "none" not in methods or not set(methods) <= set(METHODS):
+        raise ValueError(f"losses must be of {', '.join(METHODS)}, and of none in any case")
+    found = {}
+    for method, values in methods.items():
+        check_numbers(values, int(loss["tokens"]) // int(loss["block"]), f"losses of {method}")
+        found[method] = np.array([values], dtype=float)
+    return found

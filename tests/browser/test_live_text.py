@@ -1,0 +1,56 @@
+"""Recall's live buttons in a browser, with a small random model in place of the real one."""
+
+import pytest
+from playwright.sync_api import expect
+
+from rope_viz.models.local_models import FOLDER_VARIABLE, MODELS
+from tests.browser.processes import running_server
+from tests.tiny_lm.gguf_writer import write_small_model
+
+pytest.importorskip("tokenizers")
+TEXT = "in the tin 12 " * 60
+
+
+@pytest.fixture(scope="module")
+def server_with_model(tmp_path_factory):
+    """A server that finds a small random model where `get-model` puts the real one."""
+    folder = tmp_path_factory.mktemp("models")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDER_VARIABLE, str(folder))
+        weights = MODELS["smollm2"].weights
+        weights.parent.mkdir()
+        write_small_model(weights)
+        with running_server() as started:
+            yield started.url
+
+
+@pytest.fixture
+def page(chromium, server_with_model):
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.goto(server_with_model + "/recall")
+    field = page.get_by_label("Your text")
+    field.fill(TEXT)
+    field.blur()
+    yield page
+    context.close()
+
+
+def test_a_text_is_read_and_its_loss_is_shown(page):
+    page.get_by_role("button", name="Read my text").click()
+    sentence = page.locator('[data-says="recall/live_loss"]')
+    expect(sentence).to_contain_text("your text")
+    expect(sentence).to_contain_text("tokens")
+
+
+def test_a_pass_key_is_hidden_and_asked_for(page):
+    page.get_by_role("button", name="Hide and ask").click()
+    expect(page.locator('[data-says="recall/live_keys"]')).to_contain_text("48213")
+
+
+def test_a_short_text_is_a_sentence(page):
+    field = page.get_by_label("Your text")
+    field.fill("in the")
+    field.blur()
+    page.get_by_role("button", name="Read my text").click()
+    expect(page.get_by_text("at least 256")).to_be_visible()
