@@ -4,7 +4,6 @@ import numpy as np
 from playwright.sync_api import expect
 
 from rope_viz.tiny_lm.capture_file import Layer, write_capture
-from tests.pictures.test_real_heads import measured_file
 
 CONFIG = {
     "model_type": "llama",
@@ -51,17 +50,3 @@ def test_a_click_and_the_keyboard_choose_a_head_of_the_map(visit):
     for key in ("ArrowRight", "ArrowDown", "ArrowRight", "Enter"):
         seen.page.keyboard.press(key)
     seen.until(f"{chosen} === 'L1H1'")
-
-
-def test_dropped_measurement_replaces_the_map(visit, tmp_path):
-    measured_file(tmp_path / "m.json")
-    content = (tmp_path / "m.json").read_bytes()
-    seen = visit().open("/heads")
-    upload = seen.page.locator("[data-testid=stMain] input[type=file]").first
-    upload.set_input_files({"name": "m.json", "mimeType": "application/json", "buffer": content})
-    jobs = seen.page.locator('[data-says="heads/jobs"]')
-    expect(jobs).to_contain_text("1 of 6 heads of mine")
-    upload.set_input_files({"name": "cut.json", "mimeType": "application/json", "buffer": content[:90]})
-    expect(seen.page.get_by_text("Not shown:")).to_be_visible()
-    expect(jobs).to_contain_text("of 270")
-    assert seen.errors == []
