@@ -32,7 +32,9 @@ def read(picture, **query):
 def test_a_picture_is_a_function_at_module_level(picture):
     module = inspect.getmodule(picture.draw)
     assert getattr(module, picture.name) is picture
-    assert module.__name__ == f"rope_viz.pictures.{picture.page}"
+    # A page with many pictures has several modules; that of the page imports the others.
+    assert picture is registry.picture(picture.page, picture.name)
+    assert module.__name__.startswith("rope_viz.pictures.")
     assert picture.about.endswith(".")
 
 
