@@ -19,10 +19,9 @@ from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.divisor_curves import STARTS
 from rope_viz.tiny_lm.passkey import WORDINGS
 from rope_viz.tiny_lm.score_divisors import GgufScorer, Scorer, TinyScorer, TransformersScorer
-from rope_viz.tiny_lm.search_divisors import GOALS, SearchPlan, search
+from rope_viz.tiny_lm.search_divisors import GOALS, TINY, SearchPlan, search
 from rope_viz.tiny_lm.search_results import SearchResult, read_search
 
-TINY = "tiny"
 REAL = "smollm2"
 
 

@@ -126,6 +126,7 @@ MEASURED = Kept(
     load=lambda written: vectors.filed(Path(written).name, Path(written).read_bytes()),
     suffixes=(".json",),
     instead=TEXTS("choices.file_fallback"),
+    missing="",  # without a file nothing is shown
 )
 PAGE = Page(
     "recall",

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 GOALS = ("passkey", "perplexity")
+TINY = "tiny"
+"""The name of the demo models in a plan."""
 Watch: TypeAlias = Callable[[float, dict[str, Any]], None]
 """Takes the share of the work that is done, and the result so far, which has no scores on held-out texts."""
 ROOM = 2.0

@@ -11,7 +11,7 @@ from rope_viz.kernels.measurement_process import Run
 from rope_viz.texts import Texts
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.score_divisors import TinyScorer
-from rope_viz.tiny_lm.search_divisors import SearchPlan, search
+from rope_viz.tiny_lm.search_divisors import TINY, SearchPlan, search
 from rope_viz.tiny_lm.worker_process import ONE_THREAD, Write, run_worker
 
 TEXTS = Texts("recall")
@@ -64,7 +64,7 @@ class SearchRun(Run):
 def run_search(arguments: dict[str, Any], write: Write) -> None:
     """Write the progress with the result so far after every trial, and the whole result at the end."""
     trials = arguments["trials"]
-    plan = SearchPlan("tiny", arguments["length"], starts=STARTS, held_out=arguments["held_out"])
+    plan = SearchPlan(TINY, arguments["length"], starts=STARTS, held_out=arguments["held_out"])
     scorer = TinyScorer([checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS])
 
     def watch(share: float, found: dict[str, Any]) -> None:

@@ -42,7 +42,7 @@ def short_search(monkeypatch):
 
 def test_button_searches_and_the_page_shows_the_result(open_page, asked, short_search):
     app = open_page("recall")
-    assert "one that was measured" in recall.searched(asked(app)[recall.searched]).sentence
+    assert "measured for you" in recall.searched(asked(app)[recall.searched]).sentence
     app.button(key=BUTTON).click().run()
     assert app.button(key=BUTTON).disabled
     (run,) = short_search
@@ -99,4 +99,4 @@ def test_wrong_file_is_refused_with_a_sentence(open_page, asked):
     upload(app, "recall.json", b'{"answers": []}')
     assert not app.exception
     assert "not the result of a search" in " ".join(each.value for each in app.warning)
-    assert "one that was measured" in recall.searched(asked(app)[recall.searched]).sentence
+    assert "measured for you" in recall.searched(asked(app)[recall.searched]).sentence

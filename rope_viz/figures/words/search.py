@@ -7,13 +7,15 @@ from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words.common import plain
 from rope_viz.texts import Sentence, join
+from rope_viz.tiny_lm.search_divisors import TINY
 from rope_viz.tiny_lm.search_results import Rating, SearchResult
 
 
 def describe_search(found: SearchResult, *, own: bool) -> Sentence:
     """Give the share of right answers with the found frequencies, and what was searched; `own` is the user's search."""
     best = found.best
-    about = TEXTS("search.measured", model=plain(short_repr(found.model)), length=found.length, trained=found.trained)
+    model = "tiny_lm" if found.model == TINY else plain(short_repr(found.model))
+    about = TEXTS("search.measured", model=model, length=found.length, trained=found.trained)
     about = about if own else join(about, TEXTS("search.example"))
     if best.interval is None:
         return join(TEXTS("search.so_far", count=found.trials, right=best.right, loss=best.loss), about)
