@@ -37,7 +37,8 @@ from tests.browser.processes import Server, require_browser, running_process, ru
 
 WATCH = """window.__first = {};
 new MutationObserver(() => {
-  const pictures = ".js-plotly-plot .scatterlayer .js-line, :is(.rv-clocks, .rv-hands)[data-drawn]";
+  const plots = ".js-plotly-plot :is(.scatterlayer .js-line, .heatmaplayer image)";
+  const pictures = `${plots}, :is(.rv-clocks, .rv-hands)[data-drawn]`;
   const seen = { heading: "h1", picture: pictures };
   for (const [name, which] of Object.entries(seen)) {
     if (!(name in __first) && document.querySelector(which)) __first[name] = performance.now();
@@ -51,7 +52,7 @@ def main() -> None:
     """Visit every server in turn and print the medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--beside", dest="compare", type=Path, action="append", default=[], help="another checkout")
-    parser.add_argument("--path", default="/scaling", help="the page; its first picture has lines, or clocks")
+    parser.add_argument("--path", default="/scaling", help="the page; its first picture has lines, cells or clocks")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--smallest", action="store_true", help="one round")
     options = parser.parse_args()
