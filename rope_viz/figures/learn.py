@@ -37,7 +37,9 @@ REPAIRS: dict[str, type[Linear | NtkAware | Yarn]] = {"linear": Linear, "ntk": N
 METHODS = ("none", *REPAIRS)
 MARGIN = 5.0
 """Logit of one token above all others in scene 7."""
-RIGHT, QUIZ = (1, 1, 1, 2, 1, 1, 1, 1), (1, 0, 1, 2, 0)
+PREVIOUS = {"trained": "as trained", "linear": "linear 2", "repaired": "yarn 2"}
+"""Numbers of the last scene's mathematics, and the rotations they are measured with."""
+RIGHT, QUIZ = (1, 1, 1, 2, 1, 1, 1, 2), (1, 0, 1, 2, 0)
 """The right answer of each prediction and of each question, from 0."""
 LINKS = (
     f"/attention?model={LLAMA}",
@@ -223,6 +225,8 @@ def _proof() -> tuple[dict[str, Any], dict[str, Any]]:
         "yarn": found["methods"]["yarn"][-1],
         "plain": found["methods"]["none"][-1],
         "of": found["questions"][-1],
+        "longest": found["lengths"][-1],
+        **{name: f"{measured['previous'][key]:.2f}" for name, key in PREVIOUS.items()},
         "gain": f"{gain:.3f}",
         "lambda": f"{gain**2:.3f}",
     }
@@ -235,7 +239,8 @@ def _proof() -> tuple[dict[str, Any], dict[str, Any]]:
         }
         for number, right in enumerate(QUIZ, start=1)
     ]
-    return {key: found[key] for key in ("lengths", "questions", "methods")} | {"quiz": quiz}, values
+    methods = {method: found["methods"][method] for method in METHODS}
+    return {key: found[key] for key in ("lengths", "questions")} | {"methods": methods, "quiz": quiz}, values
 
 
 def _signed(value: float) -> str:

@@ -143,12 +143,15 @@ def _repairs() -> Drawn:
 
 def _proof() -> Drawn:
     found = read_measurements()["passkey"]
-    colours = (theme.PLAIN, *theme.FURTHER[:3], theme.CURRENT)
-    names = {"none": "no scaling", "linear": "linear", "ntk": "NTK-aware", "llama3": "Llama 3", "yarn": "YaRN"}
-    dashes = ("solid", "dot", "dash", "dashdot", "solid")
+    looks = {
+        "none": ("no scaling", theme.PLAIN, "solid"),
+        "linear": ("linear", theme.FURTHER[0], "dot"),
+        "ntk": ("NTK-aware", theme.FURTHER[1], "dash"),
+        "yarn": ("YaRN", theme.CURRENT, "solid"),
+    }
     curves = {
-        names[name]: (np.array(right) / np.array(found["questions"]), colour, dash)
-        for (name, right), colour, dash in zip(found["methods"].items(), colours, dashes, strict=True)
+        label: (np.array(found["methods"][name]) / np.array(found["questions"]), colour, dash)
+        for name, (label, colour, dash) in looks.items()
     }
     x = np.arange(len(found["lengths"]))
     axis = {"title": "length of the text (tokens)", "tickvals": x.tolist(), "ticktext": found["lengths"]}

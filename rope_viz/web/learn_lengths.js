@@ -127,7 +127,7 @@ const repairs = {
 const proof = {
   start: {},
   rows: () => [],
-  numbers: (v, { methods, questions }) => ({ see: "see", yarn: methods.yarn.at(-1), plain: methods.none.at(-1), of: questions.at(-1) }),
+  numbers: (v, { methods, questions, lengths }) => ({ see: "see", longest: lengths.at(-1), yarn: methods.yarn.at(-1), plain: methods.none.at(-1), of: questions.at(-1) }),
   done: (v, data, s) => s.quiz.every((answer) => answer !== null),
   draw({ data: { lengths, questions, methods }, texts, answered }) {
     const rows = Object.entries(methods).map(([method, found]) => `<tr><th scope="row">${texts[`methods_${method}`]}</th>${found.map((count, i) => {
