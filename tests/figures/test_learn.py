@@ -1,6 +1,5 @@
 """The story of Learn: its numbers are those of float64 maths, and its claims hold for every position it can show."""
 
-import json
 import math
 import re
 import tomllib
@@ -13,7 +12,7 @@ from rope_viz.figures import learn
 from rope_viz.pictures import registry
 from rope_viz.pictures.learn import OLD_STEPS, SCENE, scene_of_step
 from rope_viz.pictures.story_page import story_page
-from rope_viz.studies.real_model import FOLDER
+from rope_viz.studies.real_model import load_results
 from rope_viz.studies.smollm2 import read_measurements
 from rope_viz.texts.texts import FOLDER
 
@@ -112,9 +111,9 @@ def test_measurements_name_their_source_and_conditions():
 
 
 def test_last_scene_shows_the_numbers_of_recall_and_heads():
-    rows = json.loads((FOLDER / "smollm2_passkey.json").read_text(encoding="utf-8"))["rows"]
+    rows = load_results("passkey")["rows"]
     right = [row["right"] for name, row in rows.items() if name.startswith("12288/") and name.endswith("/yarn")]
-    heads = json.loads((FOLDER / "smollm2_heads.json").read_text(encoding="utf-8"))["rows"]
+    heads = load_results("heads")["rows"]
     changed = heads["L16H0"]["jobs"]["previous token"]["changed"]
     assert f"YaRN it finds {sum(right)} of {len(right)}" in TEXTS[7]["why"]
     assert f"{changed['linear 2']:.2f} with linear" in TEXTS[7]["maths"]
