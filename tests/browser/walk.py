@@ -83,6 +83,8 @@ class Walk:
     def step(self):
         """Do something, then look."""
         kind = self.random.choices(list(self.weights), list(self.weights.values()))[0]
+        # A dialog covers everything else.
+        kind = "close" if self.page.locator("dialog:modal").count() else kind
         try:
             said = getattr(self, kind)()
             self.steps.append(said or f"{kind}: nothing there")
@@ -108,6 +110,11 @@ class Walk:
 
     def click(self):
         return self.press(BUTTONS, "main button", "click")
+
+    def close(self):
+        self.page.keyboard.press("Escape")
+        assert not self.page.locator("dialog:modal").count(), "Escape leaves the dialog open"
+        return "close the dialog"
 
     def link(self):
         return self.press(LINKS, "main a[href]", "follow")
