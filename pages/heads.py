@@ -2,7 +2,7 @@
 
 from rope_viz.figures.heads import TEXTS
 from rope_viz.pictures import heads, real_heads
-from rope_viz.ui import page
+from rope_viz.ui import live_capture, page
 
 page.start(TEXTS("title"), says=heads.jobs)
 page.controls(real_heads.CHOSEN)
@@ -24,6 +24,7 @@ page.show(heads.sentence)
 
 page.section(TEXTS("headings.own"), says=heads.across)
 page.controls(heads.FILE)
+live_capture.capture_own_text(page.now(heads.PAGE))
 page.control_row(heads.SHOW, heads.LAYER)
 page.show(heads.across)
 page.legend(TEXTS("legend"))

@@ -108,6 +108,15 @@ FILE = Kept(
     check=require_drawable,
     suffixes=(".safetensors",),
     instead=TEXTS("choices.file_fallback"),
+    missing="",  # the sentence of the picture says what is shown
+)
+
+LIVE = Kept(
+    key="heads.live",
+    label=TEXTS("choices.live"),
+    help=TEXTS("choices.live_help"),
+    decode=decode,
+    load=load,
 )
 
 
@@ -118,8 +127,8 @@ def demo_capture() -> OwnCapture:
 
 
 def source(now: Now) -> Capture:
-    """Return the user's capture, or that of tiny_lm."""
-    held = now[FILE]
+    """Return the user's capture, else that of the text read on the page, else that of tiny_lm."""
+    held = now[FILE] or now[LIVE]
     return demo_capture() if held is None else held.value
 
 
@@ -144,7 +153,7 @@ LAYER = Number(
     knob=Knob(TEXTS("choices.layer"), 0, 511, "", integer=True),
     usual=0,
     limit=lambda now: max(len(source(now).layers) - 1, 0),
-    needs=(FILE,),
+    needs=(FILE, LIVE),
 )
 SHOW: Pick[str] = Pick(key="heads.show", label=TEXTS("choices.show"), options=figures.QUANTITIES)
 HEAD = Number(
@@ -152,9 +161,11 @@ HEAD = Number(
     knob=Knob(TEXTS("choices.head"), 0, 1023, "", integer=True),
     usual=0,
     limit=lambda now: count(now) - 1,
-    needs=(FILE, LAYER),
+    needs=(FILE, LIVE, LAYER),
 )
-PAGE = Page("heads", (MEASURED, CHOSEN, ROTATION, FILE, LAYER, SHOW, HEAD), sees=lambda now: drawn_embeddings(now))
+PAGE = Page(
+    "heads", (MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD), sees=lambda now: drawn_embeddings(now)
+)
 
 
 def looked(now: Now) -> Looked:
@@ -264,7 +275,7 @@ def sentence(now: Now) -> Figure:
     return Figure(fig, TEXTS("sentence_title"), TEXTS("real.sentence", tokens=len(tokens)))
 
 
-@PAGE.picture(FILE, LAYER, SHOW, pin=True, sets=HEAD, refuses=problem, height=figures.MAP_HEIGHT)
+@PAGE.picture(FILE, LIVE, LAYER, SHOW, pin=True, sets=HEAD, refuses=problem, height=figures.MAP_HEIGHT)
 def across(now: Now) -> Figure:
     """What every head of a layer carries in every pair, heads from positional to semantic."""
     what = looked(now)
@@ -283,7 +294,7 @@ def open_head(now: Now) -> tuple[Looked, int]:
     return what, what.order[int(now[HEAD])]
 
 
-@PAGE.picture(FILE, LAYER, HEAD, refuses=problem)
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem)
 def distance(now: Now) -> Figure:
     """The mean logit of the open head by distance, over all pairs of tokens, as captured and as chosen."""
     what, head = open_head(now)
@@ -303,7 +314,7 @@ def distance(now: Now) -> Figure:
     return Figure(fig, TEXTS("distance_title"), sentence, variant=f"{one.tokens}")
 
 
-@PAGE.picture(FILE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
 def attention(now: Now) -> Figure:
     """Mean attention of the open head to the tokens at each distance, as captured and under the chosen method."""
     what, head = open_head(now)
@@ -316,7 +327,7 @@ def attention(now: Now) -> Figure:
     return Figure(fig, TEXTS("attention_title"))
 
 
-@PAGE.picture(FILE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
 def pairs(now: Now) -> Figure:
     """What each pair adds to the logits of the tokens attended to, by band; marked what it added as captured."""
     what, head = open_head(now)

@@ -108,6 +108,11 @@ def write_tensors(
     path: str | Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
 ) -> None:
     """Write a safetensors file of float16, float32 or float64 arrays; the same arrays give the same bytes."""
+    write_file(path, encode_tensors(tensors, metadata))
+
+
+def encode_tensors(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None) -> list[bytes]:
+    """Return the content of a safetensors file in parts. Raises `ValueError` for arrays of other dtypes."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     parts, end = [], 0
     for name, array in tensors.items():
@@ -120,7 +125,7 @@ def write_tensors(
         end += len(raw)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)  # aligns the data to 8 bytes
-    write_file(path, [len(text).to_bytes(8, "little") + text, *parts])
+    return [len(text).to_bytes(8, "little") + text, *parts]
 
 
 def read_head(path: Path, size: int) -> bytes:

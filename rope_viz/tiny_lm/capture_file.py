@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from rope_viz.embedding.spec import RopeSpec, require_number, short_repr
 from rope_viz.models.model_config import from_config
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.write_file import write_file
 from rope_viz.studies.heads import Heads
-from rope_viz.studies.tensors import TensorFile, open_tensors, write_tensors
+from rope_viz.studies.tensors import TensorFile, encode_tensors, open_tensors
 
 VERSION = 1
 MAX_LAYERS = 512
@@ -87,6 +88,13 @@ def write_capture(
     path: str | Path, layers: Mapping[int, Layer], *, config: Mapping[str, Any], name: str, dtype: str = "float16"
 ) -> None:
     """Write layers with their config. Raises `ValueError` for values that float16 cannot hold."""
+    write_file(path, encode_capture(layers, config=config, name=name, dtype=dtype))
+
+
+def encode_capture(
+    layers: Mapping[int, Layer], *, config: Mapping[str, Any], name: str, dtype: str = "float16"
+) -> list[bytes]:
+    """Return the content of a capture's file in parts. Raises `ValueError` for values that float16 cannot hold."""
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be {' or '.join(DTYPES)}, got {short_repr(dtype)}")
     tensors = {}
@@ -107,7 +115,7 @@ def write_capture(
         for number, layer in sorted(layers.items())
     }
     metadata = {"version": VERSION, "name": name, "config": dict(config), "layers": about}
-    write_tensors(path, tensors, {"rope_viz": json.dumps(metadata, default=str)})
+    return encode_tensors(tensors, {"rope_viz": json.dumps(metadata, default=str)})
 
 
 def read_capture(source: str | Path | bytes) -> Captured:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from rope_viz.figures.recall import TEXTS
@@ -30,11 +32,19 @@ def show_own_losses(now: Now) -> None:
         page.show(real_recall.live_loss)
 
 
+def find_weights() -> Path | None:
+    """Return the real model's file; where it is missing, show how to install it and return None."""
+    model = MODELS["smollm2"]
+    if model.is_there:
+        return model.weights
+    page.paragraph(TEXTS("live.install"))
+    return None
+
+
 def read_own_text(now: Now) -> None:
     """Show the text field, the buttons and their results; or how to install the model where it is missing."""
-    model = MODELS["smollm2"]
-    if not model.is_there:
-        page.paragraph(TEXTS("live.install"))
+    weights = find_weights()
+    if weights is None:
         return
     chosen = dict.fromkeys(("none", now.spec.scaling.name, *now[COMPARE]))
     methods = [method for method in chosen if method in MAIN_METHODS]
@@ -43,7 +53,7 @@ def read_own_text(now: Now) -> None:
     st.text_area(TEXTS("live.field"), key=FIELD, placeholder=placeholder, max_chars=LONGEST, height=120)
 
     def start(key: str | None = None) -> TextRun:
-        return TextRun(model.weights, st.session_state.get(FIELD, ""), methods, key)
+        return TextRun(weights, st.session_state.get(FIELD, ""), methods, key)
 
     if run_button("recall", TEXTS("live.button"), start, pack=Result.pack, choice=REPORT.key):
         page.picture_sentence(real_recall.live_loss)

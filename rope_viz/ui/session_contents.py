@@ -49,5 +49,6 @@ def load_held(choice: Kept[Any]) -> Held[Any] | None:
     content = blob(choice.key)
     if content is None:
         return None
-    name = store_blob(choice.key, content)
+    # The same source again, so that a large content is not hashed in every run.
+    name = store_blob(choice.key, content, of=st.session_state["held"][choice.key][0])
     return Held(name, blob_store.STORE.load(name, choice.decode))

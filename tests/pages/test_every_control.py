@@ -47,6 +47,7 @@ ELSEWHERE = {
     "kernels.report": "tests/browser/test_kernels.py",
     "learn.scene": "tests/browser/test_learn.py",
     **dict.fromkeys(("recall.report", "recall.keys"), "tests/pages/test_live_text.py"),
+    "heads.live": "tests/pages/test_live_capture.py",
     "recall.searched": "tests/pages/test_live_search.py",
     "learn.m": "tests/pictures/test_every_picture.py",
 }

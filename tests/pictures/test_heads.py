@@ -94,6 +94,18 @@ def test_heads_of_the_demo_model_are_shown_without_a_file():
     assert drawn.fig.data[0].z.shape == (2, 16)
 
 
+def test_file_is_shown_before_the_text_read_on_the_page(content):
+    file, live = heads.decode(content()), heads.decode(content(2 * Q, numbers=(3,)))
+    resting = registry.read_request(PAGE, {"model": "llama-3.1-8b"})
+    both = {"heads.file": Held("file", file), "heads.live": Held("live", live)}
+    for given, layers in (({"heads.live": both["heads.live"]}, (3,)), (both, (1, 5))):
+        asked = Now(resting.spec, resting.model, resting.layer, given={**resting.given, **given})
+        assert heads.source(asked).layers == layers
+        assert heads.across(asked).sentence.startswith(f"Layer {layers[0]} of mine")
+        for picture in (heads.distance, heads.attention, heads.pairs):
+            assert len(picture(asked).fig.data) > 0
+
+
 @pytest.mark.parametrize(
     "raw", [b"", b"mine\0", b"mine\0" + b"\xff" * 100, b"mine\0" + b"\x08" + b"\0" * 7 + b"{}      "]
 )

@@ -1,0 +1,84 @@
+"""Heads offers to read a user's text where the model is installed, and shows q and k of it."""
+
+import pytest
+
+from rope_viz.models.local_models import MODELS
+from rope_viz.pictures import heads
+from rope_viz.tiny_lm.capture_text import CaptureRun
+from rope_viz.ui import live_capture
+from tests.tiny_lm.gguf_writer import write_small_model
+
+BUTTON, FIELD = "run.heads", "live.heads"
+TEXT = "in the tin 12 " * 60
+
+
+def texts_of(app):
+    return " ".join(each.value for each in app.main.markdown)
+
+
+def test_without_the_model_one_sentence_says_how_to_get_it(open_page):
+    app = open_page("heads")
+    assert not app.exception
+    assert "rope-viz get-model smollm2" in texts_of(app)
+    assert FIELD not in {area.key for area in app.text_area}
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The captures that the page starts, of a small random model; ended with the test."""
+    pytest.importorskip("tokenizers")
+    weights, started = MODELS["smollm2"].weights, []
+    weights.parent.mkdir(parents=True)
+    write_small_model(weights)
+
+    def start(*arguments):
+        started.append(CaptureRun(*arguments))
+        return started[-1]
+
+    monkeypatch.setattr(live_capture, "CaptureRun", start)
+    yield started
+    for run in started:
+        run.stop()
+        assert run.wait(30)
+
+
+def read(app, text, runs):
+    app.text_area(key=FIELD).set_value(text).run()
+    app.button(key=BUTTON).click().run()
+    assert app.button(key=BUTTON).disabled
+    return runs[-1]
+
+
+def test_text_is_read_and_its_capture_is_shown(open_page, asked, runs):
+    app = open_page("heads")
+    assert "rope-viz get-model" not in texts_of(app)
+    assert "tiny_lm" in heads.across(asked(app)[heads.across]).sentence
+    assert read(app, TEXT, runs).wait(60)
+    app.run()
+    assert not app.exception
+    assert not app.warning
+    now = asked(app)[heads.across]
+    assert "on your text" in heads.across(now).sentence
+    assert heads.across(now).fig.data[0].z.shape == (4, 3)
+    assert heads.looked(asked(app)[heads.distance]).heads.tokens == 256
+    assert heads.FILE.key not in app.session_state["held"]
+
+
+def test_short_text_is_a_sentence(open_page, asked, runs):
+    app = open_page("heads")
+    assert read(app, "in the", runs).wait(60)
+    app.run()
+    assert not app.exception
+    assert "Paste at least 32" in " ".join(each.value for each in app.warning)
+    assert "tiny_lm" in heads.across(asked(app)[heads.across]).sentence
+
+
+def test_stopped_reading_shows_no_capture(open_page, asked, runs):
+    app = open_page("heads")
+    run = read(app, TEXT, runs)
+    run.stop()
+    assert run.wait(30)
+    app.run()
+    assert not app.exception
+    assert run.problem in [each.value for each in app.warning]
+    assert "tiny_lm" in heads.across(asked(app)[heads.across]).sentence
