@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Hashable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +18,7 @@ from rope_viz.figures.heads import TEXTS
 from rope_viz.figures.real_heads import LETTERS
 from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words import heads as words
-from rope_viz.pictures import vectors
+from rope_viz.pictures import stored_files
 from rope_viz.pictures.choices import Held, Kept, Number, Pick
 from rope_viz.pictures.outputs import Figure
 from rope_viz.pictures.page import Page
@@ -84,14 +83,9 @@ class Looked:
         return self.layer.heads[head] if self.layer.heads else head
 
 
-def load(written: str) -> bytes:
-    """Read a file into the form of a stored content."""
-    return vectors.filed(Path(written).name, Path(written).read_bytes())
-
-
 def decode(content: bytes) -> Captured:
     """Decode a stored capture. Raise `ValueError` with one sentence, before computing anything."""
-    return read_capture(content.partition(b"\0")[2])
+    return read_capture(stored_files.data_of(content))
 
 
 def require_drawable(held: Held[Captured], now: Now) -> object:
@@ -104,7 +98,7 @@ FILE = Kept(
     label=TEXTS("choices.file"),
     help=TEXTS("choices.file_help"),
     decode=decode,
-    load=load,
+    load=stored_files.load_file,
     check=require_drawable,
     suffixes=(".safetensors",),
     instead=TEXTS("choices.file_fallback"),
@@ -116,7 +110,7 @@ LIVE = Kept(
     label=TEXTS("choices.live"),
     help=TEXTS("choices.live_help"),
     decode=decode,
-    load=load,
+    load=stored_files.load_file,
 )
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures.heads import TEXTS
 from rope_viz.figures.real_heads import JOB_NAMES
-from rope_viz.pictures import vectors
-from rope_viz.pictures.choices import Kept, Menu, Pick
+from rope_viz.pictures import stored_files
+from rope_viz.pictures.choices import Menu, Pick
 from rope_viz.pictures.picture_request import Now
 from rope_viz.studies import heads as studies
 from rope_viz.studies.heads import Turning
@@ -28,13 +27,11 @@ FIRST_HEAD = "L16H0"
 
 NAME = re.compile(r"L\d{1,3}H\d{1,3}")
 
-MEASURED = Kept(
+MEASURED = stored_files.json_file(
+    read_measured,
     key="heads.measured",
     label=TEXTS("choices.measured"),
     help=TEXTS("choices.measured_help"),
-    decode=lambda content: read_measured(content.partition(b"\0")[2]),
-    load=lambda written: vectors.filed(Path(written).name, Path(written).read_bytes()),
-    suffixes=(".json",),
     instead=TEXTS("choices.file_fallback"),
 )
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import cast
 
 from rope_viz.embedding.spec import Knob
 from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
-from rope_viz.pictures import vectors
+from rope_viz.pictures import stored_files
 from rope_viz.pictures.choices import Kept, Number, Pick, Several, length
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
@@ -78,13 +77,11 @@ TUNED = Several(
     options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
     usual=lambda now: ("none", "linear", "yarn"),
 )
-ASKED = Kept(
+ASKED = stored_files.json_file(
+    read_evaluation,
     key="recall.file",
     label=TEXTS("choices.file"),
     help=TEXTS("choices.file_help"),
-    decode=lambda content: read_evaluation(content.partition(b"\0")[2]),
-    load=lambda written: vectors.filed(Path(written).name, Path(written).read_bytes()),
-    suffixes=(".json",),
     instead=TEXTS("choices.file_fallback"),
 )
 REPORT = Kept(
@@ -92,39 +89,35 @@ REPORT = Kept(
     label=TEXTS("choices.report"),
     help=TEXTS("choices.report_help"),
     decode=read_text_losses,
-    load=lambda written: Path(written).read_bytes(),
+    load=stored_files.load_bytes,
 )
 KEYS = Kept(
     key="recall.keys",
     label=TEXTS("choices.keys"),
     help=TEXTS("choices.keys_help"),
     decode=read_found_keys,
-    load=lambda written: Path(written).read_bytes(),
+    load=stored_files.load_bytes,
 )
 SEARCHED = Kept(
     key="recall.searched",
     label=TEXTS("choices.searched"),
     help=TEXTS("choices.searched_help"),
     decode=read_search,
-    load=lambda written: Path(written).read_bytes(),
+    load=stored_files.load_bytes,
 )
-SEARCH_FILE = Kept(
+SEARCH_FILE = stored_files.json_file(
+    read_search,
     key="recall.search",
     label=TEXTS("choices.search"),
     help=TEXTS("choices.search_help"),
-    decode=lambda content: read_search(content.partition(b"\0")[2]),
-    load=lambda written: vectors.filed(Path(written).name, Path(written).read_bytes()),
-    suffixes=(".json",),
     instead=TEXTS("choices.search_fallback"),
     missing="",  # the sentence of the picture says what is shown
 )
-MEASURED = Kept(
+MEASURED = stored_files.json_file(
+    read_measured,
     key="recall.measured",
     label=TEXTS("choices.measured"),
     help=TEXTS("choices.measured_help"),
-    decode=lambda content: read_measured(content.partition(b"\0")[2]),
-    load=lambda written: vectors.filed(Path(written).name, Path(written).read_bytes()),
-    suffixes=(".json",),
     instead=TEXTS("choices.file_fallback"),
     missing="",  # without a file nothing is shown
 )

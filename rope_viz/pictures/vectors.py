@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
+from rope_viz.pictures import stored_files
 from rope_viz.pictures.choices import Held, Kept
 from rope_viz.pictures.picture_request import Now
 from rope_viz.storage.decode_json import decode_json
@@ -83,30 +83,17 @@ def texts(
 def file(key: str, **more: Any) -> Kept[Mapping[str, vectors.Array]]:
     """Make a choice of a file with q and k; the stored content is the file's name and data."""
 
-    def load(written: str) -> bytes:
-        return filed(Path(written).name, Path(written).read_bytes())
-
     def decode(content: bytes) -> Mapping[str, vectors.Array]:
-        return vectors.read_vectors(name_of(content), content.partition(b"\0")[2])
+        return vectors.read_vectors(stored_files.name_of(content), stored_files.data_of(content))
 
     return Kept(
         key=key,
         decode=decode,
-        load=load,
+        load=stored_files.load_file,
         check=lambda held, now: from_file(held, now.spec),
         suffixes=vectors.SUFFIXES,
         **more,
     )
-
-
-def filed(name: str, data: bytes) -> bytes:
-    """Join a file's name and data into a stored content."""
-    return name.replace("\0", "").encode() + b"\0" + data
-
-
-def name_of(filed: bytes) -> str:
-    """Return the file name of a stored content."""
-    return filed.partition(b"\0")[0].decode(errors="replace")
 
 
 def typed(given: Held[Mapping[str, str]] | None, spec: RopeSpec, start: Mapping[str, FloatArray]) -> list[FloatArray]:

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.figures.words.common import plain
-from rope_viz.pictures import registry, vectors
+from rope_viz.pictures import registry, stored_files
 from rope_viz.pictures.choices import (
     Borders,
     Kept,
@@ -168,7 +168,7 @@ def _file(choice: Kept[Any]) -> None:
 
     def changed() -> None:
         dropped = st.session_state[key]
-        content = None if dropped is None else vectors.filed(dropped.name, dropped.getvalue())
+        content = None if dropped is None else stored_files.filed(dropped.name, dropped.getvalue())
         forget()
         try:
             if content is not None:
@@ -185,7 +185,7 @@ def _file(choice: Kept[Any]) -> None:
     dropped = st.file_uploader(choice.label, type=types, key=key, help=choice.help or None, on_change=changed)
     if dropped is None and (content := state.blob(choice.key)) is not None:
         # The browser restored it, and no script can put a file into the box.
-        st.markdown(TEXTS("controls.stored_file", name=plain(vectors.name_of(content))))
+        st.markdown(TEXTS("controls.stored_file", name=plain(stored_files.name_of(content))))
         st.button(TEXTS("controls.remove_file"), key=f"forget.{choice.key}", on_click=forget)
 
 

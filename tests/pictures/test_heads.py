@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rope_viz.pictures import heads, registry
+from rope_viz.pictures import heads, registry, stored_files
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.picture_request import Now
 from rope_viz.tiny_lm.capture_file import Layer, write_capture
@@ -34,7 +34,7 @@ def content(tmp_path):
     def make(q=Q, numbers=(1, 5)):
         layers = {n: Layer(q, K, scale=0.5, heads=(0, 1, 2, 3)) for n in numbers}
         write_capture(tmp_path / "qk.safetensors", layers, config=CONFIG, name="mine", dtype="float32")
-        return heads.load(str(tmp_path / "qk.safetensors"))
+        return stored_files.load_file(str(tmp_path / "qk.safetensors"))
 
     return make
 

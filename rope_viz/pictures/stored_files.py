@@ -1,0 +1,41 @@
+"""Files that users drop or name: the stored content is the file's name and data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rope_viz.pictures.choices import Kept
+
+T = TypeVar("T")
+
+
+def filed(name: str, data: bytes) -> bytes:
+    """Join a file's name and data into a stored content."""
+    return name.replace("\0", "").encode() + b"\0" + data
+
+
+def name_of(filed: bytes) -> str:
+    """Return the file name of a stored content."""
+    return filed.partition(b"\0")[0].decode(errors="replace")
+
+
+def data_of(filed: bytes) -> bytes:
+    """Return the data of a stored content."""
+    return filed.partition(b"\0")[2]
+
+
+def load_file(written: str) -> bytes:
+    """Read a file into the form of a stored content."""
+    return filed(Path(written).name, load_bytes(written))
+
+
+def load_bytes(written: str) -> bytes:
+    """Read a file whose name does not matter."""
+    return Path(written).read_bytes()
+
+
+def json_file(read: Callable[[bytes], T], **more: Any) -> Kept[T]:
+    """Make a choice of a JSON file that `read` decodes."""
+    return Kept(decode=lambda content: read(data_of(content)), load=load_file, suffixes=(".json",), **more)
