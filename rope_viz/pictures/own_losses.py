@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.real_heads import real_spec
 from rope_viz.pictures.recall_choices import MEASURED, REPORT
 from rope_viz.studies.real_model import load_first_losses
-from rope_viz.tiny_lm.text_results import BLOCK, FACTOR
+from rope_viz.tiny_lm.text_results import BLOCK, FACTOR, average_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +41,3 @@ def own_losses(now: Now) -> OwnLosses:
     found = live.value
     averaged = {method: average_blocks(values, BLOCK) for method, values in found.losses.items()}
     return OwnLosses(averaged, BLOCK, found.tokens, found.factor, trained, live.name)
-
-
-def average_blocks(values: list[float], size: int) -> FloatArray:
-    """Return means of every `size` tokens, (1, blocks); the first block lacks the first token, which has no loss."""
-    whole = np.array([np.nan, *values])
-    means: FloatArray = np.nanmean(whole[: len(whole) // size * size].reshape(1, -1, size), axis=2)
-    return means

@@ -27,6 +27,7 @@ from torch import Tensor
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.checkpoints import scaled
+from rope_viz.tiny_lm.measured_file import ALL_ZERO, FIRST_ZERO, SCALED
 from rope_viz.tiny_lm.tasks import Tokens
 from rope_viz.tiny_lm.torch_forward import rotate
 
@@ -35,8 +36,6 @@ OF_TEXT = ("previous token", "same token", "first token")
 """Jobs that are measured on text; induction is measured on random sequences."""
 SKIPPED = 16
 """Rows at the beginning that have too few tokens to choose from."""
-FACTORS, METHODS = (2, 4), ("linear", "ntk", "yarn")
-"""Other rotations whose effect on a job is measured."""
 CONTROL_TOKENS = 100
 """Tokens at the beginning of a vocabulary that random sequences leave out, because many are control tokens."""
 
@@ -133,13 +132,13 @@ def changed_rotations(spec: RopeSpec, count: int) -> dict[str, tuple[Tensor, Ten
     own = Turning.from_spec(spec, count)
     plain = own.inv_freq
     turns = {
-        "zero": Turning(0.0 * plain, own.attention_factor),
-        "pairs 0-3 at zero": Turning(np.where(np.arange(len(plain)) < 4, 0.0, plain), own.attention_factor),
+        ALL_ZERO: Turning(0.0 * plain, own.attention_factor),
+        FIRST_ZERO: Turning(np.where(np.arange(len(plain)) < 4, 0.0, plain), own.attention_factor),
     }
     if spec.scaling.name == "none":
-        for factor in FACTORS:
-            for name in METHODS:
-                turns[f"{name} {factor}"] = Turning.from_spec(scaled(spec, name, factor * spec.context))
+        for name in SCALED:
+            method, factor = name.split()
+            turns[name] = Turning.from_spec(scaled(spec, method, int(factor) * spec.context))
     found = {}
     for name, turn in turns.items():
         angle = np.outer(np.arange(count), turn.inv_freq - plain)

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from rope_viz import __version__
-from rope_viz.embedding.spec import FloatArray
 from rope_viz.models.gguf import read_header
 from rope_viz.tiny_lm import head_jobs
 from rope_viz.tiny_lm.free_memory import Need, estimate_work, require_device, require_memory
 from rope_viz.tiny_lm.gguf_model import make_config
-from rope_viz.tiny_lm.measured_file import BLOCK, KIND, LEAST, METHODS, VERSION
+from rope_viz.tiny_lm.measured_file import KIND, LEAST, METHODS, VERSION
 from rope_viz.tiny_lm.measured_subjects import load_folder_subject, load_gguf_subject, spec_under
+from rope_viz.tiny_lm.text_results import BLOCK, average_blocks
 
 PIECE = 512
 """Tokens of a piece of text and of a random sequence."""
@@ -62,7 +62,8 @@ def measure_model(
     losses = {}
     for done, method in enumerate(methods, 1):
         spec = spec_under(subject, method, factor)
-        losses[method] = [round(float(value), 4) for value in average(subject.losses(read, spec).astype(float))]
+        blocks = average_blocks(subject.losses(read, spec), BLOCK)
+        losses[method] = [round(float(value), 4) for value in blocks[0]]
         progress("losses", done, len(methods))
     packages = ("numpy", "torch", *(("transformers",) if folder else ("tokenizers",)))
     about = {
@@ -82,14 +83,6 @@ def measure_model(
     }
     loss = {"factor": factor, "tokens": len(read), "block": BLOCK, "methods": losses}
     return {"kind": KIND, "version": VERSION, "about": about, "rows": rows, "loss": loss}
-
-
-def average(losses: FloatArray) -> FloatArray:
-    """Return means of every `BLOCK` tokens; the first block lacks the first token, which has no loss."""
-    edges = np.arange(0, len(losses) + 1, BLOCK)
-    sums = np.add.reduceat(np.concatenate([[0.0], losses.astype(np.float64)]), edges)
-    means: FloatArray = sums / np.diff([1, *edges[1:], len(losses) + 1])
-    return means
 
 
 def estimate_gguf(path: Path, tokens: int) -> Need:

@@ -19,15 +19,16 @@ from rope_viz.studies.real_model import JOBS, HeadMap, find_head, read_heads
 KIND, VERSION = "rope-viz measure", 1
 METHODS = ("none", "linear", "ntk", "yarn")
 """Methods under which losses are measured."""
-BLOCK = 32
-"""Tokens over which losses are averaged."""
 LEAST = 256
 """Tokens that a text must have."""
 LARGEST = 32 << 20
 """Bytes of a file."""
 MOST_LAYERS, MOST_HEADS, MOST_TOKENS = 512, 512, 1 << 20
-SCALED = tuple(f"{method} {factor}" for factor in (2, 4) for method in METHODS[1:])
+FACTORS = (2, 4)
+SCALED = tuple(f"{method} {factor}" for factor in FACTORS for method in METHODS[1:])
 """Names of the rotations that a head with a job was measured under, unless the model is scaled already."""
+ALL_ZERO, FIRST_ZERO = "zero", "pairs 0-3 at zero"
+"""Names of the rotations with zero frequency in all pairs, and in the first four."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,7 @@ def check_row(name: str, row: Any, pairs_of: Callable[[int], int]) -> None:
             check_numbers(entry["margin"], pairs, f"margin of {name}")
         if "changed" in entry:
             changed = require_object(entry, "changed")
-            if not set(changed) <= {"zero", "pairs 0-3 at zero", *SCALED}:
+            if not set(changed) <= {ALL_ZERO, FIRST_ZERO, *SCALED}:
                 raise ValueError(f"head {name} was measured under a rotation of an unknown name")
             for value in changed.values():
                 require_number(value, f"a score of {name}", least=0.0, most=1.01)

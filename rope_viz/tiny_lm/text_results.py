@@ -7,7 +7,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from rope_viz.embedding.spec import require_number
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rope_viz.embedding.spec import FloatArray, require_number
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.texts import Texts
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
@@ -116,3 +119,10 @@ def check_values(values: Any, count: int, **limits: Any) -> None:
 def is_pass_key(key: object) -> bool:
     """True if this is a text of one to `MOST_DIGITS` digits."""
     return isinstance(key, str) and key.isascii() and key.isdecimal() and len(key) <= MOST_DIGITS
+
+
+def average_blocks(values: ArrayLike, size: int) -> FloatArray:
+    """Return means of every `size` tokens, (1, blocks); the first block lacks the first token, which has no loss."""
+    whole = np.concatenate([[np.nan], np.asarray(values, dtype=np.float64)])
+    means: FloatArray = np.nanmean(whole[: len(whole) // size * size].reshape(1, -1, size), axis=2)
+    return means

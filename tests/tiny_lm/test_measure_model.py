@@ -14,9 +14,10 @@ from rope_viz.models.rope_config import to_config  # noqa: E402
 from rope_viz.studies.real_model import JOBS  # noqa: E402
 from rope_viz.tiny_lm import free_memory, head_jobs, measured_subjects  # noqa: E402
 from rope_viz.tiny_lm.free_memory import Need, require_memory  # noqa: E402
-from rope_viz.tiny_lm.measure_model import average, measure_model  # noqa: E402
-from rope_viz.tiny_lm.measured_file import BLOCK, METHODS, read_measured  # noqa: E402
+from rope_viz.tiny_lm.measure_model import measure_model  # noqa: E402
+from rope_viz.tiny_lm.measured_file import METHODS, read_measured  # noqa: E402
 from rope_viz.tiny_lm.measured_subjects import FolderSubject, find_prefix, spec_under  # noqa: E402
+from rope_viz.tiny_lm.text_results import BLOCK, average_blocks  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 from tests.tiny_lm.test_capture import MODELS, built  # noqa: E402
 
@@ -156,7 +157,9 @@ def test_text_without_a_repeated_token_is_refused():
 
 def test_average_leaves_out_the_first_token():
     losses = np.arange(1.0, 2 * BLOCK)
-    np.testing.assert_allclose(average(losses), [losses[: BLOCK - 1].mean(), losses[BLOCK - 1 :].mean()])
+    np.testing.assert_allclose(
+        average_blocks(losses, BLOCK), [[losses[: BLOCK - 1].mean(), losses[BLOCK - 1 :].mean()]]
+    )
 
 
 def test_prefix_is_what_the_tokenizer_adds():
