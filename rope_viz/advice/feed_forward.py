@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from rope_viz.advice.memory_fields import OTHER_NAMES
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.expert_layers import first_number, is_dense
-
-LISTED = "moe_layers_enum"
-"""Step 3 lists the layers with experts here: a list, or numbers with commas between them."""
+from rope_viz.models.expert_layers import LISTED, first_number, is_dense
 
 
 def count_experts(fields: Fields) -> int | None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+LISTED = "moe_layers_enum"
+"""Step 3 lists the layers with experts here: a list, or numbers with commas between them."""
+
 
 def first_number(value: Any, index: int = 0) -> Any:
     """Return the entry of a list that gives every layer its own number; any other value as it is."""
@@ -26,10 +29,10 @@ def is_dense(value: Callable[[str], Any], index: int) -> bool:
     kinds = value("mlp_layer_types")
     if isinstance(kinds, (list, tuple)) and index < len(kinds):
         return str(kinds[index]) == "dense"
-    chosen = value("moe_layers") or value("moe_layers_enum")
+    chosen = value("moe_layers") or value(LISTED)
     if isinstance(chosen, (list, tuple)):
         return index not in chosen
-    written = value("moe_layers_enum")
+    written = value(LISTED)
     if isinstance(written, str):
         return str(index) not in (each.strip() for each in written.split(","))
     first = read_whole(value("first_k_dense_replace"), 0) or read_whole(value("num_dense_layers"), 0)
