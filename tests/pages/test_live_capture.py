@@ -6,14 +6,11 @@ from rope_viz.models.local_models import MODELS
 from rope_viz.pictures import heads
 from rope_viz.tiny_lm.capture_text import CaptureRun
 from rope_viz.ui import live_capture
+from tests.pages.app_texts import texts_of
 from tests.tiny_lm.gguf_writer import write_small_model
 
 BUTTON, FIELD = "run.heads", "live.heads"
 TEXT = "in the tin 12 " * 60
-
-
-def texts_of(app):
-    return " ".join(each.value for each in app.main.markdown)
 
 
 def test_without_the_model_one_sentence_says_how_to_get_it(open_page):
@@ -42,7 +39,7 @@ def runs(monkeypatch):
         assert run.wait(30)
 
 
-def read(app, text, runs):
+def read_text(app, text, runs):
     app.text_area(key=FIELD).set_value(text).run()
     app.button(key=BUTTON).click().run()
     assert app.button(key=BUTTON).disabled
@@ -53,7 +50,7 @@ def test_text_is_read_and_its_capture_is_shown(open_page, asked, runs):
     app = open_page("heads")
     assert "rope-viz get-model" not in texts_of(app)
     assert "tiny_lm" in heads.across(asked(app)[heads.across]).sentence
-    assert read(app, TEXT, runs).wait(60)
+    assert read_text(app, TEXT, runs).wait(60)
     app.run()
     assert not app.exception
     assert not app.warning
@@ -66,7 +63,7 @@ def test_text_is_read_and_its_capture_is_shown(open_page, asked, runs):
 
 def test_short_text_is_a_sentence(open_page, asked, runs):
     app = open_page("heads")
-    assert read(app, "in the", runs).wait(60)
+    assert read_text(app, "in the", runs).wait(60)
     app.run()
     assert not app.exception
     assert "Paste at least 32" in " ".join(each.value for each in app.warning)
@@ -75,7 +72,7 @@ def test_short_text_is_a_sentence(open_page, asked, runs):
 
 def test_stopped_reading_shows_no_capture(open_page, asked, runs):
     app = open_page("heads")
-    run = read(app, TEXT, runs)
+    run = read_text(app, TEXT, runs)
     run.stop()
     assert run.wait(30)
     app.run()

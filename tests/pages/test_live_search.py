@@ -7,12 +7,9 @@ import pytest
 from rope_viz.pictures import recall
 from rope_viz.tiny_lm import checkpoints, search_process
 from rope_viz.ui import live_search
+from tests.pages.app_texts import texts_of
 
 BUTTON = "run.recall.search"
-
-
-def texts_of(app):
-    return " ".join(each.value for each in app.main.markdown)
 
 
 def test_without_optuna_one_sentence_says_what_to_install(open_page, monkeypatch):
@@ -42,7 +39,7 @@ def short_search(monkeypatch):
 
 def test_button_searches_and_the_page_shows_the_result(open_page, asked, short_search):
     app = open_page("recall")
-    assert "measured for you" in recall.searched(asked(app)[recall.searched]).sentence
+    assert "example that we ran" in recall.searched(asked(app)[recall.searched]).sentence
     app.button(key=BUTTON).click().run()
     assert app.button(key=BUTTON).disabled
     (run,) = short_search
@@ -99,4 +96,4 @@ def test_wrong_file_is_refused_with_a_sentence(open_page, asked):
     upload(app, "recall.json", b'{"answers": []}')
     assert not app.exception
     assert "not the result of a search" in " ".join(each.value for each in app.warning)
-    assert "measured for you" in recall.searched(asked(app)[recall.searched]).sentence
+    assert "example that we ran" in recall.searched(asked(app)[recall.searched]).sentence

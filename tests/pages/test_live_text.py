@@ -1,10 +1,7 @@
 """Recall offers to read a user's text where the model is installed, and says how to install it elsewhere."""
 
 from rope_viz.models.local_models import MODELS
-
-
-def texts_of(app):
-    return " ".join(each.value for each in app.main.markdown)
+from tests.pages.app_texts import texts_of
 
 
 def test_without_the_model_one_sentence_says_how_to_get_it(open_page):
