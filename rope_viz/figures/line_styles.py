@@ -30,7 +30,16 @@ SLOTS = tuple(Look(colour, dash) for colour, dash in zip(theme.FURTHER, DASHES, 
 """The styles of lines next to the current one, the most distinct first."""
 
 BY_SLOT = (
-    *("yarn", "ntk", "linear", "llama3", "longrope", "dynamic", "yarn-paper", "ntk-by-parts", "proportional", "cope"),
+    "yarn",
+    "ntk",
+    "linear",
+    "llama3",
+    "longrope",
+    "dynamic",
+    "yarn-paper",
+    "ntk-by-parts",
+    "proportional",
+    "cope",
 )
 METHODS: dict[str, Look] = {"none": PLAIN, **dict(zip(BY_SLOT, SLOTS, strict=False))}
 """{method: its style next to the current spec}."""

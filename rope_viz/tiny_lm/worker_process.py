@@ -1,4 +1,4 @@
-"""The frame of a process that runs the demo models or a GGUF model for the Recall page.
+"""The frame of a process that runs the demo models or a GGUF model for the pages Recall and Heads.
 
 The process reads one JSON object from its standard input and prints one JSON object per line.
 """

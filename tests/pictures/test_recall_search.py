@@ -45,7 +45,7 @@ def test_sentences_and_table_give_the_held_out_scores():
     assert f"**{100 * gain['right']:+.0f} points**" in drawn.sentence
     assert "NTK-aware" in drawn.sentence
     assert "After 60 trials" in recall.searched(RESTING).sentence
-    assert "measured for you" in recall.searched(RESTING).sentence
+    assert "example that we ran" in recall.searched(RESTING).sentence
 
 
 def test_search_that_still_runs_claims_no_held_out_scores():
@@ -62,7 +62,7 @@ def test_file_is_shown_before_the_search_of_the_page():
     both = request(searched=EXAMPLE, search=file)
     assert "'mine'" in recall.searched(both).sentence
     assert "Model: tiny_lm," in recall.searched(request(searched=EXAMPLE)).sentence
-    assert "measured for you" not in recall.searched(both).sentence
+    assert "example that we ran" not in recall.searched(both).sentence
 
 
 @pytest.mark.parametrize("loss", [-0.25, 0.25])
