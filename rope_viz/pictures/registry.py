@@ -269,7 +269,8 @@ def key(now: Now, picture: Picture) -> tuple[Hashable, ...]:
         now.view if picture.zooms else None,
         now.coarse,
         min(now.part, picture.parts(now) - 1),
-        *(choice.text(now[choice]) for choice in picture.uses),
+        # Of the needed choices too: the value of a used one may be the same while they differ.
+        *(choice.text(now[choice]) for choice in page(picture.page).choices if choice.key in picture.depends),
     )
 
 

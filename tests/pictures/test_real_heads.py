@@ -106,6 +106,13 @@ def test_measured_file_replaces_the_map(tmp_path):
     assert "SmolLM2 135M only" in heads.sentence.refuses(asked)
 
 
+@pytest.mark.parametrize("picture", [heads.jobs, heads.uses, heads.changed, heads.sentence], ids=lambda each: each.name)
+def test_same_head_of_two_models_is_not_one_cached_picture(tmp_path, picture):
+    measured_file(tmp_path / "m.json")
+    mine = own(tmp_path / "m.json", **{"heads.real": "L1H1"})
+    assert registry.key(mine, picture) != registry.key(now(real="L1H1"), picture)
+
+
 def test_scaled_model_has_a_map_and_no_other_rotation(tmp_path):
     measured_file(tmp_path / "m.json", changed=False)
     asked = own(tmp_path / "m.json")
