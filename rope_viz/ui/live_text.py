@@ -26,6 +26,8 @@ def show_own_losses(now: Now) -> None:
     """Show the real model's reading of a user's text, or instead the losses of the user's measured model in a file."""
     if now[MEASURED] is None:
         read_own_text(now)
+    else:
+        page.paragraph(TEXTS("live.file"))
     page.controls(MEASURED)
     if now[MEASURED] is not None:
         page.picture_sentence(real_recall.live_loss)

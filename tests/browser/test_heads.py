@@ -4,6 +4,7 @@ import numpy as np
 from playwright.sync_api import expect
 
 from rope_viz.tiny_lm.capture_file import Layer, write_capture
+from tests.pictures.test_real_heads import measured_file
 
 CONFIG = {
     "model_type": "llama",
@@ -50,3 +51,30 @@ def test_a_click_and_the_keyboard_choose_a_head_of_the_map(visit):
     for key in ("ArrowRight", "ArrowDown", "ArrowRight", "Enter"):
         seen.page.keyboard.press(key)
     seen.until(f"{chosen} === 'L1H1'")
+
+
+def test_dropped_measurement_replaces_the_map(visit, tmp_path):
+    measured_file(tmp_path / "m.json")
+    content = (tmp_path / "m.json").read_bytes()
+    seen = visit().open("/heads")
+    heading = "document.querySelector('[data-says=\"heads/jobs\"]').textContent"
+    seen.until(f"{heading}.startsWith('17 of 270 heads')")
+    upload = seen.page.locator("[data-testid=stMain] input[type=file]").first
+    upload.set_input_files({"name": "m.json", "mimeType": "application/json", "buffer": content})
+    seen.until(f"{heading}.startsWith('1 of 6 heads')")
+    upload.set_input_files({"name": "cut.json", "mimeType": "application/json", "buffer": content[:90]})
+    expect(seen.page.get_by_text("Not shown:")).to_be_visible()
+    seen.until(f"{heading}.startsWith('17 of 270 heads')")
+    assert seen.errors == []
+
+
+def test_dropped_measurement_takes_the_place_of_the_text_field(visit, tmp_path):
+    measured_file(tmp_path / "m.json")
+    seen = visit().open("/recall")
+    upload = seen.page.locator("[data-testid=stMain] input[type=file]").first
+    content = (tmp_path / "m.json").read_bytes()
+    upload.set_input_files({"name": "m.json", "mimeType": "application/json", "buffer": content})
+    expect(seen.page.get_by_text("Remove the file to have a text read here.")).to_be_visible()
+    seen.page.locator('[data-place="recall/live_loss"]').scroll_into_view_if_needed()
+    seen.until("document.querySelector('[data-says=\"recall/live_loss\"]').textContent.includes('3.00 nats')")
+    assert seen.errors == []
