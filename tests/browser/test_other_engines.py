@@ -9,7 +9,6 @@ import pytest
 
 from rope_viz.pictures.doors import TITLES
 from rope_viz.texts import Texts
-from tests.browser.conftest import skip_unless_required
 from tests.browser.engines import ANSWER, ENGINES, missing, until
 
 # Firefox alone says it: Streamlit's client holds WebAssembly, which our policy blocks.
@@ -20,7 +19,7 @@ NOT_OURS = "blocked WebAssembly"
 def started(request, tmp_path_factory):
     """A function that gives the one browser of the whole file, or another where that has crashed."""
     if lacks := missing(request.param):
-        skip_unless_required(f"{request.param} cannot be run: {', '.join(lacks)} not found")
+        pytest.skip(f"{request.param} cannot be run: {', '.join(lacks)} not found")
     running = []
 
     def one():

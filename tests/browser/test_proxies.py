@@ -8,7 +8,6 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import skip_unless_required
 from tests.browser.processes import HEALTH_PATH, find_free_port, running_process, wait_for_answer
 
 CONFIG = """
@@ -38,7 +37,7 @@ def proxied(tmp_path, new_server):
     """proxied("rope") gives the address of the app behind nginx under this path."""
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
-        skip_unless_required("no nginx found")
+        pytest.skip("no nginx found")
     with contextlib.ExitStack() as running:
 
         def start(*, base="", stripped="", replicas=1):
