@@ -104,12 +104,17 @@ WORKING = "import os, subprocess, sys, time; print(subprocess.Popen(['sleep', '6
 SLOW = "import signal; signal.signal(signal.SIGTERM, lambda *_: None); " + QUIET
 
 
+def reset_signals():
+    """Undo what a child inherits: a shell starts "&" jobs with SIGINT ignored, and nohup ignores SIGHUP."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def standing(script, **options):
     """(the command, the number that its server said)."""
     command = [sys.executable, "-c", STAND_IN, str(free_port()), script]
     pipe = subprocess.PIPE
-    # A shell lets what it starts with "&" ignore SIGINT, and so it would be here.
-    options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)} | options
+    options = {"preexec_fn": reset_signals} | options
     process = subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, **options)
     numbers = (line for line in process.stdout if line.strip().isdigit())
     return process, int(next(numbers))
