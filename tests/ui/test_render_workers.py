@@ -1,6 +1,7 @@
 """Worker processes start when pictures are often late, and the server renders whenever a worker fails."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -18,17 +19,25 @@ QUERY = {"model": "qwen3-8b-yarn", "base": "77000", "coarse": "1"}
 AWAY = ("scaling", "comparison", QUERY)
 
 
-@pytest.fixture(scope="module")
-def there():
-    """One process that is ready."""
+@contextlib.contextmanager
+def running_worker():
+    """Run one worker process, which is ready."""
     found = render_workers.RenderWorkers(1)
     found.start()
-    end = time.monotonic() + 60
-    while not found.ready and time.monotonic() < end:
-        time.sleep(0.05)
-    assert found.ready
-    yield found
-    found.shut_down()
+    try:
+        end = time.monotonic() + 60
+        while not found.ready and time.monotonic() < end:
+            time.sleep(0.05)
+        assert found.ready
+        yield found
+    finally:
+        found.shut_down()
+
+
+@pytest.fixture(scope="module")
+def there():
+    with running_worker() as found:
+        yield found
 
 
 def here():
@@ -148,17 +157,18 @@ def test_gallery_reports_waiting_times_to_its_workers():
     assert waited[0] < 0.05 < waited[1]
 
 
-def test_picture_of_a_killed_worker_is_rendered_by_the_server(there):
-    async def killed():
-        own = picture_route.Gallery(workers=there)
+def test_picture_of_a_killed_worker_is_rendered_by_the_server():
+    async def killed(workers):
+        own = picture_route.Gallery(workers=workers)
         first = asyncio.ensure_future(own.drawn("a", lambda: b"here", away=("decay", "bases", {"base": "31000"})))
         await asyncio.sleep(0)
-        for process in list(there._pool._processes.values()):
+        for process in list(workers._pool._processes.values()):
             os.kill(process.pid, signal.SIGKILL)
         return await first, await own.drawn("b", lambda: b"here too", away=AWAY)
 
-    assert asyncio.run(killed()) == (b"here", b"here too")
-    assert there.submit(*AWAY) is None
+    with running_worker() as workers:
+        assert asyncio.run(killed(workers)) == (b"here", b"here too")
+        assert workers.submit(*AWAY) is None
 
 
 def test_worker_ends_with_a_killed_server():
