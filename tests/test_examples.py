@@ -12,6 +12,8 @@ from rope_viz import RopeSpec, bands, model_specs
 from rope_viz.embedding import notebook_repr
 from rope_viz.models.catalog import catalog
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
 
 

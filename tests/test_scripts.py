@@ -16,6 +16,8 @@ import pytest
 
 from tests.browser.processes import find_browser
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ["README.md", "benchmarks/NOTES.md", "docs/pages.md", "docs/recall.md", "docs/speed.md"]
 TEXTS = [ROOT / name for name in DOCUMENTS]

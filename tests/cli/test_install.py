@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

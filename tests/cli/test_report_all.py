@@ -18,6 +18,8 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pictures import registry, report, report_site
 from rope_viz.pictures.report_site import Entry
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 IDS = list(catalog())[:3]
 

@@ -15,6 +15,8 @@ from rope_viz.kernels import flash_attn, rotate, rotate_qk  # noqa: E402
 from rope_viz.kernels import transformer_engine as te  # noqa: E402
 from rope_viz.kernels import transformers as hf  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 try:
     cpp_builder.get_cpp_compiler()
 except exc.InvalidCxxCompiler as error:

@@ -15,6 +15,8 @@ from rope_viz.pictures.registry import PAGES
 from rope_viz.pictures.used_controls import LAYER, METHOD, PAIRING, list_moves, make_valid
 from tests.pages.test_every_control import rendered
 
+pytestmark = pytest.mark.slow
+
 SITUATIONS = [
     {"model": "qwen3-8b-yarn"},
     {"model": "rope-viz-reader"},

@@ -19,6 +19,8 @@ from rope_viz.pictures import registry
 from rope_viz.pictures.choices import Menu, Positions, Several
 from rope_viz.pictures.doors import MOVED, TITLES, groups_of
 
+pytestmark = pytest.mark.slow
+
 # What has to be chosen before a control has a meaning.
 SITUATIONS = {
     "decay": [

@@ -7,6 +7,8 @@ import pytest
 
 from tests.configs import llama
 
+pytestmark = pytest.mark.slow
+
 # The story shows models of its own, whatever the reader brought.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
 EXTREMES = {

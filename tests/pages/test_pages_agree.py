@@ -20,6 +20,8 @@ from rope_viz.ui import picture_route
 from tests.configs import FOUR_NUMBERS_OF_LLAMA_3, LONGROPE, QWEN3_8B, yarn
 from tests.ui.test_picture_route import get
 
+pytestmark = pytest.mark.slow
+
 GEMMA_3_27B = {
     "model_type": "gemma3",
     "text_config": {

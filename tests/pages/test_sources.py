@@ -15,6 +15,8 @@ from rope_viz.pictures.outputs import Table
 from rope_viz.pictures.wire_format import cells, columns, markdown_to_html, strip_markup
 from tests.configs import LONGROPE, QWEN3_8B
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 OWN = [json.loads(path.read_text()) for path in sorted((ROOT / "tests/cases/extend").glob("*.json"))]
 OWN += [{**QWEN3_8B, "max_position_embeddings": 131_072}, {**QWEN3_8B, "model_type": "mine"}, LONGROPE]

@@ -10,6 +10,8 @@ import pytest
 from rope_viz.pictures import blob_store
 from rope_viz.pictures.object_size import memory_of
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

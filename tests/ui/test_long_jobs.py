@@ -20,6 +20,8 @@ from rope_viz.ui import long_jobs, picture_route, render_queue, visitors
 from tests.ui.test_picture_route import run
 from tests.ui.test_render_workers import alive
 
+pytestmark = pytest.mark.slow
+
 SLOW = Job("recall", "needle", "png", Style(), {"recall.length": "16384", "method": "yarn"})
 QUICK = Job("scaling", "comparison", "svg", Style(), {})
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="processes are found in Linux's /proc")

@@ -15,6 +15,8 @@ import pytest
 from rope_viz.pictures import export, registry
 from rope_viz.ui import picture_route, render_queue, render_workers
 
+pytestmark = pytest.mark.slow
+
 QUERY = {"model": "qwen3-8b-yarn", "base": "77000", "coarse": "1"}
 AWAY = ("scaling", "comparison", QUERY)
 
