@@ -1,4 +1,4 @@
-"""Shared by all tests: hypothesis profiles, which tests a run selects, their order, and what happens to a skipped one."""
+"""Shared by all tests: hypothesis profiles, which tests a run selects and in which order, and no skipped test in CI."""
 
 import gc
 import importlib.util
