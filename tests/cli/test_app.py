@@ -15,6 +15,8 @@ import pytest
 from rope_viz.cli import app
 from rope_viz.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc, or Linux to end a child")
 
