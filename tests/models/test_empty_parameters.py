@@ -12,16 +12,15 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "empty_parameters.j
 # No module of transformers is found for these, or they lack a key that has nothing to do with the base.
 OTHER_ERRORS = ("AttributeError", "ModuleNotFoundError")
 ELSEWHERE = ("cohere2_moe", "cosmos3_edge_text")
-COMPARED = [
-    kind for kind, row in GOLDEN["empty"].items() if row.get("error") not in OTHER_ERRORS and kind not in ELSEWHERE
-]
 # Rotary classes that compute their base and their share themselves.
 FIXED = ("codegen", "gptj", "esm", "roformer")
 
 
-@pytest.mark.parametrize("kind", COMPARED)
+@pytest.mark.parametrize("kind", GOLDEN["empty"])
 def test_empty_parameters_mean_what_the_class_makes_of_them(kind):
     row, read = GOLDEN["empty"][kind], ModelConfig.read({"model_type": kind, "rope_parameters": {}})
+    if row.get("error") in OTHER_ERRORS or kind in ELSEWHERE:
+        pytest.skip("nothing to compare with")
     if row.get("error") == "KeyError":
         assert "transformers raises KeyError" in read.problems[0]
         return

@@ -60,9 +60,11 @@ def test_a_base_outside_the_rope_dict_changes_nothing():
         assert ModelConfig.read(merged.config).specs[""].base == 1e6
 
 
-@pytest.mark.parametrize("id", sorted(id for id in catalog() if not read_catalog_model(id).problems))
+@pytest.mark.parametrize("id", sorted(catalog()))
 def test_without_overrides_a_config_stays_the_same(id):
     config = read_catalog_model(id)
+    if config.problems:
+        pytest.skip("no rotary embedding")
     assert ModelConfig.read(merge_overrides(config, {}, "sglang").config).specs == config.specs
 
 
