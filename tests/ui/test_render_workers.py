@@ -27,9 +27,7 @@ def running_worker():
     found = render_workers.RenderWorkers(1)
     found.start()
     try:
-        end = time.monotonic() + 60
-        while not found.ready and time.monotonic() < end:
-            time.sleep(0.05)
+        found._started.result(timeout=300)
         assert found.ready
         yield found
     finally:
