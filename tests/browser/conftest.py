@@ -69,7 +69,7 @@ def chromium(playwright, program):
 
 
 @pytest.fixture(scope="session")
-def reader(playwright, program, server, tmp_path_factory):
+def browser_with_cache(playwright, program, server, tmp_path_factory):
     """reader(0) is a browser that keeps what it has loaded and compiled, as a reader's does: half the time.
 
     All pages of this machine are one process of it, and its first page, of nothing but a word, keeps that alive.
@@ -78,7 +78,7 @@ def reader(playwright, program, server, tmp_path_factory):
     running = {}
     options = program | {"args": [*program["args"], "--process-per-site"]}
 
-    def launched(number, has_touch=False):
+    def launch(number, has_touch=False):
         if (number, has_touch) not in running:
             folder = tmp_path_factory.mktemp("profile")
             context = playwright.chromium.launch_persistent_context(
@@ -88,7 +88,7 @@ def reader(playwright, program, server, tmp_path_factory):
             running[number, has_touch] = context
         return running[number, has_touch]
 
-    yield launched
+    yield launch
     for context in running.values():
         context.close()
 
@@ -113,31 +113,31 @@ def fresh_server(new_server):
     return new_server()
 
 
-class Mortal:
+class KillableServer:
     """A server that can be killed, and started again at the same address."""
 
     def __init__(self, port=0):
         self.port = port or find_free_port()
-        self.revive()
+        self.restart()
 
     def kill(self):
         self.process.kill()
         self.running.close()
 
-    def revive(self):
+    def restart(self):
         self.running = contextlib.ExitStack()
         self.url, self.process = self.running.enter_context(running_server(port=self.port))
 
 
 @pytest.fixture(scope="session")
-def its_port():
+def killable_port():
     return find_free_port()
 
 
 @pytest.fixture
-def mortal(its_port):
+def killable_server(killable_port):
     """A server of its own to kill, at the address of the one before: the browser has its scripts from then."""
-    server = Mortal(its_port)
+    server = KillableServer(killable_port)
     yield server
     server.kill()
 
@@ -149,7 +149,7 @@ class Visit:
     """
 
     def __init__(self, page, url, watched=True):
-        self.page, self.url, self.errors, self.elsewhere = page, url, [], [] if watched else None
+        self.page, self.url, self.errors, self.foreign_requests = page, url, [], [] if watched else None
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         if watched:
@@ -161,7 +161,7 @@ class Visit:
 
     def _request(self, request):
         if not request.url.startswith((self.url, "data:", "blob:", self.url.replace("http", "ws"))):
-            self.elsewhere.append(request.url)
+            self.foreign_requests.append(request.url)
 
     def resize(self, width, height):
         """The window, and with it the page: a size that is only emulated has Chromium forget all that it had loaded."""
@@ -200,9 +200,9 @@ class Visit:
     def settle(self):
         """Wait until the script rests and every chart shows what it last received."""
         self.page.wait_for_selector('[data-testid="stApp"][data-test-connection-state="CONNECTED"]')
-        assert self.stays(RESTS, 4, LIMIT), "the page did not come to rest"
+        assert self.becomes_true(IS_SETTLED, 4, LIMIT), "the page did not come to rest"
 
-    def look(self, name):
+    def scroll_to(self, name):
         """Scroll to a picture, by its address, and wait until it is there; then this is the whole page's rest."""
         place = self.page.locator(f'.rv-picture[data-picture="{name}"]')
         place.scroll_into_view_if_needed()
@@ -213,25 +213,25 @@ class Visit:
 
     def until(self, expression):
         """Wait until a JavaScript expression is true; Playwright's own waiting needs eval, which the policy forbids."""
-        assert self.stays(f"() => {expression}", 1, LIMIT), f"never true: {expression}"
+        assert self.becomes_true(f"() => {expression}", 1, LIMIT), f"never true: {expression}"
 
-    def stays(self, function, times, seconds):
+    def becomes_true(self, function, times, seconds):
         """Whether a function in the page is true so many times running: asked there, which is less work than here."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             try:
-                return self.page.evaluate(f"({STAYS})({function}, {times}, {1000 * left})")
+                return self.page.evaluate(f"({WAIT_UNTIL_TRUE})({function}, {times}, {1000 * left})")
             except Error as error:
                 # Another page came, or the same one anew: it is asked there.
                 if not any(words in error.message for words in ("context was destroyed", "navigat")):
                     raise
         return False
 
-    def is_alone(self):
+    def is_only_tab(self):
         """Whether there is no other tab, but the reader's first."""
         return [other for other in self.page.context.pages if not other.url.endswith(HEALTH_PATH)] == [self.page]
 
-    def drawn(self, index=0):
+    def count_draws(self, index=0):
         return int(self.page.locator(".rv-chart").nth(index).get_attribute("data-drawn"))
 
     def knob(self, name):
@@ -241,7 +241,7 @@ class Visit:
         return self.page.locator(f"[data-knob={name}] input[type=range]")
 
 
-STAYS = """async (holds, times, limit) => {
+WAIT_UNTIL_TRUE = """async (holds, times, limit) => {
   const end = performance.now() + limit;
   for (let calm = 0; performance.now() < end; ) {
     await new Promise((go) => setTimeout(go, 75));
@@ -251,7 +251,7 @@ STAYS = """async (holds, times, limit) => {
   return false;
 }"""
 
-RESTS = """() => {
+IS_SETTLED = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   const pictures = [...document.querySelectorAll('.rv-picture')];
   if (!pictures.length && !document.querySelector('.rv-rejected, [data-testid="stMain"] h1')) return false;
@@ -263,12 +263,12 @@ RESTS = """() => {
 
 
 @pytest.fixture
-def visit(reader, server):
+def visit(browser_with_cache, server):
     """visit(width=390, dark=True).open("/scaling"): nothing of tests before is left; a second is another reader.
 
     Without `motion` the reader has asked for less of it: dials that play take most of a core.
     """
-    opened = []
+    contexts = []
 
     def start(
         url=server,
@@ -281,38 +281,38 @@ def visit(reader, server):
         permissions=(),
         watched=False,
     ):
-        context = reader(len(opened), has_touch)
+        context = browser_with_cache(len(contexts), has_touch)
         page = context.new_page()
         page.set_default_timeout(1000 * LIMIT)
-        forget(context, page, url)
-        opened.append(context)
+        clear_site_data(context, page, url)
+        contexts.append(context)
         page.emulate_media(
             color_scheme="dark" if dark else "light", reduced_motion="no-preference" if motion else "reduce"
         )
         context.grant_permissions(list(permissions))
-        seen = Visit(page, url, watched)
-        seen.resize(width, height)
-        return seen
+        view = Visit(page, url, watched)
+        view.resize(width, height)
+        return view
 
     yield start
-    for context in opened:
+    for context in contexts:
         with contextlib.suppress(Error):
             context.set_offline(False)
             context.clear_permissions()
-            leave(context)
+            close_pages(context)
 
 
-def forget(context, page, url):
+def clear_site_data(context, page, url):
     """Close what another test left, and let what it stored go."""
-    leave(context, page)
+    close_pages(context, page)
     origin = "/".join(url.split("/")[:3])
     session = context.new_cdp_session(page)
     session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "cookies,local_storage,indexeddb"})
     session.detach()
 
 
-def leave(context, kept=None):
+def close_pages(context, remaining_page=None):
     """Close all pages but the first and perhaps one more, so that no server is asked any more."""
     for page in context.pages[1:]:
-        if page != kept:
+        if page != remaining_page:
             page.close()

@@ -28,8 +28,8 @@ DROPPED = {
 }
 
 
-def drop(seen, config):
-    field = seen.page.locator("[data-testid=stFileUploader] input[type=file]").first
+def drop(view, config):
+    field = view.page.locator("[data-testid=stFileUploader] input[type=file]").first
     field.set_input_files(
         {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
     )
@@ -37,15 +37,15 @@ def drop(seen, config):
 
 @pytest.mark.parametrize("name", DROPPED)
 def test_dropped_config_gets_its_verdict_and_a_loadable_repair(visit, name):
-    config, place, pairs, base, said = DROPPED[name]
-    seen = visit().open("/model?extend.tab=runtimes")
-    drop(seen, config)
-    seen.page.wait_for_url("**model=custom**")
-    expect(seen.page.locator(".st-key-facts")).to_contain_text(f"base {int(base):,}")
-    seen.settle()
-    main = seen.page.locator("[data-testid=stMain]")
-    expect(main.get_by_text(said).first).to_be_visible()
-    with seen.page.expect_download() as caught:
+    config, place, pairs, base, verdict = DROPPED[name]
+    view = visit().open("/model?extend.tab=runtimes")
+    drop(view, config)
+    view.page.wait_for_url("**model=custom**")
+    expect(view.page.locator(".st-key-facts")).to_contain_text(f"base {int(base):,}")
+    view.settle()
+    main = view.page.locator("[data-testid=stMain]")
+    expect(main.get_by_text(verdict).first).to_be_visible()
+    with view.page.expect_download() as caught:
         main.get_by_role("button", name="Download config.json").click()
     written = json.loads(caught.value.path().read_bytes())
     assert written.keys() >= {key for key in config if key != "rope_scaling"}
@@ -53,22 +53,22 @@ def test_dropped_config_gets_its_verdict_and_a_loadable_repair(visit, name):
     spec = found.get("full_attention") or found[""]
     assert (spec.pairs, spec.base, spec.scaling.name) == (pairs, float(base), "yarn")
     assert {"rope_parameters", "rope_scaling"} & set(written[place] if place else written)
-    assert seen.errors == []
+    assert view.errors == []
 
 
 def test_dropped_model_without_rope_shows_one_sentence(visit):
-    seen = visit().open("/scaling?model=qwen3-8b")
-    drop(seen, {"model_type": "jamba", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000.0})
+    view = visit().open("/scaling?model=qwen3-8b")
+    drop(view, {"model_type": "jamba", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000.0})
     sentence = "Jamba has no rotary embedding"
-    expect(seen.page.get_by_role("alert").filter(has_text="This config cannot be read")).to_contain_text(sentence)
-    assert "model=qwen3-8b" in seen.page.url
-    assert seen.errors == []
+    expect(view.page.get_by_role("alert").filter(has_text="This config cannot be read")).to_contain_text(sentence)
+    assert "model=qwen3-8b" in view.page.url
+    assert view.errors == []
 
 
 def test_long_list_of_quantised_layers_does_not_stop_a_config(visit):
     layers = [f"model.layers.{layer}.mlp.experts.{expert}.down_proj" for layer in range(94) for expert in range(1100)]
-    seen = visit().open("/model")
-    drop(seen, QWEN3_8B | {"quantization_config": {"quant_method": "compressed-tensors", "ignore": layers}})
-    seen.page.wait_for_url("**model=custom**")
-    note = seen.page.get_by_text("Long lists of your config were not loaded: ignore.", exact=False)
+    view = visit().open("/model")
+    drop(view, QWEN3_8B | {"quantization_config": {"quant_method": "compressed-tensors", "ignore": layers}})
+    view.page.wait_for_url("**model=custom**")
+    note = view.page.get_by_text("Long lists of your config were not loaded: ignore.", exact=False)
     expect(note.first).to_be_attached()

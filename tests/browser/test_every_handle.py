@@ -12,7 +12,7 @@ import time
 import pytest
 from playwright.sync_api import TimeoutError
 
-from tests.browser.conftest import LIMIT, RESTS
+from tests.browser.conftest import IS_SETTLED, LIMIT
 
 FILES = "png svg pdf html csv json"
 SHARES = "page picture embed command python"
@@ -60,7 +60,7 @@ PLACES = {
     "/gallery": {"gallery"},
     PHONE: {"pills", "chart more"},
 }
-ELSEWHERE = {"chart more", "table search"}
+SINGLE_HANDLES = {"chart more", "table search"}
 """Handles that no place with the rest of their component has."""
 
 # [element, its name in HANDLES] of all that can be operated now; what only scrolls is the browser's own.
@@ -97,7 +97,7 @@ NAMES = f"() => ({FIND})().map(([, name]) => name)"
 FIRST = f"(name) => ({FIND})().find(([, each]) => each === name)[0]"
 
 # What is written into a field; 7, or 5 where that stands there, into each other one.
-SENSIBLE = {
+FIELD_VALUES = {
     "width": "90mm",
     "height": "60mm",
     "dpi": "200",
@@ -109,18 +109,20 @@ SENSIBLE = {
 }
 
 # Counts what changes in the page; none does while it rests.
-WATCH = """() => {
+COUNT_CHANGES = """() => {
   window.__watch?.disconnect();
   window.__came = 0;
   window.__watch = new MutationObserver((changes) => (window.__came += changes.length));
   window.__watch.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
 }"""
-STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => [dataset.picture, dataset.state])"
-COPIED = "[...document.querySelectorAll('button')].some((at) => at.checkVisibility() && /^Copied/.test(at.innerText))"
-CALM = "() => { const came = window.__came; window.__came = 0; return came === 0; }"
+PICTURE_STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => [dataset.picture, dataset.state])"
+SHOWS_COPIED = (
+    "[...document.querySelectorAll('button')].some((at) => at.checkVisibility() && /^Copied/.test(at.innerText))"
+)
+IS_UNCHANGED = "() => { const came = window.__came; window.__came = 0; return came === 0; }"
 
 
-def act(page, handle):
+def operate(page, handle):
     """What hands do with it. A button by its key: a mouse that leaves a chart for it would change that chart."""
     kind = handle.evaluate("(at) => (at.matches('th') ? 'button' : at.type ?? 'figure')")
     if kind == "select-one":
@@ -130,7 +132,7 @@ def act(page, handle):
     elif kind in ("text", "search"):
         page.keyboard.press("Control+A")
         usual = "7" if handle.input_value() != "7" else "5"
-        page.keyboard.type(SENSIBLE.get(handle.get_attribute("name"), usual))
+        page.keyboard.type(FIELD_VALUES.get(handle.get_attribute("name"), usual))
         page.keyboard.press("Enter")
     elif kind == "button":
         page.keyboard.press("Enter")
@@ -139,22 +141,22 @@ def act(page, handle):
         page.keyboard.press("ArrowLeft" if last else "ArrowRight")
 
 
-def operated(seen, handle, name="", seconds=LIMIT):
+def has_effect(view, handle, name="", seconds=LIMIT):
     """Whether something came of it: a file, where it is asked for one, or a change of the page. The same ends it."""
-    page, files = seen.page, []
+    page, files = view.page, []
 
-    def arrived(download):
+    def on_download(download):
         files.append(download)
 
-    page.on("download", arrived)
+    page.on("download", on_download)
     handle.focus()
-    page.evaluate(WATCH)
-    assert seen.stays(CALM, 1, LIMIT), "the page does not rest"
-    act(page, handle)
+    page.evaluate(COUNT_CHANGES)
+    assert view.becomes_true(IS_UNCHANGED, 1, LIMIT), "the page does not rest"
+    operate(page, handle)
     wanted = name.split(" ")[-1] in FILES.split()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if came := bool(files if wanted else page.evaluate("window.__came || document.fullscreenElement")):
+        if changed := bool(files if wanted else page.evaluate("window.__came || document.fullscreenElement")):
             break
         page.wait_for_timeout(20)
     presents = name.endswith(" present")
@@ -169,39 +171,43 @@ def operated(seen, handle, name="", seconds=LIMIT):
         stop.click()
         if (play := page.locator(":is(.rv-clocks, .rv-hands) [data-do=play]")).count():  # a scene of Learn has none
             play.click()
-    assert seen.stays(RESTS, 1, LIMIT), "the page did not come to rest"
-    seen.until(f"!{COPIED}")  # said for a second; its end is nothing that came of the next handle
-    if not seen.stays(CALM, 2, 3) and handle.is_visible():
+    assert view.becomes_true(IS_SETTLED, 1, LIMIT), "the page did not come to rest"
+    view.until(f"!{SHOWS_COPIED}")  # said for a second; its end is nothing that came of the next handle
+    if not view.becomes_true(IS_UNCHANGED, 2, 3) and handle.is_visible():
         handle.press("Enter")
-    page.remove_listener("download", arrived)
-    return came
+    page.remove_listener("download", on_download)
+    return changed
 
 
 def test_the_places_have_every_handle():
-    assert set().union(*map(handles, PLACES.values())) == ALL
+    assert set().union(*map(list_handles, PLACES.values())) == ALL
 
 
-def handles(chosen):
+def list_handles(components):
     """The full names of the handles of some components, or of single handles."""
-    return {name for name in ALL if name in chosen or (name.split()[0] in chosen and name not in ELSEWHERE)}
+    return {
+        name for name in ALL if name in components or (name.split()[0] in components and name not in SINGLE_HANDLES)
+    }
 
 
-@pytest.mark.parametrize(("place", "chosen"), PLACES.items())
-def test_every_handle_has_an_effect(visit, place, chosen):
-    size = {"width": 390, "height": 844} if place == PHONE else {}
-    seen = visit(permissions=["clipboard-read", "clipboard-write"], **size).open(place)
-    page, due = seen.page, handles(chosen)
-    for name, _ in page.evaluate(STATES):
-        seen.look(name)
-    while due:
-        there = page.evaluate(NAMES)
-        assert set(there) <= ALL
-        name = min(due & set(there), key=lambda each: (each == "export Close", there.index(each)), default=None)
+@pytest.mark.parametrize(("address", "components"), PLACES.items())
+def test_every_handle_has_an_effect(visit, address, components):
+    size = {"width": 390, "height": 844} if address == PHONE else {}
+    view = visit(permissions=["clipboard-read", "clipboard-write"], **size).open(address)
+    page, remaining = view.page, list_handles(components)
+    for name, _ in page.evaluate(PICTURE_STATES):
+        view.scroll_to(name)
+    while remaining:
+        present = page.evaluate(NAMES)
+        assert set(present) <= ALL
+        name = min(
+            remaining & set(present), key=lambda each: (each == "export Close", present.index(each)), default=None
+        )
         if name is None:
-            component, entry = min(due).split(" ")
+            component, entry = min(remaining).split(" ")
             if entry == "reset":  # it comes with a zoom
                 page.locator(".rv-plot").first.press("+")
-                seen.until("document.querySelector('[data-zoom=reset]').checkVisibility()")
+                view.until("document.querySelector('[data-zoom=reset]').checkVisibility()")
                 continue
             if component == "prompt":  # a card shows its buttons while it has the focus
                 page.locator(".rv-prompt li").nth(1).focus()
@@ -211,17 +217,17 @@ def test_every_handle_has_an_effect(visit, place, chosen):
                 page.locator(".rv-gallery li:visible a").first.focus()
                 continue
             name = f"{component} {MENUS.get(entry)}"
-            assert name in there, f"never met: {due}, with {page.evaluate(STATES)}"
+            assert name in present, f"never met: {remaining}, with {page.evaluate(PICTURE_STATES)}"
         handle = page.evaluate_handle(FIRST, name).as_element()
-        assert operated(seen, handle, name), f"{name}: nothing came of it"
-        due.discard(name)
-        if page.locator("dialog[open]").count() and "export" not in chosen:
+        assert has_effect(view, handle, name), f"{name}: nothing came of it"
+        remaining.discard(name)
+        if page.locator("dialog[open]").count() and "export" not in components:
             page.keyboard.press("Escape")
-    assert seen.errors == []
+    assert view.errors == []
 
 
 def test_handle_without_effect_is_detected(visit):
-    seen = visit().open("/scaling")
-    seen.page.evaluate("document.querySelector('.rv-picture').append(document.createElement('button'))")
-    handle = seen.page.locator(".rv-picture > button").element_handle()
-    assert not operated(seen, handle, seconds=2)
+    view = visit().open("/scaling")
+    view.page.evaluate("document.querySelector('.rv-picture').append(document.createElement('button'))")
+    handle = view.page.locator(".rv-picture > button").element_handle()
+    assert not has_effect(view, handle, seconds=2)

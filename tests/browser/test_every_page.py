@@ -22,7 +22,7 @@ NOT_OURS = ("stHeader", "stSidebarHeader", "stDataFrame", "stToolbar", "stMainMe
 LINKS = """() => [...document.querySelectorAll('#rv-header a[href], main a[href], [data-testid=stSidebar] a[href]')]
   .filter((anchor) => new URL(anchor.href).origin === location.origin && !anchor.getAttribute('href').startsWith('#'))
   .map((anchor) => [anchor.href, anchor.target, anchor.innerText])"""
-GROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+BACKGROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 DARK = "rgb(15, 18, 22)"
 
 
@@ -33,54 +33,54 @@ def address(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_page_has_no_errors(visit, page):
     """As a phone opens it, and as it is once the window is wide."""
-    seen = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
-    tab = seen.page
+    view = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
+    tab = view.page
     if page not in NO_FIGURE:
         assert tab.locator(".rv-chart, .rv-table, canvas, .rv-learn svg").count() >= 1
-    is_clean_in_both_themes(seen)
-    widened(seen)
+    check_page_in_both_themes(view)
+    widen(view)
     if page not in NO_FIGURE:
         box = tab.locator(".rv-chart, .rv-clocks, .rv-hands, .rv-picture-of, .rv-table").first.bounding_box()
         assert box["y"] + box["height"] <= 900, "the main figure does not fit the first screen"
-    no_link_leads_astray(seen, page)
-    every_control_is_operated_somewhere(tab)
-    is_clean_in_both_themes(seen)
-    if page not in WITHOUT:
-        a_word_says_its_sentence_and_lets_go(seen)
+    check_links(view, page)
+    check_controls_are_known(tab)
+    check_page_in_both_themes(view)
+    if page not in NO_GLOSSARY_TERM:
+        check_glossary_term(view)
 
 
-def widened(seen):
+def widen(view):
     """A window as wide as a desk's, without touch, and motion as it comes."""
-    tab = seen.page
+    tab = view.page
     session = tab.context.new_cdp_session(tab)
     session.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
     session.detach()
-    seen.resize(1440, 900)
+    view.resize(1440, 900)
     tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
-    seen.until(f"{GROUND} !== '{DARK}' && innerWidth === 1440")
-    seen.settle()
+    view.until(f"{BACKGROUND} !== '{DARK}' && innerWidth === 1440")
+    view.settle()
 
 
-def is_clean_in_both_themes(seen):
-    is_clean(seen)
-    seen.page.emulate_media(color_scheme="dark")
-    seen.until(f"{GROUND} === '{DARK}'")
-    seen.settle()
-    is_clean(seen, {"runOnly": ["color-contrast"]})  # all else that axe asks is the same in both themes
+def check_page_in_both_themes(view):
+    check_page(view)
+    view.page.emulate_media(color_scheme="dark")
+    view.until(f"{BACKGROUND} === '{DARK}'")
+    view.settle()
+    check_page(view, {"runOnly": ["color-contrast"]})  # all else that axe asks is the same in both themes
 
 
-def is_clean(seen, options=None):
-    tab = seen.page
+def check_page(view, options=None):
+    tab = view.page
     assert tab.locator('[data-testid="stException"]').count() == 0
     for part in ("html", "[data-testid=stMain]"):
         hidden = tab.locator(part).first.evaluate("(node) => node.scrollWidth - node.clientWidth")
         assert hidden <= 0, f"{part} scrolls {hidden} px sideways"
-    assert seen.errors == []
-    assert seen.elsewhere == []
+    assert view.errors == []
+    assert view.foreign_requests == []
     gaps = tab.evaluate(GAPS)
     assert [gap for gap in gaps if gap[1] > 24] == [], "more room is reserved below a picture than it takes"
-    assert tab.evaluate(TWICE) == [], "a label names the first of two that have one id"
-    found = violations(tab, options or {})
+    assert tab.evaluate(DUPLICATE_IDS) == [], "a label names the first of two that have one id"
+    found = find_violations(tab, options or {})
     ours = [(rule, html[:160]) for rule, html, target in found if not any(mark in html + target for mark in NOT_OURS)]
     assert ours == []
 
@@ -93,11 +93,11 @@ GAPS = """[...document.querySelectorAll(".rv-picture[data-state=shown]")].map((p
   return [place.dataset.picture, Math.round(end - Math.max(...boxes.map(({ bottom }) => bottom)))];
 })"""
 
-TWICE = """[...document.querySelectorAll("[id]")].map(({ id }) => id)
+DUPLICATE_IDS = """[...document.querySelectorAll("[id]")].map(({ id }) => id)
   .filter((id, index, all) => all.indexOf(id) < index)"""
 
 
-def violations(tab, options):
+def find_violations(tab, options):
     """What axe finds that is serious or critical: (rule, HTML, where) each. What passes would take longer to send."""
     if not tab.evaluate("!!window.axe"):
         tab.evaluate(AXE_SCRIPT)
@@ -109,17 +109,17 @@ VIOLATIONS = """async (options) => (await axe.run(document, options)).violations
   .flatMap(({ id, nodes }) => nodes.map(({ html, target }) => [id, html, JSON.stringify(target)]))"""
 
 
-def no_link_leads_astray(seen, page):
-    for href, target, text in seen.page.evaluate(LINKS):
+def check_links(view, page):
+    for href, target, text in view.page.evaluate(LINKS):
         where, query = urlsplit(href).path.strip("/"), parse_qs(urlsplit(href).query)
         assert target in ("", "_self"), f"{text} opens {href} in another tab"
         assert where in ("", *PAGES), f"{text} leads to {where}, which is no page"
         assert "model" in query or query.get("base") == ["77000"] or page == "learn", f"{text} drops the choice: {href}"
 
 
-WORD = 'main a[href^="#word-"]'
+GLOSSARY_LINK = 'main a[href^="#word-"]'
 NO_FIGURE = {"lab", "model", "gallery"}  # links to further pages, and an answer in words; its figures are behind tabs
-WITHOUT = {
+NO_GLOSSARY_TERM = {
     "gallery",
     "home",
     "lab",
@@ -129,20 +129,20 @@ WITHOUT = {
 }  # no term of the glossary, or a test of their own
 
 
-def a_word_says_its_sentence_and_lets_go(seen):
-    word = seen.page.locator(WORD).first
-    word.scroll_into_view_if_needed()
-    word.focus()
-    seen.page.keyboard.press("Enter")
-    note = seen.page.locator(".rv-sentence")
-    assert note.inner_text().lower().startswith(word.inner_text().rstrip("s").lower())
+def check_glossary_term(view):
+    term = view.page.locator(GLOSSARY_LINK).first
+    term.scroll_into_view_if_needed()
+    term.focus()
+    view.page.keyboard.press("Enter")
+    note = view.page.locator(".rv-sentence")
+    assert note.inner_text().lower().startswith(term.inner_text().rstrip("s").lower())
     box = note.bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 1440
-    seen.page.keyboard.press("Escape")
+    view.page.keyboard.press("Escape")
     assert note.count() == 0
-    assert seen.page.evaluate("document.activeElement.hash.startsWith('#word-')")
-    assert "#" not in seen.page.url
+    assert view.page.evaluate("document.activeElement.hash.startsWith('#word-')")
+    assert "#" not in view.page.url
 
 
 # Kind of control -> the test in this folder that operates it.
@@ -187,7 +187,7 @@ CONTROLS = """() => {
 }"""
 
 
-def every_control_is_operated_somewhere(tab):
+def check_controls_are_known(tab):
     unknown = {found for found in tab.evaluate(CONTROLS) if not any(re.fullmatch(kind, found) for kind in OPERATED)}
     assert unknown == set(), "add it to OPERATED, with the test that operates it"
     assert set(tab.evaluate(NAMES)) <= ALL, "add it to HANDLES"

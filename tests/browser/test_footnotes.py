@@ -18,37 +18,37 @@ HEADINGS = """() => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
 
 
 def test_a_number_opens_its_source_by_mouse_and_keys(visit):
-    seen = visit().open("/model?model=qwen3-8b")
-    first, note = seen.page.locator('a[href="#source"]').first, seen.page.locator(".rv-sentence")
+    view = visit().open("/model?model=qwen3-8b")
+    first, note = view.page.locator('a[href="#source"]').first, view.page.locator(".rv-sentence")
     assert first.evaluate(NUMBER) == "counter(rv-source)"
     box = first.bounding_box()
     assert box["width"] < 30, "the source is hidden behind its number"
     first.hover()
     expect(note).to_have_text(SOURCE)
-    seen.page.locator("h1").hover()
+    view.page.locator("h1").hover()
     expect(note).to_have_count(0)
     first.focus()
-    seen.page.keyboard.press("Enter")
+    view.page.keyboard.press("Enter")
     expect(note).to_have_text(SOURCE)
     expect(note).to_be_focused()
-    seen.page.keyboard.press("Escape")
+    view.page.keyboard.press("Escape")
     expect(note).to_have_count(0)
     expect(first).to_be_focused()
-    assert "#source" not in seen.page.url
+    assert "#source" not in view.page.url
 
 
 def test_a_number_in_a_table_opens_an_address_to_follow(visit):
-    seen = visit().open("/model?extend.tab=why&model=qwen3-8b")
-    table = seen.look("extend/ways")
+    view = visit().open("/model?extend.tab=why&model=qwen3-8b")
+    table = view.scroll_to("extend/ways")
     table.locator('a[href="#source"]').first.click()
-    link = seen.page.locator(".rv-sentence a")
+    link = view.page.locator(".rv-sentence a")
     expect(link).to_have_attribute("href", "https://arxiv.org/abs/2505.09388")
     expect(link).to_have_attribute("rel", "noopener")
 
 
 def test_a_tap_opens_and_closes_a_source(visit):
-    seen = visit(width=390, height=844, has_touch=True).open("/model?model=qwen3-8b")
-    first, note = seen.page.locator('a[href="#source"]').first, seen.page.locator(".rv-sentence")
+    view = visit(width=390, height=844, has_touch=True).open("/model?model=qwen3-8b")
+    first, note = view.page.locator('a[href="#source"]').first, view.page.locator(".rv-sentence")
     first.tap()
     expect(note).to_have_text(SOURCE)
     inside = note.bounding_box()
@@ -60,8 +60,8 @@ def test_a_tap_opens_and_closes_a_source(visit):
 
 @pytest.mark.parametrize("page", [*TITLES, *(f"model?extend.tab={tab}" for tab in ("why", "runtimes", "verify"))])
 def test_headings_do_not_jump_levels(visit, page):
-    seen = visit().open(f"/{'' if page == 'home' else page}")
-    found = seen.page.evaluate(HEADINGS)
+    view = visit().open(f"/{'' if page == 'home' else page}")
+    found = view.page.evaluate(HEADINGS)
     levels = [level for level, *_ in found]
     assert levels[0] == 1
     assert levels.count(1) == 1

@@ -15,14 +15,14 @@ CASES = {
 }
 
 
-def shown(seen, path):
+def read_page(view, path):
     """Return the sentences of the page and the values of its sliders, once everything has arrived."""
-    seen.open(path)
-    seen.until("[...document.querySelectorAll('.rv-says')].some((each) => each.innerText)")
-    seen.settle()
-    sentences = seen.page.locator(".rv-says").all_inner_texts()
-    recognised = seen.page.locator("main").get_by_text(re.compile("^Recognised")).all_inner_texts()
-    knobs = {name: seen.knob(name).first.input_value() for name in ("base", "factor") if seen.knob(name).count()}
+    view.open(path)
+    view.until("[...document.querySelectorAll('.rv-says')].some((each) => each.innerText)")
+    view.settle()
+    sentences = view.page.locator(".rv-says").all_inner_texts()
+    recognised = view.page.locator("main").get_by_text(re.compile("^Recognised")).all_inner_texts()
+    knobs = {name: view.knob(name).first.input_value() for name in ("base", "factor") if view.knob(name).count()}
     return sentences, recognised, knobs
 
 
@@ -41,7 +41,7 @@ def test_an_address_gives_the_same_answers_elsewhere(visit, new_server, name):
     query = here.page.url.partition("?")[2]
     for page in ("model", "scaling", "frequencies"):
         tab = "&extend.tab=why" if page == "model" else ""
-        mine, theirs = (shown(seen, f"/{page}?{query}{tab}") for seen in (here, there))
+        mine, theirs = (read_page(view, f"/{page}?{query}{tab}") for view in (here, there))
         assert (page, theirs) == (page, mine)
         sentences, recognised, _ = mine
         if page == "model":

@@ -17,8 +17,8 @@ def load():
 
 def test_random_walk_of_fifty_steps_breaks_nothing(visit):
     """What takes long is left to the hand: killing the server, and a slow network."""
-    seen = visit(watched=True).open("/")
-    walk = load().Walk(seen, SEED, rare=dict.fromkeys(("theme", "width", "model", "drop", "swipe"), 1))
+    view = visit(watched=True).open("/")
+    walk = load().Walk(view, SEED, rare=dict.fromkeys(("theme", "width", "model", "drop", "swipe"), 1))
     for _ in range(STEPS):
         walk.step()
     assert len(walk.steps) == STEPS

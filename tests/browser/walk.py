@@ -35,8 +35,8 @@ CONFIG = {
 }
 MODELS = ["Llama 2 7B", "gpt-oss 20B", "Qwen3 8B", "DeepSeek-V3", "Phi-4 mini"]
 SIZES = [(1440, 900), (1024, 768), (390, 844)]
-USUAL = {"click": 6, "knob": 5, "go": 4, "link": 2, "field": 2, "back": 2, "forward": 1, "reload": 1}
-RARE = {"theme": 1, "width": 1, "model": 1, "drop": 1, "swipe": 1, "throttle": 1}
+COMMON_STEPS = {"click": 6, "knob": 5, "go": 4, "link": 2, "field": 2, "back": 2, "forward": 1, "reload": 1}
+RARE_STEPS = {"theme": 1, "width": 1, "model": 1, "drop": 1, "swipe": 1, "throttle": 1}
 
 # Visible and enabled. What measures, makes a file or opens a window of the system is left out.
 BUTTONS = """() => [...document.querySelectorAll('main button')].map((button, index) => [button, index])
@@ -52,7 +52,7 @@ KNOBS = """() => [...document.querySelectorAll('[data-knob], [data-under]')]
   .filter((knob) => knob.offsetWidth && knob.checkVisibility({ visibilityProperty: true, opacityProperty: true })
     && !knob.closest('details:not([open])') && knob.getBoundingClientRect().left >= 0)
   .map(({ dataset }) => dataset.knob ? `[data-knob="${dataset.knob}"]` : `[data-under="${dataset.under}"]`)"""
-SEEN = """() => [...document.querySelectorAll('.rv-picture')].filter((root) => {
+PICTURES_IN_VIEW = """() => [...document.querySelectorAll('.rv-picture')].filter((root) => {
     const { top, bottom, width } = root.getBoundingClientRect();
     return width && bottom > 0 && top < innerHeight;
   }).map((root) => ({ name: root.dataset.picture, state: root.dataset.state, drawn: Number(root.dataset.drawn ?? 0),
@@ -64,17 +64,17 @@ VALUES = """() => Object.fromEntries([...document.querySelectorAll('[data-testid
   .map((knob) => [knob.dataset.knob ?? knob.dataset.under, knob.querySelector('input[type=text]').value]))"""
 
 
-class LostError(AssertionError):
+class WalkError(AssertionError):
     """Something was not as it should be; says what, and how it came there."""
 
 
 class Walk:
     """One walk: `step` takes one, `steps` are those taken."""
 
-    def __init__(self, seen, seed, *, server=None, rare=RARE):
-        self.seen, self.page, self.seed, self.server = seen, seen.page, seed, server
+    def __init__(self, view, seed, *, server=None, rare=RARE_STEPS):
+        self.view, self.page, self.seed, self.server = view, view.page, seed, server
         self.random, self.steps, self.slow = random.Random(seed), [], False
-        self.weights = USUAL | rare | ({"kill": 1} if server and rare else {})
+        self.weights = COMMON_STEPS | rare | ({"kill": 1} if server and rare else {})
         folder = Path(tempfile.mkdtemp())
         self.config = folder / "config.json"
         self.config.write_text(json.dumps(CONFIG), encoding="utf-8")
@@ -86,22 +86,22 @@ class Walk:
         # A dialog covers everything else.
         kind = "close" if self.page.locator("dialog:modal").count() else kind
         try:
-            said = getattr(self, kind)()
-            self.steps.append(said or f"{kind}: nothing there")
-            if said:
-                self.look()
+            done = getattr(self, kind)()
+            self.steps.append(done or f"{kind}: nothing there")
+            if done:
+                self.scroll_to()
         except (AssertionError, Error) as error:
             steps = "\n".join(f"{index:4d}  {text}" for index, text in enumerate(self.steps, start=1))
-            raise LostError(f"seed {self.seed}, after these steps (then {kind}):\n{steps}\n{error}") from error
+            raise WalkError(f"seed {self.seed}, after these steps (then {kind}):\n{steps}\n{error}") from error
 
     # --- What hands do
 
-    def one(self, script):
+    def choose(self, script):
         found = self.page.evaluate(script)
         return self.random.choice(found) if found else None
 
-    def press(self, script, place, word):
-        found = self.one(script)
+    def click_random(self, script, place, word):
+        found = self.choose(script)
         if found is None:
             return ""
         index, name = found
@@ -109,18 +109,18 @@ class Walk:
         return f"{word} {name!r}"
 
     def click(self):
-        return self.press(BUTTONS, "main button", "click")
+        return self.click_random(BUTTONS, "main button", "click")
 
     def close(self):
-        self.page.keyboard.press("Escape")
+        self.page.keyboard.click_random("Escape")
         assert not self.page.locator("dialog:modal").count(), "Escape leaves the dialog open"
         return "close the dialog"
 
     def link(self):
-        return self.press(LINKS, "main a[href]", "follow")
+        return self.click_random(LINKS, "main a[href]", "follow")
 
     def knob(self):
-        place = self.one(KNOBS)
+        place = self.choose(KNOBS)
         if place is None:
             return ""
         slider = self.page.locator(f"{place} input[type=range]").first
@@ -128,10 +128,10 @@ class Walk:
         if self.random.random() < 0.5:
             key = self.random.choice(["ArrowRight", "ArrowLeft", "PageUp", "Home"])
             slider.focus()
-            self.page.keyboard.press(key)
-            self.seen.settle()
-            held = self.page.evaluate("document.activeElement !== document.body")
-            assert held, f"the focus was lost after {key} on {place}"
+            self.page.keyboard.click_random(key)
+            self.view.settle()
+            has_focus = self.page.evaluate("document.activeElement !== document.body")
+            assert has_focus, f"the focus was lost after {key} on {place}"
             return f"{key} on {place}"
         box, shares = slider.bounding_box(), [round(self.random.random(), 2) for _ in range(3)]
         for index, share in enumerate(shares):
@@ -142,32 +142,32 @@ class Walk:
         return f"drag {place} over {shares}"
 
     def field(self):
-        place = self.one(KNOBS)
+        place = self.choose(KNOBS)
         if place is None:
             return ""
         text = self.random.choice(["1", "64", "4k", "128k", "1M", "1e6", "-3", "none"])
         field = self.page.locator(f"{place} input[type=text]").first
         field.fill(text)
-        field.press("Enter")
+        field.click_random("Enter")
         return f"type {text} into {place}"
 
     def go(self):
         title = self.random.choice(list(TITLES.values()))
-        self.seen.go(title)
+        self.view.go(title)
         return f"go to {title}"
 
     def back(self):
         if len(self.steps) < 3 or self.page.evaluate("history.length") < 3:
             return ""
         self.page.go_back(wait_until="commit")
-        return "Back" if self.page.url.startswith(self.seen.url) else self.home()
+        return "Back" if self.page.url.startswith(self.view.url) else self.home()
 
     def forward(self):
         self.page.go_forward(wait_until="commit")
         return "Forward"
 
     def home(self):
-        self.page.goto(self.seen.url)
+        self.page.goto(self.view.url)
         return "Home, since Back left the app"
 
     def reload(self):
@@ -181,7 +181,7 @@ class Walk:
 
     def width(self):
         width, height = self.random.choice(SIZES)
-        self.seen.resize(width, height)
+        self.view.resize(width, height)
         return f"{width} pixels wide"
 
     def model(self):
@@ -191,7 +191,7 @@ class Walk:
         name = self.random.choice(MODELS)
         box.click()
         box.fill(name)
-        self.page.keyboard.press("Enter")
+        self.page.keyboard.click_random("Enter")
         return f"choose {name}"
 
     def drop(self):
@@ -202,7 +202,7 @@ class Walk:
         return "drop a config"
 
     def swipe(self):
-        place = self.one(KNOBS)
+        place = self.choose(KNOBS)
         if place is None:
             return ""
         slider = self.page.locator(f"{place} input[type=range]").first
@@ -233,26 +233,26 @@ class Walk:
 
     def kill(self):
         self.server.kill()
-        self.seen.until("document.querySelector('.rv-banner[data-about=server]') !== null")
-        self.server.revive()
+        self.view.until("document.querySelector('.rv-banner[data-about=server]') !== null")
+        self.server.restart()
         for _ in range(8):
             if not self.page.locator(".rv-banner[data-about=server]").count():
                 break
             self.page.wait_for_timeout(2000)
         # A browser says on its console what did not answer.
-        self.seen.errors.clear()
+        self.view.errors.clear()
         return "kill the server and start it again"
 
     # --- What must be so
 
-    def look(self):
+    def check_page(self):
         """Everything in view is drawn, and shows what the address and the knobs say."""
-        seen, page = self.seen, self.page
+        view, page = self.view, self.page
         if self.slow:
             page.wait_for_timeout(1500)  # the page hears late that its run began
-        seen.settle()
-        assert seen.errors == [], f"on the console: {seen.errors}"
-        assert seen.elsewhere == [], f"asked elsewhere: {seen.elsewhere}"
+        view.settle()
+        assert view.errors == [], f"on the console: {view.errors}"
+        assert view.foreign_requests == [], f"asked elsewhere: {view.foreign_requests}"
         assert page.locator('[data-testid="stException"]').count() == 0, "an exception on the page"
         hidden = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert hidden <= 0, f"{hidden} pixels wider than the screen"
@@ -261,19 +261,19 @@ class Walk:
         # The button to remove a config may be in a closed sidebar; the page of two models has none.
         removed = page.locator("button", has_text="Remove config").count() == 0
         plain = not opened.problems and removed and "config" not in address
-        for place in page.evaluate(SEEN):
+        for place in page.evaluate(PICTURES_IN_VIEW):
             assert place["state"] == "shown", f"{place['name']} is {place['state']}"
             assert place["drawn"], f"{place['name']} was not drawn"
             assert not place["empty"], f"{place['name']} is blank"
             assert place["same"], f"{place['name']} shows something else than the page asks for"
-            asked = dict(parse_qsl(place["asked"], keep_blank_values=True))
-            if plain and "spec" not in asked:
-                drawn = spec_url.read_query({key: text for key, text in asked.items() if key in spec_url.KEYS})
+            options = dict(parse_qsl(place["asked"], keep_blank_values=True))
+            if plain and "spec" not in options:
+                drawn = spec_url.read_query({key: text for key, text in options.items() if key in spec_url.KEYS})
                 assert drawn.spec == opened.spec, f"{place['name']} is of {drawn.spec}, the address of {opened.spec}"
         if plain:
-            self.compare(page.evaluate(VALUES), opened.spec)
+            self.check_values(page.evaluate(VALUES), opened.spec)
 
-    def compare(self, values, spec):
+    def check_values(self, values, spec):
         """The knobs' fields against the address."""
         found = knobs(spec) | knobs(spec.scaling)
         for name, text in values.items():
@@ -296,18 +296,18 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--calm", action="store_true", help="nothing rare: no restart, no theme, no file")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from tests.browser.conftest import Mortal, Visit
+    from tests.browser.conftest import KillableServer, Visit
     from tests.browser.processes import running_browser
 
-    server = Mortal()
+    server = KillableServer()
     try:
         with running_browser() as browser:
             context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-            seen = Visit(context.new_page(), server.url).open("/")
-            walk = Walk(seen, asked.seed, server=server, rare={} if asked.calm else RARE)
-            for number in range(asked.steps):
+            view = Visit(context.new_page(), server.url).open("/")
+            walk = Walk(view, options.seed, server=server, rare={} if options.calm else RARE_STEPS)
+            for number in range(options.steps):
                 walk.step()
                 if number % 100 == 99:
                     print(f"{number + 1} steps", flush=True)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def scanned_once():
+def cached_manifests():
     """A new app reads the metadata of every installed package: five times as long as the page itself takes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
@@ -62,7 +62,7 @@ def follow():
 
 
 @pytest.fixture
-def asked():
+def picture_requests():
     """asked(app) is what the places on the page ask for: picture -> what its address says."""
 
     def read(app):
@@ -79,17 +79,19 @@ def asked():
 
 
 @pytest.fixture
-def card():
+def rejection_card():
     """card(app) is the HTML of the card about a config that cannot be read, "" without one."""
     return lambda app: next((one.value for one in app.html if 'role="alert"' in one.value), "")
 
 
 @pytest.fixture
-def said(asked):
+def page_text(picture_requests):
     """said(app) is all text on the page and the sentences of its pictures."""
 
     def read(app):
         texts = [item.value for kind in ("html", "markdown") for item in app.get(kind)]
-        return " ".join([*texts, *(strip_markup(picture(now).sentence) for picture, now in asked(app).items())])
+        return " ".join(
+            [*texts, *(strip_markup(picture(now).sentence) for picture, now in picture_requests(app).items())]
+        )
 
     return read

@@ -51,8 +51,8 @@ def test_keys_of_others_are_ignored(open_page):
     assert not app.warning
 
 
-def test_one_position_is_that_of_the_query(open_page, asked):
+def test_one_position_is_that_of_the_query(open_page, picture_requests):
     app = open_page("rotation", **{"rotation.at": "12000"})
     assert not app.warning
-    now = next(now for picture, now in asked(app).items() if picture.page == "rotation")
+    now = next(now for picture, now in picture_requests(app).items() if picture.page == "rotation")
     assert now[rotation.AT] == (12_000, rotation.AT.default(now)[1])

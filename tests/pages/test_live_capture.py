@@ -46,31 +46,31 @@ def read_text(app, text, runs):
     return runs[-1]
 
 
-def test_text_is_read_and_its_capture_is_shown(open_page, asked, runs):
+def test_text_is_read_and_its_capture_is_shown(open_page, picture_requests, runs):
     app = open_page("heads")
     assert "rope-viz get-model" not in texts_of(app)
-    assert "tiny_lm" in heads.across(asked(app)[heads.across]).sentence
+    assert "tiny_lm" in heads.across(picture_requests(app)[heads.across]).sentence
     assert read_text(app, TEXT, runs).wait(60)
     app.run()
     assert not app.exception
     assert not app.warning
-    now = asked(app)[heads.across]
+    now = picture_requests(app)[heads.across]
     assert "on your text" in heads.across(now).sentence
     assert heads.across(now).fig.data[0].z.shape == (4, 3)
-    assert heads.looked(asked(app)[heads.distance]).heads.tokens == 256
+    assert heads.looked(picture_requests(app)[heads.distance]).heads.tokens == 256
     assert heads.FILE.key not in app.session_state["held"]
 
 
-def test_short_text_is_a_sentence(open_page, asked, runs):
+def test_short_text_is_a_sentence(open_page, picture_requests, runs):
     app = open_page("heads")
     assert read_text(app, "in the", runs).wait(60)
     app.run()
     assert not app.exception
     assert "Paste at least 32" in " ".join(each.value for each in app.warning)
-    assert "tiny_lm" in heads.across(asked(app)[heads.across]).sentence
+    assert "tiny_lm" in heads.across(picture_requests(app)[heads.across]).sentence
 
 
-def test_stopped_reading_shows_no_capture(open_page, asked, runs):
+def test_stopped_reading_shows_no_capture(open_page, picture_requests, runs):
     app = open_page("heads")
     run = read_text(app, TEXT, runs)
     run.stop()
@@ -78,4 +78,4 @@ def test_stopped_reading_shows_no_capture(open_page, asked, runs):
     app.run()
     assert not app.exception
     assert run.problem in [each.value for each in app.warning]
-    assert "tiny_lm" in heads.across(asked(app)[heads.across]).sentence
+    assert "tiny_lm" in heads.across(picture_requests(app)[heads.across]).sentence

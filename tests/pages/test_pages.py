@@ -11,7 +11,7 @@ from rope_viz.pictures.choices import Pick, Switch
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 MODELS = list(catalog())
-SHOWN = {"rotation": ["rotation", "conversion", "pairings"], "attention": ["attention", "linear"]}
+GROUP_PAGES = {"rotation": ["rotation", "conversion", "pairings"], "attention": ["attention", "linear"]}
 """The pages that show a group of pictures, where there are several."""
 TABS = {
     "decay": [{}, {"model": "ministral-3-3b"}],
@@ -71,10 +71,10 @@ def test_a_page_runs_at_the_ends_of_every_knob(open_page, follow, page):
         assert not app.exception, f"{page} with {extreme}: {app.exception[0].value}"
 
 
-def test_choosing_a_model_changes_the_page(open_page, said):
+def test_choosing_a_model_changes_the_page(open_page, page_text):
     app = open_page("frequencies")
     app.selectbox(key="select.Model").select("gpt-oss-20b").run()
-    assert "of 32 pairs" in said(app)
+    assert "of 32 pairs" in page_text(app)
     assert app.query_params["model"] == "gpt-oss-20b"
 
 
@@ -86,13 +86,13 @@ def test_script_run_renders_no_picture(open_page, monkeypatch, page):
 
 
 @pytest.mark.parametrize("group", [name for name in registry.PAGES if name != "learn"])
-def test_every_picture_of_a_group_has_its_place(open_page, asked, group):
+def test_every_picture_of_a_group_has_its_place(open_page, picture_requests, group):
     """Those of a measurement have theirs once something was measured; Learn shows only its story."""
     places = {
         picture.name
-        for page in SHOWN.get(group, [group])
+        for page in GROUP_PAGES.get(group, [group])
         for tab in TABS.get(group, [{}])
-        for picture in asked(open_page(page, **tab))
+        for picture in picture_requests(open_page(page, **tab))
     }
     later = {"kernels": {"speeds", "ways", "agreement"}, "runtimes": {"axes"}, "recall": {"live_loss", "live_keys"}}
     later = later.get(group, set())
@@ -100,23 +100,23 @@ def test_every_picture_of_a_group_has_its_place(open_page, asked, group):
 
 
 @pytest.mark.parametrize("page", registry.PAGES)
-def test_every_choice_has_a_control_and_reaches_its_pictures(open_page, follow, asked, page):
+def test_every_choice_has_a_control_and_reaches_its_pictures(open_page, follow, picture_requests, page):
     app = open_page(page, **TABS.get(page, [{}])[0])
-    start = asked(app)
+    start = picture_requests(app)
     for choice in registry.page(page).choices:
         if not isinstance(choice, Pick | Switch):
             continue
         options = list(choice.options) if isinstance(choice, Pick) else ["yes", "no"]
         follow(app, **{choice.key: options[-1]})
         assert not app.exception
-        for picture, now in asked(app).items():
-            if choice.key in picture.depends and choice.when(now) and options[-1] in shown(choice, now):
+        for picture, now in picture_requests(app).items():
+            if choice.key in picture.depends and choice.when(now) and options[-1] in allowed_values(choice, now):
                 assert choice.text(now[choice]) == options[-1]
     assert start
 
 
-def shown(choice, now):
-    return choice.shown(now) if isinstance(choice, Pick) else ("yes", "no")
+def allowed_values(choice, now):
+    return choice.allowed_values(now) if isinstance(choice, Pick) else ("yes", "no")
 
 
 def test_reset_returns_to_the_model(open_page):

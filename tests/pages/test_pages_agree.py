@@ -91,7 +91,7 @@ def open_model(open_page, name, config):
     return app.run()
 
 
-def places(app):
+def read_queries(app):
     """Return {picture: the query with which the browser requests it} of the open page."""
     found = {}
     for element in app.get("bidi_component"):
@@ -110,7 +110,7 @@ def knob_values(app):
     return found
 
 
-def fetch(address, query):
+def fetch_picture(address, query):
     """Return the sentence and the spec of a picture, and its CSV, from the route."""
     answers = [get(f"{address}.{form}", query) for form in ("json", "csv")]
     assert [answer.status for answer in answers] == [200, 200], answers[0].body
@@ -126,7 +126,7 @@ def read_json(content):
     return {"sentence": made["sentence"], "spec": spec}
 
 
-def command(*arguments):
+def run_command(*arguments):
     """Return the output of the command line; exit codes tell of findings, not of failures."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
@@ -147,14 +147,14 @@ def page_text(app):
     return [one.value for kind in ("title", "header", "markdown", "html") for one in app.main.get(kind)]
 
 
-def visit(app, page):
+def open_tab(app, page):
     """Open another page in the same session, as a click on the menu does."""
     app.switch_page(f"{MOVED.get(page, (page, ''))[0]}.py")
     if page in TABS:
         app.query_params["extend.tab"] = TABS[page]
     app.run()
     assert not app.exception
-    return page_text(app), knob_values(app), places(app)
+    return page_text(app), knob_values(app), read_queries(app)
 
 
 def test_pages_figures_commands_and_links_agree(open_page, start_server, tmp_path, case):
@@ -162,8 +162,8 @@ def test_pages_figures_commands_and_links_agree(open_page, start_server, tmp_pat
     start_server()
     app = open_model(open_page, name, config)
     link = dict(app.query_params.items())
-    seen = {page: visit(app, page) for page in PAGES}
-    drawn = {address: fetch(address, seen[page_of(address)][2][address]) for address in PICTURES}
+    seen = {page: open_tab(app, page) for page in PAGES}
+    drawn = {address: fetch_picture(address, seen[page_of(address)][2][address]) for address in PICTURES}
 
     start_server()
     for page, (text, knobs, _) in seen.items():
@@ -173,23 +173,23 @@ def test_pages_figures_commands_and_links_agree(open_page, start_server, tmp_pat
         # A link carries the keys that the project reads, so the rest of the file cannot be downloaded there.
         other = [one for one in page_text(elsewhere) if one not in text and not one.startswith("**No download:**")]
         assert (page, other) == (page, [])
-        there = places(elsewhere)
+        there = read_queries(elsewhere)
         for address in PICTURES:
             if page_of(address) == page:
-                assert (address, fetch(address, there[address])) == (address, drawn[address])
+                assert (address, fetch_picture(address, there[address])) == (address, drawn[address])
 
     for address in PICTURES:
-        command("figure", address, name, "-o", tmp_path / "drawn.json")
+        run_command("figure", address, name, "-o", tmp_path / "drawn.json")
         made = read_json((tmp_path / "drawn.json").read_bytes())
         assert (address, made["spec"]) == (address, drawn[address]["spec"])
         assert (address, made["sentence"]) == (address, drawn[address]["sentence"])
 
     at = ("--length", drawn["scaling/comparison"]["spec"]["target"])
-    table = json.loads(command("table", name, *at, "--json"))
+    table = json.loads(run_command("table", name, *at, "--json"))
     needed = max(seen["extend"][1]["Context needed"])
-    extended = json.loads(command("extend", name, "--to", needed, "--runtime", "vllm", "--json"))
+    extended = json.loads(run_command("extend", name, "--to", needed, "--runtime", "vllm", "--json"))
     assert [table["trained_length"], extended["have"]["trained"]["length"]] == [trained, trained]
-    assert json.loads(command("check", name, "--json"))["trained_length"] == trained
+    assert json.loads(run_command("check", name, "--json"))["trained_length"] == trained
     assert extended["have"]["sentence"] in strip_markup(" ".join(seen["extend"][0]))
     assert extended["ways"][0]["title"] in drawn["extend/ways"]["sentence"]
     for page, (_, knobs, _) in seen.items():
@@ -203,8 +203,8 @@ def test_pages_figures_commands_and_links_agree(open_page, start_server, tmp_pat
         sentence, pairs = drawn[address]["sentence"], len(table["over_plain"])
         # The page Frequencies does not count the pairs of a model without scaling.
         if counts["kept"] < pairs or page_of(address) == "scaling":
-            assert (address, told_counts(sentence, pairs)) == (address, counts), sentence
-    reference = json.loads(command("runtimes", name, *at, "--json"))[0]
+            assert (address, read_counts(sentence, pairs)) == (address, counts), sentence
+    reference = json.loads(run_command("runtimes", name, *at, "--json"))[0]
     assert reference["runtime"] == "transformers"
     assert np.allclose(reference["inv_freq"], table["inv_freq"], rtol=1e-6)
 
@@ -213,7 +213,7 @@ def page_of(address):
     return address.partition("/")[0]
 
 
-def told_counts(sentence, pairs):
+def read_counts(sentence, pairs):
     """Return {band: count} of a sentence that counts pairs by band, or tells that the model is not scaled."""
     whole = re.search(rf"All {pairs} pairs (keep|are blended|have their frequency divided)", sentence)
     if whole or "not scaled" in sentence:

@@ -16,9 +16,9 @@ from rope_viz.pictures.wire_format import cells, columns, markdown_to_html, stri
 from tests.configs import LONGROPE, QWEN3_8B
 
 ROOT = Path(__file__).parents[2]
-OWN = [json.loads(path.read_text()) for path in sorted((ROOT / "tests/cases/extend").glob("*.json"))]
-OWN += [{**QWEN3_8B, "max_position_embeddings": 131_072}, {**QWEN3_8B, "model_type": "mine"}, LONGROPE]
-FEW = ["llama-3.1-8b", "qwen3-8b", "kimi-k2.5", "phi-3.5-mini", "mistral-7b-v0.1", "qwen3.5-9b"]
+OWN_CONFIGS = [json.loads(path.read_text()) for path in sorted((ROOT / "tests/cases/extend").glob("*.json"))]
+OWN_CONFIGS += [{**QWEN3_8B, "max_position_embeddings": 131_072}, {**QWEN3_8B, "model_type": "mine"}, LONGROPE]
+FEW_MODELS = ["llama-3.1-8b", "qwen3-8b", "kimi-k2.5", "phi-3.5-mini", "mistral-7b-v0.1", "qwen3.5-9b"]
 
 # A file of a repository, and a repository of an owner that some source of the catalog or of a rule names.
 FILE = r"[\w.-]*/[\w./-]*\.(?:py|jsonc?|cpp|h|cuh?|toml|md|ya?ml|sh)\b|\b\w+\.(?:py|cpp|sh|yml)\b(?<!llama\.cpp)"
@@ -38,9 +38,9 @@ def shown_texts(app):
                 yield kind, one.value
 
 
-def picture_texts(asked, app):
+def picture_texts(picture_requests, app):
     """Yield the sentence of each picture, and the cells of its table, without the column that lists sources."""
-    for picture, now in asked(app).items():
+    for picture, now in picture_requests(app).items():
         drawn = picture(now)
         yield picture.address, drawn.sentence
         if isinstance(drawn, Table):
@@ -59,7 +59,7 @@ def plain(markdown):
 
 
 @pytest.fixture
-def give(open_page):
+def open_with_config(open_page):
     """give(page, config) opens a page with a config of the user's own."""
 
     def run(page, config):
@@ -72,31 +72,31 @@ def give(open_page):
 
 
 @pytest.mark.parametrize("page", ["extend", "runtimes"])
-def test_no_sentence_names_a_file_for_any_model(open_page, follow, asked, page):
+def test_no_sentence_names_a_file_for_any_model(open_page, follow, picture_requests, page):
     app = open_page(page)
     found = {}
     for model in catalog():
         follow(app, model=model, **{"extend.for": ",".join(NAMES)})
-        if paths := find_paths([*shown_texts(app), *picture_texts(asked, app)]):
+        if paths := find_paths([*shown_texts(app), *picture_texts(picture_requests, app)]):
             found[model] = paths
     assert found == {}
 
 
 @pytest.mark.parametrize("page", ["extend", "runtimes"])
-def test_no_sentence_names_a_file_for_own_configs(give, asked, page):
-    assert len(OWN) >= 15
-    for config in OWN:
-        app = give(page, config)
+def test_no_sentence_names_a_file_for_own_configs(open_with_config, picture_requests, page):
+    assert len(OWN_CONFIGS) >= 15
+    for config in OWN_CONFIGS:
+        app = open_with_config(page, config)
         assert app.query_params["model"] == "custom"
-        assert find_paths([*shown_texts(app), *picture_texts(asked, app)]) == set(), config
+        assert find_paths([*shown_texts(app), *picture_texts(picture_requests, app)]) == set(), config
 
 
 @pytest.mark.parametrize("page", registry.PAGES)
-def test_no_sentence_of_a_page_names_a_file(open_page, follow, asked, page):
+def test_no_sentence_of_a_page_names_a_file(open_page, follow, picture_requests, page):
     app = open_page(page)
-    for model in FEW:
+    for model in FEW_MODELS:
         follow(app, model=model)
-        assert find_paths([*shown_texts(app), *picture_texts(asked, app)]) == set(), model
+        assert find_paths([*shown_texts(app), *picture_texts(picture_requests, app)]) == set(), model
 
 
 @pytest.mark.parametrize("page", registry.PAGES)

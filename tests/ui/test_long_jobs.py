@@ -17,15 +17,15 @@ from rope_viz.figures.files import Style
 from rope_viz.pictures import blob_store
 from rope_viz.pictures.render_process import Job
 from rope_viz.ui import long_jobs, picture_route, render_queue, visitors
-from tests.ui.test_picture_route import run
-from tests.ui.test_render_workers import alive
+from tests.ui.test_picture_route import send_requests
+from tests.ui.test_render_workers import is_running
 
 SLOW = Job("recall", "needle", "png", Style(), {"recall.length": "16384", "method": "yarn"})
 QUICK = Job("scaling", "comparison", "svg", Style(), {})
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="processes are found in Linux's /proc")
 
 
-async def until(holds, seconds=60):
+async def wait_until(holds, seconds=60):
     """Wait until a condition holds."""
     for _ in range(seconds * 20):
         if holds():
@@ -50,21 +50,21 @@ def jobs():
 
 @needs_proc
 def test_job_that_nobody_waits_for_ends(jobs):
-    async def leave():
+    async def cancel():
         gallery = picture_route.Gallery(long_jobs=jobs())
         waiting = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW, rank=render_queue.FILES))
-        await until(lambda: gallery.long_jobs.pids)
+        await wait_until(lambda: gallery.long_jobs.pids)
         (pid,) = gallery.long_jobs.pids
         waiting.cancel()
-        await until(lambda: not alive(pid))
+        await wait_until(lambda: not is_running(pid))
         assert not gallery.long_jobs.pids
         assert await gallery.drawn("a", pytest.fail, long=QUICK), "the place is free again"
 
-    asyncio.run(leave())
+    asyncio.send_requests(cancel())
 
 
 def test_job_beyond_its_processor_time_is_a_sentence(jobs):
-    result = asyncio.run(jobs(seconds=1).render(SLOW))
+    result = asyncio.send_requests(jobs(seconds=1).render(SLOW))
     assert result.problem.startswith("This picture takes more than 1 seconds of processor time.")
     assert not result.content
 
@@ -77,35 +77,35 @@ def test_job_beyond_its_memory_is_a_sentence(jobs):
         small = jobs(memory=150 << 20)
         return await small.render(large), await small.render(QUICK)
 
-    refused, drawn = asyncio.run(both())
+    refused, drawn = asyncio.send_requests(both())
     assert refused.problem.startswith("This picture takes more memory than one picture may.")
     assert drawn.content
 
 
 @needs_proc
 def test_idle_process_ends(jobs):
-    async def rest():
+    async def wait_for_end():
         found = jobs(idle_seconds=0.0)
         await found.render(QUICK)
         pids = found.pids
-        await until(lambda: not found.pids)
-        await until(lambda: not any(map(alive, pids)))
+        await wait_until(lambda: not found.pids)
+        await wait_until(lambda: not any(map(is_running, pids)))
 
-    asyncio.run(rest())
+    asyncio.send_requests(wait_for_end())
 
 
 def test_process_that_dies_is_a_sentence_for_its_own_user(jobs):
-    async def kill():
+    async def kill_process():
         gallery = picture_route.Gallery(long_jobs=jobs())
         first = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW))
-        await until(lambda: gallery.long_jobs.pids)
+        await wait_until(lambda: gallery.long_jobs.pids)
         for process in gallery.long_jobs._busy:
-            process.running.kill()
+            process.running.kill_process()
         with pytest.raises(long_jobs.NoProcessError, match="ended early"):
             await first
         assert (await gallery.drawn("b", pytest.fail, long=QUICK)).startswith(b"rope-scaling-comparison")
 
-    asyncio.run(kill())
+    asyncio.send_requests(kill_process())
 
 
 class Endless:
@@ -131,15 +131,15 @@ def test_visitor_has_one_of_two_places_for_long_jobs():
             for n in range(count)
         ]
         await asyncio.sleep(0)
-        await until(lambda: endless.asked == ["a", "b"])
+        await wait_until(lambda: endless.asked == ["a", "b"])
         for task in tasks[:20]:
             task.cancel()
-        await until(lambda: len(endless.asked) == 3)
+        await wait_until(lambda: len(endless.asked) == 3)
         assert endless.asked[-1] == "c"
         for task in tasks:
             task.cancel()
 
-    asyncio.run(crowd())
+    asyncio.send_requests(crowd())
 
 
 def test_slow_pages_of_one_visitor_leave_a_thread_for_others():
@@ -156,7 +156,7 @@ def test_slow_pages_of_one_visitor_leave_a_thread_for_others():
         go_on.set()
         await asyncio.gather(*slow)
 
-    asyncio.run(crowd())
+    asyncio.send_requests(crowd())
 
 
 def test_full_queue_of_one_visitor_refuses_no_other():
@@ -173,7 +173,7 @@ def test_full_queue_of_one_visitor_refuses_no_other():
         for task in tasks:
             task.cancel()
 
-    asyncio.run(crowd())
+    asyncio.send_requests(crowd())
 
 
 @pytest.mark.parametrize(
@@ -248,4 +248,4 @@ def post(path, query, content):
     salted = blob_store.salt() + content
     body = len(salted).to_bytes(4, "little") + salted
     query = query.format(name=blob_store.name_of(salted))
-    return run({"path": path, "query": query, "method": "POST", "body": body, "rope_viz": "kept"})[0]
+    return send_requests({"path": path, "query": query, "method": "POST", "body": body, "rope_viz": "kept"})[0]

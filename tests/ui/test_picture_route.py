@@ -36,7 +36,7 @@ def processes():
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch, processes):
+def gallery(monkeypatch, processes):
     """A server without visitors."""
     new = picture_route.Gallery(long_jobs=processes)
     monkeypatch.setattr(picture_route, "GALLERY", new)
@@ -44,18 +44,18 @@ def fresh(monkeypatch, processes):
     return new
 
 
-def run(*requests):
+def send_requests(*requests):
     """The answers to requests that come at once."""
 
-    async def together():
-        return await asyncio.gather(*(ask(**each) for each in requests))
+    async def send_all():
+        return await asyncio.gather(*(send_request(**each) for each in requests))
 
     # A thread of its own: the browser tests keep a loop running in this one.
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.run(together())).result()
+        return pool.submit(lambda: asyncio.send_requests(send_all())).result()
 
 
-async def ask(path, query="", method="GET", body=b"", leaves=None, visitor="192.0.2.1", **headers):
+async def send_request(path, query="", method="GET", body=b"", leaves=None, visitor="192.0.2.1", **headers):
     sent, asked = [], []
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     path = f"{PREFIX}/picture/{path}"
@@ -78,7 +78,7 @@ async def ask(path, query="", method="GET", body=b"", leaves=None, visitor="192.
 
 
 def get(path, query="", **more):
-    return run({"path": path, "query": query, **more})[0]
+    return send_requests({"path": path, "query": query, **more})[0]
 
 
 @pytest.mark.parametrize("picture", registry.pictures(), ids=lambda picture: picture.address)
@@ -147,15 +147,15 @@ def test_address_in_a_file_returns_that_file(query):
     assert get("decay/curves.json", asked).body == first.body
 
 
-def test_query_order_does_not_change_the_cache_entry(fresh):
+def test_query_order_does_not_change_the_cache_entry(gallery):
     one = get("scaling/comparison.json", "model=qwen3-8b-yarn&scaling.show=paper&pin=3")
     two = get("scaling/comparison.json", "pin=3&scaling.show=paper&model=qwen3-8b-yarn&v=another")
     assert one.body == two.body
-    assert len(fresh._cache) == 1
-    assert 0 < fresh.size < len(one.body), "kept compressed"
+    assert len(gallery._cache) == 1
+    assert 0 < gallery.size < len(one.body), "kept compressed"
 
 
-def test_compressed_and_plain_answers_are_equal(fresh):
+def test_compressed_and_plain_answers_are_equal(gallery):
     whole, packed = (get("decay/curves.packed", "", accept_encoding=takes) for takes in ("identity", "br, gzip"))
     assert packed.headers["content-encoding"] == "gzip"
     assert "content-encoding" not in whole.headers
@@ -165,7 +165,7 @@ def test_compressed_and_plain_answers_are_equal(fresh):
     assert get("decay/curves.png", "width=300px", accept_encoding="gzip").body.startswith(b"\x89PNG")
 
 
-def test_address_is_rendered_once_at_a_time(monkeypatch, fresh):
+def test_address_is_rendered_once_at_a_time(monkeypatch, gallery):
     drawn = []
     real = export.render
 
@@ -175,7 +175,7 @@ def test_address_is_rendered_once_at_a_time(monkeypatch, fresh):
         return real(*arguments)
 
     monkeypatch.setattr(export, "render", slowly)
-    answers = run(*[{"path": "scaling/comparison.packed", "query": QUERY}] * 20)
+    answers = send_requests(*[{"path": "scaling/comparison.packed", "query": QUERY}] * 20)
     assert [answer.status for answer in answers] == [200] * 20
     assert len({answer.body for answer in answers}) == 1
     assert len(drawn) == 1
@@ -198,15 +198,15 @@ def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
     monkeypatch.setattr(export, "render", drawing)
     small = picture_route.Gallery(waiting=50, most=10_000)
     monkeypatch.setattr(picture_route, "GALLERY", small)
-    answers = run(*({"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(200)))
+    answers = send_requests(*({"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(200)))
     assert most_at_once <= render_queue.AT_ONCE
     assert small.size <= small.most
     served = [answer for answer in answers if answer.status == 200]
-    told = [answer for answer in answers if answer.status == 503]
+    refused = [answer for answer in answers if answer.status == 503]
     assert len(served) == 50 + render_queue.AT_ONCE
-    assert len(served) + len(told) == 200
-    assert {answer.headers["retry-after"] for answer in told} == {"1"}
-    assert all(answer.body.endswith(b".") for answer in told), "a sentence"
+    assert len(served) + len(refused) == 200
+    assert {answer.headers["retry-after"] for answer in refused} == {"1"}
+    assert all(answer.body.endswith(b".") for answer in refused), "a sentence"
     assert len({answer.body for answer in served}) == len(served)
 
 
@@ -219,9 +219,11 @@ def test_abandoned_request_is_not_rendered(monkeypatch):
         return b"picture"
 
     monkeypatch.setattr(export, "render", drawing)
-    gone = [{"path": "scaling/comparison.packed", "query": f"base={20_000 + i}", "leaves": 0.02} for i in range(40)]
-    stays = [{"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(4)]
-    answers = run(*stays, *gone)
+    abandoned = [
+        {"path": "scaling/comparison.packed", "query": f"base={20_000 + i}", "leaves": 0.02} for i in range(40)
+    ]
+    waiting = [{"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(4)]
+    answers = send_requests(*waiting, *abandoned)
     assert [answer.status for answer in answers[:4]] == [200] * 4
     assert len(drawn) <= 4 + 2 * render_queue.AT_ONCE
 
@@ -237,28 +239,28 @@ def test_pages_do_not_wait_for_files(monkeypatch):
     monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery(long_jobs=Busy()))
 
     async def both():
-        files = [asyncio.ensure_future(ask("scaling/comparison.png", f"base={20_000 + i}")) for i in range(6)]
+        files = [asyncio.ensure_future(send_request("scaling/comparison.png", f"base={20_000 + i}")) for i in range(6)]
         await asyncio.sleep(0)
-        pages = [await ask("scaling/comparison.packed", query) for query in ("", "coarse=1")]
+        pages = [await send_request("scaling/comparison.packed", query) for query in ("", "coarse=1")]
         assert [page.status for page in pages] == [200, 200]
         for each in files:
             each.cancel()
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.run(both())).result()
+        pool.submit(lambda: asyncio.send_requests(both())).result()
     assert asked == ["png"], "one long job for one visitor"
 
 
 def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
     monkeypatch.setitem(render_queue.PATIENCE, picture_route.SHOWN, 0.05)
-    order, begun = [], threading.Event()
+    order, may_render = [], threading.Event()
 
     def drawing(name):
         order.append(name)
-        begun.wait()
+        may_render.wait()
         return b"picture"
 
-    async def ask():
+    async def send_request():
         one = picture_route.Gallery(at_once=1)
 
         def put(name, rank):
@@ -272,16 +274,16 @@ def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
         await asyncio.sleep(0.2)
         all_of_them.append(put("came later", picture_route.MOVING))
         await asyncio.sleep(0)
-        begun.set()
+        may_render.set()
         await asyncio.gather(*all_of_them)
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.run(ask())).result()
+        pool.submit(lambda: asyncio.send_requests(send_request())).result()
     assert order == ["first", "moves", "rests", "came later"]
 
 
 @pytest.mark.parametrize(
-    ("path", "query", "status", "said"),
+    ("path", "query", "status", "sentence"),
     [
         ("scaling/comparison.packed", "dim=201", 400, "dim = 201"),
         ("scaling/comparison.svg", "model=<script>", 400, "Unknown model"),
@@ -303,24 +305,24 @@ def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
         ("decay/curves.packed", "decay.show=own&decay.source=file&decay.file=guessed", 410, "no longer stores"),
     ],
 )
-def test_invalid_request_is_answered_with_a_sentence(path, query, status, said):
+def test_invalid_request_is_answered_with_a_sentence(path, query, status, sentence):
     answer = get(path, query)
     assert answer.status == status
-    assert said in answer.body.decode()
+    assert sentence in answer.body.decode()
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["access-control-allow-origin"] == "*"
     assert "Traceback" not in answer.body.decode()
 
 
-def test_picture_of_a_moving_knob_is_not_cached(fresh):
+def test_picture_of_a_moving_knob_is_not_cached(gallery):
     answer = get("scaling/comparison.packed", "coarse=1&knob=base&value=77000")
     assert answer.status == 200
     assert answer.headers["cache-control"] == "no-store"
-    assert fresh.size == 0
+    assert gallery.size == 0
 
 
-def test_failing_picture_gives_a_sentence_and_breaks_nothing(monkeypatch, fresh):
+def test_failing_picture_gives_a_sentence_and_breaks_nothing(monkeypatch, gallery):
     monkeypatch.setattr(export, "render", lambda *_: 1 / 0)
     answer = get("scaling/comparison.packed")
     assert (answer.status, answer.body) == (

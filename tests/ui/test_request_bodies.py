@@ -85,15 +85,15 @@ def test_half_sent_bodies_leave_room_for_other_visitors():
 
 
 def test_client_that_leaves_in_the_middle_is_no_error():
-    async def leave(scope, receive, send):
+    async def send_half(scope, receive, send):
         left = [{"type": "http.request", "body": b"x", "more_body": True}, {"type": "http.disconnect"}]
 
-        async def gone():
+        async def receive_disconnect():
             return left.pop(0)
 
-        await RequestBodies(count_bytes)(scope, gone, send)
+        await RequestBodies(count_bytes)(scope, receive_disconnect, send)
 
-    asyncio.run(leave({"type": "http", "method": "POST", "headers": [], "client": ("192.0.2.1", 1)}, None, None))
+    asyncio.run(send_half({"type": "http", "method": "POST", "headers": [], "client": ("192.0.2.1", 1)}, None, None))
 
 
 @pytest.mark.parametrize("written", ["localhost", "", "10.0.0.0/33", "*", "10.0.0.1,10.0.0.2"])

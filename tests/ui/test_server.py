@@ -166,14 +166,18 @@ print(sum(int(start, 16) % (64 << 20) == 0 for start in starts))
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no such heaps")
 def test_threads_share_memory_arenas():
-    usual, few = (heaps(how) for how in ("usual", "few"))
+    usual, few = (count_heaps(how) for how in ("usual", "few"))
     assert few <= 2 < usual
 
 
-def heaps(how):
-    there = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+def count_heaps(how):
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
     answer = subprocess.run(
-        [sys.executable, "-c", HEAPS, how], env=there, cwd=Path(__file__).parents[2], capture_output=True, check=True
+        [sys.executable, "-c", HEAPS, how],
+        env=environment,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        check=True,
     )
     return int(answer.stdout)
 
