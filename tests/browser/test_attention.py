@@ -97,7 +97,7 @@ def test_too_many_words_show_an_error(visit):
     assert len(read_rows(view, 0)) == 12
 
 
-def test_a_negative_weight_carries_a_minus(visit):
+def test_negative_weights_are_labelled_with_a_minus(visit):
     view = visit().open("/linear?model=llama-2-7b&attention.spacing=1000")
     view.scroll_to("attention/weights")
     drawn = view.page.locator("[data-picture='attention/weights'] .rv-plot").locator("text", has_text="−")

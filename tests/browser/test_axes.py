@@ -61,7 +61,7 @@ def test_keys_and_pointer_move_the_patch_and_a_border(visit):
     assert view.errors == []
 
 
-def test_cards_and_line_of_a_prompt_follow_each_other(visit):
+def test_prompt_cards_and_prompt_line_stay_equal(visit):
     view = visit().open("/axes?axes.prompt=text+4,+image+112x84")
     view.scroll_to("axes/positions")
     sentence = view.page.locator("[data-says='axes/positions']")

@@ -29,7 +29,7 @@ def copy_link(view):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_copied_link_gives_the_same_answer_elsewhere(visit, chromium, fresh_server, server, name):
+def test_copied_link_opens_the_config_on_another_server(visit, chromium, fresh_server, server, name):
     config, model, trained, label, length = CONFIGS[name]
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=why")
     drop(view, {**config, "project_codename": "ultramarine"})
@@ -57,7 +57,7 @@ def test_a_copied_link_gives_the_same_answer_elsewhere(visit, chromium, fresh_se
     context.close()
 
 
-def test_an_opened_link_leaves_the_stored_config(visit, fresh_server):
+def test_opening_a_link_keeps_the_stored_config(visit, fresh_server):
     """The user's own file stays in the browser: a link holds its config itself."""
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/scaling")
     drop(view, LLAMA_3_1_8B)
@@ -74,7 +74,7 @@ def test_an_opened_link_leaves_the_stored_config(visit, fresh_server):
     assert view.errors == []
 
 
-def test_a_copied_picture_address_opens_elsewhere(visit, fresh_server, server):
+def test_copied_picture_address_works_on_another_server(visit, fresh_server, server):
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=runtimes")
     drop(view, QWEN3_8B)
     figure = view.scroll_to("runtimes/curves")

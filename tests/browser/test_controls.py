@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import LIMIT
 
 
-def test_first_request_may_be_a_deep_link(visit, fresh_server):
+def test_deep_link_works_as_the_first_request(visit, fresh_server):
     view = visit(fresh_server).open("/frequencies?base=77000&dim=64")
     assert view.knob("base").input_value() == "77000"
     assert view.knob("head_dim").input_value() == "64"
@@ -114,7 +114,7 @@ def test_axis_labels_do_not_move_while_a_knob_moves(visit, page, knob):
     assert view.page.evaluate(TICKS) == before
 
 
-def test_restored_knob_restores_the_page(visit):
+def test_knob_moved_back_restores_the_page(visit):
     view = visit().open("/frequencies")
     tab = view.page
     show_two_figures(view)
@@ -182,7 +182,7 @@ def test_the_choice_survives_a_change_of_page(visit):
     assert "frequencies.show=angle" in view.page.url
 
 
-def test_hostile_link_shows_a_sentence(visit):
+def test_each_invalid_value_in_a_link_shows_a_warning(visit):
     view = visit().open("/scaling?dim=201&model=%3Cscript%3E&method=zzz&target=1e99")
     alerts = [item.inner_text() for item in view.page.locator("[data-testid=stAlert]").all()]
     assert len(alerts) == 4

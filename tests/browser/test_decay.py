@@ -17,7 +17,7 @@ def test_drag_over_nine_million_zooms_to_single_distances(visit):
     assert 8_999_999 <= x[0] <= 9_000_001
 
 
-def test_a_click_on_the_curve_sets_the_distance_of_the_bars(visit):
+def test_click_on_the_curve_sets_the_distance(visit):
     view = visit().open("/decay")
     box = view.page.locator(".rv-plot .nsewdrag").first.bounding_box()
     view.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)

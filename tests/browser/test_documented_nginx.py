@@ -116,7 +116,7 @@ def send_request(port, path="/rope/x", method="GET", body=None, host=NAME, **hea
         connection.close()
 
 
-def test_the_app_works_behind_the_documented_block(visit, new_server, documented_nginx):
+def test_app_works_behind_the_documented_nginx(visit, new_server, documented_nginx):
     servers = [new_server(base="rope") for _ in range(2)]
     port = documented_nginx(servers)
     view = visit(f"http://127.0.0.1:{port}/rope", watched=True).open("/scaling?model=qwen3-8b-yarn")
@@ -133,7 +133,7 @@ def test_the_app_works_behind_the_documented_block(visit, new_server, documented
     assert (status, headers["Server"]) == (200, "nginx")
 
 
-def test_a_request_by_another_name_is_closed(documented_nginx, echo_server):
+def test_request_with_another_host_is_closed(documented_nginx, echo_server):
     port = documented_nginx([echo_server[0]])
     for host in ("localhost", "10.0.0.7", "evil.example"):
         with pytest.raises(http.client.RemoteDisconnected):

@@ -17,7 +17,7 @@ BUTTONS = """() => [...document.querySelectorAll('button')]
 MOST_BUTTONS = 15
 
 
-def test_from_home_to_the_command_for_ones_own_config(visit):
+def test_own_config_gets_its_command_starting_from_home(visit):
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/")
     view.go("My model")
     content = json.dumps(QWEN3_8B).encode()
@@ -35,7 +35,7 @@ def test_from_home_to_the_command_for_ones_own_config(visit):
     assert view.errors == []
 
 
-def test_from_home_to_scaling_with_yarn_as_a_pdf(visit):
+def test_scaling_figure_with_yarn_downloads_as_pdf(visit):
     view = visit().open("/")
     view.go("Scaling")
     box = view.page.locator("[data-testid=stSidebar]").get_by_role("combobox", name="Scaling method")
@@ -52,7 +52,7 @@ def test_from_home_to_scaling_with_yarn_as_a_pdf(visit):
 
 
 @pytest.mark.parametrize(("old", "tab"), [("extend", "Changes"), ("runtimes", "Runtimes")])
-def test_a_link_to_an_old_page_opens_its_tab_and_back_leaves(visit, old, tab):
+def test_old_page_link_opens_its_tab_and_back_leaves_it(visit, old, tab):
     view = visit().open("/frequencies?model=qwen3-8b")
     view.open(f"/{old}?model=qwen3-8b&extend.target=65536&extend.for=vllm")
     assert urlsplit(view.page.url).path == "/model"
@@ -65,7 +65,7 @@ def test_a_link_to_an_old_page_opens_its_tab_and_back_leaves(visit, old, tab):
     assert view.errors == []
 
 
-def test_the_open_tab_is_in_the_address(visit):
+def test_open_tab_is_in_the_address(visit):
     view = visit().open("/model")
     view.page.get_by_role("tab", name="Verify").click()
     view.page.wait_for_url("**extend.tab=verify**")
@@ -80,7 +80,7 @@ def test_the_open_tab_is_in_the_address(visit):
     assert view.errors == []
 
 
-def test_the_settings_of_the_memory_are_behind_one_button(visit):
+def test_memory_settings_are_behind_one_button(visit):
     view = visit().open("/model?model=qwen3-8b&extend.gpu=16")
     view.page.locator("[data-testid=stPopover]", has_text="Change GPU").get_by_role("button").click()
     field = view.page.get_by_role("textbox", name="Parallel requests").first
@@ -93,7 +93,7 @@ def test_the_settings_of_the_memory_are_behind_one_button(visit):
 
 
 @pytest.mark.parametrize("path", ["/", "/scaling", "/model"])
-def test_the_theme_button_changes_and_keeps_the_theme(visit, path):
+def test_theme_button_changes_and_stores_the_theme(visit, path):
     ground = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
     view = visit().open(path)
     light = view.page.evaluate(ground)

@@ -36,7 +36,7 @@ def drop(view, config):
 
 
 @pytest.mark.parametrize("name", DROPPED)
-def test_dropped_config_gets_its_verdict_and_a_loadable_repair(visit, name):
+def test_dropped_config_gets_a_verdict_and_a_loadable_file(visit, name):
     config, place, pairs, base, verdict = DROPPED[name]
     view = visit().open("/model?extend.tab=runtimes")
     drop(view, config)
@@ -56,7 +56,7 @@ def test_dropped_config_gets_its_verdict_and_a_loadable_repair(visit, name):
     assert view.errors == []
 
 
-def test_dropped_model_without_rope_shows_one_sentence(visit):
+def test_dropped_model_without_rope_is_explained(visit):
     view = visit().open("/scaling?model=qwen3-8b")
     drop(view, {"model_type": "jamba", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000.0})
     sentence = "Jamba has no rotary embedding"

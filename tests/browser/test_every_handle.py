@@ -179,7 +179,7 @@ def has_effect(view, handle, name="", seconds=LIMIT):
     return changed
 
 
-def test_the_places_have_every_handle():
+def test_addresses_together_have_every_handle():
     assert set().union(*map(list_handles, PLACES.values())) == ALL
 
 

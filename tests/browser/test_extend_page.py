@@ -59,7 +59,7 @@ def test_text_tables_fit_a_phone_without_sideways_scrolling(visit, name, path):
     assert wide <= shown
 
 
-def test_unnamed_fine_tune_and_raised_limit_are_recognised(visit):
+def test_fine_tune_and_raised_limit_are_recognised(visit):
     view = visit().open("/model?extend.tab=why")
     drop(view, {**QWEN3_8B, "vocab_size": 152_064})
     main = view.page.locator("[data-testid=stMain]")

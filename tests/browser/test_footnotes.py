@@ -17,7 +17,7 @@ HEADINGS = """() => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
 # The third value: Learn's main heading is clipped, for screen readers only.
 
 
-def test_a_number_opens_its_source_by_mouse_and_keys(visit):
+def test_footnote_opens_its_source_by_mouse_and_keys(visit):
     view = visit().open("/model?model=qwen3-8b")
     first, note = view.page.locator('a[href="#source"]').first, view.page.locator(".rv-sentence")
     assert first.evaluate(NUMBER) == "counter(rv-source)"
@@ -37,7 +37,7 @@ def test_a_number_opens_its_source_by_mouse_and_keys(visit):
     assert "#source" not in view.page.url
 
 
-def test_a_number_in_a_table_opens_an_address_to_follow(visit):
+def test_footnote_in_a_table_opens_a_link(visit):
     view = visit().open("/model?extend.tab=why&model=qwen3-8b")
     table = view.scroll_to("extend/ways")
     table.locator('a[href="#source"]').first.click()
@@ -46,7 +46,7 @@ def test_a_number_in_a_table_opens_an_address_to_follow(visit):
     expect(link).to_have_attribute("rel", "noopener")
 
 
-def test_a_tap_opens_and_closes_a_source(visit):
+def test_tap_opens_and_closes_a_footnote(visit):
     view = visit(width=390, height=844, has_touch=True).open("/model?model=qwen3-8b")
     first, note = view.page.locator('a[href="#source"]').first, view.page.locator(".rv-sentence")
     first.tap()

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 FIRST = "[...document.querySelectorAll('.rv-gallery img')].slice(0, 5).every((image) => image.naturalWidth === 448)"
 
 
-def test_cards_are_found_opened_and_copied(visit):
+def test_gallery_cards_can_be_found_opened_and_copied(visit):
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/gallery?base=77000")
     cards = view.page.locator(".rv-gallery li:visible")
     count = cards.count()

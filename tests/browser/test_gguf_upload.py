@@ -56,7 +56,7 @@ def test_gguf_that_is_dragged_onto_the_field_becomes_the_model(visit, tmp_path):
     assert view.errors == []
 
 
-def test_cut_off_gguf_gets_a_sentence_that_says_what_to_do(visit, model_file, tmp_path):
+def test_truncated_gguf_says_to_download_it_again(visit, model_file, tmp_path):
     short = tmp_path / "short.gguf"
     with model_file.open("rb") as file:
         short.write_bytes(file.read(5000))

@@ -34,7 +34,7 @@ def test_dropped_capture_is_shown(visit, tmp_path):
     assert view.errors == []
 
 
-def test_a_click_and_the_keyboard_choose_a_head_of_the_map(visit):
+def test_click_and_keys_choose_a_head_on_the_map(visit):
     view = visit().open("/heads")
     chosen = "new URLSearchParams(location.search).get('heads.real')"
     node = "document.querySelector('.rv-chart .js-plotly-plot')"
@@ -68,7 +68,7 @@ def test_dropped_measurement_replaces_the_map(visit, tmp_path):
     assert view.errors == []
 
 
-def test_dropped_measurement_takes_the_place_of_the_text_field(visit, tmp_path):
+def test_dropped_measurement_replaces_the_text_field(visit, tmp_path):
     measured_file(tmp_path / "m.json")
     view = visit().open("/recall")
     upload = view.page.locator("[data-testid=stMain] input[type=file]").first

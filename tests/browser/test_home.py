@@ -134,7 +134,7 @@ def test_touch_drags_a_word_and_the_ruler(visit):
     session.detach()
 
 
-def test_keys_move_words_and_ruler_and_say_where_they_are(visit):
+def test_keys_move_words_and_ruler_and_announce_positions(visit):
     view = visit().open("/")
     press = view.page.keyboard.press
     query, key, ruler = (slider(view, name) for name in ("query", "key", "ruler"))
@@ -173,7 +173,7 @@ def test_angle_and_score_of_several_pairs_are_those_of_the_model(visit):
         expect(view.page.locator(".rv-now")).to_contain_text(f"score {found['score']:.2f}, the mean of their cosines")
 
 
-def test_it_moves_slowly_by_itself_until_the_user_takes_over(visit):
+def test_animation_is_slow_and_ends_when_the_user_acts(visit):
     view = visit(motion=True).open("/")
     measure = f"[performance.now(), Number({HANDS}.dataset.offset), {HANDS}.dataset.angle]"
     start_time, first, angle = view.page.evaluate(measure)
@@ -215,7 +215,7 @@ def test_the_introduction_can_be_paused_and_skipped(visit):
     assert view.page.evaluate(f"{HANDS}.__hands.intro") is None
 
 
-def test_reduced_motion_stops_it(visit):
+def test_reduced_motion_stops_the_animation(visit):
     view = visit(motion=True).open("/")
     view.until(f"Number({HANDS}.dataset.offset) > 0.5")
     view.page.emulate_media(reduced_motion="reduce")
@@ -276,7 +276,7 @@ def test_unreadable_config_is_explained_on_my_model(visit):
     expect(view.page.locator("main h1")).to_have_text("This config cannot be read")
 
 
-def test_the_map_leads_to_every_page(visit):
+def test_map_on_home_links_to_every_page(visit):
     view = visit().open("/?base=77000")
     links = view.page.get_by_role("navigation", name="All pages").get_by_role("link").all_inner_texts()
     assert sorted(links) == sorted(title for name, title in TITLES.items() if name != "home")
@@ -284,7 +284,7 @@ def test_the_map_leads_to_every_page(visit):
     assert doors == ["/learn", "/model", "/rotation"]
 
 
-def test_hands_keep_their_place_while_another_page_is_open(visit):
+def test_hands_stay_after_a_visit_to_another_page(visit):
     view = visit().open("/")
     drag(view, "query", -2)
     drag(view, "ruler", -3)

@@ -184,7 +184,7 @@ def round_half_up(value):
     return str(Decimal(value).quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 
-def test_sentence_of_scene_6_is_judged_on_the_circle(visit):
+def test_scene_6_counts_only_new_angles_as_unseen(visit):
     """A hand that comes round to the grey again is not called new, and no position of training has a new one."""
     view = visit().open("/learn?learn.scene=6")
     loss = learn.read_measurements()["loss"]["methods"]
@@ -199,7 +199,7 @@ def test_sentence_of_scene_6_is_judged_on_the_circle(visit):
         assert found["repaired"] == round_half_up(loss["yarn"][at // 1024])
 
 
-def test_back_goes_one_scene_back_and_a_link_opens_the_same(visit):
+def test_back_returns_one_scene_and_reload_stays(visit):
     view = visit().open("/?base=77000")
     opened = view.page.evaluate("history.length")
     view.page.locator("main").get_by_role("link").first.click()
@@ -239,7 +239,7 @@ def test_old_link_opens_the_scene_that_took_it_over(visit, step, scene):
     assert view.page.locator("[data-testid=stAlert]").count() == 0
 
 
-def test_learning_leaves_the_users_model_alone(visit):
+def test_learn_does_not_change_the_users_model(visit):
     view = visit().open("/scaling?model=qwen3-8b-yarn")
     view.go("Learn")
     view.page.locator(".rv-learn [data-do=next]").click()
@@ -262,7 +262,7 @@ def test_every_scene_is_clean_in_axe_and_fits_its_width(visit, width):
             view.page.locator(".rv-learn [data-do=next]").click()
 
 
-def test_the_file_works_without_server_and_network(visit, tmp_path):
+def test_saved_story_works_offline(visit, tmp_path):
     file = tmp_path / "learn.html"
     file.write_bytes(story_page())
     view = visit(watched=True)
@@ -314,7 +314,7 @@ def assert_is_video(name, content):
 
 
 @pytest.mark.parametrize("number", [3, 7])
-def test_scene_moves_in_its_video_and_then_is_where_it_was(visit, number):
+def test_scene_moves_in_its_video_and_returns(visit, number):
     view = visit().open(f"/learn?learn.scene={number}")
     button, values = view.page.locator("[data-do=video]"), f"JSON.stringify({ROOT}.__learn.states[{number - 1}].v)"
     before = view.page.evaluate(values)
@@ -333,7 +333,7 @@ def test_the_table_of_scene_8_has_no_video(visit):
     assert view.page.locator("[data-do=video]").count() == 0
 
 
-def test_home_gives_a_video_and_an_embed_of_the_shown_model(visit):
+def test_home_records_and_embeds_the_chosen_model(visit):
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/?model=qwen3-8b")
     share = view.page.locator(".rv-hands [data-do=share]")
 

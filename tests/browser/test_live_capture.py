@@ -25,7 +25,7 @@ def page(chromium, tmp_path, monkeypatch):
         context.close()
 
 
-def test_a_text_is_read_and_its_heads_are_shown(page):
+def test_typed_text_is_read_and_its_heads_are_shown(page):
     field, sentence = page.get_by_label("Your text"), page.locator('[data-says="heads/across"]')
     field.fill("in the")
     field.blur()

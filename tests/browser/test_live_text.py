@@ -36,19 +36,19 @@ def page(chromium, server_with_model):
     context.close()
 
 
-def test_a_text_is_read_and_its_loss_is_shown(page):
+def test_typed_text_is_read_and_its_loss_is_shown(page):
     page.get_by_role("button", name="Read my text").click()
     sentence = page.locator('[data-says="recall/live_loss"]')
     expect(sentence).to_contain_text("your text")
     expect(sentence).to_contain_text("tokens")
 
 
-def test_a_pass_key_is_hidden_and_asked_for(page):
+def test_pass_key_search_shows_its_result(page):
     page.get_by_role("button", name="Hide and ask").click()
     expect(page.locator('[data-says="recall/live_keys"]')).to_contain_text("48213")
 
 
-def test_a_short_text_is_a_sentence(page):
+def test_too_short_text_shows_the_minimum(page):
     field = page.get_by_label("Your text")
     field.fill("in the")
     field.blur()

@@ -27,7 +27,7 @@ def read_page(view, path):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_address_gives_the_same_answers_elsewhere(visit, new_server, name):
+def test_address_shows_the_same_numbers_on_another_server(visit, new_server, name):
     config, model, trained, factor = CASES[name]
     here, there = visit(), visit(new_server())
     if isinstance(config, str):

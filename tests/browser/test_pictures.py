@@ -55,7 +55,7 @@ def test_pictures_below_the_fold_load_on_scroll(visit):
     assert view.errors == []
 
 
-def test_files_come_from_the_server_and_choices_reload_pictures(visit):
+def test_files_download_and_choices_reload_one_picture(visit):
     view = visit().open("/scaling")
     content, _ = download(view.scroll_to("scaling/methods"), "csv")
     lines = content.decode().splitlines()
@@ -188,7 +188,7 @@ def test_dials_survive_a_change_of_mode(visit):
     assert view.errors == []
 
 
-def test_copied_address_works_in_a_document(visit):
+def test_copied_address_is_that_of_the_picture(visit):
     view = visit(permissions=["clipboard-read", "clipboard-write"])
     view.open("/scaling?model=qwen3-8b-yarn&scaling.show=paper")
     pick(view.page.locator('[data-picture="scaling/comparison"]'), "share", "picture")

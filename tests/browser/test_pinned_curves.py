@@ -13,7 +13,7 @@ def set_base(view, value):
     view.page.wait_for_url(lambda url: f"base={value}" in url or value == "500000")
 
 
-def test_three_bases_by_clicks_are_the_bytes_of_the_address(visit):
+def test_pinned_bases_equal_the_figure_of_their_address(visit):
     view = visit().open("/decay")
     view.page.get_by_role("button", name="Pin this curve").click()
     view.page.wait_for_url("**variant1=*")
@@ -40,7 +40,7 @@ def test_pinned_curves_stay_on_another_page(visit):
     assert view.errors == []
 
 
-def test_a_fifth_pin_says_why_not(visit):
+def test_fifth_pin_is_disabled_with_a_reason(visit):
     variants = "&".join(f"variant{number}=base={number}e4" for number in range(1, 5))
     view = visit().open(f"/scaling?{variants}")
     expect(view.page.get_by_text("Four curves are pinned")).to_be_visible()

@@ -28,7 +28,7 @@ def test_position_moves_the_sentence_and_the_vertical_line(visit):
     assert "up to 1,048,576" in view.page.locator("[data-testid=stMain]").inner_text()
 
 
-def test_a_cell_is_read_in_radians_and_a_click_pins_its_pair(visit):
+def test_hover_shows_radians_and_a_click_pins_the_pair(visit):
     view = visit().open("/precision")
     box = view.page.locator(".rv-plot .nsewdrag").first.bounding_box()
     view.page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.9)
@@ -41,7 +41,7 @@ def test_a_cell_is_read_in_radians_and_a_click_pins_its_pair(visit):
     view.page.wait_for_url("**pin=**")
 
 
-def test_hostile_link_falls_back_to_defaults(visit):
+def test_invalid_link_falls_back_to_defaults(visit):
     view = visit().open("/precision?precision.where=%3Cb%3E&precision.position=1e99&precision.show=x&precision.with=y")
     assert "bf16 inv_freq" in view.page.locator("[data-testid=stMain]").inner_text()
     assert view.errors == []

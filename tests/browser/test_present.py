@@ -34,7 +34,7 @@ def value(view, name):
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
-def test_one_figure_is_shown_without_navigation_or_scrolling(visit, width, height):
+def test_presented_figure_has_no_navigation_or_scrolling(visit, width, height):
     view = visit(width=width, height=height, has_touch=width == 390, watched=True)
     for page in PRESENTED:
         view.open(f"/{page}?present=1")
@@ -47,7 +47,7 @@ def test_one_figure_is_shown_without_navigation_or_scrolling(visit, width, heigh
         view.page.emulate_media(color_scheme="light")
 
 
-def test_type_is_larger_than_on_the_page(presented_page):
+def test_presented_text_is_larger_than_on_the_page(presented_page):
     view = presented_page("decay", width=1280, height=720)
     sizes = "[...document.querySelectorAll('.xtick text')].map((each) => each.getBoundingClientRect().height)"
     large = max(view.page.evaluate(sizes))
@@ -91,7 +91,7 @@ def test_space_plays_and_escape_leaves(presented_page):
     assert view.page.locator(".rv-picture").count() > 1
 
 
-def test_a_chart_with_a_position_plays_it(presented_page):
+def test_presented_chart_plays_its_position(presented_page):
     view = presented_page("decay?present=pairs&decay.at=100", width=1280, height=720)
     view.page.keyboard.press("ArrowRight")
     view.page.wait_for_url("**decay.at=101**")
@@ -130,7 +130,7 @@ def test_a_finger_moves_the_position(presented_page):
     view.page.wait_for_url(lambda url: "present" not in url)
 
 
-def test_the_menu_of_a_figure_presents_it(visit):
+def test_figure_menu_presents_the_figure(visit):
     view = visit(width=1280, height=720).open("/decay")
     place = view.scroll_to("decay/pairs")
     pick(place, "full", "present")

@@ -11,7 +11,7 @@ def read_point(view, picture, name, index):
     return view.page.evaluate(LINE.format(picture, name) + f"[{index}]")
 
 
-def test_the_line_follows_the_factor(visit):
+def test_recall_curve_follows_the_factor(visit):
     view = visit().open(START)
     before = read_point(view, "lengths", "YaRN", 4)
     assert before > 0.95
@@ -35,7 +35,7 @@ def test_switching_off_high_frequency_pairs_costs_recall(visit):
     assert view.errors == []
 
 
-def test_the_map_fills_in_part_by_part(visit):
+def test_map_loads_in_parts(visit):
     view = visit().open(START + "&recall.length=4096")
     view.scroll_to("recall/needle")
     requests = view.page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)")

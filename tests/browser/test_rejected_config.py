@@ -22,7 +22,7 @@ def find_card(view):
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_the_card_is_clean_and_repairs_the_config(visit, width):
+def test_rejection_card_is_accessible_and_repairs(visit, width):
     view = visit(width=width, height=900, has_touch=width < 600, watched=True).open("/model?extend.tab=runtimes")
     drop(view, BROKEN, "mine.json")
     expect(find_card(view)).to_contain_text("mine.json")
@@ -44,7 +44,7 @@ def test_the_card_is_clean_and_repairs_the_config(visit, width):
     assert view.errors == []
 
 
-def test_the_card_stays_on_other_pages_and_takes_the_keyboard(visit):
+def test_rejection_card_stays_on_other_pages_and_takes_keys(visit):
     view = visit().open("/scaling")
     drop(view, BROKEN)
     expect(find_card(view)).to_be_visible()

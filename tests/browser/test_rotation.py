@@ -232,7 +232,7 @@ def test_heading_and_number_field_agree_while_playing(visit):
     assert [field for _, field in pairs] == [heading for heading, _ in pairs]
 
 
-def test_each_download_arrives(visit, chromium, tmp_path):
+def test_dials_download_as_png_video_and_html(visit, chromium, tmp_path):
     view = visit(motion=True).open("/rotation")
     files = {kind: download_file(view, kind) for kind in ("png", "video", "html")}
     assert view.errors == []

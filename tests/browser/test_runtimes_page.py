@@ -40,7 +40,7 @@ NO_CONFIGS = [
 ]
 
 
-def test_invalid_file_shows_a_card_and_the_model_comes_back(visit):
+def test_invalid_file_shows_a_card_and_keeps_the_model(visit):
     view = visit().open("/model?extend.tab=runtimes&model=kimi-k2-instruct")
     main = view.page.locator("[data-testid=stMain]")
     row = view.page.locator(".rv-table tr", has_text="llama.cpp")

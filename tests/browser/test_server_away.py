@@ -33,7 +33,7 @@ def count_findings(view):
     return view.page.locator("[data-testid=stSidebar]").get_by_text("see My model").count()
 
 
-def test_dropped_config_survives_reload_and_can_be_forgotten(visit, tmp_path):
+def test_dropped_config_survives_reload_and_can_be_removed(visit, tmp_path):
     view = visit().open("/scaling")
     drop(view, tmp_path)
     assert count_findings(view) > 0
@@ -156,7 +156,7 @@ def test_killed_server_is_reported_and_changes_apply_later(visit, killable_serve
     assert f"{int(dim) // 2} pairs" in view.page.locator("main").inner_text()
 
 
-def test_the_first_move_after_a_restart_is_not_lost(visit, killable_server):
+def test_first_change_after_a_restart_is_applied(visit, killable_server):
     view = visit(killable_server.url).open("/frequencies")
     view.slider("head_dim").focus()
     view.page.keyboard.press("ArrowRight")

@@ -15,7 +15,7 @@ def load():
     return module
 
 
-def test_random_walk_of_fifty_steps_breaks_nothing(visit):
+def test_fifty_random_steps_break_nothing(visit):
     """What takes long is left to the hand: killing the server, and a slow network."""
     view = visit(watched=True).open("/")
     walk = load().Walk(view, SEED, rare=dict.fromkeys(("theme", "width", "model", "drop", "swipe"), 1))

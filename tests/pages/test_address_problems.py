@@ -38,20 +38,20 @@ def test_an_unreadable_value_of_any_choice_is_named(choice):
         ("scaling", {"rotation.zzz": "3"}, ("unknown key", "rotation.zzz")),
     ],
 )
-def test_page_names_what_it_cannot_read(open_page, page, query, words):
+def test_page_warns_about_each_unreadable_value(open_page, page, query, words):
     app = open_page(page, **query)
     assert not app.exception
     (problem,) = warnings(app)
     assert all(word in problem for word in words), problem
 
 
-def test_keys_of_others_are_ignored(open_page):
+def test_unrelated_query_keys_are_ignored(open_page):
     app = open_page("scaling", utm_source="mail", embed="true", **{"a.b": "c", "axes-scaling-comparison": "xmin:1"})
     assert not app.exception
     assert not app.warning
 
 
-def test_one_position_is_that_of_the_query(open_page, picture_requests):
+def test_single_position_in_a_link_is_the_query(open_page, picture_requests):
     app = open_page("rotation", **{"rotation.at": "12000"})
     assert not app.warning
     now = next(now for picture, now in picture_requests(app).items() if picture.page == "rotation")

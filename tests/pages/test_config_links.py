@@ -57,7 +57,7 @@ def test_a_link_opens_the_config_in_another_session(paste, open_page, picture_re
     assert "anna" not in json.dumps(address_of(sent))
 
 
-def test_extend_of_a_link_names_the_model_and_its_length(paste, open_page, page_text):
+def test_extend_recognises_the_model_of_a_link(paste, open_page, page_text):
     opened = open_page("extend", **link_query(paste("extend", QWEN3_8B)))
     text = page_text(opened)
     assert "Recognised by its numbers: Qwen3 8B" in text
@@ -66,7 +66,7 @@ def test_extend_of_a_link_names_the_model_and_its_length(paste, open_page, page_
     assert '"factor": 4.0' in " ".join(one.value for one in opened.code)
 
 
-def test_runtimes_of_a_link_answers_for_its_config(paste, open_page, page_text):
+def test_runtimes_describe_the_config_of_a_link(paste, open_page, page_text):
     opened = open_page("runtimes", **link_query(paste("runtimes", LLAMA_3_1_8B)))
     assert "The config of llama, unchanged" in page_text(opened)
     assert opened.session_state["chosen"].spec.scaling.name == "llama3"
@@ -100,7 +100,7 @@ def test_a_config_survives_a_change_of_page_and_back(paste, open_page, follow):
     assert opened.session_state["own"].model_config.identity.model.id == "qwen3-8b"
 
 
-def test_a_further_upload_replaces_the_config_of_a_link(paste, open_page, follow):
+def test_upload_replaces_the_config_of_a_link(paste, open_page, follow):
     sent = link_query(paste("extend", QWEN3_8B))
     opened = paste_into(open_page("extend", **sent), LLAMA_3_1_8B)
     assert opened.session_state["own"].config == LLAMA_3_1_8B
@@ -118,7 +118,7 @@ def test_back_to_an_upload_restores_the_whole_file(paste, follow):
     assert app.session_state["own"].config == whole
 
 
-def test_changed_numbers_travel_with_the_config(paste, open_page, picture_requests):
+def test_link_contains_config_and_changed_numbers(paste, open_page, picture_requests):
     opened = open_page("scaling", **link_query(paste("scaling", QWEN3_8B)), method="yarn", factor="8", base="20000")
     spec = opened.session_state["chosen"].spec
     assert (spec.base, spec.scaling.name, spec.scaling.factor, spec.context) == (20_000, "yarn", 8, 32_768)
@@ -126,7 +126,7 @@ def test_changed_numbers_travel_with_the_config(paste, open_page, picture_reques
 
 
 @pytest.mark.parametrize("page", ["extend", "runtimes", "scaling"])
-def test_an_old_link_has_numbers_only(open_page, page_text, page):
+def test_old_link_shows_numbers_without_a_model(open_page, page_text, page):
     opened = open_page(page, **OLD_LINK)
     assert not opened.exception
     text = page_text(opened)
@@ -182,7 +182,7 @@ def share_labels(app):
     return [*json.loads(found[0].proto.bytes if found[0].proto.bytes else found[0].proto.json)["share"]]
 
 
-def test_the_button_says_what_the_link_carries(paste, open_page):
+def test_share_button_names_what_the_link_contains(paste, open_page):
     assert share_labels(open_page("scaling"))[0] == "Copy link"
     assert share_labels(paste("scaling", QWEN3_8B))[0] == "Copy link (your config is in it)"
     numbers = "Copy link (this link carries the numbers, not your file)"

@@ -141,7 +141,7 @@ def test_each_choice_of_a_page_changes_the_page(open_page, picture_requests, pag
         assert has_effect(picture_requests, app, open_page, page, moved_requests), f"{choice.key}: nothing changes"
 
 
-def test_the_pages_without_sliders_of_the_model_show_none(open_page):
+def test_pages_hide_unused_sliders(open_page):
     sizes = set(knobs(RopeSpec))
     for page, model in (("extend", "qwen3-8b"), ("axes", "qwen3-8b")):
         assert shown_controls(open_page(page, model=model)) == set()

@@ -275,7 +275,7 @@ def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
     assert missing == set(), "choices that no situation shows"
 
 
-def test_scene_that_the_story_reports_is_in_the_address(open_page):
+def test_open_scene_is_in_the_address(open_page):
     app = open_page("learn")
     post(app, list_controls(app, "learn")["pictures"], "learn/story scene", 3)
     assert app.query_params["learn.scene"] == "3"

@@ -29,7 +29,7 @@ EXTREMES = {
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_an_extreme_config_breaks_no_page(open_page, page):
+def test_extreme_configs_break_no_page(open_page, page):
     app = open_page(page)
     for name, change in EXTREMES.items():
         field = next(item for item in app.text_area if item.key.startswith("upload.text"))

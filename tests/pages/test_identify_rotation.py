@@ -18,7 +18,7 @@ def drop(open_page):
     return run
 
 
-def test_a_dropped_list_is_named(drop, page_text):
+def test_dropped_frequency_list_is_identified(drop, page_text):
     plain = 500000.0 ** (-np.arange(64) / 64)
     app = drop("inv_freq.json", json.dumps({"inv_freq": plain.tolist()}))
     assert not app.exception
@@ -26,7 +26,7 @@ def test_a_dropped_list_is_named(drop, page_text):
     assert "**scaling ignored**" in page_text(app)
 
 
-def test_a_wrong_file_gets_a_sentence(drop, page_text):
+def test_wrong_file_is_refused_with_a_reason(drop, page_text):
     app = drop("mine.json", '{"q": [1]}')
     assert not app.exception
     assert "has no 'rotated\\_q'; write" in app.warning[0].value

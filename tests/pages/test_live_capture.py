@@ -13,7 +13,7 @@ BUTTON, FIELD = "run.heads", "live.heads"
 TEXT = "in the tin 12 " * 60
 
 
-def test_without_the_model_one_sentence_says_how_to_get_it(open_page):
+def test_without_the_model_the_page_says_how_to_get_it(open_page):
     app = open_page("heads")
     assert not app.exception
     assert "rope-viz get-model smollm2" in texts_of(app)
@@ -61,7 +61,7 @@ def test_text_is_read_and_its_capture_is_shown(open_page, picture_requests, runs
     assert heads.FILE.key not in app.session_state["held"]
 
 
-def test_short_text_is_a_sentence(open_page, picture_requests, runs):
+def test_too_short_text_shows_the_minimum(open_page, picture_requests, runs):
     app = open_page("heads")
     assert read_text(app, "in the", runs).wait(60)
     app.run()

@@ -12,7 +12,7 @@ from tests.pages.app_texts import texts_of
 BUTTON = "run.recall.search"
 
 
-def test_without_optuna_one_sentence_says_what_to_install(open_page, monkeypatch):
+def test_without_optuna_the_page_says_what_to_install(open_page, monkeypatch):
     monkeypatch.setattr(live_search, "has_optuna", lambda: False)
     app = open_page("recall")
     assert not app.exception
@@ -61,7 +61,7 @@ def test_button_searches_and_the_page_shows_the_result(open_page, picture_reques
     assert '"max_position_embeddings": 512' in " ".join(each.value for each in app.code)
 
 
-def test_stopped_search_says_so_and_keeps_the_best(open_page, picture_requests, short_search):
+def test_stopped_search_shows_the_best_result(open_page, picture_requests, short_search):
     app = open_page("recall")
     app.button(key=BUTTON).click().run()
     (run,) = short_search
@@ -81,7 +81,7 @@ def upload(app, name, content):
     field.set_value((name, content, "application/json")).run()
 
 
-def test_file_of_a_search_takes_the_place_of_the_button(open_page, picture_requests):
+def test_search_file_replaces_the_search_button(open_page, picture_requests):
     app = open_page("recall")
     content = (checkpoints.FOLDER / "searched.json").read_bytes().replace(b'"tiny"', b'"mine"')
     upload(app, "search.json", content)
@@ -91,7 +91,7 @@ def test_file_of_a_search_takes_the_place_of_the_button(open_page, picture_reque
     assert BUTTON not in {button.key for button in app.button}
 
 
-def test_wrong_file_is_refused_with_a_sentence(open_page, picture_requests):
+def test_wrong_file_is_refused_with_a_reason(open_page, picture_requests):
     app = open_page("recall")
     upload(app, "recall.json", b'{"answers": []}')
     assert not app.exception

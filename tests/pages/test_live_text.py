@@ -4,7 +4,7 @@ from rope_viz.models.local_models import MODELS
 from tests.pages.app_texts import texts_of
 
 
-def test_without_the_model_one_sentence_says_how_to_get_it(open_page):
+def test_without_the_model_the_page_says_how_to_get_it(open_page):
     app = open_page("recall")
     assert not app.exception
     assert "rope-viz get-model smollm2" in texts_of(app)

@@ -44,7 +44,7 @@ def paste_into(app, text):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_pasted_config_is_the_model_on_every_page(paste, page):
+def test_pasted_config_becomes_the_model_on_every_page(paste, page):
     app = paste(page, json.dumps(GEMMA))
     assert not app.exception
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
@@ -130,7 +130,7 @@ def test_a_models_id_is_read_from_the_local_cache(paste, hub_cache, id):
 
 
 @pytest.mark.parametrize("id", ["Qwen/Qwen3-8B", "https://huggingface.co/Qwen/Qwen3-8B"])
-def test_id_of_a_model_of_the_list_chooses_it_on_every_server(paste, id):
+def test_id_of_a_listed_model_chooses_that_model(paste, id):
     app = paste("extend", id)
     assert not app.exception
     assert app.session_state["chosen"].model == "qwen3-8b"
@@ -152,7 +152,7 @@ def test_id_never_leads_outside_the_cache(paste, hub_cache, rejection_card, id):
     assert "It is not JSON" in rejection_card(app)
 
 
-def test_cache_is_off_unless_the_server_was_told(paste, hub_cache, monkeypatch):
+def test_cache_is_off_unless_the_setting_is_1(paste, hub_cache, monkeypatch):
     """Even for a browser at this machine: a proxy can make every browser look like that."""
     for value in ("0", "", None):
         if value is None:
@@ -193,14 +193,14 @@ def test_refused_config_shows_the_findings_of_the_check(paste, rejection_card, c
     assert finding in rejection_card(paste("extend", json.dumps(GEMMA | changes)))
 
 
-def test_bare_rope_scaling_names_the_source_of_its_sizes(paste):
+def test_rope_scaling_alone_takes_sizes_from_the_model(paste):
     app = paste("scaling", '{"rope_type": "linear", "factor": 4.0}', model="qwen3-8b")
     assert "taken from Qwen3 8B" in app.warning[0].value
     assert app.session_state["chosen"].spec.base == 1e6
     assert app.session_state["chosen"].spec.scaling.factor == 4
 
 
-def test_changed_knobs_are_answered_with_their_config(open_page, page_text):
+def test_changed_knobs_produce_their_config(open_page, page_text):
     app = open_page("runtimes", model="qwen3-8b", method="yarn", factor="4", trained="32768", target="131072")
     text = page_text(app)
     assert "The config of Qwen3 8B with your changes" in text

@@ -45,7 +45,7 @@ def test_a_page_runs_for_every_method(open_page, follow, page):
     [{"dim": "201"}, {"model": "none of them"}, {"base": "NaN"}, {"dim": "4", "rot": "2", "method": "dynamic"}],
     ids=str,
 )
-def test_bad_link_shows_a_sentence(open_page, page, params):
+def test_invalid_value_in_a_link_shows_a_warning(open_page, page, params):
     app = open_page(page, **params)
     assert not app.exception
     assert app.warning
@@ -64,7 +64,7 @@ EXTREMES = [
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_runs_at_the_ends_of_every_knob(open_page, follow, page):
+def test_every_page_runs_at_the_ends_of_every_knob(open_page, follow, page):
     app = open_page(page)
     for extreme in EXTREMES:
         follow(app, **extreme)

@@ -27,7 +27,7 @@ def test_the_button_pins_the_curve_that_is_shown(open_page, picture_requests):
     assert not picture_requests(app)[frequencies.wavelengths].variants
 
 
-def test_a_freed_number_is_used_again(open_page):
+def test_number_of_a_removed_pin_is_used_again(open_page):
     app = open_page("decay", variant1="base=1e4", variant3="base=3e4")
     find_button(app, PIN).click().run()
     assert app.query_params["variant2"] == "model=llama-3.1-8b"

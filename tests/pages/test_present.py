@@ -23,7 +23,7 @@ def test_an_unknown_picture_is_refused_and_the_page_shown(open_page, picture_req
     assert len(picture_requests(app)) > 1
 
 
-def test_a_page_without_pictures_says_so(open_page):
+def test_page_without_pictures_warns_when_presented(open_page):
     app = open_page("gallery", present="1")
     assert any("no picture" in each.value for each in app.warning)
     assert not app.exception

@@ -29,7 +29,7 @@ def drop(open_page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in ("learn", "home")])
-def test_a_card_takes_the_place_of_every_page(drop, rejection_card, picture_requests, page):
+def test_rejection_card_replaces_every_page(drop, rejection_card, picture_requests, page):
     app = drop(page, BROKEN)
     assert not app.exception
     assert TITLE in rejection_card(app)
@@ -74,7 +74,7 @@ def test_the_downloaded_repair_is_the_same_config(drop, rejection_card):
         ('{"model_type": "llama",\n "rope_theta": "big"}', "Line 2, column 2"),
     ],
 )
-def test_no_repair_is_offered_where_there_is_none(drop, rejection_card, text, place):
+def test_irreparable_config_offers_no_repair(drop, rejection_card, text, place):
     app = drop("extend", text)
     assert f"<dt>{place}</dt>" in rejection_card(app)
     assert [one.key for one in app.main.button] == ["rejected.keep"]
@@ -86,7 +86,7 @@ def test_a_name_and_a_key_from_a_file_are_shown_as_text(drop, rejection_card):
     assert "<i>" not in rejection_card(app)
 
 
-def test_the_former_model_comes_back_unchanged(drop, rejection_card, page_text):
+def test_dismissed_card_restores_the_former_model(drop, rejection_card, page_text):
     app = drop("runtimes", BROKEN, model="kimi-k2-instruct", base="77000")
     assert "Kimi" not in " ".join(one.value for one in app.main.markdown)
     app.button(key="rejected.keep").click().run()
@@ -96,7 +96,7 @@ def test_the_former_model_comes_back_unchanged(drop, rejection_card, page_text):
 
 
 @pytest.mark.parametrize("way", ["another model", "a good file", "a link"])
-def test_another_choice_removes_the_card(drop, rejection_card, follow, way):
+def test_choosing_another_model_removes_the_card(drop, rejection_card, follow, way):
     app = drop("scaling", BROKEN)
     if way == "another model":
         app.selectbox(key="select.Model").select("qwen3-8b").run()
@@ -110,7 +110,7 @@ def test_another_choice_removes_the_card(drop, rejection_card, follow, way):
     assert app.session_state["chosen"].spec.base == 1e6
 
 
-def test_no_verdict_about_the_former_config_stays(drop, rejection_card):
+def test_rejected_config_removes_the_old_findings(drop, rejection_card):
     app = drop("scaling", json.dumps({**SCALED, "rope_scaling": {**yarn(32_768), "factor": 8.0}}))
     assert [one.proto.label for one in app.sidebar.get("page_link")] != []
     field = next(item for item in app.get("file_uploader") if item.key.startswith("upload.file"))

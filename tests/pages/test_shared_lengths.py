@@ -67,7 +67,7 @@ def test_a_typed_default_is_in_the_link(open_page, picture_requests):
     assert lengths(picture_requests, other, extend.TARGET) == {131_072}
 
 
-def test_the_trained_length_is_that_of_the_next_model(open_page, picture_requests):
+def test_next_model_replaces_the_trained_length(open_page, picture_requests):
     app = open_page("extend", model="qwen3-8b")
     type_length(app, extend.TRAINED, 8192)
     assert app.query_params["trained"] == "8192"
@@ -88,7 +88,7 @@ def test_one_length_is_the_same_on_every_page(open_page, picture_requests, key, 
     assert {name: value for name, value in read_query(app).items() if name != "model"} == {key: "16384"}
 
 
-def test_another_trained_length_leaves_the_needed_one(open_page, picture_requests):
+def test_changed_trained_length_keeps_the_target(open_page, picture_requests):
     app = open_page("extend", model="qwen3-8b", trained="4096")
     assert lengths(picture_requests, app, extend.TRAINED) == {4096}
     assert lengths(picture_requests, app, extend.TARGET) == {131_072}
@@ -105,13 +105,13 @@ def test_old_addresses_of_the_two_lengths_work(open_page, picture_requests):
     assert lengths(picture_requests, both, extend.TARGET) == {65_536}
 
 
-def test_a_needed_length_alone_changes_no_config(open_page, page_text):
+def test_target_length_alone_changes_no_config(open_page, page_text):
     assert "The config of DeepSeek-V3 / R1 671B, unchanged" in page_text(
         open_page("runtimes", model="deepseek-v3", target="131072")
     )
 
 
-def test_reset_forgets_a_typed_length(open_page, picture_requests):
+def test_reset_removes_a_typed_length(open_page, picture_requests):
     app = open_page("extend")
     type_length(app, extend.TARGET, 131_072)
     app.switch_page("scaling.py").run()

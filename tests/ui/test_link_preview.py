@@ -50,7 +50,7 @@ def test_every_page_has_a_preview_whose_picture_is_drawn(page, client, monkeypat
     assert [int.from_bytes(answer.content[at : at + 4], "big") for at in (16, 20)] == [1200, 630]
 
 
-def test_picture_of_the_preview_is_that_of_the_link(client, monkeypatch):
+def test_preview_image_uses_the_choices_of_the_link(client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
     found = tags(client, "/frequencies?model=qwen3-8b-yarn&pin=3&extend.tab=why&utm=1")
     address = urlsplit(found["og:image"])
@@ -60,7 +60,7 @@ def test_picture_of_the_preview_is_that_of_the_link(client, monkeypatch):
 
 
 @pytest.mark.parametrize("query", ["learn.scene=6", "learn.step=9"])
-def test_preview_of_a_scene_is_its_own(query, client, monkeypatch):
+def test_each_scene_of_learn_has_its_own_preview(query, client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
     found = tags(client, f"/learn?{query}")
     assert found["og:title"] == "Beyond the trained length · RoPE Viz"
@@ -75,7 +75,7 @@ def test_unreadable_link_has_the_preview_of_the_page(query, client, monkeypatch)
     assert tags(client, f"/frequencies?{query}") == tags(client, "/frequencies")
 
 
-def test_no_public_address_no_tags_whatever_the_host(client):
+def test_without_a_public_address_there_are_no_tags(client):
     assert "og:" not in client.get("/", headers={"host": "attacker.example"}).text
 
 

@@ -49,7 +49,7 @@ def jobs():
 
 
 @needs_proc
-def test_job_that_nobody_waits_for_ends(jobs):
+def test_job_without_waiters_ends(jobs):
     async def cancel():
         gallery = picture_route.Gallery(long_jobs=jobs())
         waiting = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW, rank=render_queue.FILES))
@@ -63,14 +63,14 @@ def test_job_that_nobody_waits_for_ends(jobs):
     asyncio.send_requests(cancel())
 
 
-def test_job_beyond_its_processor_time_is_a_sentence(jobs):
+def test_job_beyond_its_processor_time_reports_a_problem(jobs):
     result = asyncio.send_requests(jobs(seconds=1).render(SLOW))
     assert result.problem.startswith("This picture takes more than 1 seconds of processor time.")
     assert not result.content
 
 
 @needs_proc
-def test_job_beyond_its_memory_is_a_sentence(jobs):
+def test_job_beyond_its_memory_reports_a_problem(jobs):
     large = Job("frequencies", "heatmap", "png", Style(width="4800px", height="4800px"), {})
 
     async def both():
@@ -94,7 +94,7 @@ def test_idle_process_ends(jobs):
     asyncio.send_requests(wait_for_end())
 
 
-def test_process_that_dies_is_a_sentence_for_its_own_user(jobs):
+def test_killed_process_fails_only_its_own_request(jobs):
     async def kill_process():
         gallery = picture_route.Gallery(long_jobs=jobs())
         first = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW))
@@ -190,7 +190,7 @@ def test_visitor_is_an_address_or_a_network(host, visitor):
     assert visitors.visitor_name(host) == visitor
 
 
-def test_large_contents_are_decoded_in_another_process(monkeypatch, jobs):
+def test_large_bodies_are_decoded_in_another_process(monkeypatch, jobs):
     gallery = picture_route.Gallery(long_jobs=jobs())
     monkeypatch.setattr(picture_route, "GALLERY", gallery)
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
@@ -212,7 +212,7 @@ def test_large_contents_are_decoded_in_another_process(monkeypatch, jobs):
     assert (refused.status, b"at most 8,388,608 numbers" in refused.body) == (422, True)
 
 
-def test_refused_contents_are_released_without_a_collection(monkeypatch, jobs):
+def test_refused_contents_are_freed_without_gc(monkeypatch, jobs):
     made = []
 
     def make(*arguments):

@@ -305,7 +305,7 @@ def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
         ("decay/curves.packed", "decay.show=own&decay.source=file&decay.file=guessed", 410, "no longer stores"),
     ],
 )
-def test_invalid_request_is_answered_with_a_sentence(path, query, status, sentence):
+def test_invalid_request_is_answered_with_a_reason(path, query, status, sentence):
     answer = get(path, query)
     assert answer.status == status
     assert sentence in answer.body.decode()
@@ -322,7 +322,7 @@ def test_picture_of_a_moving_knob_is_not_cached(gallery):
     assert gallery.size == 0
 
 
-def test_failing_picture_gives_a_sentence_and_breaks_nothing(monkeypatch, gallery):
+def test_failed_rendering_answers_500_and_breaks_nothing(monkeypatch, gallery):
     monkeypatch.setattr(export, "render", lambda *_: 1 / 0)
     answer = get("scaling/comparison.packed")
     assert (answer.status, answer.body) == (
@@ -336,7 +336,7 @@ def test_failing_picture_gives_a_sentence_and_breaks_nothing(monkeypatch, galler
 CONFIG = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 16, "rope_theta": 1e5}
 
 
-def test_config_is_found_by_name_or_sent_again():
+def test_config_is_found_by_name_or_must_be_sent():
     own = read_upload(json.dumps(CONFIG | {"max_position_embeddings": 4096}))
     salted = blob_store.salt() + configs.upload_bytes(own)
     query = f"model=custom&dim=64&base=1e5&own={blob_store.name_of(salted)}"
@@ -354,7 +354,7 @@ def test_config_is_found_by_name_or_sent_again():
 
 
 @pytest.mark.parametrize("name", ["%00", "%0d%0aX-A:%201", "%E6%BC%A2", "%E9"])
-def test_name_that_fits_no_header_is_unknown(name):
+def test_name_that_is_no_valid_header_is_unknown(name):
     answer = get("runtimes/curves.packed", f"model=custom&own={name}")
     assert answer.status == 410
     assert "rope-viz-missing" not in answer.headers
@@ -366,7 +366,7 @@ def test_name_that_fits_no_header_is_unknown(name):
     ids=["deep", "cut", "bytes", "long", "large"],
 )
 @pytest.mark.parametrize("key", ["own", "spec"])
-def test_unreadable_body_is_answered_with_a_sentence(key, content):
+def test_unreadable_body_is_answered_with_422(key, content):
     salted = blob_store.salt() + content
     body = len(salted).to_bytes(4, "little") + salted
     query = f"model=custom&{key}={blob_store.name_of(salted)}"
@@ -393,7 +393,7 @@ def test_stored_config_has_the_limits_of_a_dropped_one():
         ("heads/across", "heads.file", b"\x02" + bytes(7) + b"[]"),
     ],
 )
-def test_broken_content_is_answered_with_422_and_a_sentence(picture, key, content):
+def test_broken_content_is_answered_with_422(picture, key, content):
     salted = blob_store.salt() + content
     body = len(salted).to_bytes(4, "little") + salted
     query = f"{key}={blob_store.name_of(salted)}"
@@ -427,7 +427,7 @@ def test_link_of_4000_characters_is_answered():
 
 
 @pytest.mark.parametrize("value", ["", "eNp", "A" * 4001])
-def test_broken_config_in_a_link_is_answered_with_a_sentence(value):
+def test_broken_config_in_a_link_is_answered_with_400(value):
     answer = get("scaling/comparison.svg", f"model=custom&config={value}")
     assert answer.status == 400
     assert answer.body.startswith(b"the config in this link is ")

@@ -62,7 +62,7 @@ class StuckWorkers:
         pass
 
 
-def test_workers_have_a_queue_with_room_for_a_moving_knob():
+def test_worker_queue_reserves_a_place_for_moving_knobs():
     ready_workers = StuckWorkers()
 
     async def crowd():
@@ -84,7 +84,7 @@ def test_workers_have_a_queue_with_room_for_a_moving_knob():
     asyncio.run(crowd())
 
 
-def test_error_of_a_worker_is_returned_as_its_sentence(ready_workers):
+def test_error_in_a_worker_keeps_its_message(ready_workers):
     away = ("scaling", "comparison", {"model": "nobody"})
     with pytest.raises(ValueError, match="Unknown model"):
         asyncio.run(picture_route.Gallery(workers=ready_workers).drawn("a", fail_if_called, away=away))
@@ -107,7 +107,7 @@ def test_workers_start_only_after_many_late_pictures(monkeypatch):
     assert started
 
 
-def test_pictures_late_long_ago_do_not_count(monkeypatch):
+def test_old_late_pictures_do_not_start_workers(monkeypatch):
     clock = iter(range(0, 1000 * int(render_workers.WITHIN), int(render_workers.WITHIN)))
     monkeypatch.setattr(render_workers.time, "monotonic", lambda: next(clock))
     found = render_workers.RenderWorkers(1)

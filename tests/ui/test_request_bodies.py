@@ -51,7 +51,7 @@ def test_body_below_the_least_rate_is_ended():
     assert asyncio.run(post(app, [bytes(10), None]))[0] == 408
 
 
-def test_quick_bodies_pass_whatever_their_parts():
+def test_quick_bodies_pass_in_any_number_of_parts():
     app = RequestBodies(count_bytes)
     assert asyncio.run(post(app, [b"12", b"345", b""]))[::2] == (200, "5")
     assert asyncio.run(post(app, []))[::2] == (200, "0")
@@ -84,7 +84,7 @@ def test_half_sent_bodies_leave_room_for_other_visitors():
     asyncio.run(crowd())
 
 
-def test_client_that_leaves_in_the_middle_is_no_error():
+def test_disconnect_during_a_body_is_no_error():
     async def send_half(scope, receive, send):
         left = [{"type": "http.request", "body": b"x", "more_body": True}, {"type": "http.disconnect"}]
 

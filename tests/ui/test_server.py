@@ -131,7 +131,7 @@ def test_routes_are_under_the_base_path(base):
 
 
 @pytest.mark.parametrize("name", [name for name in scripts.SCRIPTS if name != "plotly.min.js"])
-def test_a_script_of_our_own_is_small(name):
+def test_each_own_script_is_small(name):
     content = scripts.source(name)
     assert len(content) <= 16_000
     assert len(gzip.compress(content)) <= 6_000
