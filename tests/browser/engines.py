@@ -1,7 +1,7 @@
-"""Firefox and WebKit (Safari's engine) as hands: open, look, press, move, release, download.
+"""Drive Firefox and WebKit (Safari's engine): open a page, evaluate, press, move, release, download.
 
-Both are Debian's own packages, `firefox-esr` and `webkit2gtk-driver`, and nothing is fetched for them. Firefox itself
-speaks WebDriver BiDi (https://www.w3.org/TR/webdriver-bidi/); WebKitWebDriver speaks the older WebDriver
+Both are Debian packages, `firefox-esr` and `webkit2gtk-driver`; nothing is downloaded for them. Firefox speaks
+WebDriver BiDi (https://www.w3.org/TR/webdriver-bidi/); WebKitWebDriver speaks the older WebDriver
 (https://www.w3.org/TR/webdriver2/), and its browser draws on a screen that Xvfb keeps in memory.
 """
 
@@ -24,12 +24,12 @@ from websockets.sync.client import connect
 from tests.browser.processes import end_processes, find_free_port
 
 START_SECONDS = 60.0
-"""Seconds in which a browser has to come up; a crowded machine takes ten of them."""
+"""Seconds within which a browser has to start; a busy machine takes ten of them."""
 ANSWER_SECONDS = 120.0
-"""Seconds in which it has to answer."""
+"""Seconds within which it has to answer."""
 WINDOW_SIZE = (1440, 900)
 
-# No word to anybody: what a new profile would look for at its maker's.
+# Turn off what a new profile would request from its vendor.
 PREFERENCES = {
     "app.normandy.enabled": False,
     "app.update.disabledForTesting": True,
@@ -53,19 +53,19 @@ PREFERENCES = {
 
 
 def wait_until(found, seconds: float, what: str) -> Any:
-    """What `found()` gives as soon as it gives something. Raises `AssertionError` that names what did not come."""
+    """Return the first true value of `found()`. Raise `AssertionError` naming `what` after so many seconds."""
     end = time.monotonic() + seconds
     while not (value := found()):
-        assert time.monotonic() < end, f"did not come in {seconds:.0f} s: {what}"
+        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
         time.sleep(0.05)
     return value
 
 
 class Engine:
-    """What both have in common."""
+    """The common part of both browsers."""
 
     programs: tuple[str, ...] = ()
-    """The programs without which it cannot be started."""
+    """The programs that it needs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -73,11 +73,11 @@ class Engine:
         self.downloads.mkdir()
 
     def run(self, expression: str) -> Any:
-        """The value of a JavaScript expression."""
+        """Return the value of a JavaScript expression."""
         raise NotImplementedError
 
     def is_alive(self) -> bool:
-        """Whether it still answers: a browser can crash."""
+        """Return True if the browser still answers; it can crash."""
         try:
             return self.run("1 + 1") == 2
         except (AssertionError, OSError, WebSocketException):
@@ -91,7 +91,7 @@ class Engine:
         raise NotImplementedError
 
     def move(self, x: float, y: float) -> None:
-        """The pointer to a place of the window, in pixels."""
+        """Move the pointer to a point of the window, in pixels."""
         self._act([{"type": "pointerMove", "x": round(x), "y": round(y), "duration": 0}])
 
     def press(self) -> None:
@@ -101,7 +101,7 @@ class Engine:
         self._act([{"type": "pointerUp", "button": 0}])
 
     def finished_downloads(self) -> list[Path]:
-        """The files that have come whole: until then it is empty or not there, and the bytes are in one beside it."""
+        """Return the complete downloads. Until then the file is missing or empty, and its bytes are in a partial file."""
         found = (path for path in self.downloads.iterdir() if path.suffix not in (".part", ".wkdownload"))
         return [path for path in found if path.stat().st_size]
 
@@ -150,7 +150,7 @@ class Firefox(Engine):
         )
 
     def send_command(self, method: str, **params: Any) -> Any:
-        """One command and its result; what the console said meanwhile is noted."""
+        """Send a command and return its result; collect console errors that arrive before it."""
         self.number += 1
         self.socket.send(json.dumps({"id": self.number, "method": method, "params": params}))
         while True:
@@ -176,7 +176,7 @@ class Firefox(Engine):
         self.send_command("input.performActions", context=self.tab, actions=actions)
 
     def save_screenshot(self, path: Path) -> None:
-        """What the window shows, as a PNG."""
+        """Save a screenshot of the window as PNG."""
         path.write_bytes(
             base64.b64decode(self.send_command("browsingContext.captureScreenshot", context=self.tab)["data"])
         )
@@ -186,7 +186,7 @@ class Firefox(Engine):
         end_processes(self.process)
 
 
-# This driver has no command for the console, and a driven browser writes none: the page takes down its own errors.
+# The driver has no command for the console, so the page collects its own errors.
 COLLECT_ERRORS = """(() => {
   window.__errors = [];
   const note = (...words) => window.__errors.push(words.map((word) => word?.stack || String(word)).join(" "));
@@ -197,7 +197,7 @@ COLLECT_ERRORS = """(() => {
 
 
 class WebKit(Engine):
-    """Debian's WebKitGTK in its own small browser, on a screen in memory."""
+    """Debian's WebKitGTK in its MiniBrowser, on a virtual screen."""
 
     programs = ("WebKitWebDriver", "Xvfb")
 
@@ -241,7 +241,7 @@ class WebKit(Engine):
             "GDK_BACKEND": "x11",
             "LIBGL_ALWAYS_SOFTWARE": "1",
             "WEBKIT_DISABLE_COMPOSITING_MODE": "1",  # its compositor has crashed in the software driver of OpenGL
-            "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1",  # it needs a name space that a container may not make
+            "WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1",  # containers may not create the namespace that it needs
         }
         port = find_free_port()
         self.address = f"http://127.0.0.1:{port}"
@@ -263,7 +263,7 @@ class WebKit(Engine):
             return False
 
     def send_command(self, method: str, path: str, **params: Any) -> Any:
-        """One command and its value."""
+        """Send a command and return its value."""
         body = json.dumps(params).encode() if method == "POST" else None
         request = urllib.request.Request(self.address + path, body, {"Content-Type": "application/json"}, method=method)
         try:
@@ -295,11 +295,11 @@ class WebKit(Engine):
         self.send_command("POST", f"{self.session}/actions", actions=actions)
 
     def save_screenshot(self, path: Path) -> None:
-        """What the window shows, as a PNG."""
+        """Save a screenshot of the window as PNG."""
         path.write_bytes(base64.b64decode(self.send_command("GET", f"{self.session}/screenshot")))
 
     def close(self) -> None:
-        with contextlib.suppress(AssertionError, OSError):  # where it has crashed
+        with contextlib.suppress(AssertionError, OSError):  # it may have crashed
             self.send_command("DELETE", self.session)
         end_processes(*reversed(self.running))
 
@@ -309,11 +309,11 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def find_minibrowser() -> Path | None:
-    """WebKitGTK's own small browser, which its driver drives; its folder's name has the version of the interface."""
+    """Return the path of WebKitGTK's MiniBrowser; its folder's name contains the API version."""
     return next(iter(sorted(Path("/usr/lib").glob("*/webkit2gtk-4.*/MiniBrowser"))), None)
 
 
 def find_missing_programs(name: str) -> list[str]:
-    """The programs that this engine would need and that are not here."""
+    """Return the missing programs of an engine."""
     out = [program for program in ENGINES[name].programs if shutil.which(program) is None]
     return out + (["MiniBrowser"] if name == "webkit" and find_minibrowser() is None else [])

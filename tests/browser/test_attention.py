@@ -1,4 +1,4 @@
-"""The attention page under a hand: a sentence of one's own, a move, a cell read in all four maps."""
+"""The Attention page: a typed sentence, its position, and one cell shown in all four maps."""
 
 from urllib.parse import quote
 
@@ -59,7 +59,7 @@ def test_moving_the_sentence_changes_the_sinusoidal_map_only(visit):
     assert change[1] > 0.1
     assert max(change[2:]) < 1e-6
 
-    # A window made narrow, and wide again: the maps are laid out anew, two by two, under the bar of their colours.
+    # In a narrow window the maps are arranged two by two; in a wide one again in a row.
     height = f"{MAPS}._fullLayout._size.h"
     wide = view.page.evaluate(height)
     view.resize(390, 844)

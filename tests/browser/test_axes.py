@@ -1,4 +1,4 @@
-"""The page Axes in a browser: two maps, dragged borders, a prompt built from pieces, and a moved patch."""
+"""The page Axes: two maps, dragged borders, a prompt built from pieces, and a moved patch."""
 
 from playwright.sync_api import expect
 
@@ -75,7 +75,7 @@ def test_prompt_cards_and_prompt_line_stay_equal(visit):
     field.fill("8")
     field.press("Enter")
     expect(sentence).to_contain_text("A video of 448 × 336 pixels and 8 s has 768 tokens")
-    # The focus stays with the piece that moves, and the keys change what it has.
+    # The moved piece keeps the focus, and keys change its numbers.
     earlier = view.page.get_by_role("button", name="Move piece 3 (video) earlier")
     earlier.press("Enter")
     view.page.wait_for_url("**text+4%2C+video+448x336+8s+1fps%2C+image+112x84")

@@ -1,4 +1,4 @@
-"""A link to an own config, copied in one browser and opened in another one on another server."""
+"""A link that contains a config, copied in one browser and opened in another on another server."""
 
 import json
 
@@ -58,7 +58,7 @@ def test_copied_link_opens_the_config_on_another_server(visit, chromium, fresh_s
 
 
 def test_opening_a_link_keeps_the_stored_config(visit, fresh_server):
-    """The user's own file stays in the browser: a link holds its config itself."""
+    """The link contains its config, so the stored file of the user stays."""
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/scaling")
     drop(view, LLAMA_3_1_8B)
     own = "localStorage.getItem('rope-viz.own')"

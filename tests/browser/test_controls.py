@@ -1,4 +1,4 @@
-"""Links, knobs and the chart under a real hand."""
+"""Links, knobs and charts under mouse and keyboard."""
 
 import pytest
 from playwright.sync_api import expect
@@ -15,7 +15,7 @@ def test_deep_link_works_as_the_first_request(visit, fresh_server):
     assert view.errors == []
 
 
-# How many pictures all charts have drawn, and whether all of them show what a held knob says.
+# The number of draws of all charts, and whether all show the value of the dragged knob.
 DRAW_COUNT = (
     "[...document.querySelectorAll('.rv-chart')].reduce((sum, { dataset }) => sum + Number(dataset.drawn ?? 0), 0)"
 )
@@ -25,9 +25,9 @@ ALL_FOLLOWED = (
 
 
 def drag(view, name, shares):
-    """Take a knob by its middle and bring it to these shares of its track, one after the other, without letting go.
+    """Drag a knob to these shares of its track, one after the other, without releasing it.
 
-    It goes on once a picture has followed: a hand that is faster than a busy machine sees only some of them.
+    Each move waits until a picture was drawn, since a busy machine skips values of a faster drag.
     """
     tab, slider = view.page, view.slider(name).bounding_box()
     middle = slider["y"] + slider["height"] / 2
@@ -49,7 +49,7 @@ def show_two_figures(view):
 
 
 def drag_fast(view, knob):
-    """Move a knob that is held faster than pictures can be drawn."""
+    """Drag a knob faster than pictures can be drawn."""
     box = view.slider(knob).bounding_box()
     for step in range(80):
         view.page.mouse.move(box["x"] + (0.6 - 0.002 * step) * box["width"], box["y"] + box["height"] / 2)
@@ -59,7 +59,7 @@ def drag_fast(view, knob):
 SENTENCE = "document.querySelector('[data-says=\"frequencies/wavelengths\"]').innerText"
 
 
-# How many of the first picture have been asked for at most and were not drawn yet.
+# The largest number of requests of the first picture that were open at once.
 COUNT_OPEN_REQUESTS = """() => {
   let open = (window.__ahead = 0);
   const ask = window.fetch;
@@ -84,16 +84,16 @@ def test_picture_follows_the_drag_and_link_follows_the_release(visit):
     assert tab.evaluate(SENTENCE) != sentence, "the sentence did not follow"
     assert "base=" not in tab.url, "the address must wait for the release"
     drag_fast(view, "base")
-    assert tab.evaluate("window.__ahead") == 2, "while one is drawn the next is on its way, and no more"
+    assert tab.evaluate("window.__ahead") == 2, "at most one picture is drawn and the next one requested"
     moved = tab.evaluate(SENTENCE)
     tab.mouse.up()
     view.settle()
     assert "base=" in tab.url
-    assert tab.evaluate(SENTENCE) == moved, "the release shows what the hand saw"
+    assert tab.evaluate(SENTENCE) == moved, "the release must not change the sentence"
     assert view.errors == []
 
 
-# The first picture's labels of all axes: what they say, where they stand, how they lie.
+# The axis labels of the first picture: text, position and anchor.
 TICKS = """[...document.querySelector(".rv-chart").querySelectorAll(".xtick text, .ytick text")].map((label) => [
   label.textContent, label.getAttribute("transform"), label.getAttribute("text-anchor"), label.style.display,
   label.getBoundingClientRect().x, label.getBoundingClientRect().y].join())"""
@@ -101,7 +101,7 @@ TICKS = """[...document.querySelector(".rv-chart").querySelectorAll(".xtick text
 
 @pytest.mark.parametrize(("page", "knob"), [("frequencies", "base"), ("scaling", "base"), ("decay", "base")])
 def test_axis_labels_do_not_move_while_a_knob_moves(visit, page, knob):
-    """They are not measured again then, so they must come out as they were."""
+    """Labels are not measured again during a drag."""
     view = visit().open(f"/{page}")
     before, drawn = view.page.evaluate(TICKS), view.count_draws()
     assert len(before) > 8
@@ -134,7 +134,7 @@ def test_knob_moved_back_restores_the_page(visit):
     assert tab.evaluate(columns) == whole
     assert "dim=" not in tab.url
 
-    # The same by mouse: a thumb that is back where it was taken makes no "change".
+    # The same by mouse: a thumb that returns to its start fires no "change" event.
     slider = view.slider("head_dim")
     box, place = slider.bounding_box(), float(slider.input_value()) / float(slider.get_attribute("max"))
     x, y = box["x"] + 8 + place * (box["width"] - 16), box["y"] + box["height"] / 2
@@ -183,7 +183,7 @@ def test_the_choice_survives_a_change_of_page(visit):
 
 
 def test_each_invalid_value_in_a_link_shows_a_warning(visit):
-    view = visit().open("/scaling?dim=201&model=%3Cscript%3E&method=zzz&target=1e99")
+    view = visit().open("/scaling?dim=201&model=%3Cscript%3E&method=zzz&target=1e99", is_valid=False)
     alerts = [item.inner_text() for item in view.page.locator("[data-testid=stAlert]").all()]
     assert len(alerts) == 4
     assert not any("Traceback" in text for text in alerts)

@@ -1,4 +1,4 @@
-"""The block for nginx in docs/serving.md works in Debian's nginx, with the app and with its limits."""
+"""The nginx block in docs/serving.md works in Debian's nginx, with the app and with its limits."""
 
 import contextlib
 import http.client
@@ -18,7 +18,7 @@ from tests.browser.processes import HEALTH_PATH, find_free_port, running_process
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
 BLOCK = re.search(r"^```nginx\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)[1]
-# Only what a machine for tests needs: folders that this user may write, and no process in the background.
+# What tests need in addition: writable folders and no background process.
 NGINX_CONFIG = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
 events {{}}
@@ -32,7 +32,7 @@ NAME = "viz.example.org"
 
 
 def replace_once(text, *pairs):
-    """Replace each text by another, and fail where the documented block no longer has it."""
+    """Replace texts; fail if the documented block does not contain one of them."""
     for old, new in pairs:
         assert old in text, old
         text = text.replace(old, new)
@@ -41,9 +41,9 @@ def replace_once(text, *pairs):
 
 @pytest.fixture
 def documented_nginx(tmp_path):
-    """documented(addresses, *changes) runs the block before servers at these addresses, and gives its port.
+    """documented_nginx(addresses, *changes) runs the block in front of these servers and returns its port.
 
-    It also answers to its address, because browsers find no machine of the documented name.
+    It also answers at 127.0.0.1, because browsers cannot resolve the documented name.
     """
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
@@ -72,7 +72,7 @@ def documented_nginx(tmp_path):
 
 @pytest.fixture
 def echo_server():
-    """A server behind nginx that keeps the headers of every request that reaches it."""
+    """A server behind nginx that records the headers of every request."""
     requests = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -160,7 +160,7 @@ def test_bodies_and_addresses_have_limits(documented_nginx, echo_server):
 
 def test_too_many_requests_of_one_user_are_answered_with_503(documented_nginx, echo_server):
     port = documented_nginx([echo_server[0]], ("rate=50r/s", "rate=1r/m"), ("burst=300", "burst=2"))
-    # The first one was the question whether nginx is ready.
+    # The first request was that of wait_for_answer.
     assert [send_request(port)[0] for _ in range(4)] == [200, 200, 503, 503]
 
 

@@ -1,4 +1,4 @@
-"""The ways of a newcomer through the doors, and what the header does on every page."""
+"""A newcomer's first steps through the doors, and the header of every page."""
 
 import json
 from urllib.parse import parse_qs, urlsplit
@@ -31,7 +31,7 @@ def test_own_config_gets_its_command_starting_from_home(visit):
     expect(main.get_by_role("button", name="Copied")).to_be_visible()
     command = view.page.evaluate("navigator.clipboard.readText()")
     assert command == main.locator(".st-key-command code").inner_text().strip()
-    assert '"factor": 4.0' in command, "what the makers of Qwen3 document for 128k"
+    assert '"factor": 4.0' in command, "the factor that Qwen3 documents for 128k"
     assert view.errors == []
 
 

@@ -1,4 +1,4 @@
-"""Each download arrives, opens, and carries the plotted numbers and the parameters in its name."""
+"""Downloads of figures: format, plotted numbers and the parameters in the name."""
 
 import csv
 import json
@@ -15,14 +15,14 @@ SPEC = model_specs("llama-3.1-8b")[""]
 
 
 def fetch(view, kind, index=0):
-    """A download as it arrives: its bytes and the suggested name."""
+    """Return the bytes and the suggested name of a download."""
     found = download(view.page.locator(".rv-picture").nth(index), kind)
     assert view.errors == []
     return found
 
 
 def test_png_csv_and_json_of_a_figure_hold_what_is_plotted(visit):
-    """PNG is a picture at three times the size; the numbers have all digits, JSON the spec as well."""
+    """PNG has three times the size; CSV and JSON have all digits, and JSON the spec."""
     view = visit().open("/frequencies")
     content, name = fetch(view, "png")
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
@@ -57,7 +57,7 @@ def test_svg_has_axis_titles_and_html_is_self_contained(visit, chromium, tmp_pat
     content, _ = fetch(view, "svg")
     root = ElementTree.fromstring(content)
     assert root.tag.endswith("svg")
-    # Letters are outlines, so that no font is needed; what they say is added as text.
+    # Letters are outlines, so that no font is needed; their text is added as a comment.
     assert "<!-- pair i -->" in content.decode()
 
     content, _ = fetch(view, "html")

@@ -1,9 +1,8 @@
-"""Every handle that a script of ours draws is operated once, by the keyboard, and something comes of it.
+"""Every handle that our scripts draw is operated once by the keyboard and has an effect.
 
-What a run of a page gives is operated in tests/pages/test_every_control.py. Here it is what the scripts put beside
-that: buttons, fields, sliders and canvases of knobs, charts, dials, tables, bars, prompts and of the dialog. They are
-found in the page: one that is not in `HANDLES`, is never met or does nothing fails. That no page has others is seen in
-test_every_page.py.
+Streamlit's widgets are operated in tests/pages/test_every_control.py. The handles here are the buttons, fields, sliders
+and canvases of knobs, charts, dials, tables, bars, prompts and the dialog. They are found in the page: one that is
+missing in `HANDLES`, is never found or has no effect fails. test_every_page.py checks that no page has others.
 """
 
 import contextlib
@@ -25,9 +24,9 @@ MENUS = dict.fromkeys((*FILES.split(), "video"), "download") | dict.fromkeys(
 MENUS |= dict.fromkeys(("screen", "present"), "full")
 
 PHONE = "/decay"
-"""The page that is opened as wide as a phone."""
+"""The page that is opened at a phone's width."""
 
-# Component -> its handles, by the name in the script, else by what they are called, else by their kind.
+# Component -> its handles, by their name in the script, else their label, else their kind.
 HANDLES = {
     "header": "theme chip share link parameters",
     "knob": "text range",
@@ -47,7 +46,7 @@ HANDLES = {
 }
 ALL = {f"{component} {name}" for component, names in HANDLES.items() for name in names.split()}
 
-# Together these have them all: a page, and a component or one of its handles.
+# {address: components or single handles to operate there}; together they have every handle.
 PLACES = {
     "/": {"hands"},
     "/learn": {"learn"},
@@ -61,9 +60,9 @@ PLACES = {
     PHONE: {"pills", "chart more"},
 }
 SINGLE_HANDLES = {"chart more", "table search"}
-"""Handles that no place with the rest of their component has."""
+"""Handles that are not on the page with the rest of their component."""
 
-# [element, its name in HANDLES] of all that can be operated now; what only scrolls is the browser's own.
+# [element, its name in HANDLES] of all handles that can be operated now.
 FIND = """() => {
   const ours = '[class^="rv-"], [class*=" rv-"]', dialog = document.querySelector('dialog[open]');
   const names = ['export', 'knob', 'pills', 'copy', 'gallery', 'picture', 'sections', 'prompt'];
@@ -96,7 +95,7 @@ FIND = """() => {
 NAMES = f"() => ({FIND})().map(([, name]) => name)"
 FIRST = f"(name) => ({FIND})().find(([, each]) => each === name)[0]"
 
-# What is written into a field; 7, or 5 where that stands there, into each other one.
+# The value typed into a field; all others get 7, or 5 if they have 7.
 FIELD_VALUES = {
     "width": "90mm",
     "height": "60mm",
@@ -108,7 +107,7 @@ FIELD_VALUES = {
     "ymax": "1.2",
 }
 
-# Counts what changes in the page; none does while it rests.
+# Count the changes of the page; a settled page has none.
 COUNT_CHANGES = """() => {
   window.__watch?.disconnect();
   window.__came = 0;
@@ -123,7 +122,7 @@ IS_UNCHANGED = "() => { const came = window.__came; window.__came = 0; return ca
 
 
 def operate(page, handle):
-    """What hands do with it. A button by its key: a mouse that leaves a chart for it would change that chart."""
+    """Operate a handle. Buttons by key: a mouse that leaves a chart would change that chart."""
     kind = handle.evaluate("(at) => (at.matches('th') ? 'button' : at.type ?? 'figure')")
     if kind == "select-one":
         handle.evaluate("(at) => (at.selectedIndex = (at.selectedIndex + 1) % at.length)")
@@ -142,7 +141,7 @@ def operate(page, handle):
 
 
 def has_effect(view, handle, name="", seconds=LIMIT):
-    """Whether something came of it: a file, where it is asked for one, or a change of the page. The same ends it."""
+    """Operate a handle and return True if it changed the page or, for a file, started a download; then undo it."""
     page, files = view.page, []
 
     def on_download(download):
@@ -151,7 +150,7 @@ def has_effect(view, handle, name="", seconds=LIMIT):
     page.on("download", on_download)
     handle.focus()
     page.evaluate(COUNT_CHANGES)
-    assert view.becomes_true(IS_UNCHANGED, 1, LIMIT), "the page does not rest"
+    assert view.becomes_true(IS_UNCHANGED, 1, LIMIT), "the page is not settled"
     operate(page, handle)
     wanted = name.split(" ")[-1] in FILES.split()
     end = time.monotonic() + seconds
@@ -163,16 +162,18 @@ def has_effect(view, handle, name="", seconds=LIMIT):
     if presents:
         page.wait_for_url("**present=**")
     page.evaluate("document.fullscreenElement && document.exitFullscreen()")
-    if presents:  # the page comes back as it was; leaving full screen may have ended the presentation already
+    if presents:  # leaving full screen may have ended the presentation already
         with contextlib.suppress(TimeoutError):
             page.locator(".rv-present [data-do=close]").click(timeout=5000)
         page.wait_for_url(lambda url: "present=" not in url)
     if (stop := page.get_by_role("button", name="Stop and save")).count():
         stop.click()
-        if (play := page.locator(":is(.rv-clocks, .rv-hands) [data-do=play]")).count():  # a scene of Learn has none
+        if (
+            play := page.locator(":is(.rv-clocks, .rv-hands) [data-do=play]")
+        ).count():  # scenes of Learn have no play button
             play.click()
     assert view.becomes_true(IS_SETTLED, 1, LIMIT), "the page did not come to rest"
-    view.until(f"!{SHOWS_COPIED}")  # said for a second; its end is nothing that came of the next handle
+    view.until(f"!{SHOWS_COPIED}")  # shown for a second; its end is no effect of the next handle
     if not view.becomes_true(IS_UNCHANGED, 2, 3) and handle.is_visible():
         handle.press("Enter")
     page.remove_listener("download", on_download)
@@ -184,7 +185,7 @@ def test_addresses_together_have_every_handle():
 
 
 def list_handles(components):
-    """The full names of the handles of some components, or of single handles."""
+    """Return the full names of the handles of components, or of single handles."""
     return {
         name for name in ALL if name in components or (name.split()[0] in components and name not in SINGLE_HANDLES)
     }
@@ -205,21 +206,21 @@ def test_every_handle_has_an_effect(visit, address, components):
         )
         if name is None:
             component, entry = min(remaining).split(" ")
-            if entry == "reset":  # it comes with a zoom
+            if entry == "reset":  # shown after a zoom
                 page.locator(".rv-plot").first.press("+")
                 view.until("document.querySelector('[data-zoom=reset]').checkVisibility()")
                 continue
-            if component == "prompt":  # a card shows its buttons while it has the focus
+            if component == "prompt":  # a card shows its buttons while focused
                 page.locator(".rv-prompt li").nth(1).focus()
                 continue
-            if component == "gallery":  # so does a card that the search left there
+            if component == "gallery":  # cards that match the search do so too
                 page.locator(".rv-gallery input[type=search]").fill("")
                 page.locator(".rv-gallery li:visible a").first.focus()
                 continue
             name = f"{component} {MENUS.get(entry)}"
-            assert name in present, f"never met: {remaining}, with {page.evaluate(PICTURE_STATES)}"
+            assert name in present, f"never found: {remaining}, with {page.evaluate(PICTURE_STATES)}"
         handle = page.evaluate_handle(FIRST, name).as_element()
-        assert has_effect(view, handle, name), f"{name}: nothing came of it"
+        assert has_effect(view, handle, name), f"{name}: no effect"
         remaining.discard(name)
         if page.locator("dialog[open]").count() and "export" not in components:
             page.keyboard.press("Escape")

@@ -1,8 +1,7 @@
 """Every page, light and dark, wide and narrow: no error, no sideways scroll, no other host, no axe violation.
 
-Looked at once open: its links stay in the tab and keep what the reader chose, a word says its sentence, and every
-control on it is of a kind that some test here operates (what a run gives: tests/pages/test_every_control.py; what our
-scripts draw: test_every_handle.py).
+The same visit checks that links stay in the tab and keep the user's choice, that a glossary term opens, and that every
+control is of a kind that a test operates (Streamlit's: tests/pages/test_every_control.py; ours: test_every_handle.py).
 """
 
 import re
@@ -16,7 +15,7 @@ from tests.browser.test_every_handle import ALL, NAMES
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 
-# Streamlit's own: the header above the sidebar, and what its data grid draws for screen readers.
+# Streamlit's own elements.
 NOT_OURS = ("stHeader", "stSidebarHeader", "stDataFrame", "stToolbar", "stMainMenu", "stMultiSelect", "data-baseweb")
 
 LINKS = """() => [...document.querySelectorAll('#rv-header a[href], main a[href], [data-testid=stSidebar] a[href]')]
@@ -32,7 +31,7 @@ def address(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_has_no_errors(visit, page):
-    """As a phone opens it, and as it is once the window is wide."""
+    """First on a phone, then in a wide window."""
     view = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
     tab = view.page
     if page not in NO_FIGURE:
@@ -50,7 +49,7 @@ def test_page_has_no_errors(visit, page):
 
 
 def widen(view):
-    """A window as wide as a desk's, without touch, and motion as it comes."""
+    """Change the phone to a wide window without touch and with motion."""
     tab = view.page
     session = tab.context.new_cdp_session(tab)
     session.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
@@ -66,7 +65,7 @@ def check_page_in_both_themes(view):
     view.page.emulate_media(color_scheme="dark")
     view.until(f"{BACKGROUND} === '{DARK}'")
     view.settle()
-    check_page(view, {"runOnly": ["color-contrast"]})  # all else that axe asks is the same in both themes
+    check_page(view, {"runOnly": ["color-contrast"]})  # the other rules give the same result in both themes
 
 
 def check_page(view, options=None):
@@ -78,14 +77,14 @@ def check_page(view, options=None):
     assert view.errors == []
     assert view.foreign_requests == []
     gaps = tab.evaluate(GAPS)
-    assert [gap for gap in gaps if gap[1] > 24] == [], "more room is reserved below a picture than it takes"
-    assert tab.evaluate(DUPLICATE_IDS) == [], "a label names the first of two that have one id"
+    assert [gap for gap in gaps if gap[1] > 24] == [], "a picture reserves more height than it needs"
+    assert tab.evaluate(DUPLICATE_IDS) == [], "two elements have the same id"
     found = find_violations(tab, options or {})
     ours = [(rule, html[:160]) for rule, html, target in found if not any(mark in html + target for mark in NOT_OURS)]
     assert ours == []
 
 
-# The pixels between the lowest part of each picture and the room that is reserved for it.
+# The pixels between the lowest part of each picture and the end of its reserved height.
 GAPS = """[...document.querySelectorAll(".rv-picture[data-state=shown]")].map((place) => {
   const end = place.getBoundingClientRect().bottom;
   const parts = [...place.querySelectorAll("*")].filter((part) => getComputedStyle(part).position !== "absolute");
@@ -98,7 +97,7 @@ DUPLICATE_IDS = """[...document.querySelectorAll("[id]")].map(({ id }) => id)
 
 
 def find_violations(tab, options):
-    """What axe finds that is serious or critical: (rule, HTML, where) each. What passes would take longer to send."""
+    """Return (rule, HTML, target) of each serious or critical violation that axe finds."""
     if not tab.evaluate("!!window.axe"):
         tab.evaluate(AXE_SCRIPT)
     return tab.evaluate(VIOLATIONS, {"resultTypes": ["violations"], **options})
@@ -113,12 +112,12 @@ def check_links(view, page):
     for href, target, text in view.page.evaluate(LINKS):
         where, query = urlsplit(href).path.strip("/"), parse_qs(urlsplit(href).query)
         assert target in ("", "_self"), f"{text} opens {href} in another tab"
-        assert where in ("", *PAGES), f"{text} leads to {where}, which is no page"
+        assert where in ("", *PAGES), f"{text} links to {where}, which is no page"
         assert "model" in query or query.get("base") == ["77000"] or page == "learn", f"{text} drops the choice: {href}"
 
 
 GLOSSARY_LINK = 'main a[href^="#word-"]'
-NO_FIGURE = {"lab", "model", "gallery"}  # links to further pages, and an answer in words; its figures are behind tabs
+NO_FIGURE = {"lab", "model", "gallery"}  # pages of links, and My model, whose figures are behind tabs
 NO_GLOSSARY_TERM = {
     "gallery",
     "home",
@@ -126,7 +125,7 @@ NO_GLOSSARY_TERM = {
     "learn",
     "model",
     "pairings",
-}  # no term of the glossary, or a test of their own
+}  # without glossary terms, or with their own test
 
 
 def check_glossary_term(view):
@@ -162,7 +161,7 @@ OPERATED = {
     "Streamlit's own": ("test_every_page.py", "NOT_OURS"),
 }
 
-# Those that scripts of ours draw are in HANDLES.
+# The kind of each of Streamlit's controls; those of our scripts are in HANDLES.
 CONTROLS = """() => {
   const ours = '[class^="rv-"], [class*=" rv-"]';
   return [...document.querySelectorAll('main, [data-testid=stSidebar]')].flatMap((part) => [

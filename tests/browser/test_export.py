@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from rope_viz.cli.main import main
 from tests.browser.figure_tools import customise
 
-# Each is a page, a picture, what an author writes into the dialog, and the same as flags of the command line.
+# {format: (page, picture, fields of the dialog, the same as flags of the command line)}
 FIGURES = {
     "svg": (
         "/scaling?model=qwen3-8b-yarn",
@@ -66,7 +66,7 @@ FIGURES = {
 
 
 def open_dialog(view, picture):
-    """The open dialog of a picture."""
+    """Open the export dialog of a picture and return it."""
     customise(view.scroll_to(picture))
     view.page.wait_for_selector("dialog.rv-export[data-state=shown]")
     return view.page.locator("dialog.rv-export")
@@ -111,7 +111,7 @@ def test_preset_stays_when_one_of_its_values_changes(visit):
 
 
 def test_copied_command_draws_the_figure_of_a_dropped_config(visit, tmp_path, monkeypatch):
-    """As an author does it: the file dropped, the page reached by the menu, the command copied."""
+    """The config is dropped, the page opened by the menu, and the command copied."""
     config = {"_name_or_path": "me/mine", "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}
     config |= {"max_position_embeddings": 131072, "rope_theta": 31337.0}
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
@@ -137,7 +137,7 @@ def test_copied_command_draws_the_figure_of_a_dropped_config(visit, tmp_path, mo
 
 
 def read_page_stream(pdf):
-    """What is drawn: the page's own stream, without what the file says of where it came from."""
+    """Return the drawing of a PDF, its page stream, without the metadata."""
     return next(zlib.decompress(part) for part in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.DOTALL))
 
 
@@ -154,7 +154,7 @@ def test_dialog_previews_at_true_size_and_names_errors(visit):
     dialog.locator("[name=width]").fill("96mm")
     view.page.wait_for_selector("dialog.rv-export[data-state=shown]")
     assert dialog.locator("[data-save=pdf]").is_enabled()
-    # Every field has a name that a screen reader says, and the keyboard comes back to the button.
+    # Every field has a label, and the focus returns to the button.
     assert dialog.locator("input, select").evaluate_all("all => all.every((node) => node.labels.length)")
     view.page.keyboard.press("Escape")
     view.page.wait_for_selector("dialog.rv-export", state="detached")

@@ -14,7 +14,7 @@ def open_dialog(view):
 
 
 def read_query(view):
-    return parse_qs(urlsplit(view.page.url).read_query)
+    return parse_qs(urlsplit(view.page.url).query)
 
 
 def test_typed_ranges_stay_in_the_link_with_the_servers_keys(visit):
@@ -41,9 +41,9 @@ def test_typed_ranges_stay_in_the_link_with_the_servers_keys(visit):
     other.page.wait_for_selector(OPEN_DIALOG)
     values = {name: found.locator(f"[name={name}]").input_value() for name in ("xmin", "xmax", "ymax", "yscale")}
     assert values == {"xmin": "16", "xmax": "", "ymax": "1e6", "yscale": "linear"}
-    address = parse_qs(urlsplit(found.locator("[name=address]").input_value()).read_query)
+    address = parse_qs(urlsplit(found.locator("[name=address]").input_value()).query)
     assert (address["xmin"], address["ymax"], address["yscale"]) == (["16"], ["1e6"], ["linear"])
-    # Taken away there they are taken out of the link, though the server has read them.
+    # Cleared ranges leave the link, although the server has read them.
     found.locator("[name=xmin]").fill("")
     found.locator("[name=ymax]").fill("")
     found.locator("[name=yscale]").select_option("")

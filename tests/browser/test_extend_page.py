@@ -1,4 +1,4 @@
-"""The page My model, as somebody uses it: a file dropped, a length asked for, what comes out for two runtimes."""
+"""The page My model: a dropped config, a chosen length, and the result for two runtimes."""
 
 import json
 

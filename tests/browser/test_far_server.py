@@ -1,4 +1,4 @@
-"""A server far away: the next control is used before the answer to the one before has come, and both count."""
+"""With high latency, a control is used before the answer to the previous one arrives; both take effect."""
 
 import asyncio
 import contextlib
@@ -8,11 +8,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 DELAY = 0.3
-"""Seconds for each way."""
+"""Seconds in each direction."""
 
 
 async def forward_late(source, target):
-    """Everything that comes from one side to the other, as late as it is far."""
+    """Forward all bytes from source to target with a delay."""
     loop, queue = asyncio.get_running_loop(), asyncio.Queue()
 
     async def deliver():
@@ -31,7 +31,7 @@ async def forward_late(source, target):
 
 @pytest.fixture
 def far_server(server):
-    """The address of the server behind a long line."""
+    """Return the address of a proxy that delays everything between browser and server."""
     loop = asyncio.new_event_loop()
     port = int(server.rpartition(":")[2])
 

@@ -1,4 +1,4 @@
-"""A source is a small number that opens it, by mouse, keys and touch; headings of a page do not jump levels."""
+"""A source is a numbered footnote that opens by mouse, keys and touch; heading levels are consecutive."""
 
 import itertools
 
@@ -7,14 +7,14 @@ from playwright.sync_api import expect
 
 from rope_viz.pictures.doors import TITLES
 
-# The source of the trained length of Qwen3 8B, as its catalog entry has it.
+# The source of the trained length of Qwen3 8B in its catalog entry.
 SOURCE = "arXiv 2505.09388, section 3.2 (long-context stage); QwenLM/Qwen3 docs/source/inference/transformers.md"
 NUMBER = "a => getComputedStyle(a, '::before').content"
 HEADINGS = """() => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
   .filter((each) => each.checkVisibility() && !each.closest("[data-testid=stSidebar], dialog"))
   .map((each) => [Number(each.tagName[1]), parseFloat(getComputedStyle(each).fontSize),
     !each.closest(".st-key-learn [data-testid=stElementContainer]:has(h1)")])"""
-# The third value: Learn's main heading is clipped, for screen readers only.
+# The third value is false for Learn's main heading, which only screen readers get.
 
 
 def test_footnote_opens_its_source_by_mouse_and_keys(visit):

@@ -1,4 +1,4 @@
-"""The gallery: thumbnails come into view, a word finds a figure, and a card opens its page or copies its command."""
+"""The gallery: thumbnails load, the search finds a figure, and a card opens its page or copies its command."""
 
 from playwright.sync_api import expect
 

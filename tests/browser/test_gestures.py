@@ -1,17 +1,17 @@
-"""Wheel and pinch on a figure: they zoom about the place where they are, and the page still scrolls."""
+"""Wheel and pinch zoom a figure about the pointer, and the page still scrolls."""
 
 from playwright.sync_api import expect
 
 PLOT = "document.querySelector('.rv-plot')"
 RANGE = f"{PLOT}._fullLayout.xaxis.range.slice()"
 SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
-# The value on the x axis at a place in the window.
+# The value on the x axis at a pixel of the window.
 AXIS = f"{PLOT}._fullLayout.xaxis"
 VALUE = f"(x) => {AXIS}.p2l(x - {PLOT}.getBoundingClientRect().left - {AXIS}._offset)"
 
 
 def point_in_figure(view, across, along):
-    # The script that listens came, and the figure is where it stays: in sight, away from the edges.
+    # Wait for the script that handles gestures, and center the figure.
     view.until(f"{PLOT}.parentNode.querySelector('.rv-point-announced') !== null")
     view.page.evaluate(f"{PLOT}.scrollIntoView({{ block: 'center' }})")
     view.settle()

@@ -1,4 +1,4 @@
-"""A GGUF file that is dropped: the browser reads its header, and the server gets a few kilobytes."""
+"""A dropped GGUF file: the browser reads its header and sends only a few kilobytes."""
 
 import base64
 

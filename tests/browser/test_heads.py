@@ -1,4 +1,4 @@
-"""The Heads page under a real hand: a capture that is dropped is shown, and what is none is a sentence."""
+"""The Heads page: dropped captures and measurements are shown, other files are refused."""
 
 import numpy as np
 from playwright.sync_api import expect
@@ -22,7 +22,7 @@ def test_dropped_capture_is_shown(visit, tmp_path):
     q, k = random.normal(size=(2, 4, 40, 8))
     write_capture(tmp_path / "qk.safetensors", {3: Layer(q, k, heads=(0, 1, 2, 3))}, config=CONFIG, name="mine")
     view = visit().open("/heads?model=rope-viz-reader")
-    # A picture is requested when it comes into view.
+    # A picture is requested when it is near the view.
     view.page.locator('[data-place="heads/across"]').scroll_into_view_if_needed()
     view.until(f"{SENTENCE}.includes('RoPE Viz tiny_lm')")
     upload = view.page.locator("[data-testid=stMain] input[type=file]").last

@@ -1,4 +1,4 @@
-"""Back, Forward and where a page opens: one click is one step back, to the same choice and place on the page."""
+"""Back and reload restore the choice and the scroll position; links open at the top."""
 
 import pytest
 from playwright.sync_api import expect
@@ -20,7 +20,7 @@ def check_home(view, query):
 def test_link_opens_at_the_top_and_back_restores_the_scroll(visit, width):
     view = visit(width=width, height=500, has_touch=width < 600).open("/?base=77000")
     link = view.page.locator("main").get_by_role("link", name="Precision", exact=True).first
-    # Where it stands when it is clicked: the click itself may bring it into view.
+    # The scroll position at the click, which itself may scroll the link into view.
     view.page.evaluate(f"addEventListener('click', () => (window.__place = {SCROLL_TOP}), true)")
     link.click()
     expect(view.page.locator("h1")).to_have_text(TITLES["precision"])

@@ -1,4 +1,4 @@
-"""Home: a word moves one hand, the ruler both; by mouse, touch and keys, seen in the numbers and in the pixels."""
+"""Home: a dragged word moves one hand, the ruler both; by mouse, touch and keys, in numbers and pixels."""
 
 import json
 import math
@@ -18,7 +18,7 @@ STEP = math.degrees(FREQUENCIES[8])
 HANDS = "document.querySelector('.rv-hands')"
 SIZES = {"desk": (1440, 900), "laptop": (1280, 720), "phone": (390, 844)}
 
-# The angle of both hands, in degrees, from the middle of their pixels between half and nine tenths of the circle.
+# The angle of both hands in degrees, from the mean of their pixels between 0.5 and 0.9 of the radius.
 PIXELS = """() => {
   const root = document.querySelector(".rv-hands"), s = root.__hands, { dpr } = s.place;
   const [cx, cy, r] = s.clocks[0][0].map((value) => value * dpr), { width, height } = s.canvas;
@@ -39,7 +39,7 @@ PIXELS = """() => {
 
 
 def read_numbers(view):
-    """Return what the picture says of itself."""
+    """Return the numbers in the picture's data attributes, after the next frame."""
     view.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     found = view.page.evaluate(f"({{ ...{HANDS}.dataset }})")
     return {name: float(found[name]) for name in ("query", "key", "angle", "score", "offset", "pairs")}
@@ -50,7 +50,7 @@ def same_angle(one, other, within=0.5):
 
 
 def assert_consistent(view, distance, offset=0.0, key=1.0):
-    """Hands, angle, score and text are those of the model's pair 8, and the pixels show the same."""
+    """Check hands, angle, score, text and pixels against pair 8 of the model."""
     found, drawn = read_numbers(view), view.page.evaluate(PIXELS)
     assert found["offset"] == pytest.approx(offset)
     for name, position in (("key", offset + key), ("query", offset + key + distance)):
@@ -68,7 +68,7 @@ def slider(view, name):
 
 
 def drag(view, name, cells, *, end=True):
-    """Drag a word or the ruler so many positions with the mouse, in small moves."""
+    """Drag a word or the ruler by so many positions with the mouse."""
     box = slider(view, name).bounding_box()
     cell = view.page.evaluate(f"{HANDS}.__hands.cell")
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -179,7 +179,7 @@ def test_animation_is_slow_and_ends_when_the_user_acts(visit):
     start_time, first, angle = view.page.evaluate(measure)
     view.until(f"Number({HANDS}.dataset.offset) > {first} + 3")
     end_time, last, last_angle = view.page.evaluate(measure)
-    assert 0.5 < 1000 * (last - first) / (end_time - start_time) < 4, "positions per second; a busy machine has fewer"
+    assert 0.5 < 1000 * (last - first) / (end_time - start_time) < 4, "positions per second; fewer on a busy machine"
     assert angle == last_angle
     slider(view, "query").focus()
     view.page.keyboard.press("ArrowLeft")
@@ -247,7 +247,7 @@ def test_home_fits_one_screen(visit, size, stage):
 
 
 def do_not_overlap(one, other):
-    """Whether two boxes do not overlap."""
+    """Return True if two boxes do not overlap."""
     return any(
         first[at] + first[size] <= second[at] + 0.5
         for first, second in ((one, other), (other, one))

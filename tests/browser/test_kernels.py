@@ -1,4 +1,4 @@
-"""The Kernels page measures when asked, one measurement at a time, and stays usable meanwhile."""
+"""The Kernels page measures on request, one measurement at a time, and stays usable meanwhile."""
 
 import json
 
@@ -16,7 +16,7 @@ def measure(view):
 
 @pytest.fixture
 def free_measurement(visit):
-    """Other tests, and the next one, want the server's only place: a test that stopped its own run says so."""
+    """Stop the measurement that a failed test left running: the server allows only one."""
     stopped = []
     yield stopped
     if stopped:
@@ -43,7 +43,7 @@ def test_measurement_runs_only_after_the_button(visit):
     bars = "document.querySelectorAll('.rv-plot')[1].data[0]"
     assert {"ours, out=", "eager rotate_half", "dense matrix"} <= set(view.page.evaluate(f"{bars}.y"))
     assert view.page.evaluate(f"Array.from({bars}.x).every((speed) => speed > 0)")
-    # What stands further down is asked for once it comes near the view.
+    # A picture is requested when it is near the view.
     view.page.locator('[data-says="kernels/ways"]').scroll_into_view_if_needed()
     expect(view.page.get_by_text("Did not run: flash-attention")).to_be_visible(timeout=LONG)
     assert view.page.locator('[data-testid="stException"]').count() == 0

@@ -1,6 +1,6 @@
-"""Without a mouse: from Home to the scenes of Learn, and a page, with a name at every stop.
+"""Keyboard only: from Home to Learn, and through a page, with a name at every focus stop.
 
-What a screen reader is given of both stands in `accessibility/`: `ROPE_VIZ_WRITE=1` writes it anew.
+The accessibility trees of both are in `accessibility/`; `ROPE_VIZ_WRITE=1` rewrites them.
 """
 
 import os
@@ -21,12 +21,12 @@ FOCUSED_ELEMENT = """() => {
 
 
 def tab_to(view, name, *, key="Tab"):
-    """Press Tab (or Shift+Tab) until the focus stands on what begins with this name; gives the names on the way."""
+    """Press Tab until an element whose name begins with `name` has the focus; return the names of all stops."""
     names = []
     for _ in range(90):
         view.page.keyboard.press(key)
         stop = view.page.evaluate(FOCUSED_ELEMENT)
-        assert stop["tag"] != "BODY", f"{name} is no stop of the keyboard: {names}"
+        assert stop["tag"] != "BODY", f"{name} cannot be focused: {names}"
         assert stop["name"], f"a stop without a name after {names[-3:]}"
         names.append(stop["name"])
         if stop["name"].startswith(name):
@@ -35,32 +35,32 @@ def tab_to(view, name, *, key="Tab"):
 
 
 def accessibility_tree(view):
-    """What a screen reader is given of the page's own part; not the letters within a drawing, which has a name."""
+    """Return the accessibility tree of the page without the parts of drawings, which have a name."""
     found = view.page.locator("main").aria_snapshot()
     return re.sub(r"\n *- (/url: |img: |img$|text: At (position|query) ).*", "", found, flags=re.MULTILINE)
 
 
 def assert_snapshot(name, found):
-    """Hold what a screen reader is given against what was written down."""
+    """Compare an accessibility tree with the stored one, or store it."""
     file = TREES / f"{name}.txt"
     if os.environ.get("ROPE_VIZ_WRITE"):
         file.write_text(found + "\n", encoding="utf-8")
-    assert found == file.read_text(encoding="utf-8").rstrip("\n"), "meant? ROPE_VIZ_WRITE=1 writes it anew"
+    assert found == file.read_text(encoding="utf-8").rstrip("\n"), "if this is intended, ROPE_VIZ_WRITE=1 stores it"
 
 
 def test_learn_is_reached_from_home_by_keyboard_alone(visit):
-    """How its scenes are completed by keys is seen in test_learn.py."""
+    """test_learn.py completes its scenes by keys."""
     view = visit().open("/")
     press = view.page.keyboard.press
     press("Tab")
     assert view.page.evaluate(FOCUSED_ELEMENT)["name"] == "Skip to main content"
     press("Enter")
     stops = tab_to(view, "Learn it")
-    assert len(stops) == 9, f"the way in is not the first after the picture: {stops}"
+    assert len(stops) == 9, f"the link is not the first after the picture: {stops}"
     press("Enter")
     expect(view.page.locator(".rv-learn h2")).to_have_text("The same word twice")
     view.settle()
-    assert view.page.evaluate("document.activeElement.tagName") == "MAIN", "the focus was lost with Home"
+    assert view.page.evaluate("document.activeElement.tagName") == "MAIN", "the focus was lost"
     tab_to(view, "2\u2002One hand")
     tab_to(view, "The word that asks")
     tab_to(view, "both the same")
@@ -99,7 +99,7 @@ def test_page_is_operable_by_keyboard_with_named_focus_stops(visit):
     press("ArrowRight")
     expect(view.page.locator(".rv-point-announced").nth(1)).to_have_text(re.compile("^position .*, pair 0, cos "))
     assert view.errors == []
-    # What lies further down is asked for when it comes near.
+    # Pictures further down are not loaded yet.
     assert_snapshot("frequencies", accessibility_tree(view).split('\n  - heading "Every pair in numbers"')[0])
 
 

@@ -1,4 +1,4 @@
-"""Learn: every scene is completed by mouse, by touch and by keys; text and picture say the same, and are right."""
+"""Learn: every scene is completed by mouse, touch and keys; its text and picture agree with the numbers."""
 
 import math
 import time
@@ -18,7 +18,7 @@ LLAMA, SMOL = (base ** (-np.arange(pairs) / pairs) for base, pairs in ((500_000.
 STEP = math.degrees(LLAMA[8])
 ROOT = "document.querySelector('.rv-learn')"
 
-# Scene: the slider of its task, a value that completes it, and keys that lead there.
+# {scene: (slider of its task, a value that completes it, keys that reach it)}
 TASKS = {
     1: ("asks", 2, ["Home", "ArrowRight", "ArrowRight"]),
     2: ("at", 6, ["Home", "PageUp", "PageUp"]),
@@ -27,7 +27,7 @@ TASKS = {
     5: ("base", 10_000, ["Home"]),
     6: ("at", 13_000, ["End"]),
 }
-# Where the value of a slider is on the screen: x and y of its thumb, and x of the value.
+# The pixels of a slider: x and y of its thumb, and x of a value.
 THUMB_POSITION = f"""([name, value]) => {{
   const {{ thumbs, states, at }} = {ROOT}.__learn, {{ row }} = thumbs[name];
   const thumb = document.querySelector(`.rv-thumb[data-do=${{name}}]`), tall = thumb.getBoundingClientRect();
@@ -46,7 +46,7 @@ def scene_shown(view, number):
 
 
 def read_data(view):
-    """Return what the picture says of itself."""
+    """Return the data attributes of the picture, after the next frame."""
     view.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return view.page.evaluate(f"({{ ...{ROOT}.dataset }})")
 
@@ -84,7 +84,7 @@ class Touch(Mouse):
     width = 390
 
     def press(self, found):
-        """Tap until a click comes of it: after a drag, or as a long press on a busy machine, Chromium makes none."""
+        """Tap until there is a click: Chromium makes none after a drag, or from a long press on a busy machine."""
         node = found.element_handle()
         node.evaluate("(node) => node.addEventListener('click', () => (node.clicked = true), { capture: true })")
         for _ in range(20):
@@ -108,7 +108,7 @@ class Touch(Mouse):
 
 
 def complete(view, device, number):
-    """Predict and do the task of the open scene; the segment above then says that it is complete."""
+    """Answer the question and do the task of the open scene; then its step is marked as complete."""
     story = view.page.locator(".rv-learn")
     scene = STORY["scenes"][number - 1]
     wrong = (scene["texts"]["right"] + 1) % 3 if number == 2 else scene["texts"]["right"]
@@ -180,12 +180,12 @@ def test_sentences_follow_the_sliders_and_are_right(visit):
 
 
 def round_half_up(value):
-    """A number with two decimals as by JavaScript's toFixed: a half goes up."""
+    """Format a number with two decimals like JavaScript's toFixed."""
     return str(Decimal(value).quantize(Decimal("0.01"), ROUND_HALF_UP))
 
 
 def test_scene_6_counts_only_new_angles_as_unseen(visit):
-    """A hand that comes round to the grey again is not called new, and no position of training has a new one."""
+    """A hand at an angle seen in training is not counted, and no trained position has an unseen angle."""
     view = visit().open("/learn?learn.scene=6")
     loss = learn.read_measurements()["loss"]["methods"]
     for at in (0, 4096, 8064, 8191, 8320, 12_000, 16_383):
@@ -300,7 +300,7 @@ def test_copied_embed_code_shows_this_scene(visit):
 
 
 def record_video(view, start, stop):
-    """Return name and content of the video that a button starts and another one stops."""
+    """Record a video; return its name and content."""
     with view.page.expect_download() as caught:
         start()
         view.page.wait_for_timeout(1200)
@@ -322,7 +322,7 @@ def test_scene_moves_in_its_video_and_returns(visit, number):
     name, content = record_video(view, button.click, lambda: (moved.append(view.page.evaluate(values)), button.click()))
     assert_is_video(name, content)
     assert name.startswith(f"rope-scene-{number}.")
-    assert (moved[0] != before) == (number == 3), "in a second scene 7 has not changed its method yet"
+    assert (moved[0] != before) == (number == 3), "scene 7 changes its method only after a second"
     assert view.page.evaluate(values) == before
     expect(button).to_have_text("Video")
     assert view.page.evaluate(f"{ROOT}.dataset.done") == "false"

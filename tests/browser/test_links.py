@@ -1,4 +1,4 @@
-"""Every link inside the app stays in the tab and preserves the user's choice, under any path prefix."""
+"""Links inside the app stay in the tab and keep the user's choice, under any path prefix."""
 
 import json
 from pathlib import Path
@@ -13,13 +13,13 @@ from tests.configs import llama
 def go(view, link, page):
     link.click()
     view.page.wait_for_url(f"**/{page}**")
-    if page not in ("model", "compare"):  # whose headings are names of models
+    if page not in ("model", "compare"):  # their headings are names of models
         view.until(f"document.querySelector('h1')?.innerText === '{TITLES[page]}'")
     view.settle()
 
 
 def test_dropped_config_is_used_on_linked_pages(visit, tmp_path):
-    """Both kinds of link: one of a list, one within a text."""
+    """A link in a list and one in a text."""
     config = llama(max_position_embeddings=32768)
     file = tmp_path / "config.json"
     file.write_text(json.dumps(config | {"_name_or_path": "me/mine", "rope_theta": 31337.0}), encoding="utf-8")
@@ -36,7 +36,7 @@ def test_dropped_config_is_used_on_linked_pages(visit, tmp_path):
     view.settle()
     go(view, main.get_by_role("link", name="My model", exact=True), "model")
     expect(main).to_contain_text("base 31,337")
-    assert view.page.evaluate("window.__here"), "the page was loaded anew"
+    assert view.page.evaluate("window.__here"), "the page was reloaded"
     assert view.is_only_tab()
     assert view.errors == []
 
@@ -58,7 +58,7 @@ def test_links_preserve_path_prefix_and_choice(visit, new_server):
 
 
 def test_links_in_texts_name_pages_of_the_app():
-    """A link of Markdown is completed by the browser; what it names must be a page."""
+    """Markdown links are completed in the browser."""
     texts = Path(__file__).parents[2] / "rope_viz" / "ui" / "texts"
     for path in texts.glob("*.md"):
         for part in path.read_text(encoding="utf-8").split("](/")[1:]:

@@ -1,4 +1,4 @@
-"""Heads reads a user's text in a browser, with a small random model in place of the real one."""
+"""Heads reads a typed text, with a small random model instead of the real one."""
 
 import pytest
 from playwright.sync_api import expect
@@ -12,7 +12,7 @@ pytest.importorskip("tokenizers")
 
 @pytest.fixture
 def page(chromium, tmp_path, monkeypatch):
-    """The page Heads of a server that finds a small random model where `get-model` puts the real one."""
+    """The page Heads of a server with a small random model in the folder of `get-model`."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     weights = MODELS["smollm2"].weights
     weights.parent.mkdir()

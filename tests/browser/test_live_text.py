@@ -1,4 +1,4 @@
-"""Recall's live buttons in a browser, with a small random model in place of the real one."""
+"""Recall reads a typed text, with a small random model instead of the real one."""
 
 import pytest
 from playwright.sync_api import expect
@@ -13,7 +13,7 @@ TEXT = "in the tin 12 " * 60
 
 @pytest.fixture(scope="module")
 def server_with_model(tmp_path_factory):
-    """A server that finds a small random model where `get-model` puts the real one."""
+    """Return the address of a server with a small random model in the folder of `get-model`."""
     folder = tmp_path_factory.mktemp("models")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(FOLDER_VARIABLE, str(folder))

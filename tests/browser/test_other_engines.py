@@ -1,6 +1,6 @@
-"""Firefox and WebKit, Safari's engine, draw every page, reached by the header, follow a drag and download files.
+"""Firefox and WebKit (Safari's engine) draw every page, follow a drag and download files.
 
-One browser of each for the whole file. Where one is not installed its tests skip and say so; in CI that is a failure.
+Each is started once for the file. If one is not installed, its tests are skipped; in CI they fail.
 """
 
 import urllib.request
@@ -12,13 +12,13 @@ from rope_viz.texts import Texts
 from tests.browser.conftest import skip_unless_required
 from tests.browser.engines import ANSWER_SECONDS, ENGINES, find_missing_programs, wait_until
 
-# Firefox alone says it: Streamlit's client holds WebAssembly, which our policy blocks.
+# Only Firefox logs that our policy blocks the WebAssembly of Streamlit's client.
 NOT_OURS = "blocked WebAssembly"
 
 
 @pytest.fixture(scope="module", params=ENGINES)
 def running_engine(request, tmp_path_factory):
-    """A function that gives the one browser of the whole file, or another where that has crashed."""
+    """Return a function that returns the running browser, or a new one after a crash."""
     if missing := find_missing_programs(request.param):
         skip_unless_required(f"{request.param} cannot be run: {', '.join(missing)} not found")
     running = []
@@ -35,7 +35,7 @@ def running_engine(request, tmp_path_factory):
 
 @pytest.fixture
 def engine(running_engine):
-    """It keeps what it has loaded, as a reader's does."""
+    """The browser, with its cache."""
     return running_engine()
 
 
@@ -48,7 +48,7 @@ IS_SETTLED = """(() => {
     && pictures.every(({ dataset }) => dataset.state !== "shown" || dataset.drawn);
 })()"""
 
-# [picture, whether something is to be seen of it], of those that are shown: lines, cells, or pixels.
+# [picture, whether it has lines, cells or pixels] of each shown picture.
 DRAWN_PICTURES = """(() => {
   const LINES = ":is(.main-svg, .rv-picture-of svg)";
   const wide = (node) => node.getBoundingClientRect().width > 100;
@@ -69,19 +69,19 @@ HEADINGS = {
     "learn": str(Texts("learn")("title")),
     "compare": "Llama 3.1 8B and Qwen3 8B",
 }
-"""{page: its heading, where that is not its title}; that of My model is the model's name."""
+"""{page: its heading}, if that is not its title; that of My model is the model's name."""
 WITHOUT_PICTURES = {"model", "lab", "gallery"}
 
 
 def open_address(engine, url):
-    """Open an address and wait until its pictures rest."""
+    """Open an address and wait until the page is settled."""
     engine.errors.clear()
     engine.open(url)
     settle(engine)
 
 
 def go_to(engine, server, page):
-    """To a page by the header, as a hand goes on with its choice; by its address where nothing is open yet."""
+    """Open a page by the header, or by its address if the app is not open yet."""
     path = "" if page == "home" else page
     link = f"[...document.querySelectorAll('#rv-header a')].find(({{ pathname }}) => pathname === '/{path}')"
     if not (engine.run("location.origin") == server and engine.run(f"Boolean({link}) && location.search !== ''")):
@@ -100,14 +100,14 @@ def heading_of(page):
 
 
 def settle(engine):
-    """Wait until the script rests and every picture in view is drawn, five times running: a run may follow a run."""
+    """Wait until the page was settled five times in a row: a run may follow a run."""
     states = [False] * 5
 
     def is_settled():
         states.append(engine.run(IS_SETTLED))
         return all(states[-5:])
 
-    wait_until(is_settled, ANSWER_SECONDS, "the page's rest")
+    wait_until(is_settled, ANSWER_SECONDS, "settled page")
 
 
 def list_errors(engine):
@@ -145,10 +145,10 @@ def test_picture_follows_the_drag_and_link_follows_the_release(engine, server):
     engine.move(left + 0.5 * width, middle)
     engine.press()
     for step in range(1, 5):
-        # Plotly may be replacing the line.
+        # Plotly may be replacing the line at this moment.
         sentence, line = engine.wait_until(f"{LINE} && [{SENTENCE}, {LINE}]")
         engine.move(left + (0.5 + 0.05 * step) * width, middle)
-        # The hand stays there until the picture has followed.
+        # Wait until the picture has followed.
         engine.wait_until(f"{SENTENCE} !== {sentence!r} && {LINE} && {LINE} !== {line!r}")
         assert "base=" not in engine.run("location.search"), "the address must wait for the release"
     value = engine.run(KNOB)
@@ -164,7 +164,7 @@ VIDEO_TYPES = "['video/mp4;codecs=avc1.42E01F', 'video/webm;codecs=vp9', 'video/
 
 
 def download(engine, picture, form):
-    """The name and the bytes of a file from the figure's menu; the figure is its page's first."""
+    """Download a file of the page's first figure; return its name and bytes."""
     before = set(engine.finished_downloads())
     open_menu(engine, picture)
     engine.run(f"document.querySelector('[data-picture=\"{picture}\"] [data-item={form}]').click()")

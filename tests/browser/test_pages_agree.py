@@ -1,4 +1,4 @@
-"""The address of a page, opened by another browser on another server, shows the same model and the same numbers."""
+"""A page's address shows the same model and numbers in another browser on another server."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import pytest
 from tests.configs import QWEN3_8B, yarn
 
 OWN = {**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": yarn(32_768)}
-# The config of the user or the name of a model, and what is known of it: its name, trained length and factor.
+# A config or the name of a model, with its known name, trained length and factor.
 CASES = {
     "own Qwen3 with YaRN": (OWN, "Qwen3 8B", "32,768", "4"),
     "DeepSeek-V3": ("deepseek-v3", "DeepSeek-V3", "4,096", "40"),
@@ -16,7 +16,7 @@ CASES = {
 
 
 def read_page(view, path):
-    """Return the sentences of the page and the values of its sliders, once everything has arrived."""
+    """Return the sentences of the page and the values of its sliders, once the page is settled."""
     view.open(path)
     view.until("[...document.querySelectorAll('.rv-says')].some((each) => each.innerText)")
     view.settle()

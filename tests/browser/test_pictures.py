@@ -1,4 +1,4 @@
-"""Pictures by their addresses, as hands meet them: scrolled to, cut off, forgotten, copied, shown elsewhere."""
+"""Pictures load on scroll, recover from lost connections and configs, and can be copied and embedded."""
 
 import functools
 import http.server
@@ -31,7 +31,7 @@ COUNT_DARK_PIXELS = """() => {
 
 
 def record_picture_requests(view):
-    """The pictures that the browser asks for from now on."""
+    """Return a list to which every requested picture is added from now on."""
     requested = []
 
     def note(request):
@@ -81,7 +81,7 @@ def test_arriving_picture_does_not_shift_the_layout(visit, path):
 
 @pytest.mark.parametrize("path", ["/scaling", "/frequencies"])
 def test_picture_space_is_reserved_before_streamlits_scripts(chromium, server, path):
-    """On a first visit, held up on their way: of pills and of links. On a phone, where these wrap, it moves."""
+    """On a first visit, with the scripts of pills and links delayed. On a phone, where these wrap, it moves."""
     context, blocked = chromium.new_context(viewport={"width": 1440, "height": 900}), []
     try:
         page = context.new_page()
@@ -172,7 +172,7 @@ def test_config_is_sent_again_to_a_server_that_lost_it(visit, tmp_path):
 
 
 def test_dials_survive_a_change_of_mode(visit):
-    """Streamlit may replace a component's node; the hands go on where they were."""
+    """Streamlit may replace the node of a component; the hands keep their position."""
     view = visit().open("/rotation?rotation.at=777,0")
     field = view.page.locator("[data-do=at]")
     expect(field).to_have_value("777")
@@ -200,7 +200,7 @@ def test_copied_address_is_that_of_the_picture(visit):
 
 @pytest.fixture
 def other_site(tmp_path):
-    """A site of another origin, with what is put into its folder."""
+    """A site of another origin that serves a folder; return its address and the folder."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
     site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=site.serve_forever, daemon=True).start()
@@ -222,12 +222,12 @@ def test_page_of_another_origin_can_show_the_picture(visit, server, other_site):
     assert width > 500
     assert height > 200
     dark = tab.evaluate(COUNT_DARK_PIXELS)
-    assert dark > 50, "something is drawn in it"
+    assert dark > 50, "the picture is empty"
 
 
 @pytest.mark.parametrize("gap", [0, 400])
 def test_recreated_element_retains_its_picture_and_sentence(visit, gap):
-    """As Streamlit does where another element comes above: the same text in another node, at once or a while later."""
+    """Streamlit recreates an element if another one is inserted above it, at once or later."""
     view = visit().open("/scaling")
     view.scroll_to("scaling/comparison")
     requested = record_picture_requests(view)
@@ -257,19 +257,19 @@ RECREATE_ELEMENTS = """async (gap) => {
     nodes.every(({ dataset, parentElement }) => parentElement.dataset.place === dataset.picture),
     empty,
     said[0].length > 20 && all("[data-says]").every(({ innerText }, index) => innerText === said[index]),
-    // What had no width for a while is laid out anew.
+    // A node that had no width for a while is laid out again.
     gap > 0 || nodes.every(({ dataset }, index) => dataset.drawn === drawn[index]),
   ];
 }"""
 
 
 def test_duplicated_element_mounts_its_picture_once(visit):
-    """As where an element above it goes: Streamlit has put the place one higher, and the old one is still there."""
+    """If an element above is removed, Streamlit inserts the place again before it removes the old one."""
     view = visit().open("/scaling")
     view.page.evaluate("""() => {
       const slot = document.querySelector('[data-place="scaling/comparison"]');
       slot.id = "once";
-      // Afterwards: a page that stands still for good would not even answer this.
+      // Later, so that evaluate returns even if the page hangs.
       setTimeout(() => slot.after(Object.assign(slot.cloneNode(false), { id: "twice" })), 100);
       setTimeout(() => Object.assign(slot, { id: "old" }), 500);
       setTimeout(() => slot.remove(), 1000);

@@ -42,6 +42,8 @@ def test_hover_shows_radians_and_a_click_pins_the_pair(visit):
 
 
 def test_invalid_link_falls_back_to_defaults(visit):
-    view = visit().open("/precision?precision.where=%3Cb%3E&precision.position=1e99&precision.show=x&precision.with=y")
+    view = visit().open(
+        "/precision?precision.where=%3Cb%3E&precision.position=1e99&precision.show=x&precision.with=y", is_valid=False
+    )
     assert "bf16 inv_freq" in view.page.locator("[data-testid=stMain]").inner_text()
     assert view.errors == []

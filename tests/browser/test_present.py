@@ -1,4 +1,4 @@
-"""A presented picture: one figure without navigation, moved by keys, by a finger and by the thin bar."""
+"""A presented picture: one figure without navigation, controlled by keys, touch and a thin bar."""
 
 import pytest
 from playwright.sync_api import expect
@@ -143,6 +143,6 @@ def test_figure_menu_presents_the_figure(visit):
 
 
 def test_an_unknown_picture_is_named_and_the_page_shown(visit):
-    view = visit().open("/decay?present=nothing")
+    view = visit().open("/decay?present=nothing", is_valid=False)
     expect(view.page.get_by_text("has no picture 'nothing' to present")).to_be_visible()
     assert view.page.locator(".rv-picture").count() > 1

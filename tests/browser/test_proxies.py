@@ -1,4 +1,4 @@
-"""A link cannot change the page, and the app works behind a proxy, with and without a path prefix."""
+"""The app works behind a proxy, with and without a path prefix, and a link cannot inject markup."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ http {{
 
 @pytest.fixture
 def proxied_app(tmp_path, new_server):
-    """proxied("rope") gives the address of the app behind nginx under this path."""
+    """proxied_app(base="rope") runs the app behind nginx under this path and returns its address."""
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
         skip_unless_required("no nginx found")
@@ -48,9 +48,7 @@ def proxied_app(tmp_path, new_server):
             inner_path = "/" if stripped else ""
             config, log = tmp_path / "nginx.conf", tmp_path / "error.log"
             config.write_text(
-                CONFIG.format(
-                    folder=tmp_path, port=port, outer_path=outer_path, inner_path=inner_path, servers=servers
-                ),
+                CONFIG.format(folder=tmp_path, port=port, outside=outer_path, inside=inner_path, servers=servers),
                 encoding="utf-8",
             )
             process = running.enter_context(running_process([nginx, "-c", str(config), "-e", str(log)]))
@@ -79,7 +77,7 @@ def test_charts_are_drawn_and_follow_a_knob_behind_nginx(visit, proxied_app, whe
 
 
 def test_replicas_behind_round_robin_serve_pages_and_pictures(visit, proxied_app):
-    """Every request may meet another process: the page's session is in one of them, scripts and pictures in both."""
+    """Requests are spread over both processes; the page's session is in one of them."""
     view = visit(proxied_app(base="rope", replicas=2))
     for path in ("/", "/rotation?model=qwen3-8b-yarn"):
         view.open(path)
@@ -96,7 +94,7 @@ def test_replicas_behind_round_robin_serve_pages_and_pictures(visit, proxied_app
         view.settle()
     assert view.count_draws() > before
 
-    # What no address can hold is known to one of them alone, and comes to the other with the picture that needs it.
+    # A config that fits no address is stored in one process; the other gets it with the picture that needs it.
     requests = []
     view.page.on("request", lambda request: requests.append((request.method, request.url)))
     view.page.get_by_text("Paste a config").click()
@@ -146,9 +144,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("shift", range(len(HOSTILE)))
 def test_link_cannot_inject_markup(visit, shift):
-    """In five visits every text stands once in every place of the address."""
+    """In five visits every text is once in every parameter."""
     query = dict(zip(("model", "layer", "method", "base", "pairing"), HOSTILE[shift:] + HOSTILE[:shift], strict=True))
-    view = visit().open(f"{'/' if shift == 0 else '/frequencies'}?{urlencode(query)}")
+    view = visit().open(f"{'/' if shift == 0 else '/frequencies'}?{urlencode(query)}", is_valid=False)
     alerts = view.page.locator('[data-testid="stAlert"]')
     assert alerts.locator("a, h1, strong, .katex, span[class*=stMarkdownColored]").count() == 0
     shown_text = " ".join(alerts.all_inner_texts()).replace("\u2060", "")

@@ -1,4 +1,4 @@
-"""The Recall page under a real mouse: the line follows the factor, and pairs switched off cost recall."""
+"""The Recall page: the curve follows the factor, and switched-off pairs cost recall."""
 
 from playwright.sync_api import expect
 
@@ -15,9 +15,9 @@ def test_recall_curve_follows_the_factor(visit):
     view = visit().open(START)
     before = read_point(view, "lengths", "YaRN", 4)
     assert before > 0.95
-    view.page.locator("#rv-chip").click()  # the Lab's sidebar is closed at first
+    view.page.locator("#rv-chip").click()  # the sidebar of the Lab is closed at first
     view.slider("factor").focus()
-    view.page.keyboard.press("Home")  # all the way: a factor of 1 scales nothing
+    view.page.keyboard.press("Home")  # a factor of 1 scales nothing
     view.page.wait_for_url(lambda address: "factor=4" not in address)
     view.settle()
     assert read_point(view, "lengths", "YaRN", 4) < before - 0.5

@@ -1,4 +1,4 @@
-"""A broken config in the browser: the card, its repair by mouse and by keyboard, and a typed length that stays."""
+"""A broken config: its card, the repair by mouse and keyboard, and a typed length that stays."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The clocks in a real browser: seen by their pixels, computed as the core computes them."""
+"""The clocks in a browser: their pixels change as they should, and their numbers are those of the core."""
 
 import math
 
@@ -22,7 +22,7 @@ def canvas(view):
 
 
 def screenshot(view, left=0.0, right=1.0, top=0.0):
-    """The pixels on the screen, of a part of the canvas."""
+    """Return a screenshot of a part of the canvas."""
     box = canvas(view).bounding_box()
     clip = {"x": box["x"] + left * box["width"], "y": box["y"] + top, "height": box["height"] - top}
     return view.page.screenshot(clip=clip | {"width": (right - left) * box["width"]})
@@ -33,7 +33,7 @@ def click_button(view, name):
 
 
 def evaluate_clocks(view, expression, *arguments):
-    """The value of an expression over what clocks.js exports, in the browser."""
+    """Evaluate an expression over the exports of clocks.js in the browser."""
     address = f"{PREFIX}/{version()}/clocks.js"
     body = f"async (given) => {{ const clocks = await import('{address}'); return {expression}; }}"
     return view.page.evaluate(body, list(arguments))
@@ -114,23 +114,23 @@ def test_position_survives_a_knob_and_keys_control_the_dials(paused_visit):
     view = paused_visit("/rotation?rotation.at=100,0")
     before = screenshot(view, top=40)
     view.slider("base").focus()
-    view.page.keyboard.click_button("ArrowRight")
+    view.page.keyboard.press("ArrowRight")
     view.settle()
     assert view.page.locator("[data-do=at]").input_value() == "100"
     assert screenshot(view, top=40) != before
 
     keys, play = view.page.keyboard, view.page.locator("[data-do=play]")
     canvas(view).focus()
-    keys.click_button("ArrowRight")
+    keys.press("ArrowRight")
     wait_for_position(view, 101)
-    keys.click_button("Shift+ArrowLeft")
+    keys.press("Shift+ArrowLeft")
     wait_for_position(view, 1)
-    keys.click_button("Space")
+    keys.press("Space")
     expect(play).to_have_text("Pause")
-    keys.click_button("Space")
+    keys.press("Space")
     expect(play).to_have_text("Play")
-    keys.click_button("ArrowDown")
-    keys.click_button("Enter")
+    keys.press("ArrowDown")
+    keys.press("Enter")
     view.page.wait_for_url("**pin=1*")
 
 
@@ -174,7 +174,7 @@ def test_reduced_motion_starts_paused_at_any_typed_position(paused_visit):
 
     field = view.page.locator("[data-do=at]")
     field.fill("10000000")
-    field.click_button("Enter")
+    field.press("Enter")
     wait_for_position(view, 10_000_000)
     expect(view.page.locator("[data-do=loop]")).to_have_attribute("aria-pressed", "false")
     announcement = view.page.locator(".rv-announced")
@@ -210,7 +210,7 @@ def test_playback_loops_at_the_target_length(visit):
     assert int(view.page.locator("[data-do=scrub]").get_attribute("max")) == 128
 
 
-# In every frame: the position that the heading on the canvas shows, and the one in the number field.
+# In every frame, the position in the heading on the canvas and that in the number field.
 POSITIONS = """() => new Promise((done) => {
   const pairs = [], write = CanvasRenderingContext2D.prototype.fillText;
   let heading = null;
@@ -247,7 +247,7 @@ def test_dials_download_as_png_video_and_html(visit, chromium, tmp_path):
 
 
 def download_file(view, kind):
-    """Name and content of the file that an item of the dials' menu gives."""
+    """Download an item of the dials' menu; return its name and content."""
     with view.page.expect_download() as caught:
         pick(view.page.locator('[data-picture="rotation/turning"]'), "download", kind)
         if kind == "video":
@@ -275,7 +275,7 @@ def check_plays_offline(chromium, path):
 
 
 def test_drawn_hand_has_the_exact_angle(paused_visit):
-    """At position 1 the first pair's hand stands at one radian, counted from the right against the clock."""
+    """At position 1 the first hand is at one radian, counter-clockwise from the right."""
     view = paused_visit("/rotation?rotation.at=1,0&method=none")
     colour = "(d) => { const c = document.querySelector('.rv-clocks canvas'), k = c.width / c.clientWidth;"
     colour += " return [...c.getContext('2d').getImageData(d[0] * k, d[1] * k, 1, 1).data.slice(0, 3)]; }"
@@ -283,5 +283,5 @@ def test_drawn_hand_has_the_exact_angle(paused_visit):
     across, up = 0.6 * dial["r"] * math.cos(1), 0.6 * dial["r"] * math.sin(1)
     on, off = [dial["x"] + across, dial["y"] - up], [dial["x"] + across, dial["y"] + up]
     inked, face = (np.array(view.page.evaluate(colour, point)) for point in (on, off))
-    assert np.ptp(inked) > 60, "the hand is coloured"
-    assert np.ptp(face) < 20, "the face is grey"
+    assert np.ptp(inked) > 60, "the hand has no colour"
+    assert np.ptp(face) < 20, "the face is not grey"

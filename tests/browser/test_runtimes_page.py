@@ -1,4 +1,4 @@
-"""A real config file on the page My model: dropped, found faulty, repaired, downloaded, dropped again."""
+"""A faulty config on My model: dropped, repaired, downloaded, and dropped again."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The Scaling page: maps of the methods that change distances and no frequency."""
+"""The Scaling page: maps of the methods that change distances instead of frequencies."""
 
 from playwright.sync_api import expect
 

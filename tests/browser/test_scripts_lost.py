@@ -1,4 +1,4 @@
-"""If a script is lost on its way, the picture reports it and a button loads it again."""
+"""If a script cannot be loaded, the picture reports it and a button loads it again."""
 
 import re
 
@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.figure_tools import customise, pick
 
-# A picture tries again by itself, after 1 second and then after twice as long each time: here without the short waits.
+# A picture retries after 1 second and then after twice as long each time; here the short waits are shortened.
 SHORT_WAITS = """const slow = setTimeout, waits = (window.waits = []);
 window.setTimeout = (does, time, ...given) => {
   const own = [1000, 2000, 4000, 8000, 16000].includes(time) && waits.push(time);
@@ -35,7 +35,7 @@ def test_lost_script_is_retried_with_backoff_and_by_button(chromium, server, nam
                 page.wait_for_timeout(100)
         assert page.evaluate(longest)
         context.unroute(address)
-        assert not page.evaluate("window.gone"), "who has come to the button with the keyboard still has it"
+        assert not page.evaluate("window.gone"), "the button must stay, since it may have the keyboard focus"
         button.click()
         expect(place.locator(".js-line").first).to_be_visible()
         expect(button).to_be_hidden()
@@ -59,7 +59,7 @@ def test_lost_picture_script_is_sent_again(chromium, server):
 
 
 def test_library_loads_before_pictures_and_no_request_fails(chromium, server):
-    """Beside a deep link Streamlit's own client asks at a wrong address first, unless it is told."""
+    """With a deep link, Streamlit's client would request a wrong address first."""
     context = chromium.new_context()
     try:
         page, answers = context.new_page(), []
@@ -84,7 +84,7 @@ def test_library_loads_before_pictures_and_no_request_fails(chromium, server):
     [("/frequencies", "frequencies/wavelengths", "svg"), ("/rotation", "rotation/turning", "html")],
 )
 def test_failed_dialog_or_file_is_reported_and_retried(chromium, server, path, picture, form):
-    """Both are done by scripts that come when they are first asked for: here with no line to the server."""
+    """Both scripts are loaded on first use, here without a connection."""
     context = chromium.new_context()
     try:
         page, errors = context.new_page(), []

@@ -1,4 +1,4 @@
-"""The server dies and returns, and the page is reloaded: the user's data and changes survive."""
+"""The user's data and changes survive a server restart and a reload of the page."""
 
 import io
 import json
@@ -194,7 +194,7 @@ def test_links_and_pins_reach_the_restarted_server(visit, killable_server):
 
     while_server_is_down(main.get_by_role("link", name="Rotation", exact=True).first.click, "**/rotation")
     while_server_is_down(pin, "**pin=**")
-    # No run of this server drew this page but the one that the browser asked for when it came back.
+    # The restarted server has run this page only once, when the browser reconnected.
     main.get_by_role("button", name="Query and key").or_(main.get_by_role("radio", name="Query and key")).first.click()
     view.page.wait_for_url("**rotation.show=score**")
     view.settle()
@@ -209,7 +209,7 @@ def test_links_and_pins_reach_the_restarted_server(visit, killable_server):
     ids=str,
 )
 def test_input_typed_during_a_stall_is_applied_afterwards(visit, killable_server, path, name, value, shown, query):
-    """The page cannot tell a server that stalls from one that rests, and says it again, with the address it knows."""
+    """A stalled server looks like an idle one, so the page repeats its message with its address."""
     view = visit(killable_server.url).open(path)
     knob = view.page.locator(f"[data-knob$={name}] input[type=text]").last
     knob.fill(value)

@@ -1,4 +1,4 @@
-"""On a slow connection a static picture appears long before the scripts arrive."""
+"""On a slow connection a static picture is shown until the scripts arrive."""
 
 from playwright.sync_api import expect
 
@@ -27,7 +27,7 @@ def test_slow_connection_shows_a_static_first_picture(visit):
     assert view.errors == []
 
 
-# What would happen after ten seconds is kept instead.
+# Store the callback of the ten-second timer instead of waiting.
 HOLD_TIMER = """const later = window.setTimeout;
 window.setTimeout = (act, time, ...more) => (time === 10000 ? (window.__late = act) : later(act, time, ...more));"""
 
@@ -38,7 +38,7 @@ def test_static_first_picture_is_not_requested_again(visit):
     view.open("/frequencies")
     requests = []
     view.page.on("request", lambda request: requests.append(request.url))
-    # What a change of page leaves for a moment.
+    # The state during a change of page.
     view.page.evaluate("for (const node of document.querySelectorAll('[data-place], h1')) node.remove()")
     view.page.evaluate("window.__late()")
     assert not [address for address in requests if ".svg" in address]

@@ -1,4 +1,4 @@
-"""The sidebar's controls and the tools under pictures, each operated by hand once."""
+"""The controls of the sidebar and the tools of pictures, each operated once."""
 
 import re
 

@@ -10,7 +10,7 @@ def phone(visit):
 
 
 def drag_finger(view, start, end, steps=8):
-    """A finger as the browser gets it from the system: down, along a line, up."""
+    """Drag a finger along a line by touch events."""
     session = view.page.context.new_cdp_session(view.page)
 
     def send(kind, points):
@@ -33,7 +33,7 @@ SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
 
 
 def test_vertical_swipe_moves_no_slider(phone):
-    """On the clocks' slider it scrolls the page. The dock stands still, so there it does nothing."""
+    """On the slider of the clocks it scrolls the page; in the fixed dock it does nothing."""
     view = phone("/rotation?rotation.at=100,0")
     address = view.page.url
     for knob in ("[data-under=base] input[type=range]", "[data-do=scrub]"):

@@ -1,4 +1,4 @@
-"""Zoom: ticks follow it, lines keep their names, Plotly shows no message, and Reset restores the whole picture."""
+"""Zoom: ticks follow, lines keep their names, Plotly shows no message, and Reset restores the picture."""
 
 import pytest
 

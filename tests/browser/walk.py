@@ -1,8 +1,8 @@
-"""A seeded walk through the app in a real browser, as hands do it; after every step it looks whether all is well.
+"""Random walk through the app in a real browser; the page is checked after every step.
 
     python tests/browser/walk.py --seed 7 --steps 10000
 
-A walk that fails prints its seed and its steps; the same seed chooses the same way again. test_walk.py takes fifty.
+A failed walk prints its seed and steps; the same seed repeats them. test_walk.py takes fifty steps.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SIZES = [(1440, 900), (1024, 768), (390, 844)]
 COMMON_STEPS = {"click": 6, "knob": 5, "go": 4, "link": 2, "field": 2, "back": 2, "forward": 1, "reload": 1}
 RARE_STEPS = {"theme": 1, "width": 1, "model": 1, "drop": 1, "swipe": 1, "throttle": 1}
 
-# Visible and enabled. What measures, makes a file or opens a window of the system is left out.
+# Visible and enabled buttons, without those that measure, write a file or open a system dialog.
 BUTTONS = """() => [...document.querySelectorAll('main button')].map((button, index) => [button, index])
   .filter(([button]) => button.offsetWidth && !button.disabled && !button.closest('[data-testid=stFileUploader], pre')
     && !button.closest('.rv-menu') && button.dataset.do !== 'full'
@@ -58,18 +58,18 @@ PICTURES_IN_VIEW = """() => [...document.querySelectorAll('.rv-picture')].filter
   }).map((root) => ({ name: root.dataset.picture, state: root.dataset.state, drawn: Number(root.dataset.drawn ?? 0),
     asked: root.__place.data.query, same: root.__place.shown === root.__place.wanted,
     empty: !root.querySelector('canvas, .main-svg, table') }))"""
-# Those of the model: a page may have a base of its own. What was refused stays in its field, with the reason below it.
+# Only knobs of the model: a page may have its own base. Without refused values, which stay in their field.
 VALUES = """() => Object.fromEntries([...document.querySelectorAll('[data-testid=stSidebar] [data-knob], [data-under]')]
   .filter((knob) => !knob.querySelector('[aria-invalid=true]'))
   .map((knob) => [knob.dataset.knob ?? knob.dataset.under, knob.querySelector('input[type=text]').value]))"""
 
 
 class WalkError(AssertionError):
-    """Something was not as it should be; says what, and how it came there."""
+    """A check failed; the message has the steps that led to it."""
 
 
 class Walk:
-    """One walk: `step` takes one, `steps` are those taken."""
+    """A random walk; `steps` lists the steps taken."""
 
     def __init__(self, view, seed, *, server=None, rare=RARE_STEPS):
         self.view, self.page, self.seed, self.server = view, view.page, seed, server
@@ -81,7 +81,7 @@ class Walk:
         self.session = self.page.context.new_cdp_session(self.page)
 
     def step(self):
-        """Do something, then look."""
+        """Take one step and check the page."""
         kind = self.random.choices(list(self.weights), list(self.weights.values()))[0]
         # A dialog covers everything else.
         kind = "close" if self.page.locator("dialog:modal").count() else kind
@@ -94,7 +94,7 @@ class Walk:
             steps = "\n".join(f"{index:4d}  {text}" for index, text in enumerate(self.steps, start=1))
             raise WalkError(f"seed {self.seed}, after these steps (then {kind}):\n{steps}\n{error}") from error
 
-    # --- What hands do
+    # --- Steps
 
     def choose(self, script):
         found = self.page.evaluate(script)
@@ -112,7 +112,7 @@ class Walk:
         return self.click_random(BUTTONS, "main button", "click")
 
     def close(self):
-        self.page.keyboard.click_random("Escape")
+        self.page.keyboard.press("Escape")
         assert not self.page.locator("dialog:modal").count(), "Escape leaves the dialog open"
         return "close the dialog"
 
@@ -128,7 +128,7 @@ class Walk:
         if self.random.random() < 0.5:
             key = self.random.choice(["ArrowRight", "ArrowLeft", "PageUp", "Home"])
             slider.focus()
-            self.page.keyboard.click_random(key)
+            self.page.keyboard.press(key)
             self.view.settle()
             has_focus = self.page.evaluate("document.activeElement !== document.body")
             assert has_focus, f"the focus was lost after {key} on {place}"
@@ -148,7 +148,7 @@ class Walk:
         text = self.random.choice(["1", "64", "4k", "128k", "1M", "1e6", "-3", "none"])
         field = self.page.locator(f"{place} input[type=text]").first
         field.fill(text)
-        field.click_random("Enter")
+        field.press("Enter")
         return f"type {text} into {place}"
 
     def go(self):
@@ -191,7 +191,7 @@ class Walk:
         name = self.random.choice(MODELS)
         box.click()
         box.fill(name)
-        self.page.keyboard.click_random("Enter")
+        self.page.keyboard.press("Enter")
         return f"choose {name}"
 
     def drop(self):
@@ -229,7 +229,7 @@ class Walk:
             "Network.emulateNetworkConditions",
             conditions | {"downloadThroughput": speed, "uploadThroughput": speed},
         )
-        return f"network {'slow' if self.slow else 'as it is'}"
+        return f"network {'slow' if self.slow else 'normal'}"
 
     def kill(self):
         self.server.kill()
@@ -239,20 +239,20 @@ class Walk:
             if not self.page.locator(".rv-banner[data-about=server]").count():
                 break
             self.page.wait_for_timeout(2000)
-        # A browser says on its console what did not answer.
+        # The browser logs the requests that failed meanwhile.
         self.view.errors.clear()
         return "kill the server and start it again"
 
-    # --- What must be so
+    # --- Checks
 
     def check_page(self):
-        """Everything in view is drawn, and shows what the address and the knobs say."""
+        """Check that pictures in view are drawn and agree with the address and the knobs."""
         view, page = self.view, self.page
         if self.slow:
             page.wait_for_timeout(1500)  # the page hears late that its run began
         view.settle()
         assert view.errors == [], f"on the console: {view.errors}"
-        assert view.foreign_requests == [], f"asked elsewhere: {view.foreign_requests}"
+        assert view.foreign_requests == [], f"requests to other hosts: {view.foreign_requests}"
         assert page.locator('[data-testid="stException"]').count() == 0, "an exception on the page"
         hidden = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert hidden <= 0, f"{hidden} pixels wider than the screen"
@@ -274,7 +274,7 @@ class Walk:
             self.check_values(page.evaluate(VALUES), opened.spec)
 
     def check_values(self, values, spec):
-        """The knobs' fields against the address."""
+        """Compare the fields of the knobs with the address."""
         found = knobs(spec) | knobs(spec.scaling)
         for name, text in values.items():
             if name not in found or name in ("m", "n"):
@@ -285,17 +285,17 @@ class Walk:
 
 
 def number(text):
-    """A knob's field as it reads: 128k, 1.5e6."""
+    """Parse the text of a knob's field, such as 128k or 1.5e6."""
     scale = {"k": 1024, "M": 1 << 20}.get(text[-1:], 1)
     return float(text.rstrip("kM")) * scale
 
 
 def main():
-    """A long walk by hand, with a server and a browser of its own."""
+    """Take a long walk with its own server and browser."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--calm", action="store_true", help="nothing rare: no restart, no theme, no file")
+    parser.add_argument("--calm", action="store_true", help="common steps only: no restart, no theme, no file")
     options = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parents[2]))
     from tests.browser.conftest import KillableServer, Visit

@@ -13,6 +13,7 @@ from rope_viz.models.local_models import FOLDER_VARIABLE
 from rope_viz.pictures import registry
 from rope_viz.pictures.doors import MOVED
 from rope_viz.pictures.wire_format import strip_markup
+from tests.addresses import check_query
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,9 +34,10 @@ def no_real_model(tmp_path, monkeypatch):
 
 @pytest.fixture
 def open_page():
-    """open_page("scaling", model="gpt-oss-20b") runs that page as a link would."""
+    """open_page("scaling", model="gpt-oss-20b") runs a page as a link would; is_valid=False is for a faulty address."""
 
-    def run(page, **params):
+    def run(page, *, is_valid=True, **params):
+        check_query(page, params, is_valid=is_valid)
         # The pages of older releases are tabs of My model.
         tab = {"extend": "why", "runtimes": "runtimes"}.get(page)
         params = ({"extend.tab": tab} if tab else {}) | params
@@ -51,9 +53,10 @@ def open_page():
 
 @pytest.fixture
 def follow():
-    """follow(app, model="gpt-oss-20b") runs the open page as a link to it, or Back, would."""
+    """follow(app, model="gpt-oss-20b") runs the open page again, as a link to it or Back does."""
 
     def run(app, **params):
+        check_query("home", params)
         app.query_params.clear()
         app.query_params.update(params)
         return app.run()

@@ -33,16 +33,22 @@ def test_an_unreadable_value_of_any_choice_is_named(choice):
         ("decay", {"decay.show": "everything"}, ("decay.show", "everything", "one of", "default is shown")),
         ("extend", {"extend.sequences": "many"}, ("extend.sequences", "many", "default is shown")),
         ("extend", {"extend.sequences": "1e30"}, ("extend.sequences", "1e30", "Showing 4096")),
-        ("scaling", {"pin": "900"}, ("pin", "900", "0 to 63", "No pair is pinned")),
         ("rotation", {"rotation.att": "3"}, ("rotation.att", "Did you mean rotation.at?")),
         ("scaling", {"rotation.zzz": "3"}, ("unknown key", "rotation.zzz")),
     ],
 )
 def test_page_warns_about_each_unreadable_value(open_page, page, query, words):
-    app = open_page(page, **query)
+    app = open_page(page, is_valid=False, **query)
     assert not app.exception
     (problem,) = warnings(app)
     assert all(word in problem for word in words), problem
+
+
+def test_page_warns_about_a_pin_beyond_the_pairs(open_page):
+    (problem,) = warnings(open_page("scaling", pin="900"))
+    assert "900" in problem
+    assert "0 to 63" in problem
+    assert "No pair is pinned" in problem
 
 
 def test_unrelated_query_keys_are_ignored(open_page):

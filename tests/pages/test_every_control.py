@@ -33,7 +33,7 @@ SITUATIONS = {
 }
 SIDEBAR = "rotation"
 """The page with which the sidebar is operated: it shows every shared control."""
-SITUATIONS[SIDEBAR] = ["base=77000", "model=gemma-3-4b", *(f"target=131072&method={name}" for name in METHODS)]
+SITUATIONS[SIDEBAR] = ["base=77000", "model=gemma-3-1b", *(f"target=131072&method={name}" for name in METHODS)]
 for page in ("frequencies", "scaling", "decay"):
     SITUATIONS[page] = [*SITUATIONS.get(page, []), "model=qwen3.5-9b"]
 OTHER_PAGE = {

@@ -46,7 +46,7 @@ def test_a_page_runs_for_every_method(open_page, follow, page):
     ids=str,
 )
 def test_invalid_value_in_a_link_shows_a_warning(open_page, page, params):
-    app = open_page(page, **params)
+    app = open_page(page, is_valid=False, **params)
     assert not app.exception
     assert app.warning
     assert "Traceback" not in app.warning[0].value
@@ -116,7 +116,7 @@ def test_every_choice_has_a_control_and_reaches_its_pictures(open_page, follow, 
 
 
 def allowed_values(choice, now):
-    return choice.allowed_values(now) if isinstance(choice, Pick) else ("yes", "no")
+    return choice.shown(now) if isinstance(choice, Pick) else ("yes", "no")
 
 
 def test_reset_returns_to_the_model(open_page):

@@ -12,7 +12,7 @@ def read_texts(app):
 
 
 def find_button(app, key):
-    return next(each for each in app.find_button if each.key == key)
+    return next(each for each in app.button if each.key == key)
 
 
 def test_the_button_pins_the_curve_that_is_shown(open_page, picture_requests):
@@ -55,4 +55,4 @@ def test_compared_models_of_an_older_address_are_pinned(open_page, picture_reque
 @pytest.mark.parametrize("show", ["random", "bound", "softmax"])
 def test_views_of_one_spec_have_no_pin(open_page, show):
     app = open_page("decay", variant1="base=1e4", **{"decay.show": show})
-    assert not [each for each in app.find_button if each.key == PIN]
+    assert not [each for each in app.button if each.key == PIN]

@@ -18,7 +18,7 @@ def test_a_presented_page_has_one_picture(page, name, picture, open_page, pictur
 
 
 def test_an_unknown_picture_is_refused_and_the_page_shown(open_page, picture_requests):
-    app = open_page("decay", present="nothing")
+    app = open_page("decay", is_valid=False, present="nothing")
     assert any("has no picture 'nothing' to present" in each.value for each in app.warning)
     assert len(picture_requests(app)) > 1
 

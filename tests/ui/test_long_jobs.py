@@ -60,11 +60,11 @@ def test_job_without_waiters_ends(jobs):
         assert not gallery.long_jobs.pids
         assert await gallery.drawn("a", pytest.fail, long=QUICK), "the place is free again"
 
-    asyncio.send_requests(cancel())
+    asyncio.run(cancel())
 
 
 def test_job_beyond_its_processor_time_reports_a_problem(jobs):
-    result = asyncio.send_requests(jobs(seconds=1).render(SLOW))
+    result = asyncio.run(jobs(seconds=1).render(SLOW))
     assert result.problem.startswith("This picture takes more than 1 seconds of processor time.")
     assert not result.content
 
@@ -77,7 +77,7 @@ def test_job_beyond_its_memory_reports_a_problem(jobs):
         small = jobs(memory=150 << 20)
         return await small.render(large), await small.render(QUICK)
 
-    refused, drawn = asyncio.send_requests(both())
+    refused, drawn = asyncio.run(both())
     assert refused.problem.startswith("This picture takes more memory than one picture may.")
     assert drawn.content
 
@@ -91,7 +91,7 @@ def test_idle_process_ends(jobs):
         await wait_until(lambda: not found.pids)
         await wait_until(lambda: not any(map(is_running, pids)))
 
-    asyncio.send_requests(wait_for_end())
+    asyncio.run(wait_for_end())
 
 
 def test_killed_process_fails_only_its_own_request(jobs):
@@ -100,12 +100,12 @@ def test_killed_process_fails_only_its_own_request(jobs):
         first = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW))
         await wait_until(lambda: gallery.long_jobs.pids)
         for process in gallery.long_jobs._busy:
-            process.running.kill_process()
+            process.running.kill()
         with pytest.raises(long_jobs.NoProcessError, match="ended early"):
             await first
         assert (await gallery.drawn("b", pytest.fail, long=QUICK)).startswith(b"rope-scaling-comparison")
 
-    asyncio.send_requests(kill_process())
+    asyncio.run(kill_process())
 
 
 class Endless:
@@ -139,7 +139,7 @@ def test_visitor_has_one_of_two_places_for_long_jobs():
         for task in tasks:
             task.cancel()
 
-    asyncio.send_requests(crowd())
+    asyncio.run(crowd())
 
 
 def test_slow_pages_of_one_visitor_leave_a_thread_for_others():
@@ -156,7 +156,7 @@ def test_slow_pages_of_one_visitor_leave_a_thread_for_others():
         go_on.set()
         await asyncio.gather(*slow)
 
-    asyncio.send_requests(crowd())
+    asyncio.run(crowd())
 
 
 def test_full_queue_of_one_visitor_refuses_no_other():
@@ -173,7 +173,7 @@ def test_full_queue_of_one_visitor_refuses_no_other():
         for task in tasks:
             task.cancel()
 
-    asyncio.send_requests(crowd())
+    asyncio.run(crowd())
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def send_requests(*requests):
 
     # A thread of its own: the browser tests keep a loop running in this one.
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.send_requests(send_all())).result()
+        return pool.submit(lambda: asyncio.run(send_all())).result()
 
 
 async def send_request(path, query="", method="GET", body=b"", leaves=None, visitor="192.0.2.1", **headers):
@@ -247,7 +247,7 @@ def test_pages_do_not_wait_for_files(monkeypatch):
             each.cancel()
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.send_requests(both())).result()
+        pool.submit(lambda: asyncio.run(both())).result()
     assert asked == ["png"], "one long job for one visitor"
 
 
@@ -278,7 +278,7 @@ def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
         await asyncio.gather(*all_of_them)
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.send_requests(send_request())).result()
+        pool.submit(lambda: asyncio.run(send_request())).result()
     assert order == ["first", "moves", "rests", "came later"]
 
 
