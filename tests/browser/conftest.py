@@ -54,7 +54,7 @@ def program():
         skip_unless_required(f"no Chrome or Chromium found (looked for {', '.join(BROWSER_NAMES)})")
     arguments = [*BROWSER_OPTIONS, "--disable-background-networking", "--disable-component-update"]
     arguments.append("--window-size=1440,900")
-    # Streamed modules are parsed at every visit, others come from V8's code cache. And pages that live for seconds do not
+    # Streamed modules are parsed at every visit; others come from V8's cache. And pages that live for seconds do not
     # repay the time that V8 spends on optimising functions that are called a few hundred times.
     rarely = "--invocation-count-for-maglev=4000 --invocation-count-for-turbofan=20000"
     arguments.append(f"--js-flags=--no-script-streaming {rarely}")

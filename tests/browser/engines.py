@@ -101,7 +101,7 @@ class Engine:
         self._act([{"type": "pointerUp", "button": 0}])
 
     def finished_downloads(self) -> list[Path]:
-        """Return the complete downloads. Until then the file is missing or empty, and its bytes are in a partial file."""
+        """Return the complete downloads; an incomplete one is empty, with its bytes in a partial file."""
         found = (path for path in self.downloads.iterdir() if path.suffix not in (".part", ".wkdownload"))
         return [path for path in found if path.stat().st_size]
 

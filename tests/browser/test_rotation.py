@@ -202,7 +202,7 @@ def test_mode_change_is_one_history_step_and_preserves_the_key(paused_visit):
 
 
 def test_playback_loops_at_the_target_length(visit):
-    view = visit(motion=True).open("/rotation?trained=64&target=128&method=none&rotation.at=100,0")
+    view = visit(motion=True).open("/rotation?trained=128&target=128&method=none&rotation.at=100,0")
     assert view.page.locator("[data-do=play]").inner_text() == "Play"
     view.page.locator("[data-do=play]").click()
     view.until("document.querySelector('[data-do=at]').value > 105")

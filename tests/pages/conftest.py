@@ -1,4 +1,4 @@
-"""Pages run without a browser: the frame with one page in it, by its address."""
+"""Run pages without a browser, given by their address."""
 
 import json
 from functools import cache
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session", autouse=True)
 def cached_manifests():
-    """A new app reads the metadata of every installed package: five times as long as the page itself takes."""
+    """Scan the installed packages only once: a scan takes five times as long as a page."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         yield
@@ -28,7 +28,7 @@ def cached_manifests():
 
 @pytest.fixture(autouse=True)
 def no_real_model(tmp_path, monkeypatch):
-    """Pages show the same controls whether the machine has a real model or not."""
+    """Hide an installed model, so that pages show the same controls on every machine."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "models"))
 
 
@@ -66,7 +66,7 @@ def follow():
 
 @pytest.fixture
 def picture_requests():
-    """asked(app) is what the places on the page ask for: picture -> what its address says."""
+    """picture_requests(app) returns {picture: its request} of the page."""
 
     def read(app):
         found = {}
@@ -83,13 +83,13 @@ def picture_requests():
 
 @pytest.fixture
 def rejection_card():
-    """card(app) is the HTML of the card about a config that cannot be read, "" without one."""
+    """rejection_card(app) returns the HTML of the card about an unreadable config, "" without one."""
     return lambda app: next((one.value for one in app.html if 'role="alert"' in one.value), "")
 
 
 @pytest.fixture
 def page_text(picture_requests):
-    """said(app) is all text on the page and the sentences of its pictures."""
+    """page_text(app) returns the text of the page and the sentences of its pictures."""
 
     def read(app):
         texts = [item.value for kind in ("html", "markdown") for item in app.get(kind)]

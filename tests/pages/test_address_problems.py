@@ -1,4 +1,4 @@
-"""A value of an address that cannot be read is named on the page, with what is expected and what is shown."""
+"""The page warns about an unreadable value of its address and says what it expects and shows instead."""
 
 import pytest
 

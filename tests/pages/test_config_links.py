@@ -1,4 +1,4 @@
-"""A link to an own config opens in another session as if the config had been uploaded there."""
+"""A link that contains a config opens in another session as if the config was uploaded there."""
 
 import json
 

@@ -22,20 +22,20 @@ SITUATIONS = [
     {"model": "gemma-3-1b"},
 ]
 SIDEBAR = {"select.Layers": LAYER, "select.Scaling method": METHOD, "select.Pairing": PAIRING, "truncate": "truncate"}
-# They decide what the button measures, and the page shows that when it is pressed: tests/browser/test_kernels.py.
+# They change what the button measures, which tests/browser/test_kernels.py presses.
 MEASUREMENT_CHOICES = {"kernels.pairing", "kernels.dtype", "kernels.tokens", "kernels.device", "kernels.compile"}
-# The text is shown where it is typed, and tests/pages/test_every_control.py types it.
+# Typed texts; tests/pages/test_every_control.py types them.
 TEXT_CHOICES = (Kept, Line)
 
 
 @pytest.fixture(autouse=True)
 def coarse_recall(monkeypatch):
-    """Recall draws as few points as while a knob moves, and never those of an earlier test."""
+    """Let Recall draw the few points of a moving knob and no cached ones."""
     monkeypatch.setattr(recall, "is_known", lambda *_: False)
 
 
 def picture_content(picture, now):
-    """All that a picture shows, as bytes."""
+    """Return everything that a picture shows, as bytes."""
     now = dataclasses.replace(now, coarse=True)
     if reason := picture.refuses(now):
         return reason.encode()
@@ -50,7 +50,7 @@ def list_texts(app):
 
 
 def shown_controls(app):
-    """The shared controls in the sidebar and below a picture."""
+    """Return the shared controls in the sidebar and below a picture."""
     found = {name for key, name in SIDEBAR.items() if any(item.key == key for item in (*app.selectbox, *app.toggle))}
     for element in app.get("bidi_component"):
         if element.proto.component_name.startswith("rope_viz_knob"):
@@ -61,7 +61,7 @@ def shown_controls(app):
 
 
 def has_effect(picture_requests, app, open_page, page, moved_requests):
-    """True if some picture of the page differs for one of the moved requests, else whether a text does."""
+    """Return True if a picture or a text of the page differs for one of the moved requests."""
     pictures = picture_requests(app)
     for now in moved_requests:
         for picture, before in pictures.items():
@@ -102,7 +102,7 @@ def test_each_shown_control_of_the_model_changes_the_page(open_page, picture_req
 
 
 def other_values(choice, now):
-    """Other values of a choice of the page."""
+    """Return other values of a choice of the page."""
     value = now[choice]
     if isinstance(choice, Pick):
         return [name for name in choice.shown(now) if name != value]

@@ -1,7 +1,7 @@
-"""Every control that a run of any page gives is operated once, and is taken; one that nobody can operate fails.
+"""Every control of every page is operated once and has an effect; one that the test cannot operate fails.
 
-Which there are is read from what was rendered and from the declared choices, not from a list of ours. What happens in
-the browser before a control's word is sent is operated by the tests of tests/browser.
+The controls are those that the page renders and the choices that it declares, not a list in this file. The browser side
+of controls is tested in tests/browser.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from rope_viz.pictures import registry
 from rope_viz.pictures.choices import Menu, Positions, Several
 from rope_viz.pictures.doors import MOVED, TITLES, groups_of
 
-# What has to be chosen before a control has a meaning.
+# The queries with which a page shows further controls.
 SITUATIONS = {
     "decay": [
         "decay.show=random",
@@ -32,7 +32,7 @@ SITUATIONS = {
     "axes": ["axes.model=qwen2.5-omni-7b", "axes.model=wan-2.1"],
 }
 SIDEBAR = "rotation"
-"""The page with which the sidebar is operated: it shows every shared control."""
+"""The page whose sidebar is operated; it shows every shared control."""
 SITUATIONS[SIDEBAR] = ["base=77000", "model=gemma-3-1b", *(f"target=131072&method={name}" for name in METHODS)]
 for page in ("frequencies", "scaling", "decay"):
     SITUATIONS[page] = [*SITUATIONS.get(page, []), "model=qwen3.5-9b"]
@@ -40,8 +40,8 @@ OTHER_PAGE = {
     **dict.fromkeys(("rotation.from", "rotation.library", "rotation.heads"), "conversion"),
     **dict.fromkeys(("attention.spacing", "attention.cost"), "linear"),
 }
-"""{choice: the page that shows it}, where that is not the one of its group."""
-# Choice -> the test that makes it, where no control of a run does.
+"""{choice: the page that shows it}, if that is not the page of its group."""
+# Choice without a control -> the test that makes it.
 CHOICE_TESTS = {
     "extend.tab": "tests/browser/test_doors.py",
     "kernels.report": "tests/browser/test_kernels.py",
@@ -53,7 +53,7 @@ CHOICE_TESTS = {
 }
 CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768, "rope_theta": 31337.0}
 
-# Control that changes neither the address nor the choice -> the test that sees its effect.
+# Control that changes neither the address nor the choice -> the test that checks its effect.
 EFFECT_TESTS = {
     "download.config.whole": "tests/browser/test_extend_page.py",
     "run.kernels": "tests/browser/test_kernels.py",
@@ -65,7 +65,7 @@ EFFECT_TESTS = {
 
 
 def list_controls(app, page):
-    """key -> element, of all that can be operated just now on a page, or beside it."""
+    """Return {key: element} of all controls on the page, for SIDEBAR also those of the sidebar."""
     found = {}
 
     def walk(block):
@@ -82,7 +82,7 @@ def list_controls(app, page):
 
 
 def identify(element):
-    """What makes it another control than one of the same key: the knobs in it, or what a menu offers."""
+    """Return a control's key with its knobs or pictures, which tell it from another control with the same key."""
     if element.type == "bidi_component" and element.proto.component_name.startswith("rope_viz_knob"):
         return element.key, *(row["name"] for row in json.loads(element.proto.bytes)["knobs"])
     if element.key == "pictures":
@@ -91,7 +91,7 @@ def identify(element):
 
 
 def read_pictures(element):
-    """address -> what the run says of it, of the pictures on the page."""
+    """Return {address: data} of the pictures on the page."""
     return json.loads(element.proto.bytes)["pictures"]
 
 
@@ -109,14 +109,14 @@ def read_state(app):
 
 
 def send(app, element, value):
-    """What a component's JavaScript would send."""
+    """Send what a component's JavaScript would send."""
     states = app._tree.get_widget_states()
     states.widgets.append(WidgetState(id=element.proto.id, json_value=json.dumps(value)))
     app._run(states)
 
 
 def post(app, element, name, value):
-    """What its script would post: each word has a turn of its own, as by the browser's clock."""
+    """Post a message as a component's script does, with a turn of its own."""
     send(app, element, {"at": {"name": name, "value": value, "turn": next(TURNS), "tries": 1}})
 
 
@@ -124,14 +124,14 @@ TURNS = itertools.count(1)
 
 
 def other_value(row):
-    """A number that a knob may have and has not."""
+    """Return another valid number for a knob."""
     low, high, value = row["low"], row["high"], row["value"]
     step = row["step"] or (1 if row["integer"] else (high - low) / 64)
     return value + step if value + step <= high else value - step
 
 
 def move_knobs(app, page, element):
-    """Move every knob of a column; each shows what it was asked for, or a sentence says why not. Gives their names."""
+    """Move every knob of a column; it shows the new value, or a warning says why not. Return their keys."""
     keys = [row["key"] for row in json.loads(element.proto.bytes)["knobs"]]
     for name in [row["name"] for row in json.loads(element.proto.bytes)["knobs"]]:
         now = list_controls(app, page)[element.key]
@@ -148,12 +148,12 @@ def move_knobs(app, page, element):
             else []
         )
         shown = next((row["value"] for row in rows if row["name"] == name), value)
-        assert refused or shown == pytest.approx(value), f"{name} shows {shown}, was asked for {value}"
+        assert refused or shown == pytest.approx(value), f"{name} shows {shown} instead of {value}"
     return keys
 
 
 def click_marks(app, page, element):
-    """Click what the marks of each picture set, and come to rest where its dials do: something comes of each."""
+    """Click the marks of each picture and set the position of its dials; each has an effect."""
     for address in read_pictures(element):
         picture, now, before = (
             registry.picture(*address.split("/")),
@@ -178,7 +178,7 @@ def move_border(app, element):
 
 
 def list_options(app, element):
-    """The names behind a group of buttons."""
+    """Return the options of a group of buttons."""
     page = registry.page(element.key.removeprefix("choice.").split(".")[0])
     choice = next(choice for choice in page.choices if element.key == f"choice.{choice.key}")
     known = (*spec_url.KEYS, *(choice.key for choice in page.choices))
@@ -189,7 +189,7 @@ def list_options(app, element):
 
 
 def operate(app, page, element):
-    """Do what a hand does with it, and look whether something came of it. Gives the names of the knobs it has."""
+    """Operate a control, check that it has an effect, and return the keys of its knobs."""
     before, kind = read_state(app), element.type
     if kind == "bidi_component":
         part = element.proto.component_name.removeprefix("rope_viz_").split("_")[0]
@@ -203,7 +203,7 @@ def operate(app, page, element):
             move_border(app, element)
         elif part == "prompt":
             post(app, element, "prompt", "text 9")
-        assert part in ("sections", "prompt"), f"nobody operates a component {part}: {element.key}"
+        assert part in ("sections", "prompt"), f"cannot operate a component {part}: {element.key}"
     elif kind == "selectbox":
         element.select_index((element.index + 1) % len(element.options)).run()
     elif kind == "button_group":
@@ -225,7 +225,7 @@ def operate(app, page, element):
     elif kind in ("button", "download_button"):
         element.click().run()
     else:
-        pytest.fail(f"nobody operates a {kind}: {element.key}")
+        pytest.fail(f"cannot operate a {kind}: {element.key}")
     assert not app.exception, f"{element.key}: {app.exception[0].value}"
     if element.key not in EFFECT_TESTS:
         assert read_state(app) != before, f"{element.key}: nothing happened"
@@ -235,7 +235,7 @@ def operate(app, page, element):
 
 
 def page_of(choice):
-    """The page that shows a choice."""
+    """Return the page that shows a choice."""
     group = choice.key.partition(".")[0]
     return OTHER_PAGE.get(choice.key) or MOVED.get(group, (group,))[0]
 
@@ -243,7 +243,7 @@ def page_of(choice):
 @pytest.mark.parametrize("page", TITLES)
 def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
     app = open_page(page)
-    app.session_state["more.open"] = True  # as its own click opens it: tests/browser/test_tools.py
+    app.session_state["more.open"] = True  # the expander More; tests/browser/test_tools.py clicks it
     done, found, names = set(), set(), set()
     for situation in ["", *SITUATIONS.get(page, [])]:
         query = dict(parse_qsl(situation))
@@ -251,7 +251,7 @@ def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
         assert not app.exception, f"{situation}: {app.exception[0].value}"
         controls = list_controls(app, page)
         found |= {identify(element) for element in controls.values()}
-        # From the last on: what a control offers, and whether it is there, depends on those before it.
+        # In reverse: a control may change or hide those after it.
         for key in reversed(controls):
             if key in EFFECT_TESTS or identify(controls[key]) in done:
                 continue
@@ -261,8 +261,8 @@ def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
             if not getattr(element, "disabled", False):
                 names |= set(operate(app, page, element) or ())
                 done.add(identify(element))
-    assert {key for key, *_ in found - done} - set(EFFECT_TESTS) == set(), "controls that nobody operates"
-    assert page != SIDEBAR or {("select.Pairing",), ("truncate",)} <= done, "More stayed closed"
+    assert {key for key, *_ in found - done} - set(EFFECT_TESTS) == set(), "controls that were not operated"
+    assert page != SIDEBAR or {("select.Pairing",), ("truncate",)} <= done, "the expander More is closed"
     names |= {re.sub(r"^(choice|bar|prompt)\.", "", key) for key, *_ in done}
     groups = [registry.page(group) for group in groups_of(page)]
     click_marks = {p.sets.key for group in groups for p in group.pictures.values() if p.sets is not None}

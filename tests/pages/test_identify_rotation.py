@@ -1,4 +1,4 @@
-"""A list of frequencies that is dropped on the tab Training is named, and a wrong file gets a sentence."""
+"""A frequency list dropped on the tab Training is identified; other files are refused with a reason."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Heads offers to read a user's text where the model is installed, and shows q and k of it."""
+"""Heads reads a typed text if the model is installed, and shows its q and k."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_without_the_model_the_page_says_how_to_get_it(open_page):
 
 @pytest.fixture
 def runs(monkeypatch):
-    """The captures that the page starts, of a small random model; ended with the test."""
+    """The captures that the page starts with a small random model; they end with the test."""
     pytest.importorskip("tokenizers")
     weights, started = MODELS["smollm2"].weights, []
     weights.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Recall searches for frequencies in a process of its own, shows the best so far, and takes the file of a search."""
+"""Recall searches for frequencies in its own process, shows the best so far, and reads the file of a search."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Recall offers to read a user's text where the model is installed, and says how to install it elsewhere."""
+"""Recall reads a typed text if the model is installed, and otherwise says how to get it."""
 
 from rope_viz.models.local_models import MODELS
 from tests.pages.app_texts import texts_of

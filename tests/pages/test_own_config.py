@@ -1,4 +1,4 @@
-"""The user's own config on every page: it becomes the model, or one sentence explains why not."""
+"""The user's own config becomes the model on every page, or the page explains why not."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from rope_viz.pictures import extend
 from rope_viz.ui import upload
 from tests.configs import QWEN3_8B
 
-# The story shows models of its own, whatever the reader brought.
+# Learn shows its own models.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
 GEMMA = {
     "_name_or_path": "me/my-gemma",
@@ -27,7 +27,7 @@ GEMMA = {
 
 @pytest.fixture
 def paste(open_page):
-    """paste("runtimes", text) opens the page and submits the text as the reader's config."""
+    """paste("runtimes", text) opens the page and submits the text as the user's config."""
 
     def run(page, text, **params):
         app = open_page(page, **params)
@@ -110,7 +110,7 @@ def test_invalid_config_changes_nothing(paste, rejection_card, text):
 
 @pytest.fixture
 def hub_cache(monkeypatch, tmp_path):
-    """A local Hugging Face cache that holds acme/gemma, and a server that looks up model ids in it."""
+    """Let the server look up model ids in a local Hugging Face cache that contains acme/gemma."""
     monkeypatch.setenv(upload.HUB_CACHE, "1")
     for name in ("HF_HOME", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
@@ -153,7 +153,7 @@ def test_id_never_leads_outside_the_cache(paste, hub_cache, rejection_card, id):
 
 
 def test_cache_is_off_unless_the_setting_is_1(paste, hub_cache, monkeypatch):
-    """Even for a browser at this machine: a proxy can make every browser look like that."""
+    """Also for a browser on the same machine: behind a proxy every browser looks like one."""
     for value in ("0", "", None):
         if value is None:
             monkeypatch.delenv(upload.HUB_CACHE)
@@ -204,7 +204,7 @@ def test_changed_knobs_produce_their_config(open_page, page_text):
     app = open_page("runtimes", model="qwen3-8b", method="yarn", factor="4", trained="32768", target="131072")
     text = page_text(app)
     assert "The config of Qwen3 8B with your changes" in text
-    # In the form of the model's own config, which older releases read too.
+    # In the form of the model's own config, which older releases can read.
     assert '"rope_scaling"' not in text
     assert "8 of 9 runtimes agree" in text
 
@@ -214,7 +214,7 @@ def test_menu_ignores_an_option_of_an_earlier_server(open_page, menu):
     app = open_page("precision")
     before = app.session_state["chosen"], app.query_params
     box = app.selectbox(key=menu)
-    # The page in the browser still shows it.
+    # The page in the browser still shows the option.
     box.options.append("me/my-gemma (yours)")
     box.set_value("me/my-gemma (yours)")
     app.run()

@@ -1,4 +1,4 @@
-"""Every page runs for every model and every method, and says what is wrong with a bad link instead of failing."""
+"""Every page runs for every model and every method, and warns about invalid links instead of failing."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from rope_viz.pictures.choices import Pick, Switch
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 MODELS = list(catalog())
 GROUP_PAGES = {"rotation": ["rotation", "conversion", "pairings"], "attention": ["attention", "linear"]}
-"""The pages that show a group of pictures, where there are several."""
+"""{group: the pages that show its pictures}, if there are several."""
 TABS = {
     "decay": [{}, {"model": "ministral-3-3b"}],
     "extend": [{"extend.tab": "why"}],
@@ -81,13 +81,15 @@ def test_choosing_a_model_changes_the_page(open_page, page_text):
 @pytest.mark.parametrize("page", PAGES)
 def test_script_run_renders_no_picture(open_page, monkeypatch, page):
     for picture in registry.pictures():
-        monkeypatch.setattr(type(picture), "__call__", lambda self, now: pytest.fail(f"the run drew {self.address}"))
+        monkeypatch.setattr(
+            type(picture), "__call__", lambda self, now: pytest.fail(f"the run rendered {self.address}")
+        )
     assert not open_page(page, model="qwen3-8b-yarn").exception
 
 
 @pytest.mark.parametrize("group", [name for name in registry.PAGES if name != "learn"])
 def test_every_picture_of_a_group_has_its_place(open_page, picture_requests, group):
-    """Those of a measurement have theirs once something was measured; Learn shows only its story."""
+    """Pictures of measurements appear after a measurement; Learn shows only its story."""
     places = {
         picture.name
         for page in GROUP_PAGES.get(group, [group])

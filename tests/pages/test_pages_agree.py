@@ -1,7 +1,7 @@
 """Every page, picture, command and link gives the same model, trained length, factor and counts of pairs.
 
-Ten configs: five of the catalog by their name, and five of the user's own. The page's link is opened on a second
-server, which has no session and no stored content of the first.
+Five models of the catalog and five own configs. The page's link is opened on a second server without sessions and
+stored content.
 """
 
 import contextlib
@@ -31,8 +31,8 @@ GEMMA_3_27B = {
 }
 QWEN3_8B_WITH_YARN = {**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": yarn(32_768)}
 LINEAR = {**FOUR_NUMBERS_OF_LLAMA_3, "rope_scaling": {"rope_type": "linear", "factor": 4.0}}
-# Config, trained length, factor, and the layer type where there are several. The lengths are those of the reports
-# that the catalog names (Qwen3, section 3.2; Gemma 3, section 5.3) or of the configs themselves.
+# {name: (config, trained length, factor)}. The lengths are from the reports that the catalog names (Qwen3, section 3.2;
+# Gemma 3, section 5.3) or from the configs.
 CASES = {
     "qwen3-8b": ("qwen3-8b", 32_768, None),
     "llama-3.1-8b": ("llama-3.1-8b", 8_192, 8.0),
@@ -49,7 +49,7 @@ CASES = {
     "own wrapper": (GEMMA_3_27B, 131_072, 8.0),
     "own near Qwen3": ({**QWEN3_8B, "rope_theta": 5_000_000}, 32_768, None),
 }
-# The pictures that show a model's lengths, factor or counts; those of Extend and Runtimes show its name as well.
+# The pictures that show a model's lengths, factor or counts; those of Extend and Runtimes also show its name.
 PICTURES = (
     *("scaling/comparison", "frequencies/wavelengths", "rotation/turning", "decay/curves"),
     *("extend/ways", "extend/speeds", "extend/options", "runtimes/curves", "runtimes/matrix"),
@@ -61,7 +61,7 @@ PAGES = tuple(dict.fromkeys(address.partition("/")[0] for address in PICTURES))
 
 @pytest.fixture
 def start_server(monkeypatch):
-    """start_server() forgets what a server stores: sessions begin anew, and no content has a name."""
+    """start_server() drops the stored contents and pictures, like a new server."""
 
     def start():
         monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery())
@@ -72,7 +72,7 @@ def start_server(monkeypatch):
 
 @pytest.fixture(params=CASES)
 def case(request, tmp_path):
-    """Return what names the config on the command line, the config of the user's own or None, and what is known."""
+    """Return the config's name on the command line, the own config or None, its trained length and factor."""
     config, trained, factor = CASES[request.param]
     if isinstance(config, str):
         return config, None, trained, factor
@@ -114,14 +114,14 @@ def fetch_picture(address, query):
     """Return the sentence and the spec of a picture, and its CSV, from the route."""
     answers = [get(f"{address}.{form}", query) for form in ("json", "csv")]
     assert [answer.status for answer in answers] == [200, 200], answers[0].body
-    # The lines before the numbers name the content of this session.
+    # The comment lines name the content of this session.
     rows = [line for line in answers[1].body.decode().splitlines() if not line.startswith("#")]
     return read_json(answers[0].body) | {"csv": rows}
 
 
 def read_json(content):
     made = json.loads(content)
-    # The name in a spec is that of the menu, which a file on the command line does not have.
+    # The name in a spec is that of the menu; a file on the command line has none.
     spec = {key: value for key, value in made["spec"].items() if key != "model"}
     return {"sentence": made["sentence"], "spec": spec}
 
@@ -214,7 +214,7 @@ def page_of(address):
 
 
 def read_counts(sentence, pairs):
-    """Return {band: count} of a sentence that counts pairs by band, or tells that the model is not scaled."""
+    """Return {band: count} of a sentence that counts pairs by band or says that the model is not scaled."""
     whole = re.search(rf"All {pairs} pairs (keep|are blended|have their frequency divided)", sentence)
     if whole or "not scaled" in sentence:
         band = {"are blended": "blended", "have their frequency divided": "divided"}.get(

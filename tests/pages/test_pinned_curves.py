@@ -1,4 +1,4 @@
-"""Pinned curves on a page: by button, in the address, and what cannot be pinned."""
+"""Curves are pinned by a button and by the address; some cannot be pinned."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A presented picture: what a run of the page holds, and which picture it is."""
+"""A presented page contains only the picture that the address names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A config that cannot be read: a card takes the place of the page until it is repaired or dismissed."""
+"""An unreadable config: a card replaces the page until the config is repaired or dismissed."""
 
 import json
 

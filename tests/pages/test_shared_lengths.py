@@ -1,4 +1,4 @@
-"""Trained length and target length are one value each, on all pages, and what was typed stays."""
+"""Trained length and target length are the same on all pages, and typed ones are kept."""
 
 import json
 
@@ -38,7 +38,7 @@ def type_length(app, choice, value):
 
 
 def read_query(app):
-    """The query without the tab of My model."""
+    """Return the query without the tab of My model."""
     return {key: value for key, value in app.query_params.items() if key != "extend.tab"}
 
 

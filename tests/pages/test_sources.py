@@ -1,4 +1,4 @@
-"""Sources are footnotes, and code has the colours of its language, on every page."""
+"""On every page, sources are footnotes and code blocks name their language."""
 
 import ast
 import json
@@ -20,17 +20,17 @@ OWN_CONFIGS = [json.loads(path.read_text()) for path in sorted((ROOT / "tests/ca
 OWN_CONFIGS += [{**QWEN3_8B, "max_position_embeddings": 131_072}, {**QWEN3_8B, "model_type": "mine"}, LONGROPE]
 FEW_MODELS = ["llama-3.1-8b", "qwen3-8b", "kimi-k2.5", "phi-3.5-mini", "mistral-7b-v0.1", "qwen3.5-9b"]
 
-# A file of a repository, and a repository of an owner that some source of the catalog or of a rule names.
+# Files of repositories, and repositories of the owners in the sources of the catalog and the rules.
 FILE = r"[\w.-]*/[\w./-]*\.(?:py|jsonc?|cpp|h|cuh?|toml|md|ya?ml|sh)\b|\b\w+\.(?:py|cpp|sh|yml)\b(?<!llama\.cpp)"
 OWNERS = {found for one in catalog().values() for found in re.findall(r"(?<![\w./-])([\w-]+)/[\w.-]+@", one.source)}
 OWNERS |= {"huggingface", "vllm-project", "sgl-project", "ggml-org", "ml-explore", "NVIDIA", "QwenLM", "tenstorrent"}
 PATH = re.compile(rf"{FILE}|\b(?:{'|'.join(sorted(OWNERS))})/[\w.-]+")
-# What is no sentence: code, the address of a link, and footnotes.
+# Parts that are no sentence: code, addresses of links, and footnotes.
 NO_SENTENCE = re.compile(rf"{FOOTNOTE.pattern}|`[^`]*`|(?<=\])\([^)]*\)|<style.*?</style>|<[^>]*>", re.DOTALL)
 
 
 def shown_texts(app):
-    """Yield where and what the page shows as text, without the list of sources of the sidebar."""
+    """Yield (kind, text) of all texts on the page, without the sidebar's list of sources."""
     listed = {id(one) for part in app.sidebar.expander if part.label == "Source" for one in part.get("caption")}
     for kind in ("title", "header", "subheader", "markdown", "html", "caption", "info", "warning", "success", "error"):
         for one in app.get(kind):
@@ -39,7 +39,7 @@ def shown_texts(app):
 
 
 def picture_texts(picture_requests, app):
-    """Yield the sentence of each picture, and the cells of its table, without the column that lists sources."""
+    """Yield the sentence of each picture and the cells of its table, without the column of sources."""
     for picture, now in picture_requests(app).items():
         drawn = picture(now)
         yield picture.address, drawn.sentence
@@ -54,13 +54,13 @@ def find_paths(texts):
 
 
 def plain(markdown):
-    """Undo the escapes of Markdown outside footnotes, whose brackets they keep apart."""
+    """Remove the escapes of Markdown, except those of brackets, which footnotes use."""
     return re.sub(r"\\(?![\[\]])(.)", r"\1", markdown).replace("\u2060", "")
 
 
 @pytest.fixture
 def open_with_config(open_page):
-    """give(page, config) opens a page with a config of the user's own."""
+    """open_with_config(page, config) opens a page and pastes a config."""
 
     def run(page, config):
         app = open_page(page)

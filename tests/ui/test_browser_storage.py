@@ -1,4 +1,4 @@
-"""Vectors and files of the user: a session without them takes those that the browser stores, even on a new server."""
+"""A new session, even on a new server, restores the user's vectors and files from the browser."""
 
 import base64
 import json
@@ -54,7 +54,7 @@ def test_inputs_are_sent_once_and_removed_ones_are_dropped(new_session):
 
 
 def fields():
-    """Run two text fields; what the browser stored arrives after they were drawn."""
+    """Run two text fields; the browser's stored texts arrive after they were drawn."""
     import streamlit as st
 
     from rope_viz.ui import browser_storage, widgets

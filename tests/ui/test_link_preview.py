@@ -1,4 +1,4 @@
-"""A link's preview: the tags of the first page, with absolute addresses from the public address alone."""
+"""Preview tags of a link use absolute addresses of the configured public address only."""
 
 import html
 import re
@@ -43,7 +43,7 @@ def test_every_page_has_a_preview_whose_picture_is_drawn(page, client, monkeypat
         assert found["og:title"] == ("RoPE Viz" if page == "home" else f"{TITLES[page]} · RoPE Viz")
     assert found["og:description"].startswith("RoPE rotates each token’s query and key by its position")
     if page in ("lab", "gallery", "axes", "kernels"):
-        return  # the Lab and the gallery have no picture, and the others take long
+        return  # the Lab and the gallery have no picture; those of the others take long
     assert found["og:image"].startswith(f"{PUBLIC}/rope-viz/picture/")
     answer = client.get(found["og:image"].removeprefix(PUBLIC))
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png"), answer.text[:200]

@@ -1,4 +1,4 @@
-"""Pictures that can take long end when nobody waits, have limits, and never keep other visitors waiting."""
+"""Long jobs end without waiters, have limits, and do not block other visitors."""
 
 import asyncio
 import functools
@@ -227,7 +227,7 @@ def test_refused_contents_are_freed_without_gc(monkeypatch, jobs):
     gc.disable()
     try:
         refused = post("decay/curves.packed", "decay.show=own&decay.source=file&decay.file={name}", bytes(100_000))
-        # The thread that read them lets go a moment after its answer has arrived.
+        # The thread that read them drops its reference a moment after its answer.
         end = time.monotonic() + 30
         while any(each() for each in made) and time.monotonic() < end:
             time.sleep(0.01)

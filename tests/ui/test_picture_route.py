@@ -1,4 +1,4 @@
-"""The route of pictures: no session needed, one rendering per address, a bounded cache and a short queue."""
+"""The picture route needs no session, renders an address once, and has a bounded cache and queue."""
 
 import asyncio
 import functools
@@ -37,7 +37,7 @@ def processes():
 
 @pytest.fixture(autouse=True)
 def gallery(monkeypatch, processes):
-    """A server without visitors."""
+    """The gallery of a new server."""
     new = picture_route.Gallery(long_jobs=processes)
     monkeypatch.setattr(picture_route, "GALLERY", new)
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
@@ -45,12 +45,12 @@ def gallery(monkeypatch, processes):
 
 
 def send_requests(*requests):
-    """The answers to requests that come at once."""
+    """Send requests at once and return their answers."""
 
     async def send_all():
         return await asyncio.gather(*(send_request(**each) for each in requests))
 
-    # A thread of its own: the browser tests keep a loop running in this one.
+    # In another thread, since Playwright runs an event loop in the main thread.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(lambda: asyncio.run(send_all())).result()
 
@@ -103,7 +103,7 @@ def test_every_format_has_its_type_and_allows_any_origin(form):
 def test_repeated_request_is_answered_with_304_by_any_server(monkeypatch):
     first = get("scaling/comparison.svg", QUERY)
     monkeypatch.setattr(picture_route, "GALLERY", None)
-    monkeypatch.setattr(export, "render", lambda *_: pytest.fail("nothing has to be drawn for this"))
+    monkeypatch.setattr(export, "render", lambda *_: pytest.fail("nothing may be rendered for this"))
     for tags in (first.headers["etag"], 'W/"other", W/' + first.headers["etag"], "*"):
         again = get("scaling/comparison.svg", "base=7.7e4&model=qwen3-8b-yarn", if_none_match=tags)
         assert again.status == 304
@@ -152,7 +152,7 @@ def test_query_order_does_not_change_the_cache_entry(gallery):
     two = get("scaling/comparison.json", "pin=3&scaling.show=paper&model=qwen3-8b-yarn&v=another")
     assert one.body == two.body
     assert len(gallery._cache) == 1
-    assert 0 < gallery.size < len(one.body), "kept compressed"
+    assert 0 < gallery.size < len(one.body), "stored compressed"
 
 
 def test_compressed_and_plain_answers_are_equal(gallery):

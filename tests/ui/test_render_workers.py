@@ -20,7 +20,7 @@ WORKER_JOB = ("scaling", "comparison", QUERY)
 
 @pytest.fixture(scope="module")
 def ready_workers():
-    """One process that is ready."""
+    """One worker process that is ready."""
     found = render_workers.RenderWorkers(1)
     found.start()
     end = time.monotonic() + 60
@@ -32,13 +32,13 @@ def ready_workers():
 
 
 def render_here():
-    """The same picture drawn by this process."""
+    """Render the same picture in this process."""
     page = registry.page("scaling")
     return export.compressed(page.pictures["comparison"], registry.read_request(page, QUERY), "packed")
 
 
 def fail_if_called():
-    raise AssertionError("drawn by the server")
+    raise AssertionError("rendered by the server")
 
 
 def test_worker_process_renders_the_same_bytes(ready_workers):
@@ -180,7 +180,7 @@ def test_worker_ends_with_a_killed_server():
 
 
 def is_running(pid):
-    """Whether it runs: a process that has ended may stand in the table until somebody asks for its end."""
+    """Return True if a process runs; an ended one is a zombie until its parent waits for it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Request bodies: slow ones end, and one visitor's do not fill the memory or the places of the others."""
+"""Slow request bodies are ended, and each visitor has a limited share of memory and places."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ async def count_bytes(scope, receive, send):
 
 
 async def post(app, parts, visitor="192.0.2.1", method="POST"):
-    """Send a body; `None` in the parts means that nothing arrives any more. Return status, headers and text."""
+    """Send a body; after `None` in the parts nothing arrives any more. Return status, headers and text."""
     sent, left = [], list(parts)
 
     async def receive():
