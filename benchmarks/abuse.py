@@ -323,7 +323,7 @@ def measure_abuse(options: argparse.Namespace) -> int:
     )
     if log.strip():
         print("log:", log[-3000:])
-    print("all limits passed" if all(kept) else "a limit was broken")
+    print("all limits passed" if all(passed) else "a limit was broken")
     return 0 if all(passed) else 1
 
 

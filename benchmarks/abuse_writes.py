@@ -125,7 +125,7 @@ def measure_full_disk(name: str) -> bool:
                     found, problem = process.communicate()
             unchanged.append(found == OLD and process.returncode == 2)
             last = problem.decode(errors="replace").strip().rpartition("\n")[2]
-            print(f"{name:10s} {way}: {'the old file stayed' if kept[-1] else 'broken'} ({last})", flush=True)
+            print(f"{name:10s} {way}: {'the old file stayed' if unchanged[-1] else 'broken'} ({last})", flush=True)
     return all(unchanged)
 
 
