@@ -230,6 +230,10 @@ class Visit:
                     raise
         return False
 
+    def wait_frames(self, count=20):
+        """Wait for so many animation frames: an animation would have drawn in each of them."""
+        self.page.evaluate(f"({WAIT_FRAMES})({count})")
+
     def is_only_tab(self):
         """Return True if no other tab is open except the profile's first."""
         return [other for other in self.page.context.pages if not other.url.endswith(HEALTH_PATH)] == [self.page]
@@ -243,6 +247,11 @@ class Visit:
     def slider(self, name):
         return self.page.locator(f"[data-knob={name}] input[type=range]")
 
+
+WAIT_FRAMES = """(count) => new Promise((done) => {
+  const wait = () => (count-- > 0 ? requestAnimationFrame(wait) : done());
+  wait();
+})"""
 
 WAIT_UNTIL_TRUE = """async (holds, times, limit) => {
   const end = performance.now() + limit;

@@ -22,6 +22,7 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from tests.browser.processes import end_processes, find_free_port
+from tests.waiting import wait_until
 
 START_SECONDS = 60.0
 """Seconds within which a browser has to start; a busy machine takes ten of them."""
@@ -50,15 +51,6 @@ PREFERENCES = {
     "toolkit.telemetry.enabled": False,
     "ui.prefersReducedMotion": 1,
 }
-
-
-def wait_until(found, seconds: float, what: str) -> Any:
-    """Return the first true value of `found()`. Raise `AssertionError` naming `what` after so many seconds."""
-    end = time.monotonic() + seconds
-    while not (value := found()):
-        assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.05)
-    return value
 
 
 class Engine:

@@ -6,7 +6,6 @@ missing in `HANDLES`, is never found or has no effect fails. test_every_page.py 
 """
 
 import contextlib
-import time
 
 import pytest
 from playwright.sync_api import TimeoutError
@@ -110,15 +109,15 @@ FIELD_VALUES = {
 # Count the changes of the page; a settled page has none.
 COUNT_CHANGES = """() => {
   window.__watch?.disconnect();
-  window.__came = 0;
-  window.__watch = new MutationObserver((changes) => (window.__came += changes.length));
+  window.__changes = 0;
+  window.__watch = new MutationObserver((changes) => (window.__changes += changes.length));
   window.__watch.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
 }"""
 PICTURE_STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => [dataset.picture, dataset.state])"
 SHOWS_COPIED = (
     "[...document.querySelectorAll('button')].some((at) => at.checkVisibility() && /^Copied/.test(at.innerText))"
 )
-IS_UNCHANGED = "() => { const came = window.__came; window.__came = 0; return came === 0; }"
+IS_UNCHANGED = "() => { const count = window.__changes; window.__changes = 0; return count === 0; }"
 
 
 def operate(page, handle):
@@ -142,22 +141,17 @@ def operate(page, handle):
 
 def has_effect(view, handle, name="", seconds=LIMIT):
     """Operate a handle and return True if it changed the page or, for a file, started a download; then undo it."""
-    page, files = view.page, []
-
-    def on_download(download):
-        files.append(download)
-
-    page.on("download", on_download)
+    page = view.page
     handle.focus()
     page.evaluate(COUNT_CHANGES)
     assert view.becomes_true(IS_UNCHANGED, 1, LIMIT), "the page is not settled"
-    operate(page, handle)
-    wanted = name.split(" ")[-1] in FILES.split()
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if changed := bool(files if wanted else page.evaluate("window.__came || document.fullscreenElement")):
-            break
-        page.wait_for_timeout(20)
+    if name.split(" ")[-1] in FILES.split():
+        with page.expect_download(timeout=1000 * seconds):
+            operate(page, handle)
+        changed = True
+    else:
+        operate(page, handle)
+        changed = view.becomes_true("() => window.__changes || document.fullscreenElement", 1, seconds)
     presents = name.endswith(" present")
     if presents:
         page.wait_for_url("**present=**")
@@ -176,7 +170,6 @@ def has_effect(view, handle, name="", seconds=LIMIT):
     view.until(f"!{SHOWS_COPIED}")  # shown for a second; its end is no effect of the next handle
     if not view.becomes_true(IS_UNCHANGED, 2, 3) and handle.is_visible():
         handle.press("Enter")
-    page.remove_listener("download", on_download)
     return changed
 
 

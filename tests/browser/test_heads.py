@@ -43,7 +43,7 @@ def test_click_and_keys_choose_a_head_on_the_map(visit):
         return [box.left + xaxis._offset + xaxis.l2p(17), box.top + yaxis._offset + yaxis.l2p(3)];
     }}""")
     view.page.mouse.move(*place)
-    view.page.wait_for_timeout(200)
+    expect(view.page.locator(".rv-chart .hoverlayer").first).to_contain_text("17")
     view.page.mouse.click(*place)
     view.until(f"{chosen} === 'L17H3'")
     view.until("document.querySelector('[data-says=\"heads/uses\"]').textContent.startsWith('Layer 17, head 3')")

@@ -186,7 +186,7 @@ def test_animation_is_slow_and_ends_when_the_user_acts(visit):
     offset = read_numbers(view)["offset"]
     assert offset == int(offset)
     assert_consistent(view, 5, offset=offset)
-    view.page.wait_for_timeout(500)
+    view.wait_frames()
     assert read_numbers(view)["offset"] == offset
     expect(slider(view, "play")).to_have_text("Play")
 
@@ -206,7 +206,7 @@ def test_the_introduction_can_be_paused_and_skipped(visit):
     slider(view, "play").click()
     view.until(f"{HANDS}.dataset.playing === 'no'")
     offset = read_numbers(view)["offset"]
-    view.page.wait_for_timeout(400)
+    view.wait_frames()
     assert read_numbers(view)["offset"] == offset
     slider(view, "play").click()
     view.until(f"Number({HANDS}.dataset.offset) > {offset}")
@@ -222,11 +222,11 @@ def test_reduced_motion_stops_the_animation(visit):
     view.until(f"{HANDS}.dataset.playing === 'no'")
     view = visit().open("/")
     drawn = view.page.evaluate(f"{HANDS}.dataset.drawn")
-    view.page.wait_for_timeout(700)
+    view.wait_frames(40)
     assert view.page.evaluate(f"{HANDS}.dataset.drawn") == drawn
     assert read_numbers(view)["offset"] == 0
     slider(view, "few").click()
-    view.page.wait_for_timeout(200)
+    view.wait_frames(10)
     assert int(view.page.evaluate(f"{HANDS}.dataset.drawn")) <= int(drawn) + 2, "a new stage appears at once"
 
 

@@ -31,7 +31,7 @@ def free_measurement(visit):
             stop.click()
             expect(view.page.get_by_text("The measurement was stopped.")).to_be_visible(timeout=LONG)
             return
-        view.page.wait_for_timeout(1000)
+        view.settle()
 
 
 def test_measurement_runs_only_after_the_button(visit):

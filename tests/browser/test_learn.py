@@ -1,7 +1,6 @@
 """Learn: every scene is completed by mouse, touch and keys; its text and picture agree with the numbers."""
 
 import math
-import time
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
@@ -80,6 +79,13 @@ class Keys(Mouse):
             self.page.keyboard.press(key)
 
 
+# True as soon as the node was clicked, False after two seconds.
+WAS_CLICKED = """(node) => node.clicked || new Promise((done) => {
+  node.addEventListener("click", () => done(true));
+  setTimeout(() => done(false), 2000);
+})"""
+
+
 class Touch(Mouse):
     width = 390
 
@@ -89,11 +95,8 @@ class Touch(Mouse):
         node.evaluate("(node) => node.addEventListener('click', () => (node.clicked = true), { capture: true })")
         for _ in range(20):
             node.tap()
-            end = time.monotonic() + 2
-            while time.monotonic() < end:
-                if node.evaluate("(node) => Boolean(node.clicked)"):
-                    return
-                self.page.wait_for_timeout(50)
+            if node.evaluate(WAS_CLICKED):
+                return
         raise AssertionError("no tap made a click")
 
     def slide(self, name, value, keys):
@@ -303,7 +306,7 @@ def record_video(view, start, stop):
     """Record a video; return its name and content."""
     with view.page.expect_download() as caught:
         start()
-        view.page.wait_for_timeout(1200)
+        view.page.wait_for_timeout(1200)  # the subject: the length of the video
         stop()
     return caught.value.suggested_filename, caught.value.path().read_bytes()
 
@@ -367,5 +370,5 @@ def test_reduced_motion_shows_the_repair_at_once(visit):
     view.page.locator("[data-do=method][value=linear]").click()
     read_data(view)
     drawn = view.page.evaluate(f"{ROOT}.dataset.drawn")
-    view.page.wait_for_timeout(300)
+    view.wait_frames()
     assert view.page.evaluate(f"{ROOT}.dataset.drawn") == drawn

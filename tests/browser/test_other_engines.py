@@ -10,7 +10,8 @@ import pytest
 from rope_viz.pictures.doors import TITLES
 from rope_viz.texts import Texts
 from tests.browser.conftest import skip_unless_required
-from tests.browser.engines import ANSWER_SECONDS, ENGINES, find_missing_programs, wait_until
+from tests.browser.engines import ANSWER_SECONDS, ENGINES, find_missing_programs
+from tests.waiting import wait_until
 
 # Only Firefox logs that our policy blocks the WebAssembly of Streamlit's client.
 NOT_OURS = "blocked WebAssembly"

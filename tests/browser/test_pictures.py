@@ -74,7 +74,7 @@ def test_arriving_picture_does_not_shift_the_layout(visit, path):
     view = visit()
     view.page.add_init_script(f"({RECORD_SHIFTS})()")
     view.open(path)
-    view.page.wait_for_timeout(500)
+    view.wait_frames(40)
     shifts = view.page.evaluate("window.__shifts")
     assert sum(value for value, moved in shifts if "rv-" in str(moved)) < 0.02, shifts
 
@@ -127,16 +127,16 @@ def test_drag_recovers_from_ten_seconds_offline(visit):
     view.page.mouse.down()
     for step in range(10):
         view.page.mouse.move(box["x"] + (0.5 + 0.01 * step) * box["width"], middle)
-        view.page.wait_for_timeout(40)
+        view.wait_frames(3)
     before = view.page.evaluate("document.querySelector('[data-says]').innerText")
     view.page.context.set_offline(True)
     for step in range(50):
         view.page.mouse.move(box["x"] + (0.6 - 0.005 * step) * box["width"], middle)
-        view.page.wait_for_timeout(200)
+        view.page.wait_for_timeout(200)  # the subject: ten seconds without a connection
     view.page.context.set_offline(False)
     for step in range(10):
         view.page.mouse.move(box["x"] + (0.35 - 0.005 * step) * box["width"], middle)
-        view.page.wait_for_timeout(40)
+        view.wait_frames(3)
     view.page.mouse.up()
     value = view.knob("base").input_value()
     view.page.wait_for_url(lambda url: f"base={value}" in url)

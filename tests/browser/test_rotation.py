@@ -106,7 +106,7 @@ def test_playback_animates_without_server_messages(visit):
     click_button(view, "play")
     view.settle()
     before = screenshot(view)
-    view.page.wait_for_timeout(400)
+    view.wait_frames()
     assert screenshot(view) == before
 
 
@@ -160,7 +160,7 @@ def test_back_returns_to_the_position_before(paused_visit):
     click_button(view, "more")
     wait_for_position(view, 101)
     view.page.wait_for_url("**101*")
-    view.page.wait_for_timeout(2100)  # an answer to our own move is told from Back by its time
+    view.page.wait_for_timeout(2100)  # the subject: an older address that returns later than 2 s is from Back
     view.page.go_back()
     wait_for_position(view, 100)
 
@@ -169,7 +169,7 @@ def test_reduced_motion_starts_paused_at_any_typed_position(paused_visit):
     view = paused_visit("/rotation")
     expect(view.page.locator("[data-do=play]")).to_have_text("Play")
     before = screenshot(view)
-    view.page.wait_for_timeout(300)
+    view.wait_frames()
     assert screenshot(view) == before
 
     field = view.page.locator("[data-do=at]")

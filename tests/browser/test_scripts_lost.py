@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import Visit
 from tests.browser.figure_tools import customise, pick
 
 # A picture retries after 1 second and then after twice as long each time; here the short waits are shortened.
@@ -30,10 +31,7 @@ def test_lost_script_is_retried_with_backoff_and_by_button(chromium, server, nam
         place.evaluate(f"(place) => {observer}.observe(place, {{ childList: true }})")
         near = "document.querySelectorAll('.rv-picture:not([data-state=far])').length"
         longest = f"waits.filter((time) => time === 16000).length >= {near}"
-        for _ in range(1200):
-            if not page.evaluate(longest):
-                page.wait_for_timeout(100)
-        assert page.evaluate(longest)
+        Visit(page, server).until(longest)
         context.unroute(address)
         assert not page.evaluate("window.gone"), "the button must stay, since it may have the keyboard focus"
         button.click()
@@ -50,8 +48,7 @@ def test_lost_picture_script_is_sent_again(chromium, server):
         context.route(address, lambda route: (lost.append(route), route.abort()))
         page.goto(server + "/frequencies")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-        while len(lost) < 3:
-            page.wait_for_timeout(100)
+        page.wait_for_event("requestfailed", lambda request: len(lost) >= 3)
         context.unroute(address)
         expect(page.locator('[data-picture="frequencies/wavelengths"] .js-line').first).to_be_visible()
     finally:

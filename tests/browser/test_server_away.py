@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import IS_SETTLED, LIMIT
+from tests.browser.processes import HEALTH_PATH
+
 CONFIG = {
     "_name_or_path": "me/mine",
     "model_type": "llama",
@@ -139,7 +142,8 @@ def test_killed_server_is_reported_and_changes_apply_later(visit, killable_serve
     killable_server.kill()
     banner = view.page.locator(BANNER)
     expect(banner).to_be_visible()
-    view.page.wait_for_timeout(3000)  # Streamlit's own window would come by now
+    for _ in range(2):  # by then Streamlit would show its own dialog
+        view.page.wait_for_event("requestfailed", lambda request: HEALTH_PATH in request.url)
     assert view.page.get_by_role("dialog").count() == 0
     view.slider("base").focus()
     view.page.keyboard.press("ArrowRight")
@@ -216,11 +220,10 @@ def test_input_typed_during_a_stall_is_applied_afterwards(visit, killable_server
     os.kill(killable_server.process.pid, signal.SIGSTOP)
     try:
         knob.press("Enter")
-        view.page.wait_for_timeout(2500)
+        view.page.wait_for_timeout(2500)  # the subject: the length of the stall
     finally:
         os.kill(killable_server.process.pid, signal.SIGCONT)
     view.page.wait_for_url(f"**{query}**")
-    view.page.wait_for_timeout(1500)
-    view.settle()
+    assert view.becomes_true(IS_SETTLED, 20, LIMIT)
     expect(knob).to_have_value(shown)
     assert query in view.page.url

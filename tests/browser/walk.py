@@ -235,10 +235,7 @@ class Walk:
         self.server.kill()
         self.view.until("document.querySelector('.rv-banner[data-about=server]') !== null")
         self.server.restart()
-        for _ in range(8):
-            if not self.page.locator(".rv-banner[data-about=server]").count():
-                break
-            self.page.wait_for_timeout(2000)
+        self.view.until("document.querySelector('.rv-banner[data-about=server]') === null")
         # The browser logs the requests that failed meanwhile.
         self.view.errors.clear()
         return "kill the server and start it again"
@@ -249,7 +246,7 @@ class Walk:
         """Check that pictures in view are drawn and agree with the address and the knobs."""
         view, page = self.view, self.page
         if self.slow:
-            page.wait_for_timeout(1500)  # the page hears late that its run began
+            page.wait_for_timeout(1500)  # on a slow network the page learns late that a run began, and nothing shows it
         view.settle()
         assert view.errors == [], f"on the console: {view.errors}"
         assert view.foreign_requests == [], f"requests to other hosts: {view.foreign_requests}"

@@ -1,13 +1,12 @@
 """Recall searches for frequencies in its own process, shows the best so far, and reads the file of a search."""
 
-import time
-
 import pytest
 
 from rope_viz.pictures import recall
 from rope_viz.tiny_lm import checkpoints, search_process
 from rope_viz.ui import live_search
 from tests.pages.app_texts import texts_of
+from tests.waiting import wait_until
 
 BUTTON = "run.recall.search"
 
@@ -43,11 +42,8 @@ def test_button_searches_and_the_page_shows_the_result(open_page, picture_reques
     app.button(key=BUTTON).click().run()
     assert app.button(key=BUTTON).disabled
     (run,) = short_search
-    limit = time.monotonic() + 100
-    while not run.report.found:
-        assert run.is_alive, run.problem
-        assert time.monotonic() < limit
-        time.sleep(0.02)
+    wait_until(lambda: run.report.found or not run.is_alive, 100, "result of a trial")
+    assert run.is_alive, run.problem
     app.run()
     assert "After" in recall.searched(picture_requests(app)[recall.searched]).sentence
     assert run.wait(100)
@@ -65,8 +61,7 @@ def test_stopped_search_shows_the_best_result(open_page, picture_requests, short
     app = open_page("recall")
     app.button(key=BUTTON).click().run()
     (run,) = short_search
-    while not run.report.found and run.is_alive:
-        time.sleep(0.02)
+    wait_until(lambda: run.report.found or not run.is_alive, 100, "result of a trial")
     run.stop()
     assert run.wait(30)
     app.run()

@@ -6,7 +6,6 @@ import gc
 import io
 import json
 import threading
-import time
 import weakref
 from pathlib import Path
 
@@ -19,13 +18,14 @@ from rope_viz.pictures.render_process import Job
 from rope_viz.ui import long_jobs, picture_route, render_queue, visitors
 from tests.ui.test_picture_route import send_requests
 from tests.ui.test_render_workers import is_running
+from tests.waiting import wait_until
 
 SLOW = Job("recall", "needle", "png", Style(), {"recall.length": "16384", "method": "yarn"})
 QUICK = Job("scaling", "comparison", "svg", Style(), {})
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="processes are found in Linux's /proc")
 
 
-async def wait_until(holds, seconds=60):
+async def wait_for(holds, seconds=60):
     """Wait until a condition holds."""
     for _ in range(seconds * 20):
         if holds():
@@ -53,10 +53,10 @@ def test_job_without_waiters_ends(jobs):
     async def cancel():
         gallery = picture_route.Gallery(long_jobs=jobs())
         waiting = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW, rank=render_queue.FILES))
-        await wait_until(lambda: gallery.long_jobs.pids)
+        await wait_for(lambda: gallery.long_jobs.pids)
         (pid,) = gallery.long_jobs.pids
         waiting.cancel()
-        await wait_until(lambda: not is_running(pid))
+        await wait_for(lambda: not is_running(pid))
         assert not gallery.long_jobs.pids
         assert await gallery.drawn("a", pytest.fail, long=QUICK), "the place is free again"
 
@@ -88,8 +88,8 @@ def test_idle_process_ends(jobs):
         found = jobs(idle_seconds=0.0)
         await found.render(QUICK)
         pids = found.pids
-        await wait_until(lambda: not found.pids)
-        await wait_until(lambda: not any(map(is_running, pids)))
+        await wait_for(lambda: not found.pids)
+        await wait_for(lambda: not any(map(is_running, pids)))
 
     asyncio.run(wait_for_end())
 
@@ -98,7 +98,7 @@ def test_killed_process_fails_only_its_own_request(jobs):
     async def kill_process():
         gallery = picture_route.Gallery(long_jobs=jobs())
         first = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW))
-        await wait_until(lambda: gallery.long_jobs.pids)
+        await wait_for(lambda: gallery.long_jobs.pids)
         for process in gallery.long_jobs._busy:
             process.running.kill()
         with pytest.raises(long_jobs.NoProcessError, match="ended early"):
@@ -131,10 +131,10 @@ def test_visitor_has_one_of_two_places_for_long_jobs():
             for n in range(count)
         ]
         await asyncio.sleep(0)
-        await wait_until(lambda: endless.asked == ["a", "b"])
+        await wait_for(lambda: endless.asked == ["a", "b"])
         for task in tasks[:20]:
             task.cancel()
-        await wait_until(lambda: len(endless.asked) == 3)
+        await wait_for(lambda: len(endless.asked) == 3)
         assert endless.asked[-1] == "c"
         for task in tasks:
             task.cancel()
@@ -228,9 +228,7 @@ def test_refused_contents_are_freed_without_gc(monkeypatch, jobs):
     try:
         refused = post("decay/curves.packed", "decay.show=own&decay.source=file&decay.file={name}", bytes(100_000))
         # The thread that read them drops its reference a moment after its answer.
-        end = time.monotonic() + 30
-        while any(each() for each in made) and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: not any(each() for each in made), 30, "released jobs")
     finally:
         gc.enable()
     assert refused.status == 422
