@@ -57,7 +57,7 @@ def test_copied_link_opens_the_config_on_another_server(visit, chromium, fresh_s
     context.close()
 
 
-def test_opening_a_link_keeps_the_stored_config(visit, fresh_server):
+def test_opening_a_link_keeps_the_stored_config(visit):
     """The link contains its config, so the stored file of the user stays."""
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/scaling")
     drop(view, LLAMA_3_1_8B)

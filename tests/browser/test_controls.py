@@ -5,16 +5,6 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import LIMIT
 
-
-def test_deep_link_works_as_the_first_request(visit, fresh_server):
-    view = visit(fresh_server).open("/frequencies?base=77000&dim=64")
-    assert view.knob("base").input_value() == "77000"
-    assert view.knob("head_dim").input_value() == "64"
-    assert view.page.locator("h1").inner_text() == "Frequencies"
-    assert "of 32 pairs" in view.page.locator("[data-testid=stMain]").inner_text()
-    assert view.errors == []
-
-
 # The number of draws of all charts, and whether all show the value of the dragged knob.
 DRAW_COUNT = (
     "[...document.querySelectorAll('.rv-chart')].reduce((sum, { dataset }) => sum + Number(dataset.drawn ?? 0), 0)"
@@ -170,23 +160,6 @@ def test_keys_move_a_knob_and_back_undoes_it(visit):
     assert "dim=130" in tab.url
     tab.go_back()
     expect(view.knob("head_dim")).to_have_value("128")
-
-
-def test_the_choice_survives_a_change_of_page(visit):
-    view = visit().open("/frequencies?base=77000&frequencies.show=angle")
-    view.go("Scaling")
-    assert view.knob("base").input_value() == "77000"
-    assert "base=77000" in view.page.url
-    view.go("Frequencies")
-    assert "frequencies.show=angle" in view.page.url
-
-
-def test_each_invalid_value_in_a_link_shows_a_warning(visit):
-    view = visit().open("/scaling?dim=201&model=%3Cscript%3E&method=zzz&target=1e99", is_valid=False)
-    alerts = [item.inner_text() for item in view.page.locator("[data-testid=stAlert]").all()]
-    assert len(alerts) == 4
-    assert not any("Traceback" in text for text in alerts)
-    assert view.errors == []
 
 
 def test_zoom_survives_a_knob_and_typed_numbers_are_validated(visit):

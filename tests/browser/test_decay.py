@@ -47,10 +47,3 @@ def test_attention_temperature_is_drawn_for_a_model_that_has_it(visit):
     sentence = view.page.locator('[data-says="decay/temperature"]')
     expect(sentence).to_contain_text("It is 1 before position 16,384 and 1.277 at position 262,143")
     assert view.errors == []
-
-
-def test_models_without_temperature_have_no_such_section(visit):
-    view = visit().open("/decay?model=llama-3.1-8b")
-    expect(view.page.get_by_text("Bases that support a context")).to_be_visible()
-    assert view.page.get_by_text("Attention temperature by position").count() == 0
-    assert view.page.locator('[data-picture="decay/temperature"]').count() == 0

@@ -56,15 +56,6 @@ def test_dropped_config_gets_a_verdict_and_a_loadable_file(visit, name):
     assert view.errors == []
 
 
-def test_dropped_model_without_rope_is_explained(visit):
-    view = visit().open("/scaling?model=qwen3-8b")
-    drop(view, {"model_type": "jamba", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000.0})
-    sentence = "Jamba has no rotary embedding"
-    expect(view.page.get_by_role("alert").filter(has_text="This config cannot be read")).to_contain_text(sentence)
-    assert "model=qwen3-8b" in view.page.url
-    assert view.errors == []
-
-
 def test_long_list_of_quantised_layers_does_not_stop_a_config(visit):
     layers = [f"model.layers.{layer}.mlp.experts.{expert}.down_proj" for layer in range(94) for expert in range(1100)]
     view = visit().open("/model")

@@ -1,9 +1,11 @@
 """Every page, light and dark, wide and narrow: no error, no sideways scroll, no other host, no axe violation.
 
-The same visit checks that links stay in the tab and keep the user's choice, that a glossary term opens, and that every
-control is of a kind that a test operates (Streamlit's: tests/pages/test_every_control.py; ours: test_every_handle.py).
+The same visit checks that links stay in the tab and keep the user's choice, that a glossary term opens, that headings
+are consecutive, that buttons are few, and that every control is of a kind that a test operates (Streamlit's:
+tests/pages/test_every_control.py; ours: test_every_handle.py).
 """
 
+import itertools
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -44,6 +46,9 @@ def test_page_has_no_errors(visit, page):
         assert box["y"] + box["height"] <= 900, "the main figure does not fit the first screen"
     check_links(view, page)
     check_controls_are_known(tab)
+    check_headings(tab)
+    buttons = tab.evaluate(BUTTONS)
+    assert len(buttons) <= MOST_BUTTONS, buttons
     check_page_in_both_themes(view)
     if page not in NO_GLOSSARY_TERM:
         check_glossary_term(view)
@@ -109,6 +114,38 @@ VIOLATIONS = """async (options) => (await axe.run(document, options)).violations
   .flatMap(({ id, nodes }) => nodes.map(({ html, target }) => [id, html, JSON.stringify(target)]))"""
 
 
+BUTTONS = """() => [...document.querySelectorAll('button')]
+  .filter((button) => button.checkVisibility({ visibilityProperty: true }))
+  .filter((button) => !button.closest('#rv-header, [role=tablist]'))
+  .filter((button) => !button.closest('[data-testid=stSidebar], [data-testid=stButtonGroup]'))
+  .map((button) => button.innerText || button.getAttribute('aria-label'))"""
+MOST_BUTTONS = 15
+"""The largest number of buttons that a page may show, without those of the header, the sidebar and tabs."""
+
+HEADINGS = """() => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
+  .filter((each) => each.checkVisibility() && !each.closest("[data-testid=stSidebar], dialog"))
+  .map((each) => [Number(each.tagName[1]), parseFloat(getComputedStyle(each).fontSize),
+    !each.closest(".st-key-learn [data-testid=stElementContainer]:has(h1)")])"""
+# The third value is false for Learn's main heading, which only screen readers get.
+
+
+def check_headings(tab):
+    """Check that a page has one main heading, and that deeper headings follow without gaps and are smaller."""
+    found = tab.evaluate(HEADINGS)
+    levels = [level for level, *_ in found]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
+    visible_levels = sorted({level for level, _, is_visible in found if is_visible})
+    sizes = [[size for each, size, is_visible in found if each == level and is_visible] for level in visible_levels]
+    assert all(max(deeper) < min(above) for above, deeper in itertools.pairwise(sizes)), sizes
+
+
+def test_headings_of_the_tabs_of_my_model_are_consecutive(visit):
+    for name in ("why", "runtimes", "verify"):
+        check_headings(visit().open(f"/model?extend.tab={name}").page)
+
+
 def check_links(view, page):
     for href, target, text in view.page.evaluate(LINKS):
         where, query = urlsplit(href).path.strip("/"), parse_qs(urlsplit(href).query)
@@ -146,7 +183,7 @@ def check_glossary_term(view):
 
 
 # Each kind is operated: links and terms here; tabs and popovers in test_doors.py; files and buttons in
-# test_server_away.py; menus, texts, switches and expanders in test_tools.py; segments in test_axes.py; lines in
+# test_server_away.py; menus, texts and expanders in test_tools.py; segments in test_axes.py; lines and switches in
 # test_attention.py.
 OPERATED = {
     *("link", "outer link", "word", "pills and segments", "menu", "switch", "line", "text", "file", "button"),

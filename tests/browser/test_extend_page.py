@@ -88,10 +88,3 @@ def test_strip_of_layers_fits_a_phone_with_all_its_labels(visit):
     left = strip.locator(".ytick text").evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().left)")
     assert len(left) == 3
     assert min(left) >= 0
-
-
-def test_a_model_without_text_has_no_strip_of_layers(visit):
-    view = visit().open("/model")
-    drop(view, {"_class_name": "FluxTransformer2DModel", "num_attention_heads": 24, "attention_head_dim": 128})
-    expect(view.page.get_by_text("has no context in tokens")).to_be_visible()
-    assert view.page.locator('[data-picture="extend/layers"]').count() == 0

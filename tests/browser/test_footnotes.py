@@ -1,20 +1,10 @@
-"""A source is a numbered footnote that opens by mouse, keys and touch; heading levels are consecutive."""
+"""A source is a numbered footnote that opens by mouse, keys and touch."""
 
-import itertools
-
-import pytest
 from playwright.sync_api import expect
-
-from rope_viz.pictures.doors import TITLES
 
 # The source of the trained length of Qwen3 8B in its catalog entry.
 SOURCE = "arXiv 2505.09388, section 3.2 (long-context stage); QwenLM/Qwen3 docs/source/inference/transformers.md"
 NUMBER = "a => getComputedStyle(a, '::before').content"
-HEADINGS = """() => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
-  .filter((each) => each.checkVisibility() && !each.closest("[data-testid=stSidebar], dialog"))
-  .map((each) => [Number(each.tagName[1]), parseFloat(getComputedStyle(each).fontSize),
-    !each.closest(".st-key-learn [data-testid=stElementContainer]:has(h1)")])"""
-# The third value is false for Learn's main heading, which only screen readers get.
 
 
 def test_footnote_opens_its_source_by_mouse_and_keys(visit):
@@ -56,17 +46,3 @@ def test_tap_opens_and_closes_a_footnote(visit):
     assert inside["x"] + inside["width"] <= 390
     first.tap()
     expect(note).to_have_count(0)
-
-
-@pytest.mark.parametrize("page", [*TITLES, *(f"model?extend.tab={tab}" for tab in ("why", "runtimes", "verify"))])
-def test_headings_do_not_jump_levels(visit, page):
-    view = visit().open(f"/{'' if page == 'home' else page}")
-    found = view.page.evaluate(HEADINGS)
-    levels = [level for level, *_ in found]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
-    # A deeper heading is smaller than any above it.
-    seen_levels = sorted({level for level, _, is_seen in found if is_seen})
-    sizes = [[size for each, size, is_seen in found if each == level and is_seen] for level in seen_levels]
-    assert all(max(deeper) < min(above) for above, deeper in itertools.pairwise(sizes)), sizes

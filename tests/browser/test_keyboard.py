@@ -101,10 +101,3 @@ def test_page_is_operable_by_keyboard_with_named_focus_stops(visit):
     assert view.errors == []
     # Pictures further down are not loaded yet.
     assert_snapshot("frequencies", accessibility_tree(view).split('\n  - heading "Every pair in numbers"')[0])
-
-
-def test_arrow_keys_on_the_dials_announce_the_chosen_pair(visit):
-    view = visit().open("/rotation")
-    view.page.locator(".rv-clocks canvas").focus()
-    view.page.keyboard.press("ArrowDown")
-    expect(view.page.locator(".rv-announced")).to_have_text(re.compile("^pair 1,"))

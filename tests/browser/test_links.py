@@ -1,7 +1,6 @@
 """Links inside the app stay in the tab and keep the user's choice, under any path prefix."""
 
 import json
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
@@ -41,34 +40,8 @@ def test_dropped_config_is_used_on_linked_pages(visit, tmp_path):
     assert view.errors == []
 
 
-def test_first_link_on_home_opens_learn(visit):
-    view = visit().open("/")
-    first = view.page.locator("main").get_by_role("link").first
-    assert "Learn" in first.inner_text()
-    first.click()
-    view.page.wait_for_url("**/learn**")
-    view.until("document.querySelector('.rv-learn h2')?.innerText === 'The same word twice'")
-
-
 def test_links_preserve_path_prefix_and_choice(visit, new_server):
     view = visit(new_server(base="deep/rope")).open("/?base=77000")
     go(view, view.page.locator("main").get_by_role("link", name="Scaling", exact=True), "scaling")
     assert urlsplit(view.page.url).path == "/deep/rope/scaling"
     assert view.knob("base").input_value() == "77000"
-
-
-def test_links_in_texts_name_pages_of_the_app():
-    """Markdown links are completed in the browser."""
-    texts = Path(__file__).parents[2] / "rope_viz" / "ui" / "texts"
-    for path in texts.glob("*.md"):
-        for part in path.read_text(encoding="utf-8").split("](/")[1:]:
-            assert part.split(")")[0].split("?")[0].split("#")[0] in TITLES
-
-
-def test_every_page_has_one_next_step_in_this_tab(visit):
-    view = visit().open("/frequencies?base=77000")
-    view.page.get_by_role("link", name="Next: what scaling does").click()
-    view.page.wait_for_url("**/scaling**")
-    view.settle()
-    assert "base=77000" in view.page.url
-    assert view.is_only_tab()

@@ -38,10 +38,3 @@ def test_pinned_curves_stay_on_another_page(visit):
     view.page.wait_for_url("**/scaling?*variant3*")
     view.until("document.querySelector('.rv-plot')?.data?.some((line) => line.name.startsWith('Qwen3 8B'))")
     assert view.errors == []
-
-
-def test_fifth_pin_is_disabled_with_a_reason(visit):
-    variants = "&".join(f"variant{number}=base={number}e4" for number in range(1, 5))
-    view = visit().open(f"/scaling?{variants}")
-    expect(view.page.get_by_text("Four curves are pinned")).to_be_visible()
-    expect(view.page.get_by_role("button", name="Pin this curve")).to_be_disabled()

@@ -39,11 +39,3 @@ def test_hover_shows_radians_and_a_click_pins_the_pair(visit):
     assert "pin=" not in view.page.url
     view.page.mouse.click(box["x"] + box["width"] * 0.9, box["y"] + box["height"] * 0.5)
     view.page.wait_for_url("**pin=**")
-
-
-def test_invalid_link_falls_back_to_defaults(visit):
-    view = visit().open(
-        "/precision?precision.where=%3Cb%3E&precision.position=1e99&precision.show=x&precision.with=y", is_valid=False
-    )
-    assert "bf16 inv_freq" in view.page.locator("[data-testid=stMain]").inner_text()
-    assert view.errors == []

@@ -140,9 +140,3 @@ def test_figure_menu_presents_the_figure(visit):
     view.page.wait_for_url(lambda url: "present" not in url)
     view.page.go_back()
     view.until("Boolean(document.querySelector('.st-key-present'))")
-
-
-def test_an_unknown_picture_is_named_and_the_page_shown(visit):
-    view = visit().open("/decay?present=nothing", is_valid=False)
-    expect(view.page.get_by_text("has no picture 'nothing' to present")).to_be_visible()
-    assert view.page.locator(".rv-picture").count() > 1

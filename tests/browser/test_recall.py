@@ -1,6 +1,5 @@
 """The Recall page: the curve follows the factor, and switched-off pairs cost recall."""
 
-from playwright.sync_api import expect
 
 START = "/recall?model=rope-viz-reader&method=yarn&factor=4&target=1024"
 PLOT = "document.querySelector('[data-picture=\"recall/{}\"] .rv-plot')"
@@ -44,17 +43,3 @@ def test_map_loads_in_parts(visit):
     assert list(dict.fromkeys(order)) == ["first", "part=1", "part=2"]
     maps = PLOT.format("needle") + ".data.filter((trace) => trace.type === 'heatmap')"
     assert view.page.evaluate(f"{maps}.map(({{ name }}) => name)") == ["Without scaling", "YaRN"]
-
-
-def test_all_pairs_can_be_switched_to_no_rotation(visit):
-    view = visit().open(START + "&recall.band=all")
-    view.scroll_to("recall/switched")
-    expect(view.page.locator('[data-says="recall/switched"]')).to_contain_text("this is the first step of DroPE")
-    assert view.errors == []
-
-
-def test_drope_is_not_named_while_some_pairs_rotate(visit):
-    view = visit().open(START + "&recall.band=slow")
-    view.scroll_to("recall/switched")
-    expect(view.page.locator('[data-says="recall/switched"]')).to_contain_text("at zero frequency")
-    assert view.page.get_by_text("DroPE").count() == 0

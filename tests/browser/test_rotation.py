@@ -88,6 +88,21 @@ def test_score_of_the_dials_matches_the_core_and_ignores_shifts(paused_visit):
     assert "rotation.at=1041%2C1024" in view.page.url
 
 
+# In every frame, the position in the heading on the canvas and that in the number field.
+POSITIONS = """() => new Promise((done) => {
+  const pairs = [], write = CanvasRenderingContext2D.prototype.fillText;
+  let heading = null;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    heading = /^position ([\\d,]+)$/.exec(text)?.[1].replaceAll(",", "") ?? heading;
+    return write.call(this, text, ...rest);
+  };
+  new MutationObserver(() => Promise.resolve().then(() => {
+    if (heading !== null) pairs.push([heading, document.querySelector("[data-do=at]").value]);
+    if (pairs.length === 20) done(pairs);
+  })).observe(document.querySelector(".rv-clocks"), { attributes: true, attributeFilter: ["data-drawn"] });
+})"""
+
+
 def test_playback_animates_without_server_messages(visit):
     view = visit(motion=True)
     received = []
@@ -103,6 +118,9 @@ def test_playback_animates_without_server_messages(visit):
             break
     else:
         pytest.fail("nothing moved")
+    pairs = view.page.evaluate(POSITIONS)
+    assert len({heading for heading, _ in pairs}) > 1
+    assert [field for _, field in pairs] == [heading for heading, _ in pairs]
     click_button(view, "play")
     view.settle()
     before = screenshot(view)
@@ -130,6 +148,7 @@ def test_position_survives_a_knob_and_keys_control_the_dials(paused_visit):
     keys.press("Space")
     expect(play).to_have_text("Play")
     keys.press("ArrowDown")
+    expect(view.page.locator(".rv-announced")).to_contain_text("pair 1,")
     keys.press("Enter")
     view.page.wait_for_url("**pin=1*")
 
@@ -208,28 +227,6 @@ def test_playback_loops_at_the_target_length(visit):
     view.until("document.querySelector('[data-do=at]').value > 105")
     view.until("document.querySelector('[data-do=at]').value < 60")
     assert int(view.page.locator("[data-do=scrub]").get_attribute("max")) == 128
-
-
-# In every frame, the position in the heading on the canvas and that in the number field.
-POSITIONS = """() => new Promise((done) => {
-  const pairs = [], write = CanvasRenderingContext2D.prototype.fillText;
-  let heading = null;
-  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
-    heading = /^position ([\\d,]+)$/.exec(text)?.[1].replaceAll(",", "") ?? heading;
-    return write.call(this, text, ...rest);
-  };
-  new MutationObserver(() => Promise.resolve().then(() => {
-    if (heading !== null) pairs.push([heading, document.querySelector("[data-do=at]").value]);
-    if (pairs.length === 20) done(pairs);
-  })).observe(document.querySelector(".rv-clocks"), { attributes: true, attributeFilter: ["data-drawn"] });
-})"""
-
-
-def test_heading_and_number_field_agree_while_playing(visit):
-    view = visit(motion=True).open("/rotation")
-    pairs = view.page.evaluate(POSITIONS)
-    assert len({heading for heading, _ in pairs}) > 1
-    assert [field for _, field in pairs] == [heading for heading, _ in pairs]
 
 
 def test_dials_download_as_png_video_and_html(visit, chromium, tmp_path):

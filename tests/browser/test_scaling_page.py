@@ -9,9 +9,3 @@ def test_distance_maps_are_drawn_beyond_the_trained_length(visit):
     sentence = view.page.locator('[data-says="scaling/maps"]')
     expect(sentence).to_contain_text("each chunk of 20,480 tokens, and never gives more than 24,576")
     assert view.errors == []
-
-
-def test_no_distance_maps_where_the_target_was_trained(visit):
-    view = visit().open("/scaling?model=llama-2-7b&scaling.example=none")
-    expect(view.page.get_by_text("What each method does")).to_be_visible()
-    assert view.page.get_by_text("Longer without new frequencies").count() == 0

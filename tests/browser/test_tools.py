@@ -79,15 +79,3 @@ def test_tools_of_charts_tables_and_dials_work(visit):
     page.keyboard.press("End")
     expect(dials.locator("output")).to_have_text("100,000 tokens/s")
     assert view.errors == []
-
-
-def test_switch_and_section_border_work(visit):
-    view = visit(motion=False).open("/axes")
-    border = view.page.locator(".rv-border").first
-    border.focus()
-    view.page.keyboard.press("ArrowLeft")
-    view.page.wait_for_url("**axes.sections=**")
-    view.open("/attention")
-    view.page.locator("[data-testid=stCheckbox] label").first.click()
-    view.page.wait_for_url("**attention.causal=**")
-    assert view.errors == []

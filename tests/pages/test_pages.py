@@ -6,8 +6,9 @@ import pytest
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import registry
+from rope_viz.pictures import decay, extend, recall, registry, scaling
 from rope_viz.pictures.choices import Pick, Switch
+from tests.pages.app_texts import texts_of
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 MODELS = list(catalog())
@@ -119,6 +120,36 @@ def test_every_choice_has_a_control_and_reaches_its_pictures(open_page, follow, 
 
 def allowed_values(choice, now):
     return choice.shown(now) if isinstance(choice, Pick) else ("yes", "no")
+
+
+# A picture that the page has for one model or choice and not for another: (page, queries with it, queries without).
+CONDITIONAL = {
+    decay.temperature: ("decay", {"model": "ministral-3-3b"}, {"model": "llama-3.1-8b"}),
+    scaling.maps: ("scaling", {"model": "qwen3-8b-yarn"}, {"model": "llama-2-7b", "scaling.example": "none"}),
+    extend.layers: ("extend", {"model": "gemma-3-27b-global"}, {"model": "flux.1-dev"}),
+}
+
+
+@pytest.mark.parametrize("picture", CONDITIONAL, ids=lambda picture: picture.address)
+def test_picture_is_left_out_where_it_does_not_apply(open_page, picture_requests, picture):
+    page, with_it, without_it = CONDITIONAL[picture]
+    assert picture in picture_requests(open_page(page, **with_it))
+    assert picture not in picture_requests(open_page(page, **without_it))
+
+
+@pytest.mark.parametrize(("band", "is_named"), [("all", True), ("slow", False)])
+def test_drope_is_named_only_if_no_pair_rotates(open_page, picture_requests, band, is_named):
+    query = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024", "recall.band": band}
+    app = open_page("recall", **query)
+    sentence = recall.switched(picture_requests(app)[recall.switched]).sentence
+    assert ("this is the first step of DroPE" in sentence) == is_named
+    assert is_named or "at zero frequency" in sentence
+    assert is_named or "DroPE" not in sentence + texts_of(app)
+
+
+def test_too_many_words_are_refused_with_a_warning(open_page):
+    app = open_page("attention", **{"attention.sentence": "a " * 70})
+    assert "at most 64 words, got 70" in app.warning[0].value
 
 
 def test_reset_returns_to_the_model(open_page):
