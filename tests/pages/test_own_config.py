@@ -230,6 +230,14 @@ def test_diffusion_transformer_has_no_language_model_runtimes(paste, page_text, 
     assert "The axes of this model: Axes" in [link.proto.label for link in app.get("page_link")]
 
 
+def test_model_without_text_has_no_strip_of_layers(paste, page_text, picture_requests):
+    config = {"_class_name": "FluxTransformer2DModel", "num_attention_heads": 24, "attention_head_dim": 128}
+    app = paste("extend", json.dumps(config))
+    assert not app.exception
+    assert "has no context in tokens" in page_text(app)
+    assert extend.layers not in picture_requests(app)
+
+
 def test_runtimes_page_compares_the_axes_of_a_vision_model(open_page, page_text, picture_requests):
     app = open_page("runtimes", model="qwen3.5-9b")
     assert "axes" in [picture.name for picture in picture_requests(app)]

@@ -6,7 +6,7 @@ import pytest
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import decay, extend, recall, registry, scaling
+from rope_viz.pictures import decay, recall, registry, scaling
 from rope_viz.pictures.choices import Pick, Switch
 from tests.pages.app_texts import texts_of
 
@@ -126,7 +126,6 @@ def allowed_values(choice, now):
 CONDITIONAL = {
     decay.temperature: ("decay", {"model": "ministral-3-3b"}, {"model": "llama-3.1-8b"}),
     scaling.maps: ("scaling", {"model": "qwen3-8b-yarn"}, {"model": "llama-2-7b", "scaling.example": "none"}),
-    extend.layers: ("extend", {"model": "gemma-3-27b-global"}, {"model": "flux.1-dev"}),
 }
 
 
