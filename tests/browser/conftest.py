@@ -108,10 +108,11 @@ def new_server():
         yield lambda *options, base="": running.enter_context(running_server(*options, base=base)).url
 
 
-@pytest.fixture
-def fresh_server(new_server):
-    """A server without earlier visits."""
-    return new_server()
+@pytest.fixture(scope="module")
+def second_server():
+    """Run a server that has no sessions and stored contents of the first, one for each file."""
+    with running_server() as started:
+        yield started.url
 
 
 class KillableServer:

@@ -29,7 +29,7 @@ def copy_link(view):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_copied_link_opens_the_config_on_another_server(visit, chromium, fresh_server, server, name):
+def test_copied_link_opens_the_config_on_another_server(visit, chromium, second_server, server, name):
     config, model, trained, label, length = CONFIGS[name]
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=why")
     drop(view, {**config, "project_codename": "ultramarine"})
@@ -39,7 +39,7 @@ def test_copied_link_opens_the_config_on_another_server(visit, chromium, fresh_s
     page = context.new_page()
     errors = []
     page.on("console", lambda message: message.type == "error" and errors.append(message.text))
-    page.goto(link.replace(server, fresh_server))
+    page.goto(link.replace(server, second_server))
     main = page.locator("main")
     expect(main).to_contain_text(model)
     expect(main).to_contain_text(trained)
@@ -74,7 +74,7 @@ def test_opening_a_link_keeps_the_stored_config(visit):
     assert view.errors == []
 
 
-def test_copied_picture_address_works_on_another_server(visit, fresh_server, server):
+def test_copied_picture_address_works_on_another_server(visit, second_server, server):
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=runtimes")
     drop(view, QWEN3_8B)
     figure = view.scroll_to("runtimes/curves")
@@ -83,5 +83,5 @@ def test_copied_picture_address_works_on_another_server(visit, fresh_server, ser
     address = view.page.evaluate("navigator.clipboard.readText()")
     assert "config=" in address
     assert "own=" not in address
-    answer = view.page.request.get(address.replace(server, fresh_server))
+    answer = view.page.request.get(address.replace(server, second_server))
     assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")

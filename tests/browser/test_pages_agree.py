@@ -27,9 +27,9 @@ def read_page(view, path):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_address_shows_the_same_numbers_on_another_server(visit, new_server, name):
+def test_address_shows_the_same_numbers_on_another_server(visit, second_server, name):
     config, model, trained, factor = CASES[name]
-    here, there = visit(), visit(new_server())
+    here, there = visit(), visit(second_server)
     if isinstance(config, str):
         here.open(f"/model?model={config}")
     else:

@@ -1,6 +1,5 @@
 """The Recall page: the curve follows the factor, and switched-off pairs cost recall."""
 
-
 START = "/recall?model=rope-viz-reader&method=yarn&factor=4&target=1024"
 PLOT = "document.querySelector('[data-picture=\"recall/{}\"] .rv-plot')"
 LINE = "Array.from(" + PLOT + ".data.find((trace) => trace.name === '{}').y)"
