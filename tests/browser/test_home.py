@@ -45,7 +45,7 @@ def read_numbers(view):
     return {name: float(found[name]) for name in ("query", "key", "angle", "score", "offset", "pairs")}
 
 
-def same_angle(one, other, within=0.5):
+def is_same_angle(one, other, within=0.5):
     return abs((one - other + 180) % 360 - 180) < within
 
 
@@ -54,8 +54,8 @@ def assert_consistent(view, distance, offset=0.0, key=1.0):
     found, drawn = read_numbers(view), view.page.evaluate(PIXELS)
     assert found["offset"] == pytest.approx(offset)
     for name, position in (("key", offset + key), ("query", offset + key + distance)):
-        assert same_angle(found[name], position * STEP, 0.02)
-        assert same_angle(drawn[name], position * STEP), f"the hand of the {name} is drawn elsewhere"
+        assert is_same_angle(found[name], position * STEP, 0.02)
+        assert is_same_angle(drawn[name], position * STEP), f"the hand of the {name} is drawn elsewhere"
     assert found["angle"] == pytest.approx(distance * STEP, abs=0.02)
     assert found["score"] == pytest.approx(math.cos(distance * FREQUENCIES[8]), abs=1e-4)
     score = f"{math.cos(distance * FREQUENCIES[8]):.2f}".replace("-", "−")
@@ -63,13 +63,13 @@ def assert_consistent(view, distance, offset=0.0, key=1.0):
     return found
 
 
-def slider(view, name):
+def find_slider(view, name):
     return view.page.locator(f".rv-hands [data-do={name}]")
 
 
 def drag(view, name, cells, *, end=True):
     """Drag a word or the ruler by so many positions with the mouse."""
-    box = slider(view, name).bounding_box()
+    box = find_slider(view, name).bounding_box()
     cell = view.page.evaluate(f"{HANDS}.__hands.cell")
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     view.page.mouse.move(x, y)
@@ -109,8 +109,8 @@ def test_dragged_ruler_turns_both_hands_and_leaves_the_angle(visit, dark):
     drag(view, "ruler", -4)
     after = assert_consistent(view, 6, offset=6)
     for name in ("query", "key"):
-        assert not same_angle(before[name], half[name], 20)
-        assert not same_angle(half[name], after[name], 20)
+        assert not is_same_angle(before[name], half[name], 20)
+        assert not is_same_angle(half[name], after[name], 20)
     assert before["angle"] == half["angle"] == after["angle"]
     assert before["score"] == half["score"] == after["score"]
     drag(view, "ruler", 9)
@@ -123,7 +123,7 @@ def test_touch_drags_a_word_and_the_ruler(visit):
     session = view.page.context.new_cdp_session(view.page)
     cell = view.page.evaluate(f"{HANDS}.__hands.cell")
     for name, cells in (("query", -2), ("ruler", -3)):
-        box = slider(view, name).bounding_box()
+        box = find_slider(view, name).bounding_box()
         point = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
         session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [point]})
         for k in range(1, 9):
@@ -137,7 +137,7 @@ def test_touch_drags_a_word_and_the_ruler(visit):
 def test_keys_move_words_and_ruler_and_announce_positions(visit):
     view = visit().open("/")
     press = view.page.keyboard.press
-    query, key, ruler = (slider(view, name) for name in ("query", "key", "ruler"))
+    query, key, ruler = (find_slider(view, name) for name in ("query", "key", "ruler"))
     query.focus()
     press("ArrowLeft")
     assert_consistent(view, 5)
@@ -166,7 +166,7 @@ def test_keys_move_words_and_ruler_and_announce_positions(visit):
 def test_angle_and_score_of_several_pairs_are_those_of_the_model(visit):
     view = visit().open("/")
     for name, frequencies in (("few", FREQUENCIES[[4, 8, 12, 16]]), ("all", FREQUENCIES)):
-        slider(view, name).click()
+        find_slider(view, name).click()
         found = read_numbers(view)
         assert found["pairs"] == len(frequencies)
         assert found["score"] == pytest.approx(mean_cosine(frequencies, 7)[6], abs=1e-4)
@@ -181,14 +181,14 @@ def test_animation_is_slow_and_ends_when_the_user_acts(visit):
     end_time, last, last_angle = view.page.evaluate(measure)
     assert 0.5 < 1000 * (last - first) / (end_time - start_time) < 4, "positions per second; fewer on a busy machine"
     assert angle == last_angle
-    slider(view, "query").focus()
+    find_slider(view, "query").focus()
     view.page.keyboard.press("ArrowLeft")
     offset = read_numbers(view)["offset"]
     assert offset == int(offset)
     assert_consistent(view, 5, offset=offset)
     view.wait_frames()
     assert read_numbers(view)["offset"] == offset
-    expect(slider(view, "play")).to_have_text("Play")
+    expect(find_slider(view, "play")).to_have_text("Play")
 
 
 def test_the_introduction_splits_into_four_and_all_and_ends(visit):
@@ -203,14 +203,14 @@ def test_the_introduction_splits_into_four_and_all_and_ends(visit):
 
 def test_the_introduction_can_be_paused_and_skipped(visit):
     view = visit(motion=True).open("/")
-    slider(view, "play").click()
+    find_slider(view, "play").click()
     view.until(f"{HANDS}.dataset.playing === 'no'")
     offset = read_numbers(view)["offset"]
     view.wait_frames()
     assert read_numbers(view)["offset"] == offset
-    slider(view, "play").click()
+    find_slider(view, "play").click()
     view.until(f"Number({HANDS}.dataset.offset) > {offset}")
-    slider(view, "all").click()
+    find_slider(view, "all").click()
     view.until(f"{HANDS}.dataset.pairs === '64'")
     assert view.page.evaluate(f"{HANDS}.__hands.intro") is None
 
@@ -225,7 +225,7 @@ def test_reduced_motion_stops_the_animation(visit):
     view.wait_frames(40)
     assert view.page.evaluate(f"{HANDS}.dataset.drawn") == drawn
     assert read_numbers(view)["offset"] == 0
-    slider(view, "few").click()
+    find_slider(view, "few").click()
     view.wait_frames(10)
     assert int(view.page.evaluate(f"{HANDS}.dataset.drawn")) <= int(drawn) + 2, "a new stage appears at once"
 
@@ -235,7 +235,7 @@ def test_home_fits_one_screen(visit, size):
     width, height = SIZES[size]
     view = visit(width=width, height=height, has_touch=size == "phone").open("/")
     for stage in ("one", "few", "all"):
-        slider(view, stage).click()
+        find_slider(view, stage).click()
         read_numbers(view)
         check_boxes(view, width, height)
 

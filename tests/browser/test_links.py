@@ -9,7 +9,7 @@ from rope_viz.pictures.doors import TITLES
 from tests.configs import llama
 
 
-def go(view, link, page):
+def follow_link(view, link, page):
     link.click()
     view.page.wait_for_url(f"**/{page}**")
     if page not in ("model", "compare"):  # their headings are names of models
@@ -29,11 +29,11 @@ def test_dropped_config_is_used_on_linked_pages(visit, tmp_path):
     view.page.evaluate("window.__here = true")
     view.go("Home")
     main = view.page.locator("main")
-    go(view, main.get_by_role("link", name="Rotation", exact=True).first, "rotation")
+    follow_link(view, main.get_by_role("link", name="Rotation", exact=True).first, "rotation")
     view.page.go_back()
     view.until("document.querySelector('h1')?.innerText.startsWith('RoPE rotates')")
     view.settle()
-    go(view, main.get_by_role("link", name="My model", exact=True), "model")
+    follow_link(view, main.get_by_role("link", name="My model", exact=True), "model")
     expect(main).to_contain_text("base 31,337")
     assert view.page.evaluate("window.__here"), "the page was reloaded"
     assert view.is_only_tab()
@@ -42,6 +42,6 @@ def test_dropped_config_is_used_on_linked_pages(visit, tmp_path):
 
 def test_links_preserve_path_prefix_and_choice(visit, new_server):
     view = visit(new_server(base="deep/rope")).open("/?base=77000")
-    go(view, view.page.locator("main").get_by_role("link", name="Scaling", exact=True), "scaling")
+    follow_link(view, view.page.locator("main").get_by_role("link", name="Scaling", exact=True), "scaling")
     assert urlsplit(view.page.url).path == "/deep/rope/scaling"
     assert view.knob("base").input_value() == "77000"

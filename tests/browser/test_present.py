@@ -29,7 +29,7 @@ def presented_page(visit):
     return start
 
 
-def value(view, name):
+def read_knob(view, name):
     return view.page.locator(f".st-key-present [data-knob={name}] input[type=text]").input_value()
 
 
@@ -63,17 +63,17 @@ def test_keys_move_position_base_and_length(presented_page):
     for key, position in (("ArrowRight", 101), ("Shift+ArrowRight", 111), ("ArrowLeft", 110), ("Shift+ArrowLeft", 100)):
         press(key)
         view.until(f"{STATE}.m === '{position}'")
-    assert value(view, "base") == "500000"
+    assert read_knob(view, "base") == "500000"
     press("b")
     view.page.wait_for_url("**base=1000000**")
     press("Shift+B")
     view.page.wait_for_url(lambda url: "base=" not in url)
-    assert value(view, "context") == "8k"
+    assert read_knob(view, "context") == "8k"
     press("n")
     view.page.wait_for_url("**trained=16384**")
     press("Shift+N")
     view.page.wait_for_url(lambda url: "trained=16384" not in url)
-    assert value(view, "context") == "8k"
+    assert read_knob(view, "context") == "8k"
 
 
 def test_space_plays_and_escape_leaves(presented_page):

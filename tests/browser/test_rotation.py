@@ -17,13 +17,13 @@ SCORE = "/rotation?rotation.show=score&rotation.at=1040,1024"
 STATE = "document.querySelector('.rv-clocks').dataset"
 
 
-def canvas(view):
+def find_canvas(view):
     return view.page.locator(".rv-clocks canvas")
 
 
 def screenshot(view, left=0.0, right=1.0, top=0.0):
     """Return a screenshot of a part of the canvas."""
-    box = canvas(view).bounding_box()
+    box = find_canvas(view).bounding_box()
     clip = {"x": box["x"] + left * box["width"], "y": box["y"] + top, "height": box["height"] - top}
     return view.page.screenshot(clip=clip | {"width": (right - left) * box["width"]})
 
@@ -138,7 +138,7 @@ def test_position_survives_a_knob_and_keys_control_the_dials(paused_visit):
     assert screenshot(view, top=40) != before
 
     keys, play = view.page.keyboard, view.page.locator("[data-do=play]")
-    canvas(view).focus()
+    find_canvas(view).focus()
     keys.press("ArrowRight")
     wait_for_position(view, 101)
     keys.press("Shift+ArrowLeft")
@@ -155,7 +155,7 @@ def test_position_survives_a_knob_and_keys_control_the_dials(paused_visit):
 
 def test_pin_enters_the_link_and_shows_on_frequencies(paused_visit):
     view = paused_visit("/rotation")
-    box = canvas(view).bounding_box()
+    box = find_canvas(view).bounding_box()
     view.page.mouse.click(box["x"] + 40, box["y"] + 70)
     view.page.wait_for_url("**pin=0*")
     view.page.reload()
@@ -168,7 +168,7 @@ def test_pin_enters_the_link_and_shows_on_frequencies(paused_visit):
 
 def test_a_tap_pins_on_a_narrow_screen(paused_visit):
     view = paused_visit("/rotation", width=390, height=844, has_touch=True)
-    box = canvas(view).bounding_box()
+    box = find_canvas(view).bounding_box()
     view.page.touchscreen.tap(box["x"] + 26, box["y"] + 62)
     view.page.wait_for_url("**pin=0*")
     assert view.errors == []

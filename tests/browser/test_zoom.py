@@ -18,7 +18,7 @@ PICTURES = {
 }
 
 
-def labels(view, axis):
+def read_labels(view, axis):
     return view.page.evaluate(TICKS.replace("$", axis))
 
 
@@ -33,11 +33,11 @@ def test_ticks_and_names_follow_a_zoom(visit, address):
     view = visit().open(address)
     if address.startswith("/runtimes"):
         view.scroll_to("runtimes/curves")
-    before = labels(view, "x"), labels(view, "y"), view.page.evaluate(NAMES)
+    before = read_labels(view, "x"), read_labels(view, "y"), view.page.evaluate(NAMES)
     for _ in range(PICTURES[address]):
         zoom(view, "+")
-        assert len(labels(view, "x")) >= 3
-        assert len(labels(view, "y")) >= 3
+        assert len(read_labels(view, "x")) >= 3
+        assert len(read_labels(view, "y")) >= 3
         assert view.page.evaluate(NAMES)
         outside = f"""[...{PLOT}.querySelectorAll('.annotation')].filter((label) => {{
             const [at, all] = [label, {PLOT}].map((node) => node.getBoundingClientRect());
@@ -45,7 +45,7 @@ def test_ticks_and_names_follow_a_zoom(visit, address):
         }}).map((label) => label.textContent)"""
         assert view.page.evaluate(outside) == []
     zoom(view, "0")
-    assert (labels(view, "x"), labels(view, "y"), view.page.evaluate(NAMES)) == before
+    assert (read_labels(view, "x"), read_labels(view, "y"), view.page.evaluate(NAMES)) == before
     assert view.errors == []
 
 
@@ -53,7 +53,7 @@ def test_ticks_of_a_zoomed_length_are_powers_of_two(visit):
     view = visit().open("/decay?decay.length=131072")
     zoom(view, "+", 2)
     sizes = {"k": 1 << 10, "M": 1 << 20}
-    for label in labels(view, "x"):
+    for label in read_labels(view, "x"):
         value = float(label.rstrip("kM").replace(",", "")) * sizes.get(label[-1], 1)
         assert value.is_integer()
         assert not int(value) & (int(value) - 1)
@@ -70,8 +70,8 @@ def test_a_zoom_by_the_mouse_shows_no_message(visit):
     view.until(f"{PLOT}.layout.xaxis.range[0] > 10")
     view.settle()
     assert view.page.locator(".plotly-notifier .notifier-note").count() == 0
-    assert len(labels(view, "x")) >= 3
-    assert len(labels(view, "y")) >= 3
+    assert len(read_labels(view, "x")) >= 3
+    assert len(read_labels(view, "y")) >= 3
 
 
 @pytest.mark.parametrize("address", ["/scaling", "/frequencies"])

@@ -277,11 +277,11 @@ class Walk:
             if name not in found or name in ("m", "n"):
                 continue
             value = getattr(spec, name, None) if name in knobs(spec) else getattr(spec.scaling, name)
-            shown = number(text)
+            shown = parse_number(text)
             assert value is None or math.isclose(shown, value, rel_tol=1e-3), f"{name} reads {text}, not {value}"
 
 
-def number(text):
+def parse_number(text):
     """Parse the text of a knob's field, such as 128k or 1.5e6."""
     scale = {"k": 1024, "M": 1 << 20}.get(text[-1:], 1)
     return float(text.rstrip("kM")) * scale

@@ -100,7 +100,7 @@ def read_queries(app):
     return found
 
 
-def knob_values(app):
+def read_knobs(app):
     """Return {label: its values on the page} of all sliders."""
     found = {}
     for element in app.get("bidi_component"):
@@ -142,7 +142,7 @@ def count_pairs(over_plain, factor):
     return {"kept": int(kept.sum()), "blended": int((~kept & ~divided).sum()), "divided": int(divided.sum())}
 
 
-def page_text(app):
+def read_page(app):
     """Return the text of the page itself, without the sidebar."""
     return [one.value for kind in ("title", "header", "markdown", "html") for one in app.main.get(kind)]
 
@@ -154,7 +154,7 @@ def open_tab(app, page):
         app.query_params["extend.tab"] = TABS[page]
     app.run()
     assert not app.exception
-    return page_text(app), knob_values(app), read_queries(app)
+    return read_page(app), read_knobs(app), read_queries(app)
 
 
 def test_pages_figures_commands_and_links_agree(open_page, start_server, tmp_path, case):
@@ -169,9 +169,9 @@ def test_pages_figures_commands_and_links_agree(open_page, start_server, tmp_pat
     for page, (text, knobs, _) in seen.items():
         elsewhere = open_page(page, **link)
         assert not elsewhere.exception
-        assert (page, knob_values(elsewhere)) == (page, knobs)
+        assert (page, read_knobs(elsewhere)) == (page, knobs)
         # A link carries the keys that the project reads, so the rest of the file cannot be downloaded there.
-        other = [one for one in page_text(elsewhere) if one not in text and not one.startswith("**No download:**")]
+        other = [one for one in read_page(elsewhere) if one not in text and not one.startswith("**No download:**")]
         assert (page, other) == (page, [])
         there = read_queries(elsewhere)
         for address in PICTURES:

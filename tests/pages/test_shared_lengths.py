@@ -42,20 +42,20 @@ def read_query(app):
     return {key: value for key, value in app.query_params.items() if key != "extend.tab"}
 
 
-def lengths(picture_requests, app, choice):
+def read_lengths(picture_requests, app, choice):
     return {now[choice] for picture, now in picture_requests(app).items() if picture.page == "extend"}
 
 
 def test_a_typed_length_survives_the_next_file(open_page, picture_requests):
     app = open_page("extend")
-    assert lengths(picture_requests, app, extend.TARGET) == {131_072}
+    assert read_lengths(picture_requests, app, extend.TARGET) == {131_072}
     type_length(app, extend.TARGET, 131_072)
     for config in (GEMMA_3_27B, QWEN3_8B):
         drop(app, config)
-        assert lengths(picture_requests, app, extend.TARGET) == {131_072}
+        assert read_lengths(picture_requests, app, extend.TARGET) == {131_072}
     app = open_page("extend")
     drop(app, LONG)
-    assert lengths(picture_requests, app, extend.TARGET) == {262_144}
+    assert read_lengths(picture_requests, app, extend.TARGET) == {262_144}
 
 
 def test_a_typed_default_is_in_the_link(open_page, picture_requests):
@@ -64,7 +64,7 @@ def test_a_typed_default_is_in_the_link(open_page, picture_requests):
     assert read_query(app) == {"target": "131072"}
     other = open_page("extend", **dict(app.query_params))
     other.selectbox(key="select.Model").select("deepseek-v3").run()
-    assert lengths(picture_requests, other, extend.TARGET) == {131_072}
+    assert read_lengths(picture_requests, other, extend.TARGET) == {131_072}
 
 
 def test_next_model_replaces_the_trained_length(open_page, picture_requests):
@@ -72,7 +72,7 @@ def test_next_model_replaces_the_trained_length(open_page, picture_requests):
     type_length(app, extend.TRAINED, 8192)
     assert app.query_params["trained"] == "8192"
     app.selectbox(key="select.Model").select("deepseek-v3").run()
-    assert lengths(picture_requests, app, extend.TRAINED) == {4096}
+    assert read_lengths(picture_requests, app, extend.TRAINED) == {4096}
     assert "trained" not in app.query_params
 
 
@@ -82,7 +82,7 @@ def test_one_length_is_the_same_on_every_page(open_page, picture_requests, key, 
     app = open_page("scaling", model="qwen3-8b", **{key: "65536"})
     assert getattr(app.session_state["chosen"].spec, field) == 65_536
     app = open_page("extend", **dict(app.query_params))
-    assert lengths(picture_requests, app, choice) == {65_536}
+    assert read_lengths(picture_requests, app, choice) == {65_536}
     type_length(app, choice, 16_384)
     assert getattr(app.session_state["chosen"].spec, field) == 16_384
     assert {name: value for name, value in read_query(app).items() if name != "model"} == {key: "16384"}
@@ -90,19 +90,19 @@ def test_one_length_is_the_same_on_every_page(open_page, picture_requests, key, 
 
 def test_changed_trained_length_keeps_the_target(open_page, picture_requests):
     app = open_page("extend", model="qwen3-8b", trained="4096")
-    assert lengths(picture_requests, app, extend.TRAINED) == {4096}
-    assert lengths(picture_requests, app, extend.TARGET) == {131_072}
+    assert read_lengths(picture_requests, app, extend.TRAINED) == {4096}
+    assert read_lengths(picture_requests, app, extend.TARGET) == {131_072}
 
 
 def test_old_addresses_of_the_two_lengths_work(open_page, picture_requests):
     old = {"model": "qwen3-8b", "extend.target": "65536", "extend.trained": "16384"}
     app = open_page("extend", **old)
     assert not app.exception
-    assert lengths(picture_requests, app, extend.TARGET) == {65_536}
-    assert lengths(picture_requests, app, extend.TRAINED) == {16_384}
+    assert read_lengths(picture_requests, app, extend.TARGET) == {65_536}
+    assert read_lengths(picture_requests, app, extend.TRAINED) == {16_384}
     assert read_query(app) == {"model": "qwen3-8b", "target": "65536", "trained": "16384"}
     both = open_page("extend", **{"model": "qwen3-8b", "target": "8192", "extend.target": "65536"})
-    assert lengths(picture_requests, both, extend.TARGET) == {65_536}
+    assert read_lengths(picture_requests, both, extend.TARGET) == {65_536}
 
 
 def test_target_length_alone_changes_no_config(open_page, page_text):
@@ -120,7 +120,7 @@ def test_reset_removes_a_typed_length(open_page, picture_requests):
     drop(app, LONG)
     app.switch_page("model.py")
     app.query_params["extend.tab"] = "why"
-    assert lengths(picture_requests, app.run(), extend.TARGET) == {262_144}
+    assert read_lengths(picture_requests, app.run(), extend.TARGET) == {262_144}
 
 
 def test_other_numbers_survive_if_their_default_moves(open_page, picture_requests):

@@ -29,7 +29,7 @@ PATH = re.compile(rf"{FILE}|\b(?:{'|'.join(sorted(OWNERS))})/[\w.-]+")
 NO_SENTENCE = re.compile(rf"{FOOTNOTE.pattern}|`[^`]*`|(?<=\])\([^)]*\)|<style.*?</style>|<[^>]*>", re.DOTALL)
 
 
-def shown_texts(app):
+def list_texts(app):
     """Yield (kind, text) of all texts on the page, without the sidebar's list of sources."""
     listed = {id(one) for part in app.sidebar.expander if part.label == "Source" for one in part.get("caption")}
     for kind in ("title", "header", "subheader", "markdown", "html", "caption", "info", "warning", "success", "error"):
@@ -38,7 +38,7 @@ def shown_texts(app):
                 yield kind, one.value
 
 
-def picture_texts(picture_requests, app):
+def list_picture_texts(picture_requests, app):
     """Yield the sentence of each picture and the cells of its table, without the column of sources."""
     for picture, now in picture_requests(app).items():
         drawn = picture(now)
@@ -50,10 +50,12 @@ def picture_texts(picture_requests, app):
 
 
 def find_paths(texts):
-    return {(where, found) for where, text in texts for found in PATH.findall(NO_SENTENCE.sub("", plain(text)))}
+    return {
+        (where, found) for where, text in texts for found in PATH.findall(NO_SENTENCE.sub("", remove_escapes(text)))
+    }
 
 
-def plain(markdown):
+def remove_escapes(markdown):
     """Remove the escapes of Markdown, except those of brackets, which footnotes use."""
     return re.sub(r"\\(?![\[\]])(.)", r"\1", markdown).replace("\u2060", "")
 
@@ -77,7 +79,7 @@ def test_no_sentence_names_a_file_for_any_model(open_page, follow, picture_reque
     found = {}
     for model in catalog():
         follow(app, model=model, **{"extend.for": ",".join(NAMES)})
-        if paths := find_paths([*shown_texts(app), *picture_texts(picture_requests, app)]):
+        if paths := find_paths([*list_texts(app), *list_picture_texts(picture_requests, app)]):
             found[model] = paths
     assert found == {}
 
@@ -88,7 +90,7 @@ def test_no_sentence_names_a_file_for_own_configs(open_with_config, picture_requ
     for config in OWN_CONFIGS:
         app = open_with_config(page, config)
         assert app.query_params["model"] == "custom"
-        assert find_paths([*shown_texts(app), *picture_texts(picture_requests, app)]) == set(), config
+        assert find_paths([*list_texts(app), *list_picture_texts(picture_requests, app)]) == set(), config
 
 
 @pytest.mark.parametrize("page", registry.PAGES)
@@ -96,7 +98,7 @@ def test_no_sentence_of_a_page_names_a_file(open_page, follow, picture_requests,
     app = open_page(page)
     for model in FEW_MODELS:
         follow(app, model=model)
-        assert find_paths([*shown_texts(app), *picture_texts(picture_requests, app)]) == set(), model
+        assert find_paths([*list_texts(app), *list_picture_texts(picture_requests, app)]) == set(), model
 
 
 @pytest.mark.parametrize("page", registry.PAGES)

@@ -26,7 +26,7 @@ def client():
     return TestClient(Starlette(routes=routes, middleware=server.middleware()))
 
 
-def tags(client, address):
+def read_tags(client, address):
     text = client.get(address).text
     return {
         name: html.unescape(value) for name, value in re.findall(r'<meta property="([^"]*)" content="([^"]*)">', text)
@@ -37,7 +37,7 @@ def tags(client, address):
 def test_every_page_has_a_preview_whose_picture_is_drawn(page, client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
     path = "" if page == "home" else page
-    found = tags(client, f"/{path}")
+    found = read_tags(client, f"/{path}")
     if page != "learn":
         assert found["og:url"] == f"{PUBLIC}/{path}"
         assert found["og:title"] == ("RoPE Viz" if page == "home" else f"{TITLES[page]} · RoPE Viz")
@@ -52,7 +52,7 @@ def test_every_page_has_a_preview_whose_picture_is_drawn(page, client, monkeypat
 
 def test_preview_image_uses_the_choices_of_the_link(client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
-    found = tags(client, "/frequencies?model=qwen3-8b-yarn&pin=3&extend.tab=why&utm=1")
+    found = read_tags(client, "/frequencies?model=qwen3-8b-yarn&pin=3&extend.tab=why&utm=1")
     address = urlsplit(found["og:image"])
     assert address.path == "/rope/rope-viz/picture/frequencies/wavelengths.png"
     assert parse_qs(address.query)["model"] == ["qwen3-8b-yarn"]
@@ -62,7 +62,7 @@ def test_preview_image_uses_the_choices_of_the_link(client, monkeypatch):
 @pytest.mark.parametrize("query", ["learn.scene=6", "learn.step=9"])
 def test_each_scene_of_learn_has_its_own_preview(query, client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
-    found = tags(client, f"/learn?{query}")
+    found = read_tags(client, f"/learn?{query}")
     assert found["og:title"] == "Beyond the trained length · RoPE Viz"
     assert found["og:url"] == f"{PUBLIC}/learn?learn.scene=6"
     assert urlsplit(found["og:image"]).path == "/rope/rope-viz/picture/learn/scene6.png"
@@ -72,7 +72,7 @@ def test_each_scene_of_learn_has_its_own_preview(query, client, monkeypatch):
 @pytest.mark.parametrize("query", ["model=%22%3E%3Cscript%3E", "dim=1e999", "config=AAAA", "model=" + 3000 * "x"])
 def test_unreadable_link_has_the_preview_of_the_page(query, client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
-    assert tags(client, f"/frequencies?{query}") == tags(client, "/frequencies")
+    assert read_tags(client, f"/frequencies?{query}") == read_tags(client, "/frequencies")
 
 
 def test_without_a_public_address_there_are_no_tags(client):

@@ -73,11 +73,11 @@ def test_job_beyond_its_processor_time_reports_a_problem(jobs):
 def test_job_beyond_its_memory_reports_a_problem(jobs):
     large = Job("frequencies", "heatmap", "png", Style(width="4800px", height="4800px"), {})
 
-    async def both():
+    async def render_both():
         small = jobs(memory=150 << 20)
         return await small.render(large), await small.render(QUICK)
 
-    refused, drawn = asyncio.run(both())
+    refused, drawn = asyncio.run(render_both())
     assert refused.problem.startswith("This picture takes more memory than one picture may.")
     assert drawn.content
 
@@ -122,7 +122,7 @@ class Endless:
 
 
 def test_visitor_has_one_of_two_places_for_long_jobs():
-    async def crowd():
+    async def send_many():
         endless = Endless()
         gallery = picture_route.Gallery(long_jobs=endless)
         tasks = [
@@ -139,13 +139,13 @@ def test_visitor_has_one_of_two_places_for_long_jobs():
         for task in tasks:
             task.cancel()
 
-    asyncio.run(crowd())
+    asyncio.run(send_many())
 
 
 def test_slow_pages_of_one_visitor_leave_a_thread_for_others():
     go_on = threading.Event()
 
-    async def crowd():
+    async def send_many():
         gallery = picture_route.Gallery()
         slow = [
             asyncio.ensure_future(gallery.drawn(f"slow {n}", lambda: go_on.wait(60) and b"", visitor="a"))
@@ -156,11 +156,11 @@ def test_slow_pages_of_one_visitor_leave_a_thread_for_others():
         go_on.set()
         await asyncio.gather(*slow)
 
-    asyncio.run(crowd())
+    asyncio.run(send_many())
 
 
 def test_full_queue_of_one_visitor_refuses_no_other():
-    async def crowd():
+    async def send_many():
         gallery = picture_route.Gallery(long_jobs=Endless(), waiting=5)
         put = functools.partial(gallery.drawn, make=pytest.fail, long=QUICK)
         tasks = [asyncio.ensure_future(put(f"a {n}", visitor="a")) for n in range(6)]
@@ -173,7 +173,7 @@ def test_full_queue_of_one_visitor_refuses_no_other():
         for task in tasks:
             task.cancel()
 
-    asyncio.run(crowd())
+    asyncio.run(send_many())
 
 
 @pytest.mark.parametrize(

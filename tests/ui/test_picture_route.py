@@ -169,12 +169,12 @@ def test_address_is_rendered_once_at_a_time(monkeypatch, gallery):
     drawn = []
     real = export.render
 
-    def slowly(*arguments):
+    def render_slowly(*arguments):
         drawn.append(threading.current_thread().name)
         time.sleep(0.2)
         return real(*arguments)
 
-    monkeypatch.setattr(export, "render", slowly)
+    monkeypatch.setattr(export, "render", render_slowly)
     answers = send_requests(*[{"path": "scaling/comparison.packed", "query": QUERY}] * 20)
     assert [answer.status for answer in answers] == [200] * 20
     assert len({answer.body for answer in answers}) == 1
@@ -185,7 +185,7 @@ def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
     at_once, most_at_once = 0, 0
     lock = threading.Lock()
 
-    def drawing(picture, now, form, look):
+    def render(picture, now, form, look):
         nonlocal at_once, most_at_once
         with lock:
             at_once += 1
@@ -195,7 +195,7 @@ def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
             at_once -= 1
         return np.random.default_rng(int(now.spec.base)).bytes(1000)
 
-    monkeypatch.setattr(export, "render", drawing)
+    monkeypatch.setattr(export, "render", render)
     small = picture_route.Gallery(waiting=50, most=10_000)
     monkeypatch.setattr(picture_route, "GALLERY", small)
     answers = send_requests(*({"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(200)))
@@ -213,12 +213,12 @@ def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
 def test_abandoned_request_is_not_rendered(monkeypatch):
     drawn = []
 
-    def drawing(picture, now, form, look):
+    def render(picture, now, form, look):
         drawn.append(now.spec.base)
         time.sleep(0.05)
         return b"picture"
 
-    monkeypatch.setattr(export, "render", drawing)
+    monkeypatch.setattr(export, "render", render)
     abandoned = [
         {"path": "scaling/comparison.packed", "query": f"base={20_000 + i}", "leaves": 0.02} for i in range(40)
     ]
@@ -238,7 +238,7 @@ def test_pages_do_not_wait_for_files(monkeypatch):
 
     monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery(long_jobs=Busy()))
 
-    async def both():
+    async def send_both():
         files = [asyncio.ensure_future(send_request("scaling/comparison.png", f"base={20_000 + i}")) for i in range(6)]
         await asyncio.sleep(0)
         pages = [await send_request("scaling/comparison.packed", query) for query in ("", "coarse=1")]
@@ -247,7 +247,7 @@ def test_pages_do_not_wait_for_files(monkeypatch):
             each.cancel()
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(lambda: asyncio.run(both())).result()
+        pool.submit(lambda: asyncio.run(send_both())).result()
     assert asked == ["png"], "one long job for one visitor"
 
 
@@ -255,7 +255,7 @@ def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
     monkeypatch.setitem(render_queue.PATIENCE, picture_route.SHOWN, 0.05)
     order, may_render = [], threading.Event()
 
-    def drawing(name):
+    def render(name):
         order.append(name)
         may_render.wait()
         return b"picture"
@@ -264,7 +264,7 @@ def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
         one = picture_route.Gallery(at_once=1)
 
         def put(name, rank):
-            return asyncio.ensure_future(one.drawn(name, functools.partial(drawing, name), rank=rank))
+            return asyncio.ensure_future(one.drawn(name, functools.partial(render, name), rank=rank))
 
         all_of_them = [
             put("first", picture_route.MOVING),
@@ -434,7 +434,7 @@ def test_broken_config_in_a_link_is_answered_with_400(value):
 
 
 def test_route_takes_one_position_for_the_query():
-    one, both = (get("rotation/turning.csv", f"rotation.at={at}") for at in ("12000", f"12000,{FIRST_KEY}"))
-    assert (one.status, both.status) == (200, 200)
-    assert one.body == both.body
+    one, send_both = (get("rotation/turning.csv", f"rotation.at={at}") for at in ("12000", f"12000,{FIRST_KEY}"))
+    assert (one.status, send_both.status) == (200, 200)
+    assert one.body == send_both.body
     assert get("rotation/turning.csv", "rotation.at=x").status == 400

@@ -65,7 +65,7 @@ class StuckWorkers:
 def test_worker_queue_reserves_a_place_for_moving_knobs():
     ready_workers = StuckWorkers()
 
-    async def crowd():
+    async def fill_queue():
         one = picture_route.Gallery(workers=ready_workers)
 
         def ask(name, rank):
@@ -81,7 +81,7 @@ def test_worker_queue_reserves_a_place_for_moving_knobs():
         for task in tasks:
             task.cancel()
 
-    asyncio.run(crowd())
+    asyncio.run(fill_queue())
 
 
 def test_error_in_a_worker_keeps_its_message(ready_workers):
@@ -124,10 +124,10 @@ def test_machine_with_one_core_starts_no_worker(monkeypatch):
 
 
 def test_failed_worker_start_is_retried_only_later(monkeypatch):
-    def refuses(*args, **options):
+    def refuse(*args, **options):
         raise OSError("no shared memory")
 
-    monkeypatch.setattr(render_workers, "ProcessPoolExecutor", refuses)
+    monkeypatch.setattr(render_workers, "ProcessPoolExecutor", refuse)
     found = render_workers.RenderWorkers(1)
     for _ in range(render_workers.OFTEN):
         found.record_wait(1.0)
@@ -141,10 +141,10 @@ def test_gallery_reports_waiting_times_to_its_workers():
     one = picture_route.Gallery(at_once=1, workers=render_workers.RenderWorkers(0))
     one.workers.record_wait = waited.append
 
-    async def two():
+    async def send_two():
         await asyncio.gather(*(one.drawn(str(i), lambda: time.sleep(0.1) or b"") for i in range(2)))
 
-    asyncio.run(two())
+    asyncio.run(send_two())
     assert waited[0] < 0.05 < waited[1]
 
 

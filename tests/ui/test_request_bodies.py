@@ -70,7 +70,7 @@ def test_bytes_of_one_visitor_are_limited_to_a_quarter():
 def test_half_sent_bodies_leave_room_for_other_visitors():
     app = RequestBodies(count_bytes, most=8)
 
-    async def crowd():
+    async def send_many():
         half = [asyncio.ensure_future(post(app, [b"begin", None], "192.0.2.1")) for _ in range(2)]
         await asyncio.sleep(0)
         assert (await post(app, [b"x"], "192.0.2.1"))[0] == 503
@@ -81,7 +81,7 @@ def test_half_sent_bodies_leave_room_for_other_visitors():
         await asyncio.gather(*half, return_exceptions=True)
         assert (await post(app, [b"x"], "192.0.2.1"))[0] == 200
 
-    asyncio.run(crowd())
+    asyncio.run(send_many())
 
 
 def test_disconnect_during_a_body_is_no_error():
