@@ -171,7 +171,7 @@ def test_address_is_rendered_once_at_a_time(monkeypatch, gallery):
 
     def render_slowly(*arguments):
         drawn.append(threading.current_thread().name)
-        time.sleep(0.2)
+        time.sleep(0.2)  # longer than all requests take to arrive
         return real(*arguments)
 
     monkeypatch.setattr(export, "render", render_slowly)
@@ -190,7 +190,7 @@ def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
         with lock:
             at_once += 1
             most_at_once = max(most_at_once, at_once)
-        time.sleep(0.005)
+        time.sleep(0.005)  # long enough that several run at once
         with lock:
             at_once -= 1
         return np.random.default_rng(int(now.spec.base)).bytes(1000)
@@ -215,7 +215,7 @@ def test_abandoned_request_is_not_rendered(monkeypatch):
 
     def render(picture, now, form, look):
         drawn.append(now.spec.base)
-        time.sleep(0.05)
+        time.sleep(0.05)  # longer than the abandoned clients wait
         return b"picture"
 
     monkeypatch.setattr(export, "render", render)
@@ -271,7 +271,7 @@ def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
             put("rests", picture_route.SHOWN),
             put("moves", picture_route.MOVING),
         ]
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)  # longer than the patience of a resting picture
         all_of_them.append(put("came later", picture_route.MOVING))
         await asyncio.sleep(0)
         may_render.set()
