@@ -305,7 +305,7 @@ def measure_abuse(options: argparse.Namespace) -> int:
         after, count = resident(server.process.pid), int((folder / "count").read_text() or 0) / (1 << 20)
         left, log = len(descendants(server.process.pid)), (folder / "log").read_text(errors="replace")
     print(f"the attacker's answers by status: {dict(sorted(answers.items()))}; 0: closed by one side")
-    kept = [
+    passed = [
         print_times("pictures", seen.pictures, (1.5, 4.0)),
         print_times("health", seen.health, (0.5, 2.0)),
         max(seen.server) <= 900,
@@ -323,8 +323,8 @@ def measure_abuse(options: argparse.Namespace) -> int:
     )
     if log.strip():
         print("log:", log[-3000:])
-    print("all limits kept" if all(kept) else "a limit was broken")
-    return 0 if all(kept) else 1
+    print("all limits passed" if all(passed) else "a limit was broken")
+    return 0 if all(passed) else 1
 
 
 def cpu_seconds(pid: int) -> float:

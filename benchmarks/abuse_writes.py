@@ -105,7 +105,7 @@ def measure_kills(name: str, times: int, chance: random.Random) -> bool:
 
 def measure_full_disk(name: str) -> bool:
     """Run a command on a full disk and under a limit of file size, and print whether the old file stayed."""
-    command, kept = COMMANDS[name], []
+    command, unchanged = COMMANDS[name], []
     may_mount = subprocess.run(
         ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True
     )
@@ -123,10 +123,10 @@ def measure_full_disk(name: str) -> bool:
                 inside = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", FULL, "sh", folder, path.name)
                 with start(command, path.parent, before=inside) as process:
                     found, problem = process.communicate()
-            kept.append(found == OLD and process.returncode == 2)
+            unchanged.append(found == OLD and process.returncode == 2)
             last = problem.decode(errors="replace").strip().rpartition("\n")[2]
-            print(f"{name:10s} {way}: {'the old file stayed' if kept[-1] else 'broken'} ({last})", flush=True)
-    return all(kept)
+            print(f"{name:10s} {way}: {'the old file stayed' if unchanged[-1] else 'broken'} ({last})", flush=True)
+    return all(unchanged)
 
 
 def main() -> int:

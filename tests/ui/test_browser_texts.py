@@ -1,4 +1,4 @@
-"""The texts that the browser's scripts show come from the text files."""
+"""Every text that the browser's scripts show is in the text files."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the app serves in addition to Streamlit: cached scripts, and headers that isolate the page."""
+"""The app serves cached scripts and security headers in addition to Streamlit."""
 
 import asyncio
 import gzip
@@ -25,7 +25,7 @@ APP = Starlette(routes=server.routes(), middleware=server.middleware())
 
 
 def get(path, *, app=APP, **headers):
-    """The app's answer to a request, asked without a network."""
+    """Return the app's answer to a request, without a network."""
     sent = []
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {
@@ -43,7 +43,7 @@ def get(path, *, app=APP, **headers):
     async def send(message):
         sent.append(message)
 
-    # A thread of its own: the browser tests keep a loop running in this one.
+    # In another thread, since Playwright runs an event loop in the main thread.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(lambda: asyncio.run(app(scope, receive, send))).result()
     body = b"".join(message.get("body", b"") for message in sent[1:])
@@ -70,7 +70,7 @@ def test_browser_without_gzip_gets_the_plain_script():
 
 
 def test_responses_do_not_wait_for_an_acknowledgement():
-    """Through uvicorn itself, with a socket made as Streamlit makes it: whoever connects inherits the option."""
+    """Through uvicorn, with a socket made as Streamlit makes it; connections inherit its option."""
 
     async def serve_once():
         with socket.socket() as listener:
@@ -131,7 +131,7 @@ def test_routes_are_under_the_base_path(base):
 
 
 @pytest.mark.parametrize("name", [name for name in scripts.SCRIPTS if name != "plotly.min.js"])
-def test_a_script_of_our_own_is_small(name):
+def test_each_own_script_is_small(name):
     content = scripts.source(name)
     assert len(content) <= 16_000
     assert len(gzip.compress(content)) <= 6_000
@@ -145,17 +145,16 @@ def test_script_run_does_not_change_sys_path(monkeypatch):
         assert sys.path == before
 
 
-# Twelve threads at once, each with some memory of its own, and then the heaps that glibc has made: each lies at a
-# multiple of 64 MiB.
+# Count the heaps of glibc, each at a multiple of 64 MiB, after twelve threads allocated memory at once.
 HEAPS = """
 import sys, threading
 from rope_viz.ui import server
 if sys.argv[1] == "few":
     server.few_arenas()
-everybody = threading.Barrier(12)
+barrier = threading.Barrier(12)
 def thread():
-    kept = [bytearray(60_000) for _ in range(20)]
-    everybody.wait()
+    blocks = [bytearray(60_000) for _ in range(20)]
+    barrier.wait()
 threads = [threading.Thread(target=thread) for _ in range(12)]
 for one in threads: one.start()
 for one in threads: one.join()
@@ -166,14 +165,18 @@ print(sum(int(start, 16) % (64 << 20) == 0 for start in starts))
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no such heaps")
 def test_threads_share_memory_arenas():
-    usual, few = (heaps(how) for how in ("usual", "few"))
+    usual, few = (count_heaps(how) for how in ("usual", "few"))
     assert few <= 2 < usual
 
 
-def heaps(how):
-    there = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+def count_heaps(how):
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
     answer = subprocess.run(
-        [sys.executable, "-c", HEAPS, how], env=there, cwd=Path(__file__).parents[2], capture_output=True, check=True
+        [sys.executable, "-c", HEAPS, how],
+        env=environment,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        check=True,
     )
     return int(answer.stdout)
 
