@@ -45,7 +45,7 @@ def test_overrides_are_merged_as_the_loader_does(name):
     assert text["rope_parameters"] == (rope if nests else {"rope_theta": base, **rope})
 
 
-def test_a_lost_base_is_refused_and_told():
+def test_a_lost_base_is_refused_or_noted():
     merged = merge_overrides(GOLDEN["configs"]["llama3"], {"rope_scaling": {"rope_type": "linear"}}, "transformers")
     assert "500,000" in merged.refusal
     found = merge_overrides(GOLDEN["configs"]["llama3"], GOLDEN["overrides"]["parameters"], "vllm")

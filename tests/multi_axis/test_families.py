@@ -289,7 +289,7 @@ def test_a_language_model_and_a_runtime_are_known_by_other_names() -> None:
     np.testing.assert_array_equal(positions("positions/vjepa2", clip)[0], positions("vision/vjepa2", clip)[0])
 
 
-def test_a_page_of_neomme_is_laid_out_alone() -> None:
+def test_a_page_of_neomme_excludes_other_content() -> None:
     grid, layout = {"grid": [2, 3]}, {"layout": [["image", [1, 2, 3]]]}
     np.testing.assert_array_equal(positions("positions/neomme", layout)[0], positions("positions/neomme", grid)[0])
     with pytest.raises(ValueError, match="a page or a question"):

@@ -49,7 +49,7 @@ def jobs():
 
 
 @needs_proc
-def test_job_that_nobody_waits_for_ends(jobs):
+def test_job_without_waiters_ends(jobs):
     async def leave():
         gallery = picture_route.Gallery(long_jobs=jobs())
         waiting = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW, rank=render_queue.FILES))

@@ -88,10 +88,10 @@ def test_client_that_leaves_in_the_middle_is_no_error():
     async def leave(scope, receive, send):
         left = [{"type": "http.request", "body": b"x", "more_body": True}, {"type": "http.disconnect"}]
 
-        async def gone():
+        async def disconnect():
             return left.pop(0)
 
-        await RequestBodies(count_bytes)(scope, gone, send)
+        await RequestBodies(count_bytes)(scope, disconnect, send)
 
     asyncio.run(leave({"type": "http", "method": "POST", "headers": [], "client": ("192.0.2.1", 1)}, None, None))
 
