@@ -23,7 +23,7 @@ def for_each(cases: Mapping[str, Any] | Iterable[Any], name: Callable[[Any], str
             listed = "\n".join(failures)
             assert not failures, f"{len(failures)} of {len(named)} cases fail:\n{listed}"
 
-        first, *others = inspect.signature(test).parameters.values()
+        others = list(inspect.signature(test).parameters.values())[1:]
         run.__signature__ = inspect.Signature(others)
         return run
 
