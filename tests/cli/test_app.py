@@ -122,7 +122,7 @@ def standing(script, **options):
     return process, int(next(numbers))
 
 
-def gone(pid, patience=60.0):
+def process_ends(pid, patience=60.0):
     """Whether the process ends."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
@@ -144,7 +144,7 @@ def test_server_ends_with_the_command_on_any_signal(number):
     err = process.communicate(timeout=60)[1]
     assert process.returncode == (-signal.SIGKILL if number == "SIGKILL" else 0)
     assert err == ""
-    assert gone(server)
+    assert process_ends(server)
 
 
 @LINUX
@@ -155,7 +155,7 @@ def test_command_that_ignores_hangups_continues():
     assert process.poll() is None
     process.terminate()
     assert process.wait(timeout=60) == 0
-    assert gone(server)
+    assert process_ends(server)
 
 
 @LINUX
@@ -168,7 +168,7 @@ def test_second_interrupt_ends_the_server_without_a_traceback(pause):
     os.killpg(process.pid, signal.SIGINT)
     err = process.communicate(timeout=60)[1]
     assert (process.returncode, err) == (0, "")
-    assert gone(server)
+    assert process_ends(server)
 
 
 @LINUX
@@ -180,7 +180,7 @@ def test_unresponsive_server_is_killed(monkeypatch):
     process, server = standing(SLOW)
     process.terminate()
     assert process.wait(timeout=60) == 0
-    assert gone(server)
+    assert process_ends(server)
 
 
 @LINUX
@@ -190,7 +190,7 @@ def test_killed_server_fails_and_leaves_no_workers():
     os.kill(server, signal.SIGKILL)
     err = process.communicate(timeout=60)[1]
     assert (process.returncode, err) == (137, "rope-viz: the server was stopped by signal 9\n")
-    assert gone(worker)
+    assert process_ends(worker)
 
 
 def test_exit_code_of_a_failing_server_is_passed_on():

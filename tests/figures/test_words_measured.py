@@ -15,6 +15,7 @@ from rope_viz.figures.words import runtimes
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pictures.runtimes import APART
+from tests.offenders import for_each
 
 SMALL = RopeSpec(head_dim=32, context=512)
 SPECS = {
@@ -29,7 +30,7 @@ SPECS = {
     "turned": RopeSpec(head_dim=32, context=512, scaling=Yarn(4.0, attention=-2.0)),
     "too large": RopeSpec(head_dim=32, context=512, scaling=Yarn(4.0, attention=1e9)),
 }
-every = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+every = for_each(SPECS)
 
 
 SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")

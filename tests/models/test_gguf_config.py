@@ -109,7 +109,7 @@ def test_weights_take_the_bytes_of_the_gguf_file(large_file):
     assert found["parameters"] == pytest.approx(8.19e9, rel=0.001)
 
 
-def test_divisors_of_llama_3_are_recognised_and_others_are_kept():
+def test_divisors_are_read_as_llama_3_or_as_longrope():
     base = {"general.architecture": "llama"} | {f"llama.{key}": value for key, value in SIZES.items()}
     meant = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     sizes = {"model_type": "llama", "head_dim": 128, "hidden_size": 4096, "num_attention_heads": 32}

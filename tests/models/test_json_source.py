@@ -192,7 +192,7 @@ def test_long_lists_do_not_count():
     assert short.config == quantised(0)
 
 
-def test_short_lists_are_kept():
+def test_short_lists_are_read():
     text = json.dumps(quantised(1))
     assert len(text) < SHORT_LIST
     assert read_raw(text, skip_lists=True).config == quantised(1)
