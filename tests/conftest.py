@@ -101,17 +101,6 @@ def pytest_xdist_auto_num_workers():
     return (yield) + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
 
 
-@pytest.fixture(scope="session")
-def no_component_scan():
-    """Keep Streamlit from looking for components in all installed packages, which takes longer than a page.
-
-    It also looks for pip, after which Python 3.11 has another `distutils`, and setuptools cannot be imported.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("streamlit.components.v2.manifest_scanner.scan_component_manifests", list)
-        yield
-
-
 def pytest_collection_finish():
     gc.freeze()
 

@@ -1,10 +1,12 @@
 """Run pages without a browser, given by their address."""
 
 import json
+from functools import cache
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from rope_viz.models.local_models import FOLDER_VARIABLE
@@ -16,8 +18,16 @@ from tests.addresses import check_query
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cached_manifests():
+    """Scan the installed packages only once: a scan takes five times as long as a page."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield
+
+
 @pytest.fixture(autouse=True)
-def no_real_model(no_component_scan, tmp_path, monkeypatch):
+def no_real_model(tmp_path, monkeypatch):
     """Hide an installed model, so that pages show the same controls on every machine."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "models"))
 

@@ -10,8 +10,6 @@ from streamlit.testing.v1 import AppTest
 from rope_viz.pictures import blob_store
 from rope_viz.ui import browser_storage, state
 
-pytestmark = pytest.mark.usefixtures("no_component_scan")
-
 
 @pytest.fixture
 def new_session(enter_session, monkeypatch):

@@ -6,8 +6,6 @@ from streamlit.testing.v1 import AppTest
 
 from rope_viz.ui import server
 
-pytestmark = pytest.mark.usefixtures("no_component_scan")
-
 NAME = "_maybe_handle_execution_control_request"
 
 
