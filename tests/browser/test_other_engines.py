@@ -9,6 +9,7 @@ import pytest
 
 from rope_viz.pictures.doors import TITLES
 from rope_viz.texts import Texts
+from tests.addresses import check_address
 from tests.browser.conftest import skip_unless_required
 from tests.browser.engines import ANSWER_SECONDS, ENGINES, find_missing_programs
 from tests.waiting import wait_until
@@ -76,6 +77,7 @@ WITHOUT_PICTURES = {"model", "lab", "gallery"}
 
 def open_address(engine, url):
     """Open an address and wait until the page is settled."""
+    check_address(url)
     engine.errors.clear()
     engine.open(url)
     settle(engine)
