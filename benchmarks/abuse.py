@@ -75,7 +75,7 @@ main()
 
 
 @dataclass
-class Seen:
+class Observations:
     """Times in seconds of the second visitor, peaks of memory in MB, and the attacker's answers by status."""
 
     pictures: list[float] = field(default_factory=list)
@@ -200,23 +200,23 @@ def attack(url: str, seconds: float, seed: int, results: multiprocessing.Queue[d
     hostile_contents()
 
     async def all_at_once() -> Counter[int]:
-        seen, end = Counter[int](), time.monotonic() + seconds
+        observations, end = Counter[int](), time.monotonic() + seconds
 
         async def one(number: int) -> None:
             chance = random.Random(seed + number)
             while time.monotonic() < end:
                 try:
-                    seen[await attack_once(url, chance)] += 1
+                    observations[await attack_once(url, chance)] += 1
                 except OSError:
-                    seen[0] += 1
+                    observations[0] += 1
 
         await asyncio.gather(*(one(number) for number in range(16)))
-        return seen
+        return observations
 
     results.put(dict(asyncio.run(all_at_once())))
 
 
-async def use(url: str, seconds: float, pid: int, seen: Seen) -> None:
+async def use(url: str, seconds: float, pid: int, observations: Observations) -> None:
     """Ask for pictures and the health check as the second visitor, and watch the memory."""
     end, number = time.monotonic() + seconds, 0
 
@@ -225,27 +225,27 @@ async def use(url: str, seconds: float, pid: int, seen: Seen) -> None:
         try:
             status = await request(url, path, source=USER)
         except OSError as error:
-            seen.problems[str(error)] += 1
+            observations.problems[str(error)] += 1
             return
         times.append(time.monotonic() - start)
         if status != 200:
-            seen.problems[f"{path.partition('?')[0]}: {status}"] += 1
+            observations.problems[f"{path.partition('?')[0]}: {status}"] += 1
 
     tasks = set()
     while time.monotonic() < end:
         number += 1
-        for path, times in ((PLAIN.format(base=10_000 + number), seen.pictures), (HEALTH, seen.health)):
+        for path, times in ((PLAIN.format(base=10_000 + number), observations.pictures), (HEALTH, observations.health)):
             tasks.add(task := asyncio.ensure_future(timed(path, times)))
             task.add_done_callback(tasks.discard)
-        watch(pid, seen)
+        watch(pid, observations)
         await asyncio.sleep(INTERVAL)
     await asyncio.gather(*tasks)
 
 
-def watch(pid: int, seen: Seen) -> None:
+def watch(pid: int, observations: Observations) -> None:
     """Record the resident memory of the server and of each process that it started."""
-    seen.server.append(resident(pid))
-    seen.workers += [resident(each) for each in descendants(pid)] or [0.0]
+    observations.server.append(resident(pid))
+    observations.workers += [resident(each) for each in descendants(pid)] or [0.0]
 
 
 def resident(pid: int) -> float:
@@ -290,15 +290,15 @@ def print_times(name: str, times: list[float], most: tuple[float, float]) -> boo
 
 
 def measure_abuse(options: argparse.Namespace) -> int:
-    """Attack a server and print what was seen; return 1 if a limit was broken."""
-    seconds, seen = 60.0 * options.minutes, Seen()
+    """Attack a server and print the observations; return 1 if a limit was broken."""
+    seconds, observations = 60.0 * options.minutes, Observations()
     with counted_server(options.root) as (server, folder):
-        asyncio.run(use(server.url, 2.0, server.process.pid, Seen()))
+        asyncio.run(use(server.url, 2.0, server.process.pid, Observations()))
         before = resident(server.process.pid)
         results: multiprocessing.Queue[dict[int, int]] = multiprocessing.Queue()
         attacker = multiprocessing.Process(target=attack, args=(server.url, seconds, options.seed, results))
         attacker.start()
-        asyncio.run(use(server.url, seconds, server.process.pid, seen))
+        asyncio.run(use(server.url, seconds, server.process.pid, observations))
         answers = results.get(timeout=180)
         attacker.join()
         time.sleep(options.after)
@@ -306,20 +306,20 @@ def measure_abuse(options: argparse.Namespace) -> int:
         left, log = len(descendants(server.process.pid)), (folder / "log").read_text(errors="replace")
     print(f"the attacker's answers by status: {dict(sorted(answers.items()))}; 0: closed by one side")
     passed = [
-        print_times("pictures", seen.pictures, (1.5, 4.0)),
-        print_times("health", seen.health, (0.5, 2.0)),
-        max(seen.server) <= 900,
+        print_times("pictures", observations.pictures, (1.5, 4.0)),
+        print_times("health", observations.health, (0.5, 2.0)),
+        max(observations.server) <= 900,
         after - before <= 150 + count,
-        not answers.get(500) and not log.count("Traceback") and not seen.problems,
+        not answers.get(500) and not log.count("Traceback") and not observations.problems,
     ]
     print(
-        f"server {before:.0f} MB at its start, at most {max(seen.server):.0f} MB (limit 900), {after:.0f} MB "
+        f"server {before:.0f} MB at its start, at most {max(observations.server):.0f} MB (limit 900), {after:.0f} MB "
         f"{options.after:.0f} s later (limit {before + 150 + count:.0f}; caches {count:.0f} MB by their own count)"
     )
-    print(f"workers at most {max(seen.workers):.0f} MB each, {left} at the end")
+    print(f"workers at most {max(observations.workers):.0f} MB each, {left} at the end")
     print(
         f"answers of 500: {answers.get(500, 0)}   tracebacks: {log.count('Traceback')}   "
-        f"second visitor's problems: {dict(seen.problems)}"
+        f"second visitor's problems: {dict(observations.problems)}"
     )
     if log.strip():
         print("log:", log[-3000:])
@@ -343,19 +343,19 @@ async def measure_costs(root: Path, address: str) -> tuple[int, float, float, fl
         await asyncio.sleep(3.0)
         cpu: dict[int, float] = {}
 
-        def look() -> float:
+        def read_memory() -> float:
             """Record the processor time of each process, as some end with the answer; return the memory of all."""
             pids = [pid, *descendants(pid)]
             for each in pids:
                 cpu[each] = max(cpu.get(each, 0.0), cpu_seconds(each))
             return sum(map(resident, pids))
 
-        memory, before, start = look(), sum(cpu.values()), time.monotonic()
+        memory, before, start = read_memory(), sum(cpu.values()), time.monotonic()
         peak, asked = memory, asyncio.ensure_future(request(server.url, f"/rope-viz/picture/{address}", source=USER))
         while not asked.done():
-            peak = max(peak, look())
+            peak = max(peak, read_memory())
             await asyncio.sleep(0.02)
-        look()
+        read_memory()
         return asked.result(), time.monotonic() - start, peak - memory, sum(cpu.values()) - before
 
 

@@ -84,7 +84,7 @@ def digest(path: Path) -> str:
 
 def measure_kills(name: str, times: int, chance: random.Random) -> bool:
     """Kill a command some times and print what was left; return whether the file was always whole."""
-    command, seen, within = COMMANDS[name], Counter[str](), 0
+    command, outcomes, within = COMMANDS[name], Counter[str](), 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / command[-1]
         with start(command, path.parent) as process:
@@ -98,9 +98,9 @@ def measure_kills(name: str, times: int, chance: random.Random) -> bool:
             whole = "old" if found == OLD else "new" if digest(path) == new else "broken"
             if any(digest(each) != content for each, content in pictures.items()):
                 whole = "broken"
-            seen[whole] += 1
-    print(f"{name:10s} {times} kills, {within} with the temporary file left: {dict(seen)}", flush=True)
-    return not seen["broken"]
+            outcomes[whole] += 1
+    print(f"{name:10s} {times} kills, {within} with the temporary file left: {dict(outcomes)}", flush=True)
+    return not outcomes["broken"]
 
 
 def measure_full_disk(name: str) -> bool:

@@ -5,6 +5,7 @@ have the scope of this folder: they end before a test of another folder begins.
 """
 
 import contextlib
+import json
 import os
 import time
 from pathlib import Path
@@ -201,6 +202,12 @@ class Visit:
         path = "" if name == "home" else name
         self.page.wait_for_url(lambda url: urlsplit(url).path.rpartition("/")[2] == path)
         self.settle()
+
+    def drop(self, content, name="config.json"):
+        """Put a file into the page's field for configs; a dict is written as JSON."""
+        content = json.dumps(content).encode() if isinstance(content, dict) else content
+        field = self.page.locator("[data-testid=stFileUploader] input[type=file]").first
+        field.set_input_files({"name": name, "mimeType": "application/json", "buffer": content})
 
     def settle(self):
         """Wait until the script has finished and every chart shows its last data."""

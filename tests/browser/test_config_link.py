@@ -15,8 +15,7 @@ CONFIGS = {
 
 
 def drop(view, config):
-    content = {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
-    view.page.locator("input[type=file]").set_input_files(content)
+    view.drop(config)
     view.page.wait_for_url("**config=*")
     view.settle()
 

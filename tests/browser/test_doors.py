@@ -1,6 +1,5 @@
 """A newcomer's first steps through the doors, and the header of every page."""
 
-import json
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -12,9 +11,7 @@ from tests.configs import QWEN3_8B
 def test_own_config_gets_its_command_starting_from_home(visit):
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/")
     view.go("My model")
-    content = json.dumps(QWEN3_8B).encode()
-    file = {"name": "config.json", "mimeType": "application/json", "buffer": content}
-    view.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(file)
+    view.drop(QWEN3_8B)
     view.page.wait_for_url("**model=custom**")
     view.settle()
     main = view.page.locator("main")

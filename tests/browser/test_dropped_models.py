@@ -23,16 +23,9 @@ KIMI_K2 = {
 }
 
 
-def drop(view, config):
-    field = view.page.locator("[data-testid=stFileUploader] input[type=file]").first
-    field.set_input_files(
-        {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
-    )
-
-
 def test_dropped_config_gets_a_verdict_and_a_loadable_file(visit):
     view = visit().open("/model?extend.tab=runtimes")
-    drop(view, KIMI_K2)
+    view.drop(KIMI_K2)
     view.page.wait_for_url("**model=custom**")
     expect(view.page.locator(".st-key-facts")).to_contain_text("base 50,000")
     view.settle()
@@ -51,7 +44,7 @@ def test_dropped_config_gets_a_verdict_and_a_loadable_file(visit):
 def test_long_list_of_quantised_layers_does_not_stop_a_config(visit):
     layers = [f"model.layers.{layer}.mlp.experts.{expert}.down_proj" for layer in range(94) for expert in range(1100)]
     view = visit().open("/model")
-    drop(view, QWEN3_8B | {"quantization_config": {"quant_method": "compressed-tensors", "ignore": layers}})
+    view.drop(QWEN3_8B | {"quantization_config": {"quant_method": "compressed-tensors", "ignore": layers}})
     view.page.wait_for_url("**model=custom**")
     note = view.page.get_by_text("Long lists of your config were not loaded: ignore.", exact=False)
     expect(note.first).to_be_attached()

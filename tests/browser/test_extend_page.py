@@ -9,9 +9,7 @@ from tests.configs import QWEN3_8B
 
 
 def drop(view, config):
-    field = view.page.locator("[data-testid=stFileUploader] input[type=file]").first
-    content = json.dumps(config).encode()
-    field.set_input_files({"name": "config.json", "mimeType": "application/json", "buffer": content})
+    view.drop(config)
     view.page.wait_for_url("**model=custom**")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from rope_viz.pictures.doors import TITLES
 from rope_viz.texts import Texts
+from tests.addresses import check_address
 from tests.browser.engines import ANSWER_SECONDS, ENGINES, find_missing_programs
 from tests.waiting import wait_until
 
@@ -52,14 +53,14 @@ IS_SETTLED = """(() => {
 DRAWN_PICTURES = """(() => {
   const LINES = ":is(.main-svg, .rv-picture-of svg)";
   const wide = (node) => node.getBoundingClientRect().width > 100;
-  const said = (node) => node.innerText.trim();
+  const text = (node) => node.innerText.trim();
   const ink = (node) => node.width
     && node.getContext("2d").getImageData(0, 0, node.width, node.height).data.some(Boolean);
   return [...document.querySelectorAll('.rv-picture[data-state="shown"]')].map((place) => {
     const found = (what, holds) => [...place.querySelectorAll(what)].some(holds);
     const drawn = found(`${LINES} path, ${LINES} line, .main-svg image`, wide);
-    const seen = drawn || found("td", said) || found("canvas", ink);
-    return [place.dataset.picture, Boolean(seen)];
+    const hasContent = drawn || found("td", text) || found("canvas", ink);
+    return [place.dataset.picture, Boolean(hasContent)];
   });
 })()"""
 FAILED = '[...document.querySelectorAll(".rv-failed, [data-testid=stException]")].map((node) => node.innerText)'
@@ -75,6 +76,7 @@ WITHOUT_PICTURES = {"model", "lab", "gallery"}
 
 def open_address(engine, url):
     """Open an address and wait until the page is settled."""
+    check_address(url)
     engine.errors.clear()
     engine.open(url)
     settle(engine)

@@ -1,6 +1,5 @@
 """A page's address shows the same model and numbers in another browser on another server."""
 
-import json
 import re
 
 import pytest
@@ -34,8 +33,7 @@ def test_address_shows_the_same_numbers_on_another_server(visit, second_server, 
         here.open(f"/model?model={config}")
     else:
         here.open("/model")
-        file = {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
-        here.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(file)
+        here.drop(config)
         here.page.wait_for_url("**model=custom**")
         here.settle()
     query = here.page.url.partition("?")[2]

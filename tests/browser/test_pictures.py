@@ -240,7 +240,7 @@ def test_recreated_element_retains_its_picture_and_sentence(visit, gap):
 RECREATE_ELEMENTS = """async (gap) => {
   const all = (names) => [...document.querySelectorAll(names)];
   const nodes = all(".rv-picture"), drawn = nodes.map(({ dataset }) => dataset.drawn);
-  const said = all("[data-says]").map(({ innerText }) => innerText);
+  const sentences = all("[data-says]").map(({ innerText }) => innerText);
   const parts = all("[data-place], [data-says]").map((old) => [old.parentElement, old.cloneNode(false).outerHTML]);
   if (gap) {
     for (const [parent] of parts) parent.innerHTML = "";
@@ -256,7 +256,7 @@ RECREATE_ELEMENTS = """async (gap) => {
     nodes.length > 1 && nodes.every((node) => node.isConnected),
     nodes.every(({ dataset, parentElement }) => parentElement.dataset.place === dataset.picture),
     empty,
-    said[0].length > 20 && all("[data-says]").every(({ innerText }, index) => innerText === said[index]),
+    sentences[0].length > 20 && all("[data-says]").every(({ innerText }, index) => innerText === sentences[index]),
     // A node that had no width for a while is laid out again.
     gap > 0 || nodes.every(({ dataset }, index) => dataset.drawn === drawn[index]),
   ];

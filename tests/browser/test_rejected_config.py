@@ -12,11 +12,6 @@ from tests.pages.test_rejected_config import BROKEN, LINE
 from tests.pages.test_shared_lengths import GEMMA_3_27B
 
 
-def drop(view, text, name="config.json"):
-    field = view.page.locator("[data-testid=stFileUploader] input[type=file]").first
-    field.set_input_files({"name": name, "mimeType": "application/json", "buffer": text.encode()})
-
-
 def find_card(view):
     return view.page.get_by_role("alert").filter(has_text="This config cannot be read")
 
@@ -24,7 +19,7 @@ def find_card(view):
 @pytest.mark.parametrize("width", [1440, 390])
 def test_rejection_card_is_accessible_and_repairs(visit, width):
     view = visit(width=width, height=900, has_touch=width < 600, watched=True).open("/model?extend.tab=runtimes")
-    drop(view, BROKEN, "mine.json")
+    view.drop(BROKEN.encode(), "mine.json")
     expect(find_card(view)).to_contain_text("mine.json")
     expect(find_card(view)).to_contain_text("a comma before a closing bracket")
     expect(find_card(view)).to_contain_text(f"Line {LINE}, column 5")
@@ -46,7 +41,7 @@ def test_rejection_card_is_accessible_and_repairs(visit, width):
 
 def test_rejection_card_stays_on_other_pages_and_takes_keys(visit):
     view = visit().open("/scaling")
-    drop(view, BROKEN)
+    view.drop(BROKEN.encode())
     expect(find_card(view)).to_be_visible()
     view.go("My model")
     expect(find_card(view)).to_be_visible()
@@ -67,7 +62,7 @@ def test_a_typed_length_survives_dropped_files(visit):
     field.press("Enter")
     view.page.wait_for_url("**target=131072**")
     for config in (GEMMA_3_27B, QWEN3_8B):
-        drop(view, json.dumps(config))
+        view.drop(config)
         view.page.wait_for_url("**model=custom**")
         view.settle()
         expect(field).to_have_value("128k")

@@ -7,15 +7,10 @@ from playwright.sync_api import expect
 from tests.configs import FAULTY_QWEN3
 
 
-def drop(view, content, name="config.json"):
-    field = view.page.locator("section input[type=file], [data-testid=stFileUploader] input[type=file]").first
-    field.set_input_files({"name": name, "mimeType": "application/json", "buffer": content})
-
-
 def test_dropped_faulty_config_is_repaired(visit):
     view = visit(watched=True).open("/model?extend.tab=runtimes")
     tab = view.page
-    drop(view, json.dumps(FAULTY_QWEN3).encode())
+    view.drop(FAULTY_QWEN3)
     tab.wait_for_url("**model=custom**")
     view.settle()
     main = tab.locator("[data-testid=stMain]")
@@ -27,7 +22,7 @@ def test_dropped_faulty_config_is_repaired(visit):
     repaired = caught.value.path().read_bytes()
     assert caught.value.suggested_filename == "config.json"
     assert json.loads(repaired)["rope_scaling"]["original_max_position_embeddings"] == 32768
-    drop(view, repaired)
+    view.drop(repaired)
     expect(main.get_by_text("No problems found.")).to_be_visible()
     assert view.errors == []
     assert view.foreign_requests == []
@@ -45,7 +40,7 @@ def test_invalid_file_shows_a_card_and_keeps_the_model(visit):
     main = view.page.locator("[data-testid=stMain]")
     row = view.page.locator(".rv-table tr", has_text="llama.cpp")
     for name, content, reason in NO_CONFIGS:
-        drop(view, content, name)
+        view.drop(content, name)
         card = view.page.get_by_role("alert").filter(has_text="This config cannot be read")
         expect(card).to_contain_text(reason)
         expect(card).to_contain_text(name)

@@ -27,13 +27,15 @@ def test_lost_script_is_retried_with_backoff_and_by_button(chromium, server, nam
         place = page.locator('[data-picture="frequencies/wavelengths"]')
         button = place.get_by_role("button", name="Try again")
         expect(button).to_be_visible()
-        observer = "new MutationObserver((all) => all.some((each) => each.removedNodes.length) && (window.gone = true))"
+        observer = (
+            "new MutationObserver((all) => all.some((each) => each.removedNodes.length) && (window.removed = true))"
+        )
         place.evaluate(f"(place) => {observer}.observe(place, {{ childList: true }})")
         near = "document.querySelectorAll('.rv-picture:not([data-state=far])').length"
         longest = f"waits.filter((time) => time === 16000).length >= {near}"
         Visit(page, server).until(longest)
         context.unroute(address)
-        assert not page.evaluate("window.gone"), "the button must stay, since it may have the keyboard focus"
+        assert not page.evaluate("window.removed"), "the button must stay, since it may have the keyboard focus"
         button.click()
         expect(place.locator(".js-line").first).to_be_visible()
         expect(button).to_be_hidden()

@@ -2,6 +2,8 @@
 
 from playwright.sync_api import expect
 
+from tests.addresses import check_address
+
 SLOW = {"offline": False, "latency": 50, "downloadThroughput": 40_000, "uploadThroughput": 40_000}
 FAST = SLOW | {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
 
@@ -12,7 +14,9 @@ def test_slow_connection_shows_a_static_first_picture(visit):
     line.send("Network.enable")
     line.send("Network.setCacheDisabled", {"cacheDisabled": True})
     line.send("Network.emulateNetworkConditions", SLOW)
-    page.goto(view.url + "/frequencies?model=qwen3-8b-yarn", wait_until="commit")
+    path = "/frequencies?model=qwen3-8b-yarn"
+    check_address(path)
+    page.goto(view.url + path, wait_until="commit")
     image = page.locator("#rv-coming img")
     expect(image).to_be_visible(timeout=60_000)
     src = image.get_attribute("src")

@@ -56,7 +56,7 @@ PICTURES_IN_VIEW = """() => [...document.querySelectorAll('.rv-picture')].filter
     const { top, bottom, width } = root.getBoundingClientRect();
     return width && bottom > 0 && top < innerHeight;
   }).map((root) => ({ name: root.dataset.picture, state: root.dataset.state, drawn: Number(root.dataset.drawn ?? 0),
-    asked: root.__place.data.query, same: root.__place.shown === root.__place.wanted,
+    query: root.__place.data.query, same: root.__place.shown === root.__place.wanted,
     empty: !root.querySelector('canvas, .main-svg, table') }))"""
 # Only knobs of the model: a page may have its own base. Without refused values, which stay in their field.
 VALUES = """() => Object.fromEntries([...document.querySelectorAll('[data-testid=stSidebar] [data-knob], [data-under]')]
@@ -263,9 +263,9 @@ class Walk:
             assert place["drawn"], f"{place['name']} was not drawn"
             assert not place["empty"], f"{place['name']} is blank"
             assert place["same"], f"{place['name']} shows something else than the page asks for"
-            options = dict(parse_qsl(place["asked"], keep_blank_values=True))
-            if plain and "spec" not in options:
-                drawn = spec_url.read_query({key: text for key, text in options.items() if key in spec_url.KEYS})
+            query = dict(parse_qsl(place["query"], keep_blank_values=True))
+            if plain and "spec" not in query:
+                drawn = spec_url.read_query({key: text for key, text in query.items() if key in spec_url.KEYS})
                 assert drawn.spec == opened.spec, f"{place['name']} is of {drawn.spec}, the address of {opened.spec}"
         if plain:
             self.check_values(page.evaluate(VALUES), opened.spec)

@@ -116,10 +116,10 @@ class Endless:
     places, pids = 2, ()
 
     def __init__(self):
-        self.asked = []
+        self.jobs = []
 
     async def render(self, job):
-        self.asked.append(job)
+        self.jobs.append(job)
         await asyncio.get_running_loop().create_future()
 
 
@@ -133,11 +133,11 @@ def test_visitor_has_one_of_two_places_for_long_jobs():
             for n in range(count)
         ]
         await asyncio.sleep(0)
-        await wait_for(lambda: endless.asked == ["a", "b"])
+        await wait_for(lambda: endless.jobs == ["a", "b"])
         for task in tasks[:20]:
             task.cancel()
-        await wait_for(lambda: len(endless.asked) == 3)
-        assert endless.asked[-1] == "c"
+        await wait_for(lambda: len(endless.jobs) == 3)
+        assert endless.jobs[-1] == "c"
         for task in tasks:
             task.cancel()
 

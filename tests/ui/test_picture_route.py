@@ -56,16 +56,15 @@ def send_requests(*requests):
 
 
 async def send_request(path, query="", method="GET", body=b"", leaves=None, visitor="192.0.2.1", **headers):
-    sent, asked = [], []
+    sent, parts = [], [body]
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     path = f"{PREFIX}/picture/{path}"
     scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode(), "headers": raw}
     scope["client"] = (visitor, 50_000)
 
     async def receive():
-        if not asked:
-            asked.append(True)
-            return {"type": "http.request", "body": body, "more_body": False}
+        if parts:
+            return {"type": "http.request", "body": parts.pop(), "more_body": False}
         await (asyncio.sleep(leaves) if leaves is not None else asyncio.get_running_loop().create_future())
         return {"type": "http.disconnect"}
 
@@ -142,9 +141,9 @@ def test_file_holds_the_whole_of_a_partial_picture():
 @pytest.mark.parametrize("query", ["view=0.5,2.5&decay.show=mean", "width=90mm&theme=dark&label.YaRN=%23%261"])
 def test_address_in_a_file_returns_that_file(query):
     first = get("decay/curves.json", f"{QUERY}&{query}")
-    path, _, asked = json.loads(first.body)["figure"].partition("?")
+    path, _, query_in_file = json.loads(first.body)["figure"].partition("?")
     assert path == f"{PREFIX}/picture/decay/curves"
-    assert get("decay/curves.json", asked).body == first.body
+    assert get("decay/curves.json", query_in_file).body == first.body
 
 
 def test_query_order_does_not_change_the_cache_entry(gallery):
@@ -229,11 +228,11 @@ def test_abandoned_request_is_not_rendered(monkeypatch):
 
 
 def test_pages_do_not_wait_for_files(monkeypatch):
-    asked = []
+    forms = []
 
     class Busy(long_jobs.LongJobs):
         async def render(self, job):
-            asked.append(job.form)
+            forms.append(job.form)
             await asyncio.get_running_loop().create_future()
 
     monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery(long_jobs=Busy()))
@@ -248,7 +247,7 @@ def test_pages_do_not_wait_for_files(monkeypatch):
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(lambda: asyncio.run(send_both())).result()
-    assert asked == ["png"], "one long job for one visitor"
+    assert forms == ["png"], "one long job for one visitor"
 
 
 def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
@@ -272,14 +271,14 @@ def test_moving_knobs_have_priority_over_resting_pictures(monkeypatch):
             put("moves", picture_route.MOVING),
         ]
         await asyncio.sleep(0.2)  # longer than the patience of a resting picture
-        all_of_them.append(put("came later", picture_route.MOVING))
+        all_of_them.append(put("later", picture_route.MOVING))
         await asyncio.sleep(0)
         may_render.set()
         await asyncio.gather(*all_of_them)
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(lambda: asyncio.run(send_request())).result()
-    assert order == ["first", "moves", "rests", "came later"]
+    assert order == ["first", "moves", "rests", "later"]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_worker_queue_reserves_a_place_for_moving_knobs():
 
 
 def test_error_in_a_worker_keeps_its_message(ready_workers):
-    away = ("scaling", "comparison", {"model": "nobody"})
+    away = ("scaling", "comparison", {"model": "unknown"})
     with pytest.raises(ValueError, match="Unknown model"):
         asyncio.run(picture_route.Gallery(workers=ready_workers).drawn("a", fail_if_called, away=away))
 
