@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_viz.advice.export import TARGETS, export
+from rope_viz.advice.export import TARGETS, export, is_same
 from rope_viz.embedding.scaling import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -212,3 +212,18 @@ def test_nonpositive_factor_is_answered_without_a_crash(attention):
 def test_ntk_beyond_the_largest_base_is_exported_as_lists():
     spec = RopeSpec(128, base=1e30, context=32768, target=131072, scaling=METHODS["ntk"](4.0))
     assert export(spec, to="transformers").faithful
+
+
+def test_two_runs_are_the_same_if_both_compute_the_same_or_nothing():
+    sizes = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+    read, scaled = (
+        emulate({**sizes, **rope}, "vllm") for rope in ({}, {"rope_scaling": {"type": "linear", "factor": 2.0}})
+    )
+    refused = emulate({**sizes, "rope_scaling": {"rope_type": "linear", "factor": 2}}, "vllm")
+    assert not refused.supported
+    assert is_same(None, None)
+    assert is_same(refused, None)
+    assert is_same(read, read)
+    assert not is_same(read, scaled)
+    assert not is_same(read, refused)
+    assert not is_same(None, read)
