@@ -16,6 +16,7 @@ from rope_viz.pictures import axes, blob_store, configs, decay, frequencies, reg
 from rope_viz.pictures.choices import Kept, Number
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
+from tests.example_models import HAVING
 from tests.offenders import for_each
 
 PICTURES = registry.pictures()
@@ -48,6 +49,11 @@ def test_choice_belongs_to_one_page_and_survives_as_text(choice):
     if not isinstance(choice, Kept):
         assert choice.parse(choice.text(value)) == value
     assert choice.resolve(value, now) == value
+
+
+def test_each_example_model_belongs_to_a_picture():
+    assert set(HAVING) <= {picture.address for picture in PICTURES}
+    assert set(HAVING.values()) <= set(catalog())
 
 
 def test_a_picture_depends_on_what_its_choices_need():
