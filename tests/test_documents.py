@@ -10,9 +10,8 @@ from tests.offenders import for_each
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
-WIDE = {
-    "accessibility.md": "assets/write_accessibility.py writes what a browser prints",
-}
+# assets/write_accessibility.py writes what a browser prints.
+WIDE = ["accessibility.md"]
 README_COMMANDS = [
     "pip install -r requirements.txt && streamlit run app.py",
     "pip install -r requirements-dev.txt && pytest",
@@ -39,6 +38,12 @@ def test_the_readme_has_the_two_commands(command):
 def test_lines_have_at_most_120_characters(path):
     lines = enumerate(read_text(path).splitlines(), 1)
     assert path.name in WIDE or [number for number, line in lines if len(line) > 120] == []
+
+
+@for_each(WIDE)
+def test_each_exception_for_wide_lines_is_needed(name):
+    (path,) = (path for path in DOCUMENTS if path.name == name)
+    assert any(len(line) > 120 for line in read_text(path).splitlines())
 
 
 @for_each(DOCUMENTS, lambda path: path.name)

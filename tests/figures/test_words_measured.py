@@ -56,7 +56,7 @@ def test_the_list_of_models_is_counted_right():
     assert set(reference) == {"transformers 5.23.0"}
 
 
-@pytest.mark.parametrize("model", catalog())
+@for_each(list(catalog()))
 def test_runtimes_that_agree_are_counted_right(model):
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)

@@ -17,8 +17,6 @@ RUN = json.loads((GOLDENS / "turning.json").read_text())["rows"]
 LLAMA = llama(max_position_embeddings=4096)
 
 
-# These three rotate, but hold no parameters of their own for it.
-ROTATING = ("gemma4_assistant", "lasr_ctc", "pi0")
 # Wrappers whose language model has no rotary embedding unless the config names another.
 WRAPPERS = sorted(
     name
