@@ -33,9 +33,9 @@ def press(seen, name):
 
 
 def module(seen, expression, *arguments):
-    """The value of an expression over what clocks.js exports, in the browser."""
-    address = f"{PREFIX}/{version()}/clocks.js"
-    body = f"async (given) => {{ const clocks = await import('{address}'); return {expression}; }}"
+    """The value of an expression over what dials.js exports, in the browser."""
+    address = f"{PREFIX}/{version()}/dials.js"
+    body = f"async (given) => {{ const dials = await import('{address}'); return {expression}; }}"
     return seen.page.evaluate(body, list(arguments))
 
 
@@ -55,7 +55,7 @@ def test_script_angles_and_scores_are_exact_to_ten_million(still):
     inv_freq = SPEC.inv_freq(SPEC.target)
     rates = [float(f) / math.tau for f in inv_freq]
     for position in (1, 4095, 131_071, 9_999_999, 10_000_000):
-        found = module(seen, "given[0].map((rate) => clocks.turns(given[1], rate))", rates, position)
+        found = module(seen, "given[0].map((rate) => dials.computeTurn(given[1], rate))", rates, position)
         with mpmath.workdps(40):
             exact = [mpmath.mpf(float(f)) * position / (2 * mpmath.pi) for f in inv_freq]
             errors = [abs((mpmath.mpf(a) - b) - mpmath.nint(a - b)) for a, b in zip(found, exact, strict=True)]
@@ -63,7 +63,7 @@ def test_script_angles_and_scores_are_exact_to_ten_million(still):
 
     exact = scores.mean_cosine(inv_freq, 1_000_001)
     for distance in (0, 1, 16, 4096, 131_072, 1_000_000):
-        found = module(seen, "clocks.score(given[0], given[1])", distance, [float(f) / math.tau for f in inv_freq])
+        found = module(seen, "dials.computeScore(given[0], given[1])", distance, [float(f) / math.tau for f in inv_freq])
         assert found == pytest.approx(exact[distance], abs=1e-9)
 
 
