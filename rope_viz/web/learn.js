@@ -79,7 +79,7 @@ function paint(s, time = performance.now()) {
   s.facts = Object.keys(facts).map((key) => key.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()));
   Object.values(facts).forEach((value, i) => (s.root.dataset[s.facts[i]] = value));
   s.root.dataset.drawn = s.frames = (s.frames ?? 0) + 1;
-  if (state.memory.again) requestFrame(s);
+  if (state.memory.isMoving) requestFrame(s);
 }
 
 // --- The parts of a scene
@@ -263,11 +263,11 @@ const readHash = () => Number(/scene=([1-8])\b/.exec(location.hash)?.[1]) || nul
 export default function show(place, data) {
   const first = !place.root.__learn, s = place.root.__learn ?? build(place, data);
   place.root.__learn = s;
-  const again = s.data === data;
+  const isSameData = s.data === data;
   s.data = data;
   for (const [name, both] of Object.entries(data.palette)) s.root.style.setProperty(`--${name}`, both[isDark(s.root) ? 1 : 0]);
   // With the same data only the colours are new.
-  if (again && !first) return requestFrame(s);
+  if (isSameData && !first) return requestFrame(s);
   // A late answer of the server to the user's own step must not undo it.
   const late = s.reported.indexOf(data.scene), requested = place.send ? data.scene : data.only || readHash() || data.scene;
   if (late >= 0) s.reported.splice(0, late + 1);

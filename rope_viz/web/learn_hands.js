@@ -26,11 +26,11 @@ const repeated = {
     return rows.map(([title, scores], row) => {
       const top = row * high, zero = top + high / 2 + 16, reach = (high - 84) / 2;
       const bars = scores[v.asks].map((score, i) => {
-        const x = 26 + i * cell, tall = (Math.abs(score) / most) * reach, is = twice.includes(i);
+        const x = 26 + i * cell, tall = (Math.abs(score) / most) * reach, isRepeated = twice.includes(i);
         // The prediction comes first.
-        if (is && !row && !answered) return drawText(x, zero - 8, "?", 24, "var(--key)", { ...middle, ...bold });
-        const box = makeShape("rect", { x: x - wide / 2, y: score > 0 ? zero - tall : zero, width: wide, height: Math.max(1, tall), fill: is ? "var(--key)" : "var(--face)", stroke: is ? "none" : "var(--rule)" });
-        const number = is || w > 520 ? drawText(x, score > 0 ? zero - tall - 6 : zero + tall + 17, withMinus(score.toFixed(2)), is ? 16 : 13, is ? "var(--key)" : "var(--plain)", { ...middle, ...(is ? bold : {}) }) : "";
+        if (isRepeated && !row && !answered) return drawText(x, zero - 8, "?", 24, "var(--key)", { ...middle, ...bold });
+        const box = makeShape("rect", { x: x - wide / 2, y: score > 0 ? zero - tall : zero, width: wide, height: Math.max(1, tall), fill: isRepeated ? "var(--key)" : "var(--face)", stroke: isRepeated ? "none" : "var(--rule)" });
+        const number = isRepeated || w > 520 ? drawText(x, score > 0 ? zero - tall - 6 : zero + tall + 17, withMinus(score.toFixed(2)), isRepeated ? 16 : 13, isRepeated ? "var(--key)" : "var(--plain)", { ...middle, ...(isRepeated ? bold : {}) }) : "";
         return box + number;
       });
       return drawText(2, top + 20, texts[answered ? `${title}_answered` : title], w > 480 ? 17 : 15, "var(--text)", bold) + drawLine(2, zero, w - 2, zero) + bars.join("");

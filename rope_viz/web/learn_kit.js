@@ -101,7 +101,7 @@ export function makeTrack(row, host) {
   const readWidth = () => (known ||= root.clientWidth), readLength = () => readWidth() - 2 * PAD;
   const readCell = () => readLength() / (row.cells ?? row.high - row.low);
   const readShare = (x) => clamp((x - root.getBoundingClientRect().left - PAD) / readLength(), 0, 1);
-  let held = null;
+  let drag = null;
 
   root.addEventListener("pointerdown", (event) => {
     if (event.button) return;
@@ -111,20 +111,20 @@ export function makeTrack(row, host) {
     event.preventDefault(); // selects no text
     nodes[index].focus({ preventScroll: true });
     root.setPointerCapture(event.pointerId);
-    held = { name, index, x: clientX, value: host.read(name), jumps: direct < 0 && !row.ruler };
+    drag = { name, index, x: clientX, value: host.read(name), jumps: direct < 0 && !row.ruler };
     root.dataset.held = name;
-    if (held.jumps) dragTo(event);
+    if (drag.jumps) dragTo(event);
   });
   const dragTo = ({ clientX }) => {
-    if (!held) return;
-    const value = row.ruler ? held.value - (clientX - held.x) / readCell() : held.jumps ? fromShare(readShare(clientX)) : fromShare(toShare(held.value) + (clientX - held.x) / readLength());
-    host.move(held.name, value, thumbs[held.index].whole ? "step" : "free");
+    if (!drag) return;
+    const value = row.ruler ? drag.value - (clientX - drag.x) / readCell() : drag.jumps ? fromShare(readShare(clientX)) : fromShare(toShare(drag.value) + (clientX - drag.x) / readLength());
+    host.move(drag.name, value, thumbs[drag.index].whole ? "step" : "free");
   };
   root.addEventListener("pointermove", dragTo);
   for (const kind of ["pointerup", "pointercancel"]) root.addEventListener(kind, () => {
-    if (!held) return;
-    const { name } = held;
-    held = null;
+    if (!drag) return;
+    const { name } = drag;
+    drag = null;
     delete root.dataset.held;
     host.move(name, host.read(name), "step");
   });

@@ -99,7 +99,7 @@ const repairs = {
     if (memory.key !== key) Object.assign(memory, { key, from: memory.curve ?? goal.ratio, since: now });
     const share = reducedMotion ? 1 : clamp((now - memory.since) / 600, 0, 1), eased = share * share * (3 - 2 * share);
     memory.curve = goal.ratio.map((value, i) => memory.from[i] ** (1 - eased) * value ** eased);
-    memory.again = share < 1;
+    memory.isMoving = share < 1;
     const x = makeScale(0, all.length - 1, 76, w - 26), y = makeScale(Math.log2(1 / factors.at(-1)) - 0.15, 0.1, high - 64, 42), at = (value) => y(Math.log2(value));
     const drawPath = (values, more) => makeShape("path", { d: values.map((value, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${at(value).toFixed(1)}`).join(""), fill: "none", ...more });
     const kinds = ["kept", "blended", "divided"], pickColour = (i) => `var(${COLOURS[kinds[goal.bands[i]]]})`;

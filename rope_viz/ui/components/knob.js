@@ -32,8 +32,8 @@ export function formatValue(value, unit) {
 }
 
 // Accept numbers such as "128k", "4M", "1e6" and "500_000". k is 1,024 for a length, 1,000 for all else.
-export function parseValue(isTyped, unit) {
-  const match = /^\s*([0-9][0-9_, ]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([km]?)\s*$/i.exec(isTyped);
+export function parseValue(typed, unit) {
+  const match = /^\s*([0-9][0-9_, ]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([km]?)\s*$/i.exec(typed);
   if (!match) return NaN;
   return Number(match[1].replace(/[_, ]/g, "")) * (unit === "tokens" ? 1024 : 1000) ** { "": 0, k: 1, m: 2 }[match[2].toLowerCase()];
 }
