@@ -17,7 +17,9 @@ def test_first_request_may_be_a_deep_link(visit, fresh_server):
 
 # How many pictures all charts have drawn, and whether all of them show what a held knob says.
 TOTAL = "[...document.querySelectorAll('.rv-chart')].reduce((sum, { dataset }) => sum + Number(dataset.drawn ?? 0), 0)"
-FOLLOWED = "() => [...document.querySelectorAll('.rv-picture')].every((at) => !at.__place.requested && !at.dataset.waiting)"
+FOLLOWED = (
+    "() => [...document.querySelectorAll('.rv-picture')].every((p) => !p.__place.requested && !p.dataset.waiting)"
+)
 
 
 def drag(seen, name, shares):

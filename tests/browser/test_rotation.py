@@ -63,7 +63,7 @@ def test_script_angles_and_scores_are_exact_to_ten_million(still):
 
     exact = scores.mean_cosine(inv_freq, 1_000_001)
     for distance in (0, 1, 16, 4096, 131_072, 1_000_000):
-        found = module(seen, "dials.computeScore(given[0], given[1])", distance, [float(f) / math.tau for f in inv_freq])
+        found = module(seen, "dials.computeScore(given[0], given[1])", distance, rates)
         assert found == pytest.approx(exact[distance], abs=1e-9)
 
 
