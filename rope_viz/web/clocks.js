@@ -85,7 +85,7 @@ function reportSoon(s) {
     const { texts, rates } = s, slow = rates.length - 1, positions = { m: formatWhole(s.m), n: formatWhole(s.n), distance: formatWhole(s.m - s.n) };
     const state = s.data.mode === "score" ? fill(texts.score, { ...positions, score: computeScore(s.m - s.n, rates).toFixed(4) })
       : fill(texts.turns, { ...positions, first: formatTurns(s.m * rates[0]), last: slow, count: formatTurns(s.m * rates[slow]) });
-    s.ui.announced.textContent = `${fill(s.playing ? texts.playing : texts.reported, { state })} ${s.pin == null ? "" : s.ui.now.textContent}`;
+    s.ui.announced.textContent = `${fill(s.playing ? texts.playing : texts.at, { state })} ${s.pin == null ? "" : s.ui.now.textContent}`;
     if (s.playing) return;
     Object.assign(s.root.dataset, { m: s.m, n: s.n, score: computeScore(s.m - s.n, s.rates) });
     if (s.reported === `${s.m},${s.n}`) return;
@@ -101,7 +101,7 @@ function describePair(s) {
   if (rate === undefined) return void (s.ui.now.textContent = matchMedia("(hover: none)").matches ? texts.hint_touch : texts.hint);
   const apart = computeTurn(s.m - s.n, rate), band = s.data.names[s.data.bands[i]];
   const now = s.data.mode === "score" ? fill(texts.angle, { turn: apart.toFixed(4), cos: formatDigits(Math.cos(TAU * apart)) })
-    : fill(s.data.plain ? texts.turned_both : texts.changedMode, { turns: (s.m * rate).toFixed(3), unscaled: (s.m * s.first[i]).toFixed(3) });
+    : fill(s.data.plain ? texts.turned_both : texts.turned, { turns: (s.m * rate).toFixed(3), unscaled: (s.m * s.first[i]).toFixed(3) });
   s.ui.now.textContent = fill(texts.pair, {
     pair: i, band, theta: formatDigits(rate * TAU), wavelength: rate ? formatTokens(Math.round(1 / rate)) : "∞",
     turns: formatDigits(s.data.context * rate), context: formatTokens(s.data.context), now,
