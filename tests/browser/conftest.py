@@ -278,7 +278,7 @@ IS_SETTLED = """() => {
   if (!pictures.length && !document.querySelector('.rv-rejected, [data-testid="stMain"] h1')) return false;
   return app.dataset.testScriptState === "notRunning" && !document.querySelector("[data-moving]")
     && pictures.every(({ dataset }) => ["shown", "far", "failed"].includes(dataset.state) && !dataset.waiting)
-    && pictures.every(({ dataset, __place }) => dataset.state !== "shown" || (dataset.drawn && !__place.post.flight))
+    && pictures.every((at) => at.dataset.state !== "shown" || (at.dataset.drawn && !at.__place.outbox.inFlight))
     && !document.querySelector("[data-place]:not(:has(> .rv-picture))");
 }"""
 

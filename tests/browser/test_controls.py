@@ -10,7 +10,7 @@ DRAW_COUNT = (
     "[...document.querySelectorAll('.rv-chart')].reduce((sum, { dataset }) => sum + Number(dataset.drawn ?? 0), 0)"
 )
 ALL_FOLLOWED = (
-    "() => [...document.querySelectorAll('.rv-picture')].every((at) => !at.__place.asked && !at.dataset.waiting)"
+    "() => [...document.querySelectorAll('.rv-picture')].every((at) => !at.__place.requested && !at.dataset.waiting)"
 )
 
 

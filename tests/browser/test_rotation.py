@@ -33,9 +33,9 @@ def click_button(view, name):
 
 
 def evaluate_clocks(view, expression, *arguments):
-    """Evaluate an expression over the exports of clocks.js in the browser."""
-    address = f"{PREFIX}/{version()}/clocks.js"
-    body = f"async (given) => {{ const clocks = await import('{address}'); return {expression}; }}"
+    """Evaluate an expression over the exports of dials.js in the browser."""
+    address = f"{PREFIX}/{version()}/dials.js"
+    body = f"async (given) => {{ const dials = await import('{address}'); return {expression}; }}"
     return view.page.evaluate(body, list(arguments))
 
 
@@ -55,7 +55,7 @@ def test_script_angles_and_scores_are_exact_to_ten_million(paused_visit):
     inv_freq = SPEC.inv_freq(SPEC.target)
     rates = [float(f) / math.tau for f in inv_freq]
     for position in (1, 4095, 131_071, 9_999_999, 10_000_000):
-        found = evaluate_clocks(view, "given[0].map((rate) => clocks.turns(given[1], rate))", rates, position)
+        found = evaluate_clocks(view, "given[0].map((rate) => dials.computeTurn(given[1], rate))", rates, position)
         with mpmath.workdps(40):
             exact = [mpmath.mpf(float(f)) * position / (2 * mpmath.pi) for f in inv_freq]
             errors = [abs((mpmath.mpf(a) - b) - mpmath.nint(a - b)) for a, b in zip(found, exact, strict=True)]
@@ -64,7 +64,7 @@ def test_script_angles_and_scores_are_exact_to_ten_million(paused_visit):
     exact = scores.mean_cosine(inv_freq, 1_000_001)
     for distance in (0, 1, 16, 4096, 131_072, 1_000_000):
         found = evaluate_clocks(
-            view, "clocks.score(given[0], given[1])", distance, [float(f) / math.tau for f in inv_freq]
+            view, "dials.computeScore(given[0], given[1])", distance, [float(f) / math.tau for f in inv_freq]
         )
         assert found == pytest.approx(exact[distance], abs=1e-9)
 
