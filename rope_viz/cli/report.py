@@ -19,7 +19,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     command = commands.add_parser(
         "report",
-        help="write all pictures of a model to one file",
         description="Write every picture of every page for one model, with its sentences and the findings of the "
         "check. The result is a page that works offline, or Markdown with a folder of SVG files for a model card.",
     )
