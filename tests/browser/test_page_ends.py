@@ -60,10 +60,10 @@ window.ends = {
       || hit.closest("label, [data-testid^=st]")?.contains(node));
     return [name(node), inside && open ? "" : `${report(node)}, under ${hit?.outerHTML.slice(0, 80)}`];
   },
-  /* List the controls of the page that no Tab has reached. One radio button is a stop for its group. */
+  /* List the controls of the page that no Tab has reached. A group of buttons is one stop; arrow keys move inside it. */
   missed: () => [...find("stMain").querySelectorAll("a[href], button, input, textarea, summary, [tabindex='0']")]
     .filter((node) => visible(node) && node.tabIndex >= 0 && !node.disabled && !("visited" in node.dataset)
-      && node.type !== "radio").map(report),
+      && !node.closest("[data-testid=stButtonGroup], [role=radiogroup]")).map(report),
   forget() {
     document.querySelectorAll("[data-visited]").forEach((node) => delete node.dataset.visited);
     document.activeElement.blur();
