@@ -9,6 +9,7 @@ from typing import Any
 from rope_viz.cli.figure import read_flags
 from rope_viz.cli.output import STDOUT, write_output
 from rope_viz.cli.spec import add_spec_flags
+from rope_viz.storage.write_file import is_temporary
 
 FORMATS = ("html", "md")
 MARKER = ".rope-viz-report"
@@ -90,7 +91,7 @@ def folder_of(path: Path) -> Path:
 def check_folder(folder: Path) -> None:
     """Raise `ValueError` if the folder has files of somebody else: it must be missing, empty or have our marker."""
     if folder.is_dir():
-        names = {each.name for each in folder.iterdir()}
+        names = {each.name for each in folder.iterdir() if not is_temporary(each.name)}
         if names and MARKER not in names:
             raise ValueError(f"{folder} has other files: move them, or name another report")
     elif folder.exists():
