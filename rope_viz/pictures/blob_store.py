@@ -27,10 +27,10 @@ NAME = re.compile(r"[A-Za-z0-9_-]{43}")
 """The form of a name."""
 LARGEST = 40 << 20
 """Bytes of one content, above the largest readable file of vectors."""
-MOST = 176 << 20
+MOST = 128 << 20
 """Bytes of all contents and their decoded values; beyond this, the least recently used ones are evicted."""
 SHARE = 4
-"""One visitor's contents take at most this part of the store: a quarter."""
+"""One visitor's contents take at most this part of the store, a quarter, or are a single one."""
 OVERHEAD = 1 << 10
 """Bytes that each content counts in addition to its own: its name and its place in the store."""
 

@@ -9,7 +9,7 @@ import functools
 import os
 import re
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -35,6 +35,7 @@ from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
 from rope_viz.ui.request_bodies import RequestBodies
 from rope_viz.ui.response_parts import IDLE_SECONDS, ResponseParts
+from rope_viz.ui.session_limits import LARGEST_MESSAGE, OpenPages, install
 from rope_viz.ui.static_middleware import Packing
 
 # Streamlit imports components from blob: addresses, has one inline script and inserts styles at run time; everything
@@ -142,25 +143,41 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     """Prepare the server: import everything before the first request, and send responses without delay.
 
     Streamlit's socket lacks TCP_NODELAY. A response is written in two parts, and the second would wait for the browser
-    to acknowledge the first, which a browser delays by about 40 ms. A client that takes nothing for `IDLE_SECONDS` loses
-    its connection.
+    to acknowledge the first, which a browser delays by about 40 ms. A connection whose client takes nothing for
+    `IDLE_SECONDS` is closed.
     """
     app_shell.warm()
     loop = asyncio.get_running_loop()
     create = loop.create_server
 
-    def prompt(*args: Any, sock: socket.socket | None = None, **options: Any) -> Any:
+    def prompt(make_protocol: Any, *args: Any, sock: socket.socket | None = None, **options: Any) -> Any:
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; every accepted connection inherits both options
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * IDLE_SECONDS)
-        return create(*args, sock=sock, **options)
+        return create(limit_messages(make_protocol), *args, sock=sock, **options)
 
     loop.create_server = prompt  # type: ignore[method-assign]
     ahead = asyncio.create_task(app_shell.ahead())
     yield
     ahead.cancel()
     picture_route.GALLERY.shut_down()
+
+
+def limit_messages(make_protocol: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes uvicorn's protocols with a limit for messages that arrive.
+
+    Streamlit 1.67 gives uvicorn one limit for both directions, and the app sends contents of 40 MiB to a page. uvicorn
+    0.52 reads `ws_max_size` from the protocol's `config` when a WebSocket opens.
+    """
+
+    def make(*args: Any, **options: Any) -> Any:
+        protocol = make_protocol(*args, **options)
+        if hasattr(protocol, "config"):
+            protocol.config.ws_max_size = LARGEST_MESSAGE
+        return protocol
+
+    return make
 
 
 def settle() -> None:
@@ -171,6 +188,7 @@ def settle() -> None:
         config.set_option("server.baseUrlPath", base)
     few_arenas()
     whole_callbacks()
+    install()
 
 
 def whole_callbacks() -> None:
@@ -226,7 +244,13 @@ def routes(base: str | None = None) -> list[Route]:
 
 def middleware() -> list[Middleware]:
     """Return the app's own middleware for `st.App`."""
-    return [Middleware(ResponseParts), Middleware(Guard), Middleware(RequestBodies), Middleware(Packing)]
+    return [
+        Middleware(ResponseParts),
+        Middleware(Guard),
+        Middleware(OpenPages),
+        Middleware(RequestBodies),
+        Middleware(Packing),
+    ]
 
 
 async def failed(request: Request, error: Exception) -> Response:

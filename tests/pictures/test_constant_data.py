@@ -166,6 +166,6 @@ def test_constant_data_are_drawn(tmp_path, key, case):
 def test_command_line_draws_a_masked_head(tmp_path, capsys, form):
     np.savez(tmp_path / "qk.npz", q=np.zeros((4, SIZE)), k=np.zeros((4, SIZE)))
     out = tmp_path / f"out.{form}"
-    words = f"decay/curves --model llama-3.1-8b --show own --source file --file {tmp_path / 'qk.npz'} -o {out}"
+    words = f"decay/curves llama-3.1-8b --show own --source file --file {tmp_path / 'qk.npz'} -o {out}"
     assert main(["figure", *words.split()]) == 0, capsys.readouterr()
     assert out.stat().st_size > 100
