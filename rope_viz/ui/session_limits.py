@@ -26,19 +26,21 @@ from rope_viz.ui.static_middleware import message_page, page_of
 from rope_viz.ui.visitors import visitor_name
 
 TEXTS = Texts("app")
-MOST = 256
+MOST = 208
 """Open pages."""
 SHARE = 2
-"""One visitor has at most this part of everything here: a half, because a classroom may have one address."""
+"""One visitor has at most this part of the open pages and messages: a half, as a classroom may have one address."""
 LARGEST_MESSAGE = 6 << 20
 """Bytes of one message from a page: a pasted config, and the values of all other controls."""
-MOST_MESSAGES = 24 << 20
+MOST_MESSAGES = 16 << 20
 """Bytes of the last messages of all open pages, which Streamlit keeps as their state."""
-MOST_UPLOADS = 64 << 20
-"""Bytes of all uploaded files that no page has taken yet; half of it is the largest file of Streamlit's settings."""
+MOST_UPLOADS = 48 << 20
+"""Bytes of all uploaded files that no page has taken yet."""
+UPLOADS_OF_VISITOR = 32 << 20
+"""Bytes of one visitor's: one file of the largest size that Streamlit's settings allow."""
 SECONDS = 20.0
 """Seconds for which a page that lost its connection keeps its session."""
-MOST_LOST = 64
+MOST_LOST = 48
 """Sessions that wait for their page."""
 STREAM = "/_stcore/stream"
 
@@ -156,9 +158,9 @@ class Uploads(MemoryUploadedFileManager):
     A callback takes the bytes with `take_upload`. Streamlit alone would keep every file until its session ends.
     """
 
-    def __init__(self, upload_endpoint: str, *, most: int = MOST_UPLOADS) -> None:
+    def __init__(self, upload_endpoint: str, *, most: int = MOST_UPLOADS, share: int = UPLOADS_OF_VISITOR) -> None:
         super().__init__(upload_endpoint)
-        self.most = most
+        self.most, self.share = most, share
         self._sizes: dict[str, dict[str, int]] = {}
         self._visitors: dict[str, str] = {}
         self._bytes = Counter[str]()
@@ -170,10 +172,8 @@ class Uploads(MemoryUploadedFileManager):
             visitor = self._visitors.setdefault(session_id, find_visitor(session_id))
             files = self._sizes.setdefault(session_id, {})
             more = len(file.data) - files.get(file.file_id, 0)
-            if more > 0 and (
-                self._bytes[visitor] + more > self.most // SHARE or self._bytes.total() + more > self.most
-            ):
-                raise HTTPException(413, TEXTS("sessions.uploads", most=(self.most // SHARE) >> 20))
+            if more > 0 and (self._bytes[visitor] + more > self.share or self._bytes.total() + more > self.most):
+                raise HTTPException(413, TEXTS("sessions.uploads", most=self.share >> 20))
             files[file.file_id] = len(file.data)
             self._bytes[visitor] += more
         super().add_file(session_id, file)
