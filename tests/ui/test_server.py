@@ -72,7 +72,7 @@ def test_browser_without_gzip_gets_the_plain_script():
     assert answer.body == scripts.SCRIPTS["knob.js"].read_bytes()
 
 
-def test_responses_wait_for_no_acknowledgement_and_no_idle_client():
+def test_responses_wait_for_no_acknowledgement_or_idle_client():
     """Through uvicorn itself, with a socket made as Streamlit makes it: whoever connects inherits the option."""
 
     async def serve_once():
