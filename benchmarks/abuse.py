@@ -195,7 +195,8 @@ def measure_abuse(options: argparse.Namespace) -> int:
         not failed and not log.count("Traceback") and not observations.problems,
     ]
     print(
-        f"server {before:.0f} MB at its start, at most {max(observations.server):.0f} MB (limit {LARGEST}), {after:.0f} MB "
+        f"server {before:.0f} MB at its start, at most {max(observations.server):.0f} MB "
+        f"(limit {LARGEST}), {after:.0f} MB "
         f"{options.after:.0f} s later (limit {before + 150 + count:.0f}; caches {count:.0f} MB by their own count)"
     )
     print(f"workers at most {max(observations.workers):.0f} MB each, {left} at the end")

@@ -190,7 +190,7 @@ def test_spec_too_precise_for_a_link_is_stored_by_name():
 
 
 def test_store_evicts_the_least_recently_used_content():
-    store = blob_store.Store(most=3000)
+    store = blob_store.Store(most=3 * (1000 + blob_store.OVERHEAD))
     names = [store.keep(blob_store.salt() + bytes([index]) * 984) for index in range(3)]
     store.load(names[0], len)
     names.append(store.keep(blob_store.salt() + b"x" * 984))

@@ -17,8 +17,10 @@ from starlette.datastructures import Headers
 
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures import blob_store, config_link, configs, export, registry, rotation
+from rope_viz.pictures.choices import Kept
 from rope_viz.ui import long_jobs, picture_route, render_queue, server
 from rope_viz.ui.components.scripts import PREFIX
+from rope_viz.ui.response_parts import PART
 from tests.configs import QWEN3_8B
 from tests.example_models import example_model
 
@@ -399,6 +401,130 @@ def test_broken_content_is_answered_with_422(picture, key, content):
     answer = get(f"{picture}.packed", query, method="POST", body=body, rope_viz="kept")
     assert answer.status == 422
     assert 0 < len(answer.body.splitlines()[0]) < 300
+
+
+def pack(contents):
+    return b"".join(len(each).to_bytes(4, "little") + each for each in contents)
+
+
+def test_body_of_many_contents_is_refused_before_one_is_stored():
+    body = pack([blob_store.salt() for _ in range(picture_route.MOST_CONTENTS + 1)])
+    answer = get("scaling/comparison.packed", method="POST", body=body, rope_viz="kept")
+    assert (answer.status, answer.body) == (400, b"at most 32 contents can be sent at once")
+    assert blob_store.STORE.size == 0
+
+
+def test_a_session_has_fewer_contents_than_a_body_may():
+    choices = [choice for page in registry.PAGES for choice in registry.page(page).choices]
+    assert 2 + sum(isinstance(choice, Kept) for choice in choices) <= picture_route.MOST_CONTENTS
+
+
+def test_contents_are_stored_whole():
+    contents = [blob_store.salt() + bytes([n]) * 1000 * n for n in range(picture_route.MOST_CONTENTS)]
+    assert get("scaling/comparison.packed", method="POST", body=pack(contents), rope_viz="kept").status == 200
+    assert [blob_store.STORE.salted(blob_store.name_of(each)) for each in contents] == contents
+
+
+def test_storing_stops_when_the_client_has_left(monkeypatch):
+    stored = []
+    monkeypatch.setattr(blob_store.STORE, "keep", lambda content, visitor: stored.append(content))
+    body = pack([blob_store.salt() for _ in range(20)])
+    answer = get("scaling/comparison.packed", method="POST", body=body, leaves=0, rope_viz="kept")
+    assert answer.status == 499
+    assert len(stored) == 1
+
+
+def test_tiny_content_is_answered_with_its_own_sentence():
+    answer = get("scaling/comparison.packed", method="POST", body=pack([b"12"]), rope_viz="kept")
+    assert (answer.status, answer.body[:41]) == (400, b"a content starts with 16 random bytes, go")
+
+
+@pytest.mark.parametrize("content", [b"1", b"-1.5", b"true", b"null", b'"x"', b"[]"])
+@pytest.mark.parametrize(
+    ("picture", "key"),
+    [
+        ("frequencies/wavelengths", "own"),
+        ("frequencies/wavelengths", "spec"),
+        ("decay/curves", "decay.typed"),
+        ("rotation/rotated", "rotation.x"),
+        ("recall/yours", "recall.file"),
+        ("recall/live_loss", "recall.report"),
+        ("recall/live_keys", "recall.keys"),
+        ("recall/live_loss", "recall.measured"),
+        ("recall/searched", "recall.search"),
+        ("heads/uses", "heads.measured"),
+        ("kernels/speeds", "kernels.report"),
+    ],
+)
+def test_plain_json_value_is_answered_with_422(picture, key, content):
+    page = registry.page(picture.partition("/")[0])
+    choice = next((each for each in page.choices if each.key == key), None)
+    salted = blob_store.salt() + (b"a.json\0" if choice is not None and choice.suffixes else b"") + content
+    query = (
+        f"model=custom&{key}={blob_store.name_of(salted)}" if choice is None else f"{key}={blob_store.name_of(salted)}"
+    )
+    answer = get(f"{picture}.packed", query, method="POST", body=pack([salted]), rope_viz="kept")
+    assert answer.status == 422
+    assert b"\n" not in answer.body
+
+
+def test_large_page_is_inflated_in_small_parts():
+    whole = bytes(range(256)) * 40_000 + bytes(3_000_000)
+    packed = gzip.compress(whole)
+    most = held = 0
+
+    async def read():
+        nonlocal most, held
+        async for part in picture_route.inflate(packed):
+            most, held = max(most, len(part)), held + len(part)
+            yield part
+
+    async def join():
+        return b"".join([part async for part in read()])
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: asyncio.run(join())).result() == whole
+    assert most <= PART
+    assert held == len(whole)
+
+
+def test_client_that_does_not_read_holds_one_part(monkeypatch):
+    """The server waits for the client between the parts; nothing else of the page is decompressed meanwhile."""
+    taken, read = [], picture_route.inflate
+
+    async def counted(content):
+        async for part in read(content):
+            taken.append(len(part))
+            yield part
+
+    monkeypatch.setattr(picture_route, "inflate", counted)
+
+    async def unread():
+        scope = {"type": "http", "method": "GET", "headers": [], "query_string": b"", "client": ("192.0.2.1", 1)}
+        scope["path"] = f"{PREFIX}/picture/decay/curves.html"
+        never = asyncio.get_running_loop().create_future()
+
+        async def receive():
+            return {"type": "http.request"} if not taken else await never
+
+        async def send(message):
+            if message["type"] == "http.response.body":
+                await never
+
+        task = asyncio.create_task(APP(scope | {"raw_path": scope["path"].encode()}, receive, send))
+        while not taken:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
+        task.cancel()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(unread())).result()
+    assert sum(taken) <= PART
+
+
+def test_identity_answer_names_its_length():
+    answer = get("scaling/comparison.html", QUERY, accept_encoding="identity")
+    assert int(answer.headers["content-length"]) == len(answer.body) > 100_000
 
 
 def test_too_large_body_is_refused_before_it_arrives():

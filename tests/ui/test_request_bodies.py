@@ -58,10 +58,10 @@ def test_quick_bodies_pass_in_any_number_of_parts():
     assert not app._bytes
 
 
-def test_bytes_of_one_visitor_are_limited_to_a_quarter():
+def test_bytes_of_one_visitor_are_limited_to_three_quarters():
     app = RequestBodies(count_bytes, most_bytes=4000)
     assert asyncio.run(post(app, [bytes(1000)]))[0] == 200
-    status, headers, text = asyncio.run(post(app, [bytes(600), bytes(600), b""]))
+    status, headers, text = asyncio.run(post(app, [bytes(1600), bytes(1600), b""]))
     assert (status, headers["retry-after"]) == (503, "5")
     assert text == "The server is receiving too many contents at once. Try again in a moment."
     assert not app._bytes

@@ -20,8 +20,11 @@ from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 
 from rope_viz.ui import server
 from rope_viz.ui.components import scripts
+from rope_viz.ui.response_parts import IDLE_SECONDS
+from rope_viz.ui.session_limits import LARGEST_MESSAGE
 
-APP = Starlette(routes=server.routes(), middleware=server.middleware())
+IDLE = getattr(socket, "TCP_USER_TIMEOUT", 18)
+APP = Starlette(routes=server.routes(), middleware=server.middleware(), exception_handlers={Exception: server.failed})
 
 
 def get(path, *, app=APP, **headers):
@@ -69,7 +72,7 @@ def test_browser_without_gzip_gets_the_plain_script():
     assert answer.body == scripts.SCRIPTS["knob.js"].read_bytes()
 
 
-def test_responses_do_not_wait_for_an_acknowledgement():
+def test_responses_wait_for_no_acknowledgement_or_idle_client():
     """Through uvicorn, with a socket made as Streamlit makes it; connections inherit its option."""
 
     async def serve_once():
@@ -81,12 +84,31 @@ def test_responses_do_not_wait_for_an_acknowledgement():
             served = uvicorn.Server(config)
             served.lifespan = config.lifespan_class(config)
             await served.startup(sockets=[listener])
-            delays = not listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            options = [listener.getsockopt(socket.IPPROTO_TCP, name) for name in (socket.TCP_NODELAY, IDLE)]
             await served.shutdown(sockets=[listener])
-            return delays
+            return options
 
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: asyncio.run(serve_once())).result() is False
+        no_delay, idle = pool.submit(lambda: asyncio.run(serve_once())).result()
+    assert no_delay
+    assert idle == 1000 * IDLE_SECONDS
+
+
+def test_uvicorn_reads_the_limit_of_messages_from_its_protocol():
+    """Fails if uvicorn reads `ws_max_size` elsewhere than from `config` of the protocol that accepted a connection."""
+    config = uvicorn.Config(Starlette(), ws="websockets-sansio", log_config=None)
+    config.load()
+
+    def make(**options):
+        return config.http_protocol_class(config=config, server_state=uvicorn.server.ServerState(), app_state={})
+
+    async def connect():
+        protocol = server.limit_messages(make)()
+        return config.ws_protocol_class(config=protocol.config, server_state=uvicorn.server.ServerState(), app_state={})
+
+    with ThreadPoolExecutor(1) as pool:
+        opened = pool.submit(lambda: asyncio.run(connect())).result()
+    assert opened.conn.max_message_size == LARGEST_MESSAGE
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2f..%2fspec.py", "server.py"])
@@ -187,3 +209,46 @@ def test_plotly_function_is_parenthesised_for_eager_parsing():
     assert len(served) == len(given) + 2
     assert served.replace(b"(() => {\n", b"() => {\n", 1).removesuffix(b"})));") == given.removesuffix(b"}));")
     assert scripts.called_at_once(b"var Plotly = 1;\n") == b"var Plotly = 1;\n"
+
+
+@pytest.mark.parametrize("number", ["0", "9", "99", "-1", "1.0", "x", "\u0661", "\u00b2", "1" * 4301, "0" * 5000 + "1"])
+def test_other_scenes_are_not_found(number):
+    answer = get(f"/scene/{number}")
+    assert answer.status == 404
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_scene_is_found_by_its_number():
+    assert get("/scene/1").status == 200
+
+
+def test_unexpected_error_has_the_security_headers(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("an error of the test")
+
+    monkeypatch.setattr(server, "story_page", fail)
+    sent = []
+
+    async def ask():
+        scope = {"type": "http", "method": "GET", "path": "/scene/1", "headers": [(b"host", b"viz.example.org")]}
+
+        async def receive():
+            return {"type": "http.request"}
+
+        async def send(message):
+            sent.append(message)
+
+        with pytest.raises(RuntimeError, match="an error of the test"):  # uvicorn logs it
+            await APP(scope | {"query_string": b"", "raw_path": b"/scene/1"}, receive, send)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(ask())).result()
+    headers = Headers(raw=sent[0]["headers"])
+    assert sent[0]["status"] == 500
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "traceback" not in sent[1]["body"].decode().lower()
+
+
+def test_app_answers_errors_with_the_security_headers():
+    assert "exception_handlers={Exception: server.failed}" in (Path(server.__file__).parents[2] / "app.py").read_text()
