@@ -25,12 +25,16 @@ SIZES = ("head_dim", "hidden_size", "max_position_embeddings", "num_attention_he
 
 @dataclass(frozen=True)
 class Upload:
-    """A user's own config: its name, the embedding of each layer type, and a sentence for all that was assumed."""
+    """A user's own config: its name, the embedding of each layer type, and a sentence for all that was assumed.
+
+    `results` caches what was computed from it.
+    """
 
     name: str
     config: Mapping[str, Any] = field(hash=False)
     specs: Mapping[str, RopeSpec] = field(hash=False)
     notes: tuple[str, ...] = ()
+    results: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def layer(self) -> str:

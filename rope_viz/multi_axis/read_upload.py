@@ -9,6 +9,7 @@ from typing import Any
 from rope_viz.embedding.axis_sections import analyse_spec
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import name_config, read_model_type
+from rope_viz.models.long_names import cut_long_names, describe_long_names
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import Upload, check_shape, complete_config, join_words, parse_config
 from rope_viz.multi_axis.model_axes import from_model, is_encoder
@@ -24,6 +25,9 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     notes: list[str] = []
     config = parse_config(text, notes, skip_lists=True)
     check_shape(config)
+    cut, long_names = cut_long_names(config)
+    config = dict(cut)
+    notes += [sentence for _, sentence in describe_long_names(long_names)]
     if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
         return multi_axis_upload(config, notes)
     config, filled = complete_config(config, current or RopeSpec())

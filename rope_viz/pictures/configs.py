@@ -8,6 +8,7 @@ from typing import Any
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.long_names import cut_long_names
 from rope_viz.models.user_config import LARGEST, Upload, check_shape
 from rope_viz.multi_axis.read_upload import is_encoder_only, multi_axis_upload, single_axis_upload
 from rope_viz.storage.decode_json import decode_json
@@ -29,6 +30,7 @@ def upload_of(content: bytes) -> Upload:
     if not isinstance(config, dict):
         raise ValueError(TEXTS("stored.no_config"))
     check_shape(config)
+    config = dict(cut_long_names(config)[0])
     if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
         return multi_axis_upload(config)
     return single_axis_upload(config)

@@ -19,6 +19,7 @@ from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import Variant, from_compared_models, read_variant, write_variant
 from rope_viz.pictures import blob_store, config_link, configs
 from rope_viz.pictures.choices import Borders, Held, Kept, Line, Number
+from rope_viz.pictures.config_cache import cache_by_config
 from rope_viz.pictures.page import Page, Picture
 from rope_viz.pictures.picture_request import NOTHING, Choice, Now
 from rope_viz.texts import Texts
@@ -248,7 +249,7 @@ def fits_in_url(spec: RopeSpec, model: str, layer: str) -> bool:
     return _linked(spec, model, layer, None)[1]
 
 
-@functools.lru_cache(maxsize=256)
+@cache_by_config(256)
 def _linked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> tuple[Mapping[str, str], bool]:
     out = write_model(spec, model, layer, own)
     opened, _ = read_model(out, own if config_link.KEY in out else None)
