@@ -11,7 +11,15 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import name_config, read_model_type
 from rope_viz.models.long_names import cut_long_names, describe_long_names
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.user_config import Upload, check_shape, complete_config, join_words, parse_config
+from rope_viz.models.user_config import (
+    Upload,
+    check_shape,
+    complete_config,
+    empty_long_values,
+    join_words,
+    note_emptied,
+    parse_config,
+)
 from rope_viz.multi_axis.model_axes import from_model, is_encoder
 
 SIDE = 64  # patches along the side of an image: 1024 pixels of FLUX
@@ -25,6 +33,8 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     notes: list[str] = []
     config = parse_config(text, notes, skip_lists=True)
     check_shape(config)
+    config, emptied = empty_long_values(config)
+    notes += note_emptied(emptied)
     cut, long_names = cut_long_names(config)
     config = dict(cut)
     notes += [sentence for _, sentence in describe_long_names(long_names)]

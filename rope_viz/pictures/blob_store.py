@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from rope_viz.pictures.outside import read_outside
-from rope_viz.storage.decode_json import decode_content
+from rope_viz.storage.decode_json import ContentError, decode_content
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -50,6 +50,12 @@ def salt() -> bytes:
 def name_of(salted: bytes) -> str:
     """Return the name of a salted content."""
     return base64.urlsafe_b64encode(hashlib.sha256(salted).digest()).decode().rstrip("=")
+
+
+def require_size(content: bytes, most: int) -> None:
+    """Raise `ContentError` with a sentence if a content has more than `most` bytes."""
+    if len(content) > most:
+        raise ContentError(TEXTS("stored.too_large", most=most >> 20, size=-(-len(content) // (1 << 20))))
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rope_viz.advice.compare_models import ModelComparison, Side, compare_models, default_length
 from rope_viz.embedding.spec import MAX_LENGTH, short_repr
@@ -29,6 +30,8 @@ USUAL = ("llama-3.1-8b", "qwen3-8b")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SecondModel(Choice[str]):
     """A second model: the id of one of the catalog, or a config as the value of an address (`config_link`)."""
+
+    reads_outside: ClassVar[bool] = True
 
     def default(self, now: Now) -> str:
         return next(name for name in USUAL if name != now.model)

@@ -35,7 +35,7 @@ def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
             if own is None:
                 found: T = shared(*arguments)
                 return found
-            results: dict[Hashable, T] = own.results.setdefault(function, {})
+            results: dict[Hashable, T] = own.results.setdefault(f"{function.__module__}.{function.__qualname__}", {})
             key = tuple(each for each in flatten(arguments) if each is not own)
             if key in results:
                 return results[key]

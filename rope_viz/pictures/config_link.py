@@ -14,7 +14,7 @@ from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
 from rope_viz.pictures.config_cache import cache_by_config
 from rope_viz.pictures.config_keys import cut_config, find_catalog_name
-from rope_viz.pictures.configs import upload_of
+from rope_viz.pictures.configs import prove_cheap, upload_of
 from rope_viz.pictures.outside import read_outside
 from rope_viz.texts import Texts
 
@@ -95,9 +95,16 @@ def read_config(text: str) -> Upload:
     if found is None:
         if len(text) > LONGEST:
             raise ValueError(TEXTS("link.too_long", most=LONGEST))
-        found, size = read_outside(read_here, text)
+        found, size = read_outside(read_link, text)
         LINKS.keep(text, found, size)
     return found
+
+
+def read_link(text: str) -> Upload:
+    """Read the config of a value as `read_here` does, and prove that its pages are computed quickly."""
+    own = prove_cheap(read_here(text))
+    write_config(own)
+    return own
 
 
 def read_here(text: str) -> Upload:

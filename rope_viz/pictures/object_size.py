@@ -15,6 +15,11 @@ SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
 
 def memory_of(value: Any) -> int:
     """Return the bytes of a value with everything that it refers to, each object counted once."""
+    return measure(value)[0]
+
+
+def measure(value: Any) -> tuple[int, int]:
+    """Return the bytes of a value with everything that it refers to, and how many objects that are."""
     seen, total, waiting = {id(value)}, 0, [value]
     while waiting:
         each = waiting.pop()
@@ -28,4 +33,4 @@ def memory_of(value: Any) -> int:
             if id(other) not in seen and not isinstance(other, SHARED):
                 seen.add(id(other))
                 waiting.append(other)
-    return total
+    return total, len(seen)

@@ -44,6 +44,17 @@ def contents() -> list[bytes]:
     return [salted for _, _, salted in st.session_state.get("held", {}).values()]
 
 
+def store_readable(choice: Kept[Any], content: bytes) -> None:
+    """Store the content of a choice for this session. Raise `ValueError` with a sentence if it cannot be read."""
+    blob_store.require_size(content, choice.largest)
+    name = store_blob(choice.key, content)
+    try:
+        blob_store.STORE.load(name, choice.decode)
+    except ValueError:
+        store_blob(choice.key, None)
+        raise
+
+
 def load_held(choice: Kept[Any]) -> Held[Any] | None:
     """Return the decoded content of a choice, None if the session has none."""
     content = blob(choice.key)
