@@ -36,7 +36,7 @@ def cut_long_names(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[P
         kind = type(value)
         if key in NAMES and (kind is str or kind is list):
             cut, longest = cut_name(value)
-            inner = {(): longest} if longest else {}
+            inner: dict[Path, int] = {(): longest} if longest else {}
         elif kind is dict or isinstance(value, Mapping):
             cut, inner = cut_long_names(value)
             if key in ROPE_DICTS:

@@ -32,8 +32,8 @@ class Choice(Generic[T]):
     """Base class of the choices. If `when` is false, the choice has its default and no widget.
 
     `needs` are the other choices that its default, options, limits and `when` depend on. `shared` names the size of the
-    spec ("context", "target") with which it is one value: the page's address holds only that size. `reads_outside`: a value is a content
-    from outside, or names one.
+    spec ("context", "target") with which it is one value: the page's address holds only that size.
+    `reads_outside`: a value is a content from outside, or names one.
     """
 
     reads_outside: ClassVar[bool] = False

@@ -112,6 +112,10 @@ class LongJobs:
             with contextlib.suppress(NoProcessError):
                 self._rest(self._take())
 
+    async def render(self, job: Job) -> Result:
+        """Render a picture; see `do`."""
+        return await self.do(job)
+
     async def do(self, job: Job | Reading) -> Result:
         """Do a job. If this is cancelled, the process is ended. Raise `NoProcessError` with a sentence."""
         process = self._take()

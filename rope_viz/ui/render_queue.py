@@ -190,7 +190,7 @@ class Gallery:
         job.drawing.add_done_callback(functools.partial(self._drawn, job, where))
 
     async def _render_long(self, job: render_process.Job) -> bytes:
-        result = await self.long_jobs.do(job)
+        result = await self.long_jobs.render(job)
         if result.failed:
             raise RenderError(result.problem)
         if result.problem:

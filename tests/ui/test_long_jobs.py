@@ -64,7 +64,7 @@ def test_job_that_nobody_waits_for_ends(jobs):
 
 
 def test_job_beyond_its_processor_time_is_a_sentence(jobs):
-    result = asyncio.run(jobs(seconds=1).do(SLOW))
+    result = asyncio.run(jobs(seconds=1).render(SLOW))
     assert result.problem.startswith("This picture takes more than 1 seconds of processor time.")
     assert not result.content
 
@@ -75,7 +75,7 @@ def test_job_beyond_its_memory_is_a_sentence(jobs):
 
     async def both():
         small = jobs(memory=150 << 20)
-        return await small.do(large), await small.do(QUICK)
+        return await small.render(large), await small.render(QUICK)
 
     refused, drawn = asyncio.run(both())
     assert refused.problem.startswith("This picture takes more memory than one picture may.")
@@ -86,7 +86,7 @@ def test_job_beyond_its_memory_is_a_sentence(jobs):
 def test_idle_process_ends(jobs):
     async def rest():
         found = jobs(idle_seconds=0.0)
-        await found.do(QUICK)
+        await found.render(QUICK)
         pids = found.pids
         await until(lambda: not found.pids)
         await until(lambda: not any(map(alive, pids)))
