@@ -94,6 +94,11 @@ def empty_long_values(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[s
     found: list[str] = []
 
     def shorten(part: Any, key: str) -> tuple[Any, int]:
+        if isinstance(part, list) and len(part) > MOST_VALUES:
+            found.append(key)
+            return [], 0
+        if isinstance(part, dict) and len(part) > MOST_KEYS and key not in LONG:
+            return part, 0  # `check_shape` refuses it
         if isinstance(part, dict):
             pairs = {name: shorten(value, str(name)) for name, value in part.items()}
             count = len(pairs) + sum(inner for _, inner in pairs.values())

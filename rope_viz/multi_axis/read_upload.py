@@ -32,8 +32,8 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     """
     notes: list[str] = []
     config = parse_config(text, notes, skip_lists=True)
-    check_shape(config)
     config, emptied = empty_long_values(config)
+    check_shape(config)
     notes += note_emptied(emptied)
     cut, long_names = cut_long_names(config)
     config = dict(cut)

@@ -9,6 +9,7 @@ import json
 import threading
 import zlib
 from collections import OrderedDict
+from dataclasses import replace
 
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
@@ -91,12 +92,12 @@ def digest(text: str) -> bytes:
 
 def read_config(text: str) -> Upload:
     """Return the config of a value. Raise `ValueError` with a sentence if the value is broken or too large."""
-    found = LINKS.get(text)
-    if found is None:
-        if len(text) > LONGEST:
-            raise ValueError(TEXTS("link.too_long", most=LONGEST))
-        found, size = read_outside(read_link, text)
-        LINKS.keep(text, found, size)
+    if (known := LINKS.get(text)) is not None:
+        return known
+    if len(text) > LONGEST:
+        raise ValueError(TEXTS("link.too_long", most=LONGEST))
+    found, size = read_outside(read_link, text)
+    LINKS.keep(text, found, size)
     return found
 
 
@@ -122,6 +123,7 @@ def read_here(text: str) -> Upload:
     try:
         own = read_upload(written)
         cut = cut_config(own.config)
-        return own if cut == own.config else upload_of(json.dumps(cut).encode())
+        # What was said about the whole is said of what is left, too.
+        return own if cut == own.config else replace(upload_of(json.dumps(cut).encode()), notes=own.notes)
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise ValueError(TEXTS("link.unreadable", error=error)) from None

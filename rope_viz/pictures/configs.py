@@ -33,8 +33,8 @@ def upload_of(content: bytes) -> Upload:
     config = _read(content)
     if not isinstance(config, dict):
         raise ValueError(TEXTS("stored.no_config"))
-    check_shape(config)
     config = dict(cut_long_names(empty_long_values(config)[0])[0])
+    check_shape(config)
     is_multi_axis = isinstance(config.get("_class_name"), str) or is_encoder_only(config)
     return prove_cheap(multi_axis_upload(config) if is_multi_axis else single_axis_upload(config))
 

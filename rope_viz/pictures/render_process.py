@@ -37,7 +37,7 @@ SECONDS = 60
 """Processor time of one job, all threads together (not on Windows)."""
 MEMORY = 1 << 30
 """Bytes that a process may allocate after it has started (Linux)."""
-READING_SECONDS = 10
+READING_SECONDS = 5
 """Processor time of reading one content."""
 READING_MEMORY = 512 << 20
 """Bytes that a process may allocate that reads contents."""

@@ -13,7 +13,7 @@ import contextvars
 import functools
 import pickle
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NoReturn, TypeVar
 
@@ -189,11 +189,13 @@ class Border:
             except NoProcessError:
                 raise ValueError(TEXTS("stored.ended")) from None
 
-    async def _until_cancelled(self, visitor: str, do: Callable[[], Any], *, large: bool = False) -> Any:
+    async def _until_cancelled(
+        self, visitor: str, do: Callable[[], Coroutine[Any, Any, T]], *, large: bool = False
+    ) -> T:
         """Do something in a turn of a visitor. If this is cancelled, what has begun ends after a while."""
         begun = False
 
-        async def in_turn() -> Any:
+        async def in_turn() -> T:
             nonlocal begun
             async with self.turns.turn(visitor, large=large):
                 begun = True
@@ -226,17 +228,19 @@ class Border:
         raise ValueError(TEXTS("stored.many_contents", most=MOST_CONTENTS))
 
     async def _do(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, int]:
-        is_link = function is config_link.read_link
-        if is_link and (known := config_link.LINKS.get(*arguments)) is not None:
-            return known, 0  # type: ignore[return-value]
+        """Read a content in a process; a link only once, for all who wait for it."""
+        link: Any = arguments[0] if function is config_link.read_link else None
+        known: Any = None if link is None else config_link.LINKS.get(link)
+        if known is not None:
+            return known, 0
         result = await self.processes.do(Reading(portable(function), arguments))
         if result.failed:
             raise NoProcessError(result.problem)
         if result.problem:
             raise ContentError(result.problem) if result.unreadable else ValueError(result.problem)
-        value: T = pickle.loads(result.content)
-        if is_link:
-            config_link.LINKS.keep(*arguments, value, result.size)  # type: ignore[arg-type]
+        value = pickle.loads(result.content)
+        if link is not None:
+            config_link.LINKS.keep(link, value, result.size)
         return value, result.size
 
 
