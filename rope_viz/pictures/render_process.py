@@ -134,7 +134,7 @@ def read(reading: Reading) -> Result:
     """
     try:
         value = reading.function(*reading.arguments)
-        size, count = measure(value)
+        size, count = measure(value, MOST_VALUES)
         if count > MOST_VALUES:
             return Result(problem=TEXTS("stored.many_values", most=MOST_VALUES), unreadable=True)
         return Result(pickle.dumps(value, protocol=5), size=size)
