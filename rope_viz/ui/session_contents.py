@@ -56,10 +56,14 @@ def store_readable(choice: Kept[Any], content: bytes) -> None:
 
 
 def load_held(choice: Kept[Any]) -> Held[Any] | None:
-    """Return the decoded content of a choice, None if the session has none."""
+    """Return the decoded content of a choice, None if the session has none or it cannot be read now."""
     content = blob(choice.key)
     if content is None:
         return None
     # The same source again, so that a large content is not hashed in every run.
     name = store_blob(choice.key, content, of=st.session_state["held"][choice.key][0])
-    return Held(name, blob_store.STORE.load(name, choice.decode))
+    try:
+        return Held(name, blob_store.STORE.load(name, choice.decode))
+    except ValueError as error:
+        st.session_state[f"problem.{choice.key}"] = str(error)  # shown next to the choice
+        return None
