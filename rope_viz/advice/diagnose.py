@@ -6,6 +6,7 @@ The syntax is read leniently, so that a trailing comma does not hide what is wro
 from __future__ import annotations
 
 import difflib
+import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,7 @@ class Diagnosis:
     text: str = ""
     repaired: str = ""
 
-    @property
+    @functools.cached_property
     def changes(self) -> str:
         """Return the repair as a diff with one line around each change, "" for a long file."""
         before, after = self.text.splitlines(), self.repaired.splitlines()
@@ -56,7 +57,7 @@ class Diagnosis:
             return ""
         return "\n".join(line[:200] for line in [*difflib.unified_diff(before, after, n=1, lineterm="")][2:])
 
-    @property
+    @functools.cached_property
     def excerpt(self) -> str:
         """Return the numbered lines around the first problem, "" if its line is unknown."""
         first = next((problem.lines[0] for problem in self.problems if problem.lines), 0)

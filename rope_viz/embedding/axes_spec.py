@@ -377,8 +377,9 @@ def check_counts(counts: Sequence[int]) -> tuple[int, ...]:
     if not isinstance(counts, (list, tuple)) or not 1 <= len(counts) <= MAX_AXES:
         raise ValueError(f"sections must be a list of pair counts, got {short_repr(counts)}")
     for count in counts:
-        number = isinstance(count, (int, float)) and not isinstance(count, bool) and math.isfinite(count)
-        if not number or not 0 <= count == math.floor(count) <= MAX_SECTION:
+        number = isinstance(count, (int, float)) and not isinstance(count, bool)
+        # The limits first: an integer may be too large for a float, and NaN has no floor.
+        if not number or not 0 <= count <= MAX_SECTION or count != math.floor(count):
             raise ValueError(
                 f"sections must be whole numbers of at least 0 and at most {MAX_SECTION:,}, got {short_repr(count)}"
             )

@@ -15,6 +15,7 @@ from rope_viz.embedding.scaling import Llama3, mscale
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, RopeSpec, require_number, short_repr
 from rope_viz.models.architecture import find_architecture, listed_types
 from rope_viz.models.config_reader import Params
+from rope_viz.models.long_names import LONGEST
 from rope_viz.models.source_note import FILE
 
 # {llama.cpp's architecture: model type}, where the two are not spelled with the same letters.
@@ -119,9 +120,10 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
     kind = keys.get("general.architecture")
     if not isinstance(kind, str) or not kind:
         raise ValueError("the GGUF file does not name an architecture")
-    own = {name.removeprefix(f"{kind}."): value for name, value in keys.items() if name.startswith(f"{kind}.")}
-    model_type = find_model_type(kind)
-    config: dict[str, Any] = {"model_type": model_type}
+    prefix = f"{kind}."
+    own = {name.removeprefix(prefix): value for name, value in keys.items() if name.startswith(prefix)}
+    config: dict[str, Any] = {"model_type": find_model_type(kind)}
+    kind = kind[:LONGEST]  # in sentences, too
     for key in ("general.name", "general.basename"):
         if isinstance(keys.get(key), str) and "_name_or_path" not in config:
             config["_name_or_path"] = keys[key]
@@ -153,11 +155,11 @@ def find_model_type(kind: str) -> str:
     if kind in OWN_KEYS:
         return f"{kind} (GGUF)"
     letters = "".join(letter for letter in kind if letter.isalnum())
-    for end in ("", "text"):
+    for wanted in (letters, f"{letters}text"):
         for name in sorted(listed_types()):
             record = find_architecture(name)
             is_text = record is not None and record.text is None and not record.not_text
-            if is_text and name.replace("_", "").replace("-", "") == letters + end:
+            if is_text and name.replace("_", "").replace("-", "") == wanted:
                 return name
     return kind
 
@@ -178,7 +180,8 @@ def read_sizes(kind: str, own: Mapping[str, Any]) -> dict[str, Any]:
         found[name] = int(max(values))
         if name == "num_key_value_heads" and len(values) > 1 and 0 in values:
             found["layer_types"] = ["full_attention" if each else "linear_attention" for each in values]
-    require_number(found["max_position_embeddings"], f"{kind}.context_length", least=1, most=MAX_LENGTH)
+    for name, most in (("max_position_embeddings", MAX_LENGTH), ("hidden_size", 1 << 40)):
+        require_number(found[name], f"{kind}.{SIZES[name][0]}", least=1, most=most)
     return {name: value for name, value in found.items() if value != 0}
 
 
@@ -302,8 +305,9 @@ def read_lists(
         if found:
             return found
     require_number(original, f"{kind}.rope.scaling.original_context_length", least=1, most=MAX_LENGTH, integer=True)
-    factor = 1.0 if attention is None else float(attention)
-    lists = {"short_factor": list(short), "long_factor": list(long), "attention_factor": factor}
+    factor = 1.0 if attention is None else attention
+    require_number(factor, f"{kind}.rope.scaling.attn_factor")
+    lists = {"short_factor": list(short), "long_factor": list(long), "attention_factor": float(factor)}
     return {"rope_type": "longrope", "original_max_position_embeddings": int(original), **lists}
 
 

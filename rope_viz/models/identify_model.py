@@ -308,7 +308,8 @@ def find_fine_tune_signs(config: Mapping[str, Any], fields: Fields, model: Model
         found.append(f"its vocabulary has {abs(ours - theirs):,} entries {more}")
     if any(str(key).startswith(FINE_TUNE_PREFIX) for key in config):
         found.append("it was written by Unsloth")
-    kinds = [str(kind) for kind in config.get("architectures") or [] if isinstance(kind, str)]
+    named_classes = config.get("architectures")
+    kinds = [kind for kind in named_classes if isinstance(kind, str)] if isinstance(named_classes, list) else []
     if kinds and not any(kind.endswith(PRETRAINING_HEADS) for kind in kinds):
         found.append(f"its class has another head, {kinds[0][:60]}")
     return tuple(found)

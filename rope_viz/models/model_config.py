@@ -26,6 +26,7 @@ from rope_viz.models.layer_patterns import (
     find_window,
     resolve_layer_types,
 )
+from rope_viz.models.long_names import cut_long_names, describe_long_names
 from rope_viz.models.other_files import describe_source, to_config
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import LAYER_TYPES, Layers, resolve_rope_parameters
@@ -61,6 +62,7 @@ class ModelConfig:
     mapping: Mapping[str, Any]
     known: Model | None = None
     numbers_only: bool = False
+    long_names: Mapping[tuple[str, ...], int] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def read(cls, source: Source, *, known: Model | None = None, numbers_only: bool = False) -> ModelConfig:
@@ -69,7 +71,8 @@ class ModelConfig:
         Raises `ValueError` for anything else and for a file that is no config, `OSError` where there is no such file.
 
         `known` is the entry of the catalog that the user picked, where the mapping is its config. `numbers_only`: the
-        mapping was made from the numbers of an embedding, so it is never recognised as a model.
+        mapping was made from the numbers of an embedding, so it is never recognised as a model. Names of types that are
+        too long are cut, and listed in `long_names`.
         """
         if isinstance(source, ModelConfig):
             return source
@@ -82,7 +85,8 @@ class ModelConfig:
             # A text never names a file: configs of unknown origin must not make a server read one.
             hint = f": pathlib.Path({short_repr(source)}) reads a file" if isinstance(source, str) else ""
             raise ValueError(f"a config must be an object, got {short_repr(source)}{hint}")
-        return cls(dict(to_config(source)), known, numbers_only)
+        mapping, long_names = cut_long_names(to_config(source))
+        return cls(dict(mapping), known, numbers_only, long_names)
 
     @functools.cached_property
     def part(self) -> Part:
@@ -210,7 +214,7 @@ class ModelConfig:
     @functools.cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was assumed, and on layers that rotate otherwise than the rest."""
-        texts = [describe_source(self.mapping)]
+        texts = [describe_source(self.mapping), *(text for _, text in describe_long_names(self.long_names))]
         for describe in (describe_doubt, describe_rotating_layers, describe_rotated_shares):
             # A list of layers that cannot be read is a finding of the check, not a reason to say nothing else.
             with contextlib.suppress(ValueError):

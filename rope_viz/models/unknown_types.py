@@ -124,7 +124,8 @@ def describe_doubt(fields: Fields) -> str:
     if not fields.kind:
         used = f"{', '.join(fields.own_keys)} is" if fields.own_keys else "the config is"
         return f"model_type is missing, which transformers refuses; {used} read by general rules."
-    spelled = next((name for name in sorted(listed_types()) if letters_of(name) == letters_of(fields.kind)), "")
+    letters = letters_of(fields.kind)
+    spelled = next((name for name in sorted(listed_types()) if letters_of(name) == letters), "")
     if spelled:
         return f"Unknown model_type {short_repr(fields.kind)}. Did you mean {spelled}? transformers reads only that."
     used = f" with its keys {', '.join(fields.own_keys)}" if fields.own_keys else ""

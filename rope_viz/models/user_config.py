@@ -6,7 +6,7 @@ NaN and Infinity are refused where RoPE reads them, and repeated keys are named;
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,24 +18,34 @@ from rope_viz.models.rope_config import ROPE_TYPES, find_main_layer, normalise_r
 
 DEEPEST = 32
 MOST_KEYS = 1000
+MOST_NAMED = 20
 # Lists of labels and of quantised layers may be as long as they like: nothing here reads them.
 LONG = ("id2label", "label2id", "quantization_config", "compression_config")
+MOST_VALUES = 4096
+"""Values in one list or object: a longer one is read as empty. No config that RoPE needs has lists of a thousand."""
 SIZES = ("head_dim", "hidden_size", "max_position_embeddings", "num_attention_heads", "qk_rope_head_dim")
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A user's own config: its name, the embedding of each layer type, and a sentence for all that was assumed."""
+    """A user's own config: its name, the embedding of each layer type, and a sentence for all that was assumed.
+
+    `results` caches what was computed from it.
+    """
 
     name: str
     config: Mapping[str, Any] = field(hash=False)
     specs: Mapping[str, RopeSpec] = field(hash=False)
     notes: tuple[str, ...] = ()
+    results: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def layer(self) -> str:
         """The layer type to show first."""
         return find_main_layer(self.specs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "model_config"}
 
     @functools.cached_property
     def model_config(self) -> ModelConfig:
@@ -50,8 +60,7 @@ def parse_config(text: str | bytes, notes: list[str] | None = None, *, skip_list
     """
     raw = read_raw(text, skip_lists=skip_lists)
     if notes is not None and raw.left_out:
-        names = ", ".join(dict.fromkeys(raw.left_out))
-        notes.append(f"Long lists of your config were not loaded: {names}. Copy changed keys into your own file.")
+        notes += note_emptied(list(dict.fromkeys(raw.left_out)))
     if notes is not None and raw.repeated:
         shown = ", ".join(short_repr(place[-1]) for place in raw.repeated[:3])
         notes.append(f"In your config {shown} occurs more than once; the last one counts, as in transformers.")
@@ -75,6 +84,43 @@ def check_shape(config: Mapping[str, Any]) -> None:
             waiting += [(item, depth + 1) for key, item in part.items() if key not in LONG]
         elif isinstance(part, list):
             waiting += [(item, depth + 1) for item in part if isinstance(item, (dict, list))]
+
+
+def empty_long_values(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return a config in which lists and objects of more than `MOST_VALUES` values are empty, and their keys.
+
+    A list within a list counts with it; an object is emptied only where its own values are too many.
+    """
+    found: list[str] = []
+
+    def shorten(part: Any, key: str) -> tuple[Any, int]:
+        if isinstance(part, list) and len(part) > MOST_VALUES:
+            found.append(key)
+            return [], 0
+        if isinstance(part, dict) and len(part) > MOST_KEYS and key not in LONG:
+            return part, 0  # `check_shape` refuses it
+        if isinstance(part, dict):
+            pairs = {name: shorten(value, str(name)) for name, value in part.items()}
+            count = len(pairs) + sum(inner for _, inner in pairs.values())
+            kept: Any = {name: value for name, (value, _) in pairs.items()}
+        elif isinstance(part, list):
+            items = [shorten(value, key) for value in part]
+            count, kept = len(items) + sum(inner for _, inner in items), [value for value, _ in items]
+        else:
+            return part, 0
+        if count > MOST_VALUES and part is not config:
+            found.append(key)
+            return type(part)(), 0
+        return kept, count
+
+    return shorten(config, "")[0], list(dict.fromkeys(found))
+
+
+def note_emptied(names: Sequence[str]) -> list[str]:
+    """Return the note on lists that were read as empty, none where there are none."""
+    listed = ", ".join(short_repr(name).strip("'\"") for name in names[:MOST_NAMED])
+    text = f"Long lists of your config were not loaded: {listed}. Copy changed keys into your own file."
+    return [text] if names else []
 
 
 def complete_config(config: dict[str, Any], current: RopeSpec) -> tuple[dict[str, Any], list[str]]:

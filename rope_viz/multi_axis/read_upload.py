@@ -9,8 +9,17 @@ from typing import Any
 from rope_viz.embedding.axis_sections import analyse_spec
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import name_config, read_model_type
+from rope_viz.models.long_names import cut_long_names, describe_long_names
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.user_config import Upload, check_shape, complete_config, join_words, parse_config
+from rope_viz.models.user_config import (
+    Upload,
+    check_shape,
+    complete_config,
+    empty_long_values,
+    join_words,
+    note_emptied,
+    parse_config,
+)
 from rope_viz.multi_axis.model_axes import from_model, is_encoder
 
 SIDE = 64  # patches along the side of an image: 1024 pixels of FLUX
@@ -23,7 +32,12 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     """
     notes: list[str] = []
     config = parse_config(text, notes, skip_lists=True)
+    config, emptied = empty_long_values(config)
     check_shape(config)
+    notes += note_emptied(emptied)
+    cut, long_names = cut_long_names(config)
+    config = dict(cut)
+    notes += [sentence for _, sentence in describe_long_names(long_names)]
     if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
         return multi_axis_upload(config, notes)
     config, filled = complete_config(config, current or RopeSpec())

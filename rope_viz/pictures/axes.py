@@ -41,6 +41,7 @@ from rope_viz.pictures.axes_model import (
 )
 from rope_viz.pictures.axis_choice import roles
 from rope_viz.pictures.choices import Number, Pick, Pieces, Positions
+from rope_viz.pictures.config_cache import cache_by_config
 from rope_viz.pictures.outputs import ROW, Figure, Patch, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Choice, Now
@@ -274,7 +275,7 @@ def lay_out_prompt(now: Now) -> tuple[PromptLayout, PromptLayout | None]:
     return first, None if now[SECOND] == "none" else _lay_out(*own, now[PROMPT], now[SECOND])
 
 
-@functools.lru_cache(maxsize=32)
+@cache_by_config(32)
 def _lay_out(axes_model: str, model: str, own: Upload | None, line: str, runtime: str) -> PromptLayout:
     if axes_model != SIDEBAR:
         config = axes_catalog()[axes_model].config

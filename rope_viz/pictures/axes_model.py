@@ -19,6 +19,7 @@ from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, model_scenes, own_scenes
 from rope_viz.pictures.choices import Borders, Menu, Number, Pick
+from rope_viz.pictures.config_cache import cache_by_config
 from rope_viz.pictures.picture_request import Choice, Now, config_of
 
 SIDEBAR = "sidebar"
@@ -43,7 +44,7 @@ def _upload(now: Now) -> Upload | None:
     return now.own if now.model == spec_url.CUSTOM else None
 
 
-@functools.lru_cache(maxsize=64)
+@cache_by_config(64)
 def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
     config = config_of(model, own)
     if config is None or has_one_axis(config):
@@ -124,7 +125,7 @@ def frequencies_of_sidebar(now: Now) -> Hashable:
     return now[PART], spec.weights.tobytes(), spec.factor
 
 
-@functools.lru_cache(maxsize=64)
+@cache_by_config(64)
 def _with_frequencies(model: str, own: Upload | None, part: str, spec: RopeSpec) -> Scene:
     """Return a text part of the sidebar's model with the frequencies of `spec`, where it has as many pairs."""
     scene, frequencies = _sidebar(model, own)[part], spec.inv_freq(spec.target)

@@ -7,6 +7,7 @@ content on every server: a client that has the content can send it to a server t
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import re
 import secrets
@@ -16,8 +17,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from rope_viz.pictures.object_size import memory_of
-from rope_viz.storage.decode_json import decode_content
+from rope_viz.pictures.outside import read_outside
+from rope_viz.storage.decode_json import ContentError, decode_content
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -51,6 +52,12 @@ def salt() -> bytes:
 def name_of(salted: bytes) -> str:
     """Return the name of a salted content."""
     return base64.urlsafe_b64encode(hashlib.sha256(salted).digest()).decode().rstrip("=")
+
+
+def require_size(content: bytes, most: int) -> None:
+    """Raise `ContentError` with a sentence if a content has more than `most` bytes."""
+    if len(content) > most:
+        raise ContentError(TEXTS("stored.too_large", most=most >> 20, size=-(-len(content) // (1 << 20))))
 
 
 @dataclass
@@ -119,8 +126,7 @@ class Store:
         if decode in found.values:
             cached: T = found.values[decode]
             return cached
-        value = decode_content(decode, found.salted[SALT:])
-        size = memory_of(value)
+        value, size = decode_content(functools.partial(read_outside, decode), found.salted[SALT:])
         with self._lock:
             known = self._blobs.get(name) is found and decode not in found.values
             if known and found.size + size <= self._most // SHARE:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rope_viz.embedding.spec import Knob, short_repr
 from rope_viz.models import spec_url
@@ -325,9 +325,11 @@ class Kept(Choice[Held[T] | None]):
 
     `decode` reads a content; `load` makes one from a command-line argument, a file name or text. `check` raises
     `ValueError` for a value that does not fit the model; the page shows that after `instead`. `typed`: text fields,
-    name -> (label, placeholder). `suffixes`: the file types to upload; `missing` is shown without a file.
+    name -> (label, placeholder). `suffixes`: the file types to upload; `missing` is shown without a file. A content has
+    at most `largest` bytes.
     """
 
+    reads_outside: ClassVar[bool] = True
     decode: Callable[[bytes], T]
     load: Callable[[str], bytes]
     check: Callable[[Held[T], Now], object] = accept_any
@@ -335,6 +337,7 @@ class Kept(Choice[Held[T] | None]):
     missing: str = TEXTS("controls.no_file")
     typed: Callable[[Now], Mapping[str, tuple[str, str]]] | None = None
     suffixes: tuple[str, ...] = ()
+    largest: int = blob_store.LARGEST
 
     def default(self, now: Now) -> Held[T] | None:
         return None

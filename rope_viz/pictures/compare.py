@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rope_viz.advice.compare_models import ModelComparison, Side, compare_models, default_length
 from rope_viz.embedding.spec import MAX_LENGTH, short_repr
@@ -12,8 +12,10 @@ from rope_viz.figures.words import compare as words
 from rope_viz.figures.words.compare import TEXTS
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
+from rope_viz.models.user_config import Upload
 from rope_viz.pictures import config_link
 from rope_viz.pictures.choices import length
+from rope_viz.pictures.config_cache import cache_by_config
 from rope_viz.pictures.extend import numbers_config
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
@@ -28,6 +30,8 @@ USUAL = ("llama-3.1-8b", "qwen3-8b")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SecondModel(Choice[str]):
     """A second model: the id of one of the catalog, or a config as the value of an address (`config_link`)."""
+
+    reads_outside: ClassVar[bool] = True
 
     def default(self, now: Now) -> str:
         return next(name for name in USUAL if name != now.model)
@@ -79,7 +83,9 @@ def problem(now: Now) -> str:
 
 def found(now: Now) -> ModelComparison:
     """Return the comparison. Raise `ValueError` with one sentence if RoPE of one model cannot be computed."""
-    return _compare(now.name, config_of(now), now[WITH], now[LENGTH])
+    # The config that a link brought holds the comparison, so that it is counted with the link.
+    own = now.own if now[WITH] in catalog() else config_link.read_config(now[WITH])
+    return _compare(now.name, config_of(now), own, now[WITH], now[LENGTH])
 
 
 def config_of(now: Now) -> ModelConfig:
@@ -114,8 +120,8 @@ def differences(now: Now) -> Table:
     return Table(columns, TEXTS("table_title", first=first, second=other), words.describe_differences(both), words=True)
 
 
-@functools.lru_cache(maxsize=64)
-def _compare(name: str, config: ModelConfig, other: str, length: int) -> ModelComparison:
+@cache_by_config(64)
+def _compare(name: str, config: ModelConfig, own: Upload | None, other: str, length: int) -> ModelComparison:
     return compare_models(Side(name, config), second(other), length=length)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from rope_viz import advice, models, multi_axis, runtimes
 from rope_viz.models.identify_model import FINE_TUNE_PREFIX, read_own_name
 from rope_viz.models.json_source import LONG_LISTS
+from rope_viz.models.long_names import LONGEST
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.parameter_formulas import formula_keys
 
@@ -33,7 +34,7 @@ NUMBERED = re.compile(r"[0-9]{1,5}|group_[0-9]{1,3}")
 """Keys that count layers or groups of weights."""
 
 KEY = re.compile(r"[A-Za-z_][\w.-]{0,63}")
-WORD = re.compile(r"[\w.+-]{1,80}")
+WORD = re.compile(rf"[\w.+-]{{1,{LONGEST}}}")
 """A word: no path, no sentence."""
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from typing import Any
 
+from rope_viz.advice.lint import check
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.user_config import LARGEST, Upload, check_shape
+from rope_viz.models.long_names import cut_long_names
+from rope_viz.models.user_config import LARGEST, Upload, check_shape, empty_long_values
 from rope_viz.multi_axis.read_upload import is_encoder_only, multi_axis_upload, single_axis_upload
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
+MOST_SECONDS = 2.0
+"""Processor time of the check of a config: the pages compute as much, in the server."""
 LARGEST_STORED = 3 * LARGEST
 """Bytes of a config or spec as it is stored: two bytes of UTF-8 become six as JSON in ASCII."""
 
@@ -28,10 +33,19 @@ def upload_of(content: bytes) -> Upload:
     config = _read(content)
     if not isinstance(config, dict):
         raise ValueError(TEXTS("stored.no_config"))
+    config = dict(cut_long_names(empty_long_values(config)[0])[0])
     check_shape(config)
-    if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
-        return multi_axis_upload(config)
-    return single_axis_upload(config)
+    is_multi_axis = isinstance(config.get("_class_name"), str) or is_encoder_only(config)
+    return prove_cheap(multi_axis_upload(config) if is_multi_axis else single_axis_upload(config))
+
+
+def prove_cheap(own: Upload) -> Upload:
+    """Return a config whose pages are computed quickly, as its check is. Raise `ValueError` for others."""
+    began = time.process_time()
+    check(own.config)
+    if time.process_time() - began > MOST_SECONDS:
+        raise ValueError(TEXTS("stored.slow"))
+    return own
 
 
 def _read(content: bytes) -> Any:

@@ -28,6 +28,7 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import is_encoder_only
 from rope_viz.pictures.choices import FirstOf, Number, Pick, length
+from rope_viz.pictures.config_cache import cache_by_config
 from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now, config_of
@@ -210,7 +211,7 @@ def _layer_arguments(now: Now) -> tuple[RopeSpec, str, str, Upload | None]:
     return origin(now), now.model, now.layer, now.own
 
 
-@functools.lru_cache(KEPT)
+@cache_by_config(KEPT)
 def _layers(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Layers:
     known, config = catalog().get(model), _config(spec, model, own)
     return list_layers(config if known is None else ModelConfig.read(known.whole, known=known), layer)
@@ -223,7 +224,7 @@ def options(now: Now) -> Table:
     return Table(methods(base, now[TARGET]), "Every method at this length", extension(base, now[TARGET]))
 
 
-@functools.lru_cache(KEPT)
+@cache_by_config(KEPT)
 def _config(spec: RopeSpec, model: str, own: Upload | None) -> ModelConfig:
     config = config_of(model, own)
     if config is not None:
@@ -237,7 +238,7 @@ def numbers_config(spec: RopeSpec) -> ModelConfig:
     return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA}, numbers_only=True)
 
 
-@functools.lru_cache(KEPT)
+@cache_by_config(KEPT)
 def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Identity | None:
     try:
         return _config(spec, model, own).identify(known=catalog().get(model), layer=layer or None)
@@ -245,7 +246,7 @@ def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> I
         return None
 
 
-@functools.lru_cache(KEPT)
+@cache_by_config(KEPT)
 def _rank_ways(
     spec: RopeSpec, changed: RopeSpec | None, model: str, layer: str, own: Upload | None, target: int, given: int | None
 ) -> Advice:
@@ -254,7 +255,7 @@ def _rank_ways(
     return recommend(config, config.identify(known=known, trained=given, layer=layer or None), target, own=changed)
 
 
-@functools.lru_cache(KEPT)
+@cache_by_config(KEPT)
 def _best_plan(asked: Arguments, runtimes: tuple[str, ...]) -> Plan:
     """Return the plan that the command line gives, too: with the first way that is safe and that the runtimes read."""
     spec, _, model, _, own, target, _ = asked
@@ -262,7 +263,7 @@ def _best_plan(asked: Arguments, runtimes: tuple[str, ...]) -> Plan:
     return make_plan(_config(spec, model, own), target, runtimes, advice=_rank_ways(*asked), found=found)
 
 
-@functools.lru_cache(KEPT)
+@cache_by_config(KEPT)
 def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, sequences: int) -> Plan:
     spec, _, model, _, own, target, _ = asked
     config, best = _config(spec, model, own), _best_plan(asked, runtimes)
@@ -273,6 +274,6 @@ def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, s
     return make_plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, **given)
 
 
-@functools.lru_cache(KEPT)
+@cache_by_config(KEPT)
 def _mistakes(spec: RopeSpec, model: str, own: Upload | None) -> tuple[Finding, ...]:
     return find_mistakes(_config(spec, model, own))

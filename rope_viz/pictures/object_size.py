@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from math import inf
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -15,8 +16,16 @@ SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
 
 def memory_of(value: Any) -> int:
     """Return the bytes of a value with everything that it refers to, each object counted once."""
+    return measure(value)[0]
+
+
+def measure(value: Any, most: float = inf) -> tuple[int, int]:
+    """Return the bytes of a value with everything that it refers to, and how many objects that are.
+
+    Beyond `most` objects it stops.
+    """
     seen, total, waiting = {id(value)}, 0, [value]
-    while waiting:
+    while waiting and len(seen) <= most:
         each = waiting.pop()
         if isinstance(each, np.ndarray) and each.base is not None:
             # A view has no data of its own, and the garbage collector does not know the array behind it.
@@ -28,4 +37,4 @@ def memory_of(value: Any) -> int:
             if id(other) not in seen and not isinstance(other, SHARED):
                 seen.add(id(other))
                 waiting.append(other)
-    return total
+    return total, len(seen)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
@@ -33,8 +33,10 @@ class Choice(Generic[T]):
 
     `needs` are the other choices that its default, options, limits and `when` depend on. `shared` names the size of the
     spec ("context", "target") with which it is one value: the page's address holds only that size.
+    `reads_outside`: a value is a content from outside, or names one.
     """
 
+    reads_outside: ClassVar[bool] = False
     key: str
     label: str
     help: str = ""

@@ -7,7 +7,7 @@ from typing import cast
 from rope_viz.embedding.spec import Knob
 from rope_viz.figures.recall import TEXTS
 from rope_viz.figures.scaling import short_label
-from rope_viz.pictures import stored_files
+from rope_viz.pictures import blob_store, stored_files
 from rope_viz.pictures.choices import Kept, Number, Pick, Several, length
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
@@ -79,6 +79,7 @@ TUNED = Several(
 )
 ASKED = stored_files.json_file(
     read_evaluation,
+    largest=blob_store.LARGEST,
     key="recall.file",
     label=TEXTS("choices.file"),
     help=TEXTS("choices.file_help"),

@@ -19,6 +19,7 @@ from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import Variant, from_compared_models, read_variant, write_variant
 from rope_viz.pictures import blob_store, config_link, configs
 from rope_viz.pictures.choices import Borders, Held, Kept, Line, Number
+from rope_viz.pictures.config_cache import cache_by_config
 from rope_viz.pictures.page import Page, Picture
 from rope_viz.pictures.picture_request import NOTHING, Choice, Now
 from rope_viz.texts import Texts
@@ -37,7 +38,9 @@ LONGEST = 2000
 """Characters of a query; a longer spec is stored under a name instead."""
 MODEL_KEYS = (*spec_url.KEYS, config_link.KEY)
 """Query keys of the model, with the user's own config."""
-OTHER_KEYS = ("pin", *VARIANT_KEYS, "view", "knob", "value", "coarse", "part", "own", "spec")
+STORED_KEYS = ("own", "spec")
+"""Query keys of stored contents, in addition to those of a page."""
+OTHER_KEYS = ("pin", *VARIANT_KEYS, "view", "knob", "value", "coarse", "part", *STORED_KEYS)
 """Query keys other than those of the model and of the page's choices."""
 
 COMPARED_MODELS = "decay.models"
@@ -117,7 +120,7 @@ def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Op
 
 def stored_contents(page: Page, query: Mapping[str, str]) -> tuple[bytes, ...]:
     """Return the salted contents that a query names. Raise `UnknownError` for one that is not stored."""
-    keys = ("own", "spec", *(choice.key for choice in page.choices if isinstance(choice, Kept)))
+    keys = (*STORED_KEYS, *(choice.key for choice in page.choices if isinstance(choice, Kept)))
     found = []
     for name in dict.fromkeys(query[key] for key in keys if key in query):
         salted = blob_store.STORE.salted(name)
@@ -125,6 +128,25 @@ def stored_contents(page: Page, query: Mapping[str, str]) -> tuple[bytes, ...]:
             raise blob_store.UnknownError(name)
         found.append(salted)
     return tuple(found)
+
+
+def needs_reading(page: Page, query: Mapping[str, str]) -> bool:
+    """True if a query has a config or names a content, which a server reads in a process with limits."""
+    keys = (config_link.KEY, *STORED_KEYS, *(choice.key for choice in page.choices if choice.reads_outside))
+    return any(key in query for key in keys)
+
+
+@functools.cache
+def kept_choices() -> dict[str, Kept[Any]]:
+    """Return the choices of all pages whose value is a stored content, by key."""
+    return {choice.key: choice for name in PAGES for choice in page(name).choices if isinstance(choice, Kept)}
+
+
+def decode_content_of(key: str, content: bytes) -> Any:
+    """Return what a choice reads from a content. Raise `ValueError` as its decoder does."""
+    found = next(choice for choice in page(key.partition(".")[0]).choices if choice.key == key)
+    assert isinstance(found, Kept)
+    return found.decode(content)
 
 
 def moved(page: Page, now: Now, name: str, value: str) -> Now:
@@ -248,7 +270,7 @@ def fits_in_url(spec: RopeSpec, model: str, layer: str) -> bool:
     return _linked(spec, model, layer, None)[1]
 
 
-@functools.lru_cache(maxsize=256)
+@cache_by_config(256)
 def _linked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> tuple[Mapping[str, str], bool]:
     out = write_model(spec, model, layer, own)
     opened, _ = read_model(out, own if config_link.KEY in out else None)

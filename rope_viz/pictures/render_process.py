@@ -1,4 +1,6 @@
-"""A process that renders pictures for a server, one at a time, with limits of memory and processor time.
+"""A process that works for a server, one job at a time, with limits of memory and processor time.
+
+A job is a picture to render, or a content from outside to read.
 
 Standard input carries jobs and standard output their results, each as a length of eight bytes and a pickle. The process
 ends when its input ends.
@@ -15,12 +17,14 @@ import re
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from rope_viz.figures.files import Style
-from rope_viz.pictures import blob_store, export, registry, wire_format
+from rope_viz.pictures import blob_store, export, own_file, registry, wire_format
+from rope_viz.pictures.object_size import measure
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
 
@@ -33,8 +37,16 @@ SECONDS = 60
 """Processor time of one job, all threads together (not on Windows)."""
 MEMORY = 1 << 30
 """Bytes that a process may allocate after it has started (Linux)."""
+READING_SECONDS = 5
+"""Processor time of reading one content."""
+READING_MEMORY = 512 << 20
+"""Bytes that a process may allocate that reads contents."""
+MOST_VALUES = 1 << 20
+"""Objects of a value that was read: the server takes some 0.1 s for so many, without doing anything else."""
 LARGEST_REST = 200 << 20
 """Bytes allocated after a job above which the process ends, because libraries keep freed memory."""
+WARM = '{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}'
+"""A config whose reading loads what every reading needs."""
 STORED = 64 << 20
 """Bytes of contents and decoded values that the process keeps for the next job."""
 
@@ -52,14 +64,25 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """A content from outside to read: a function of a module, and what to call it with."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
 class Result:
     """A compressed picture and the stem of its file name, or `problem`: a sentence for the user, `failed` for an error.
+
+    Of a reading `content` is a pickle of the value, and `size` the bytes of memory that the value takes.
 
     `unreadable`: the problem is a stored content. `ends`: the process ends after this job.
     """
 
     content: bytes = b""
     stem: str = ""
+    size: int = 0
     problem: str = ""
     failed: bool = False
     unreadable: bool = False
@@ -104,6 +127,26 @@ def render(job: Job) -> Result:
         return Result(problem=TEXTS("server.failed"), failed=True)
 
 
+def read(reading: Reading) -> Result:
+    """Read a content, and turn every error into a result.
+
+    A value of many objects is refused, because unpickling it takes long.
+    """
+    try:
+        value = reading.function(*reading.arguments)
+        size, count = measure(value, MOST_VALUES)
+        if count > MOST_VALUES:
+            return Result(problem=TEXTS("stored.many_values", most=MOST_VALUES), unreadable=True)
+        return Result(pickle.dumps(value, protocol=5), size=size)
+    except ValueError as error:
+        return Result(problem=str(error), unreadable=isinstance(error, ContentError))
+    except MemoryError:
+        return Result(problem=TEXTS("stored.memory"), unreadable=True, ends=True)
+    except Exception:
+        LOG.exception("%s failed", reading.function)
+        return Result(problem=TEXTS("stored.failed"), failed=True)
+
+
 def allocated() -> int:
     """Return the bytes that this process has allocated, 0 where that is unknown (Linux)."""
     with contextlib.suppress(OSError):
@@ -135,10 +178,11 @@ def end_with(parent: int) -> None:
     os._exit(0)
 
 
-def main(parent: int, *, seconds: int, memory: int) -> None:
-    """Render jobs until the input ends, or until the process `parent` ends.
+def main(parent: int, *, seconds: int, memory: int, reads: bool = False) -> None:
+    """Do jobs until the input ends, or until the process `parent` ends.
 
-    `seconds` of processor time and `memory` in bytes are the limits of one job and of the process.
+    `seconds` of processor time and `memory` in bytes are the limits of one job and of the process. With `reads` it
+    starts with what reads configs alone; pages are loaded when they are needed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Nothing else may write to the stream of results.
@@ -147,8 +191,11 @@ def main(parent: int, *, seconds: int, memory: int) -> None:
     if sys.platform != "win32":
         threading.Thread(target=end_with, args=(parent,), daemon=True).start()
     blob_store.STORE = blob_store.Store(STORED)
-    for page in registry.PAGES:
-        registry.page(page)
+    if reads:
+        own_file.read_stored(WARM)
+    else:
+        for page in registry.PAGES:
+            registry.page(page)
     limit_memory(memory)
     before = allocated()
     while True:
@@ -157,7 +204,7 @@ def main(parent: int, *, seconds: int, memory: int) -> None:
         except EOFError:
             return
         limit_seconds(seconds)
-        result = render(job)
+        result = read(job) if isinstance(job, Reading) else render(job)
         ends = result.ends or allocated() - before > LARGEST_REST
         write_message(results, dataclasses.replace(result, ends=ends))
         if ends:

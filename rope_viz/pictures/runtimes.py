@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Hashable
 
 from rope_viz.advice import runtime_matrix
@@ -20,6 +19,7 @@ from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import is_encoder_only
 from rope_viz.pictures.choices import Pick, Switch
+from rope_viz.pictures.config_cache import cache_by_config
 from rope_viz.pictures.outputs import ROW, Figure, Grid, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now, config_of
@@ -164,7 +164,7 @@ def models(now: Now) -> Table:
     return Table(rows, "All models in every runtime", words.model_list())
 
 
-@functools.lru_cache(maxsize=64)
+@cache_by_config(64)
 def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
     config = config_of(model, own)
     try:
@@ -173,13 +173,13 @@ def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
         return ()  # the other pictures report an unreadable config
 
 
-@functools.lru_cache(maxsize=64)
+@cache_by_config(64)
 def _config_for(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
     now = Now(spec, model, layer, own)
     return runtime_matrix.config_for(spec, start=now.start, config=now.config, layer=layer, name=now.name)
 
 
-@functools.lru_cache(maxsize=64)
+@cache_by_config(64)
 def _answers(
     spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
 ) -> Board:
@@ -188,7 +188,7 @@ def _answers(
     )
 
 
-@functools.lru_cache(maxsize=64)
+@cache_by_config(64)
 def _trainings(
     spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
 ) -> TrainingMatrix:

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rope_viz.pictures.blob_store import require_size
 from rope_viz.pictures.choices import Kept
 
 T = TypeVar("T")
+LARGEST_JSON = 4 << 20
+"""Bytes of a file of numbers that one command wrote. A search of 100 points takes 100 kB."""
 
 
 def filed(name: str, data: bytes) -> bytes:
@@ -36,6 +39,11 @@ def load_bytes(written: str) -> bytes:
     return Path(written).read_bytes()
 
 
-def json_file(read: Callable[[bytes], T], **more: Any) -> Kept[T]:
-    """Make a choice of a JSON file that `read` decodes."""
-    return Kept(decode=lambda content: read(data_of(content)), load=load_file, suffixes=(".json",), **more)
+def json_file(read: Callable[[bytes], T], *, largest: int = LARGEST_JSON, **more: Any) -> Kept[T]:
+    """Make a choice of a JSON file of at most `largest` bytes that `read` decodes."""
+
+    def decode(content: bytes) -> T:
+        require_size(content, largest)
+        return read(data_of(content))
+
+    return Kept(decode=decode, load=load_file, suffixes=(".json",), largest=largest, **more)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,6 @@ import streamlit as st
 
 from rope_viz.pictures import blob_store, registry
 from rope_viz.pictures.choices import Kept
-from rope_viz.pictures.registry import PAGES
 from rope_viz.ui import state
 from rope_viz.ui.session_contents import make_stored
 
@@ -24,8 +22,9 @@ LARGEST = 3 << 20
 @functools.cache
 def choices() -> dict[str, Kept[Any]]:
     """Return the choices that the user types or uploads, by key."""
-    found = {choice.key: choice for page in PAGES for choice in registry.page(page).choices if isinstance(choice, Kept)}
-    return {key: choice for key, choice in found.items() if choice.suffixes or choice.typed is not None}
+    return {
+        key: choice for key, choice in registry.kept_choices().items() if choice.suffixes or choice.typed is not None
+    }
 
 
 def names() -> dict[str, str]:
@@ -55,13 +54,13 @@ def bring_back(sent: Mapping[str, Any]) -> None:
             continue
         try:
             salted = base64.b64decode(str(text), validate=True)
-            stored, content = make_stored(salted), salted[blob_store.SALT :]
-            choice.decode(content)
+            stored = make_stored(salted)
+            value = blob_store.STORE.load(stored.name, choice.decode)
         except (ValueError, binascii.Error):
             continue  # from an older release, or edited by hand
         mine[key] = stored
         if choice.typed is not None:
-            st.session_state[f"texts.{key}"] = dict(json.loads(content))
+            st.session_state[f"texts.{key}"] = dict(value)
             st.session_state[f"turn.{key}"] = turn(key) + 1
     state.invalidate()
 

@@ -6,8 +6,8 @@ import streamlit as st
 
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import compare, config_link
+from rope_viz.pictures import compare, config_link, own_file
+from rope_viz.pictures.outside import read_outside
 from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, page, query_params, state, upload
@@ -90,7 +90,7 @@ def _read(content: str | bytes) -> None:
     """Make a config the second model, or say why it is none."""
     query_params.catch_up()
     try:
-        text = config_link.write_config(read_upload(content))
+        text = config_link.write_config(read_outside(own_file.read_stored, content)[0])
     except ValueError as error:
         st.session_state["second.problem"] = str(TEXTS("refused", error=str(error).rstrip(".")))
         return

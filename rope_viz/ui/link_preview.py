@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode
 
-from rope_viz.pictures import learn, registry
+from rope_viz.pictures import config_link, learn, registry
 from rope_viz.pictures.doors import TITLES
 from rope_viz.pictures.page import Picture
 from rope_viz.texts import Texts
@@ -57,13 +57,18 @@ def _scene_of(query: Mapping[str, str]) -> int:
 
 
 def _query_of(picture: Picture, query: Mapping[str, str]) -> dict[str, str]:
-    """Return what of a page's address its picture depends on, {} for one that is long or cannot be read."""
+    """Return what of a page's address its picture depends on, {} for one that is long or cannot be read.
+
+    Contents from outside are not read here: their keys are passed on.
+    """
     page = registry.page(picture.page)
-    if sum(map(len, query.values())) > registry.LONGEST:
+    if sum(map(len, query.values())) > registry.LONGEST + config_link.LONGEST:
         return {}
-    known = {*registry.MODEL_KEYS, "pin", *(choice.key for choice in page.choices)}
+    known = {*registry.MODEL_KEYS, *registry.STORED_KEYS, "pin", *(choice.key for choice in page.choices)}
+    query = {key: value for key, value in query.items() if key in known}
+    if registry.needs_reading(page, query):
+        return query  # the address of the picture is read behind the border
     try:
-        now = registry.read_request(page, {key: value for key, value in query.items() if key in known})
-        return registry.link_query(now, picture)
+        return registry.link_query(registry.read_request(page, query), picture)
     except (KeyError, ValueError):
         return {}

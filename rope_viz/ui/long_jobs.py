@@ -1,4 +1,4 @@
-"""Pictures that can take long: each in a process that can be ended, few at a time, one per visitor."""
+"""Jobs in processes that can be ended: pictures that can take long, and contents from outside that are read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rope_viz.pictures import render_process
-from rope_viz.pictures.render_process import Job, Result
+from rope_viz.pictures.render_process import Job, Reading, Result
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -40,17 +40,17 @@ class Process:
     timer: asyncio.TimerHandle | None = field(default=None)
 
     @staticmethod
-    def start(seconds: int, memory: int) -> Process:
+    def start(seconds: int, memory: int, *, reads: bool = False) -> Process:
         """Start a process with these limits; see `render_process.main`. Raise `OSError` if the system refuses."""
         # Every thread of a process has a heap of its own otherwise, whose free memory is not returned.
         environment = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2", **os.environ}
         # Not with -m: classes of a module that runs as __main__ have another name in a pickle.
         program = f"from {render_process.__name__} import main"
-        command = [sys.executable, "-c", f"{program}; main({os.getpid()}, {seconds=}, {memory=})"]
+        command = [sys.executable, "-c", f"{program}; main({os.getpid()}, {seconds=}, {memory=}, {reads=})"]
         running = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return Process(running, seconds)
 
-    def ask(self, job: Job) -> Result:
+    def ask(self, job: Job | Reading) -> Result:
         """Send a job and return its result. Raise `NoProcessError` with a sentence if the process ends early."""
         assert self.running.stdin is not None
         assert self.running.stdout is not None
@@ -59,7 +59,8 @@ class Process:
             found: Result = render_process.read_message(self.running.stdout)
         except (EOFError, OSError):
             if self.running.wait() == -getattr(signal, "SIGXCPU", 0) != 0:
-                return Result(problem=TEXTS("server.seconds", most=self.seconds), ends=True)
+                key = "stored.seconds" if isinstance(job, Reading) else "server.seconds"
+                return Result(problem=TEXTS(key, most=self.seconds), unreadable=isinstance(job, Reading), ends=True)
             raise NoProcessError(TEXTS("server.ended")) from None
         return found
 
@@ -79,7 +80,10 @@ class Process:
 
 
 class LongJobs:
-    """The render processes of a server; started when needed, ended when idle or when their job has no waiters."""
+    """The processes of a server for one kind of job: started when needed, ended when idle or when no one waits.
+
+    `reads`: they read contents, and one of them stays, so that the next content need not wait for its start.
+    """
 
     def __init__(
         self,
@@ -88,10 +92,13 @@ class LongJobs:
         idle_seconds: float = IDLE_SECONDS,
         seconds: int = render_process.SECONDS,
         memory: int = render_process.MEMORY,
+        reads: bool = False,
     ) -> None:
         self.places, self.idle_seconds, self.seconds, self.memory = places, idle_seconds, seconds, memory
+        self.reads = reads
         self._idle: list[Process] = []
         self._busy: set[Process] = set()
+        self._closed = False
         self._threads = ThreadPoolExecutor(places, thread_name_prefix="long jobs")
 
     @property
@@ -99,8 +106,18 @@ class LongJobs:
         """Return the ids of the running processes."""
         return [each.running.pid for each in (*self._idle, *self._busy)]
 
+    def start(self) -> None:
+        """Start a process if there is none, and return at once. Without one now, the first job starts it."""
+        if not self.pids and not self._closed:
+            with contextlib.suppress(NoProcessError):
+                self._rest(self._take())
+
     async def render(self, job: Job) -> Result:
-        """Render a picture. If this is cancelled, the process is ended. Raise `NoProcessError` with a sentence."""
+        """Render a picture; see `do`."""
+        return await self.do(job)
+
+    async def do(self, job: Job | Reading) -> Result:
+        """Do a job. If this is cancelled, the process is ended. Raise `NoProcessError` with a sentence."""
         process = self._take()
         self._busy.add(process)
         asking = asyncio.get_running_loop().run_in_executor(self._threads, process.ask, job)
@@ -114,10 +131,16 @@ class LongJobs:
             self._busy.discard(process)
         if result.ends:
             process.kill()
+            if self.reads:
+                self.start()
         else:
-            self._idle.append(process)
-            process.timer = asyncio.get_running_loop().call_later(self.idle_seconds, self._end_idle, process)
+            self._rest(process)
         return result
+
+    def _rest(self, process: Process) -> None:
+        """Let a process wait for the next job."""
+        self._idle.append(process)
+        process.timer = asyncio.get_running_loop().call_later(self.idle_seconds, self._end_idle, process)
 
     def _take(self) -> Process:
         """Return the process that was used last, whose caches are warm, or a new one."""
@@ -129,17 +152,18 @@ class LongJobs:
                 return process
             process.kill()
         try:
-            return Process.start(self.seconds, self.memory)
+            return Process.start(self.seconds, self.memory, reads=self.reads)
         except OSError as error:
             raise NoProcessError(TEXTS("server.ended")) from error
 
     def _end_idle(self, process: Process) -> None:
-        if process in self._idle:
+        if process in self._idle and not (self.reads and len(self.pids) == 1):
             self._idle.remove(process)
             process.kill()
 
     def shut_down(self) -> None:
         """End all processes."""
+        self._closed = True
         for process in (*self._idle, *self._busy):
             process.kill()
         self._idle.clear()

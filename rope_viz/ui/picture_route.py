@@ -11,7 +11,7 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 import plotly
@@ -22,18 +22,20 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from rope_viz import __version__
 from rope_viz.figures.files import Style, is_key
-from rope_viz.pictures import blob_store, config_link, export, registry, wire_format
+from rope_viz.pictures import blob_store, export, registry, wire_format
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.render_process import Job
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
 from rope_viz.texts.texts import LANGUAGE
+from rope_viz.ui.border import BORDER
 from rope_viz.ui.long_jobs import NoProcessError
 from rope_viz.ui.render_queue import FILES, MOVING, SHOWN, BusyError, Gallery, RenderError
 from rope_viz.ui.response_parts import PART
 from rope_viz.ui.visitors import visitor_name
 
 LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 TEXTS = Texts("app")
 SMALL = 64 << 10
 """Bytes of stored contents up to which a page's picture is rendered in the server process."""
@@ -68,14 +70,18 @@ async def answer(request: Request) -> Response:
             await store_body(request)
         query = read_query(request)
         look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
-        asked = await read_asked(picture, form, look, query)
+        read = read_asked(picture, form, look, query, visitor_of(request))
+        if registry.needs_reading(registry.page(picture.page), query):
+            reading = await await_or_disconnect(request, read)
+            if reading is None or reading.cancelled():
+                return Response(status_code=499)
+            asked = reading.result()
+        else:
+            asked = await read
     except ClientDisconnect:
         return Response(status_code=499)
-    except blob_store.UnknownError as error:
-        named = {"rope-viz-missing": error.name} if blob_store.NAME.fullmatch(error.name) else {}
-        return respond(410, str(error), named)
-    except ValueError as error:
-        return refuse(error)
+    except (ValueError, BusyError, NoProcessError) as error:
+        return error_response(error, picture.address)
     tag = hashlib.sha256(repr((version(), form, look, asked.key)).encode()).hexdigest()[:32]
     headers = {**OPEN, "etag": f'"{tag}"', "cache-control": cache_control(asked)}
     if form not in export.WHOLE:
@@ -147,8 +153,8 @@ class Asked:
     long: Job | None = None
 
 
-async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, str]) -> Asked:
-    """Read a query. Large contents are left to the process that renders the picture, small ones read on a thread.
+async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, str], visitor: str) -> Asked:
+    """Read a query. Large contents are left to the process that renders the picture, small ones to the border.
 
     Raise `UnknownError` for contents that are not stored, and `ValueError` with a sentence for an invalid query.
     """
@@ -158,8 +164,14 @@ async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, 
     if sum(map(len, contents)) > SMALL:
         key = (picture.address, *sorted(query.items()))
         return Asked(key, query.get("coarse") == "1", True, do_nothing, long=job)
-    read = functools.partial(registry.read_request, page, query)
-    now = await run_in_threadpool(read) if contents or config_link.KEY in query else read()
+    read = functools.partial(read_small, picture, form, look, job)
+    return await BORDER.read_query(visitor, read) if registry.needs_reading(page, query) else read()
+
+
+def read_small(picture: Picture, form: str, look: Style, job: Job) -> Asked:
+    """Read a query whose contents are small."""
+    query, contents = job.query, job.contents
+    now = registry.read_request(registry.page(picture.page), query)
     if form != "packed" and "part" not in query:
         # A page renders slow pictures in parts; a file always holds the finished picture.
         now = picture.finished(now)
@@ -257,6 +269,9 @@ def error_response(error: BaseException, address: str) -> Response:
     """Turn a rendering error into a response with a sentence."""
     if isinstance(error, BusyError):
         return respond(503, TEXTS("server.busy"), {"retry-after": "1"})
+    if isinstance(error, blob_store.UnknownError):
+        named = {"rope-viz-missing": error.name} if blob_store.NAME.fullmatch(error.name) else {}
+        return respond(410, str(error), named)
     if isinstance(error, NoProcessError):
         return respond(503, str(error), {"retry-after": "5"})
     if isinstance(error, RenderError):
@@ -267,7 +282,7 @@ def error_response(error: BaseException, address: str) -> Response:
     return respond(500, TEXTS("server.failed"))
 
 
-async def await_or_disconnect(request: Request, drawing: Coroutine[Any, Any, bytes]) -> asyncio.Task[bytes] | None:
+async def await_or_disconnect(request: Request, drawing: Coroutine[Any, Any, T]) -> asyncio.Task[T] | None:
     """Return the finished task, or None if the client disconnected first; the task is then cancelled."""
     work = asyncio.get_running_loop().create_task(drawing)
     gone = asyncio.ensure_future(disconnected(request))

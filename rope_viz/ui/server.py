@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -32,6 +31,7 @@ from rope_viz.pictures.outputs import Clocks
 from rope_viz.pictures.story_page import home_page, story_page
 from rope_viz.texts import Texts
 from rope_viz.ui import app_shell, picture_route
+from rope_viz.ui.border import BORDER
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
 from rope_viz.ui.request_bodies import RequestBodies
 from rope_viz.ui.response_parts import IDLE_SECONDS, ResponseParts
@@ -93,11 +93,18 @@ async def home_scene(request: Request) -> Response:
     """Answer with the picture of Home for a frame, without a session; the query names its model as on the page."""
     try:
         query = picture_route.read_query(request)
-        content = await run_in_threadpool(_draw_home, query)
+        registry.stored_contents(home.PAGE, query)
     except UnknownError as error:
         return picture_route.respond(410, str(error))
     except ValueError as error:
         return picture_route.refuse(error)
+    drawing = BORDER.read_query(picture_route.visitor_of(request), functools.partial(_draw_home, query))
+    work = await picture_route.await_or_disconnect(request, drawing)
+    if work is None or work.cancelled():
+        return Response(status_code=499)
+    if (problem := work.exception()) is not None:
+        return picture_route.error_response(problem, "scene/home")
+    content = work.result()
     return Response(content, media_type="text/html", headers={"cache-control": "no-cache"})
 
 
@@ -147,6 +154,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     `IDLE_SECONDS` is closed.
     """
     app_shell.warm()
+    BORDER.open()
     loop = asyncio.get_running_loop()
     create = loop.create_server
 
@@ -161,6 +169,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     ahead = asyncio.create_task(app_shell.ahead())
     yield
     ahead.cancel()
+    BORDER.close()
     picture_route.GALLERY.shut_down()
 
 

@@ -103,8 +103,19 @@ def contents() -> list[bytes]:
     return [salted for salted in found if salted is not None]
 
 
+def store_readable(choice: Kept[Any], content: bytes) -> None:
+    """Store the content of a choice for this session. Raise `ValueError` with a sentence if it cannot be read."""
+    blob_store.require_size(content, choice.largest)
+    name = store_blob(choice.key, content)
+    try:
+        blob_store.STORE.load(name, choice.decode)
+    except ValueError:
+        store_blob(choice.key, None)
+        raise
+
+
 def load_held(choice: Kept[Any]) -> Held[Any] | None:
-    """Return the decoded content of a choice, None if the session has none."""
+    """Return the decoded content of a choice, None if the session has none or it cannot be read now."""
     known: Stored | None = st.session_state.get("held", {}).get(choice.key)
     if known is None:
         return None
@@ -113,4 +124,7 @@ def load_held(choice: Kept[Any]) -> Held[Any] | None:
     try:
         return Held(known.name, blob_store.STORE.load(known.name, choice.decode))
     except blob_store.UnknownError:
+        return None
+    except ValueError as error:
+        st.session_state[f"problem.{choice.key}"] = str(error)  # shown next to the choice
         return None

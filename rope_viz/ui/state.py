@@ -18,10 +18,10 @@ from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import MOST, make_variant, write_variant
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import config_link, configs, learn, registry
+from rope_viz.pictures import config_link, configs, learn, own_file, registry
 from rope_viz.pictures.choices import Kept
 from rope_viz.pictures.doors import TITLES, groups_of
+from rope_viz.pictures.outside import read_outside
 from rope_viz.pictures.picture_request import Now, name_of
 from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.texts import Texts
@@ -35,6 +35,7 @@ from rope_viz.ui.session_contents import contents as contents
 from rope_viz.ui.session_contents import invalidate as invalidate
 from rope_viz.ui.session_contents import load_held
 from rope_viz.ui.session_contents import store_blob as store_blob
+from rope_viz.ui.session_contents import store_readable as store_readable
 
 TEXTS = Texts("app")
 OURS = (*registry.MODEL_KEYS, "pin", *VARIANT_KEYS)
@@ -94,7 +95,7 @@ def bring_back(text: str, *, here: bool) -> None:
     are the user's changes to it and not another model.
     """
     try:
-        mine = read_upload(text)
+        mine, _ = read_outside(own_file.read_stored, text)
     except ValueError:
         return  # from an older release, or edited by hand
     now, link = current_choice(), config_link.write_config(mine)

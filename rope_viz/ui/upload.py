@@ -6,12 +6,14 @@ import os
 
 import streamlit as st
 
-from rope_viz.advice.diagnose import diagnose
+from rope_viz.advice.diagnose import Diagnosis, describe_refusal
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import find_by_name
 from rope_viz.models.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.json_source import LARGEST_FILE
-from rope_viz.multi_axis.read_upload import read_upload
+from rope_viz.models.user_config import Upload
+from rope_viz.pictures import own_file
+from rope_viz.pictures.outside import read_outside
 from rope_viz.texts import Texts, join
 from rope_viz.ui import configs, query_params, state
 from rope_viz.ui.notes import warn
@@ -151,12 +153,15 @@ def _take(content: str | bytes, name: str) -> bool:
     """Make a config the model, or show the card that says why it is none."""
     spec, model = state.current_choice().spec, state.name()
     try:
-        state.adopt(read_upload(content, spec, model))
-    except ValueError:
-        reject(name, diagnose(content, spec, model), _take)
-        state.frame_too()  # the card takes the place of the page
-        return False
-    return True
+        found, _ = read_outside(own_file.read_file, content, spec, model)
+    except ValueError as error:  # a limit was met
+        found = Diagnosis((describe_refusal(error),))
+    if isinstance(found, Upload):
+        state.adopt(found)
+        return True
+    reject(name, found, _take)
+    state.frame_too()  # the card takes the place of the page
+    return False
 
 
 def _refuse(*sentences: str) -> bool:

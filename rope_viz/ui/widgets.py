@@ -173,8 +173,7 @@ def _file(choice: Kept[Any]) -> None:
         forget()
         try:
             if content is not None:
-                choice.decode(content)
-                state.store_blob(choice.key, content)
+                state.store_readable(choice, content)
         except ValueError as error:
             st.session_state[f"problem.{choice.key}"] = str(error)
 

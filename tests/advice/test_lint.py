@@ -178,6 +178,7 @@ CASES = [
     ("transformers-refuses", scaled(rope_type="yarn", original_max_position_embeddings=8192), scaled(**YARN)),
     ("type-spelling", scaled(**{**YARN, "rope_type": "YaRN"}), scaled(**YARN)),
     ("misspelled-keys", {**LLAMA, "rope_scalling": YARN}, scaled(**YARN)),
+    ("long-names", {**LLAMA, "architectures": ["A" * 101]}, {**LLAMA, "architectures": ["A" * 100]}),
     ("factor-mismatch", {**scaled(**YARN), "max_position_embeddings": 8192}, scaled(**YARN)),
     ("unknown-keys", scaled(rope_type="default", factor=4.0), scaled(rope_type="default", factor=1.0)),
     ("not-computable", {**LLAMA, "rope_theta": "big"}, LLAMA),

@@ -26,6 +26,7 @@ COMMON_NOTES = ("head-dim-derived", "base-too-small")
 """Rules whose notes most published configs get."""
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
+    key_names.long_names,
     contradictions.numbers_as_text,
     *(rules.missing_original, lengths.trained_length, lengths.not_as_shipped, rules.factor_mismatch),
     *(rules.swapped_betas, rules.integer_factor, contradictions.out_of_range, size_rules.base_not_read),
@@ -59,7 +60,9 @@ def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
     note "no-rope" and no other finding. Raises `ValueError` where the argument is no object.
     """
     with normalise_errors():
-        view = View(config if isinstance(config, ModelConfig) else copy.deepcopy(ModelConfig.read(config).mapping))
+        read = ModelConfig.read(config)
+        # Rules may not change what the caller holds.
+        view = View(config if config is read else dataclasses.replace(read, mapping=copy.deepcopy(read.mapping)))
     try:
         alone = multi_axis.check_axes(view.config)
         if alone is not None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from rope_viz.advice.lint.lint_context import Finding, View, inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import SECTION_KEYS, Fields
+from rope_viz.models.long_names import LONGEST, describe_long_names
 from rope_viz.models.rope_config import ORIGINAL
 from rope_viz.models.unknown_types import UNMISTAKABLE, letters_of
 
@@ -42,6 +43,15 @@ ALIKE, WORD_ALIKE = 0.88, 0.72
 """Least ratios of difflib for a whole key and for each of its words to be a misspelling."""
 
 
+def long_names(view: View) -> Iterator[Finding]:
+    """A model type, a class, a rope type or a kind of layer of more than 100 characters, which no name has.
+
+    Source: the names in transformers 5.23.0, of at most 63 characters; a longer one is cut before it is read.
+    """
+    for place, text in describe_long_names(view.model.long_names):
+        yield Finding("", "warning", place, text)
+
+
 def misspelled_keys(view: View) -> Iterator[Finding]:
     """A key that nothing reads, whose name is nearly that of a key that is read.
 
@@ -53,7 +63,7 @@ def misspelled_keys(view: View) -> Iterator[Finding]:
         path = view.model.path[:depth]
         level = inside(view.config, path)
         for key, value in level.items() if isinstance(level, Mapping) else ():
-            meant = None if key in read else find_meant_key(str(key), read)
+            meant = None if key in read or len(key) > LONGEST else find_meant_key(str(key), read)
             if meant is None:
                 continue
             hidden = [letter for letter in key if is_invisible(letter)]

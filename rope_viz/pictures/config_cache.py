@@ -1,0 +1,57 @@
+"""Caches of what is computed from a user's config: each config holds its own results, and they end with it.
+
+A cache of the process that had a config in its keys would hold configs that nobody counts. Whoever holds the config
+counts it: the store of contents, the cache of links, or a session.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, ParamSpec, TypeVar
+
+from rope_viz.models.user_config import Upload
+
+P = ParamSpec("P")
+T = TypeVar("T")
+MOST = 16
+"""Results of one function that a config holds."""
+LOCK = threading.Lock()
+
+
+def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Cache a function: `most` results without a user's config in the process, `MOST` with one in that config.
+
+    The config is one of the arguments, or part of an argument that is a tuple.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        shared: Any = functools.lru_cache(most)(function)
+
+        @functools.wraps(function)
+        def cached(*arguments: P.args, **named: P.kwargs) -> T:
+            own = next((each for each in flatten(arguments) if isinstance(each, Upload)), None)
+            if own is None:
+                found: T = shared(*arguments)
+                return found
+            results: dict[Hashable, T] = own.results.setdefault(f"{function.__module__}.{function.__qualname__}", {})
+            key = tuple(each for each in flatten(arguments) if each is not own)
+            if key in results:
+                return results[key]
+            value = function(*arguments, **named)
+            with LOCK:
+                results[key] = value
+                while len(results) > MOST:
+                    del results[next(iter(results))]
+            return value
+
+        cached.cache_info = shared.cache_info  # type: ignore[attr-defined]
+        return cached
+
+    return decorate
+
+
+def flatten(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return arguments with the tuples among them unpacked."""
+    return tuple(part for each in arguments for part in (each if isinstance(each, tuple) else (each,)))

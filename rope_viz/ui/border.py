@@ -1,0 +1,271 @@
+"""The border: every config, link, content and file from outside is read in a process with limits, in a queue.
+
+All of them pass `outside.read_outside`, and a server makes `read_at_border` its reader. Nothing is then parsed on the
+event loop, or on a thread that others need. Each visitor has one place at a time, and few are read at once. A request
+asks `Border.read_query`; the thread of a session waits for its place. What is small and cheap comes back as a value.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import functools
+import pickle
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NoReturn, TypeVar
+
+import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from rope_viz.pictures import config_link, outside, registry, render_process
+from rope_viz.pictures.render_process import Reading
+from rope_viz.storage.decode_json import ContentError
+from rope_viz.texts import Texts
+from rope_viz.ui.long_jobs import LongJobs, NoProcessError
+from rope_viz.ui.render_queue import BusyError
+from rope_viz.ui.visitors import session_visitor
+
+TEXTS = Texts("app")
+T = TypeVar("T")
+PLACES = 2
+"""Contents that are read at once; one of the places is only for small ones."""
+SMALL = 64 << 10
+"""Bytes of a small content. A link always is one."""
+WAITING = 256
+"""Readings of one visitor that may wait, and half of all: a class behind one address opens a link together."""
+GRACE = 1.0
+"""Seconds that a reading goes on after its client has left: a new process costs more than most readings."""
+MOST_CONTENTS = 16
+"""Contents that one query may name."""
+POLL = 0.5
+"""Seconds after which a waiting session looks whether its browser is still there."""
+
+
+class UnreadError(Exception):
+    """A query needs a content that was not read yet."""
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        super().__init__(function.__name__)
+        self.function, self.arguments = function, arguments
+
+
+Found = dict[Hashable, "tuple[Any, int] | Exception"]
+FOUND: contextvars.ContextVar[Found | None] = contextvars.ContextVar("FOUND", default=None)
+"""What was read for the query of the running thread, by function and arguments."""
+
+
+class Turns:
+    """Places for readings: one for each visitor, few for all, in the order of arrival."""
+
+    def __init__(self, places: int = PLACES, waiting: int = WAITING) -> None:
+        self.places, self.waiting = places, waiting
+        self._running, self._large = Counter[str](), 0
+        self._queue: list[tuple[str, bool, asyncio.Future[None]]] = []
+
+    @property
+    def waits(self) -> int:
+        """Return how many readings wait."""
+        return len(self._queue)
+
+    @property
+    def running(self) -> int:
+        """Return how many readings have a place."""
+        return self._running.total()
+
+    @contextlib.asynccontextmanager
+    async def turn(self, visitor: str, *, large: bool = False) -> AsyncIterator[None]:
+        """Wait for a place and hold it. Raise `BusyError` if too many wait."""
+        mine = sum(each[0] == visitor for each in self._queue)
+        if mine >= self.waiting or len(self._queue) >= 2 * self.waiting:
+            raise BusyError
+        entry = visitor, large, asyncio.get_running_loop().create_future()
+        self._queue.append(entry)
+        self._next()
+        try:
+            await entry[2]
+        except asyncio.CancelledError:
+            if entry in self._queue:
+                self._queue.remove(entry)
+            else:
+                self._leave(visitor, large)
+            raise
+        try:
+            yield
+        finally:
+            self._leave(visitor, large)
+
+    def _next(self) -> None:
+        """Give the free places to those who wait longest and have none."""
+        for entry in list(self._queue):
+            visitor, large, came = entry
+            if self.running >= self.places:
+                return
+            if self._running[visitor] or (large and self._large >= max(1, self.places - 1)):
+                continue
+            self._queue.remove(entry)
+            self._running[visitor] += 1
+            self._large += large
+            came.set_result(None)
+
+    def _leave(self, visitor: str, large: bool) -> None:
+        self._running[visitor] -= 1
+        if not self._running[visitor]:
+            del self._running[visitor]
+        self._large -= large
+        self._next()
+
+
+class Border:
+    """The queue and the processes of a server's readings. All but `read_in_session` belongs to its event loop."""
+
+    def __init__(self, turns: Turns | None = None, processes: LongJobs | None = None, grace: float = GRACE) -> None:
+        self.turns, self.grace = turns or Turns(), grace
+        self.processes = processes or LongJobs(
+            self.turns.places,
+            seconds=render_process.READING_SECONDS,
+            memory=render_process.READING_MEMORY,
+            reads=True,
+        )
+        self._threads = ThreadPoolExecutor(self.turns.places, thread_name_prefix="border")
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def open(self) -> None:
+        """Become the reader of this process, on the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        outside.READER = self.read_at_border
+        self.processes.start()
+
+    def close(self) -> None:
+        """End the processes; contents are then read here again."""
+        outside.READER = outside.read_here
+        self.processes.shut_down()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def read_query(self, visitor: str, read: Callable[[], T]) -> T:
+        """Return what `read` makes of a query, called on a thread of the border once all contents of it were read.
+
+        Raise its `ValueError`, `BusyError` or `NoProcessError`. If this is cancelled, the reading ends.
+        """
+        return await self._until_cancelled(visitor, functools.partial(self._read_query, read))
+
+    async def read(self, function: Callable[..., T], arguments: tuple[Any, ...], visitor: str) -> tuple[T, int]:
+        """Read one content; see `outside.read_outside`. Raise `ValueError`, `BusyError` or `NoProcessError`."""
+        large = sum(len(each) for each in arguments if isinstance(each, (bytes, str))) > SMALL
+        return await self._until_cancelled(visitor, functools.partial(self._do, function, arguments), large=large)
+
+    def read_at_border(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, int]:
+        """Read a content for a thread: that of a query, or that of a session, which waits."""
+        found = FOUND.get()
+        if found is None:
+            return self.read_in_session(function, arguments)
+        key = function, arguments
+        if key not in found:
+            raise UnreadError(function, arguments)
+        value = found[key]
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    def read_in_session(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, int]:
+        """Read a content while this thread waits. Raise `ValueError` with a sentence, also for a busy server."""
+        assert self._loop is not None
+        with contextlib.suppress(RuntimeError):  # this thread has no event loop
+            if asyncio.get_running_loop() is self._loop:
+                raise AssertionError("contents from outside are not read on the event loop")
+        waiting = asyncio.run_coroutine_threadsafe(self.read(function, arguments, session_visitor()), self._loop)
+        while True:
+            try:
+                return waiting.result(POLL)
+            except TimeoutError:
+                if not is_session_open():
+                    waiting.cancel()
+                    stop_run()
+            except BusyError:
+                raise ValueError(TEXTS("stored.busy")) from None
+            except NoProcessError:
+                raise ValueError(TEXTS("stored.ended")) from None
+
+    async def _until_cancelled(
+        self, visitor: str, do: Callable[[], Coroutine[Any, Any, T]], *, large: bool = False
+    ) -> T:
+        """Do something in a turn of a visitor. If this is cancelled, what has begun ends after a while."""
+        begun = False
+
+        async def in_turn() -> T:
+            nonlocal begun
+            async with self.turns.turn(visitor, large=large):
+                begun = True
+                return await do()
+
+        work = asyncio.create_task(in_turn())
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            work.add_done_callback(lambda done: done.cancelled() or done.exception())
+            if begun and self.grace:
+                asyncio.get_running_loop().call_later(self.grace, work.cancel)
+            else:
+                work.cancel()
+            raise
+
+    async def _read_query(self, read: Callable[[], T]) -> T:
+        found: Found = {}
+        for _ in range(MOST_CONTENTS):
+            context = contextvars.copy_context()
+            context.run(FOUND.set, found)
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, read)
+            except UnreadError as unread:
+                key = unread.function, unread.arguments
+                try:
+                    found[key] = await self._do(*key)
+                except ValueError as error:
+                    found[key] = error
+        raise ValueError(TEXTS("stored.many_contents", most=MOST_CONTENTS))
+
+    async def _do(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, int]:
+        """Read a content in a process; a link only once, for all who wait for it."""
+        link: Any = arguments[0] if function is config_link.read_link else None
+        known: Any = None if link is None else config_link.LINKS.get(link)
+        if known is not None:
+            return known, 0
+        result = await self.processes.do(Reading(portable(function), arguments))
+        if result.failed:
+            raise NoProcessError(result.problem)
+        if result.problem:
+            raise ContentError(result.problem) if result.unreadable else ValueError(result.problem)
+        value = pickle.loads(result.content)
+        if link is not None:
+            config_link.LINKS.keep(link, value, result.size)
+        return value, result.size
+
+
+def portable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that another process finds: the decoder of a choice by the key of the choice."""
+    key = decoders().get(function)
+    return function if key is None else functools.partial(registry.decode_content_of, key)
+
+
+@functools.cache
+def decoders() -> dict[Callable[..., Any], str]:
+    """Return the decoders of all choices with a stored content, and the key of a choice with each."""
+    return {choice.decode: key for key, choice in registry.kept_choices().items()}
+
+
+def is_session_open() -> bool:
+    """True if the browser of the running session is still connected."""
+    context = get_script_run_ctx()
+    return context is None or not runtime.exists() or runtime.get_instance().is_active_session(context.session_id)
+
+
+def stop_run() -> NoReturn:
+    """End the run of a page that nobody sees."""
+    st.stop()
+
+
+BORDER = Border()
+"""The border of this process."""

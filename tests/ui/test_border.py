@@ -1,0 +1,358 @@
+"""What comes from outside is read in processes with limits, in a queue with one place for each visitor."""
+
+import asyncio
+import base64
+import gc
+import json
+import threading
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import pytest
+import streamlit as st
+from starlette.testclient import TestClient
+
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.user_config import Upload
+from rope_viz.multi_axis.read_upload import read_upload
+from rope_viz.pictures import blob_store, config_link, configs, extend, home, outside, own_file, registry, runtimes
+from rope_viz.pictures.render_process import Result
+from rope_viz.storage.decode_json import ContentError
+from rope_viz.ui import border, browser_storage, link_preview, picture_route, server, session_contents, upload
+from rope_viz.ui.border import Border, Turns
+from rope_viz.ui.long_jobs import LongJobs
+from rope_viz.ui.render_queue import BusyError
+from tests.configs import llama
+from tests.ui.test_long_jobs import needs_proc, until
+from tests.ui.test_picture_route import APP, run
+from tests.ui.test_render_workers import alive
+
+
+def make_link(**changes):
+    """Return the value of a link to a config, as an attacker writes it: with keys that nothing reads."""
+    return base64.urlsafe_b64encode(zlib.compress(json.dumps(llama(**changes)).encode(), 9)).decode().rstrip("=")
+
+
+def in_loop(work):
+    """Return what a coroutine returns, on a loop of its own: browser tests keep one running in this thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(work())).result()
+
+
+class Held:
+    """Processes that hold each reading until the test lets it go, and count them."""
+
+    def __init__(self):
+        self.begun, self.gate, self.pids = [], None, []
+
+    async def do(self, reading):
+        self.begun.append(reading.arguments)
+        await self.gate.wait()
+        return Result(b"\x80\x04N.", size=1)
+
+    def start(self):
+        pass
+
+    def shut_down(self):
+        pass
+
+
+@pytest.fixture
+def real():
+    """real(**limits) makes a border with processes that end with the test."""
+    made = []
+
+    def make(**limits):
+        options = {"seconds": 5, "memory": 256 << 20, "reads": True, **limits}
+        made.append(Border(processes=LongJobs(2, **options), grace=0.0))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """The functions with which contents from outside were read."""
+    functions = []
+
+    def read(function, arguments):
+        functions.append(function)
+        return outside.read_here(function, arguments)
+
+    monkeypatch.setattr(outside, "READER", read)
+    monkeypatch.setattr(config_link, "LINKS", config_link.Links())
+    return functions
+
+
+def test_one_reading_of_a_visitor_at_a_time_and_others_are_served():
+    async def readings():
+        held = Held()
+        held.gate = asyncio.Event()
+        one = Border(Turns(2), held)
+        flood = [asyncio.ensure_future(one.read(len, (str(i),), "attacker")) for i in range(40)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        other = asyncio.ensure_future(one.read(len, ("mine",), "second"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert held.begun == [("0",), ("mine",)]
+        assert one.turns.waits == 39
+        for each in flood[1:]:
+            each.cancel()
+        await asyncio.sleep(0)
+        held.gate.set()
+        await other
+        await flood[0]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert (one.turns.waits, one.turns.running, len(held.begun)) == (0, 0, 2), "those who left were never read"
+
+    in_loop(readings)
+
+
+def test_a_class_behind_one_address_waits_and_more_are_refused():
+    async def readings():
+        held = Held()
+        held.gate = asyncio.Event()
+        one = Border(Turns(2, waiting=100), held)
+        members = [asyncio.ensure_future(one.read(len, (str(i),), "school")) for i in range(101)]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        with pytest.raises(BusyError):
+            await one.read(len, ("one more",), "school")
+        held.gate.set()
+        assert len(await asyncio.gather(*members)) == 101
+
+    in_loop(readings)
+
+
+def test_large_contents_leave_a_place_for_small_ones():
+    async def readings():
+        held = Held()
+        held.gate = asyncio.Event()
+        one = Border(Turns(2), held)
+        large = [asyncio.ensure_future(one.read(len, (b"0" * 100_000,), str(i))) for i in range(5)]
+        small = asyncio.ensure_future(one.read(len, (b"small",), "second"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert [len(content) for (content,) in held.begun] == [100_000, 5]
+        held.gate.set()
+        await asyncio.gather(small, *large)
+
+    in_loop(readings)
+
+
+@needs_proc
+def test_reading_whose_client_left_ends(real):
+    async def leave():
+        one = real()
+        waiting = asyncio.ensure_future(one.read(sum, (range(10**12),), "a"))
+        await until(lambda: one.processes.pids)
+        (pid,) = one.processes.pids
+        waiting.cancel()
+        await until(lambda: not alive(pid))
+        await until(lambda: not one.turns.running)
+
+    in_loop(leave)
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    ("function", "argument", "seconds", "sentence"),
+    [
+        (sum, range(10**12), 1, "reading it takes more than 1 seconds of processor time"),
+        (bytes, 10**9, 5, "reading it takes more memory than one file may"),
+        (list, range(2_000_000), 5, "it holds more than 1,048,576 values"),
+    ],
+)
+def test_limits_of_a_reading_are_sentences(function, argument, seconds, sentence, real):
+    with pytest.raises(ContentError, match=sentence):
+        in_loop(lambda: real(seconds=seconds).read(function, (argument,), "a"))
+
+
+@needs_proc
+def test_link_is_read_in_a_process_once_and_its_query_on_no_shared_thread(real, monkeypatch):
+    monkeypatch.setattr(config_link, "LINKS", config_link.Links())
+    monkeypatch.setattr(config_link, "read_here", lambda text: pytest.fail("read in the server"))
+    threads, text = [], make_link(rope_theta=77_000)
+    read_request = registry.read_request
+
+    def note(page, query):
+        threads.append(threading.current_thread().name)
+        return read_request(page, query)
+
+    monkeypatch.setattr(registry, "read_request", note)
+
+    async def twice():
+        one = real()
+        one.open()
+        monkeypatch.setattr(picture_route, "BORDER", one)
+        picture = registry.picture("scaling", "comparison")
+        query = {"model": "custom", "config": text}
+        for _ in range(2):
+            asked = await picture_route.read_asked(picture, "packed", picture_route.Style.read({}), query, "a")
+        return asked
+
+    assert in_loop(twice).key
+    assert set(name.rpartition("_")[0] for name in threads) == {"border"}
+    assert len(threads) == 3, "the first attempt has no config, the second and the second request have"
+    assert config_link.LINKS.get(text).specs[""].base == 77_000
+
+
+@pytest.mark.parametrize("path", ["scene/home", "rope-viz/picture/home/turning.packed"])
+def test_every_route_reads_contents_behind_the_border(path, recorded, monkeypatch):
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    name = blob_store.STORE.keep(blob_store.salt() + configs.upload_bytes(read_upload(json.dumps(llama()))))
+    threads = []
+    monkeypatch.setattr(home.hands, "message", _noting(threads, home.hands.message))
+    read_request = registry.read_request
+    monkeypatch.setattr(registry, "read_request", _noting(threads, read_request))
+    answer = TestClient(APP).get(f"/{path}?model=custom&own={name}")
+    assert answer.status_code == 200
+    assert recorded == [configs.upload_of]
+    assert threads[0].startswith("border")
+
+
+def _noting(threads, function):
+    def noted(*arguments):
+        threads.append(threading.current_thread().name)
+        return function(*arguments)
+
+    return noted
+
+
+def test_unknown_content_of_home_is_410(monkeypatch):
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    assert TestClient(APP).get(f"/scene/home?model=custom&own={'a' * 43}").status_code == 410
+
+
+def test_busy_border_answers_503(monkeypatch):
+    class Full(Border):
+        async def read_query(self, visitor, read):
+            raise BusyError
+
+    for module in (picture_route, server):
+        monkeypatch.setattr(module, "BORDER", Full())
+    query = f"model=custom&config={make_link()}"
+    assert run({"path": "scaling/comparison.packed", "query": query})[0].status == 503
+    assert TestClient(APP).get(f"/scene/home?{query}").status_code == 503
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"model": "custom", "config": make_link()}, {"heads.measured": "a" * 43}, {"model": "custom", "own": "b" * 43}],
+    ids=lambda query: list(query)[-1],
+)
+def test_preview_of_a_link_reads_nothing_and_passes_its_keys_on(query, recorded, monkeypatch):
+    monkeypatch.setenv(link_preview.SETTING, "https://example.org")
+    monkeypatch.setattr(registry, "read_request", lambda *_: pytest.fail("read on the event loop"))
+    page = "heads" if "heads.measured" in query else "scaling"
+    picture = next(iter(registry.page(page).pictures.values()))
+    tags = link_preview.tags(page, "&".join(f"{key}={value}" for key, value in query.items()), picture)
+    assert all(f"{key}={value}" in tags for key, value in query.items())
+    assert recorded == []
+
+
+def test_preview_of_a_second_model_reads_nothing(recorded, monkeypatch):
+    monkeypatch.setenv(link_preview.SETTING, "https://example.org")
+    picture = next(iter(registry.page("compare").pictures.values()))
+    text = make_link()
+    assert f"compare.with={text}" in link_preview.tags("compare", f"compare.with={text}", picture)
+    assert recorded == []
+
+
+def test_hundreds_of_links_do_not_fill_the_memory(recorded, monkeypatch):
+    monkeypatch.setattr(config_link, "LINKS", config_link.Links(most=4 << 20))
+    for number in range(120):
+        query = {"model": "custom", "config": make_link(rope_theta=10_000 + number, unread_lists=[[]] * 5000)}
+        now = registry.read_request(extend.PAGE, query)
+        assert "unread_lists" not in now.own.config
+        registry.query(now, next(iter(extend.PAGE.pictures.values())))
+        if number < 40:
+            extend.problem(now)
+            runtimes._several(now.model, now.own)
+    assert config_link.LINKS.size <= 4 << 20
+    del now
+    gc.collect()
+    alive_configs = [each for each in gc.get_objects() if isinstance(each, Upload) and "rope_theta" in each.config]
+    links = [each for each in alive_configs if 10_000 <= each.config["rope_theta"] < 10_120]
+    assert len(links) <= len(config_link.LINKS) <= 16
+
+
+def test_link_holds_at_most_32_kib():
+    with pytest.raises(ValueError, match="larger than 32 KiB"):
+        config_link.read_config(make_link(model_type="a" * 200_000))
+
+
+def test_session_reads_dropped_and_stored_contents_behind_the_border(recorded, enter_session):
+    enter_session()
+    typed = registry.kept_choices()["decay.typed"]
+    session_contents.store_readable(typed, b'{"q": "1", "k": "2"}')
+    assert recorded == [typed.decode]
+    file = registry.kept_choices()["recall.search"]
+    with pytest.raises(ValueError, match="at most 4 MiB can be stored"):
+        session_contents.store_readable(file, b"a.json\0" + b"[" + b"1," * (3 << 20))
+    with pytest.raises(ValueError, match=r"."):
+        session_contents.store_readable(file, b"a.json\0{}")
+    assert session_contents.blob("recall.search") is None
+    enter_session()
+    salted = blob_store.salt() + b'{"q": "3", "k": "2"}'
+    browser_storage.bring_back({"decay.typed": base64.b64encode(salted).decode()})
+    assert recorded[-1] == typed.decode
+    assert st.session_state["texts.decay.typed"] == {"q": "3", "k": "2"}
+
+
+def test_dropped_config_and_its_diagnosis_come_from_one_reading(recorded, monkeypatch):
+    taken, rejected = [], []
+    state = SimpleNamespace(
+        current_choice=lambda: SimpleNamespace(spec=RopeSpec()),
+        name=lambda: "the model",
+        adopt=taken.append,
+        frame_too=lambda: None,
+    )
+    monkeypatch.setattr(upload, "state", state)
+    monkeypatch.setattr(upload, "reject", lambda name, diagnosis, repair: rejected.append(diagnosis))
+    assert upload._take(json.dumps(llama()), "config.json")
+    assert not upload._take('{"model_type": "llama",}', "config.json")
+    assert recorded == [own_file.read_file] * 2
+    assert taken[0].specs[""].head_dim == 128
+    assert "comma" in rejected[0].problems[0].reason
+
+
+def test_limit_of_a_dropped_config_is_a_problem_on_the_card(monkeypatch):
+    rejected = []
+
+    def read(function, arguments):
+        raise ContentError("reading it takes more than 5 seconds of processor time")
+
+    state = SimpleNamespace(
+        current_choice=lambda: SimpleNamespace(spec=RopeSpec()), name=lambda: "the model", frame_too=lambda: None
+    )
+    monkeypatch.setattr(outside, "READER", read)
+    monkeypatch.setattr(upload, "state", state)
+    monkeypatch.setattr(upload, "reject", lambda name, diagnosis, repair: rejected.append(diagnosis))
+    assert not upload._take("{}", "config.json")
+    assert "processor time" in rejected[0].problems[0].reason
+
+
+def test_event_loop_never_reads():
+    async def on_loop():
+        one = Border(processes=Held())
+        one.open()
+        try:
+            with pytest.raises(AssertionError, match="not read on the event loop"):
+                config_link.read_config(make_link(rope_theta=99_000))
+        finally:
+            one.close()
+
+    in_loop(on_loop)
+    assert outside.READER is outside.read_here
+
+
+def test_every_choice_with_a_content_is_known_to_other_processes():
+    for key, choice in registry.kept_choices().items():
+        assert border.portable(choice.decode).args[0] in registry.kept_choices(), key
+    assert border.portable(configs.upload_of) is configs.upload_of
