@@ -272,9 +272,13 @@ WAIT_UNTIL_TRUE = """async (holds, times, limit) => {
   return false;
 }"""
 
+# A picture in view is "far" until the browser's next frame, which takes a while on a busy machine.
 IS_SETTLED = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   const pictures = [...document.querySelectorAll('.rv-picture')];
+  const isInView = ({ left, right, top, bottom }) =>
+    right > 0 && left < innerWidth && bottom > 0 && top < innerHeight && right > left;
+  if (pictures.some((node) => node.dataset.state === "far" && isInView(node.getBoundingClientRect()))) return false;
   if (!pictures.length && !document.querySelector('.rv-rejected, [data-testid="stMain"] h1')) return false;
   return app.dataset.testScriptState === "notRunning" && !document.querySelector("[data-moving]")
     && pictures.every(({ dataset }) => ["shown", "far", "failed"].includes(dataset.state) && !dataset.waiting)

@@ -47,8 +47,9 @@ def test_page_has_no_errors(visit, page):
     check_links(view, page)
     check_controls_are_known(tab)
     check_headings(tab)
-    buttons = tab.evaluate(BUTTONS)
-    assert len(buttons) <= MOST_BUTTONS, buttons
+    if page != "gallery":  # its cards show all buttons to touch; test_gallery.py counts them for a mouse
+        buttons = tab.evaluate(BUTTONS)
+        assert len(buttons) <= MOST_BUTTONS, buttons
     check_page_in_both_themes(view)
     if page not in NO_GLOSSARY_TERM:
         check_glossary_term(view)

@@ -2,6 +2,8 @@
 
 from playwright.sync_api import expect
 
+from tests.browser.test_every_page import BUTTONS, MOST_BUTTONS
+
 FIRST = "[...document.querySelectorAll('.rv-gallery img')].slice(0, 5).every((image) => image.naturalWidth === 448)"
 
 
@@ -9,6 +11,7 @@ def test_gallery_cards_can_be_found_opened_and_copied(visit):
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/gallery?base=77000")
     cards = view.page.locator(".rv-gallery li:visible")
     count = cards.count()
+    assert len(view.page.evaluate(BUTTONS)) <= MOST_BUTTONS
     view.until(FIRST)
     view.page.get_by_label("Find a figure").last.fill("frequencies/heatmap")
     expect(cards).to_have_count(1)

@@ -43,6 +43,9 @@ def engine(running_engine):
 IS_SETTLED = """(() => {
   const app = document.querySelector('[data-testid="stApp"]');
   const pictures = [...document.querySelectorAll(".rv-picture")];
+  const isInView = ({ left, right, top, bottom }) =>
+    right > 0 && left < innerWidth && bottom > 0 && top < innerHeight && right > left;
+  if (pictures.some((node) => node.dataset.state === "far" && isInView(node.getBoundingClientRect()))) return false;
   return app?.dataset.testScriptState === "notRunning" && app.dataset.testConnectionState === "CONNECTED"
     && !document.querySelector("[data-moving]") && document.querySelector("h1")
     && pictures.every(({ dataset }) => ["shown", "far", "failed"].includes(dataset.state) && !dataset.waiting)
