@@ -25,7 +25,7 @@ from rope_viz.ui.long_jobs import LongJobs
 from rope_viz.ui.render_queue import BusyError
 from tests.configs import llama
 from tests.ui.test_long_jobs import needs_proc, wait_for
-from tests.ui.test_picture_route import APP, run
+from tests.ui.test_picture_route import APP, send_requests
 from tests.ui.test_render_workers import is_running
 
 
@@ -237,7 +237,7 @@ def test_busy_border_answers_503(monkeypatch):
     for module in (picture_route, server):
         monkeypatch.setattr(module, "BORDER", Full())
     query = f"model=custom&config={make_link()}"
-    assert run({"path": "scaling/comparison.packed", "query": query})[0].status == 503
+    assert send_requests({"path": "scaling/comparison.packed", "query": query})[0].status == 503
     assert TestClient(APP).get(f"/scene/home?{query}").status_code == 503
 
 
