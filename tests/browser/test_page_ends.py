@@ -3,8 +3,8 @@
 import pytest
 
 from tests.browser.test_every_page import PAGES, address
-from tests.browser.test_learn import TITLES, scene_shown
-from tests.browser.test_rejected_config import BROKEN, card_of, drop
+from tests.browser.test_learn import TITLES, wait_for_scene
+from tests.browser.test_rejected_config import BROKEN, find_card
 
 SIZES = ((390, 844), (1280, 720), (1440, 900))
 PARTS = ("stMain", "stSidebarContent")
@@ -75,33 +75,33 @@ window.ends = {
 """
 
 
-def place(seen, part):
-    return seen.page.evaluate("(part) => ends.place(part)", part)
+def place(view, part):
+    return view.page.evaluate("(part) => ends.place(part)", part)
 
 
-def turn_wheel(seen, part, direction):
+def turn_wheel(view, part, direction):
     """Turn the wheel over a part until it moves no further and all that came near has loaded."""
-    before = place(seen, part)
-    seen.page.mouse.move(*before[:2])
+    before = place(view, part)
+    view.page.mouse.move(*before[:2])
     while True:
-        seen.page.mouse.wheel(0, direction * 20_000)
+        view.page.mouse.wheel(0, direction * 20_000)
         # The wheel takes effect with a later frame.
-        seen.page.wait_for_timeout(150)
-        seen.settle()
-        after = place(seen, part)
+        view.wait_frames(5)
+        view.settle()
+        after = place(view, part)
         if after == before:
             break
         before = after
-    seen.page.mouse.move(1, 1)  # off the notes that open under a resting mouse
-    return seen.page.evaluate("([part, direction]) => ends.cut(part, direction)", [part, direction])
+    view.page.mouse.move(1, 1)  # off the notes that open under a resting mouse
+    return view.page.evaluate("([part, direction]) => ends.cut(part, direction)", [part, direction])
 
 
-def press_tab_to_the_end(seen):
+def press_tab_to_the_end(view):
     """Press Tab until the page has no further control; return the names, and the controls that were not to be seen."""
     names, hidden = [], []
     while len(names) < MOST_STOPS:
-        seen.page.keyboard.press("Tab")
-        found = seen.page.evaluate("ends.focused()")
+        view.page.keyboard.press("Tab")
+        found = view.page.evaluate("ends.focused()")
         if found is None:
             return names, hidden
         names.append(found[0])
@@ -109,20 +109,20 @@ def press_tab_to_the_end(seen):
     raise AssertionError(f"no end after {names[-5:]}")
 
 
-def assert_ends_are_reached(seen):
-    seen.page.evaluate(f"{{ {SCRIPT} }}")
+def assert_ends_are_reached(view):
+    view.page.evaluate(f"{{ {SCRIPT} }}")
     for width, height in SIZES:
-        seen.resize(width, height)
-        seen.settle()
+        view.resize(width, height)
+        view.settle()
         for part in PARTS:
-            if place(seen, part):
-                assert turn_wheel(seen, part, 1) == [], f"{part} at {width}: below the end of the wheel"
-                assert turn_wheel(seen, part, -1) == [], f"{part} at {width}: above the start of the wheel"
-        seen.page.evaluate("ends.forget()")
-        names, hidden = press_tab_to_the_end(seen)
+            if place(view, part):
+                assert turn_wheel(view, part, 1) == [], f"{part} at {width}: below the end of the wheel"
+                assert turn_wheel(view, part, -1) == [], f"{part} at {width}: above the start of the wheel"
+        view.page.evaluate("ends.forget()")
+        names, hidden = press_tab_to_the_end(view)
         assert hidden == [], f"at {width}: focused, and not to be seen"
-        assert seen.page.evaluate("ends.missed()") == [], f"at {width}: no stop of Tab, which went by {names}"
-        assert turn_wheel(seen, "stMain", -1) == [], f"at {width}: above the start of the wheel, after Tab to the end"
+        assert view.page.evaluate("ends.missed()") == [], f"at {width}: no stop of Tab, which went by {names}"
+        assert turn_wheel(view, "stMain", -1) == [], f"at {width}: above the start of the wheel, after Tab to the end"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -131,28 +131,28 @@ def test_page_is_reached_from_top_to_end(visit, page):
 
 
 def test_card_of_a_rejected_config_is_reached_from_top_to_end(visit):
-    seen = visit().open("/model")
-    drop(seen, BROKEN)
-    card_of(seen).wait_for()
-    seen.settle()
-    assert_ends_are_reached(seen)
+    view = visit().open("/model")
+    view.drop(BROKEN.encode())
+    find_card(view).wait_for()
+    view.settle()
+    assert_ends_are_reached(view)
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_next_is_in_the_window_in_every_scene(visit, width, height):
     """Before and after the answer, at the start of the page and at its end."""
-    seen = visit(width=width, height=height).open("/learn")
-    seen.page.evaluate(f"{{ {SCRIPT} }}")
-    following = seen.page.locator(".rv-learn .rv-next")
+    view = visit(width=width, height=height).open("/learn")
+    view.page.evaluate(f"{{ {SCRIPT} }}")
+    following = view.page.locator(".rv-learn .rv-next")
     for number in range(1, len(TITLES) + 1):
-        scene_shown(seen, number)
-        turn_wheel(seen, "stMain", -1)
+        wait_for_scene(view, number)
+        turn_wheel(view, "stMain", -1)
         for _ in ("asked", "answered"):
             box = following.bounding_box()
             assert box["y"] >= 0, number
             assert box["y"] + box["height"] <= height, number
-            seen.page.locator(".rv-learn [data-answer]").first.click()
-        turn_wheel(seen, "stMain", 1)
+            view.page.locator(".rv-learn [data-answer]").first.click()
+        turn_wheel(view, "stMain", 1)
         box = following.bounding_box()
         assert box["y"] + box["height"] <= height, number
         if number < len(TITLES):
