@@ -148,7 +148,8 @@ class Border:
     async def read_query(self, visitor: str, read: Callable[[], T], *, size: int = 0) -> T:
         """Return what `read` makes of a query, called on a thread of the border once all contents of it were read.
 
-        `size` is the bytes of the stored contents. Raise its `ValueError`, `BusyError` or `NoProcessError`. If this is cancelled, the reading ends.
+        `size` is the bytes of the stored contents. Raise its `ValueError`, `BusyError` or `NoProcessError`. If this is
+        cancelled, the reading ends.
         """
         return await self._until_cancelled(visitor, functools.partial(self._read_query, read), large=size > SMALL)
 
