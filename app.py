@@ -18,4 +18,10 @@ FRAME = Path(__file__).absolute().parent / "pages" / "_frame.py"
 # in another thread could meanwhile skip an entry and fail.
 sys.path.append(str(FRAME.parent))
 
-app = st.App(FRAME, routes=server.routes(), middleware=server.middleware(), lifespan=server.lifespan)
+app = st.App(
+    FRAME,
+    routes=server.routes(),
+    middleware=server.middleware(),
+    lifespan=server.lifespan,
+    exception_handlers={Exception: server.failed},
+)

@@ -84,7 +84,7 @@ def digest(path: Path) -> str:
 
 def measure_kills(name: str, times: int, chance: random.Random) -> bool:
     """Kill a command some times and print what was left; return whether the file was always whole."""
-    command, seen, within = COMMANDS[name], Counter[str](), 0
+    command, outcomes, within = COMMANDS[name], Counter[str](), 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / command[-1]
         with start(command, path.parent) as process:
@@ -98,14 +98,14 @@ def measure_kills(name: str, times: int, chance: random.Random) -> bool:
             whole = "old" if found == OLD else "new" if digest(path) == new else "broken"
             if any(digest(each) != content for each, content in pictures.items()):
                 whole = "broken"
-            seen[whole] += 1
-    print(f"{name:10s} {times} kills, {within} with the temporary file left: {dict(seen)}", flush=True)
-    return not seen["broken"]
+            outcomes[whole] += 1
+    print(f"{name:10s} {times} kills, {within} with the temporary file left: {dict(outcomes)}", flush=True)
+    return not outcomes["broken"]
 
 
 def measure_full_disk(name: str) -> bool:
     """Run a command on a full disk and under a limit of file size, and print whether the old file stayed."""
-    command, kept = COMMANDS[name], []
+    command, unchanged = COMMANDS[name], []
     may_mount = subprocess.run(
         ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], capture_output=True
     )
@@ -123,10 +123,10 @@ def measure_full_disk(name: str) -> bool:
                 inside = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", FULL, "sh", folder, path.name)
                 with start(command, path.parent, before=inside) as process:
                     found, problem = process.communicate()
-            kept.append(found == OLD and process.returncode == 2)
+            unchanged.append(found == OLD and process.returncode == 2)
             last = problem.decode(errors="replace").strip().rpartition("\n")[2]
-            print(f"{name:10s} {way}: {'the old file stayed' if kept[-1] else 'broken'} ({last})", flush=True)
-    return all(kept)
+            print(f"{name:10s} {way}: {'the old file stayed' if unchanged[-1] else 'broken'} ({last})", flush=True)
+    return all(unchanged)
 
 
 def main() -> int:

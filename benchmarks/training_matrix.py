@@ -33,11 +33,11 @@ MODELS = ("llama-3.1-8b", "qwen3-8b", "qwen3-8b-yarn", "deepseek-v3", "gpt-oss-2
 DRAW = """async ([pictures, model, rounds]) => {
   const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
   const base = loaded.find((name) => name.endsWith("/table.js")).replace("table.js", "");
-  const { drawing, unpack } = await import(`${base}message.js`), taken = [];
+  const { loadScript, unpack } = await import(`${base}message.js`), taken = [];
   for (let round = 0; round < rounds; round++) {
     const each = [];
     for (const [kind, name] of pictures) {
-      const { default: draw } = await drawing(kind), began = performance.now();
+      const { default: draw } = await loadScript(kind), began = performance.now();
       const answer = await fetch(`${base}../picture/runtimes/${name}.packed?model=${model}&v=1`, { cache: "no-store" });
       const message = unpack(await answer.arrayBuffer()), root = document.createElement("div");
       root.className = `rv-picture rv-${kind}`;

@@ -1,20 +1,20 @@
-"""Shared by all tests: hypothesis profiles (the same examples in every run, or many new ones), and the order of tests.
-
-There is one worker per core. A worker gets whole files, so that each fixture of a file is made once; browser tests
-come last and are distributed one by one. All tests of Firefox, and all of WebKit, go to one worker, so that each of
-these browsers starts once. One more worker begins with the tests that wait more than they compute.
-"""
+"""Shared by all tests: hypothesis profiles, which tests a run selects and in which order, and no skipped test in CI."""
 
 import gc
+import importlib.util
 import os
+import random
 import sys
+from collections import Counter
+from pathlib import Path
 
 # Before NumPy loads: with several workers, BLAS threads cost more by waiting for each other than they gain.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadScopeScheduling
+
+from rope_viz.models.local_models import MODELS
 
 # Otherwise garbage collection scans all imported modules again and again, which takes up to a tenth of the time.
 gc.set_threshold(100_000, 50, 50)
@@ -25,50 +25,79 @@ settings.register_profile(
 settings.register_profile("many", deadline=None, max_examples=10_000, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+QUICK = "not slow"
+"""The `-m` of pyproject.toml."""
 
-# These wait for servers that restart, for pages to become idle, or for a slow connection.
-WAITING = tuple(
-    f"tests/{name}.py"
-    for name in (
-        "test_scripts",
-        "browser/test_proxies",
-        "browser/test_every_handle",
-        "browser/test_far_server",
-        "browser/test_server_away",
-        "browser/test_slow_line",
-        "browser/test_walk",
-    )
-)
-# Few tests, but long ones: if they began last, everything else would wait for them.
-LONG = tuple(
-    f"tests/{name}.py"
-    for name in ("cli/test_install", "kernels/test_kernel_parallel", "tiny_lm/test_served_evaluation")
-)
+MISSING = {
+    "llama_cpp": ("pip install gguf llama-cpp-python", importlib.util.find_spec("llama_cpp") is None),
+    "ray": ("pip install 'rope-viz[ray]'", importlib.util.find_spec("ray") is None),
+    "real_model": ("rope-viz get-model smollm2", not MODELS["smollm2"].weights.is_file()),
+}
+"""{marker: (what installs the program that its tests need, whether it is missing)}."""
+
+DESELECTED = pytest.StashKey[Counter]()
 
 
-class Scheduling(LoadScopeScheduling):
-    """Units of work: a file, a single browser or script test, or all tests of Firefox or of WebKit."""
-
-    def _split_scope(self, nodeid):
-        path, _, name = nodeid.partition("::")
-        if path.endswith("test_other_engines.py"):
-            return f"{path}::{name.partition('[')[2].partition('-')[0].rstrip(']')}"
-        return nodeid if "/browser/" in path or path in WAITING else path
-
-    def _assign_work_unit(self, node):
-        waits = self.numnodes > 2 and node.gateway.id == f"gw{self.numnodes - 1}"
-        fitting = [scope for scope in self.workqueue if scope.startswith(WAITING) == waits] or [*self.workqueue]
-        best = next((scope for scope in fitting if scope.startswith(LONG)), fitting[0])
-        self.workqueue.move_to_end(best, last=False)
-        super()._assign_work_unit(node)
+def pytest_addoption(parser):
+    parser.addoption("--shuffle", metavar="SEED", help="run the tests in a random order, the same for one seed")
 
 
-def pytest_xdist_make_scheduler(config, log):
-    return Scheduling(config, log)
+def pytest_configure(config):
+    config.stash[DESELECTED] = Counter()
+    files = [Path(argument.partition("::")[0]).suffix == ".py" for argument in config.args]
+    if config.option.markexpr == QUICK and all(files):  # a file that is named runs with its slow tests
+        config.option.markexpr = ""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    deselected = []
+    for item in list(items):
+        for mark in item.iter_markers():
+            if MISSING.get(mark.name, ("", False))[1]:
+                config.stash[DESELECTED][mark.name, item.nodeid.partition("::")[0]] += 1
+                deselected.append(item)
+                items.remove(item)
+                break
+    config.hook.pytest_deselected(items=deselected)
+    if config.option.shuffle:
+        random.Random(config.option.shuffle).shuffle(items)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["deselected"] = [[*key, count] for key, count in config.stash[DESELECTED].items()]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    for name, path, count in getattr(node, "workeroutput", {}).get("deselected", ()):
+        node.config.stash[DESELECTED][name, path] = count
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for (name, path), count in sorted(config.stash[DESELECTED].items()):
+        terminalreporter.line(f"deselected {count} marked {name} in {path}: {MISSING[name][0]}")
+
+
+def reject_skip(report):
+    """Turn a skipped test or file into a failed one where ROPE_VIZ_NO_SKIP is set, as in CI."""
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("ROPE_VIZ_NO_SKIP"):
+        report.outcome = "failed"
+        report.longrepr = f"{report.longrepr}\nROPE_VIZ_NO_SKIP is set: no test may be skipped"
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_xdist_auto_num_workers(config):
+def pytest_runtest_makereport():
+    return reject_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    return reject_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Add a worker to those of the cores, because some tests wait."""
     return (yield) + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
 
 

@@ -10,6 +10,8 @@ from benchmarks.checkouts import ROOT, Checkout, find_same_page, format_ratios, 
 from rope_viz.pictures import registry
 from rope_viz.pictures.doors import TITLES
 
+pytestmark = pytest.mark.slow
+
 OURS = Checkout(ROOT, {"home": ["turning"], "scaling": ["comparison", "methods"], "extend": ["ways"], "lab": ["index"]})
 # Extend and Runtimes became one page, Scaling was renamed, and the gallery is new.
 OTHER = Checkout(

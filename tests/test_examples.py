@@ -11,6 +11,9 @@ import pytest
 from rope_viz import RopeSpec, bands, model_specs
 from rope_viz.embedding import notebook_repr
 from rope_viz.models.catalog import catalog
+from tests.offenders import for_each
+
+pytestmark = pytest.mark.slow
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
 
@@ -42,7 +45,7 @@ def test_examples_include_a_notebook():
     assert NOTEBOOKS
 
 
-@pytest.mark.parametrize("model", list(catalog()))
+@for_each(list(catalog()))
 def test_spec_is_shown_as_a_table_with_all_its_bands(model):
     for spec in model_specs(model).values():
         html = spec._repr_html_()

@@ -10,6 +10,8 @@ import pytest
 
 from rope_viz.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 TEXT = (Path(__file__).parents[1] / "docs" / "findings.md").read_text(encoding="utf-8")
 ENTRIES = re.split(r"^## \d+\. ", TEXT, flags=re.MULTILINE)[1:]
 

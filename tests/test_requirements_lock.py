@@ -57,6 +57,7 @@ def load_make_lock():
     return module
 
 
+@pytest.mark.slow
 def test_the_index_has_the_locked_files():
     make_lock = load_make_lock()
     if subprocess.run([sys.executable, "-m", "pip", "index", "versions", "cycler"], capture_output=True).returncode:

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import skip_unless_required
 from tests.browser.processes import find_browser
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ["README.md", "benchmarks/NOTES.md", "docs/pages.md", "docs/recall.md", "docs/speed.md"]
@@ -102,7 +103,7 @@ def test_script_runs_as_documented(command):
 @pytest.mark.parametrize("command", WITH_BROWSER)
 def test_browser_script_runs_as_documented(command):
     if find_browser() is None:
-        skip_unless_required("no Chrome or Chromium found")
+        pytest.skip("no Chrome or Chromium found")
     code, out, err = run(command)
     assert code == 0, err[-2000:]
     assert out.strip()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.scaling import METHODS, Proportional, turns
-from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number, short_repr
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL, bands
 from rope_viz.models.edit_config import write_new_keys
 from rope_viz.models.model_config import ModelConfig, Source
@@ -100,7 +100,7 @@ def extend(spec: RopeSpec, method: str, target: int) -> RopeSpec:
     its own formula needs to divide the last pair by target / context.
     """
     if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {short_repr(method)}")
     kind = METHODS[method]
     factor = max(target / spec.context, 1.0)
     names = {field.name for field in dataclasses.fields(kind)}

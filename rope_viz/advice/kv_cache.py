@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rope_viz.advice.memory_fields import read_memory_fields
-from rope_viz.embedding.spec import MAX_LENGTH, require_number
+from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.layer_patterns import MAX_LAYERS, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
@@ -96,7 +96,7 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     `dtype` is one of `DTYPES`. Raises `ValueError` where the config does not say enough, with the key that is missing.
     """
     if dtype not in DTYPES:
-        raise ValueError(f"the data type of the cache must be one of {', '.join(DTYPES)}, got {dtype!r}")
+        raise ValueError(f"the data type of the cache must be one of {', '.join(DTYPES)}, got {short_repr(dtype)}")
     fields = read_memory_fields(ModelConfig.read(config))
     facts = fields.architecture.memory
     if has_no_cache(fields):

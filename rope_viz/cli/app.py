@@ -35,7 +35,7 @@ ADDRESS = re.compile(r"https?://[^\s\"'<>?#]+")
 
 def add(commands: Any) -> None:
     """Add the command."""
-    served = commands.add_parser("app", help="open the dashboard in a browser, as does `rope-viz` without a command")
+    served = commands.add_parser("app")
     add_flags(served)
 
 

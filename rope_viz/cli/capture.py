@@ -20,7 +20,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     taken = commands.add_parser(
         "capture",
-        help="write q and k of a real model before rotation to a file",
         description="Run a model on a text. Write q and k of the chosen layers and heads, before rotation, to a "
         "safetensors file for the Heads page. A GGUF file needs the tokenizers package, another model transformers "
         "and PyTorch. Nothing is downloaded, and no code from the model's folder runs.",

@@ -51,7 +51,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     linted = commands.add_parser(
         "check",
-        help="find errors in config.json files",
         description="Find errors in config.json files. Exit code 0: no finding at or above --fail-on. 1: at worst a "
         "note or a warning. 2: an error. 3: a file could not be read. In pre-commit and CI, name files or folders.",
     )

@@ -33,7 +33,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     command = commands.add_parser(
         "compare",
-        help="compare the scaling methods for one config, or two configs",
         description="With one config: compare every scaling method at the target length. With two: show what differs "
         "in RoPE, lengths, layers that rotate and memory, and write the ratio of their frequencies to a file.",
     )

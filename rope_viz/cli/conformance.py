@@ -14,7 +14,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "conformance",
-        help="write files that check the rotary embedding of any engine",
         description="Write cases.json (configs with frequencies, angles and rotated vectors), check_rope.py, which "
         "compares your function with them and needs only NumPy, and values.bin with values.json: the same numbers as "
         "little-endian float64 for engines in other languages.",

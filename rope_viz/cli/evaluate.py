@@ -41,7 +41,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "evaluate",
-        help="test whether a real model finds what it read, by depth, length and method",
         description="Hide a key in filler text and ask for it. (a) `evaluate FOLDER`: a transformers model on this "
         "machine, once with every scaling method. (b) `evaluate --server yarn=http://localhost:8000/v1 …`: one or "
         "several servers per method, with the OpenAI protocol (vLLM, SGLang, llama.cpp, transformers serve). Start "

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.tiny_lm.completion_clients import Counted, Server, is_unencrypted
+from rope_viz.tiny_lm.completion_clients import Counted, Server, choose_key
 from rope_viz.tiny_lm.dispatch import Worker
 
 ADDRESS = re.compile(r"https?://", re.IGNORECASE)
@@ -94,12 +93,6 @@ def name_models(method: str, engines: Sequence[Server]) -> None:
 
 def connect_server(parsed: argparse.Namespace, url: str) -> Server:
     """Return one server, with the key only where it may be sent."""
-    key = os.environ.get(parsed.key_env)
-    if key and is_unencrypted(url) and not parsed.key_over_http:
-        print(
-            f"rope-viz: the key in {parsed.key_env} is not sent to {url}, which is not encrypted: "
-            "use https, or --key-over-http",
-            file=sys.stderr,
-        )
-        key = None
+    remedy = "use https, or --key-over-http"
+    key = choose_key(url, parsed.key_env, over_http=parsed.key_over_http, remedy=remedy)
     return Server(url, parsed.served_model or "", chat=parsed.chat, key=key, timeout=parsed.timeout)

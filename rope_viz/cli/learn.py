@@ -13,7 +13,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     command = commands.add_parser(
         "learn",
-        help="write the eight scenes of Learn to one HTML file",
         description="Write the eight scenes of Learn to one HTML file. It works without a server and a network, "
         "for a course page or a talk.",
     )

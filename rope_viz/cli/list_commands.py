@@ -20,7 +20,7 @@ from rope_viz.models.model_config import ModelConfig
 
 def add_table(commands: Any) -> None:
     """Add `table` and its flags."""
-    table = commands.add_parser("table", help="print frequency, wavelength and turns of every pair")
+    table = commands.add_parser("table")
     add_spec_flags(table)
     add_override_flags(table)
     form = table.add_mutually_exclusive_group()
@@ -31,7 +31,7 @@ def add_table(commands: Any) -> None:
 
 def add_models(commands: Any) -> None:
     """Add `models` and its flags."""
-    listed = commands.add_parser("models", help="print the models of the list")
+    listed = commands.add_parser("models")
     listed.add_argument("--family", type=str.lower, metavar="NAME", help="only this family, such as Qwen")
     listed.add_argument("--scaled-by", choices=(*METHODS,), help="only models scaled by this method")
     listed.add_argument("--name", type=str.lower, default="", metavar="TEXT", help="only names or ids with this text")

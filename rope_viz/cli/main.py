@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`. `search`
 # has a thread per text, and with OpenBLAS's own threads besides it would take ten times as long.
@@ -23,35 +22,32 @@ if {*sys.argv[1:2]} & {
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from rope_viz import __version__
-from rope_viz.cli.hub_access import allow_hub
-from rope_viz.cli.output import ignore_broken_pipe, one_line
-from rope_viz.embedding.spec import UNCOMPUTABLE
-from rope_viz.models.no_rope_types import NoRope
+from rope_viz.cli.broken_pipe import ignore_broken_pipe
 
 FLAG, NEGATIVE = re.compile(r"--[a-z][\w.-]*"), re.compile(r"-(\.?[0-9][\w.,+-]*|inf(inity)?|nan)", re.IGNORECASE)
 
-# {command: (module, function that adds it)}, in the order of the help.
+# {command: (module, function that adds it, help)}, in the order of the help.
 COMMANDS = {
-    "table": ("list_commands", "add_table"),
-    "app": ("app", "add"),
-    "figure": ("figure", "add"),
-    "report": ("report", "add"),
-    "learn": ("learn", "add"),
-    "capture": ("capture", "add"),
-    "measure": ("measure", "add"),
-    "get-model": ("get_model", "add"),
-    "evaluate": ("evaluate", "add"),
-    "search": ("search", "add"),
-    "check": ("check", "add"),
-    "compare": ("compare", "add"),
-    "runtimes": ("runtimes", "add_runtimes"),
-    "match": ("match", "add"),
-    "conformance": ("conformance", "add"),
-    "export": ("runtimes", "add_export"),
-    "extend": ("extend", "add"),
-    "memory": ("memory", "add"),
-    "verify": ("verify", "add"),
-    "models": ("list_commands", "add_models"),
+    "table": ("list_commands", "add_table", "print frequency, wavelength and turns of every pair"),
+    "app": ("app", "add", "open the dashboard in a browser, as does `rope-viz` without a command"),
+    "figure": ("figure", "add", "write a picture of the app to a file"),
+    "report": ("report", "add", "write all pictures of a model to one file"),
+    "learn": ("learn", "add", "write the eight scenes of Learn to one HTML file"),
+    "capture": ("capture", "add", "write q and k of a real model before rotation to a file"),
+    "measure": ("measure", "add", "write the jobs of a real model's heads and its loss by position to a file"),
+    "get-model": ("get_model", "add", "put a real language model into the cache folder"),
+    "evaluate": ("evaluate", "add", "test whether a real model finds what it read, by depth, length and method"),
+    "search": ("search", "add", "search for better frequencies at a longer context, by trials"),
+    "check": ("check", "add", "find errors in config.json files"),
+    "compare": ("compare", "add", "compare the scaling methods for one config, or two configs"),
+    "runtimes": ("runtimes", "add_runtimes", "show how each runtime reads a config"),
+    "match": ("match", "add", "compare what a trainer computed with what a server computes"),
+    "conformance": ("conformance", "add", "write files that check the rotary embedding of any engine"),
+    "export": ("runtimes", "add_export", "print this embedding as the keys or flags of a runtime or a trainer"),
+    "extend": ("extend", "add", "how to reach a longer context: methods, reasons, keys and flags"),
+    "memory": ("memory", "add", "bytes of KV cache and weights, and the number of parameters"),
+    "verify": ("verify", "add", "compare the frequencies of a running model or a file with the config"),
+    "models": ("list_commands", "add_models", "print the models of the list"),
 }
 
 # Commands that take the name of a config, and with --hub a model's id on the Hub.
@@ -79,7 +75,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = (sys.argv[1:] if arguments is None else list(arguments)) or ["app"]
     with ignore_broken_pipe():
         try:
-            return run_command(make_parser(given).parse_args(join_negative_values(given)))
+            parsed = make_parser(given).parse_args(join_negative_values(given))
+            # Help and version end before this, and need nothing of it.
+            from rope_viz.cli.run_command import run_command
+
+            return run_command(parsed)
         except ModuleNotFoundError as error:
             if error.name not in EXTRAS:
                 raise
@@ -99,62 +99,23 @@ def join_negative_values(arguments: Sequence[str]) -> list[str]:
     return out
 
 
-def run_command(parsed: argparse.Namespace) -> int:
-    """Run the command, return its exit code and print an error as one line."""
-    run: Callable[[argparse.Namespace], int] = parsed.run
-    try:
-        with allow_hub(getattr(parsed, "hub", False)):
-            return run(parsed)
-    except NoRope as absence:
-        return report_absence(str(absence), parsed)
-    except ArithmeticError:
-        print(f"rope-viz: {UNCOMPUTABLE}", file=sys.stderr)
-    except (ValueError, OSError) as error:
-        if isinstance(error, FileNotFoundError) and folder_is_gone():
-            print("rope-viz: the working directory was deleted: change to one that exists", file=sys.stderr)
-            return 2
-        place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
-        print(f"rope-viz: {place}{one_line(error)}", file=sys.stderr)
-    return 2
-
-
-def folder_is_gone() -> bool:
-    """True if the working directory was deleted."""
-    try:
-        os.getcwd()
-    except OSError:
-        return True
-    return False
-
-
-def report_absence(sentence: str, parsed: argparse.Namespace) -> int:
-    """Report a model without RoPE: exit code 0, but 2 if the command should have written a file."""
-    # `extend` and `compare` write a file only with --output.
-    asked_in_words = (hasattr(parsed, "to") or hasattr(parsed, "other")) and getattr(parsed, "output", "") is None
-    if hasattr(parsed, "output") and not asked_in_words:
-        print(f"rope-viz: {sentence}", file=sys.stderr)
-        return 2
-    if getattr(parsed, "json", False) or getattr(parsed, "format", "") == "json":
-        print(json.dumps({"rope": False, "reason": sentence}, indent=2))
-    else:
-        print(f"{sentence}.", file=sys.stderr if getattr(parsed, "csv", False) else sys.stdout)
-    return 0
-
-
 def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Return the parser; if `arguments` name a command, only that command's modules are loaded."""
+    """Return the parser. Only the modules of the command that `arguments` name are loaded."""
     top = argparse.ArgumentParser(
         prog="rope-viz", description="How rotary position embedding (RoPE) changes attention, in numbers."
     )
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    asked = [arguments[0]] if arguments and arguments[0] in COMMANDS else COMMANDS
-    for name in asked:
-        module, function = COMMANDS[name]
-        add = getattr(importlib.import_module(f"rope_viz.cli.{module}"), function)
-        # A picture has its own flags, so its command needs the arguments.
-        add(commands, *([arguments] if name == "figure" else []))
-        if name in TAKES_CONFIG:
-            help = "fetch the config.json of an id such as Qwen/Qwen3-8B from the Hugging Face Hub or HF_ENDPOINT"
-            commands.choices[name].add_argument("--hub", action="store_true", help=help)
+    asked = next((word for word in arguments if word == "--" or not word.startswith("-")), "")
+    if asked not in COMMANDS:
+        for name, (_, _, help) in COMMANDS.items():
+            commands.add_parser(name, help=help)
+        return top
+    module, function, _ = COMMANDS[asked]
+    add = getattr(importlib.import_module(f"rope_viz.cli.{module}"), function)
+    # A picture has its own flags, so its command needs the arguments.
+    add(commands, *([arguments] if asked == "figure" else []))
+    if asked in TAKES_CONFIG:
+        help = "fetch the config.json of an id such as Qwen/Qwen3-8B from the Hugging Face Hub or HF_ENDPOINT"
+        commands.choices[asked].add_argument("--hub", action="store_true", help=help)
     return top

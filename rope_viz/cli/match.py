@@ -27,7 +27,6 @@ def add(commands: Any) -> None:
     known = ", ".join(TRAINERS)
     asked = commands.add_parser(
         "match",
-        help="compare what a trainer computed with what a server computes",
         description="Compare the rotary embedding that a trainer computes with that of a server. Exit code 0: the "
         "same. 1: they differ. 2: one of them refuses. 3: the config cannot be read.",
     )

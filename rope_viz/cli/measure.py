@@ -19,7 +19,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "measure",
-        help="write the jobs of a real model's heads and its loss by position to a file",
         description="Run a model on a text. Write the jobs of its heads, what every pair adds to them, and its loss "
         "by position without scaling and with linear interpolation, NTK and YaRN, to a JSON file for the pages Heads "
         "and Recall. The memory that this takes is estimated first. A GGUF file needs PyTorch and the tokenizers "

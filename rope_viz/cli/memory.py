@@ -21,7 +21,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "memory",
-        help="bytes of KV cache and weights, and the number of parameters",
         description="Show the bytes of the KV cache and the weights, and the number of parameters. Exit code 0: at "
         "least one number is known. 1: none is. 2: an argument is invalid. 3: the file cannot be read.",
     )

@@ -9,6 +9,7 @@ from typing import Any
 from rope_viz.cli.figure import read_flags
 from rope_viz.cli.output import STDOUT, write_output
 from rope_viz.cli.spec import add_spec_flags
+from rope_viz.storage.write_file import is_temporary
 
 FORMATS = ("html", "md")
 MARKER = ".rope-viz-report"
@@ -19,7 +20,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     command = commands.add_parser(
         "report",
-        help="write all pictures of a model to one file",
         description="Write every picture of every page for one model, with its sentences and the findings of the "
         "check. The result is a page that works offline, or Markdown with a folder of SVG files for a model card.",
     )
@@ -91,7 +91,7 @@ def folder_of(path: Path) -> Path:
 def check_folder(folder: Path) -> None:
     """Raise `ValueError` if the folder has files of somebody else: it must be missing, empty or have our marker."""
     if folder.is_dir():
-        names = {each.name for each in folder.iterdir()}
+        names = {each.name for each in folder.iterdir() if not is_temporary(each.name)}
         if names and MARKER not in names:
             raise ValueError(f"{folder} has other files: move them, or name another report")
     elif folder.exists():

@@ -40,7 +40,7 @@ from rope_viz.texts import Texts
 
 def add_runtimes(commands: Any) -> None:
     """Add `runtimes` and its flags."""
-    served = commands.add_parser("runtimes", help="show how each runtime reads a config")
+    served = commands.add_parser("runtimes")
     served.add_argument("config", metavar="CONFIG", help=NAMES)
     served.add_argument("--length", type=tokens, help="current length, max_model_len or n_ctx")
     served.add_argument("--layer", help="layer type, such as full_attention")
@@ -60,7 +60,6 @@ def add_export(commands: Any) -> None:
     """Add `export` and its flags."""
     given = commands.add_parser(
         "export",
-        help="print this embedding as the keys or flags of a runtime or a trainer",
         description="Print this embedding as the keys or flags of a runtime or a trainer. For a runtime that reads "
         "config.json: your whole config with the changes (null: remove this key). Exit code 1: it cannot do this.",
     )

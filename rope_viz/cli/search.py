@@ -29,7 +29,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "search",
-        help="search for better frequencies at a longer context, by trials",
         description="Search for one divisor per pair that lets a model find keys in texts of a length. Optuna samples "
         "monotone curves and stores every trial; the same command continues an interrupted search. The result is "
         "scored on texts that the search did not use, next to its starts, and written with the longrope parameters "

@@ -21,7 +21,6 @@ def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "verify",
-        help="compare the frequencies of a running model or a file with the config",
         description="Compare the frequencies of a running model or a file with those that the config means. Exit code "
         "0: they match. 1: they do not. 2: the input is invalid. For every runtime `rope-viz extend` prints a snippet "
         "that writes inv_freq.json.",

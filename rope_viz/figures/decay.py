@@ -38,6 +38,8 @@ COLUMNS, QUICK_COLUMNS = 1000, 400
 # Pairs × distances while a knob moves. With two curves, only one in three distances beyond 262,144 is computed.
 QUICK_WORK = 1 << 26
 SAMPLES = 2000
+FLAT = 1e-300
+"""Scores up to this size are drawn as zeros: their axis would have no length."""
 # Curves of a comparison run in parallel threads: NumPy's matrix products release the GIL.
 WORKERS = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="curves")
 MARGIN = {"l": 68, "r": LEAST_MARGIN, "t": 26, "b": 48}
@@ -171,6 +173,8 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
         ends.append((float(x[-1]), float((low[-1] + high[-1]) / 2), c.label, c.colour))
         marks.extend(mark)
     top = max(float(np.hypot(a, b).sum()) + abs(unrotated) for a, b, unrotated in coefficients)
+    if top < FLAT:
+        top = 1.0  # a masked head: the score is 0 at every distance
     span = [-0.55, 1.05] if mean else [-1.05 * top, 1.05 * top]
     title = "mean over the head of cos Δθᵢ" if mean else "score (Rₘ q)·(Rₙ k)"
     x_of = math.log10 if where.log else float

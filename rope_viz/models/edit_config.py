@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.scaling import LongRope, Proportional
-from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.config_reader import Params
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, partial_factor_for, read_rope_type, to_config
@@ -180,7 +180,7 @@ class Current:
         specs = config.specs
         found = config.main_layer if not layer or "" in specs else layer
         if found not in specs:
-            raise ValueError(f"layer_type must be one of {', '.join(specs)}, got {found!r}")
+            raise ValueError(f"layer_type must be one of {', '.join(specs)}, got {short_repr(found)}")
         return cls(config, found, dict(config.part.config) if config.part.is_in_file else {})
 
     def name(self, key: str) -> str:

@@ -13,7 +13,7 @@ import re
 import secrets
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -28,10 +28,12 @@ NAME = re.compile(r"[A-Za-z0-9_-]{43}")
 """The form of a name."""
 LARGEST = 40 << 20
 """Bytes of one content, above the largest readable file of vectors."""
-MOST = 256 << 20
+MOST = 128 << 20
 """Bytes of all contents and their decoded values; beyond this, the least recently used ones are evicted."""
 SHARE = 4
-"""One visitor's contents take at most this part of the store: a quarter."""
+"""One visitor's contents take at most this part of the store, a quarter, or are a single one."""
+OVERHEAD = 1 << 10
+"""Bytes that each content counts in addition to its own: its name and its place in the store."""
 
 
 class UnknownError(ValueError):
@@ -77,25 +79,31 @@ class Store:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._blobs: OrderedDict[str, Blob] = OrderedDict()
+        # The same contents by visitor, so that evicting one does not look through those of the others.
+        self._of_visitor: dict[str, OrderedDict[str, Blob]] = {}
         self._sizes = Counter[str]()
+        self._total = 0
         self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
         """Return the bytes of all contents and decoded values."""
         with self._lock:
-            return self._sizes.total()
+            return self._total
 
     def keep(self, salted: bytes, visitor: str = "") -> str:
         """Store a salted content of a visitor and return its name. Raise `ValueError` if it is too large."""
-        if not SALT <= len(salted) <= LARGEST:
+        if len(salted) < SALT:
+            raise ValueError(TEXTS("stored.too_small", least=SALT, size=len(salted)))
+        if len(salted) > LARGEST:
             raise ValueError(TEXTS("stored.too_large", most=LARGEST >> 20, size=len(salted) >> 20))
         name = name_of(salted)
         with self._lock:
             if name not in self._blobs:
-                self._blobs[name] = Blob(salted, visitor, 0)
-                self._charge(self._blobs[name], len(salted))
-            self._blobs.move_to_end(name)
+                blob = self._blobs[name] = Blob(salted, visitor, 0)
+                self._of_visitor.setdefault(visitor, OrderedDict())[name] = blob
+                self._charge(blob, len(salted) + OVERHEAD)
+            self._use(name)
             self._evict(name)
         return name
 
@@ -114,7 +122,7 @@ class Store:
             found = self._blobs.get(name)
             if found is None:
                 raise UnknownError(name)
-            self._blobs.move_to_end(name)
+            self._use(name)
         if decode in found.values:
             cached: T = found.values[decode]
             return cached
@@ -127,24 +135,45 @@ class Store:
                 self._evict(name)
         return value
 
+    def forget(self, names: Iterable[str]) -> None:
+        """Remove contents that no session names any more."""
+        with self._lock:
+            for name in names:
+                if name in self._blobs:
+                    self._remove(name)
+
     def _charge(self, blob: Blob, size: int) -> None:
         blob.size += size
         self._sizes[blob.visitor] += size
+        self._total += size
+
+    def _use(self, name: str) -> None:
+        """Make a content the most recently used one."""
+        self._blobs.move_to_end(name)
+        self._of_visitor[self._blobs[name].visitor].move_to_end(name)
 
     def _evict(self, newest: str) -> None:
         """Evict the least recently used contents, first those of the visitor of `newest` beyond the share."""
         visitor = self._blobs[newest].visitor
-        mine = [name for name, blob in self._blobs.items() if visitor and blob.visitor == visitor and name != newest]
-        while mine and self._sizes[visitor] > self._most // SHARE:
-            self._remove(mine.pop(0))
-        while self._sizes.total() > self._most and next(iter(self._blobs)) != newest:
-            self._remove(next(iter(self._blobs)))
+        while visitor and self._sizes[visitor] > self._most // SHARE and self._evict_oldest(self._of_visitor[visitor]):
+            pass
+        while self._total > self._most and self._evict_oldest(self._blobs):
+            pass
+
+    def _evict_oldest(self, blobs: OrderedDict[str, Blob]) -> bool:
+        """Remove the least recently used one of some contents; return False if it is the only one."""
+        if len(blobs) == 1:
+            return False
+        self._remove(next(iter(blobs)))
+        return True
 
     def _remove(self, name: str) -> None:
         blob = self._blobs.pop(name)
+        mine = self._of_visitor[blob.visitor]
+        del mine[name]
         self._charge(blob, -blob.size)
-        if not self._sizes[blob.visitor]:
-            del self._sizes[blob.visitor]
+        if not mine:
+            del self._of_visitor[blob.visitor], self._sizes[blob.visitor]
 
 
 STORE = Store()

@@ -39,7 +39,7 @@ def decode_content(decode: Callable[[bytes], T], content: bytes) -> T:
 
 def is_deeper(part: Any, levels: int) -> bool:
     """Return whether objects and lists are nested deeper than `levels`."""
-    level = [part]
+    level = [part] if isinstance(part, (dict, list)) else []
     for _ in range(levels + 1):
         level = [
             inner

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
+import platform
+import re
 import secrets
 import stat
+import time
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
+
+MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"
+TEMPORARY = re.compile(r"\.rope-viz-(?:([0-9a-f]{8})-([0-9]+)-)?[0-9a-f]{16}\.tmp")
+"""The name of a temporary file: machine and process that write it, which older releases did not name."""
+LONGEST_WRITE = 24 * 3600
+"""Seconds after which a temporary file belongs to no write any more, whoever made it."""
 
 
 def write_file(path: str | Path, content: bytes | Iterable[bytes]) -> None:
@@ -16,7 +27,8 @@ def write_file(path: str | Path, content: bytes | Iterable[bytes]) -> None:
 
     The content, one or several byte strings, is first written to a temporary file in the same folder. A symbolic link
     keeps its target, and an existing file its permissions and, where allowed, its owner. What is not a regular file,
-    such as a pipe or a device, is written directly. Raises `OSError` that names `path`.
+    such as a pipe or a device, is written directly. Temporary files that killed processes left in the folder are
+    removed. Raises `OSError` that names `path`.
     """
     parts = [content] if isinstance(content, bytes) else content
     try:
@@ -30,7 +42,7 @@ def write_file(path: str | Path, content: bytes | Iterable[bytes]) -> None:
         return
     target = Path(os.path.realpath(path))
     # Short, because a file's name may already have the longest length that the system allows.
-    temporary = target.with_name(f".rope-viz-{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f".rope-viz-{MACHINE}-{os.getpid()}-{secrets.token_hex(8)}.tmp")
     try:
         if before is not None and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -48,6 +60,36 @@ def write_file(path: str | Path, content: bytes | Iterable[bytes]) -> None:
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
     sync_folder(target.parent)
+    remove_abandoned(target.parent)
+
+
+@functools.lru_cache(maxsize=1024)
+def remove_abandoned(folder: Path) -> None:
+    """Remove the temporary files of killed processes from a folder, once per process: listing a folder takes time."""
+    with contextlib.suppress(OSError):
+        for each in folder.iterdir():
+            if is_temporary(each.name):
+                with contextlib.suppress(OSError):
+                    if is_abandoned(each):
+                        each.unlink()
+
+
+def is_temporary(name: str) -> bool:
+    """Return whether a file's name is one that `write_file` gives to a temporary file."""
+    return TEMPORARY.fullmatch(name) is not None
+
+
+def is_abandoned(temporary: Path) -> bool:
+    """Return whether nobody writes a temporary file any more: its process on this machine ended, or it is old."""
+    machine, number = re.findall(TEMPORARY, temporary.name)[0]
+    if machine == MACHINE and os.name == "posix":
+        try:
+            os.kill(int(number), 0)  # signal 0 only asks whether the process exists
+        except ProcessLookupError:
+            return True
+        except (PermissionError, OverflowError):
+            pass
+    return time.time() - temporary.stat().st_mtime > LONGEST_WRITE
 
 
 def keep_permissions(path: Path, before: os.stat_result) -> None:

@@ -10,6 +10,8 @@ import http.client
 import importlib
 import ipaddress
 import json
+import os
+import sys
 import threading
 import urllib.error
 import urllib.parse
@@ -60,12 +62,19 @@ class Engine(Protocol):
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):
-    """Redirects that do not carry the key to another host, or to the same one by other means."""
+    """Redirects by http and https that do not carry the key to another host, or to the same one by other means."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
-        """Return the request for the new address, without the key if scheme, host or port differ."""
+        """Return the request for the new address, without the key if scheme, host or port differ.
+
+        Raises `HTTPError` for another scheme, such as ftp.
+        """
+        scheme = urllib.parse.urlsplit(newurl).scheme
+        if scheme not in ("http", "https"):
+            reason = f"a redirect to {short_repr(scheme)} is not followed"
+            raise urllib.error.HTTPError(req.full_url, code, reason, headers, fp)
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and origin(request.full_url) != origin(req.full_url):
             request.remove_header("Authorization")
@@ -85,6 +94,15 @@ def is_unencrypted(url: str) -> bool:
     """True if requests to the address can be read on the way: by http to another machine."""
     parts = urllib.parse.urlsplit(url)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")
+
+
+def choose_key(url: str, variable: str, *, over_http: bool = False, remedy: str) -> str | None:
+    """Return the key in an environment variable if it may be sent to an address; else tell why not on stderr."""
+    key = os.environ.get(variable)
+    if not key or over_http or not is_unencrypted(url):
+        return key
+    print(f"rope-viz: the key in {variable} is not sent to {url}, which is not encrypted: {remedy}", file=sys.stderr)
+    return None
 
 
 def is_loopback(host: str) -> bool:

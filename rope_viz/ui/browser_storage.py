@@ -13,7 +13,7 @@ import streamlit as st
 from rope_viz.pictures import blob_store, registry
 from rope_viz.pictures.choices import Kept
 from rope_viz.ui import state
-from rope_viz.ui.visitors import session_visitor
+from rope_viz.ui.session_contents import make_stored
 
 LARGEST = 3 << 20
 """Bytes of one stored content: a tab's storage holds about five million characters."""
@@ -30,13 +30,14 @@ def choices() -> dict[str, Kept[Any]]:
 def names() -> dict[str, str]:
     """Return this session's storable contents: key -> content name."""
     held = st.session_state.get("held", {})
-    return {key: str(held[key][1]) for key in choices() if key in held and len(held[key][2]) <= LARGEST}
+    return {key: held[key].name for key in choices() if key in held and held[key].size <= LARGEST}
 
 
 def contents() -> dict[str, str]:
     """Return the contents that the browser has not confirmed, as content name -> base64."""
     held, known = st.session_state.get("held", {}), st.session_state.get("with browser", ())
-    return {name: base64.b64encode(held[key][2]).decode() for key, name in names().items() if name not in known}
+    found = {name: held[key].salted for key, name in names().items() if name not in known}
+    return {name: base64.b64encode(salted).decode() for name, salted in found.items() if salted is not None}
 
 
 def record_stored_names(known: Any) -> None:
@@ -53,11 +54,11 @@ def bring_back(sent: Mapping[str, Any]) -> None:
             continue
         try:
             salted = base64.b64decode(str(text), validate=True)
-            name, content = blob_store.STORE.keep(salted, session_visitor()), salted[blob_store.SALT :]
-            value = blob_store.STORE.load(name, choice.decode)
+            stored = make_stored(salted)
+            value = blob_store.STORE.load(stored.name, choice.decode)
         except (ValueError, binascii.Error):
             continue  # from an older release, or edited by hand
-        mine[key] = content, name, salted
+        mine[key] = stored
         if choice.typed is not None:
             st.session_state[f"texts.{key}"] = dict(value)
             st.session_state[f"turn.{key}"] = turn(key) + 1

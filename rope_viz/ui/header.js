@@ -6,13 +6,13 @@
 
   // The button that names the model opens Streamlit's sidebar. On a phone it is part of the page.
   const chip = document.getElementById("rv-chip"), actions = chip.parentNode;
-  const place = () => {
+  const placeChip = () => {
     const slot = innerWidth <= 640 ? document.querySelector(".rv-chip-place") : actions;
     if (slot && chip.parentNode !== slot) slot.prepend(chip);
   };
-  addEventListener("resize", place);
+  addEventListener("resize", placeChip);
   chip.addEventListener("click", () => document.querySelector('[data-testid="stExpandSidebarButton"]')?.click());
-  window.ropeVizChip = (parts) => [...chip.children].forEach((part, index) => (part.textContent = parts[index]));
+  window.ropeVizUpdateChip = (parts) => [...chip.children].forEach((part, index) => (part.textContent = parts[index]));
 
   // The first stop of the keyboard; Streamlit's own one comes after the header.
   document.querySelector(".rv-skip").addEventListener("click", (event) => {
@@ -22,8 +22,8 @@
     main.focus();
   });
 
-  // Mark the page, show the tabs of its door, and let every link carry the choice.
-  window.ropeVizHeader = (page, query) => {
+  // Mark the current page, show the tabs of its door, and add the choice to every link.
+  window.ropeVizUpdateHeader = (page, query) => {
     const door = DOORS[page] ?? "";
     root.dataset.door = door;
     for (const link of document.querySelectorAll("#rv-header a[data-to]")) {
@@ -35,17 +35,17 @@
     }
     for (const list of tabs.children) list.hidden = list.dataset.of !== door;
     tabs.hidden = ![...tabs.children].some((list) => !list.hidden);
-    place();
+    placeChip();
     root.dataset.tabs = tabs.hidden ? "no" : "yes";
     tabs.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   };
   const shared = [...new URLSearchParams(location.search)].filter(([key]) => !/[.-]|^embed/.test(key));
-  window.ropeVizHeader(PAGE ?? "", new URLSearchParams(shared));
+  window.ropeVizUpdateHeader(PAGE ?? "", new URLSearchParams(shared));
 
   // Streamlit 1.67 has no public way to change the theme from a page. It reads this entry of the storage when it starts, and
   // later takes a theme from messages of its host, which is the page itself unless it is framed (preload.js).
   const KEY = "rope-viz.theme", themes = THEMES;
-  const write = (theme) => {
+  const storeTheme = (theme) => {
     try {
       localStorage.setItem(KEY, theme);
     } catch {} // the browser may forbid storage
@@ -56,13 +56,13 @@
     if (theme) localStorage.setItem(`stActiveTheme-${location.pathname}-v2`, JSON.stringify(theme === "dark" ? "Dark" : "Light"));
   } catch {}
   const isDark = () => (theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  const dress = () => (root.dataset.theme = isDark() ? "dark" : "light");
-  dress();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", dress);
+  const applyTheme = () => (root.dataset.theme = isDark() ? "dark" : "light");
+  applyTheme();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
   document.getElementById("rv-theme").addEventListener("click", () => {
     theme = isDark() ? "light" : "dark";
-    write(theme);
-    dress();
+    storeTheme(theme);
+    applyTheme();
     postMessage({ stCommVersion: 1, type: "SET_CUSTOM_THEME_CONFIG", themeName: theme, themeInfo: themes[theme] }, location.origin);
   });
 })();

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import gzip
 import hashlib
 import logging
 import struct
-from collections.abc import Callable, Coroutine, Hashable
+import zlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ import plotly
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from rope_viz import __version__
 from rope_viz.figures.files import Style, is_key
@@ -31,6 +31,7 @@ from rope_viz.texts.texts import LANGUAGE
 from rope_viz.ui.border import BORDER
 from rope_viz.ui.long_jobs import NoProcessError
 from rope_viz.ui.render_queue import FILES, MOVING, SHOWN, BusyError, Gallery, RenderError
+from rope_viz.ui.response_parts import PART
 from rope_viz.ui.visitors import visitor_name
 
 LOG = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ LATE_PART = 3
 """The part of a slow picture from which on each part can take seconds."""
 LARGEST_BODY = 48 << 20
 """Bytes of one request's contents: the largest one, and smaller ones."""
+MOST_CONTENTS = 32
+"""Contents of one request: more than a session has."""
 LONGEST = 16_000
 DAY = 86_400
 OPEN = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
@@ -111,13 +114,28 @@ async def answer(request: Request) -> Response:
     if asked.long is not None:
         start, _, content = content.partition(b"\0")
         stem = start.decode()
+    parts = None
     if form not in export.WHOLE:
         if takes_gzip(request.headers):
             headers["content-encoding"] = "gzip"
         else:
-            content = await run_in_threadpool(gzip.decompress, content)
+            headers["content-length"] = str(int.from_bytes(content[-4:], "little"))  # gzip ends with the size
+            parts = inflate(content)
     headers["content-disposition"] = f'inline; filename="{stem}.{form}"'
+    if parts is not None:
+        return StreamingResponse(parts, media_type=export.FORMS[form], headers=headers)
     return Response(content, media_type=export.FORMS[form], headers=headers)
+
+
+async def inflate(content: bytes) -> AsyncIterator[bytes]:
+    """Yield gzip's content in parts, each once the client has taken the last: many may ask for the same large page."""
+    reader = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    for start in range(0, len(content), PART):
+        left = content[start : start + PART]
+        while left:
+            yield reader.decompress(left, PART)
+            left = reader.unconsumed_tail
+    yield reader.flush()
 
 
 @dataclass(frozen=True)
@@ -220,17 +238,26 @@ async def store_body(request: Request) -> None:
         body += part
         if len(body) > LARGEST_BODY:
             raise ValueError(TEXTS("server.too_large", most=LARGEST_BODY >> 20))
-    await run_in_threadpool(store_contents, memoryview(body), visitor)
+    for content in split_contents(body):
+        # One at a time: when the client leaves, the rest is not stored.
+        await run_in_threadpool(blob_store.STORE.keep, content, visitor)
+        if await request.is_disconnected():
+            raise ClientDisconnect
 
 
-def store_contents(body: memoryview, visitor: str) -> None:
-    """Store each content of a body for a visitor, and release the body: an idle thread keeps its last arguments."""
-    at = 0
-    with body:
-        while at + 4 <= len(body):
-            (size,) = struct.unpack_from("<I", body, at)
-            blob_store.STORE.keep(bytes(body[at + 4 : at + 4 + size]), visitor)
-            at += 4 + size
+def split_contents(body: bytearray) -> Iterator[bytes]:
+    """Yield each content of a body, and release the body. Raise `ValueError` if there are too many."""
+    at, ends = 0, list[tuple[int, int]]()
+    while at + 4 <= len(body):
+        (size,) = struct.unpack_from("<I", body, at)
+        ends.append((at + 4, at + 4 + size))
+        at += 4 + size
+        if len(ends) > MOST_CONTENTS:
+            raise ValueError(TEXTS("server.too_many", most=MOST_CONTENTS))
+    for start, stop in reversed(ends):
+        content = bytes(memoryview(body)[start:stop])
+        del body[start:]  # so that body and contents together take little more than the body
+        yield content
 
 
 def refuse(error: ValueError) -> Response:

@@ -6,7 +6,7 @@
   // Later pages open within the app, so only the first one matters.
   const query = new URLSearchParams(location.search);
 
-  function request() {
+  function requestPlaceholder() {
     if (!ROOT || window.ropeVizPlaceholder || document.querySelector("[data-picture]")) return;
     // The page has loaded and has no place for a picture.
     if (document.querySelector("[data-testid=stMain] h1") && !document.querySelector("[data-place]")) return;
@@ -20,15 +20,15 @@
     window.ropeVizPlaceholder = { picture };
     image.onload = () => {
       window.ropeVizPlaceholder.image = image.src;
-      const coming = document.getElementById("rv-coming");
-      coming.append(image);
-      coming.classList.add("rv-placeholder");
+      const loading = document.getElementById("rv-coming");
+      loading.append(image);
+      loading.classList.add("rv-placeholder");
       dispatchEvent(new Event("rv-placeholder"));
     };
     image.src = `${ROOT}/rope-viz/picture/${picture}.svg?${query}`;
   }
 
   const isLoaded = () => performance.getEntriesByType("resource").some(({ name, responseEnd }) => responseEnd && /static\/js\/index\./.test(name));
-  setTimeout(() => isLoaded() || request(), SLOW);
-  setTimeout(request, LATE);
+  setTimeout(() => isLoaded() || requestPlaceholder(), SLOW);
+  setTimeout(requestPlaceholder, LATE);
 })();

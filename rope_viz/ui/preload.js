@@ -11,32 +11,32 @@
     };
   }
 
-  const address = (name) => `${ROOT}SCRIPTS/${name}`;
-  const load = (element, more) => document.head.append(Object.assign(document.createElement(element), more));
+  const resolveScript = (name) => `${ROOT}SCRIPTS/${name}`;
+  const appendToHead = (element, more) => document.head.append(Object.assign(document.createElement(element), more));
   addEventListener("DOMContentLoaded", () => {
     // On a slow line, leave the bandwidth to the page itself.
     if (performance.getEntriesByType("resource").some(({ responseEnd }) => responseEnd > SLOW)) return;
     const draws = FIRST[PAGE]?.[1];
     for (const name of ["element", "navigation", "knob", "picture", "tools", "outbox", "message", "texts", "touch", "copy", ...(draws ? [draws] : [])]) {
-      load("link", { rel: "modulepreload", href: address(`${name}.js`) });
+      appendToHead("link", { rel: "modulepreload", href: resolveScript(`${name}.js`) });
     }
     // Parsing it takes about 0.3 s, which clocks need not wait for. chart.js finds this script, and requests it again if
     // it failed.
     if (draws !== "chart") return;
-    load("script", { src: address("plotly.min.js"), async: true, fetchPriority: "low", onerror: ({ target }) => target.remove() });
+    appendToHead("script", { src: resolveScript("plotly.min.js"), async: true, fetchPriority: "low", onerror: ({ target }) => target.remove() });
   });
 
   // Of a GGUF file only the header is sent. Streamlit gets a small file in its place, as if the user had chosen that.
-  const isLarge = (files) => [...(files ?? [])].find(({ name }) => name.toLowerCase().endsWith(".gguf"));
+  const findGguf = (files) => [...(files ?? [])].find(({ name }) => name.toLowerCase().endsWith(".gguf"));
   const summaries = new WeakSet();
   for (const kind of ["change", "drop"]) {
     addEventListener(kind, async (event) => {
       const field = event.target.closest?.('[data-testid="stFileUploader"]')?.querySelector('input[type="file"]');
-      const file = field && isLarge(kind === "drop" ? event.dataTransfer?.files : field.files);
+      const file = field && findGguf(kind === "drop" ? event.dataTransfer?.files : field.files);
       if (!file || summaries.has(file)) return;
       event.preventDefault();
       event.stopImmediatePropagation();
-      const { summarise } = await import(address("gguf.js"));
+      const { summarise } = await import(resolveScript("gguf.js"));
       const small = new DataTransfer();
       small.items.add(await summarise(file));
       field.files = small.files;

@@ -24,7 +24,7 @@ PLACES = 2
 """Pictures assigned to each worker: one being rendered and one ready to start."""
 WAITING = 128
 """Pictures of one visitor that may wait, and half of all; further requests are answered with 503 and Retry-After."""
-MOST = 64 << 20
+MOST = 32 << 20
 """Bytes of rendered pictures in the cache."""
 IDLE_SECONDS = 60.0
 """Seconds without a picture after which the workers end."""

@@ -19,10 +19,10 @@ TEXTS = Texts("app")
 METHODS = ("POST", "PUT", "PATCH")
 MOST = 32
 """Bodies that may arrive at once."""
-MOST_BYTES = 192 << 20
+MOST_BYTES = 64 << 20
 """Bytes of all arriving bodies."""
 SHARE = 4
-"""One visitor has at most this part of both: a quarter."""
+"""One visitor has at most this part of the bodies, a quarter, and of their bytes three times as much."""
 PAUSE = 15.0
 """Seconds after which a body ends if nothing arrives."""
 GRACE = 30.0
@@ -67,7 +67,7 @@ class RequestBodies:
     def add(self, visitor: str, count: int) -> bool:
         """Count bytes of a visitor; return whether they are within the limits."""
         self._bytes[visitor] += count
-        return self._bytes[visitor] <= self.most_bytes // SHARE and self._bytes.total() <= self.most_bytes
+        return self._bytes[visitor] <= self.most_bytes * 3 // SHARE and self._bytes.total() <= self.most_bytes
 
     def remove(self, visitor: str, count: int) -> None:
         """Count a body as handled."""

@@ -9,7 +9,7 @@ import functools
 import os
 import re
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +17,7 @@ import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
@@ -29,10 +29,13 @@ from rope_viz.pictures import home, registry
 from rope_viz.pictures.blob_store import UnknownError
 from rope_viz.pictures.outputs import Clocks
 from rope_viz.pictures.story_page import home_page, story_page
+from rope_viz.texts import Texts
 from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.border import BORDER
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
 from rope_viz.ui.request_bodies import RequestBodies
+from rope_viz.ui.response_parts import IDLE_SECONDS, ResponseParts
+from rope_viz.ui.session_limits import LARGEST_MESSAGE, OpenPages, install
 from rope_viz.ui.static_middleware import Packing
 
 # Streamlit imports components from blob: addresses, has one inline script and inserts styles at run time; everything
@@ -53,6 +56,7 @@ POLICY = "; ".join(
         "frame-ancestors 'self'{frames}",
     )
 )
+TEXTS = Texts("app")
 HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 ORIGIN = re.compile(r"https?://(\*\.)?[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 HEADERS = {
@@ -79,9 +83,10 @@ def script(request: Request) -> Response:
 def scene(request: Request) -> Response:
     """Answer with one scene of Learn for a frame, without a session; 404 if there is no such scene."""
     number = request.path_params["number"]
-    if not 1 <= number <= learn.SCENES:
+    # Python refuses to convert thousands of digits, and takes those of other scripts.
+    if not (number.isascii() and number.isdecimal() and len(number) < 3 and 1 <= int(number) <= learn.SCENES):
         return Response("Not found", status_code=404)
-    return Response(story_page(number, ".."), media_type="text/html", headers={"cache-control": "no-cache"})
+    return Response(story_page(int(number), ".."), media_type="text/html", headers={"cache-control": "no-cache"})
 
 
 async def home_scene(request: Request) -> Response:
@@ -145,17 +150,20 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     """Prepare the server: import everything before the first request, and send responses without delay.
 
     Streamlit's socket lacks TCP_NODELAY. A response is written in two parts, and the second would wait for the browser
-    to acknowledge the first, which a browser delays by about 40 ms.
+    to acknowledge the first, which a browser delays by about 40 ms. A connection whose client takes nothing for
+    `IDLE_SECONDS` is closed.
     """
     app_shell.warm()
     BORDER.open()
     loop = asyncio.get_running_loop()
     create = loop.create_server
 
-    def prompt(*args: Any, sock: socket.socket | None = None, **options: Any) -> Any:
+    def prompt(make_protocol: Any, *args: Any, sock: socket.socket | None = None, **options: Any) -> Any:
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return create(*args, sock=sock, **options)
+            if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; every accepted connection inherits both options
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * IDLE_SECONDS)
+        return create(limit_messages(make_protocol), *args, sock=sock, **options)
 
     loop.create_server = prompt  # type: ignore[method-assign]
     ahead = asyncio.create_task(app_shell.ahead())
@@ -163,6 +171,22 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     ahead.cancel()
     BORDER.close()
     picture_route.GALLERY.shut_down()
+
+
+def limit_messages(make_protocol: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes uvicorn's protocols with a limit for messages that arrive.
+
+    Streamlit 1.67 gives uvicorn one limit for both directions, and the app sends contents of 40 MiB to a page. uvicorn
+    0.52 reads `ws_max_size` from the protocol's `config` when a WebSocket opens.
+    """
+
+    def make(*args: Any, **options: Any) -> Any:
+        protocol = make_protocol(*args, **options)
+        if hasattr(protocol, "config"):
+            protocol.config.ws_max_size = LARGEST_MESSAGE
+        return protocol
+
+    return make
 
 
 def settle() -> None:
@@ -173,6 +197,7 @@ def settle() -> None:
         config.set_option("server.baseUrlPath", base)
     few_arenas()
     whole_callbacks()
+    install()
 
 
 def whole_callbacks() -> None:
@@ -221,11 +246,26 @@ def routes(base: str | None = None) -> list[Route]:
     return [
         Route(f"{under}/picture/{{page}}/{{name}}", picture_route.answer, methods=["GET", "POST"]),
         Route(f"{under}/{{version}}/{{name}}", script),
-        Route(f"{under.removesuffix(PREFIX)}/scene/{{number:int}}", scene),
         Route(f"{under.removesuffix(PREFIX)}/scene/home", home_scene),
+        Route(f"{under.removesuffix(PREFIX)}/scene/{{number}}", scene),
     ]
 
 
 def middleware() -> list[Middleware]:
     """Return the app's own middleware for `st.App`."""
-    return [Middleware(Guard), Middleware(RequestBodies), Middleware(Packing)]
+    return [
+        Middleware(ResponseParts),
+        Middleware(Guard),
+        Middleware(OpenPages),
+        Middleware(RequestBodies),
+        Middleware(Packing),
+    ]
+
+
+async def failed(request: Request, error: Exception) -> Response:
+    """Answer an error that no route expects. Starlette sends this answer outside of all middleware, so it is guarded.
+
+    uvicorn logs the traceback.
+    """
+    headers = {"content-security-policy": policy(request.headers.get("host", "")), **HEADERS}
+    return PlainTextResponse(TEXTS("server.unexpected"), 500, headers)

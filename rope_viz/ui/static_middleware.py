@@ -34,8 +34,8 @@ from rope_viz.ui.picture_route import takes_gzip
 TEXTS = Texts("app")
 COMPRESSIBLE = ("text/", "application/javascript", "application/json", "image/svg+xml")
 ELSEWHERE = ("/rope-viz/", "/_stcore/", "/media/")
-MOST = 24 << 20
-"""Bytes of compressed files in the cache; all of Streamlit's files take a third of it."""
+MOST = 16 << 20
+"""Bytes of compressed files in the cache; all of Streamlit's files take half of it."""
 LEAST = 500
 LEVEL = 9
 
@@ -196,9 +196,14 @@ def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
         return None
     up = "../" * page.count("/")
     links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in TITLES.items())
-    answer = NOWHERE.replace("LINKS", " · ".join(links)).replace("TITLE", TEXTS("not_found.title"))
-    answer = answer.replace("TEXT", TEXTS("not_found.text", path=html.escape(short_repr(page))))
+    text = TEXTS("not_found.text", path=html.escape(short_repr(page)))
+    answer = message_page(TEXTS("not_found.title"), text, " · ".join(links))
     return lambda _: answer.encode()
+
+
+def message_page(title: str, text: str, links: str = "") -> str:
+    """Return a small page with a sentence, which needs no session."""
+    return NOWHERE.replace("LINKS", links).replace("TITLE", title).replace("TEXT", text)
 
 
 @functools.lru_cache(maxsize=4)

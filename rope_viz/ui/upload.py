@@ -20,6 +20,7 @@ from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import TEXTS as REJECTED
 from rope_viz.ui.rejected_config import reject, rejected_config
+from rope_viz.ui.session_limits import take_upload
 
 TEXTS = Texts("sidebar")
 HUB_CACHE = "ROPE_VIZ_HUB_CACHE"
@@ -93,7 +94,7 @@ def _dropped(key: str, opens: str) -> None:
     file = st.session_state.get(key)
     if file is not None:
         _renew()  # the same file can be dropped again after a correction
-        _take(file.getvalue(), file.name)
+        _take(take_upload(file), file.name)
         if opens:
             state.open_page(opens)
 

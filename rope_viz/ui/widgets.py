@@ -30,6 +30,7 @@ from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
+from rope_viz.ui.session_limits import take_upload
 
 TEXTS = Texts("app")
 SLIDER, GAP = 300, 16
@@ -168,7 +169,7 @@ def _file(choice: Kept[Any]) -> None:
 
     def changed() -> None:
         dropped = st.session_state[key]
-        content = None if dropped is None else stored_files.filed(dropped.name, dropped.getvalue())
+        content = None if dropped is None else stored_files.filed(dropped.name, take_upload(dropped))
         forget()
         try:
             if content is not None:

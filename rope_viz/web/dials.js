@@ -1,37 +1,29 @@
 // The picture of the clocks: every pair as a dial on a canvas, and the score next to them. clocks.js animates it.
 
+import { addStyle } from "./element.js";
+
 export const TAU = 2 * Math.PI;
 
 // The fraction of a turn in [0, 1) that a pair has reached: float64, accurate to 6e-10 turns at position 10,000,000.
-export function turns(position, invFreqOver2Pi) {
+export function computeTurn(position, invFreqOver2Pi) {
   const all = position * invFreqOver2Pi;
   return all - Math.floor(all);
 }
 
 // The mean over pairs of cos((m − n)θᵢ).
-export function score(distance, rates) {
-  return rates.reduce((sum, rate) => sum + Math.cos(TAU * turns(distance, rate)), 0) / rates.length;
+export function computeScore(distance, rates) {
+  return rates.reduce((sum, rate) => sum + Math.cos(TAU * computeTurn(distance, rate)), 0) / rates.length;
 }
 
 // Fill the placeholders of a text from rope_viz/texts: fill("Add {kind}", { kind: "video" }).
 export const fill = (text, values = {}) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
-export const digits = (value) => String(Number(value.toPrecision(4))).replace("-", "−");
-export const whole = (value) => Math.round(value).toLocaleString("en-US");
-export const tokens = (value) => (value >= 1024 && value % 1024 === 0 ? (value % 1048576 ? `${value / 1024}k` : `${value / 1048576}M`) : whole(value));
-export const count = (all) => (all < 0.005 ? "0" : all < 1 ? all.toFixed(2) : all < 1e5 ? String(Math.floor(all)) : `${(all / 1e6).toFixed(2)}M`);
+export const formatDigits = (value) => String(Number(value.toPrecision(4))).replace("-", "−");
+export const formatWhole = (value) => Math.round(value).toLocaleString("en-US");
+export const formatTokens = (value) => (value >= 1024 && value % 1024 === 0 ? (value % 1048576 ? `${value / 1024}k` : `${value / 1048576}M`) : formatWhole(value));
+export const formatTurns = (all) => (all < 0.005 ? "0" : all < 1 ? all.toFixed(2) : all < 1e5 ? String(Math.floor(all)) : `${(all / 1e6).toFixed(2)}M`);
 
-// Add the CSS of a script to the page.
-export const addStyle = (css) => document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
-
-// Whether an element is on a dark page.
-export function dark(root) {
-  const probe = document.createElement("canvas").getContext("2d");
-  probe.fillStyle = getComputedStyle(root).getPropertyValue("--st-background-color").trim() || "#ffffff";
-  return parseInt(probe.fillStyle.slice(3, 5), 16) < 128;
-}
-
-export function cycle(stops) {
+export function makeWheel(stops) {
   return Array.from({ length: 256 }, (_, i) => {
     const at = (i / 256) * (stops.length - 1), k = Math.floor(at);
     return `rgb(${stops[k].map((v, c) => Math.round(v + (at - k) * (stops[k + 1][c] - v)))})`;
@@ -40,8 +32,8 @@ export function cycle(stops) {
 
 // Find the number of columns that gives n dials the most room, with names below them only if they are readable. Rows that
 // are all full may cost three tenths of the size. As `arranged` in rope_viz/figures/static_clocks.py.
-function grid(n, width, height) {
-  const fit = (label) => {
+function findGrid(n, width, height) {
+  const fitDials = (label) => {
     let best = { worth: 0 };
     for (let columns = 1; columns <= n; columns++) {
       const rows = Math.ceil(n / columns), size = Math.min(width / columns, height / rows - label);
@@ -50,11 +42,11 @@ function grid(n, width, height) {
     }
     return best;
   };
-  const named = fit(13);
-  return named.size >= 38 ? named : fit(0);
+  const named = fitDials(13);
+  return named.size >= 38 ? named : fitDials(0);
 }
 
-export function arrange(s) {
+export function arrangeDials(s) {
   const { data } = s, w = s.canvas.clientWidth, n = Math.min(data.most, s.rates.length);
   const narrow = w < 640, h = data.heights[narrow ? 1 : 0];
   s.canvas.style.height = `${h}px`;
@@ -64,7 +56,7 @@ export function arrange(s) {
   const top = above + 20 * (narrow ? others : Math.min(1, others)), pair = data.mode !== "turn", low = data.mode === "patch" ? 256 : 150;
   const aside = !pair ? null : narrow ? { x: 8, y: h - low, w: w - 16, h: low - 22 } : { x: w - 262, y: 64, w: 250, h: h - 84 };
   const room = { w: pair && !narrow ? w - 290 : w, h: (pair && narrow ? h - low - 46 : h) - top };
-  const g = grid(n, room.w, room.h), step = g.size + g.label;
+  const g = findGrid(n, room.w, room.h), step = g.size + g.label;
   const left = Math.max(0, (room.w - g.columns * g.size) / 2), over = top + Math.min(24, Math.max(0, (room.h - g.rows * step) / 2));
   const dials = Array.from({ length: n }, (_, i) => ({
     x: left + ((i % g.columns) + 0.5) * g.size, y: over + Math.floor(i / g.columns) * step + g.size / 2, r: g.size * 0.42,
@@ -78,24 +70,24 @@ export function arrange(s) {
     return sweep;
   });
   s.legend = w;
-  s.still = document.createElement("canvas");
-  Object.assign(s.still, { width: s.canvas.width, height: s.canvas.height });
-  paintStill(s, s.still.getContext("2d"));
+  s.staticLayer = document.createElement("canvas");
+  Object.assign(s.staticLayer, { width: s.canvas.width, height: s.canvas.height });
+  paintStatic(s, s.staticLayer.getContext("2d"));
 }
 
 // The number of the dial under a point of the canvas, null for none.
-export function dialAt({ left, over, size, step, columns, dials }, x, y) {
+export function findDial({ left, over, size, step, columns, dials }, x, y) {
   const column = Math.floor((x - left) / size), row = Math.floor((y - over) / step), i = row * columns + column;
   return column >= 0 && column < columns && row >= 0 && i < dials.length ? i : null;
 }
 
-export const write = (x, text, at, y, size, fill, align = "left", face = "") => {
+export const writeText = (x, text, at, y, size, fill, align = "left", face = "") => {
   Object.assign(x, { font: `${face} ${size}px ${x.family}`, fillStyle: fill, textAlign: align });
   x.fillText(text, at, y);
 };
 
 // Paint the static parts: rings by band, the angles seen in training, names and the legend.
-function paintStill(s, x) {
+function paintStatic(s, x) {
   const { data, c, place } = s;
   x.family = s.ctx.family = s.font;
   x.scale(place.dpr, place.dpr);
@@ -116,7 +108,7 @@ function paintStill(s, x) {
     x.arc(d.x, d.y, d.r, 0, TAU);
     x.stroke();
     x.setLineDash([]);
-    if (place.label) write(x, i, d.x - place.size * 0.46, d.y + place.size / 2 + 8, 10, c.plain);
+    if (place.label) writeText(x, i, d.x - place.size * 0.46, d.y + place.size / 2 + 8, 10, c.plain);
   });
   const y = place.narrow ? 34 : 16;
   let at = place.narrow ? 0 : place.w;
@@ -133,7 +125,7 @@ function paintStill(s, x) {
     x.lineTo(at + 20, y - 4);
     x.stroke();
     x.setLineDash([]);
-    write(x, text, at + 26, y, 12, c.bands[kind]);
+    writeText(x, text, at + 26, y, 12, c.bands[kind]);
     if (place.narrow) at += wide + 10;
   }
   if (!place.narrow) s.legend = at;
@@ -151,13 +143,13 @@ function paintVariants({ data, place, dark: night, font }, x) {
     x.lineTo(at + 28, y - 4);
     x.stroke();
     x.setLineDash([]);
-    write(x, name, at + 34, y, 12, colour[night ? 1 : 0]);
+    writeText(x, name, at + 34, y, 12, colour[night ? 1 : 0]);
     if (place.narrow) y += 20;
     else at += x.measureText(name).width + 54;
   }
 }
 
-export function hand(x, d, turn, reach, colour, width) {
+export function drawHand(x, d, turn, reach, colour, width) {
   x.strokeStyle = colour;
   x.lineWidth = width;
   x.beginPath();
@@ -166,32 +158,32 @@ export function hand(x, d, turn, reach, colour, width) {
   x.stroke();
 }
 
-// A hand that sweeps a share of a turn within one frame is drawn as its mean over the frame: it fades into a disc, and no
-// hand seems to stop or run backwards.
-function steadiness(s, rate) {
+// A hand that turns far within one frame is drawn as its mean over the frame, so it fades into a disc. Otherwise fast hands
+// would seem to stop or to run backwards.
+function computeSteadiness(s, rate) {
   const half = s.playing ? (Math.PI * s.speed * rate) / 60 : 0;
   return half < 1e-4 ? 1 : half >= Math.PI ? 0 : Math.sin(half) / half;
 }
 
 // Paint the static parts, and return the context for the rest.
-export function begin({ ctx, still, place: { dpr } }) {
+export function startPainting({ ctx, staticLayer, place: { dpr } }) {
   ctx.setTransform(1, 0, 0, 1, 0, 0);
-  ctx.drawImage(still, 0, 0);
+  ctx.drawImage(staticLayer, 0, 0);
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
   ctx.lineCap = "round";
   return ctx;
 }
 
-export function paint(s) {
-  const x = begin(s), { data, c, place, wheel, texts } = s;
+export function paintDials(s) {
+  const x = startPainting(s), { data, c, place, wheel, texts } = s;
   const pair = data.mode === "score", d = s.m - s.n, thick = Math.max(1.5, place.size / 32);
-  let beyond = 0;
+  let unseen = 0;
   place.dials.forEach((dial, i) => {
-    const rate = s.rates[i], turn = turns(s.m, rate), colour = wheel[Math.floor(turn * 256)];
-    const steady = pair && s.moves === "n" ? 1 : steadiness(s, rate), { x: cx, y: cy, r } = dial;
+    const rate = s.rates[i], turn = computeTurn(s.m, rate), colour = wheel[Math.floor(turn * 256)];
+    const steady = pair && s.moves === "n" ? 1 : computeSteadiness(s, rate), { x: cx, y: cy, r } = dial;
     if (pair) {
-      const apart = turns(d, rate), from = turns(s.n, rate), way = apart > 0.5 ? apart - 1 : apart;
-      const still = s.moves === "m" ? 1 : steadiness(s, rate);
+      const apart = computeTurn(d, rate), from = computeTurn(s.n, rate), way = apart > 0.5 ? apart - 1 : apart;
+      const still = s.moves === "m" ? 1 : computeSteadiness(s, rate);
       x.globalAlpha = 0.5 * Math.min(still, steady);
       x.fillStyle = wheel[Math.floor(apart * 256)];
       x.beginPath();
@@ -199,9 +191,9 @@ export function paint(s) {
       x.arc(cx, cy, r * 0.8, -TAU * from, -TAU * (from + way), way > 0);
       x.fill();
       x.globalAlpha = 0.15 + 0.85 * still;
-      hand(x, dial, from, 0.72, c.key, thick * 1.3);
+      drawHand(x, dial, from, 0.72, c.key, thick * 1.3);
       x.globalAlpha = 0.15 + 0.85 * steady;
-      hand(x, dial, turn, 0.94, c.query, thick * 1.3);
+      drawHand(x, dial, turn, 0.94, c.query, thick * 1.3);
     } else {
       if (steady < 0.98) {
         x.globalAlpha = 0.35 * (1 - steady);
@@ -222,18 +214,18 @@ export function paint(s) {
       for (const { turning, colour, strokes } of data.variants ?? []) {
         if (turning[i] === undefined) continue;
         x.setLineDash(strokes.map((length) => length / 2));
-        x.globalAlpha = steadiness(s, turning[i]);
-        hand(x, dial, turns(s.m, turning[i]), 0.8, colour[s.dark ? 1 : 0], thick * 1.2);
+        x.globalAlpha = computeSteadiness(s, turning[i]);
+        drawHand(x, dial, computeTurn(s.m, turning[i]), 0.8, colour[s.dark ? 1 : 0], thick * 1.2);
       }
       x.setLineDash([]);
       x.globalAlpha = steady;
-      if (data.plain) hand(x, dial, turns(s.m, s.first[i]), 0.58, c.plain, thick);
-      hand(x, dial, turn, 0.8, colour, thick * 1.6);
+      if (data.plain) drawHand(x, dial, computeTurn(s.m, s.first[i]), 0.58, c.plain, thick);
+      drawHand(x, dial, turn, 0.8, colour, thick * 1.6);
       // Beyond the trained angles: a double ring in the warning colour, and the hand crosses it.
       if (data.context * s.first[i] < 1 && s.m * rate > data.context * s.first[i] * (1 + 1e-9)) {
-        beyond += 1;
+        unseen += 1;
         x.globalAlpha = 1;
-        hand(x, dial, turn, 1.08, c.negative, thick);
+        drawHand(x, dial, turn, 1.08, c.negative, thick);
         Object.assign(x, { strokeStyle: c.negative, lineWidth: Math.max(2, r * 0.09) });
         x.beginPath();
         x.arc(cx, cy, r, 0, TAU);
@@ -241,29 +233,29 @@ export function paint(s) {
       }
     }
     x.globalAlpha = 1;
-    if (place.label) write(x, count(s.m * rate), cx + place.size * 0.46, cy + place.size / 2 + 8, 10, c.text, "right");
+    if (place.label) writeText(x, formatTurns(s.m * rate), cx + place.size * 0.46, cy + place.size / 2 + 8, 10, c.text, "right");
   });
-  for (const i of new Set([s.pin, s.hover])) if (place.dials[i]) frame(x, s, place.dials[i], i === s.pin);
+  for (const i of new Set([s.pin, s.hover])) if (place.dials[i]) drawFrame(x, s, place.dials[i], i === s.pin);
   const size = place.narrow && pair ? 13 : 16;
-  const { m, n } = s.read;
+  const { m, n } = s.shown;
   const shown = pair ? { query: c.query, key: c.key, distance: c.text } : { position: c.text };
-  const values = { m: whole(m), n: whole(n), distance: whole(m - n).replace("-", "−") };
+  const values = { m: formatWhole(m), n: formatWhole(n), distance: formatWhole(m - n).replace("-", "−") };
   let at = 0;
   for (const [name, colour] of Object.entries(shown)) {
     const text = fill(texts[name], values);
-    write(x, text, at, 17, size, colour, "left", "600");
+    writeText(x, text, at, 17, size, colour, "left", "600");
     at += x.measureText(text).width + size;
   }
-  // Show what fits between the position and the legend: the full text, a short one, or nothing.
-  const from = beyond ? at + 8 : Math.max(at + 8, 150), room = s.legend - 12 - from;
-  const fits = (texts, size, face) => texts.find((text) => ((x.font = `${face} ${size}px ${s.font}`), x.measureText(text).width <= room));
-  const note = beyond ? fits(["beyond", "beyond_short", "beyond_shortest"].map((name) => fill(texts[name], { count: beyond, all: s.rates.length })), 13, "600")
-    : !pair && !place.narrow && fits([`${data.plain ? texts.plain_hand : ""}${texts.face}`, texts.face], 12, "");
-  if (note) write(x, note, from, 17, beyond ? 13 : 12, beyond ? c.negative : c.plain, "left", beyond ? "600" : "");
+  // Show the longest text that fits between the position and the legend, or nothing.
+  const from = unseen ? at + 8 : Math.max(at + 8, 150), room = s.legend - 12 - from;
+  const findFitting = (texts, size, face) => texts.find((text) => ((x.font = `${face} ${size}px ${s.font}`), x.measureText(text).width <= room));
+  const note = unseen ? findFitting(["beyond", "beyond_short", "beyond_shortest"].map((name) => fill(texts[name], { count: unseen, all: s.rates.length })), 13, "600")
+    : !pair && !place.narrow && findFitting([`${data.plain ? texts.plain_hand : ""}${texts.face}`, texts.face], 12, "");
+  if (note) writeText(x, note, from, 17, unseen ? 13 : 12, unseen ? c.negative : c.plain, "left", unseen ? "600" : "");
   if (pair) paintScore(s, x, d);
 }
 
-export function frame(x, s, d, pinned) {
+export function drawFrame(x, s, d, pinned) {
   Object.assign(x, { strokeStyle: pinned ? s.c.current : s.c.rule, lineWidth: pinned ? 2 : 1 });
   x.strokeRect(d.x - s.place.size / 2 + 1, d.y - s.place.size / 2 + 1, s.place.size - 2, s.place.step - 2);
 }
@@ -274,7 +266,7 @@ function paintScore(s, x, d) {
   let sum = 0;
   const line = [];
   s.rates.forEach((rate, i) => {
-    const cos = Math.cos(TAU * turns(d, rate));
+    const cos = Math.cos(TAU * computeTurn(d, rate));
     x.fillStyle = cos < 0 ? c.negative : c.positive;
     x.globalAlpha = i === s.pin || i === s.hover ? 1 : 0.55;
     x.fillRect(middle, a.y + i * high, (cos * a.w) / 2, Math.max(0.6, high - (high > 3 ? 1 : 0)));
@@ -288,9 +280,9 @@ function paintScore(s, x, d) {
   x.stroke();
   Object.assign(x, { strokeStyle: c.rule, lineWidth: 1 });
   x.strokeRect(a.x, a.y, a.w, a.h);
-  for (const [value, align] of [[-1, "left"], [0, "center"], [1, "right"]]) write(x, String(value).replace("-", "−"), middle + (value * a.w) / 2, a.y + a.h + 14, 12, c.plain, align);
-  write(x, fill(s.texts.total, { score: (sum / n).toFixed(4).replace("-", "−") }), a.x, a.y - 22, 16, c.text, "left", "600");
-  write(x, s.texts.bars, a.x, a.y - 6, 11, c.plain);
+  for (const [value, align] of [[-1, "left"], [0, "center"], [1, "right"]]) writeText(x, String(value).replace("-", "−"), middle + (value * a.w) / 2, a.y + a.h + 14, 12, c.plain, align);
+  writeText(x, fill(s.texts.total, { score: (sum / n).toFixed(4).replace("-", "−") }), a.x, a.y - 22, 16, c.text, "left", "600");
+  writeText(x, s.texts.bars, a.x, a.y - 6, 11, c.plain);
 }
 
 // What the clocks and the patch have in common.

@@ -1,8 +1,8 @@
 // Learn: eight scenes, each with a picture that the user moves, a prediction, a task and a sentence with the current numbers.
 // rope_viz/figures/learn.py packs their numbers and texts. On a page of its own, `place` has little more than a root.
 
-import { addStyle, dark } from "./circle.js";
-import { clamp, fill, makeTrack, morph, put, set } from "./learn_kit.js";
+import { addStyle, isDark } from "./element.js";
+import { clamp, fill, makeTrack, setAttribute, setHtml, updateShapes } from "./learn_kit.js";
 import { HANDS } from "./learn_hands.js";
 import { LENGTHS } from "./learn_lengths.js";
 import { canRecord, recordScene } from "./learn_video.js";
@@ -13,95 +13,95 @@ const TICK = '<svg class="rv-tick" viewBox="0 0 16 16" width="16" height="16" ar
 
 // --- State: of every scene the values of its sliders, the answer and whether its task is done
 
-function start(data) {
+function makeState(data) {
   const states = data.scenes.map(({ numbers }, i) => ({ v: { ...(typeof SCENES[i].start === "function" ? SCENES[i].start(numbers) : SCENES[i].start) }, answer: null, done: false, quiz: (numbers.quiz ?? []).map(() => null), memory: {}, open: 0 }));
-  return { states, at: data.only || data.scene, told: [] };
+  return { states, at: data.only || data.scene, reported: [] };
 }
 
-const now = (s) => ({ scene: SCENES[s.at - 1], state: s.states[s.at - 1], words: s.data.scenes[s.at - 1].texts, numbers: s.data.scenes[s.at - 1].numbers });
-const complete = ({ answer, done }) => answer !== null && done;
+const getCurrent = (s) => ({ scene: SCENES[s.at - 1], state: s.states[s.at - 1], words: s.data.scenes[s.at - 1].texts, numbers: s.data.scenes[s.at - 1].numbers });
+const isComplete = ({ answer, done }) => answer !== null && done;
 
-function move(s, name, value, how) {
-  const { scene, state, numbers } = now(s), { v } = state, thumb = s.thumbs[name];
-  const [low, high] = scene.limits?.(v, numbers)[name] ?? [thumb.least ?? thumb.row?.low ?? 0, thumb.most ?? thumb.row?.high];
+function moveThumb(s, name, value, how) {
+  const { scene, state, numbers } = getCurrent(s), { v } = state, thumb = s.thumbs[name];
+  const [low, high] = scene.findLimits?.(v, numbers)[name] ?? [thumb.least ?? thumb.row?.low ?? 0, thumb.most ?? thumb.row?.high];
   const step = how === "step" ? (scene.round ?? ((each) => (thumb.whole && thumb.step > 1 ? Math.round(each) : Math.round(each / (thumb.step ?? 1)) * (thumb.step ?? 1))))(value) : value;
   v[name] = clamp(step, low, high);
-  s.taken = true;
-  after(s);
+  s.userMoved = true;
+  checkTask(s);
 }
 
-function after(s) {
-  const { scene, state, numbers } = now(s);
-  if (!state.done && scene.done(state.v, numbers, state)) {
+function checkTask(s) {
+  const { scene, state, numbers } = getCurrent(s);
+  if (!state.done && scene.isDone(state.v, numbers, state)) {
     state.done = true;
-    finish(s);
+    showProgress(s);
   }
-  wake(s);
+  requestFrame(s);
 }
 
 // --- Painting
 
-function wake(s) {
+function requestFrame(s) {
   s.request ||= requestAnimationFrame((time) => {
     s.request = 0;
     if (s.root.isConnected && s.ui.picture.clientWidth) paint(s, time);
   });
 }
 
-// The picture of the scene as SVG for a width and a height, or as a table.
+// Return the picture of the scene as SVG for a width and a height, or as a table.
 function drawScene(s, w, h, time = performance.now()) {
-  const { scene, state, numbers, words } = now(s), n = scene.numbers(state.v, numbers);
-  return scene.draw({ w, h, v: state.v, n, data: numbers, texts: words.picture, answered: state.answer !== null, memory: state.memory, calm: s.calm.matches, now: time });
+  const { scene, state, numbers, words } = getCurrent(s), n = scene.compute(state.v, numbers);
+  return scene.draw({ w, h, v: state.v, n, data: numbers, texts: words.picture, answered: state.answer !== null, memory: state.memory, reducedMotion: s.reducedMotion.matches, now: time });
 }
 
-// What there is to see, as HTML with the numbers of now.
-function sentence(s, first = now(s).state.answer === null) {
-  const { scene, state, numbers, words: { see } } = now(s), n = scene.numbers(state.v, numbers);
+// Return the scene's sentence as HTML with the current numbers.
+function makeSentence(s, first = getCurrent(s).state.answer === null) {
+  const { scene, state, numbers, words: { see } } = getCurrent(s), n = scene.compute(state.v, numbers);
   return fill((first && see.before) || (see[n.see ?? "see"] ?? see.see), n);
 }
-const plain = (html) => html.replace(/<[^>]*>/g, "");
+const stripTags = (html) => html.replace(/<[^>]*>/g, "");
 
 function paint(s, time = performance.now()) {
-  const { scene, state, numbers, words } = now(s), { picture } = s.ui, w = picture.clientWidth, h = picture.clientHeight;
-  const n = scene.numbers(state.v, numbers), answered = state.answer !== null, drawn = drawScene(s, w, h, time);
+  const { scene, state, numbers, words } = getCurrent(s), { picture } = s.ui, w = picture.clientWidth, h = picture.clientHeight;
+  const n = scene.compute(state.v, numbers), answered = state.answer !== null, drawn = drawScene(s, w, h, time);
   const table = drawn.startsWith("<table");
-  put(picture, table ? drawn : `<svg role="img" aria-label="${words.title}"></svg>`);
+  setHtml(picture, table ? drawn : `<svg role="img" aria-label="${words.title}"></svg>`);
   if (!table) {
     const svg = picture.firstChild;
-    set(svg, "width", w);
-    set(svg, "height", h);
-    morph(svg, drawn);
+    setAttribute(svg, "width", w);
+    setAttribute(svg, "height", h);
+    updateShapes(svg, drawn);
   }
-  put(s.ui.see, sentence(s));
+  setHtml(s.ui.see, makeSentence(s));
   for (const track of s.tracks) track.show();
-  for (const button of s.root.querySelectorAll(".rv-choice button")) set(button, "aria-pressed", String(state.v[button.dataset.choice]) === button.value);
+  for (const button of s.root.querySelectorAll(".rv-choice button")) setAttribute(button, "aria-pressed", String(state.v[button.dataset.choice]) === button.value);
   const facts = { scene: s.at, ...Object.fromEntries(Object.entries(n).filter(([, value]) => !Array.isArray(value))), done: state.done, answered };
   s.facts = Object.keys(facts).map((key) => key.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()));
   Object.values(facts).forEach((value, i) => (s.root.dataset[s.facts[i]] = value));
   s.root.dataset.drawn = s.frames = (s.frames ?? 0) + 1;
-  if (state.memory.again) wake(s);
+  if (state.memory.isMoving) requestFrame(s);
 }
 
 // --- The parts of a scene
 
 function showScene(s) {
-  const { scene, state, numbers, words } = now(s), { data, ui } = s, { only, texts } = data, next = data.scenes[s.at];
+  const { scene, state, numbers, words } = getCurrent(s), { data, ui } = s, { only, texts } = data, next = data.scenes[s.at];
   for (const key of s.facts ?? []) delete s.root.dataset[key];
   ui.steps.forEach((node, i) => {
-    set(node, "aria-current", i + 1 === s.at ? "step" : "false");
+    setAttribute(node, "aria-current", i + 1 === s.at ? "step" : "false");
     node.disabled = i + 1 === s.at;
-    node.classList.toggle("rv-over", complete(s.states[i]));
+    node.classList.toggle("rv-over", isComplete(s.states[i]));
   });
   const answers = words.answers.map((answer, i) => `<button type="button" data-do="answer" data-answer="${i}">${TICK}<span>${answer}</span></button>`).join("");
-  const part = (name, title, inside) => `<details class="rv-part rv-${name}" open><summary><h3>${title}</h3>${TICK}<span class="rv-short"></span></summary><div>${inside}</div></details>`;
+  const partHtml = (name, title, inside) => `<details class="rv-part rv-${name}" open><summary><h3>${title}</h3>${TICK}<span class="rv-short"></span></summary><div>${inside}</div></details>`;
   const link = words.link && data.app !== null ? `<a class="rv-explore" href="${data.app}${words.link.path}"${data.outside ? ' target="_blank"' : ""}>${words.link.label}</a>` : "";
-  put(ui.text, `<p class="rv-count">${fill(texts.count, { at: s.at, all: data.scenes.length })}</p><h2 tabindex="-1">${words.title}</h2><p class="rv-lead">${words.lead}</p>
-    ${part("predict", texts.predict, `<p>${words.question}</p><div class="rv-answers" role="group" aria-label="${texts.answers}">${answers}</div><p class="rv-why" role="status"></p>`)}
-    ${part("do", texts.do, `<p>${words.task}</p>${numbers.quiz ? '<div class="rv-quiz"></div>' : ""}`)}
+  setHtml(ui.text, `<p class="rv-count">${fill(texts.count, { at: s.at, all: data.scenes.length })}</p><h2 tabindex="-1">${words.title}</h2><p class="rv-lead">${words.lead}</p>
+    ${partHtml("predict", texts.predict, `<p>${words.question}</p><div class="rv-answers" role="group" aria-label="${texts.answers}">${answers}</div><p class="rv-why" role="status"></p>`)}
+    ${partHtml("do", texts.do, `<p>${words.task}</p>${numbers.quiz ? '<div class="rv-quiz"></div>' : ""}`)}
     <section class="rv-part rv-see"><h3>${texts.see}</h3><p></p></section>
     ${words.note ? `<p class="rv-note">${words.note}</p>` : ""}
     <details class="rv-maths"><summary>${texts.maths}</summary><div>${words.maths}</div></details>
-    <div class="rv-extra">${link}${scene.plays && canRecord && !only ? `<button type="button" data-do="video" title="${texts.video_help}">${texts.video}</button>` : ""}${data.embed ? `<button type="button" data-do="embed">${texts.embed}</button>` : ""}</div><p class="rv-code" role="status" hidden></p>
+    <div class="rv-extra">${link}${scene.playAt && canRecord && !only ? `<button type="button" data-do="video" title="${texts.video_help}">${texts.video}</button>` : ""}${data.embed ? `<button type="button" data-do="embed">${texts.embed}</button>` : ""}</div><p class="rv-code" role="status" hidden></p>
     <div class="rv-way">${only ? `<a class="rv-next" href="${data.whole}" target="_blank">${texts.whole}</a>` : `<button type="button" data-do="back" aria-label="${texts.back}"${s.at === 1 ? " disabled" : ""}>←</button>
     ${next ? `<button type="button" class="rv-next" data-do="next">${s.at + 1}&ensp;${next.texts.short} →</button>` : data.app === null ? "" : `<a class="rv-next" href="${data.app}/model">${texts.own} →</a>`}`}</div>`);
   ui.text.__html = null;
@@ -109,48 +109,48 @@ function showScene(s) {
   Object.assign(ui, { see: find(".rv-see p"), predict: find(".rv-predict"), task: find(".rv-do"), quiz: find(".rv-quiz") });
   ui.see.__html = null;
   makeControls(s, scene, state, numbers, words);
-  finish(s);
+  showProgress(s);
   if (numbers.quiz) showQuiz(s);
   paint(s);
 }
 
 function makeControls(s, scene, state, numbers, words) {
-  const rows = scene.rows?.(numbers, words.picture) ?? [], host = {
+  const rows = scene.listTracks?.(numbers, words.picture) ?? [], host = {
     read: (name) => state.v[name],
-    move: (name, value, how) => move(s, name, value, how),
-    say: () => plain(sentence(s, false)),
-    mark: scene.mark && ((at) => scene.mark(at, state.v)),
+    move: (name, value, how) => moveThumb(s, name, value, how),
+    describe: () => stripTags(makeSentence(s, false)),
+    nameColour: scene.nameColour && ((at) => scene.nameColour(at, state.v)),
   };
   s.tracks = rows.map((row) => makeTrack(row, host));
   s.thumbs = Object.fromEntries(rows.flatMap((row) => (row.ruler ? [row.ruler] : row.thumbs).map((thumb) => [thumb.name, { ...thumb, row }])));
-  const choices = (scene.buttons?.(numbers, words.picture) ?? []).map(({ name, label, options }) => `<div class="rv-choice" role="group" aria-label="${label}">${options.map(([value, text]) => `<button type="button" data-do="${name}" data-choice="${name}" value="${value}">${text}</button>`).join("")}</div>`);
+  const choices = (scene.listButtons?.(numbers, words.picture) ?? []).map(({ name, label, options }) => `<div class="rv-choice" role="group" aria-label="${label}">${options.map(([value, text]) => `<button type="button" data-do="${name}" data-choice="${name}" value="${value}">${text}</button>`).join("")}</div>`);
   s.ui.controls.innerHTML = choices.length ? `<div class="rv-choices">${choices.join("")}</div>` : "";
   s.ui.controls.append(...s.tracks.map(({ root }) => root));
   s.ui.caption.innerHTML = words.picture.source ?? "";
 }
 
 // Show what is finished: the answer with its reason, the task, and the progress above.
-function finish(s) {
-  const { state, words } = now(s), { ui } = s, right = words.right;
+function showProgress(s) {
+  const { state, words } = getCurrent(s), { ui } = s, right = words.right;
   ui.predict.classList.toggle("rv-finished", state.answer !== null);
   ui.task.classList.toggle("rv-finished", state.done);
   ui.predict.querySelectorAll("[data-answer]").forEach((node, i) => {
-    set(node, "aria-pressed", i === state.answer);
+    setAttribute(node, "aria-pressed", i === state.answer);
     node.classList.toggle("rv-right", state.answer !== null && i === right);
     node.classList.toggle("rv-wrong", state.answer === i && i !== right);
   });
   const why = ui.predict.querySelector(".rv-why");
-  put(why, state.answer === null ? "" : words.why);
-  put(ui.predict.querySelector(".rv-short"), state.answer === null ? "" : words.answers[right]);
+  setHtml(why, state.answer === null ? "" : words.why);
+  setHtml(ui.predict.querySelector(".rv-short"), state.answer === null ? "" : words.answers[right]);
   // On a phone a finished step becomes one line, so that the picture and the current step are seen together.
   if (matchMedia("(max-width: 760px)").matches && state.done && state.answer !== null && !ui.quiz) ui.predict.open = ui.task.open = false;
-  ui.steps[s.at - 1]?.classList.toggle("rv-over", complete(state));
+  ui.steps[s.at - 1]?.classList.toggle("rv-over", isComplete(state));
 }
 
 function showQuiz(s) {
-  const { state, numbers, words } = now(s), { texts } = s.data, { quiz } = numbers, i = state.open, { question, answers, right, why } = quiz[i], given = state.quiz[i];
+  const { state, numbers, words } = getCurrent(s), { texts } = s.data, { quiz } = numbers, i = state.open, { question, answers, right, why } = quiz[i], given = state.quiz[i];
   const score = quiz.filter(({ right }, k) => state.quiz[k] === right).length;
-  put(s.ui.quiz, `<p class="rv-count">${fill(texts.quiz_count, { at: i + 1, all: quiz.length })}</p><p>${question}</p>
+  setHtml(s.ui.quiz, `<p class="rv-count">${fill(texts.quiz_count, { at: i + 1, all: quiz.length })}</p><p>${question}</p>
     <div class="rv-answers rv-tall" role="group" aria-label="${texts.answers}">${answers.map((answer, k) => `<button type="button" data-do="quiz" data-quiz="${k}" aria-pressed="${k === given}" class="${given === null ? "" : k === right ? "rv-right" : k === given ? "rv-wrong" : ""}">${TICK}<span>${answer}</span></button>`).join("")}</div>
     <p class="rv-why" role="status">${given === null ? "" : why}</p>
     ${given === null ? "" : i + 1 < quiz.length ? `<button type="button" class="rv-more" data-do="more">${texts.quiz_next}</button>` : `<p><b>${fill(texts.quiz_end, { score, all: quiz.length })}</b></p>`}`);
@@ -158,87 +158,87 @@ function showQuiz(s) {
 
 // --- What the user does
 
-function go(s, to, told = true) {
+function openScene(s, to, isUsers = true) {
   if (to < 1 || to > s.data.scenes.length || to === s.at || s.data.only) return;
   s.recorder?.();
   s.at = to;
-  if (told && s.place.tell) {
-    s.told.push(to);
-    s.place.tell("scene", to);
-  } else if (told) location.hash = `scene=${to}`;
+  if (isUsers && s.place.send) {
+    s.reported.push(to);
+    s.place.send("scene", to);
+  } else if (isUsers) location.hash = `scene=${to}`;
   showScene(s);
   s.ui.text.querySelector("h2").focus({ preventScroll: true });
   const { top } = s.root.getBoundingClientRect();
   if (top < 0) s.root.scrollIntoView();
 }
 
-function act(s, target) {
-  const { state } = now(s), button = target.closest("button, a");
+function onClick(s, target) {
+  const { state } = getCurrent(s), button = target.closest("button, a");
   if (!button) return;
-  const { answer, quiz, choice, step, do: does } = button.dataset;
-  if (step) go(s, Number(step));
-  else if (does === "next") go(s, s.at + 1);
-  else if (does === "back") go(s, s.at - 1);
-  else if (does === "more") {
+  const { answer, quiz, choice, step, do: name } = button.dataset;
+  if (step) openScene(s, Number(step));
+  else if (name === "next") openScene(s, s.at + 1);
+  else if (name === "back") openScene(s, s.at - 1);
+  else if (name === "more") {
     state.open += 1;
     showQuiz(s);
     s.ui.quiz.querySelector("button").focus();
-  } else if (does === "embed") copyEmbed(s);
-  else if (does === "video") recordOrStop(s, button);
+  } else if (name === "embed") copyEmbed(s);
+  else if (name === "video") recordOrStop(s, button);
   else if (choice) {
     state.v[choice] = button.value;
-    s.taken = true;
-    SCENES[s.at - 1].moved?.(state.v, choice, button.value);
-    after(s);
+    s.userMoved = true;
+    SCENES[s.at - 1].onChoice?.(state.v, choice, button.value);
+    checkTask(s);
   } else if (answer !== undefined) {
     state.answer = Number(answer);
-    finish(s);
-    wake(s);
+    showProgress(s);
+    requestFrame(s);
   } else if (quiz !== undefined && state.quiz[state.open] === null) {
     state.quiz[state.open] = Number(quiz);
     showQuiz(s);
     (s.ui.quiz.querySelector("[data-do=more]") ?? s.ui.quiz).focus();
-    after(s);
+    checkTask(s);
   }
 }
 
-// A video of the scene on the screen; a second press ends it.
+// Record a video of the scene; a second press ends it.
 function recordOrStop(s, button) {
   if (s.recorder) return s.recorder();
-  const { texts } = s.data, ended = () => {
+  const { texts } = s.data, onEnd = () => {
     s.recorder = null;
     button.textContent = texts.video;
-    wake(s);
+    requestFrame(s);
   };
   button.textContent = texts.stop;
-  s.recorder = recordScene(s, now(s), { draw: (w, h) => drawScene(s, w, h), sentence: () => plain(sentence(s)), moved: () => wake(s), ended });
+  s.recorder = recordScene(s, getCurrent(s), { draw: (w, h) => drawScene(s, w, h), sentence: () => stripTags(makeSentence(s)), onMove: () => requestFrame(s), onEnd });
 }
 
 function copyEmbed(s) {
-  const { texts, embed } = s.data, address = new URL(`${embed}${s.at}`, s.place.address ? s.place.address().split("rope-viz/")[0] : location.href).href;
-  const code = `<iframe src="${address}" title="${now(s).words.title}" width="100%" height="640" style="border:0"></iframe>`, note = s.ui.text.querySelector(".rv-code");
+  const { texts, embed } = s.data, address = new URL(`${embed}${s.at}`, s.place.makeAddress ? s.place.makeAddress().split("rope-viz/")[0] : location.href).href;
+  const code = `<iframe src="${address}" title="${getCurrent(s).words.title}" width="100%" height="640" style="border:0"></iframe>`, note = s.ui.text.querySelector(".rv-code");
   navigator.clipboard?.writeText(code).catch(() => {});
   note.hidden = false;
   note.innerHTML = `${texts.embed_done} <code></code> ${texts.embed_host}`;
   note.querySelector("code").textContent = code;
 }
 
-function grab(s, picture) {
-  let held = false;
-  const drag = ({ clientX, clientY }, how) => {
-    const { scene, state, numbers } = now(s), box = picture.getBoundingClientRect();
-    const found = scene.grab?.({ x: clientX - box.left, y: clientY - box.top, w: box.width, h: box.height, v: state.v }, numbers);
-    if (found) move(s, ...found, how ?? (s.thumbs[found[0]].whole ? "step" : "free"));
+function listenToDrags(s, picture) {
+  let isHeld = false;
+  const dragTo = ({ clientX, clientY }, how) => {
+    const { scene, state, numbers } = getCurrent(s), box = picture.getBoundingClientRect();
+    const found = scene.findDrag?.({ x: clientX - box.left, y: clientY - box.top, w: box.width, h: box.height, v: state.v }, numbers);
+    if (found) moveThumb(s, ...found, how ?? (s.thumbs[found[0]].whole ? "step" : "free"));
   };
   picture.addEventListener("pointerdown", (event) => {
-    if (event.button || !now(s).scene.grab) return;
+    if (event.button || !getCurrent(s).scene.findDrag) return;
     event.preventDefault();
     picture.setPointerCapture(event.pointerId);
-    held = true;
-    drag(event);
+    isHeld = true;
+    dragTo(event);
   });
-  picture.addEventListener("pointermove", (event) => held && drag(event));
-  for (const kind of ["pointerup", "pointercancel"]) picture.addEventListener(kind, (event) => held && ((held = false), kind === "pointerup" && drag(event, "step")));
+  picture.addEventListener("pointermove", (event) => isHeld && dragTo(event));
+  for (const kind of ["pointerup", "pointercancel"]) picture.addEventListener(kind, (event) => isHeld && ((isHeld = false), kind === "pointerup" && dragTo(event, "step")));
 }
 
 // --- The component
@@ -247,32 +247,32 @@ function build(place, data) {
   const { root } = place, steps = data.scenes.map(({ texts: { short } }, i) => `<li><button type="button" data-do="step" data-step="${i + 1}"><i></i><span>${i + 1}&ensp;${short}</span></button></li>`).join("");
   root.innerHTML = `<nav class="rv-steps" aria-label="${data.texts.steps}"${data.only ? " hidden" : ""}><ol>${steps}</ol></nav><div class="rv-stage"><div class="rv-show"><div class="rv-picture-of"></div><div class="rv-controls"></div><p class="rv-caption"></p></div><div class="rv-text"></div></div>`;
   const find = (selector) => root.querySelector(selector);
-  const s = place.memory.learn ?? start(data);
+  const s = place.memory.learn ?? makeState(data);
   place.memory.learn = s;
-  Object.assign(s, { root, place, told: [], calm: matchMedia("(prefers-reduced-motion: reduce)"), request: 0 });
+  Object.assign(s, { root, place, reported: [], reducedMotion: matchMedia("(prefers-reduced-motion: reduce)"), request: 0 });
   s.ui = { steps: [...root.querySelectorAll("[data-step]")], picture: find(".rv-picture-of"), controls: find(".rv-controls"), caption: find(".rv-caption"), text: find(".rv-text") };
-  root.addEventListener("click", ({ target }) => act(s, target));
-  grab(s, s.ui.picture);
-  new ResizeObserver(() => s.data && wake(s)).observe(s.ui.picture);
-  if (!place.tell) addEventListener("hashchange", () => go(s, fromHash() ?? data.scene, false));
+  root.addEventListener("click", ({ target }) => onClick(s, target));
+  listenToDrags(s, s.ui.picture);
+  new ResizeObserver(() => s.data && requestFrame(s)).observe(s.ui.picture);
+  if (!place.send) addEventListener("hashchange", () => openScene(s, readHash() ?? data.scene, false));
   return s;
 }
 
-const fromHash = () => Number(/scene=([1-8])\b/.exec(location.hash)?.[1]) || null;
+const readHash = () => Number(/scene=([1-8])\b/.exec(location.hash)?.[1]) || null;
 
 export default function show(place, data) {
   const first = !place.root.__learn, s = place.root.__learn ?? build(place, data);
   place.root.__learn = s;
-  const again = s.data === data;
+  const isSameData = s.data === data;
   s.data = data;
-  for (const [name, both] of Object.entries(data.palette)) s.root.style.setProperty(`--${name}`, both[dark(s.root) ? 1 : 0]);
-  // The server's late answer to the user's own step must not take it back.
-  // Shown again in other colours, it keeps its scene.
-  if (again && !first) return wake(s);
-  const late = s.told.indexOf(data.scene), asked = place.tell ? data.scene : data.only || fromHash() || data.scene;
-  if (late >= 0) s.told.splice(0, late + 1);
-  else if (first || asked !== s.at) s.at = asked;
-  else return wake(s);
+  for (const [name, both] of Object.entries(data.palette)) s.root.style.setProperty(`--${name}`, both[isDark(s.root) ? 1 : 0]);
+  // With the same data only the colours are new.
+  if (isSameData && !first) return requestFrame(s);
+  // A late answer of the server to the user's own step must not undo it.
+  const late = s.reported.indexOf(data.scene), requested = place.send ? data.scene : data.only || readHash() || data.scene;
+  if (late >= 0) s.reported.splice(0, late + 1);
+  else if (first || requested !== s.at) s.at = requested;
+  else return requestFrame(s);
   if (late < 0 || first) showScene(s);
 }
 

@@ -1,75 +1,75 @@
 // Scenes 5 to 8 of Learn: a real head, beyond the trained length, three repairs, the proof.
 
-import { DEGREES, TAU, bold, clamp, degrees, end, grid, hand, line, middle, ring, say, scale, sector, shape, sway, whole } from "./learn_kit.js";
+import { DEGREES, TAU, bold, clamp, formatDegrees, end, arrangeGrid, drawHand, drawLine, middle, drawRing, drawText, makeScale, drawSector, makeShape, swing, formatWhole } from "./learn_kit.js";
 
-// The share of a turn that training showed of a hand, and whether a hand now points where no token of training did. It is
-// judged on the circle: a hand that comes round again points where it did before.
-const shareSeen = (rate, trained) => Math.min(1, (trained * rate) / TAU);
-const turned = (at, rate) => { const all = (at * rate) / TAU; return all - Math.floor(all); };
-const isNew = (at, rate, trained) => { const seen = shareSeen(rate, trained); return seen < 1 && turned(at, rate) > seen * (1 + 1e-9); };
-const face = (cx, cy, r, seen) => (seen < 1 ? ring(cx, cy, r, "var(--rule)", 1) + sector(cx, cy, r, 0, TAU * seen, { fill: "var(--seen)" }) : ring(cx, cy, r, "var(--rule)", 1, "var(--seen)"));
-const turns = (value) => (value >= 10 ? whole(value) : String(Number(value.toPrecision(2))));
-const brief = (value) => (value >= 999500 ? `${Number((value / 1e6).toPrecision(3))} M` : whole(Number(value.toPrecision(3))));
+// The share of a turn that a hand covered in training, and whether it now points where it never did in training. This is
+// judged on the circle: a hand after a full turn points where it did before.
+const computeShareSeen = (rate, trained) => Math.min(1, (trained * rate) / TAU);
+const computeTurn = (at, rate) => { const all = (at * rate) / TAU; return all - Math.floor(all); };
+const isNew = (at, rate, trained) => { const seen = computeShareSeen(rate, trained); return seen < 1 && computeTurn(at, rate) > seen * (1 + 1e-9); };
+const drawFace = (cx, cy, r, seen) => (seen < 1 ? drawRing(cx, cy, r, "var(--rule)", 1) + drawSector(cx, cy, r, 0, TAU * seen, { fill: "var(--seen)" }) : drawRing(cx, cy, r, "var(--rule)", 1, "var(--seen)"));
+const formatTurns = (value) => (value >= 10 ? formatWhole(value) : String(Number(value.toPrecision(2))));
+const formatBrief = (value) => (value >= 999500 ? `${Number((value / 1e6).toPrecision(3))} M` : formatWhole(Number(value.toPrecision(3))));
 
 const head = {
   start: (data) => ({ base: data.base }),
-  rows: ({ bases }, texts) => [{
-    low: bases[0], high: bases.at(-1), log: true, ticks: bases.map((base, i) => [base, brief(base), i % 2 === 0]),
+  listTracks: ({ bases }, texts) => [{
+    low: bases[0], high: bases.at(-1), log: true, ticks: bases.map((base, i) => [base, formatBrief(base), i % 2 === 0]),
     thumbs: [{ name: "base", label: texts.base_label, step: 1, far: 5 }],
   }],
   round: (base) => Number(base.toPrecision(3)),
-  rates: ({ base }, { pairs }) => Array.from({ length: pairs }, (_, i) => base ** (-i / pairs)),
-  numbers(v, { trained, pairs }) {
-    const rates = head.rates(v, { pairs }), unfinished = rates.filter((rate) => (trained * rate) / TAU < 1).length;
-    return { base: whole(v.base), unfinished, all: pairs, last: brief(TAU / rates.at(-1)), trained: whole(trained), first: degrees(rates[0] * DEGREES) };
+  listRates: ({ base }, { pairs }) => Array.from({ length: pairs }, (_, i) => base ** (-i / pairs)),
+  compute(v, { trained, pairs }) {
+    const rates = head.listRates(v, { pairs }), unfinished = rates.filter((rate) => (trained * rate) / TAU < 1).length;
+    return { base: formatWhole(v.base), unfinished, all: pairs, last: formatBrief(TAU / rates.at(-1)), trained: formatWhole(trained), first: formatDegrees(rates[0] * DEGREES) };
   },
-  done: ({ base }) => base <= 10300,
-  plays: (share, v, { bases }) => ({ base: bases.at(-1) * (bases[0] / bases.at(-1)) ** sway(share) }),
+  isDone: ({ base }) => base <= 10300,
+  playAt: (share, v, { bases }) => ({ base: bases.at(-1) * (bases[0] / bases.at(-1)) ** swing(share) }),
   draw({ w, h, v, data, texts, n }) {
-    const rates = head.rates(v, data), { trained } = data, top = 30;
-    const clocks = grid(data.pairs, { w, h }, 0, top, 0.43).map(([cx, cy, r], i) => {
-      const seen = shareSeen(rates[i], trained), less = seen < 1;
-      return face(cx, cy, r, seen) + (less ? ring(cx, cy, r, "var(--text)", Math.max(2, r / 10)) : "") + hand(cx, cy, r * 0.85, TAU * turned(trained - 1, rates[i]), less ? "var(--text)" : "var(--plain)", less ? clamp(r / 8, 2, 4.5) : 1.5);
+    const rates = head.listRates(v, data), { trained } = data, top = 30;
+    const clocks = arrangeGrid(data.pairs, { w, h }, 0, top, 0.43).map(([cx, cy, r], i) => {
+      const seen = computeShareSeen(rates[i], trained), less = seen < 1;
+      return drawFace(cx, cy, r, seen) + (less ? drawRing(cx, cy, r, "var(--text)", Math.max(2, r / 10)) : "") + drawHand(cx, cy, r * 0.85, TAU * computeTurn(trained - 1, rates[i]), less ? "var(--text)" : "var(--plain)", less ? clamp(r / 8, 2, 4.5) : 1.5);
     });
-    return say(2, 16, texts[w > 480 ? "caption" : "caption_short"].replace("{unfinished}", n.unfinished), w > 480 ? 15 : 13, "var(--plain)") + clocks.join("");
+    return drawText(2, 16, texts[w > 480 ? "caption" : "caption_short"].replace("{unfinished}", n.unfinished), w > 480 ? 15 : 13, "var(--plain)") + clocks.join("");
   },
 };
 
 const beyond = {
   start: { at: 6000 },
-  rows: ({ trained }, texts) => [{
+  listTracks: ({ trained }, texts) => [{
     low: 0, high: 2 * trained - 1, ticks: [], thumbs: [{ name: "at", label: texts.at_label, chip: "", colour: "text", step: 128, far: 8, whole: true }],
   }],
-  numbers({ at }, { pairs, rates, trained, loss, bin }) {
+  compute({ at }, { pairs, rates, trained, loss, bin }) {
     const which = Math.floor(at / bin), plain = loss.none[which], repaired = loss.yarn[which], fresh = pairs.filter((_, i) => isNew(at, rates[i], trained));
     return {
-      at: whole(at), plain: plain.toFixed(2), repaired: repaired.toFixed(2), guess: whole(Math.exp(plain)), guess_repaired: whole(Math.exp(repaired)), unseen: fresh.length, fresh, which,
-      shown: pairs.length, trained: whole(trained), see: at < trained ? "within" : at < 11 * bin ? "just" : "see",
+      at: formatWhole(at), plain: plain.toFixed(2), repaired: repaired.toFixed(2), guess: formatWhole(Math.exp(plain)), guess_repaired: formatWhole(Math.exp(repaired)), unseen: fresh.length, fresh, which,
+      shown: pairs.length, trained: formatWhole(trained), see: at < trained ? "within" : at < 11 * bin ? "just" : "see",
     };
   },
-  done: ({ at }) => at >= 12000,
-  plays: (share, v, { trained }) => ({ at: Math.round(sway(share) * (2 * trained - 1)) }),
-  grab: ({ x, w }, { trained }) => ["at", ((x - 26) / (w - 52)) * (2 * trained - 1)],
+  isDone: ({ at }) => at >= 12000,
+  playAt: (share, v, { trained }) => ({ at: Math.round(swing(share) * (2 * trained - 1)) }),
+  findDrag: ({ x, w }, { trained }) => ["at", ((x - 26) / (w - 52)) * (2 * trained - 1)],
   draw({ w, h, v, n, data, texts }) {
-    const { pairs, rates, trained, loss, bin } = data, narrow = h < 320, low = narrow ? 96 : 150, x = scale(0, 2 * trained - 1, 26, w - 26), y = scale(2.75, 6.6, h - 26, low + 14);
+    const { pairs, rates, trained, loss, bin } = data, narrow = h < 320, low = narrow ? 96 : 150, x = makeScale(0, 2 * trained - 1, 26, w - 26), y = makeScale(2.75, 6.6, h - 26, low + 14);
     const wide = (w - 8) / pairs.length, r = Math.min(wide * 0.4, narrow ? 28 : 46);
     const clocks = pairs.map((pair, i) => {
       const cx = 4 + (i + 0.5) * wide, cy = r + 4, fresh = isNew(v.at, rates[i], trained), colour = fresh ? "var(--text)" : "var(--plain)";
       const label = texts[fresh ? "pair_unseen" : "pair"].replace("{pair}", pair);
-      return face(cx, cy, r, shareSeen(rates[i], trained)) + hand(cx, cy, r * 0.86, TAU * turned(v.at, rates[i]), colour, (narrow ? 3.5 : 5) - (fresh ? 0 : 2)) + (narrow ? label.split(": ") : [label]).map((text, k) => say(cx, 2 * r + 20 + 15 * k, text, narrow ? 13 : 14, colour, { ...middle, ...(fresh ? bold : {}) })).join("");
+      return drawFace(cx, cy, r, computeShareSeen(rates[i], trained)) + drawHand(cx, cy, r * 0.86, TAU * computeTurn(v.at, rates[i]), colour, (narrow ? 3.5 : 5) - (fresh ? 0 : 2)) + (narrow ? label.split(": ") : [label]).map((text, k) => drawText(cx, 2 * r + 20 + 15 * k, text, narrow ? 13 : 14, colour, { ...middle, ...(fresh ? bold : {}) })).join("");
     });
-    const steps = (values) => values.map((value, i) => `${i ? "L" : "M"}${x(i * bin).toFixed(1)} ${y(value).toFixed(1)}H${x((i + 1) * bin - 1).toFixed(1)}`).join("");
-    const curve = (values, stroke, more = {}) => shape("path", { d: steps(values), fill: "none", stroke, "stroke-width": 2.5, ...more });
+    const makeSteps = (values) => values.map((value, i) => `${i ? "L" : "M"}${x(i * bin).toFixed(1)} ${y(value).toFixed(1)}H${x((i + 1) * bin - 1).toFixed(1)}`).join("");
+    const drawCurve = (values, stroke, more = {}) => makeShape("path", { d: makeSteps(values), fill: "none", stroke, "stroke-width": 2.5, ...more });
     const at = x(v.at), left = at > w * 0.8 || (v.at < trained && x(trained) - at < 60);
-    const dot = (value, colour, text, below) => ring(at, y(value), 6, "var(--background)", 2, colour) + say(at + (left ? -12 : 12), y(value) + (below ? 20 : -9), text, 16, colour, { ...bold, ...(left ? end : {}) });
-    return clocks.join("") + shape("rect", { x: x(trained), y: low + 8, width: w - 26 - x(trained), height: h - 26 - low - 8, fill: "var(--panel)" })
-      + [3, 4, 5, 6].map((value) => line(26, y(value), w - 26, y(value), "var(--face)") + say(18, y(value) + 5, value, 14, "var(--plain)", end)).join("")
-      + line(at, low + 18, at, h - 26, "var(--text)", 1.5) + line(x(trained), low + 18, x(trained), h - 26, "var(--text)", 1.5) + say(x(trained), low + 12, texts.trained.replace("{trained}", n.trained), narrow ? 13 : 14, "var(--text)", { ...middle, ...bold })
-      + (narrow ? "" : say(26, low + 12, texts.loss, 14, "var(--plain)"))
-      + curve(loss.none, "var(--plain)") + curve(loss.yarn, "var(--query)", { "stroke-dasharray": "7 4" })
-      + say(x(12.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + say(at > w / 2 ? 30 : w - 28, y(2.85) + 4, texts.yarn, 15, "var(--query)", { ...bold, ...(at > w / 2 ? {} : end) })
-      + dot(loss.none[n.which], "var(--plain)", n.plain, false) + dot(loss.yarn[n.which], "var(--query)", n.repaired, true)
-      + [0, 4, 8, 12, 16].map((k) => say(x(Math.min(k * 1024, 2 * trained - 1)), h - 6, k ? `${k}k` : "0", 14, "var(--plain)", middle)).join("");
+    const drawDot = (value, colour, text, below) => drawRing(at, y(value), 6, "var(--background)", 2, colour) + drawText(at + (left ? -12 : 12), y(value) + (below ? 20 : -9), text, 16, colour, { ...bold, ...(left ? end : {}) });
+    return clocks.join("") + makeShape("rect", { x: x(trained), y: low + 8, width: w - 26 - x(trained), height: h - 26 - low - 8, fill: "var(--panel)" })
+      + [3, 4, 5, 6].map((value) => drawLine(26, y(value), w - 26, y(value), "var(--face)") + drawText(18, y(value) + 5, value, 14, "var(--plain)", end)).join("")
+      + drawLine(at, low + 18, at, h - 26, "var(--text)", 1.5) + drawLine(x(trained), low + 18, x(trained), h - 26, "var(--text)", 1.5) + drawText(x(trained), low + 12, texts.trained.replace("{trained}", n.trained), narrow ? 13 : 14, "var(--text)", { ...middle, ...bold })
+      + (narrow ? "" : drawText(26, low + 12, texts.loss, 14, "var(--plain)"))
+      + drawCurve(loss.none, "var(--plain)") + drawCurve(loss.yarn, "var(--query)", { "stroke-dasharray": "7 4" })
+      + drawText(x(12.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + drawText(at > w / 2 ? 30 : w - 28, y(2.85) + 4, texts.yarn, 15, "var(--query)", { ...bold, ...(at > w / 2 ? {} : end) })
+      + drawDot(loss.none[n.which], "var(--plain)", n.plain, false) + drawDot(loss.yarn[n.which], "var(--query)", n.repaired, true)
+      + [0, 4, 8, 12, 16].map((k) => drawText(x(Math.min(k * 1024, 2 * trained - 1)), h - 6, k ? `${k}k` : "0", 14, "var(--plain)", middle)).join("");
   },
 };
 
@@ -77,58 +77,58 @@ const COLOURS = { kept: "--kept", blended: "--blended", divided: "--divided" };
 
 const repairs = {
   start: { method: "none", factor: "2", tried: "" },
-  buttons: ({ methods, factors }, texts) => [
+  listButtons: ({ methods, factors }, texts) => [
     { name: "method", label: texts.method_label, options: methods.map((name) => [name, texts[`methods_${name}`]]) },
     { name: "factor", label: texts.factor_label, options: factors.map((factor) => [String(factor), `× ${factor}`]) },
   ],
-  moved: (v, name, value) => name === "method" && value !== "none" && !v.tried.includes(value) && (v.tried += ` ${value}`),
-  numbers({ method, factor }, { curves, attention, turns: all, trained }) {
-    const { bands } = curves[factor][method], count = (kind) => bands.filter((band) => band === kind).length, { gain, lambda, plain, longer, scaled } = attention[factor];
-    const share = (value) => `${(100 * value).toFixed(1)} %`;
+  onChoice: (v, name, value) => name === "method" && value !== "none" && !v.tried.includes(value) && (v.tried += ` ${value}`),
+  compute({ method, factor }, { curves, attention, turns: all, trained }) {
+    const { bands } = curves[factor][method], countBand = (kind) => bands.filter((band) => band === kind).length, { gain, lambda, plain, longer, scaled } = attention[factor];
+    const formatShare = (value) => `${(100 * value).toFixed(1)} %`;
     return {
-      factor, kept: count(0), blended: count(1), divided: count(2), see: method, gain: gain.toFixed(3), lambda: lambda.toFixed(3), target: whole(trained * factor), trained: whole(trained),
-      short: share(plain), long: share(longer), sharp: share(scaled), slow: turns(all.at(-1)), first: turns(all[0]),
+      factor, kept: countBand(0), blended: countBand(1), divided: countBand(2), see: method, gain: gain.toFixed(3), lambda: lambda.toFixed(3), target: formatWhole(trained * factor), trained: formatWhole(trained),
+      short: formatShare(plain), long: formatShare(longer), sharp: formatShare(scaled), slow: formatTurns(all.at(-1)), first: formatTurns(all[0]),
     };
   },
-  plays: (share, v, { methods }) => ({ method: methods[Math.floor(share * (methods.length - 0.001))] }),
-  done: ({ tried }) => tried.includes("linear") && tried.includes("ntk") && tried.includes("yarn"),
-  draw({ w, h, v, n, data, texts, memory, calm, now }) {
+  playAt: (share, v, { methods }) => ({ method: methods[Math.floor(share * (methods.length - 0.001))] }),
+  isDone: ({ tried }) => tried.includes("linear") && tried.includes("ntk") && tried.includes("yarn"),
+  draw({ w, h, v, n, data, texts, memory, reducedMotion, now }) {
     const { curves, turns: all, factors } = data, narrow = h < 330, high = narrow ? h - 4 : h - 150, goal = curves[v.factor][v.method];
     // The curve moves from the one shown to the one chosen.
     const key = `${v.method} ${v.factor}`;
     if (memory.key !== key) Object.assign(memory, { key, from: memory.curve ?? goal.ratio, since: now });
-    const share = calm ? 1 : clamp((now - memory.since) / 600, 0, 1), eased = share * share * (3 - 2 * share);
+    const share = reducedMotion ? 1 : clamp((now - memory.since) / 600, 0, 1), eased = share * share * (3 - 2 * share);
     memory.curve = goal.ratio.map((value, i) => memory.from[i] ** (1 - eased) * value ** eased);
-    memory.again = share < 1;
-    const x = scale(0, all.length - 1, 76, w - 26), y = scale(Math.log2(1 / factors.at(-1)) - 0.15, 0.1, high - 64, 42), at = (value) => y(Math.log2(value));
-    const path = (values, more) => shape("path", { d: values.map((value, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${at(value).toFixed(1)}`).join(""), fill: "none", ...more });
-    const kinds = ["kept", "blended", "divided"], colour = (i) => `var(${COLOURS[kinds[goal.bands[i]]]})`;
+    memory.isMoving = share < 1;
+    const x = makeScale(0, all.length - 1, 76, w - 26), y = makeScale(Math.log2(1 / factors.at(-1)) - 0.15, 0.1, high - 64, 42), at = (value) => y(Math.log2(value));
+    const drawPath = (values, more) => makeShape("path", { d: values.map((value, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${at(value).toFixed(1)}`).join(""), fill: "none", ...more });
+    const kinds = ["kept", "blended", "divided"], pickColour = (i) => `var(${COLOURS[kinds[goal.bands[i]]]})`;
     const runs = kinds.map((kind, k) => [kind, goal.bands.indexOf(k), goal.bands.lastIndexOf(k)]).filter(([, first]) => first >= 0);
-    const bar = runs.map(([kind, first, last]) => shape("rect", { x: x(first) - 4, y: 26, width: x(last) - x(first) + 8, height: 5, fill: `var(${COLOURS[kind]})` })
-      + (last - first > 1 ? say((x(first) + x(last)) / 2, 19, `${texts[kind === "blended" && v.method === "ntk" ? "partly" : kind]} ${last - first + 1}`, 14, `var(${COLOURS[kind]})`, { ...middle, ...bold }) : "")).join("");
-    // Each curve has its name where it is apart from the others: at which pair, how far to the side and below.
+    const bar = runs.map(([kind, first, last]) => makeShape("rect", { x: x(first) - 4, y: 26, width: x(last) - x(first) + 8, height: 5, fill: `var(${COLOURS[kind]})` })
+      + (last - first > 1 ? drawText((x(first) + x(last)) / 2, 19, `${texts[kind === "blended" && v.method === "ntk" ? "partly" : kind]} ${last - first + 1}`, 14, `var(${COLOURS[kind]})`, { ...middle, ...bold }) : "")).join("");
+    // Each curve has its name where it is far from the others: at which pair, how far to the right and how far below.
     const places = { none: [all.length - 1, 6, 18, end], linear: [0, 0, narrow ? -6 : 18, {}], ntk: [0, 2, narrow ? 17 : 24, {}], yarn: narrow ? [14, 10, 6, {}] : [13, 8, -1, {}] };
-    const named = Object.entries(places).map(([name, [i, right, below, more]]) => say(x(i) + right, at(curves[v.factor][name].ratio[i]) + below, texts[`methods_${name}`], 14, name === v.method ? "var(--text)" : "var(--plain)", { ...more, ...(name === v.method ? bold : {}) })).join("");
-    const others = data.methods.filter((name) => name !== v.method).map((name) => path(curves[v.factor][name].ratio, { stroke: "var(--rule)", "stroke-width": 1.2, "stroke-dasharray": "4 4", opacity: 0.7 })).join("");
-    const chart = [1, ...factors].map((value) => line(76, at(1 / value), w - 26, at(1 / value), "var(--face)") + say(64, at(1 / value) + 5, value === 1 ? "1" : `1/${value}`, 14, "var(--plain)", end)).join("")
-      + others + path(memory.curve, { stroke: "var(--text)", "stroke-width": 2 }) + memory.curve.map((value, i) => ring(x(i), at(value), narrow ? 3 : 4.5, "var(--background)", 1, colour(i))).join("") + named
-      + [0, 6, 12, 18, 24, 31].map((i) => say(x(i), high - 44, i, 14, "var(--plain)", middle) + say(x(i), high - 24, turns(all[i]), 14, "var(--text)", { ...middle, ...bold })).join("")
-      + say(0, high - 44, texts.pair, 14, "var(--plain)") + say(0, high - 24, texts.turns, 14, "var(--text)", bold) + say(0, high - 4, texts[narrow ? "axis_short" : "axis"], 13, "var(--plain)");
+    const named = Object.entries(places).map(([name, [i, right, below, more]]) => drawText(x(i) + right, at(curves[v.factor][name].ratio[i]) + below, texts[`methods_${name}`], 14, name === v.method ? "var(--text)" : "var(--plain)", { ...more, ...(name === v.method ? bold : {}) })).join("");
+    const others = data.methods.filter((name) => name !== v.method).map((name) => drawPath(curves[v.factor][name].ratio, { stroke: "var(--rule)", "stroke-width": 1.2, "stroke-dasharray": "4 4", opacity: 0.7 })).join("");
+    const chart = [1, ...factors].map((value) => drawLine(76, at(1 / value), w - 26, at(1 / value), "var(--face)") + drawText(64, at(1 / value) + 5, value === 1 ? "1" : `1/${value}`, 14, "var(--plain)", end)).join("")
+      + others + drawPath(memory.curve, { stroke: "var(--text)", "stroke-width": 2 }) + memory.curve.map((value, i) => drawRing(x(i), at(value), narrow ? 3 : 4.5, "var(--background)", 1, pickColour(i))).join("") + named
+      + [0, 6, 12, 18, 24, 31].map((i) => drawText(x(i), high - 44, i, 14, "var(--plain)", middle) + drawText(x(i), high - 24, formatTurns(all[i]), 14, "var(--text)", { ...middle, ...bold })).join("")
+      + drawText(0, high - 44, texts.pair, 14, "var(--plain)") + drawText(0, high - 24, texts.turns, 14, "var(--text)", bold) + drawText(0, high - 4, texts[narrow ? "axis_short" : "axis"], 13, "var(--plain)");
     if (narrow) return bar + chart;
     const { plain, longer, scaled } = data.attention[v.factor], most = Math.max(plain, longer, scaled), from = 260, reach = w - from - 90;
     const rows = [[texts.at_trained, plain, n.short, "--plain"], [texts.at_target, longer, n.long, "--plain"], [texts.at_sharp, scaled, n.sharp, "--query"]];
-    return bar + chart + say(2, high + 36, texts.softmax, 14, "var(--plain)") + rows.map(([label, value, text, fill], i) => {
+    return bar + chart + drawText(2, high + 36, texts.softmax, 14, "var(--plain)") + rows.map(([label, value, text, fill], i) => {
       const top = high + 50 + i * 30;
-      return say(2, top + 15, label.replace("{trained}", n.trained).replaceAll("{target}", n.target).replace("{lambda}", n.lambda), 14) + shape("rect", { x: from, y: top, width: Math.max(2, (value / most) * reach), height: 20, fill: `var(${fill})` }) + say(from + (value / most) * reach + 8, top + 15, text, 15, "var(--text)", bold);
+      return drawText(2, top + 15, label.replace("{trained}", n.trained).replaceAll("{target}", n.target).replace("{lambda}", n.lambda), 14) + makeShape("rect", { x: from, y: top, width: Math.max(2, (value / most) * reach), height: 20, fill: `var(${fill})` }) + drawText(from + (value / most) * reach + 8, top + 15, text, 15, "var(--text)", bold);
     }).join("");
   },
 };
 
 const proof = {
   start: {},
-  rows: () => [],
-  numbers: (v, { methods, questions, lengths }) => ({ see: "see", longest: lengths.at(-1), yarn: methods.yarn.at(-1), plain: methods.none.at(-1), of: questions.at(-1) }),
-  done: (v, data, s) => s.quiz.every((answer) => answer !== null),
+  listTracks: () => [],
+  compute: (v, { methods, questions, lengths }) => ({ see: "see", longest: lengths.at(-1), yarn: methods.yarn.at(-1), plain: methods.none.at(-1), of: questions.at(-1) }),
+  isDone: (v, data, s) => s.quiz.every((answer) => answer !== null),
   draw({ data: { lengths, questions, methods }, texts, answered }) {
     const rows = Object.entries(methods).map(([method, found]) => `<tr><th scope="row">${texts[`methods_${method}`]}</th>${found.map((count, i) => {
       if (!answered && method === "yarn") return "<td><b>?</b></td>"; // the prediction comes first

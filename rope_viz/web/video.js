@@ -1,7 +1,7 @@
-// Recording of what moves as a video file: ten seconds, or until the user stops. Rotation, Home and Learn use it.
+// Record a moving picture as a video file: ten seconds, or until the user stops. Rotation, Home and Learn use it.
 
 const TYPES = ["video/mp4;codecs=avc1.42E01F", "video/webm;codecs=vp9", "video/webm"];
-const MOST = 1280 * 720; // pixels of a frame, the most that the first type allows
+const MOST = 1280 * 720; // pixels of a frame, the largest that the first type allows
 const MARGIN = 24, HEAD = 30, ROW = 24; // pixels around the picture, and of a row of its title and of its sentence
 
 export const SECONDS = 10;
@@ -9,6 +9,7 @@ export const SECONDS = 10;
 // The type of video that this browser records, undefined if it records none.
 export const VIDEO = TYPES.find((type) => globalThis.MediaRecorder?.isTypeSupported(type));
 
+// Download a blob as a file.
 export function save(blob, name) {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
   document.body.append(link);
@@ -17,22 +18,22 @@ export function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-// Record a canvas and save the file. Returns a function that stops it; `ended` runs in any case at the end.
-export function record(canvas, name, ended) {
+// Record a canvas and save the file. Returns a function that stops it; `onEnd` runs in any case at the end.
+export function record(canvas, name, onEnd) {
   const parts = [], recorder = new MediaRecorder(canvas.captureStream(60), { mimeType: VIDEO, videoBitsPerSecond: 6e6 });
   const stop = () => recorder.state !== "inactive" && recorder.stop(), timer = setTimeout(stop, 1000 * SECONDS);
   recorder.ondataavailable = ({ data }) => parts.push(data);
   recorder.onstop = () => {
     clearTimeout(timer);
     recorder.stream.getTracks().forEach((track) => track.stop());
-    ended();
+    onEnd();
     save(new Blob(parts, { type: VIDEO }), `${name}.${VIDEO.slice(6).split(";")[0]}`);
   };
   recorder.start();
   return stop;
 }
 
-function wrap(x, text, width) {
+function wrapText(x, text, width) {
   const rows = [""];
   for (const word of text.split(/\s+/)) {
     const longer = `${rows.at(-1)} ${word}`.trim();
@@ -43,12 +44,12 @@ function wrap(x, text, width) {
 }
 
 // Record a picture of w by h pixels below its title and above its sentence, as `record` does. `paint(context, share)`
-// draws it, `share` being the share of the recording that has passed, and returns the sentence of now.
-export function recordPicture({ w, h, title, rows, colours: { text, background }, font, name, paint, ended }) {
-  const canvas = document.createElement("canvas"), x = canvas.getContext("2d"), begun = performance.now();
+// draws it, where `share` is the elapsed share of the recording, and returns the current sentence.
+export function recordPicture({ w, h, title, rows, colours: { text, background }, font, name, paint, onEnd }) {
+  const canvas = document.createElement("canvas"), x = canvas.getContext("2d"), startTime = performance.now();
   const head = `600 20px ${font}`, body = `16px ${font}`;
   x.font = head;
-  const heads = wrap(x, title, w), top = MARGIN + heads.length * HEAD, wide = w + 2 * MARGIN, high = top + h + rows * ROW + 2 * MARGIN;
+  const heads = wrapText(x, title, w), top = MARGIN + heads.length * HEAD, wide = w + 2 * MARGIN, high = top + h + rows * ROW + 2 * MARGIN;
   const scale = Math.min(2, Math.sqrt(MOST / (wide * high)));
   // These types of video have an even number of pixels.
   Object.assign(canvas, { width: 2 * Math.floor((wide * scale) / 2), height: 2 * Math.floor((high * scale) / 2) });
@@ -60,17 +61,17 @@ export function recordPicture({ w, h, title, rows, colours: { text, background }
     x.fillRect(0, 0, wide, high);
     x.save();
     x.translate(MARGIN, top);
-    const sentence = paint(x, Math.min(1, (performance.now() - begun) / (1000 * SECONDS)));
+    const sentence = paint(x, Math.min(1, (performance.now() - startTime) / (1000 * SECONDS)));
     x.restore();
     Object.assign(x, { fillStyle: text, textAlign: "left", font: head });
     heads.forEach((row, i) => x.fillText(row, MARGIN, MARGIN + 16 + i * HEAD));
     x.font = body;
-    wrap(x, sentence, w).forEach((row, i) => x.fillText(row, MARGIN, top + h + 32 + i * ROW));
+    wrapText(x, sentence, w).forEach((row, i) => x.fillText(row, MARGIN, top + h + 32 + i * ROW));
   };
   draw();
   const stop = record(canvas, name, () => {
     cancelAnimationFrame(request);
-    ended();
+    onEnd();
   });
   return () => (cancelAnimationFrame(request), stop());
 }

@@ -14,6 +14,7 @@ from rope_viz.multi_axis.read_upload import single_axis_upload
 from rope_viz.pictures import compare, config_link, registry
 from rope_viz.pictures.draw import figure
 from rope_viz.pictures.wire_format import columns
+from tests.offenders import for_each
 
 QWEN, LLAMA = (Side(catalog()[name].name, read_catalog_model(name)) for name in ("qwen3-8b", "llama-3.1-8b"))
 OWN = {
@@ -62,7 +63,7 @@ def test_layer_types_of_one_model_are_listed_next_to_the_other():
     assert found["differences"]["sliding_attention.base"] == [10_000.0, None]
 
 
-@pytest.mark.parametrize("model", list(catalog()))
+@for_each(list(catalog()))
 def test_every_model_can_be_compared(model):
     found = compare_models(Side(model, read_catalog_model(model)), QWEN)
     assert json.loads(json.dumps(found.as_dict()))["models"][0]["model"] == model

@@ -97,12 +97,12 @@ def test_wrapped_text_config_reads_like_the_plain_one(case):
 def test_wrapped_text_config_is_checked_like_the_plain_one(case):
     config, text, path = case
 
-    def said(found):
+    def list_messages(found):
         # Of what stands in a wrapper outside the list it is not known how the runtimes load it.
         apart = ("unlisted-type", "runtimes-differ")
         return [(one.rule, one.severity, one.message) for one in found if one.rule not in apart]
 
-    assert said(check(config)) == said(check(text))
+    assert list_messages(check(config)) == list_messages(check(text))
     places = [one.key for one in check(config) if one.key]
     assert all(place.startswith(".".join(path)) for place in places if place != "model_type")
     mended = repair(config)

@@ -17,6 +17,7 @@ from rope_viz.models.architecture import all_architectures
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.spec_url import with_method
 from rope_viz.runtimes import emulate
+from tests.offenders import for_each
 
 GOLDEN = Path(__file__).parents[1] / "goldens" / "composites_5.23.0.json"
 
@@ -27,7 +28,7 @@ def golden():
 
 
 def rows():
-    return [pytest.param(row, id=row["name"]) for row in golden()["rows"]]
+    return {row["name"]: row for row in golden()["rows"]}
 
 
 def twice(row):
@@ -35,7 +36,7 @@ def twice(row):
     return with_method(dataclasses.replace(start, target=2 * start.target), "yarn")
 
 
-@pytest.mark.parametrize("row", rows())
+@for_each(rows())
 def test_export_equals_what_transformers_loaded_and_computed(row):
     spec = twice(row)
     assert spec.scaling.factor == pytest.approx(row["factor"], rel=1e-12)
@@ -61,7 +62,7 @@ def test_golden_covers_every_composite_class_of_transformers():
         for name, record in all_architectures().items()
         if record.text is not None and (record.since or name in ADDED) and rotates({"model_type": name})
     }
-    standing = {name for name in wrappers if stands_partly({"model_type": name})}
+    standing = {name for name in wrappers if has_zero_frequencies({"model_type": name})}
     assert len(standing - ADDED) == 5
     assert wrappers - standing - {"cohere_compass", *ADDED} <= done
     # A language model with parts beside it, whose keys stand at the top.
@@ -80,7 +81,7 @@ def rotates(config):
         return False
 
 
-def stands_partly(config):
+def has_zero_frequencies(config):
     return any(spec.scaling.name == "proportional" for spec in from_config(config).values())
 
 

@@ -6,6 +6,7 @@ from rope_viz.advice.lint import check, repair
 from rope_viz.models.catalog import catalog
 from rope_viz.runtimes import RUNTIMES
 from tests.configs import llama, llama3, yarn
+from tests.offenders import for_each
 
 LLAMA = llama(rope_theta=500000.0)
 YARN = yarn(2048)
@@ -143,7 +144,7 @@ def test_old_type_name_is_an_error_unless_the_class_renames_it(kind, rope, refus
     assert ("transformers-refuses" in [one.rule for one in check(config) if one.severity == "error"]) == refused
 
 
-@pytest.mark.parametrize("id", catalog())
+@for_each(list(catalog()))
 def test_no_published_config_contradicts_itself(id):
     ours = {case[0] for case in CASES}
     assert [one.rule for one in check(catalog()[id].config) if one.rule in ours] == []

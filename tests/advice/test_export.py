@@ -1,5 +1,6 @@
 """An exported config or command gives back its embedding, or explains why it cannot."""
 
+import itertools
 import json
 import shlex
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_viz.advice.export import TARGETS, export
+from rope_viz.advice.export import TARGETS, export, is_same
 from rope_viz.embedding.scaling import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -26,6 +27,7 @@ from rope_viz.embedding.scaling import (
 from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import emulate
+from tests.offenders import for_each
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 FACTORS = st.floats(1.0, 64.0)
@@ -89,10 +91,9 @@ def test_emulating_a_faithful_export_returns_the_spec(case):
         assert back.attention_factor == pytest.approx(spec.attention_factor(length), rel=1e-6)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("rotary_dim", [64, 32])
-def test_an_export_never_claims_more_than_emulation_shows(target, method, rotary_dim):
+@for_each(itertools.product(TARGETS, METHODS, [64, 32]))
+def test_an_export_never_claims_more_than_emulation_shows(case):
+    target, method, rotary_dim = case
     sizes = {"head_dim": 64, "rotary_dim": rotary_dim, "base": 5e5, "context": 8192, "target": 32768}
     spec = RopeSpec(**sizes, scaling=METHODS[method]())
     result = export(spec, to=target)
@@ -108,10 +109,12 @@ def test_an_export_never_claims_more_than_emulation_shows(target, method, rotary
     assert result.faithful == (result.reason == "")
 
 
-@pytest.mark.parametrize("method", ["linear", "ntk", "ntk-by-parts", "yarn-paper", "yarn", "llama3", "proportional"])
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("rotary_dim", [64, 32])
-def test_the_largest_and_the_least_factor_can_be_exported(target, method, rotary_dim):
+WITH_FACTOR = ["linear", "ntk", "ntk-by-parts", "yarn-paper", "yarn", "llama3", "proportional"]
+
+
+@for_each(itertools.product(TARGETS, WITH_FACTOR, [64, 32]))
+def test_the_largest_and_the_least_factor_can_be_exported(case):
+    target, method, rotary_dim = case
     for factor in (LEAST_FACTOR, LARGEST_FACTOR):
         for base in (1e4, 5e5, 1e6, 4.7e7):
             spec = RopeSpec(head_dim=64, rotary_dim=rotary_dim, base=base, scaling=METHODS[method](factor=factor))
@@ -209,3 +212,18 @@ def test_nonpositive_factor_is_answered_without_a_crash(attention):
 def test_ntk_beyond_the_largest_base_is_exported_as_lists():
     spec = RopeSpec(128, base=1e30, context=32768, target=131072, scaling=METHODS["ntk"](4.0))
     assert export(spec, to="transformers").faithful
+
+
+def test_two_runs_are_the_same_if_both_compute_the_same_or_nothing():
+    sizes = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+    read, scaled = (
+        emulate({**sizes, **rope}, "vllm") for rope in ({}, {"rope_scaling": {"type": "linear", "factor": 2.0}})
+    )
+    refused = emulate({**sizes, "rope_scaling": {"rope_type": "linear", "factor": 2}}, "vllm")
+    assert not refused.supported
+    assert is_same(None, None)
+    assert is_same(refused, None)
+    assert is_same(read, read)
+    assert not is_same(read, scaled)
+    assert not is_same(read, refused)
+    assert not is_same(None, read)

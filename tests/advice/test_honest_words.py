@@ -45,7 +45,7 @@ def test_the_users_own_length_counts_as_documented():
     assert "reach angles never seen in training on 8,192 tokens" in " ".join(plan.way.reasons)
 
 
-def test_a_shipped_scaling_is_not_said_to_reach_unseen_angles():
+def test_a_shipped_scaling_reaches_no_unseen_angles():
     model = catalog()["llama-3.1-8b"]
     plan = make_plan(model.config, 131_072, ["transformers"], known=model)
     assert plan.way.rank == "as it is"

@@ -81,7 +81,7 @@ def test_a_mistake_in_a_list_is_named():
     assert "**linear instead of its own method**" in linear
 
 
-def test_what_nothing_explains_is_said():
+def test_unexplained_frequencies_are_reported():
     odd = 10000.0 ** (-np.arange(64) / 64) * (1.0 + 0.1 * np.sin(np.arange(64)))
     found = identify({"inv_freq": odd}, CONFIGS["plain-128"])
     assert found.method.name == ""

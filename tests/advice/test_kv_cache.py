@@ -9,6 +9,7 @@ from rope_viz.advice.kv_cache import DTYPES, GPU, USED, cache, human
 from rope_viz.advice.parameter_count import parameters, weight_bytes
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.catalog import catalog
+from tests.offenders import for_each
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "memory.json").read_text())
 UNHEARD = {"model_type": "unheard-of", "hidden_size": 64, "num_attention_heads": 4}
@@ -51,7 +52,7 @@ COUNTED = [
 ]
 
 
-@pytest.mark.parametrize("id", COUNTED)
+@for_each(COUNTED)
 def test_a_model_of_the_list_with_sizes_has_a_cache(id):
     model = catalog()[id]
     found = cache(model.whole)

@@ -13,6 +13,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pictures import registry
 from rope_viz.pictures.picture_request import Now
+from tests.offenders import for_each
 
 # Made by make_turning.py: which layers call a rotation in transformers 5.23.0.
 GOLDEN = Path(__file__).parents[1] / "goldens" / "turning.json"
@@ -77,7 +78,7 @@ def test_a_missing_number_of_layers_is_called_a_default() -> None:
     assert not list_layers(ModelConfig.read({**config, "num_hidden_layers": 3})).assumed
 
 
-@pytest.mark.parametrize("model", catalog())
+@for_each(list(catalog()))
 def test_every_model_of_the_list_has_a_strip_of_layers(model: str) -> None:
     picture = registry.picture("extend", "layers")
     assert picture.refuses(now_of(model)) == ""

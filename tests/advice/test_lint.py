@@ -25,6 +25,7 @@ from tests.configs import (
     with_scaling,
     yarn,
 )
+from tests.offenders import for_each
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 
@@ -221,7 +222,7 @@ def test_a_clean_config_gives_nothing(name):
     assert check(json.loads((CATALOG / f"{name}.json").read_text())) == []
 
 
-@pytest.mark.parametrize("path", sorted(CATALOG.glob("*.json")), ids=lambda path: path.stem)
+@for_each(sorted(CATALOG.glob("*.json")), lambda path: path.stem)
 def test_no_published_config_is_called_an_error(path):
     assert [finding for finding in check(json.loads(path.read_text())) if finding.severity == "error"] == []
 

@@ -106,7 +106,7 @@ def test_cache_equals_that_of_a_small_model(kind):
     held = next(found[key] for key in ("past_key_values", "cache_params", "state") if found.get(key) is not None)
     states = held if isinstance(held, list) else [part for layer in held.layers for part in vars(layer).values()]
     tensors = [one for part in states for one in (part.values() if isinstance(part, dict) else [part])]
-    sizes = {one.data_ptr(): one.numel() * one.element_size() for one in tensors if is_kept(one)}
+    sizes = {one.data_ptr(): one.numel() * one.element_size() for one in tensors if is_cached_tensor(one)}
     for given in spellings(config, kind):
         assert rope_viz.memory(given, length=21)["kv_cache_bytes"] == sum(sizes.values())
 
@@ -169,12 +169,12 @@ def test_head_dim_null_is_the_width_by_the_heads(kind):
     assert counts[0] == counts[1]
 
 
-def test_sizes_of_the_class_are_told_as_assumed():
+def test_sizes_of_the_class_are_listed_as_assumed():
     assumed = rope_viz.memory({"model_type": "llama", "hidden_size": 64}, length=1)["assumed"]
     assert assumed["class defaults of transformers"] == "for num_hidden_layers, num_attention_heads, vocab_size"
     assert "class defaults of transformers" not in rope_viz.memory({"model_type": "llama", **GQA}, length=1)["assumed"]
 
 
-def is_kept(value):
+def is_cached_tensor(value):
     """Return whether a value of a cache is a tensor with numbers of a layer."""
     return isinstance(value, torch.Tensor) and value.dim() > 1 and value.numel() > 0

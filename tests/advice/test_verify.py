@@ -5,6 +5,7 @@ import json
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rope_viz.advice.verify import Held, read_gguf, read_numbers, verify
@@ -42,6 +43,16 @@ def test_wrong_attention_factor_is_found_with_right_frequencies():
     assert found.effect is None
     assert found.attention_ratio == pytest.approx(1.0 / SPEC.attention_factor())
     assert verify(SPEC, Held(SPEC.inv_freq(), None, "a server")).matches
+
+
+def test_zero_frequencies_are_reported_only_where_they_differ():
+    frequencies = SPEC.inv_freq()
+    zeroed = verify(SPEC, Held(np.where(np.arange(64) < 60, frequencies, 0.0), SPEC.attention_factor(), "a server"))
+    assert not zeroed.matches
+    assert zeroed.sentence == "Does not match in a server: other pairs have zero frequency."
+    halved = verify(SPEC, Held(frequencies / 2.0, SPEC.attention_factor(), "a server"))
+    assert not halved.matches
+    assert "zero frequency" not in halved.sentence
 
 
 def test_different_number_of_pairs_is_reported():

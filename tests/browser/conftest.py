@@ -1,6 +1,11 @@
-"""A real server and a real Chromium. Without one the tests skip and say so; in CI that is a failure."""
+"""A real server and a real Chromium. Without Chromium the tests are skipped with a reason; in CI they fail.
+
+Playwright leaves a running event loop in its thread, in which nothing else can run one. So Playwright and its browsers
+have the scope of this folder: they end before a test of another folder begins.
+"""
 
 import contextlib
+import json
 import os
 import time
 from pathlib import Path
@@ -10,6 +15,7 @@ import pytest
 from playwright.sync_api import Error, expect, sync_playwright
 
 from rope_viz.pictures.doors import DOORS, TITLES, door_of
+from tests.addresses import check_address
 from tests.browser.processes import (
     BROWSER_NAMES,
     BROWSER_OPTIONS,
@@ -20,7 +26,7 @@ from tests.browser.processes import (
 )
 
 LIMIT = 120.0
-"""Seconds after which a wait for a condition fails: waits end with the condition, and a busy machine takes longer."""
+"""Seconds after which waiting for a condition fails. Waits end as soon as the condition holds."""
 expect.set_options(timeout=1000 * LIMIT)
 
 HERE = str(Path(__file__).parent) + os.sep
@@ -30,16 +36,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if str(item.path).startswith(HERE):
             item.add_marker(pytest.mark.browser)
-            # A loaded machine can lose a click; the summary names what had to run again.
+            if item.path.name != "test_smoke.py":
+                item.add_marker(pytest.mark.slow)
+            # A loaded machine can lose a click; the summary lists the tests that were run again.
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
-def skip_unless_required(reason):
-    """Skip a test that needs a program which is not installed, or fail it where ROPE_VIZ_NO_SKIP is set, as in CI."""
-    pytest.fail(reason) if os.environ.get("ROPE_VIZ_NO_SKIP") else pytest.skip(reason)
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def playwright():
     with sync_playwright() as started:
         yield started
@@ -50,35 +53,35 @@ def program():
     """Return the arguments with which Playwright launches the browser."""
     path = find_browser()
     if path is None:
-        skip_unless_required(f"no Chrome or Chromium found (looked for {', '.join(BROWSER_NAMES)})")
+        pytest.skip(f"no Chrome or Chromium found (looked for {', '.join(BROWSER_NAMES)})")
     arguments = [*BROWSER_OPTIONS, "--disable-background-networking", "--disable-component-update"]
     arguments.append("--window-size=1440,900")
-    # Modules that stream in are parsed anew at every visit: without that they come from what was compiled before. And a
-    # page that lives for seconds does not earn what V8 spends on code that is called a few hundred times.
+    # Streamed modules are parsed at every visit; others come from V8's cache. And pages that live for seconds do not
+    # repay the time that V8 spends on optimising functions that are called a few hundred times.
     rarely = "--invocation-count-for-maglev=4000 --invocation-count-for-turbofan=20000"
     arguments.append(f"--js-flags=--no-script-streaming {rarely}")
     return {"executable_path": path, "args": arguments}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium(playwright, program):
-    """A browser for contexts of one's own, which begin with nothing."""
+    """A browser for tests that need a context with an empty cache."""
     browser = playwright.chromium.launch(**program)
     yield browser
     browser.close()
 
 
-@pytest.fixture(scope="session")
-def reader(playwright, program, server, tmp_path_factory):
-    """reader(0) is a browser that keeps what it has loaded and compiled, as a reader's does: half the time.
+@pytest.fixture(scope="package")
+def browser_with_cache(playwright, program, server, tmp_path_factory):
+    """browser_with_cache(0) is a browser profile whose cache is shared by all tests, which halves their time.
 
-    All pages of this machine are one process of it, and its first page, of nothing but a word, keeps that alive.
-    Another number is another reader, who knows nothing of the first.
+    All its pages share one renderer process, which the first tab, an almost empty page, keeps alive. Each number is a
+    profile of its own.
     """
     running = {}
     options = program | {"args": [*program["args"], "--process-per-site"]}
 
-    def launched(number, has_touch=False):
+    def launch(number, has_touch=False):
         if (number, has_touch) not in running:
             folder = tmp_path_factory.mktemp("profile")
             context = playwright.chromium.launch_persistent_context(
@@ -88,68 +91,69 @@ def reader(playwright, program, server, tmp_path_factory):
             running[number, has_touch] = context
         return running[number, has_touch]
 
-    yield launched
+    yield launch
     for context in running.values():
         context.close()
 
 
 @pytest.fixture(scope="session")
 def server():
-    """Run one server for the whole session and give its address."""
+    """Run one server for the whole session and return its address."""
     with running_server() as started:
         yield started.url
 
 
 @pytest.fixture
 def new_server():
-    """new_server("--option", "value", base="path") gives the address of one more server, with these options."""
+    """new_server("--option", "value", base="path") starts another server with these options and returns its address."""
     with contextlib.ExitStack() as running:
         yield lambda *options, base="": running.enter_context(running_server(*options, base=base)).url
 
 
-@pytest.fixture
-def fresh_server(new_server):
-    """A server nobody has visited yet."""
-    return new_server()
+@pytest.fixture(scope="module")
+def second_server():
+    """Run a server that has no sessions and stored contents of the first, one for each file."""
+    with running_server() as started:
+        yield started.url
 
 
-class Mortal:
-    """A server that can be killed, and started again at the same address."""
+class KillableServer:
+    """A server that can be killed and restarted at the same address."""
 
     def __init__(self, port=0):
         self.port = port or find_free_port()
-        self.revive()
+        self.restart()
 
     def kill(self):
         self.process.kill()
         self.running.close()
 
-    def revive(self):
+    def restart(self):
         self.running = contextlib.ExitStack()
         self.url, self.process = self.running.enter_context(running_server(port=self.port))
 
 
 @pytest.fixture(scope="session")
-def its_port():
+def killable_port():
     return find_free_port()
 
 
 @pytest.fixture
-def mortal(its_port):
-    """A server of its own to kill, at the address of the one before: the browser has its scripts from then."""
-    server = Mortal(its_port)
+def killable_server(killable_port):
+    """A server to kill. All use one address, so that the browser has cached its scripts."""
+    server = KillableServer(killable_port)
     yield server
     server.kill()
 
 
 class Visit:
-    """A page in the browser, with all that went wrong on it; `watched`, what it asked for elsewhere too.
+    """A page in the browser and its console errors; if `watched`, also its requests to other hosts.
 
-    A page asks for 135 files: hearing of each takes a twentieth of the time of the whole page.
+    Watching costs 5 % of a page's time: it makes 135 requests.
     """
 
     def __init__(self, page, url, watched=True):
-        self.page, self.url, self.errors, self.elsewhere = page, url, [], [] if watched else None
+        self.page, self.url, self.errors, self.foreign_requests = page, url, [], [] if watched else None
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         if watched:
@@ -161,24 +165,26 @@ class Visit:
 
     def _request(self, request):
         if not request.url.startswith((self.url, "data:", "blob:", self.url.replace("http", "ws"))):
-            self.elsewhere.append(request.url)
+            self.foreign_requests.append(request.url)
 
     def resize(self, width, height):
-        """The window, and with it the page: a size that is only emulated has Chromium forget all that it had loaded."""
+        """Resize the window. An emulated size would make Chromium drop its cache."""
         session = self.page.context.new_cdp_session(self.page)
         window = session.send("Browser.getWindowForTarget")["windowId"]
         session.send("Browser.setWindowBounds", {"windowId": window, "bounds": {"width": width, "height": height}})
         session.detach()
-        if self.page.evaluate("[innerWidth, innerHeight]") != [width, height]:  # where a frame is around the page
+        if self.page.evaluate("[innerWidth, innerHeight]") != [width, height]:  # the window has a frame
             self.page.set_viewport_size({"width": width, "height": height})
 
-    def open(self, path):
+    def open(self, path, *, is_valid=True):
+        """Open an address and wait until the page is settled; is_valid=False is for an address with a fault."""
+        check_address(path, is_valid=is_valid)
         self.page.goto(self.url + path)
         self.settle()
         return self
 
     def go(self, title):
-        """To another page by the header: its door, then its tab, as a hand goes on with what it chose."""
+        """Open another page by the header, first its door and then its tab; choices in the address are kept."""
         name = next(name for name, each in TITLES.items() if each == title)
         door = door_of(name)
         header = self.page.locator("#rv-header")
@@ -192,46 +198,56 @@ class Visit:
         self._arrive(name)
 
     def _arrive(self, name):
-        """Wait until the page of this name is there and rests."""
+        """Wait until the page of this name is open and settled."""
         path = "" if name == "home" else name
         self.page.wait_for_url(lambda url: urlsplit(url).path.rpartition("/")[2] == path)
         self.settle()
 
-    def settle(self):
-        """Wait until the script rests and every chart shows what it last received."""
-        self.page.wait_for_selector('[data-testid="stApp"][data-test-connection-state="CONNECTED"]')
-        assert self.stays(RESTS, 4, LIMIT), "the page did not come to rest"
+    def drop(self, content, name="config.json"):
+        """Put a file into the page's field for configs; a dict is written as JSON."""
+        content = json.dumps(content).encode() if isinstance(content, dict) else content
+        field = self.page.locator("[data-testid=stFileUploader] input[type=file]").first
+        field.set_input_files({"name": name, "mimeType": "application/json", "buffer": content})
 
-    def look(self, name):
-        """Scroll to a picture, by its address, and wait until it is there; then this is the whole page's rest."""
+    def settle(self):
+        """Wait until the script has finished and every chart shows its last data."""
+        self.page.wait_for_selector('[data-testid="stApp"][data-test-connection-state="CONNECTED"]')
+        assert self.becomes_true(IS_SETTLED, 4, LIMIT), "the page did not settle"
+
+    def scroll_to(self, name):
+        """Scroll to a picture, given by its address, wait until the page is settled, and return its element."""
         place = self.page.locator(f'.rv-picture[data-picture="{name}"]')
         place.scroll_into_view_if_needed()
-        # The browser says only with its next frame that it is near, and a busy one has few.
+        # The browser reports an element in view only with its next frame; on a busy machine that takes a while.
         expect(place).not_to_have_attribute("data-state", "far")
         self.settle()
         return place
 
     def until(self, expression):
         """Wait until a JavaScript expression is true; Playwright's own waiting needs eval, which the policy forbids."""
-        assert self.stays(f"() => {expression}", 1, LIMIT), f"never true: {expression}"
+        assert self.becomes_true(f"() => {expression}", 1, LIMIT), f"never true: {expression}"
 
-    def stays(self, function, times, seconds):
-        """Whether a function in the page is true so many times running: asked there, which is less work than here."""
+    def becomes_true(self, function, times, seconds):
+        """Return True once a function of the page was true so many times in a row, False after so many seconds."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             try:
-                return self.page.evaluate(f"({STAYS})({function}, {times}, {1000 * left})")
+                return self.page.evaluate(f"({WAIT_UNTIL_TRUE})({function}, {times}, {1000 * left})")
             except Error as error:
-                # Another page came, or the same one anew: it is asked there.
+                # The page was replaced or reloaded: repeat the wait on the new one.
                 if not any(words in error.message for words in ("context was destroyed", "navigat")):
                     raise
         return False
 
-    def is_alone(self):
-        """Whether there is no other tab, but the reader's first."""
+    def wait_frames(self, count=20):
+        """Wait for so many animation frames: an animation would have drawn in each of them."""
+        self.page.evaluate(f"({WAIT_FRAMES})({count})")
+
+    def is_only_tab(self):
+        """Return True if no other tab is open except the profile's first."""
         return [other for other in self.page.context.pages if not other.url.endswith(HEALTH_PATH)] == [self.page]
 
-    def drawn(self, index=0):
+    def count_draws(self, index=0):
         return int(self.page.locator(".rv-chart").nth(index).get_attribute("data-drawn"))
 
     def knob(self, name):
@@ -241,7 +257,12 @@ class Visit:
         return self.page.locator(f"[data-knob={name}] input[type=range]")
 
 
-STAYS = """async (holds, times, limit) => {
+WAIT_FRAMES = """(count) => new Promise((done) => {
+  const wait = () => (count-- > 0 ? requestAnimationFrame(wait) : done());
+  wait();
+})"""
+
+WAIT_UNTIL_TRUE = """async (holds, times, limit) => {
   const end = performance.now() + limit;
   for (let calm = 0; performance.now() < end; ) {
     await new Promise((go) => setTimeout(go, 75));
@@ -251,24 +272,24 @@ STAYS = """async (holds, times, limit) => {
   return false;
 }"""
 
-RESTS = """() => {
+IS_SETTLED = """() => {
   const app = document.querySelector('[data-testid="stApp"]');
   const pictures = [...document.querySelectorAll('.rv-picture')];
   if (!pictures.length && !document.querySelector('.rv-rejected, [data-testid="stMain"] h1')) return false;
   return app.dataset.testScriptState === "notRunning" && !document.querySelector("[data-moving]")
     && pictures.every(({ dataset }) => ["shown", "far", "failed"].includes(dataset.state) && !dataset.waiting)
-    && pictures.every(({ dataset, __place }) => dataset.state !== "shown" || (dataset.drawn && !__place.post.flight))
+    && pictures.every((at) => at.dataset.state !== "shown" || (at.dataset.drawn && !at.__place.outbox.inFlight))
     && !document.querySelector("[data-place]:not(:has(> .rv-picture))");
 }"""
 
 
 @pytest.fixture
-def visit(reader, server):
-    """visit(width=390, dark=True).open("/scaling"): nothing of tests before is left; a second is another reader.
+def visit(browser_with_cache, server):
+    """visit(width=390, dark=True).open("/scaling") opens a page without stored data; a second visit is another user.
 
-    Without `motion` the reader has asked for less of it: dials that play take most of a core.
+    Without `motion`, the browser asks for reduced motion: dials that play take most of a core.
     """
-    opened = []
+    contexts = []
 
     def start(
         url=server,
@@ -281,38 +302,38 @@ def visit(reader, server):
         permissions=(),
         watched=False,
     ):
-        context = reader(len(opened), has_touch)
+        context = browser_with_cache(len(contexts), has_touch)
         page = context.new_page()
         page.set_default_timeout(1000 * LIMIT)
-        forget(context, page, url)
-        opened.append(context)
+        clear_site_data(context, page, url)
+        contexts.append(context)
         page.emulate_media(
             color_scheme="dark" if dark else "light", reduced_motion="no-preference" if motion else "reduce"
         )
         context.grant_permissions(list(permissions))
-        seen = Visit(page, url, watched)
-        seen.resize(width, height)
-        return seen
+        view = Visit(page, url, watched)
+        view.resize(width, height)
+        return view
 
     yield start
-    for context in opened:
+    for context in contexts:
         with contextlib.suppress(Error):
             context.set_offline(False)
             context.clear_permissions()
-            leave(context)
+            close_pages(context)
 
 
-def forget(context, page, url):
-    """Close what another test left, and let what it stored go."""
-    leave(context, page)
+def clear_site_data(context, page, url):
+    """Close the pages of earlier tests and delete what they stored."""
+    close_pages(context, page)
     origin = "/".join(url.split("/")[:3])
     session = context.new_cdp_session(page)
     session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "cookies,local_storage,indexeddb"})
     session.detach()
 
 
-def leave(context, kept=None):
-    """Close all pages but the first and perhaps one more, so that no server is asked any more."""
+def close_pages(context, remaining_page=None):
+    """Close all pages except the first and `remaining_page`, so that they request nothing more."""
     for page in context.pages[1:]:
-        if page != kept:
+        if page != remaining_page:
             page.close()

@@ -1,15 +1,15 @@
-"""The tools of one figure, pressed as by hand; the place is a locator of its `.rv-picture`."""
+"""Press the tools of a figure; `place` is a locator of its `.rv-picture`."""
 
 
 def show_tools(place):
-    """Show the tools, which every figure but the page's first has behind one button."""
+    """Show the tools, which are behind one button except at the page's first figure."""
     more = place.locator(".rv-tools [data-do=more]")
     if more.count() and more.get_attribute("aria-expanded") == "false":
         more.click()
 
 
 def customise(place):
-    """Open the dialog."""
+    """Open the export dialog."""
     show_tools(place)
     place.locator("[data-do=customise]").click()
 
@@ -22,7 +22,7 @@ def pick(place, menu, item):
 
 
 def download(place, form):
-    """Download one of the figure's files: its bytes and the suggested name."""
+    """Download one of the figure's files; return its bytes and the suggested name."""
     with place.page.expect_download() as caught:
         pick(place, "download", form)
     return caught.value.path().read_bytes(), caught.value.suggested_filename

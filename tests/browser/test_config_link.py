@@ -1,4 +1,4 @@
-"""A link to an own config, copied in one browser and opened in another one on another server."""
+"""A link that contains a config, copied in one browser and opened in another on another server."""
 
 import json
 
@@ -8,38 +8,37 @@ from playwright.sync_api import expect
 from tests.browser.figure_tools import pick
 from tests.configs import LLAMA_3_1_8B, QWEN3_8B
 
-SHOWN = {
+CONFIGS = {
     "qwen3-8b": (QWEN3_8B, "Recognised by its numbers: Qwen3 8B", "Trained length: 32,768 tokens", "Trained", "32k"),
     "llama-3.1-8b": (LLAMA_3_1_8B, "Recognised by its numbers: Llama 3.1 8B", "8,192 tokens are", "Original", "8k"),
 }
 
 
-def drop(seen, config):
-    content = {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
-    seen.page.locator("input[type=file]").set_input_files(content)
-    seen.page.wait_for_url("**config=*")
-    seen.settle()
+def drop(view, config):
+    view.drop(config)
+    view.page.wait_for_url("**config=*")
+    view.settle()
 
 
-def copied_link(seen):
-    seen.page.locator("#rv-share button").first.click()
-    seen.page.get_by_role("menuitem", name="Copy link (your config is in it)").click()
-    expect(seen.page.get_by_role("menuitem", name="Copied")).to_be_visible()
-    return seen.page.evaluate("navigator.clipboard.readText()")
+def copy_link(view):
+    view.page.locator("#rv-share button").first.click()
+    view.page.get_by_role("menuitem", name="Copy link (your config is in it)").click()
+    expect(view.page.get_by_role("menuitem", name="Copied")).to_be_visible()
+    return view.page.evaluate("navigator.clipboard.readText()")
 
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_copied_link_gives_the_same_answer_elsewhere(visit, chromium, fresh_server, server, name):
-    config, model, trained, label, length = SHOWN[name]
-    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=why")
-    drop(seen, {**config, "project_codename": "ultramarine"})
-    link = copied_link(seen)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_copied_link_opens_the_config_on_another_server(visit, chromium, second_server, server, name):
+    config, model, trained, label, length = CONFIGS[name]
+    view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=why")
+    drop(view, {**config, "project_codename": "ultramarine"})
+    link = copy_link(view)
     assert len(link) < 4000
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     errors = []
     page.on("console", lambda message: message.type == "error" and errors.append(message.text))
-    page.goto(link.replace(server, fresh_server))
+    page.goto(link.replace(server, second_server))
     main = page.locator("main")
     expect(main).to_contain_text(model)
     expect(main).to_contain_text(trained)
@@ -57,31 +56,31 @@ def test_a_copied_link_gives_the_same_answer_elsewhere(visit, chromium, fresh_se
     context.close()
 
 
-def test_an_opened_link_leaves_the_stored_config(visit, fresh_server):
-    """The user's own file stays in the browser: a link holds its config itself."""
-    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/scaling")
-    drop(seen, LLAMA_3_1_8B)
+def test_opening_a_link_keeps_the_stored_config(visit):
+    """The link contains its config, so the stored file of the user stays."""
+    view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/scaling")
+    drop(view, LLAMA_3_1_8B)
     own = "localStorage.getItem('rope-viz.own')"
-    seen.until(f"{own} !== null")
-    stored, link = seen.page.evaluate(own), copied_link(seen)
-    drop(seen, QWEN3_8B)
-    seen.until(f"{own} !== {json.dumps(stored)}")
-    last = seen.page.evaluate(own)
-    seen.page.goto(link)
-    seen.settle()
-    expect(seen.knob("base")).to_have_value("500000")
-    assert seen.page.evaluate(own) == last
-    assert seen.errors == []
+    view.until(f"{own} !== null")
+    stored, link = view.page.evaluate(own), copy_link(view)
+    drop(view, QWEN3_8B)
+    view.until(f"{own} !== {json.dumps(stored)}")
+    last = view.page.evaluate(own)
+    view.page.goto(link)
+    view.settle()
+    expect(view.knob("base")).to_have_value("500000")
+    assert view.page.evaluate(own) == last
+    assert view.errors == []
 
 
-def test_a_copied_picture_address_opens_elsewhere(visit, fresh_server, server):
-    seen = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=runtimes")
-    drop(seen, QWEN3_8B)
-    figure = seen.look("runtimes/curves")
+def test_copied_picture_address_works_on_another_server(visit, second_server, server):
+    view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=runtimes")
+    drop(view, QWEN3_8B)
+    figure = view.scroll_to("runtimes/curves")
     pick(figure, "share", "picture")
     expect(figure.locator("[data-item=picture]")).to_contain_text("Copied")
-    address = seen.page.evaluate("navigator.clipboard.readText()")
+    address = view.page.evaluate("navigator.clipboard.readText()")
     assert "config=" in address
     assert "own=" not in address
-    answer = seen.page.request.get(address.replace(server, fresh_server))
+    answer = view.page.request.get(address.replace(server, second_server))
     assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")

@@ -1,4 +1,4 @@
-"""The block for nginx in docs/serving.md works in Debian's nginx, with the app and with its limits."""
+"""The nginx block in docs/serving.md works in Debian's nginx, with the app and with its limits."""
 
 import contextlib
 import http.client
@@ -12,14 +12,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.conftest import skip_unless_required
 from tests.browser.processes import HEALTH_PATH, find_free_port, running_process, wait_for_answer
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
 BLOCK = re.search(r"^```nginx\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)[1]
-# Only what a machine for tests needs: folders that this user may write, and no process in the background.
-AROUND = """
+# What tests need in addition: writable folders and no background process.
+NGINX_CONFIG = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
 events {{}}
 http {{
@@ -32,7 +31,7 @@ NAME = "viz.example.org"
 
 
 def replace_once(text, *pairs):
-    """Replace each text by another, and fail where the documented block no longer has it."""
+    """Replace texts; fail if the documented block does not contain one of them."""
     for old, new in pairs:
         assert old in text, old
         text = text.replace(old, new)
@@ -40,14 +39,14 @@ def replace_once(text, *pairs):
 
 
 @pytest.fixture
-def documented(tmp_path):
-    """documented(addresses, *changes) runs the block before servers at these addresses, and gives its port.
+def documented_nginx(tmp_path):
+    """documented_nginx(addresses, *changes) runs the block in front of these servers and returns its port.
 
-    It also answers to its address, because browsers find no machine of the documented name.
+    It also answers at 127.0.0.1, because browsers cannot resolve the documented name.
     """
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
-        skip_unless_required("no nginx found")
+        pytest.skip("no nginx found")
     with contextlib.ExitStack() as running:
 
         def start(addresses, *changes):
@@ -58,7 +57,7 @@ def documented(tmp_path):
                 BLOCK, ("listen 80", f"listen 127.0.0.1:{port}"), (replicas, servers), (NAME, f"{NAME} 127.0.0.1")
             )
             config, log = tmp_path / "nginx.conf", tmp_path / "error.log"
-            text = AROUND.format(folder=tmp_path, block=replace_once(block, *changes))
+            text = NGINX_CONFIG.format(folder=tmp_path, block=replace_once(block, *changes))
             config.write_text(text, encoding="utf-8")
             process = running.enter_context(running_process([nginx, "-c", str(config), "-e", str(log)]))
             try:
@@ -71,9 +70,9 @@ def documented(tmp_path):
 
 
 @pytest.fixture
-def echo():
-    """A server behind nginx that keeps the headers of every request that reaches it."""
-    got = []
+def echo_server():
+    """A server behind nginx that records the headers of every request."""
+    requests = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -81,7 +80,7 @@ def echo():
         def answer(self):
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if not self.path.endswith(HEALTH_PATH):
-                got.append(dict(self.headers))
+                requests.append(dict(self.headers))
             self.send_response(200)
             self.send_header("Content-Length", "2")
             self.end_headers()
@@ -98,12 +97,12 @@ def echo():
 
     site = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=site.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{site.server_address[1]}", got
+    yield f"http://127.0.0.1:{site.server_address[1]}", requests
     site.shutdown()
     site.server_close()
 
 
-def ask(port, path="/rope/x", method="GET", body=None, host=NAME, **headers):
+def send_request(port, path="/rope/x", method="GET", body=None, host=NAME, **headers):
     """Return the status and the headers of one answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -116,52 +115,52 @@ def ask(port, path="/rope/x", method="GET", body=None, host=NAME, **headers):
         connection.close()
 
 
-def test_the_app_works_behind_the_documented_block(visit, new_server, documented):
+def test_app_works_behind_the_documented_nginx(visit, new_server, documented_nginx):
     servers = [new_server(base="rope") for _ in range(2)]
-    port = documented(servers)
-    seen = visit(f"http://127.0.0.1:{port}/rope", watched=True).open("/scaling?model=qwen3-8b-yarn")
-    assert seen.page.locator(".rv-chart .main-svg").count() > 0
-    before = seen.drawn()
-    seen.slider("base").focus()
-    seen.page.keyboard.press("ArrowRight")
-    seen.settle()
-    assert seen.drawn() > before
-    assert "base=" in seen.page.url
-    assert seen.errors == []
-    assert ask(port, "/rope/_stcore/metrics", host="127.0.0.1")[0] == 404
-    status, headers = ask(port, f"/rope{HEALTH_PATH}", host="127.0.0.1")
+    port = documented_nginx(servers)
+    view = visit(f"http://127.0.0.1:{port}/rope", watched=True).open("/scaling?model=qwen3-8b-yarn")
+    assert view.page.locator(".rv-chart .main-svg").count() > 0
+    before = view.count_draws()
+    view.slider("base").focus()
+    view.page.keyboard.press("ArrowRight")
+    view.settle()
+    assert view.count_draws() > before
+    assert "base=" in view.page.url
+    assert view.errors == []
+    assert send_request(port, "/rope/_stcore/metrics", host="127.0.0.1")[0] == 404
+    status, headers = send_request(port, f"/rope{HEALTH_PATH}", host="127.0.0.1")
     assert (status, headers["Server"]) == (200, "nginx")
 
 
-def test_a_request_by_another_name_is_closed(documented, echo):
-    port = documented([echo[0]])
+def test_request_with_another_host_is_closed(documented_nginx, echo_server):
+    port = documented_nginx([echo_server[0]])
     for host in ("localhost", "10.0.0.7", "evil.example"):
         with pytest.raises(http.client.RemoteDisconnected):
-            ask(port, host=host)
-    assert ask(port)[0] == 200
-    assert len(echo[1]) == 1
+            send_request(port, host=host)
+    assert send_request(port)[0] == 200
+    assert len(echo_server[1]) == 1
 
 
-def test_a_forged_address_does_not_reach_the_app(documented, echo):
-    port = documented([echo[0]])
-    assert ask(port, X_Forwarded_For="1.2.3.4")[0] == 200
-    assert echo[1][-1]["X-Forwarded-For"] == "127.0.0.1"
-    assert echo[1][-1]["Host"] == NAME
+def test_a_forged_address_does_not_reach_the_app(documented_nginx, echo_server):
+    port = documented_nginx([echo_server[0]])
+    assert send_request(port, X_Forwarded_For="1.2.3.4")[0] == 200
+    assert echo_server[1][-1]["X-Forwarded-For"] == "127.0.0.1"
+    assert echo_server[1][-1]["Host"] == NAME
 
 
-def test_bodies_and_addresses_have_limits(documented, echo):
-    port = documented([echo[0]])
-    assert ask(port, "/rope/x?" + "a" * 16_000)[0] == 200
-    assert ask(port, "/rope/x?" + "a" * 21_000)[0] == 414
-    assert ask(port, method="POST", body=bytes(5 << 20))[0] == 200
-    assert ask(port, method="POST", Content_Length=str(49 << 20))[0] == 413
-    assert len(echo[1]) == 2
+def test_bodies_and_addresses_have_limits(documented_nginx, echo_server):
+    port = documented_nginx([echo_server[0]])
+    assert send_request(port, "/rope/x?" + "a" * 16_000)[0] == 200
+    assert send_request(port, "/rope/x?" + "a" * 21_000)[0] == 414
+    assert send_request(port, method="POST", body=bytes(5 << 20))[0] == 200
+    assert send_request(port, method="POST", Content_Length=str(49 << 20))[0] == 413
+    assert len(echo_server[1]) == 2
 
 
-def test_too_many_requests_of_one_user_are_answered_with_503(documented, echo):
-    port = documented([echo[0]], ("rate=50r/s", "rate=1r/m"), ("burst=300", "burst=2"))
-    # The first one was the question whether nginx is ready.
-    assert [ask(port)[0] for _ in range(4)] == [200, 200, 503, 503]
+def test_too_many_requests_of_one_user_are_answered_with_503(documented_nginx, echo_server):
+    port = documented_nginx([echo_server[0]], ("rate=50r/s", "rate=1r/m"), ("burst=300", "burst=2"))
+    # The first request was that of wait_for_answer.
+    assert [send_request(port)[0] for _ in range(4)] == [200, 200, 503, 503]
 
 
 SLOW = {
@@ -171,9 +170,11 @@ SLOW = {
 
 
 @pytest.mark.parametrize("part", SLOW)
-def test_slow_clients_are_closed_and_do_not_reach_the_app(documented, echo, part):
-    port = documented([echo[0]], *((f"client_{name}_timeout 10s", f"client_{name}_timeout 1s") for name in SLOW))
+def test_slow_clients_are_closed_and_do_not_reach_the_app(documented_nginx, echo_server, part):
+    port = documented_nginx(
+        [echo_server[0]], *((f"client_{name}_timeout 10s", f"client_{name}_timeout 1s") for name in SLOW)
+    )
     with socket.create_connection(("127.0.0.1", port), timeout=60) as slow:
         slow.sendall((SLOW[part] + NAME + ("" if part == "header" else "\r\n\r\nhalf")).encode())
         assert slow.recv(1000)[:12] in (b"", b"HTTP/1.1 408")
-    assert echo[1] == []
+    assert echo_server[1] == []

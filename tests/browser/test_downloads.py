@@ -1,4 +1,4 @@
-"""Each download arrives, opens, and carries the plotted numbers and the parameters in its name."""
+"""Downloads of figures: format, plotted numbers and the parameters in the name."""
 
 import csv
 import json
@@ -14,29 +14,29 @@ from tests.browser.figure_tools import download
 SPEC = model_specs("llama-3.1-8b")[""]
 
 
-def fetch(seen, kind, index=0):
-    """A download as it arrives: its bytes and the suggested name."""
-    found = download(seen.page.locator(".rv-picture").nth(index), kind)
-    assert seen.errors == []
+def fetch(view, kind, index=0):
+    """Return the bytes and the suggested name of a download."""
+    found = download(view.page.locator(".rv-picture").nth(index), kind)
+    assert view.errors == []
     return found
 
 
 def test_png_csv_and_json_of_a_figure_hold_what_is_plotted(visit):
-    """PNG is a picture at three times the size; the numbers have all digits, JSON the spec as well."""
-    seen = visit().open("/frequencies")
-    content, name = fetch(seen, "png")
+    """PNG has three times the size; CSV and JSON have all digits, and JSON the spec."""
+    view = visit().open("/frequencies")
+    content, name = fetch(view, "png")
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     assert struct.unpack(">II", content[16:24]) == (3 * 1000, 3 * 430)
     assert name == "rope-frequencies-wavelengths_llama-3.1-8b_d128_base500000_L8192_to131072_llama38.png"
 
-    content, _ = fetch(seen, "csv")
+    content, _ = fetch(view, "csv")
     rows = list(csv.reader(line for line in content.decode().splitlines() if not line.startswith("#")))
     assert rows[0] == ["pair i", "plain", "scaled"]
     table = np.array(rows[1:], dtype=float)
     np.testing.assert_array_equal(table[:, 1], spectrum.wavelength(SPEC.plain_inv_freq))
     np.testing.assert_array_equal(table[:, 2], spectrum.wavelength(SPEC.inv_freq(SPEC.target)))
 
-    content, _ = fetch(seen, "json")
+    content, _ = fetch(view, "json")
     found = json.loads(content)
     assert found["spec"]["base"] == 500_000
     assert found["spec"]["scaling"]["name"] == "llama3"
@@ -53,14 +53,14 @@ def test_csv_of_a_heatmap_holds_its_grid(visit):
 
 
 def test_svg_has_axis_titles_and_html_is_self_contained(visit, chromium, tmp_path):
-    seen = visit().open("/scaling")
-    content, _ = fetch(seen, "svg")
+    view = visit().open("/scaling")
+    content, _ = fetch(view, "svg")
     root = ElementTree.fromstring(content)
     assert root.tag.endswith("svg")
-    # Letters are outlines, so that no font is needed; what they say is added as text.
+    # Letters are outlines, so that no font is needed; their text is added as a comment.
     assert "<!-- pair i -->" in content.decode()
 
-    content, _ = fetch(seen, "html")
+    content, _ = fetch(view, "html")
     path = tmp_path / "figure.html"
     path.write_bytes(content)
     page = chromium.new_context(offline=True).new_page()

@@ -1,18 +1,16 @@
-"""Every handle that a script of ours draws is operated once, by the keyboard, and something comes of it.
+"""Every handle that our scripts draw is operated once by the keyboard and has an effect.
 
-What a run of a page gives is operated in tests/pages/test_every_control.py. Here it is what the scripts put beside
-that: buttons, fields, sliders and canvases of knobs, charts, dials, tables, bars, prompts and of the dialog. They are
-found in the page: one that is not in `HANDLES`, is never met or does nothing fails. That no page has others is seen in
-test_every_page.py.
+Streamlit's widgets are operated in tests/pages/test_every_control.py. The handles here are the buttons, fields, sliders
+and canvases of knobs, charts, dials, tables, bars, prompts and the dialog. They are found in the page: one that is
+missing in `HANDLES`, is never found or has no effect fails. test_every_page.py checks that no page has others.
 """
 
 import contextlib
-import time
 
 import pytest
 from playwright.sync_api import TimeoutError
 
-from tests.browser.conftest import LIMIT, RESTS
+from tests.browser.conftest import IS_SETTLED, LIMIT
 
 FILES = "png svg pdf html csv json"
 SHARES = "page picture embed command python"
@@ -25,9 +23,9 @@ MENUS = dict.fromkeys((*FILES.split(), "video"), "download") | dict.fromkeys(
 MENUS |= dict.fromkeys(("screen", "present"), "full")
 
 PHONE = "/decay"
-"""The page that is opened as wide as a phone."""
+"""The page that is opened at a phone's width."""
 
-# Component -> its handles, by the name in the script, else by what they are called, else by their kind.
+# Component -> its handles, by their name in the script, else their label, else their kind.
 HANDLES = {
     "header": "theme chip share link parameters",
     "knob": "text range",
@@ -47,7 +45,7 @@ HANDLES = {
 }
 ALL = {f"{component} {name}" for component, names in HANDLES.items() for name in names.split()}
 
-# Together these have them all: a page, and a component or one of its handles.
+# {address: components or single handles to operate there}; together they have every handle.
 PLACES = {
     "/": {"hands"},
     "/learn": {"learn"},
@@ -60,10 +58,10 @@ PLACES = {
     "/gallery": {"gallery"},
     PHONE: {"pills", "chart more"},
 }
-ELSEWHERE = {"chart more", "table search"}
-"""Handles that no place with the rest of their component has."""
+SINGLE_HANDLES = {"chart more", "table search"}
+"""Handles that are not on the page with the rest of their component."""
 
-# [element, its name in HANDLES] of all that can be operated now; what only scrolls is the browser's own.
+# [element, its name in HANDLES] of all handles that can be operated now.
 FIND = """() => {
   const ours = '[class^="rv-"], [class*=" rv-"]', dialog = document.querySelector('dialog[open]');
   const names = ['export', 'knob', 'pills', 'copy', 'gallery', 'picture', 'sections', 'prompt'];
@@ -96,8 +94,8 @@ FIND = """() => {
 NAMES = f"() => ({FIND})().map(([, name]) => name)"
 FIRST = f"(name) => ({FIND})().find(([, each]) => each === name)[0]"
 
-# What is written into a field; 7, or 5 where that stands there, into each other one.
-SENSIBLE = {
+# The value typed into a field; all others get 7, or 5 if they have 7.
+FIELD_VALUES = {
     "width": "90mm",
     "height": "60mm",
     "dpi": "200",
@@ -108,20 +106,22 @@ SENSIBLE = {
     "ymax": "1.2",
 }
 
-# Counts what changes in the page; none does while it rests.
-WATCH = """() => {
+# Count the changes of the page; a settled page has none.
+COUNT_CHANGES = """() => {
   window.__watch?.disconnect();
-  window.__came = 0;
-  window.__watch = new MutationObserver((changes) => (window.__came += changes.length));
+  window.__changes = 0;
+  window.__watch = new MutationObserver((changes) => (window.__changes += changes.length));
   window.__watch.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
 }"""
-STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => [dataset.picture, dataset.state])"
-COPIED = "[...document.querySelectorAll('button')].some((at) => at.checkVisibility() && /^Copied/.test(at.innerText))"
-CALM = "() => { const came = window.__came; window.__came = 0; return came === 0; }"
+PICTURE_STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => [dataset.picture, dataset.state])"
+SHOWS_COPIED = (
+    "[...document.querySelectorAll('button')].some((at) => at.checkVisibility() && /^Copied/.test(at.innerText))"
+)
+IS_UNCHANGED = "() => { const count = window.__changes; window.__changes = 0; return count === 0; }"
 
 
-def act(page, handle):
-    """What hands do with it. A button by its key: a mouse that leaves a chart for it would change that chart."""
+def operate(page, handle):
+    """Operate a handle. Buttons by key: a mouse that leaves a chart would change that chart."""
     kind = handle.evaluate("(at) => (at.matches('th') ? 'button' : at.type ?? 'figure')")
     if kind == "select-one":
         handle.evaluate("(at) => (at.selectedIndex = (at.selectedIndex + 1) % at.length)")
@@ -130,7 +130,7 @@ def act(page, handle):
     elif kind in ("text", "search"):
         page.keyboard.press("Control+A")
         usual = "7" if handle.input_value() != "7" else "5"
-        page.keyboard.type(SENSIBLE.get(handle.get_attribute("name"), usual))
+        page.keyboard.type(FIELD_VALUES.get(handle.get_attribute("name"), usual))
         page.keyboard.press("Enter")
     elif kind == "button":
         page.keyboard.press("Enter")
@@ -139,89 +139,89 @@ def act(page, handle):
         page.keyboard.press("ArrowLeft" if last else "ArrowRight")
 
 
-def operated(seen, handle, name="", seconds=LIMIT):
-    """Whether something came of it: a file, where it is asked for one, or a change of the page. The same ends it."""
-    page, files = seen.page, []
-
-    def arrived(download):
-        files.append(download)
-
-    page.on("download", arrived)
+def has_effect(view, handle, name="", seconds=LIMIT):
+    """Operate a handle and return True if it changed the page or, for a file, started a download; then undo it."""
+    page = view.page
     handle.focus()
-    page.evaluate(WATCH)
-    assert seen.stays(CALM, 1, LIMIT), "the page does not rest"
-    act(page, handle)
-    wanted = name.split(" ")[-1] in FILES.split()
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if came := bool(files if wanted else page.evaluate("window.__came || document.fullscreenElement")):
-            break
-        page.wait_for_timeout(20)
+    page.evaluate(COUNT_CHANGES)
+    assert view.becomes_true(IS_UNCHANGED, 1, LIMIT), "the page is not settled"
+    if name.split(" ")[-1] in FILES.split():
+        with page.expect_download(timeout=1000 * seconds):
+            operate(page, handle)
+        changed = True
+    else:
+        operate(page, handle)
+        changed = view.becomes_true("() => window.__changes || document.fullscreenElement", 1, seconds)
     presents = name.endswith(" present")
     if presents:
         page.wait_for_url("**present=**")
     page.evaluate("document.fullscreenElement && document.exitFullscreen()")
-    if presents:  # the page comes back as it was; leaving full screen may have ended the presentation already
+    if presents:  # leaving full screen may have ended the presentation already
         with contextlib.suppress(TimeoutError):
             page.locator(".rv-present [data-do=close]").click(timeout=5000)
         page.wait_for_url(lambda url: "present=" not in url)
     if (stop := page.get_by_role("button", name="Stop and save")).count():
         stop.click()
-        if (play := page.locator(":is(.rv-clocks, .rv-hands) [data-do=play]")).count():  # a scene of Learn has none
+        if (
+            play := page.locator(":is(.rv-clocks, .rv-hands) [data-do=play]")
+        ).count():  # scenes of Learn have no play button
             play.click()
-    assert seen.stays(RESTS, 1, LIMIT), "the page did not come to rest"
-    seen.until(f"!{COPIED}")  # said for a second; its end is nothing that came of the next handle
-    if not seen.stays(CALM, 2, 3) and handle.is_visible():
+    assert view.becomes_true(IS_SETTLED, 1, LIMIT), "the page did not come to rest"
+    view.until(f"!{SHOWS_COPIED}")  # shown for a second; its end is no effect of the next handle
+    if not view.becomes_true(IS_UNCHANGED, 2, 3) and handle.is_visible():
         handle.press("Enter")
-    page.remove_listener("download", arrived)
-    return came
+    return changed
 
 
-def test_the_places_have_every_handle():
-    assert set().union(*map(handles, PLACES.values())) == ALL
+def test_addresses_together_have_every_handle():
+    assert set().union(*map(list_handles, PLACES.values())) == ALL
 
 
-def handles(chosen):
-    """The full names of the handles of some components, or of single handles."""
-    return {name for name in ALL if name in chosen or (name.split()[0] in chosen and name not in ELSEWHERE)}
+def list_handles(components):
+    """Return the full names of the handles of components, or of single handles."""
+    return {
+        name for name in ALL if name in components or (name.split()[0] in components and name not in SINGLE_HANDLES)
+    }
 
 
-@pytest.mark.parametrize(("place", "chosen"), PLACES.items())
-def test_every_handle_has_an_effect(visit, place, chosen):
-    size = {"width": 390, "height": 844} if place == PHONE else {}
-    seen = visit(permissions=["clipboard-read", "clipboard-write"], **size).open(place)
-    page, due = seen.page, handles(chosen)
-    for name, _ in page.evaluate(STATES):
-        seen.look(name)
-    while due:
-        there = page.evaluate(NAMES)
-        assert set(there) <= ALL
-        name = min(due & set(there), key=lambda each: (each == "export Close", there.index(each)), default=None)
+@pytest.mark.parametrize(("address", "components"), PLACES.items())
+def test_every_handle_has_an_effect(visit, address, components):
+    size = {"width": 390, "height": 844} if address == PHONE else {}
+    view = visit(permissions=["clipboard-read", "clipboard-write"], **size).open(address)
+    page, remaining = view.page, list_handles(components)
+    for name, _ in page.evaluate(PICTURE_STATES):
+        view.scroll_to(name)
+    while remaining:
+        present = page.evaluate(NAMES)
+        assert set(present) <= ALL
+        name = min(
+            remaining & set(present), key=lambda each: (each == "export Close", present.index(each)), default=None
+        )
         if name is None:
-            component, entry = min(due).split(" ")
-            if entry == "reset":  # it comes with a zoom
+            component, entry = min(remaining).split(" ")
+            if entry == "reset":  # shown after a zoom
                 page.locator(".rv-plot").first.press("+")
-                seen.until("document.querySelector('[data-zoom=reset]').checkVisibility()")
+                view.until("document.querySelector('[data-zoom=reset]').checkVisibility()")
                 continue
-            if component == "prompt":  # a card shows its buttons while it has the focus
+            if component == "prompt":  # a card shows its buttons while focused
                 page.locator(".rv-prompt li").nth(1).focus()
                 continue
-            if component == "gallery":  # so does a card that the search left there
+            if component == "gallery":  # cards that match the search do so too
                 page.locator(".rv-gallery input[type=search]").fill("")
                 page.locator(".rv-gallery li:visible a").first.focus()
                 continue
             name = f"{component} {MENUS.get(entry)}"
-            assert name in there, f"never met: {due}, with {page.evaluate(STATES)}"
+            assert name in present, f"never found: {remaining}, with {page.evaluate(PICTURE_STATES)}"
         handle = page.evaluate_handle(FIRST, name).as_element()
-        assert operated(seen, handle, name), f"{name}: nothing came of it"
-        due.discard(name)
-        if page.locator("dialog[open]").count() and "export" not in chosen:
+        assert has_effect(view, handle, name), f"{name}: no effect"
+        remaining.discard(name)
+        if page.locator("dialog[open]").count() and "export" not in components:
             page.keyboard.press("Escape")
-    assert seen.errors == []
+    assert view.errors == []
 
 
 def test_handle_without_effect_is_detected(visit):
-    seen = visit().open("/scaling")
-    seen.page.evaluate("document.querySelector('.rv-picture').append(document.createElement('button'))")
-    handle = seen.page.locator(".rv-picture > button").element_handle()
-    assert not operated(seen, handle, seconds=2)
+    view = visit().open("/scaling")
+    view.page.evaluate("document.querySelector('.rv-picture').append(document.createElement('button'))")
+    handle = view.page.locator(".rv-picture > button").element_handle()
+    assert not has_effect(view, handle, seconds=2)

@@ -1,28 +1,29 @@
 """Every page, light and dark, wide and narrow: no error, no sideways scroll, no other host, no axe violation.
 
-Looked at once open: its links stay in the tab and keep what the reader chose, a word says its sentence, and every
-control on it is of a kind that some test here operates (what a run gives: tests/pages/test_every_control.py; what our
-scripts draw: test_every_handle.py).
+The same visit checks that links stay in the tab and keep the user's choice, that a glossary term opens, that headings
+are consecutive, that buttons are few, and that every control is of a kind that a test operates (Streamlit's:
+tests/pages/test_every_control.py; ours: test_every_handle.py).
 """
 
-import re
+import itertools
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import expect
 
 from tests.browser.test_every_handle import ALL, NAMES
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 
-# Streamlit's own: the header above the sidebar, and what its data grid draws for screen readers.
+# Streamlit's own elements.
 NOT_OURS = ("stHeader", "stSidebarHeader", "stDataFrame", "stToolbar", "stMainMenu", "stMultiSelect", "data-baseweb")
 
 LINKS = """() => [...document.querySelectorAll('#rv-header a[href], main a[href], [data-testid=stSidebar] a[href]')]
   .filter((anchor) => new URL(anchor.href).origin === location.origin && !anchor.getAttribute('href').startsWith('#'))
   .map((anchor) => [anchor.href, anchor.target, anchor.innerText])"""
-GROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+BACKGROUND = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
 DARK = "rgb(15, 18, 22)"
 
 
@@ -32,60 +33,64 @@ def address(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_page_has_no_errors(visit, page):
-    """As a phone opens it, and as it is once the window is wide."""
-    seen = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
-    tab = seen.page
+    """First on a phone, then in a wide window."""
+    view = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
+    tab = view.page
     if page not in NO_FIGURE:
-        assert tab.locator(".rv-chart, .rv-table, canvas, .rv-learn svg").count() >= 1
-    is_clean_in_both_themes(seen)
-    widened(seen)
+        expect(tab.locator(".rv-chart, .rv-table, canvas, .rv-learn svg").first).to_be_visible()
+        view.settle()
+    check_page_in_both_themes(view)
+    widen(view)
     if page not in NO_FIGURE:
         box = tab.locator(".rv-chart, .rv-clocks, .rv-hands, .rv-picture-of, .rv-table").first.bounding_box()
         assert box["y"] + box["height"] <= 900, "the main figure does not fit the first screen"
-    no_link_leads_astray(seen, page)
-    every_control_is_operated_somewhere(tab)
-    is_clean_in_both_themes(seen)
-    if page not in WITHOUT:
-        a_word_says_its_sentence_and_lets_go(seen)
+    check_links(view, page)
+    check_controls_are_known(tab)
+    check_headings(tab)
+    buttons = tab.evaluate(BUTTONS)
+    assert len(buttons) <= MOST_BUTTONS, buttons
+    check_page_in_both_themes(view)
+    if page not in NO_GLOSSARY_TERM:
+        check_glossary_term(view)
 
 
-def widened(seen):
-    """A window as wide as a desk's, without touch, and motion as it comes."""
-    tab = seen.page
+def widen(view):
+    """Change the phone to a wide window without touch and with motion."""
+    tab = view.page
     session = tab.context.new_cdp_session(tab)
     session.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
     session.detach()
-    seen.resize(1440, 900)
+    view.resize(1440, 900)
     tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
-    seen.until(f"{GROUND} !== '{DARK}' && innerWidth === 1440")
-    seen.settle()
+    view.until(f"{BACKGROUND} !== '{DARK}' && innerWidth === 1440")
+    view.settle()
 
 
-def is_clean_in_both_themes(seen):
-    is_clean(seen)
-    seen.page.emulate_media(color_scheme="dark")
-    seen.until(f"{GROUND} === '{DARK}'")
-    seen.settle()
-    is_clean(seen, {"runOnly": ["color-contrast"]})  # all else that axe asks is the same in both themes
+def check_page_in_both_themes(view):
+    check_page(view)
+    view.page.emulate_media(color_scheme="dark")
+    view.until(f"{BACKGROUND} === '{DARK}'")
+    view.settle()
+    check_page(view, {"runOnly": ["color-contrast"]})  # the other rules give the same result in both themes
 
 
-def is_clean(seen, options=None):
-    tab = seen.page
+def check_page(view, options=None):
+    tab = view.page
     assert tab.locator('[data-testid="stException"]').count() == 0
     for part in ("html", "[data-testid=stMain]"):
         hidden = tab.locator(part).first.evaluate("(node) => node.scrollWidth - node.clientWidth")
         assert hidden <= 0, f"{part} scrolls {hidden} px sideways"
-    assert seen.errors == []
-    assert seen.elsewhere == []
+    assert view.errors == []
+    assert view.foreign_requests == []
     gaps = tab.evaluate(GAPS)
-    assert [gap for gap in gaps if gap[1] > 24] == [], "more room is reserved below a picture than it takes"
-    assert tab.evaluate(TWICE) == [], "a label names the first of two that have one id"
-    found = violations(tab, options or {})
+    assert [gap for gap in gaps if gap[1] > 24] == [], "a picture reserves more height than it needs"
+    assert tab.evaluate(DUPLICATE_IDS) == [], "two elements have the same id"
+    found = find_violations(tab, options or {})
     ours = [(rule, html[:160]) for rule, html, target in found if not any(mark in html + target for mark in NOT_OURS)]
     assert ours == []
 
 
-# The pixels between the lowest part of each picture and the room that is reserved for it.
+# The pixels between the lowest part of each picture and the end of its reserved height.
 GAPS = """[...document.querySelectorAll(".rv-picture[data-state=shown]")].map((place) => {
   const end = place.getBoundingClientRect().bottom;
   const parts = [...place.querySelectorAll("*")].filter((part) => getComputedStyle(part).position !== "absolute");
@@ -93,12 +98,12 @@ GAPS = """[...document.querySelectorAll(".rv-picture[data-state=shown]")].map((p
   return [place.dataset.picture, Math.round(end - Math.max(...boxes.map(({ bottom }) => bottom)))];
 })"""
 
-TWICE = """[...document.querySelectorAll("[id]")].map(({ id }) => id)
+DUPLICATE_IDS = """[...document.querySelectorAll("[id]")].map(({ id }) => id)
   .filter((id, index, all) => all.indexOf(id) < index)"""
 
 
-def violations(tab, options):
-    """What axe finds that is serious or critical: (rule, HTML, where) each. What passes would take longer to send."""
+def find_violations(tab, options):
+    """Return (rule, HTML, target) of each serious or critical violation that axe finds."""
     if not tab.evaluate("!!window.axe"):
         tab.evaluate(AXE_SCRIPT)
     return tab.evaluate(VIOLATIONS, {"resultTypes": ["violations"], **options})
@@ -109,60 +114,83 @@ VIOLATIONS = """async (options) => (await axe.run(document, options)).violations
   .flatMap(({ id, nodes }) => nodes.map(({ html, target }) => [id, html, JSON.stringify(target)]))"""
 
 
-def no_link_leads_astray(seen, page):
-    for href, target, text in seen.page.evaluate(LINKS):
+BUTTONS = """() => [...document.querySelectorAll('button')]
+  .filter((button) => button.checkVisibility({ visibilityProperty: true }))
+  .filter((button) => !button.closest('#rv-header, [role=tablist]'))
+  .filter((button) => !button.closest('[data-testid=stSidebar], [data-testid=stButtonGroup]'))
+  .map((button) => button.innerText || button.getAttribute('aria-label'))"""
+MOST_BUTTONS = 15
+"""The largest number of buttons that a page may show, without those of the header, the sidebar and tabs."""
+
+HEADINGS = """() => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6")]
+  .filter((each) => each.checkVisibility() && !each.closest("[data-testid=stSidebar], dialog"))
+  .map((each) => [Number(each.tagName[1]), parseFloat(getComputedStyle(each).fontSize),
+    !each.closest(".st-key-learn [data-testid=stElementContainer]:has(h1)")])"""
+# The third value is false for Learn's main heading, which only screen readers get.
+
+
+def check_headings(tab):
+    """Check that a page has one main heading, and that deeper headings follow without gaps and are smaller."""
+    found = tab.evaluate(HEADINGS)
+    levels = [level for level, *_ in found]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), levels
+    visible_levels = sorted({level for level, _, is_visible in found if is_visible})
+    sizes = [[size for each, size, is_visible in found if each == level and is_visible] for level in visible_levels]
+    assert all(max(deeper) < min(above) for above, deeper in itertools.pairwise(sizes)), sizes
+
+
+def test_headings_of_the_tabs_of_my_model_are_consecutive(visit):
+    for name in ("why", "runtimes", "verify"):
+        check_headings(visit().open(f"/model?extend.tab={name}").page)
+
+
+def check_links(view, page):
+    for href, target, text in view.page.evaluate(LINKS):
         where, query = urlsplit(href).path.strip("/"), parse_qs(urlsplit(href).query)
         assert target in ("", "_self"), f"{text} opens {href} in another tab"
-        assert where in ("", *PAGES), f"{text} leads to {where}, which is no page"
+        assert where in ("", *PAGES), f"{text} links to {where}, which is no page"
         assert "model" in query or query.get("base") == ["77000"] or page == "learn", f"{text} drops the choice: {href}"
 
 
-WORD = 'main a[href^="#word-"]'
-NO_FIGURE = {"lab", "model", "gallery"}  # links to further pages, and an answer in words; its figures are behind tabs
-WITHOUT = {
+GLOSSARY_LINK = 'main a[href^="#word-"]'
+NO_FIGURE = {"lab", "model", "gallery"}  # pages of links, and My model, whose figures are behind tabs
+NO_GLOSSARY_TERM = {
     "gallery",
     "home",
     "lab",
     "learn",
     "model",
     "pairings",
-}  # no term of the glossary, or a test of their own
+}  # without glossary terms, or with their own test
 
 
-def a_word_says_its_sentence_and_lets_go(seen):
-    word = seen.page.locator(WORD).first
-    word.scroll_into_view_if_needed()
-    word.focus()
-    seen.page.keyboard.press("Enter")
-    note = seen.page.locator(".rv-sentence")
-    assert note.inner_text().lower().startswith(word.inner_text().rstrip("s").lower())
+def check_glossary_term(view):
+    term = view.page.locator(GLOSSARY_LINK).first
+    term.scroll_into_view_if_needed()
+    term.focus()
+    view.page.keyboard.press("Enter")
+    note = view.page.locator(".rv-sentence")
+    assert note.inner_text().lower().startswith(term.inner_text().rstrip("s").lower())
     box = note.bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 1440
-    seen.page.keyboard.press("Escape")
+    view.page.keyboard.press("Escape")
     assert note.count() == 0
-    assert seen.page.evaluate("document.activeElement.hash.startsWith('#word-')")
-    assert "#" not in seen.page.url
+    assert view.page.evaluate("document.activeElement.hash.startsWith('#word-')")
+    assert "#" not in view.page.url
 
 
-# Kind of control -> the test in this folder that operates it.
+# Each kind is operated: links and terms here; tabs and popovers in test_doors.py; files and buttons in
+# test_server_away.py; menus, texts and expanders in test_tools.py; segments in test_axes.py; lines and switches in
+# test_attention.py.
 OPERATED = {
-    r"(outer )?link": ("test_every_page.py", "LINKS"),
-    "word": ("test_every_page.py", "WORD"),
-    "pills and segments": ("test_axes.py", 'get_by_role("radio"'),
-    "menu": ("test_tools.py", "st-key-select-"),
-    "switch": ("test_tools.py", "stCheckbox"),
-    "line": ("test_attention.py", ".fill("),
-    "text": ("test_tools.py", "Use this config"),
-    "file": ("test_server_away.py", "set_input_files"),
-    "button": ("test_server_away.py", "Remove config"),
-    "expander": ("test_tools.py", "summary"),
-    "tab": ("test_doors.py", 'get_by_role("tab"'),
-    "popover": ("test_doors.py", "stPopover"),
-    "Streamlit's own": ("test_every_page.py", "NOT_OURS"),
+    *("link", "outer link", "word", "pills and segments", "menu", "switch", "line", "text", "file", "button"),
+    *("expander", "tab", "popover", "Streamlit's own"),
 }
 
-# Those that scripts of ours draw are in HANDLES.
+# The kind of each of Streamlit's controls; those of our scripts are in HANDLES.
 CONTROLS = """() => {
   const ours = '[class^="rv-"], [class*=" rv-"]';
   return [...document.querySelectorAll('main, [data-testid=stSidebar]')].flatMap((part) => [
@@ -187,7 +215,6 @@ CONTROLS = """() => {
 }"""
 
 
-def every_control_is_operated_somewhere(tab):
-    unknown = {found for found in tab.evaluate(CONTROLS) if not any(re.fullmatch(kind, found) for kind in OPERATED)}
-    assert unknown == set(), "add it to OPERATED, with the test that operates it"
+def check_controls_are_known(tab):
+    assert set(tab.evaluate(CONTROLS)) <= OPERATED, "operate it in a test and add its kind to OPERATED"
     assert set(tab.evaluate(NAMES)) <= ALL, "add it to HANDLES"

@@ -1,4 +1,4 @@
-"""Recall's live buttons in a browser, with a small random model in place of the real one."""
+"""Heads and Recall read a typed text, with a small random model instead of the real one."""
 
 import pytest
 from playwright.sync_api import expect
@@ -13,7 +13,7 @@ TEXT = "in the tin 12 " * 60
 
 @pytest.fixture(scope="module")
 def server_with_model(tmp_path_factory):
-    """A server that finds a small random model where `get-model` puts the real one."""
+    """Return the address of a server with a small random model in the folder of `get-model`."""
     folder = tmp_path_factory.mktemp("models")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(FOLDER_VARIABLE, str(folder))
@@ -25,7 +25,16 @@ def server_with_model(tmp_path_factory):
 
 
 @pytest.fixture
-def page(chromium, server_with_model):
+def heads(chromium, server_with_model):
+    context = chromium.new_context(viewport={"width": 1440, "height": 4000})  # all pictures are in view
+    page = context.new_page()
+    page.goto(server_with_model + "/heads")
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def recall(chromium, server_with_model):
     context = chromium.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     page.goto(server_with_model + "/recall")
@@ -36,21 +45,34 @@ def page(chromium, server_with_model):
     context.close()
 
 
-def test_a_text_is_read_and_its_loss_is_shown(page):
-    page.get_by_role("button", name="Read my text").click()
-    sentence = page.locator('[data-says="recall/live_loss"]')
+def test_typed_text_is_read_and_its_heads_are_shown(heads):
+    field, sentence = heads.get_by_label("Your text"), heads.locator('[data-says="heads/across"]')
+    field.fill("in the")
+    field.blur()
+    heads.get_by_role("button", name="Read my text").click()
+    expect(heads.get_by_text("at least 32")).to_be_visible()
+    field.fill("in the tin 12 " * 60)
+    field.blur()
+    heads.get_by_role("button", name="Read my text").click()
+    expect(sentence).to_contain_text("on your text", timeout=30_000)
+    expect(heads.locator('[data-says="heads/distance"]')).to_contain_text("Head")
+
+
+def test_typed_text_is_read_and_its_loss_is_shown(recall):
+    recall.get_by_role("button", name="Read my text").click()
+    sentence = recall.locator('[data-says="recall/live_loss"]')
     expect(sentence).to_contain_text("your text")
     expect(sentence).to_contain_text("tokens")
 
 
-def test_a_pass_key_is_hidden_and_asked_for(page):
-    page.get_by_role("button", name="Hide and ask").click()
-    expect(page.locator('[data-says="recall/live_keys"]')).to_contain_text("48213")
+def test_pass_key_search_shows_its_result(recall):
+    recall.get_by_role("button", name="Hide and ask").click()
+    expect(recall.locator('[data-says="recall/live_keys"]')).to_contain_text("48213")
 
 
-def test_a_short_text_is_a_sentence(page):
-    field = page.get_by_label("Your text")
+def test_too_short_text_shows_the_minimum(recall):
+    field = recall.get_by_label("Your text")
     field.fill("in the")
     field.blur()
-    page.get_by_role("button", name="Read my text").click()
-    expect(page.get_by_text("at least 256")).to_be_visible()
+    recall.get_by_role("button", name="Read my text").click()
+    expect(recall.get_by_text("at least 256")).to_be_visible()

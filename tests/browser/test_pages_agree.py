@@ -1,6 +1,5 @@
-"""The address of a page, opened by another browser on another server, shows the same model and the same numbers."""
+"""A page's address shows the same model and numbers in another browser on another server."""
 
-import json
 import re
 
 import pytest
@@ -8,40 +7,39 @@ import pytest
 from tests.configs import QWEN3_8B, yarn
 
 OWN = {**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": yarn(32_768)}
-# The config of the user or the name of a model, and what is known of it: its name, trained length and factor.
+# A config or the name of a model, with its known name, trained length and factor.
 CASES = {
     "own Qwen3 with YaRN": (OWN, "Qwen3 8B", "32,768", "4"),
     "DeepSeek-V3": ("deepseek-v3", "DeepSeek-V3", "4,096", "40"),
 }
 
 
-def shown(seen, path):
-    """Return the sentences of the page and the values of its sliders, once everything has arrived."""
-    seen.open(path)
-    seen.until("[...document.querySelectorAll('.rv-says')].some((each) => each.innerText)")
-    seen.settle()
-    sentences = seen.page.locator(".rv-says").all_inner_texts()
-    recognised = seen.page.locator("main").get_by_text(re.compile("^Recognised")).all_inner_texts()
-    knobs = {name: seen.knob(name).first.input_value() for name in ("base", "factor") if seen.knob(name).count()}
+def read_page(view, path):
+    """Return the sentences of the page and the values of its sliders, once the page is settled."""
+    view.open(path)
+    view.until("[...document.querySelectorAll('.rv-says')].some((each) => each.innerText)")
+    view.settle()
+    sentences = view.page.locator(".rv-says").all_inner_texts()
+    recognised = view.page.locator("main").get_by_text(re.compile("^Recognised")).all_inner_texts()
+    knobs = {name: view.knob(name).first.input_value() for name in ("base", "factor") if view.knob(name).count()}
     return sentences, recognised, knobs
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_address_gives_the_same_answers_elsewhere(visit, new_server, name):
+def test_address_shows_the_same_numbers_on_another_server(visit, second_server, name):
     config, model, trained, factor = CASES[name]
-    here, there = visit(), visit(new_server())
+    here, there = visit(), visit(second_server)
     if isinstance(config, str):
         here.open(f"/model?model={config}")
     else:
         here.open("/model")
-        file = {"name": "config.json", "mimeType": "application/json", "buffer": json.dumps(config).encode()}
-        here.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(file)
+        here.drop(config)
         here.page.wait_for_url("**model=custom**")
         here.settle()
     query = here.page.url.partition("?")[2]
     for page in ("model", "scaling", "frequencies"):
         tab = "&extend.tab=why" if page == "model" else ""
-        mine, theirs = (shown(seen, f"/{page}?{query}{tab}") for seen in (here, there))
+        mine, theirs = (read_page(view, f"/{page}?{query}{tab}") for view in (here, there))
         assert (page, theirs) == (page, mine)
         sentences, recognised, _ = mine
         if page == "model":

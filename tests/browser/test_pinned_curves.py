@@ -6,42 +6,35 @@ from rope_viz.pictures.draw import figure
 from tests.browser.figure_tools import download
 
 
-def set_base(seen, value):
-    field = seen.page.locator("[data-testid=stSidebar]").get_by_label("Base, typed")
+def set_base(view, value):
+    field = view.page.locator("[data-testid=stSidebar]").get_by_label("Base, typed")
     field.fill(value)
     field.press("Enter")
-    seen.page.wait_for_url(lambda url: f"base={value}" in url or value == "500000")
+    view.page.wait_for_url(lambda url: f"base={value}" in url or value == "500000")
 
 
-def test_three_bases_by_clicks_are_the_bytes_of_the_address(visit):
-    seen = visit().open("/decay")
-    seen.page.get_by_role("button", name="Pin this curve").click()
-    seen.page.wait_for_url("**variant1=*")
-    set_base(seen, "10000")
-    seen.page.get_by_role("button", name="Pin this curve").click()
-    seen.page.wait_for_url("**variant2=*")
-    set_base(seen, "1000000")
-    expect(seen.page.get_by_role("button", name="base 10,000")).to_be_visible()
-    seen.until("document.querySelector('.rv-plot')?.data?.some((line) => line.name.startsWith('base 1,000,000'))")
-    content, name = download(seen.page.locator(".rv-picture").first, "svg")
+def test_pinned_bases_equal_the_figure_of_their_address(visit):
+    view = visit().open("/decay")
+    view.page.get_by_role("button", name="Pin this curve").click()
+    view.page.wait_for_url("**variant1=*")
+    set_base(view, "10000")
+    view.page.get_by_role("button", name="Pin this curve").click()
+    view.page.wait_for_url("**variant2=*")
+    set_base(view, "1000000")
+    expect(view.page.get_by_role("button", name="base 10,000")).to_be_visible()
+    view.until("document.querySelector('.rv-plot')?.data?.some((line) => line.name.startsWith('base 1,000,000'))")
+    content, name = download(view.page.locator(".rv-picture").first, "svg")
     assert content == figure("decay/curves?base=1e6&variant1=base=5e5&variant2=base=1e4")
     assert "2-pinned" in name
-    seen.page.get_by_role("button", name="base 10,000").click()
-    seen.page.wait_for_url(lambda url: "variant2" not in url)
-    assert "variant1" in seen.page.url
-    assert seen.errors == []
+    view.page.get_by_role("button", name="base 10,000").click()
+    view.page.wait_for_url(lambda url: "variant2" not in url)
+    assert "variant1" in view.page.url
+    assert view.errors == []
 
 
 def test_pinned_curves_stay_on_another_page(visit):
-    seen = visit().open("/decay?variant1=base=1e4&variant3=model=qwen3-8b")
-    seen.page.get_by_role("link", name="Scaling", exact=True).click()
-    seen.page.wait_for_url("**/scaling?*variant3*")
-    seen.until("document.querySelector('.rv-plot')?.data?.some((line) => line.name.startsWith('Qwen3 8B'))")
-    assert seen.errors == []
-
-
-def test_a_fifth_pin_says_why_not(visit):
-    variants = "&".join(f"variant{number}=base={number}e4" for number in range(1, 5))
-    seen = visit().open(f"/scaling?{variants}")
-    expect(seen.page.get_by_text("Four curves are pinned")).to_be_visible()
-    expect(seen.page.get_by_role("button", name="Pin this curve")).to_be_disabled()
+    view = visit().open("/decay?variant1=base=1e4&variant3=model=qwen3-8b")
+    view.page.get_by_role("link", name="Scaling", exact=True).click()
+    view.page.wait_for_url("**/scaling?*variant3*")
+    view.until("document.querySelector('.rv-plot')?.data?.some((line) => line.name.startsWith('Qwen3 8B'))")
+    assert view.errors == []

@@ -1,4 +1,4 @@
-"""A link cannot change the page, and the app works behind a proxy, with and without a path prefix."""
+"""The app works behind a proxy, with and without a path prefix, and a link cannot inject markup."""
 
 import contextlib
 import json
@@ -8,7 +8,6 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import skip_unless_required
 from tests.browser.processes import HEALTH_PATH, find_free_port, running_process, wait_for_answer
 
 CONFIG = """
@@ -34,25 +33,25 @@ http {{
 
 
 @pytest.fixture
-def proxied(tmp_path, new_server):
-    """proxied("rope") gives the address of the app behind nginx under this path."""
+def proxied_app(tmp_path, new_server):
+    """proxied_app(base="rope") runs the app behind nginx under this path and returns its address."""
     nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if nginx is None:
-        skip_unless_required("no nginx found")
+        pytest.skip("no nginx found")
     with contextlib.ExitStack() as running:
 
         def start(*, base="", stripped="", replicas=1):
             urls, path, port = [new_server(base=base) for _ in range(replicas)], base or stripped, find_free_port()
-            outside = f"/{path}/" if path else "/"
+            outer_path = f"/{path}/" if path else "/"
             servers = " ".join(f"server {urlsplit(url).netloc};" for url in urls)
-            inside = "/" if stripped else ""
+            inner_path = "/" if stripped else ""
             config, log = tmp_path / "nginx.conf", tmp_path / "error.log"
             config.write_text(
-                CONFIG.format(folder=tmp_path, port=port, outside=outside, inside=inside, servers=servers),
+                CONFIG.format(folder=tmp_path, port=port, outside=outer_path, inside=inner_path, servers=servers),
                 encoding="utf-8",
             )
             process = running.enter_context(running_process([nginx, "-c", str(config), "-e", str(log)]))
-            address = f"http://127.0.0.1:{port}{outside.rstrip('/')}"
+            address = f"http://127.0.0.1:{port}{outer_path.rstrip('/')}"
             try:
                 wait_for_answer(process, address + HEALTH_PATH)
             except RuntimeError:
@@ -62,57 +61,56 @@ def proxied(tmp_path, new_server):
         yield start
 
 
-@pytest.mark.parametrize("where", [{"base": "a/rope"}, {"stripped": "rope"}], ids=str)
-def test_charts_are_drawn_and_follow_a_knob_behind_nginx(visit, proxied, where):
-    seen = visit(proxied(**where), watched=True).open("/scaling?model=qwen3-8b-yarn")
-    assert seen.page.locator(".rv-chart .main-svg").count() > 0
-    before = seen.drawn()
-    seen.slider("base").focus()
-    seen.page.keyboard.press("ArrowRight")
-    seen.settle()
-    assert seen.drawn() > before
-    assert "base=" in seen.page.url
-    assert seen.errors == []
-    assert seen.elsewhere == []
+def test_charts_follow_a_knob_behind_a_proxy_that_strips_a_path(visit, proxied_app):
+    view = visit(proxied_app(stripped="rope"), watched=True).open("/scaling?model=qwen3-8b-yarn")
+    assert view.page.locator(".rv-chart .main-svg").count() > 0
+    before = view.count_draws()
+    view.slider("base").focus()
+    view.page.keyboard.press("ArrowRight")
+    view.settle()
+    assert view.count_draws() > before
+    assert "base=" in view.page.url
+    assert view.errors == []
+    assert view.foreign_requests == []
 
 
-def test_replicas_behind_round_robin_serve_pages_and_pictures(visit, proxied):
-    """Every request may meet another process: the page's session is in one of them, scripts and pictures in both."""
-    seen = visit(proxied(base="rope", replicas=2))
+def test_replicas_behind_round_robin_serve_pages_and_pictures(visit, proxied_app):
+    """Requests are spread over both processes; the page's session is in one of them."""
+    view = visit(proxied_app(base="rope", replicas=2))
     for path in ("/", "/rotation?model=qwen3-8b-yarn"):
-        seen.open(path)
-        assert seen.page.evaluate("[...document.images].every((image) => image.naturalWidth > 0)")
+        view.open(path)
+        assert view.page.evaluate("[...document.images].every((image) => image.naturalWidth > 0)")
     for title in ("Scaling", "Decay", "Attention"):
-        seen.go(title)
-        assert "model=qwen3-8b-yarn" in seen.page.url
-        assert seen.page.evaluate("[...document.images].every((image) => image.naturalWidth > 0)")
-    seen.open("/frequencies?model=llama-2-7b")
-    before = seen.drawn()
+        view.go(title)
+        assert "model=qwen3-8b-yarn" in view.page.url
+        assert view.page.evaluate("[...document.images].every((image) => image.naturalWidth > 0)")
+    view.open("/frequencies?model=llama-2-7b")
+    before = view.count_draws()
     for _ in range(6):
-        seen.slider("base").focus()
-        seen.page.keyboard.press("ArrowRight")
-        seen.settle()
-    assert seen.drawn() > before
+        view.slider("base").focus()
+        view.page.keyboard.press("ArrowRight")
+        view.settle()
+    assert view.count_draws() > before
 
-    # What no address can hold is known to one of them alone, and comes to the other with the picture that needs it.
-    asked = []
-    seen.page.on("request", lambda request: asked.append((request.method, request.url)))
-    seen.page.get_by_text("Paste a config").click()
-    seen.page.get_by_role("textbox", name="config.json, rope_scaling").fill(json.dumps(LISTED))
-    seen.page.get_by_role("button", name="Use this config").click()
-    seen.page.wait_for_url("**model=custom**")
-    seen.settle()
+    # A config that fits no address is stored in one process; the other gets it with the picture that needs it.
+    requests = []
+    view.page.on("request", lambda request: requests.append((request.method, request.url)))
+    view.page.get_by_text("Paste a config").click()
+    view.page.get_by_role("textbox", name="config.json, rope_scaling").fill(json.dumps(LONGROPE_CONFIG))
+    view.page.get_by_role("button", name="Use this config").click()
+    view.page.wait_for_url("**model=custom**")
+    view.settle()
     for title in ("Scaling", "Decay", "Frequencies"):
-        seen.go(title)
-        assert "model=custom" in seen.page.url
-        assert {"shown"} <= set(seen.page.evaluate(STATES)) <= {"shown", "far"}
-    assert any(method == "POST" and "/picture/" in url for method, url in asked)
-    assert seen.page.locator(".rv-failed").count() == 0
-    assert [error for error in seen.errors if "410" not in error] == []
+        view.go(title)
+        assert "model=custom" in view.page.url
+        assert {"shown"} <= set(view.page.evaluate(PICTURE_STATES)) <= {"shown", "far"}
+    assert any(method == "POST" and "/picture/" in url for method, url in requests)
+    assert view.page.locator(".rv-failed").count() == 0
+    assert [error for error in view.errors if "410" not in error] == []
 
 
-STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => dataset.state)"
-LISTED = {
+PICTURE_STATES = "[...document.querySelectorAll('.rv-picture')].map(({ dataset }) => dataset.state)"
+LONGROPE_CONFIG = {
     "model_type": "phi3",
     "hidden_size": 4096,
     "num_attention_heads": 32,
@@ -128,9 +126,9 @@ LISTED = {
 
 
 def test_unknown_address_shows_a_banner(visit):
-    seen = visit()
-    seen.page.goto(f"{seen.url}/nowhere")
-    expect(seen.page.locator(".rv-banner")).to_contain_text("There is no page nowhere")
+    view = visit()
+    view.page.goto(f"{view.url}/nowhere")
+    expect(view.page.locator(".rv-banner")).to_contain_text("There is no page nowhere")
 
 
 HOSTILE = [
@@ -142,12 +140,12 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("turn", range(len(HOSTILE)))
-def test_link_cannot_inject_markup(visit, turn):
-    """In five visits every text stands once in every place of the address."""
-    given = dict(zip(("model", "layer", "method", "base", "pairing"), HOSTILE[turn:] + HOSTILE[:turn], strict=True))
-    seen = visit().open(f"{'/' if turn == 0 else '/frequencies'}?{urlencode(given)}")
-    alerts = seen.page.locator('[data-testid="stAlert"]')
+@pytest.mark.parametrize("shift", range(len(HOSTILE)))
+def test_link_cannot_inject_markup(visit, shift):
+    """In five visits every text is once in every parameter."""
+    query = dict(zip(("model", "layer", "method", "base", "pairing"), HOSTILE[shift:] + HOSTILE[:shift], strict=True))
+    view = visit().open(f"{'/' if shift == 0 else '/frequencies'}?{urlencode(query)}", is_valid=False)
+    alerts = view.page.locator('[data-testid="stAlert"]')
     assert alerts.locator("a, h1, strong, .katex, span[class*=stMarkdownColored]").count() == 0
-    said = " ".join(alerts.all_inner_texts()).replace("\u2060", "")
-    assert [text for text in given.values() if text not in said] == []
+    shown_text = " ".join(alerts.all_inner_texts()).replace("\u2060", "")
+    assert [text for text in query.values() if text not in shown_text] == []

@@ -1,75 +1,70 @@
-"""A broken config in the browser: the card, its repair by mouse and by keyboard, and a typed length that stays."""
+"""A broken config: its card, the repair by mouse and keyboard, and a typed length that stays."""
 
 import json
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_every_page import is_clean_in_both_themes
+from tests.browser.test_every_page import check_page_in_both_themes
 from tests.browser.test_keyboard import tab_to
 from tests.configs import QWEN3_8B, yarn
 from tests.pages.test_rejected_config import BROKEN, LINE
 from tests.pages.test_shared_lengths import GEMMA_3_27B
 
 
-def drop(seen, text, name="config.json"):
-    field = seen.page.locator("[data-testid=stFileUploader] input[type=file]").first
-    field.set_input_files({"name": name, "mimeType": "application/json", "buffer": text.encode()})
-
-
-def card_of(seen):
-    return seen.page.get_by_role("alert").filter(has_text="This config cannot be read")
+def find_card(view):
+    return view.page.get_by_role("alert").filter(has_text="This config cannot be read")
 
 
 @pytest.mark.parametrize("width", [1440, 390])
-def test_the_card_is_clean_and_repairs_the_config(visit, width):
-    seen = visit(width=width, height=900, has_touch=width < 600, watched=True).open("/model?extend.tab=runtimes")
-    drop(seen, BROKEN, "mine.json")
-    expect(card_of(seen)).to_contain_text("mine.json")
-    expect(card_of(seen)).to_contain_text("a comma before a closing bracket")
-    expect(card_of(seen)).to_contain_text(f"Line {LINE}, column 5")
-    main = seen.page.locator("[data-testid=stMain]")
+def test_rejection_card_is_accessible_and_repairs(visit, width):
+    view = visit(width=width, height=900, has_touch=width < 600, watched=True).open("/model?extend.tab=runtimes")
+    view.drop(BROKEN.encode(), "mine.json")
+    expect(find_card(view)).to_contain_text("mine.json")
+    expect(find_card(view)).to_contain_text("a comma before a closing bracket")
+    expect(find_card(view)).to_contain_text(f"Line {LINE}, column 5")
+    main = view.page.locator("[data-testid=stMain]")
     expect(main.locator(".rv-diff .rv-added").first).to_contain_text('"factor": 4.0')
     assert "runtimes agree" not in main.inner_text()
-    seen.settle()
-    is_clean_in_both_themes(seen)
-    with seen.page.expect_download() as caught:
+    view.settle()
+    check_page_in_both_themes(view)
+    with view.page.expect_download() as caught:
         main.get_by_role("button", name="Download repaired file").click()
     assert json.loads(caught.value.path().read_bytes())["rope_scaling"] == yarn(32_768)
     main.get_by_role("button", name="Repair and continue").click()
-    seen.page.wait_for_url("**model=custom**")
-    expect(card_of(seen)).to_have_count(0)
-    seen.settle()
+    view.page.wait_for_url("**model=custom**")
+    expect(find_card(view)).to_have_count(0)
+    view.settle()
     expect(main.get_by_text("runtimes agree").first).to_be_visible()
-    assert seen.errors == []
+    assert view.errors == []
 
 
-def test_the_card_stays_on_other_pages_and_takes_the_keyboard(visit):
-    seen = visit().open("/scaling")
-    drop(seen, BROKEN)
-    expect(card_of(seen)).to_be_visible()
-    seen.go("My model")
-    expect(card_of(seen)).to_be_visible()
-    tab_to(seen, "Repair and continue")
-    seen.page.keyboard.press("Enter")
-    seen.page.wait_for_url("**model=custom**")
-    expect(card_of(seen)).to_have_count(0)
-    expect(seen.page.locator("h1")).to_have_text("Qwen3 8B")
-    assert "/model?" in seen.page.url
-    assert seen.errors == []
+def test_rejection_card_stays_on_other_pages_and_takes_keys(visit):
+    view = visit().open("/scaling")
+    view.drop(BROKEN.encode())
+    expect(find_card(view)).to_be_visible()
+    view.go("My model")
+    expect(find_card(view)).to_be_visible()
+    tab_to(view, "Repair and continue")
+    view.page.keyboard.press("Enter")
+    view.page.wait_for_url("**model=custom**")
+    expect(find_card(view)).to_have_count(0)
+    expect(view.page.locator("h1")).to_have_text("Qwen3 8B")
+    assert "/model?" in view.page.url
+    assert view.errors == []
 
 
 def test_a_typed_length_survives_dropped_files(visit):
-    seen = visit().open("/model")
-    field = seen.page.locator("[data-testid=stMain]").get_by_role("textbox", name="Context needed").first
+    view = visit().open("/model")
+    field = view.page.locator("[data-testid=stMain]").get_by_role("textbox", name="Context needed").first
     expect(field).to_have_value("128k")
     field.fill("128k")
     field.press("Enter")
-    seen.page.wait_for_url("**target=131072**")
+    view.page.wait_for_url("**target=131072**")
     for config in (GEMMA_3_27B, QWEN3_8B):
-        drop(seen, json.dumps(config))
-        seen.page.wait_for_url("**model=custom**")
-        seen.settle()
+        view.drop(config)
+        view.page.wait_for_url("**model=custom**")
+        view.settle()
         expect(field).to_have_value("128k")
-    assert seen.page.locator("[data-testid=stSidebar] [data-knob]").count() == 0
-    assert seen.errors == []
+    assert view.page.locator("[data-testid=stSidebar] [data-knob]").count() == 0
+    assert view.errors == []

@@ -1,4 +1,4 @@
-"""The report of a model opens offline, and everything in it is drawn and moves."""
+"""The report of a model opens offline with all its pictures."""
 
 from rope_viz.cli.main import main
 from rope_viz.pictures import registry

@@ -1,4 +1,4 @@
-"""A real config file on the page My model: dropped, found faulty, repaired, downloaded, dropped again."""
+"""A faulty config on My model: dropped, repaired, downloaded, and dropped again."""
 
 import json
 
@@ -7,17 +7,12 @@ from playwright.sync_api import expect
 from tests.configs import FAULTY_QWEN3
 
 
-def drop(seen, content, name="config.json"):
-    field = seen.page.locator("section input[type=file], [data-testid=stFileUploader] input[type=file]").first
-    field.set_input_files({"name": name, "mimeType": "application/json", "buffer": content})
-
-
 def test_dropped_faulty_config_is_repaired(visit):
-    seen = visit(watched=True).open("/model?extend.tab=runtimes")
-    tab = seen.page
-    drop(seen, json.dumps(FAULTY_QWEN3).encode())
+    view = visit(watched=True).open("/model?extend.tab=runtimes")
+    tab = view.page
+    view.drop(FAULTY_QWEN3)
     tab.wait_for_url("**model=custom**")
-    seen.settle()
+    view.settle()
     main = tab.locator("[data-testid=stMain]")
     finding = main.get_by_text("original_max_position_embeddings is missing").first
     expect(finding).to_be_visible()
@@ -27,10 +22,10 @@ def test_dropped_faulty_config_is_repaired(visit):
     repaired = caught.value.path().read_bytes()
     assert caught.value.suggested_filename == "config.json"
     assert json.loads(repaired)["rope_scaling"]["original_max_position_embeddings"] == 32768
-    drop(seen, repaired)
+    view.drop(repaired)
     expect(main.get_by_text("No problems found.")).to_be_visible()
-    assert seen.errors == []
-    assert seen.elsewhere == []
+    assert view.errors == []
+    assert view.foreign_requests == []
 
 
 NO_CONFIGS = [
@@ -40,22 +35,22 @@ NO_CONFIGS = [
 ]
 
 
-def test_invalid_file_shows_a_card_and_the_model_comes_back(visit):
-    seen = visit().open("/model?extend.tab=runtimes&model=kimi-k2-instruct")
-    main = seen.page.locator("[data-testid=stMain]")
-    row = seen.page.locator(".rv-table tr", has_text="llama.cpp")
+def test_invalid_file_shows_a_card_and_keeps_the_model(visit):
+    view = visit().open("/model?extend.tab=runtimes&model=kimi-k2-instruct")
+    main = view.page.locator("[data-testid=stMain]")
+    row = view.page.locator(".rv-table tr", has_text="llama.cpp")
     for name, content, reason in NO_CONFIGS:
-        drop(seen, content, name)
-        card = seen.page.get_by_role("alert").filter(has_text="This config cannot be read")
+        view.drop(content, name)
+        card = view.page.get_by_role("alert").filter(has_text="This config cannot be read")
         expect(card).to_contain_text(reason)
         expect(card).to_contain_text(name)
         expect(main.get_by_text("at pair 19")).to_have_count(0)
         expect(row).to_have_count(0)
-        assert "kimi-k2-instruct" in seen.page.url
+        assert "kimi-k2-instruct" in view.page.url
     main.get_by_role("button", name="Keep showing Kimi-K2-Instruct").click()
     expect(card).to_have_count(0)
-    seen.settle()
+    view.settle()
     expect(main).to_contain_text("×8.93 at pair 19")
-    seen.look("runtimes/matrix")
+    view.scroll_to("runtimes/matrix")
     expect(row.first).to_contain_text("--yarn-beta-fast 1.0 --yarn-beta-slow 1.0")
-    assert seen.errors == []
+    assert view.errors == []

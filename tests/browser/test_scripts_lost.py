@@ -1,14 +1,15 @@
-"""If a script is lost on its way, the picture reports it and a button loads it again."""
+"""If a script cannot be loaded, the picture reports it and a button loads it again."""
 
 import re
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import Visit
 from tests.browser.figure_tools import customise, pick
 
-# A picture tries again by itself, after 1 second and then after twice as long each time: here without the short waits.
-HURRIED = """const slow = setTimeout, waits = (window.waits = []);
+# A picture retries after 1 second and then after twice as long each time; here the short waits are shortened.
+SHORT_WAITS = """const slow = setTimeout, waits = (window.waits = []);
 window.setTimeout = (does, time, ...given) => {
   const own = [1000, 2000, 4000, 8000, 16000].includes(time) && waits.push(time);
   return slow(does, own && time < 16000 ? time / 50 : time, ...given);
@@ -19,23 +20,22 @@ window.setTimeout = (does, time, ...given) => {
 def test_lost_script_is_retried_with_backoff_and_by_button(chromium, server, name):
     context = chromium.new_context()
     try:
-        context.add_init_script(HURRIED)
+        context.add_init_script(SHORT_WAITS)
         page, address = context.new_page(), re.compile(rf"/{re.escape(name)}(\?|$)")
         context.route(address, lambda route: route.abort())
         page.goto(server + "/frequencies")
         place = page.locator('[data-picture="frequencies/wavelengths"]')
         button = place.get_by_role("button", name="Try again")
         expect(button).to_be_visible()
-        gone = "new MutationObserver((all) => all.some((each) => each.removedNodes.length) && (window.gone = true))"
-        place.evaluate(f"(place) => {gone}.observe(place, {{ childList: true }})")
+        observer = (
+            "new MutationObserver((all) => all.some((each) => each.removedNodes.length) && (window.removed = true))"
+        )
+        place.evaluate(f"(place) => {observer}.observe(place, {{ childList: true }})")
         near = "document.querySelectorAll('.rv-picture:not([data-state=far])').length"
         longest = f"waits.filter((time) => time === 16000).length >= {near}"
-        for _ in range(1200):
-            if not page.evaluate(longest):
-                page.wait_for_timeout(100)
-        assert page.evaluate(longest)
+        Visit(page, server).until(longest)
         context.unroute(address)
-        assert not page.evaluate("window.gone"), "who has come to the button with the keyboard still has it"
+        assert not page.evaluate("window.removed"), "the button must stay, since it may have the keyboard focus"
         button.click()
         expect(place.locator(".js-line").first).to_be_visible()
         expect(button).to_be_hidden()
@@ -50,8 +50,7 @@ def test_lost_picture_script_is_sent_again(chromium, server):
         context.route(address, lambda route: (lost.append(route), route.abort()))
         page.goto(server + "/frequencies")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-        while len(lost) < 3:
-            page.wait_for_timeout(100)
+        page.wait_for_event("requestfailed", lambda request: len(lost) >= 3)
         context.unroute(address)
         expect(page.locator('[data-picture="frequencies/wavelengths"] .js-line').first).to_be_visible()
     finally:
@@ -59,7 +58,7 @@ def test_lost_picture_script_is_sent_again(chromium, server):
 
 
 def test_library_loads_before_pictures_and_no_request_fails(chromium, server):
-    """Beside a deep link Streamlit's own client asks at a wrong address first, unless it is told."""
+    """With a deep link, Streamlit's client would request a wrong address first."""
     context = chromium.new_context()
     try:
         page, answers = context.new_page(), []
@@ -67,14 +66,14 @@ def test_library_loads_before_pictures_and_no_request_fails(chromium, server):
         page.goto(server + "/frequencies")
         expect(page.locator('[data-picture="frequencies/wavelengths"] .js-line').first).to_be_visible()
         assert [answer for answer in answers if answer[1] >= 400] == []
-        asked = page.evaluate(
+        requests = page.evaluate(
             "performance.getEntriesByType('resource').map(({ name, startTime }) => [startTime, name])"
         )
-        named = [name.split("?")[0] for _, name in sorted(asked)]
-        library = next(at for at, name in enumerate(named) if name.endswith("/plotly.min.js"))
-        assert library < next(at for at, name in enumerate(named) if "/picture/" in name)
-        assert len(set(named)) > 50
-        assert sum(name.endswith("/plotly.min.js") for name in named) == 1
+        names = [name.split("?")[0] for _, name in sorted(requests)]
+        library = next(at for at, name in enumerate(names) if name.endswith("/plotly.min.js"))
+        assert library < next(at for at, name in enumerate(names) if "/picture/" in name)
+        assert len(set(names)) > 50
+        assert sum(name.endswith("/plotly.min.js") for name in names) == 1
     finally:
         context.close()
 
@@ -84,7 +83,7 @@ def test_library_loads_before_pictures_and_no_request_fails(chromium, server):
     [("/frequencies", "frequencies/wavelengths", "svg"), ("/rotation", "rotation/turning", "html")],
 )
 def test_failed_dialog_or_file_is_reported_and_retried(chromium, server, path, picture, form):
-    """Both are done by scripts that come when they are first asked for: here with no line to the server."""
+    """Both scripts are loaded on first use, here without a connection."""
     context = chromium.new_context()
     try:
         page, errors = context.new_page(), []
@@ -93,17 +92,17 @@ def test_failed_dialog_or_file_is_reported_and_retried(chromium, server, path, p
         place = page.locator(f'[data-picture="{picture}"]')
         expect(place.locator("[data-do=customise]")).to_be_visible()
         expect(page.locator('[data-test-script-state="notRunning"]')).to_be_visible()
-        said, dialog = place.locator(".rv-failed"), page.get_by_role("dialog")
+        message, dialog = place.locator(".rv-failed"), page.get_by_role("dialog")
         context.set_offline(True)
         for what in ("the file", "the dialog", "the file"):
             customise(place) if what == "the dialog" else pick(place, "download", form)
-            expect(said).to_contain_text(f"Could not load {what}")
-            said.get_by_role("button").click()
-            expect(said).to_contain_text(f"Could not load {what}")
+            expect(message).to_contain_text(f"Could not load {what}")
+            message.get_by_role("button").click()
+            expect(message).to_contain_text(f"Could not load {what}")
         context.set_offline(False)
         with page.expect_download():
-            said.get_by_role("button").click()
-        expect(said).to_have_count(0)
+            message.get_by_role("button").click()
+        expect(message).to_have_count(0)
         customise(place)
         expect(dialog).to_be_visible()
         assert errors == []

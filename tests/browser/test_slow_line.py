@@ -1,18 +1,22 @@
-"""On a slow connection a static picture appears long before the scripts arrive."""
+"""On a slow connection a static picture is shown until the scripts arrive."""
 
 from playwright.sync_api import expect
+
+from tests.addresses import check_address
 
 SLOW = {"offline": False, "latency": 50, "downloadThroughput": 40_000, "uploadThroughput": 40_000}
 FAST = SLOW | {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
 
 
 def test_slow_connection_shows_a_static_first_picture(visit):
-    seen = visit(width=390, dark=True)
-    page, line = seen.page, seen.page.context.new_cdp_session(seen.page)
+    view = visit(width=390, dark=True)
+    page, line = view.page, view.page.context.new_cdp_session(view.page)
     line.send("Network.enable")
     line.send("Network.setCacheDisabled", {"cacheDisabled": True})
     line.send("Network.emulateNetworkConditions", SLOW)
-    page.goto(seen.url + "/frequencies?model=qwen3-8b-yarn", wait_until="commit")
+    path = "/frequencies?model=qwen3-8b-yarn"
+    check_address(path)
+    page.goto(view.url + path, wait_until="commit")
     image = page.locator("#rv-coming img")
     expect(image).to_be_visible(timeout=60_000)
     src = image.get_attribute("src")
@@ -23,22 +27,22 @@ def test_slow_connection_shows_a_static_first_picture(visit):
     expect(page.locator("[data-picture='frequencies/wavelengths'][data-state=shown]")).to_be_visible(timeout=60_000)
     expect(image).to_be_hidden()
     expect(page.locator("img.rv-coming")).to_have_count(0)
-    seen.settle()
-    assert seen.errors == []
+    view.settle()
+    assert view.errors == []
 
 
-# What would happen after ten seconds is kept instead.
-HELD = """const later = window.setTimeout;
+# Store the callback of the ten-second timer instead of waiting.
+HOLD_TIMER = """const later = window.setTimeout;
 window.setTimeout = (act, time, ...more) => (time === 10000 ? (window.__late = act) : later(act, time, ...more));"""
 
 
 def test_static_first_picture_is_not_requested_again(visit):
-    seen = visit()
-    seen.page.add_init_script(HELD)
-    seen.open("/frequencies")
-    asked = []
-    seen.page.on("request", lambda request: asked.append(request.url))
-    # What a change of page leaves for a moment.
-    seen.page.evaluate("for (const node of document.querySelectorAll('[data-place], h1')) node.remove()")
-    seen.page.evaluate("window.__late()")
-    assert not [address for address in asked if ".svg" in address]
+    view = visit()
+    view.page.add_init_script(HOLD_TIMER)
+    view.open("/frequencies")
+    requests = []
+    view.page.on("request", lambda request: requests.append(request.url))
+    # The state during a change of page.
+    view.page.evaluate("for (const node of document.querySelectorAll('[data-place], h1')) node.remove()")
+    view.page.evaluate("window.__late()")
+    assert not [address for address in requests if ".svg" in address]

@@ -1,4 +1,4 @@
-"""The sidebar's controls and the tools under pictures, each operated by hand once."""
+"""The controls of the sidebar and the tools of pictures, each operated once."""
 
 import re
 
@@ -10,8 +10,8 @@ WIDER = """[...document.querySelectorAll('[data-testid=stSidebar] [data-knob]')]
 
 
 def test_sidebar_controls_work(visit):
-    seen = visit().open("/frequencies")
-    page = seen.page
+    view = visit().open("/frequencies")
+    page = view.page
     for key in ("more", "source"):
         page.locator(f".st-key-{key} summary").click()
     expect(page.locator(".st-key-more [data-knob=rotary_dim]")).to_be_visible()
@@ -21,13 +21,13 @@ def test_sidebar_controls_work(visit):
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
         page.wait_for_url(re.compile(f"[?&]{parameter}="))
-        seen.settle()
+        view.settle()
     for knob in page.locator("[data-testid=stSidebar] [data-knob]").all():
         before, slider = page.url, knob.locator("input[type=range]")
         slider.focus()
         page.keyboard.press("ArrowLeft" if slider.input_value() == slider.get_attribute("max") else "ArrowRight")
         expect(page).not_to_have_url(before)
-        seen.settle()
+        view.settle()
     page.get_by_role("button", name="Reset to the model").click()
     expect(page.get_by_role("button", name="Reset to the model")).to_be_disabled()
     for name in ("Copy link", "Copy parameters (JSON)"):
@@ -35,39 +35,39 @@ def test_sidebar_controls_work(visit):
         button = page.get_by_role("menuitem", name=name)
         button.evaluate("(node) => (window.__pressed = node)")
         button.click()
-        seen.until("/Copied|Not allowed/.test(window.__pressed.textContent)")
+        view.until("/Copied|Not allowed/.test(window.__pressed.textContent)")
     page.locator(".st-key-words summary").click()
     expect(page.locator(".st-key-words details")).to_have_attribute("open", "")
     page.locator(".st-key-paste summary").click()
     field = page.get_by_label("config.json, rope_scaling")
     field.fill('{"model_type": "llama", "hidden_size": 2048, "num_attention_heads": 32, "rope_theta": 54321.0}')
     page.get_by_role("button", name="Use this config").click()
-    expect(seen.knob("base")).to_have_value("54321")
-    seen.settle()
-    assert seen.errors == []
+    expect(view.knob("base")).to_have_value("54321")
+    view.settle()
+    assert view.errors == []
 
 
 def test_tools_of_charts_tables_and_dials_work(visit):
-    seen = visit().open("/scaling")
-    page = seen.page
+    view = visit().open("/scaling")
+    page = view.page
     ends = "document.querySelector('.rv-plot')._fullLayout.xaxis.range.join()"
     whole = page.evaluate(ends)
     chart = page.locator('.rv-picture[data-picture="scaling/comparison"]')
     reset = chart.get_by_role("button", name="Reset view")
     expect(reset).to_have_count(0)
     chart.locator(".rv-plot").press("+")
-    seen.until(f"{ends} !== '{whole}'")
+    view.until(f"{ends} !== '{whole}'")
     near = page.evaluate(ends)
     chart.locator(".rv-plot").press("-")
-    seen.until(f"{ends} !== '{near}'")
+    view.until(f"{ends} !== '{near}'")
     reset.click()
-    seen.until(f"{ends} === '{whole}'")
+    view.until(f"{ends} === '{whole}'")
     expect(reset).to_have_count(0)
     expect(chart.locator(".rv-plot")).to_be_focused()
-    table = seen.look("scaling/methods")
+    table = view.scroll_to("scaling/methods")
     table.locator("th").nth(1).click()
     expect(table.locator("th").nth(1)).to_have_attribute("aria-sort", "ascending")
-    seen.open("/rotation?rotation.show=score&rotation.at=2000,1500")
+    view.open("/rotation?rotation.show=score&rotation.at=2000,1500")
     dials = page.locator(".rv-clocks")
     for name, m in (("more", 2001), ("less", 2000)):
         dials.locator(f"[data-do={name}]").click()
@@ -78,16 +78,4 @@ def test_tools_of_charts_tables_and_dials_work(visit):
     dials.locator("[data-do=speed]").focus()
     page.keyboard.press("End")
     expect(dials.locator("output")).to_have_text("100,000 tokens/s")
-    assert seen.errors == []
-
-
-def test_switch_and_section_border_work(visit):
-    seen = visit(motion=False).open("/axes")
-    border = seen.page.locator(".rv-border").first
-    border.focus()
-    seen.page.keyboard.press("ArrowLeft")
-    seen.page.wait_for_url("**axes.sections=**")
-    seen.open("/attention")
-    seen.page.locator("[data-testid=stCheckbox] label").first.click()
-    seen.page.wait_for_url("**attention.causal=**")
-    assert seen.errors == []
+    assert view.errors == []

@@ -1,8 +1,8 @@
-"""A seeded walk through the app in a real browser, as hands do it; after every step it looks whether all is well.
+"""Random walk through the app in a real browser; the page is checked after every step.
 
     python tests/browser/walk.py --seed 7 --steps 10000
 
-A walk that fails prints its seed and its steps; the same seed chooses the same way again. test_walk.py takes fifty.
+A failed walk prints its seed and steps; the same seed repeats them. test_walk.py takes fifty steps.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ CONFIG = {
 }
 MODELS = ["Llama 2 7B", "gpt-oss 20B", "Qwen3 8B", "DeepSeek-V3", "Phi-4 mini"]
 SIZES = [(1440, 900), (1024, 768), (390, 844)]
-USUAL = {"click": 6, "knob": 5, "go": 4, "link": 2, "field": 2, "back": 2, "forward": 1, "reload": 1}
-RARE = {"theme": 1, "width": 1, "model": 1, "drop": 1, "swipe": 1, "throttle": 1}
+COMMON_STEPS = {"click": 6, "knob": 5, "go": 4, "link": 2, "field": 2, "back": 2, "forward": 1, "reload": 1}
+RARE_STEPS = {"theme": 1, "width": 1, "model": 1, "drop": 1, "swipe": 1, "throttle": 1}
 
-# Visible and enabled. What measures, makes a file or opens a window of the system is left out.
+# Visible and enabled buttons, without those that measure, write a file or open a system dialog.
 BUTTONS = """() => [...document.querySelectorAll('main button')].map((button, index) => [button, index])
   .filter(([button]) => button.offsetWidth && !button.disabled && !button.closest('[data-testid=stFileUploader], pre')
     && !button.closest('.rv-menu') && button.dataset.do !== 'full'
@@ -52,56 +52,56 @@ KNOBS = """() => [...document.querySelectorAll('[data-knob], [data-under]')]
   .filter((knob) => knob.offsetWidth && knob.checkVisibility({ visibilityProperty: true, opacityProperty: true })
     && !knob.closest('details:not([open])') && knob.getBoundingClientRect().left >= 0)
   .map(({ dataset }) => dataset.knob ? `[data-knob="${dataset.knob}"]` : `[data-under="${dataset.under}"]`)"""
-SEEN = """() => [...document.querySelectorAll('.rv-picture')].filter((root) => {
+PICTURES_IN_VIEW = """() => [...document.querySelectorAll('.rv-picture')].filter((root) => {
     const { top, bottom, width } = root.getBoundingClientRect();
     return width && bottom > 0 && top < innerHeight;
   }).map((root) => ({ name: root.dataset.picture, state: root.dataset.state, drawn: Number(root.dataset.drawn ?? 0),
-    asked: root.__place.data.query, same: root.__place.shown === root.__place.wanted,
+    query: root.__place.data.query, same: root.__place.shown === root.__place.wanted,
     empty: !root.querySelector('canvas, .main-svg, table') }))"""
-# Those of the model: a page may have a base of its own. What was refused stays in its field, with the reason below it.
+# Only knobs of the model: a page may have its own base. Without refused values, which stay in their field.
 VALUES = """() => Object.fromEntries([...document.querySelectorAll('[data-testid=stSidebar] [data-knob], [data-under]')]
   .filter((knob) => !knob.querySelector('[aria-invalid=true]'))
   .map((knob) => [knob.dataset.knob ?? knob.dataset.under, knob.querySelector('input[type=text]').value]))"""
 
 
-class LostError(AssertionError):
-    """Something was not as it should be; says what, and how it came there."""
+class WalkError(AssertionError):
+    """A check failed; the message has the steps that led to it."""
 
 
 class Walk:
-    """One walk: `step` takes one, `steps` are those taken."""
+    """A random walk; `steps` lists the steps taken."""
 
-    def __init__(self, seen, seed, *, server=None, rare=RARE):
-        self.seen, self.page, self.seed, self.server = seen, seen.page, seed, server
+    def __init__(self, view, seed, *, server=None, rare=RARE_STEPS):
+        self.view, self.page, self.seed, self.server = view, view.page, seed, server
         self.random, self.steps, self.slow = random.Random(seed), [], False
-        self.weights = USUAL | rare | ({"kill": 1} if server and rare else {})
+        self.weights = COMMON_STEPS | rare | ({"kill": 1} if server and rare else {})
         folder = Path(tempfile.mkdtemp())
         self.config = folder / "config.json"
         self.config.write_text(json.dumps(CONFIG), encoding="utf-8")
         self.session = self.page.context.new_cdp_session(self.page)
 
     def step(self):
-        """Do something, then look."""
+        """Take one step and check the page."""
         kind = self.random.choices(list(self.weights), list(self.weights.values()))[0]
         # A dialog covers everything else.
         kind = "close" if self.page.locator("dialog:modal").count() else kind
         try:
-            said = getattr(self, kind)()
-            self.steps.append(said or f"{kind}: nothing there")
-            if said:
-                self.look()
+            done = getattr(self, kind)()
+            self.steps.append(done or f"{kind}: nothing there")
+            if done:
+                self.scroll_to()
         except (AssertionError, Error) as error:
             steps = "\n".join(f"{index:4d}  {text}" for index, text in enumerate(self.steps, start=1))
-            raise LostError(f"seed {self.seed}, after these steps (then {kind}):\n{steps}\n{error}") from error
+            raise WalkError(f"seed {self.seed}, after these steps (then {kind}):\n{steps}\n{error}") from error
 
-    # --- What hands do
+    # --- Steps
 
-    def one(self, script):
+    def choose(self, script):
         found = self.page.evaluate(script)
         return self.random.choice(found) if found else None
 
-    def press(self, script, place, word):
-        found = self.one(script)
+    def click_random(self, script, place, word):
+        found = self.choose(script)
         if found is None:
             return ""
         index, name = found
@@ -109,7 +109,7 @@ class Walk:
         return f"{word} {name!r}"
 
     def click(self):
-        return self.press(BUTTONS, "main button", "click")
+        return self.click_random(BUTTONS, "main button", "click")
 
     def close(self):
         self.page.keyboard.press("Escape")
@@ -117,10 +117,10 @@ class Walk:
         return "close the dialog"
 
     def link(self):
-        return self.press(LINKS, "main a[href]", "follow")
+        return self.click_random(LINKS, "main a[href]", "follow")
 
     def knob(self):
-        place = self.one(KNOBS)
+        place = self.choose(KNOBS)
         if place is None:
             return ""
         slider = self.page.locator(f"{place} input[type=range]").first
@@ -129,9 +129,9 @@ class Walk:
             key = self.random.choice(["ArrowRight", "ArrowLeft", "PageUp", "Home"])
             slider.focus()
             self.page.keyboard.press(key)
-            self.seen.settle()
-            held = self.page.evaluate("document.activeElement !== document.body")
-            assert held, f"the focus was lost after {key} on {place}"
+            self.view.settle()
+            has_focus = self.page.evaluate("document.activeElement !== document.body")
+            assert has_focus, f"the focus was lost after {key} on {place}"
             return f"{key} on {place}"
         box, shares = slider.bounding_box(), [round(self.random.random(), 2) for _ in range(3)]
         for index, share in enumerate(shares):
@@ -142,7 +142,7 @@ class Walk:
         return f"drag {place} over {shares}"
 
     def field(self):
-        place = self.one(KNOBS)
+        place = self.choose(KNOBS)
         if place is None:
             return ""
         text = self.random.choice(["1", "64", "4k", "128k", "1M", "1e6", "-3", "none"])
@@ -153,21 +153,21 @@ class Walk:
 
     def go(self):
         title = self.random.choice(list(TITLES.values()))
-        self.seen.go(title)
+        self.view.go(title)
         return f"go to {title}"
 
     def back(self):
         if len(self.steps) < 3 or self.page.evaluate("history.length") < 3:
             return ""
         self.page.go_back(wait_until="commit")
-        return "Back" if self.page.url.startswith(self.seen.url) else self.home()
+        return "Back" if self.page.url.startswith(self.view.url) else self.home()
 
     def forward(self):
         self.page.go_forward(wait_until="commit")
         return "Forward"
 
     def home(self):
-        self.page.goto(self.seen.url)
+        self.page.goto(self.view.url)
         return "Home, since Back left the app"
 
     def reload(self):
@@ -181,7 +181,7 @@ class Walk:
 
     def width(self):
         width, height = self.random.choice(SIZES)
-        self.seen.resize(width, height)
+        self.view.resize(width, height)
         return f"{width} pixels wide"
 
     def model(self):
@@ -202,7 +202,7 @@ class Walk:
         return "drop a config"
 
     def swipe(self):
-        place = self.one(KNOBS)
+        place = self.choose(KNOBS)
         if place is None:
             return ""
         slider = self.page.locator(f"{place} input[type=range]").first
@@ -229,30 +229,27 @@ class Walk:
             "Network.emulateNetworkConditions",
             conditions | {"downloadThroughput": speed, "uploadThroughput": speed},
         )
-        return f"network {'slow' if self.slow else 'as it is'}"
+        return f"network {'slow' if self.slow else 'normal'}"
 
     def kill(self):
         self.server.kill()
-        self.seen.until("document.querySelector('.rv-banner[data-about=server]') !== null")
-        self.server.revive()
-        for _ in range(8):
-            if not self.page.locator(".rv-banner[data-about=server]").count():
-                break
-            self.page.wait_for_timeout(2000)
-        # A browser says on its console what did not answer.
-        self.seen.errors.clear()
+        self.view.until("document.querySelector('.rv-banner[data-about=server]') !== null")
+        self.server.restart()
+        self.view.until("document.querySelector('.rv-banner[data-about=server]') === null")
+        # The browser logs the requests that failed meanwhile.
+        self.view.errors.clear()
         return "kill the server and start it again"
 
-    # --- What must be so
+    # --- Checks
 
-    def look(self):
-        """Everything in view is drawn, and shows what the address and the knobs say."""
-        seen, page = self.seen, self.page
+    def check_page(self):
+        """Check that pictures in view are drawn and agree with the address and the knobs."""
+        view, page = self.view, self.page
         if self.slow:
-            page.wait_for_timeout(1500)  # the page hears late that its run began
-        seen.settle()
-        assert seen.errors == [], f"on the console: {seen.errors}"
-        assert seen.elsewhere == [], f"asked elsewhere: {seen.elsewhere}"
+            page.wait_for_timeout(1500)  # on a slow network the page learns late that a run began, and nothing shows it
+        view.settle()
+        assert view.errors == [], f"on the console: {view.errors}"
+        assert view.foreign_requests == [], f"requests to other hosts: {view.foreign_requests}"
         assert page.locator('[data-testid="stException"]').count() == 0, "an exception on the page"
         hidden = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert hidden <= 0, f"{hidden} pixels wider than the screen"
@@ -261,53 +258,53 @@ class Walk:
         # The button to remove a config may be in a closed sidebar; the page of two models has none.
         removed = page.locator("button", has_text="Remove config").count() == 0
         plain = not opened.problems and removed and "config" not in address
-        for place in page.evaluate(SEEN):
+        for place in page.evaluate(PICTURES_IN_VIEW):
             assert place["state"] == "shown", f"{place['name']} is {place['state']}"
             assert place["drawn"], f"{place['name']} was not drawn"
             assert not place["empty"], f"{place['name']} is blank"
             assert place["same"], f"{place['name']} shows something else than the page asks for"
-            asked = dict(parse_qsl(place["asked"], keep_blank_values=True))
-            if plain and "spec" not in asked:
-                drawn = spec_url.read_query({key: text for key, text in asked.items() if key in spec_url.KEYS})
+            query = dict(parse_qsl(place["query"], keep_blank_values=True))
+            if plain and "spec" not in query:
+                drawn = spec_url.read_query({key: text for key, text in query.items() if key in spec_url.KEYS})
                 assert drawn.spec == opened.spec, f"{place['name']} is of {drawn.spec}, the address of {opened.spec}"
         if plain:
-            self.compare(page.evaluate(VALUES), opened.spec)
+            self.check_values(page.evaluate(VALUES), opened.spec)
 
-    def compare(self, values, spec):
-        """The knobs' fields against the address."""
+    def check_values(self, values, spec):
+        """Compare the fields of the knobs with the address."""
         found = knobs(spec) | knobs(spec.scaling)
         for name, text in values.items():
             if name not in found or name in ("m", "n"):
                 continue
             value = getattr(spec, name, None) if name in knobs(spec) else getattr(spec.scaling, name)
-            shown = number(text)
+            shown = parse_number(text)
             assert value is None or math.isclose(shown, value, rel_tol=1e-3), f"{name} reads {text}, not {value}"
 
 
-def number(text):
-    """A knob's field as it reads: 128k, 1.5e6."""
+def parse_number(text):
+    """Parse the text of a knob's field, such as 128k or 1.5e6."""
     scale = {"k": 1024, "M": 1 << 20}.get(text[-1:], 1)
     return float(text.rstrip("kM")) * scale
 
 
 def main():
-    """A long walk by hand, with a server and a browser of its own."""
+    """Take a long walk with its own server and browser."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--calm", action="store_true", help="nothing rare: no restart, no theme, no file")
-    asked = parser.parse_args()
+    parser.add_argument("--calm", action="store_true", help="common steps only: no restart, no theme, no file")
+    options = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from tests.browser.conftest import Mortal, Visit
+    from tests.browser.conftest import KillableServer, Visit
     from tests.browser.processes import running_browser
 
-    server = Mortal()
+    server = KillableServer()
     try:
         with running_browser() as browser:
             context = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-            seen = Visit(context.new_page(), server.url).open("/")
-            walk = Walk(seen, asked.seed, server=server, rare={} if asked.calm else RARE)
-            for number in range(asked.steps):
+            view = Visit(context.new_page(), server.url).open("/")
+            walk = Walk(view, options.seed, server=server, rare={} if options.calm else RARE_STEPS)
+            for number in range(options.steps):
                 walk.step()
                 if number % 100 == 99:
                     print(f"{number + 1} steps", flush=True)

@@ -15,6 +15,8 @@ import pytest
 from rope_viz.cli import app
 from rope_viz.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc, or Linux to end a child")
 
@@ -104,18 +106,23 @@ WORKING = "import os, subprocess, sys, time; print(subprocess.Popen(['sleep', '6
 SLOW = "import signal; signal.signal(signal.SIGTERM, lambda *_: None); " + QUIET
 
 
+def reset_signals():
+    """Undo what a child inherits: a shell starts "&" jobs with SIGINT ignored, and nohup ignores SIGHUP."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def standing(script, **options):
     """(the command, the number that its server said)."""
     command = [sys.executable, "-c", STAND_IN, str(free_port()), script]
     pipe = subprocess.PIPE
-    # A shell lets what it starts with "&" ignore SIGINT, and so it would be here.
-    options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)} | options
+    options = {"preexec_fn": reset_signals} | options
     process = subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, **options)
     numbers = (line for line in process.stdout if line.strip().isdigit())
     return process, int(next(numbers))
 
 
-def gone(pid, patience=60.0):
+def process_ends(pid, patience=60.0):
     """Whether the process ends."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
@@ -137,7 +144,7 @@ def test_server_ends_with_the_command_on_any_signal(number):
     err = process.communicate(timeout=60)[1]
     assert process.returncode == (-signal.SIGKILL if number == "SIGKILL" else 0)
     assert err == ""
-    assert gone(server)
+    assert process_ends(server)
 
 
 @LINUX
@@ -148,7 +155,7 @@ def test_command_that_ignores_hangups_continues():
     assert process.poll() is None
     process.terminate()
     assert process.wait(timeout=60) == 0
-    assert gone(server)
+    assert process_ends(server)
 
 
 @LINUX
@@ -161,7 +168,7 @@ def test_second_interrupt_ends_the_server_without_a_traceback(pause):
     os.killpg(process.pid, signal.SIGINT)
     err = process.communicate(timeout=60)[1]
     assert (process.returncode, err) == (0, "")
-    assert gone(server)
+    assert process_ends(server)
 
 
 @LINUX
@@ -173,7 +180,7 @@ def test_unresponsive_server_is_killed(monkeypatch):
     process, server = standing(SLOW)
     process.terminate()
     assert process.wait(timeout=60) == 0
-    assert gone(server)
+    assert process_ends(server)
 
 
 @LINUX
@@ -183,7 +190,7 @@ def test_killed_server_fails_and_leaves_no_workers():
     os.kill(server, signal.SIGKILL)
     err = process.communicate(timeout=60)[1]
     assert (process.returncode, err) == (137, "rope-viz: the server was stopped by signal 9\n")
-    assert gone(worker)
+    assert process_ends(worker)
 
 
 def test_exit_code_of_a_failing_server_is_passed_on():

@@ -17,6 +17,7 @@ from rope_viz.models.config_reader import has_one_axis
 from rope_viz.multi_axis.model_axes import is_encoder
 from rope_viz.multi_axis.text import all_axes
 from tests.configs import llama, yarn
+from tests.offenders import for_each
 
 ROOT = Path(__file__).parents[2]
 LLAMA = llama(max_position_embeddings=32768, rope_theta=5e6)
@@ -186,8 +187,8 @@ def test_unknown_rule_error_suggests_the_intended_one(capsys):
     assert "Did you mean 'factor-mismatch'?" in err
 
 
-@pytest.mark.parametrize("rule", sorted(rules()))
-def test_every_rule_explains_itself_with_its_source(capsys, rule):
+@for_each(sorted(rules()))
+def test_every_rule_explains_itself_with_its_source(rule, capsys):
     code, out, _ = run(capsys, "--explain", rule)
     assert code == 0
     assert out.startswith(f"{rule}\n\n")
@@ -342,8 +343,8 @@ def test_standard_input_is_read_as_bytes(capsys, monkeypatch):
     assert "(byte-order-mark)" in out
 
 
-@pytest.mark.parametrize("id", catalog())
-def test_published_configs_get_no_false_warning(capsys, id):
+@for_each(list(catalog()))
+def test_published_configs_get_no_false_warning(id, capsys):
     """Yi, Mistral and the others chose their base, InternLM its dynamic scaling, Ministral its pair of mscale."""
     code, out, _ = run(capsys, id)
     assert code == 0, out

@@ -144,6 +144,24 @@ def test_the_token_is_sent_to_the_hub(hub, capsys, monkeypatch):
     assert "the token in HF_TOKEN has no access to it" in refusal(capsys, "acme/gated")
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "sent"), [("http://hub.example", False), ("https://hub.example", True), ("http://127.0.0.1:1", True)]
+)
+def test_the_token_is_not_sent_unencrypted_to_another_machine(hub, capsys, monkeypatch, endpoint, sent):
+    requests = []
+
+    def refuse(request, timeout):
+        requests.append(request.get_header("Authorization"))
+        raise OSError("no network in tests")
+
+    monkeypatch.setattr(fetch_config.OPENER, "open", refuse)
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    assert main(("table", "acme/other", "--hub")) == 2
+    assert requests == ["Bearer hf_secret" if sent else None]
+    assert ("HF_TOKEN is not sent" in capsys.readouterr().err) == (not sent)
+
+
 def test_offline_the_answer_names_the_reason(hub, capsys, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert "HF_HUB_OFFLINE is set" in refusal(capsys, "acme/other")

@@ -5,7 +5,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 import venv
@@ -14,6 +13,10 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+
+from tests.browser.processes import wait_for_answer
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -94,14 +97,10 @@ def test_the_installed_app_serves_pages_from_anywhere(wheel, tmp_path, options):
     with open(tmp_path / "log", "w") as log:
         process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=log, stderr=log)
     try:
-        for _ in range(1200):
-            try:
-                with urllib.request.urlopen(f"{address}/_stcore/health", timeout=10) as answer:
-                    assert answer.status == 200
-                    break
-            except OSError:
-                assert process.poll() is None, (tmp_path / "log").read_text()
-                time.sleep(0.1)
+        try:
+            wait_for_answer(process, f"{address}/_stcore/health")
+        except RuntimeError:
+            pytest.fail((tmp_path / "log").read_text())
         for path in ("/scaling?model=qwen3-8b-yarn", "/rope-viz/x/knob.js"):
             with urllib.request.urlopen(address + path, timeout=60) as answer:
                 assert answer.status == 200

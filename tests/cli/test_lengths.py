@@ -13,6 +13,7 @@ from rope_viz.pictures import extend, registry, report
 from rope_viz.pictures.picture_request import Now
 from rope_viz.tiny_lm.evaluation_plan import MOST
 from tests.configs import yarn
+from tests.offenders import for_each
 
 SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128}
 QWEN3 = {"model_type": "qwen3", **SIZES, "rope_theta": 1e6, "num_hidden_layers": 36, "num_key_value_heads": 8}
@@ -63,8 +64,8 @@ def assert_pages_agree(now, wanted):
         )
 
 
-@pytest.mark.parametrize("id", catalog())
-def test_catalog_model_has_one_trained_length(capsys, id):
+@for_each(list(catalog()))
+def test_catalog_model_has_one_trained_length(id, capsys):
     config = read_catalog_model(id)
     original = config.original_length if config.has_original_length else None
     if catalog()[id].layer is None:

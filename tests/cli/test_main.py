@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from rope_viz.advice.export import TARGETS
-from rope_viz.cli.main import main, make_parser
+from rope_viz.cli.main import COMMANDS, main, make_parser
 from rope_viz.cli.spec import flag
 from rope_viz.embedding.scaling import METHODS, Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec, knobs
@@ -73,7 +74,7 @@ def test_flags_change_the_spec_as_the_knobs_do(capsys):
 
 
 def test_every_knob_has_a_flag():
-    help_text = make_parser().parse_args(["table"])
+    help_text = make_parser(["table"]).parse_args(["table"])
     for name in (*knobs(RopeSpec), *method_knobs()):
         assert hasattr(help_text, name)
         assert flag(name).startswith("--")
@@ -280,6 +281,38 @@ def test_the_command_line_needs_no_server_and_no_torch():
     code = "import sys, rope_viz.cli.main; print(sorted({'streamlit', 'torch', 'plotly'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+LOADED = """
+import contextlib, sys
+from rope_viz.cli.main import main
+with contextlib.suppress(SystemExit), open(sys.argv[1], "w") as nowhere, contextlib.redirect_stdout(nowhere):
+    main(sys.argv[2:])
+print(*sys.modules)
+"""
+
+
+def modules_loaded_by(*arguments):
+    command = [sys.executable, "-c", LOADED, os.devnull, *arguments]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_version_and_help_load_no_command_and_no_numpy(argument):
+    loaded = modules_loaded_by(argument)
+    own = {name for name in loaded if name.startswith("rope_viz.")}
+    assert own == {"rope_viz.cli", "rope_viz.cli.main", "rope_viz.cli.broken_pipe"}
+    assert "numpy" not in loaded
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_loads_at_most_one_other_command(name):
+    """Some commands use the helpers of another one."""
+    loaded = modules_loaded_by(name, "--help")
+    commands = {f"rope_viz.cli.{module}" for module, _, _ in COMMANDS.values()}
+    assert f"rope_viz.cli.{COMMANDS[name][0]}" in loaded
+    assert len(loaded & commands) <= 2
+    assert loaded.isdisjoint({"streamlit", "uvicorn", "torch", "matplotlib", "plotly"})
 
 
 GEMMA3 = {

@@ -11,6 +11,8 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pictures import registry
 from tests.example_models import HAVING
 
+pytestmark = pytest.mark.slow
+
 # What a model that reads recalls takes seconds to find out; its page is held to its own tests.
 # A report is about one model.
 PICTURES = [picture for picture in registry.pictures() if picture.page not in ("recall", "compare")]

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from urllib.parse import unquote
@@ -17,6 +16,10 @@ from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
 from rope_viz.pictures import registry, report, report_site
 from rope_viz.pictures.report_site import Entry
+from tests.ui.test_render_workers import is_running
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 IDS = list(catalog())[:3]
@@ -120,11 +123,13 @@ def test_a_killed_run_goes_on(tmp_path):
     for line in process.stderr:
         if "1 of 12" in line:
             break
+    children = Path(f"/proc/{process.pid}/task").glob("*/children")
+    workers = [pid for path in children for pid in path.read_text().split()]
     process.send_signal(signal.SIGKILL)
     process.wait()
     process.stderr.close()
     assert not (out / "index.html").exists()
-    time.sleep(2.5)  # the drawing processes end with the command
+    wait_until(lambda: not any(map(is_running, workers)), 60, "end of the worker processes")
     before = {path.name for path in (out / "models").glob("*.json")}
     assert 1 <= len(before) < 12
     ended = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -11,6 +11,8 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.pictures.draw import figure
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "paper.toml"
 
 

@@ -10,6 +10,8 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.pictures import registry
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 OLD = b"old content"
 COMMANDS = {

@@ -15,6 +15,7 @@ from rope_viz.embedding.axis_sections import Ladder, analyse_spec, assign_axes, 
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.multi_axis.catalog import axes_catalog, model_parts
+from tests.offenders import for_each
 
 QWEN2 = shared_ladder(RopeSpec(128, 128, 1e6), assign_sections([16, 24, 24], 64))
 QWEN3 = shared_ladder(RopeSpec(128, 128, 5e6), interleave_sections([24, 20, 20], 64))
@@ -40,7 +41,7 @@ def test_directions_single_axis_and_shears_have_no_anatomy():
     assert analyse_spec(model_parts("v-jepa2-vit-l")["vision"]) is None
 
 
-@pytest.mark.parametrize("id", axes_catalog())
+@for_each(list(axes_catalog()))
 def test_rebuilding_without_a_change_is_the_identity(id):
     for spec in model_parts(id).values():
         if analyse_spec(spec) is not None:

@@ -8,6 +8,7 @@ from rope_viz.embedding.position_ids import (
     Piece,
     Positions,
     centred_positions,
+    interleave_audio,
     interpolated_positions,
     lay_out_grid,
     merge_order,
@@ -29,6 +30,22 @@ def test_text_alone_counts_on_every_axis() -> None:
     laid = place_prompt([Piece("text", 3), Piece("audio", 2)])
     assert laid.values.tolist() == [[n, n, n] for n in range(5)]
     assert laid.rope_delta == 0
+
+
+def test_tokens_of_an_image_count_from_the_text_before_it() -> None:
+    laid = place_prompt([Piece("text", 2), Piece("image", grid=(1, 4, 6))])
+    assert laid.values[2:].tolist() == [[2, row, column] for row in (2, 3) for column in (2, 3, 4)]
+
+
+@pytest.mark.parametrize("chunk", [None, 2])
+def test_text_next_to_a_video_with_audio_is_counted_on(chunk: int | None) -> None:
+    video = Piece("video", grid=(2, 4, 4), pace=(1.0, 1.0))
+    alone = interleave_audio([(video, 3)], Manner(), chunk).values
+    laid = interleave_audio([Piece("text", 3), Piece("text", 2), (video, 3), Piece("text", 2)], Manner(), chunk).values
+    assert laid[:5].tolist() == [[n, n, n] for n in range(5)]
+    np.testing.assert_array_equal(laid[5:-2], alone + 5)
+    following = alone[-1].max() + 6
+    assert laid[-2:].tolist() == [[following] * 3, [following + 1] * 3]
 
 
 def test_runtimes_differ_where_time_exceeds_the_grid() -> None:

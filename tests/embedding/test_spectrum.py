@@ -22,6 +22,7 @@ from rope_viz.embedding.scaling import (
 )
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.models.catalog import catalog, model_specs
+from tests.offenders import for_each
 
 LLAMA_31 = RopeSpec(128, base=500_000.0, context=8192, target=131_072, scaling=Llama3(8.0))
 LLAMA_32 = RopeSpec(64, base=500_000.0, context=8192, target=131_072, scaling=Llama3(32.0))
@@ -119,7 +120,7 @@ def test_edges_cover_the_range_without_empty_bins():
     assert spectrum.bin_edges(0, 10_000_000, 800)[[0, -1]].tolist() == [0, 10_000_000]
 
 
-@pytest.mark.parametrize("model", catalog())
+@for_each(list(catalog()))
 def test_every_model_has_bands_that_cover_its_pairs(model):
     for spec in model_specs(model).values():
         found = spectrum.bands(spec, length=spec.target)

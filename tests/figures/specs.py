@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import os
+import random
 
 import numpy as np
 import pytest
@@ -21,7 +23,10 @@ from rope_viz.embedding.scaling import (
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.scaling import alternative
 from rope_viz.models.catalog import catalog, model_specs
+from tests.offenders import for_each
 
+# HYPOTHESIS_PROFILE=many adds all other specs and 2,000 random ones.
+IS_THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "many"
 TAU = 2.0 * math.pi
 BASE = RopeSpec(context=4096, target=32_768)
 ONE_PAIR = RopeSpec(head_dim=16, rotary_dim=2, context=4096, target=32_768)
@@ -67,8 +72,28 @@ def every_spec():
     yield "the longest", RopeSpec(context=1 << 31, scaling=Llama3(8.0))
 
 
+def draw_spec(seed):
+    """Return a random spec, of any size, length and method."""
+    draw = random.Random(seed)
+    head_dim = 2 * draw.randint(1, 160)
+    rotary_dim = draw.choice([head_dim, draw.randint(2, head_dim)])
+    context, target = (round(2 ** draw.uniform(6, 22)) for _ in range(2))
+    spec = RopeSpec(head_dim, rotary_dim, base=10 ** draw.uniform(1, 8), context=context, target=target)
+    return alternative(spec, draw.choice(list(METHODS))) or spec
+
+
 SPECS = dict(every_spec())
-every = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+# One spec of every method, models partly or oddly rotated, a single pair, and limits of sizes and parameters.
+CHOSEN = {
+    *METHODS,
+    *("llama-3.1-8b", "yarn, partly rotated", "dynamic, an odd part rotated", "cope, an odd part rotated"),
+    *("none, one pair", "yarn, one pair", "proportional, one pair", "longrope, one pair", "LongRoPE's long list"),
+    *("linear, target below trained", "dynamic, target below trained", "Linear by 0.5", "Yarn by 1e+09"),
+    *("p = 0.0", "p = 0.25 by 4", "β 1 32 True", "β 4 4 False", "α 1e-09 1e+09", "Llama 1 32"),
+    *("attention 0", "attention -1e+09", "attention 1", "the largest base", "one token", "the longest"),
+}
+MANY = {f"seed {seed}": draw_spec(seed) for seed in random.sample(range(1 << 32), 2000 if IS_THOROUGH else 0)}
+every = for_each(SPECS | MANY if IS_THOROUGH else {name: SPECS[name] for name in sorted(CHOSEN)})
 
 
 def near(expected, digits=4):

@@ -12,6 +12,7 @@ from rope_viz.figures.words import attention
 from rope_viz.studies.attention import DEFAULT_SENTENCE, embed, project
 from rope_viz.studies.linear_attention import operations
 from tests.figures.specs import plain
+from tests.offenders import for_each
 
 SMALL = RopeSpec(head_dim=32, context=512)
 SPECS = {
@@ -26,7 +27,7 @@ SPECS = {
     "attention factor below 0": RopeSpec(head_dim=32, context=512, scaling=Yarn(4.0, attention=-2.0)),
     "attention factor too large": RopeSpec(head_dim=32, context=512, scaling=Yarn(4.0, attention=1e9)),
 }
-every = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+every = for_each(SPECS)
 JANE = (0, 8)  # the places of the word that occurs twice in the default sentence
 
 

@@ -12,6 +12,7 @@ from rope_viz.multi_axis.image_layouts import model_scenes
 from rope_viz.multi_axis.prompt_syntax import EXAMPLE, find_prompt_rules, lay_out_pieces, parse_pieces
 from rope_viz.studies.axis_extrapolation import available_methods, extend_axis
 from tests.figures.specs import TAU
+from tests.offenders import for_each
 
 SCENES = {
     f"{id} {part}": scene
@@ -19,7 +20,7 @@ SCENES = {
     for part, scene in model_scenes(id).items()
     if " head " not in part or part.endswith("head 0")
 }
-every = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
+every = for_each(SCENES)
 QWEN2, QWEN3 = SCENES["qwen2-vl-7b text"], SCENES["qwen3-vl-8b text"]
 AXIAL, MIXED = SCENES["rope-vit-axial-b vision"], SCENES["rope-vit-mixed-b vision all heads"]
 HUNYUAN = SCENES["hunyuan-video transformer"]

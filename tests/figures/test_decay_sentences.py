@@ -12,6 +12,7 @@ from rope_viz.figures.words import decay
 from rope_viz.studies import scores
 from rope_viz.studies.vectors import random_vectors
 from tests.figures.specs import SPECS, near, plain, scaled
+from tests.offenders import for_each
 
 # Specs that differ in what the sentences mention.
 SOME = {
@@ -22,7 +23,7 @@ SOME = {
         *("yarn, partly rotated", "Linear by 1e+09", "attention 0.7", "attention 0", "attention -1e+09", "one token"),
     )
 }
-some = pytest.mark.parametrize("spec", SOME.values(), ids=SOME)
+some = for_each(SOME)
 
 
 def mean_cosine(spec, frequencies, apart):

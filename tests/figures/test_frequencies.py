@@ -3,11 +3,10 @@
 import itertools
 import math
 
-import pytest
-
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import frequencies
 from rope_viz.models.catalog import catalog, model_specs
+from tests.offenders import for_each
 
 
 def shaded(spec):
@@ -39,7 +38,7 @@ def test_ticks_of_the_heatmap_are_steps_of_a_power_of_two():
         assert axis.ticktext[-1] == last
 
 
-@pytest.mark.parametrize("model", catalog())
+@for_each(list(catalog()))
 def test_pairs_with_a_turn_longer_than_training_are_shaded(model):
     for spec in model_specs(model).values():
         lit = {pair for shape in shaded(spec) for pair in range(math.ceil(shape.x0), math.floor(shape.x1) + 1)}
@@ -48,7 +47,7 @@ def test_pairs_with_a_turn_longer_than_training_are_shaded(model):
         assert lit == {i for i, f in enumerate(plain) if spec.context * f < 2 * math.pi and not still[i]}
 
 
-@pytest.mark.parametrize("model", catalog())
+@for_each(list(catalog()))
 def test_shading_label_avoids_the_curve_on_a_narrow_screen(model):
     for spec in model_specs(model).values():
         figure = frequencies.wavelengths(spec)

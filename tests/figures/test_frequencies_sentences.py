@@ -6,6 +6,7 @@ from rope_viz.embedding.scaling import Yarn
 from rope_viz.figures.words import frequencies
 from rope_viz.models.catalog import model_specs
 from tests.figures.specs import SPECS, TAU, every, near, plain, scaled, turning_share
+from tests.offenders import for_each
 
 YARN = {name: spec for name, spec in SPECS.items() if isinstance(spec.scaling, Yarn)}
 
@@ -70,7 +71,7 @@ def test_the_critical_dimension_counts_completed_turns(spec):
     assert any(entry.startswith("ramp.") for entry in sentence.entries) == isinstance(spec.scaling, Yarn)
 
 
-@pytest.mark.parametrize("spec", YARN.values(), ids=YARN)
+@for_each(YARN)
 def test_the_ramp_leads_from_start_to_end(spec):
     """Before the first pair it has one value, after the last another; in between, neither."""
     share = [(each - 1.0 / spec.scaling.factor) / (1.0 - 1.0 / spec.scaling.factor) for each in turning_share(spec)]

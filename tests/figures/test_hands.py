@@ -9,6 +9,7 @@ import pytest
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import hands
 from rope_viz.models.catalog import catalog, main_layer, model_specs
+from tests.offenders import for_each
 
 LLAMA = model_specs("llama-3.1-8b")[""]
 
@@ -22,7 +23,7 @@ def test_pairs_of_llama_turn_slowly_enough_to_be_followed():
     np.testing.assert_array_equal(json.loads(json.dumps(found))["inv_freq"], LLAMA.inv_freq(LLAMA.target))
 
 
-@pytest.mark.parametrize("model", catalog())
+@for_each(list(catalog()))
 def test_shown_pair_of_every_model_turns_visibly(model):
     spec = model_specs(model)[main_layer(catalog()[model], model_specs(model))]
     found = hands.message(spec)

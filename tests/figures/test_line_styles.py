@@ -224,7 +224,7 @@ def test_the_colour_difference_is_that_of_its_published_cases():
 
 @pytest.mark.parametrize("sight", colour_vision.SIGHTS)
 @pytest.mark.parametrize("dark", [False, True])
-def test_any_two_line_colours_are_told_apart(dark, sight):
+def test_any_two_line_colours_differ_visibly(dark, sight):
     colours = [look.colour for look in (line_styles.CURRENT, line_styles.PLAIN, *line_styles.SLOTS)]
     seen = [colour_vision.seen(theme.DARK[colour] if dark else colour, sight) for colour in colours]
     worst = min(colour_vision.difference(one, other) for one, other in itertools.combinations(seen, 2))

@@ -12,6 +12,7 @@ from rope_viz.studies.precision import ROUNDINGS
 from rope_viz.studies.rounding_in_practice import PRACTICES
 from rope_viz.texts import Texts
 from tests.figures.specs import to_bf16
+from tests.offenders import for_each
 
 SMALL = RopeSpec(head_dim=32, context=512)
 SPECS = {
@@ -26,7 +27,7 @@ SPECS = {
     "negative factor": RopeSpec(head_dim=32, context=512, scaling=Yarn(4.0, attention=-2.0)),
     "factor too large": RopeSpec(head_dim=32, context=512, scaling=Yarn(4.0, attention=1e9)),
 }
-every = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+every = for_each(SPECS)
 END = 512
 
 

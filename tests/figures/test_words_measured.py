@@ -15,6 +15,7 @@ from rope_viz.figures.words import runtimes
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pictures.runtimes import APART
+from tests.offenders import for_each
 
 SMALL = RopeSpec(head_dim=32, context=512)
 SPECS = {
@@ -29,7 +30,7 @@ SPECS = {
     "turned": RopeSpec(head_dim=32, context=512, scaling=Yarn(4.0, attention=-2.0)),
     "too large": RopeSpec(head_dim=32, context=512, scaling=Yarn(4.0, attention=1e9)),
 }
-every = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+every = for_each(SPECS)
 
 
 SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -55,7 +56,7 @@ def test_the_list_of_models_is_counted_right():
     assert set(reference) == {"transformers 5.23.0"}
 
 
-@pytest.mark.parametrize("model", catalog())
+@for_each(list(catalog()))
 def test_runtimes_that_agree_are_counted_right(model):
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)

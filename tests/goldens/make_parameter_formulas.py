@@ -361,7 +361,7 @@ def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], Model, lis
                 conditions[group].append(condition_of(key, present=bool(value)))
             elif after and not before:
                 if group not in number:
-                    number[group] = number_beside(group, after, base[1], number)
+                    number[group] = find_number_of_same_layers(group, after, base[1], number)
                     sizes[group] = other[2][group]
                 conditions[group] = [condition_of(key, present=not value)]
     terms: dict[Term, Poly] = {}
@@ -376,7 +376,7 @@ def condition_of(key: str, *, present: bool) -> str:
     return f"has({key})" if present else f"(not {key})"
 
 
-def number_beside(group: Group, count: int, base: Mapping[Group, int], number: Mapping[Group, str]) -> str:
+def find_number_of_same_layers(group: Group, count: int, base: Mapping[Group, int], number: Mapping[Group, str]) -> str:
     """Return how often a parameter exists that only a switch brings: as often as others of the same layers."""
     if count == 1:
         return "1"

@@ -73,16 +73,16 @@ def defaults(frequencies: Frequencies) -> list[dict[str, Any]]:
         text = config if config is None or name in text_types() else config.get_text_config(decoder=True)
         if text is None or text.model_type not in text_types() or text.model_type in LEFT_OUT:
             continue
-        written = kept(json.loads(config.to_json_string()))
+        written = keep_known_keys(json.loads(config.to_json_string()))
         rows.append({"config": written, "layers": layers(text, frequencies)})
     return rows
 
 
-def kept(config: Any) -> Any:
+def keep_known_keys(config: Any) -> Any:
     """The part of a configuration that matters, its sub-configurations included."""
     found = {}
     for key, value in config.items():
-        inside = kept(value) if isinstance(value, dict) and key not in KEPT else {}
+        inside = keep_known_keys(value) if isinstance(value, dict) and key not in KEPT else {}
         if key in KEPT and value is not None:
             found[key] = value
         elif inside.keys() - {"model_type"}:

@@ -15,10 +15,7 @@ from rope_viz.kernels import flash_attn, rotate, rotate_qk  # noqa: E402
 from rope_viz.kernels import transformer_engine as te  # noqa: E402
 from rope_viz.kernels import transformers as hf  # noqa: E402
 
-try:
-    cpp_builder.get_cpp_compiler()
-except exc.InvalidCxxCompiler as error:
-    pytest.skip(f"Inductor needs a C++ compiler: {error}", allow_module_level=True)
+pytestmark = pytest.mark.slow
 
 HEADS, HEADDIM, ROWS = 4, 16, 24
 # None of the first is the size of anything else: sizes that are equal are one size to the compiler, and what it makes
@@ -31,6 +28,14 @@ def table(seed):
     """Angles (ROWS, pairs), and their cos and sin."""
     angle = torch.rand(ROWS, 8, generator=torch.Generator().manual_seed(seed)) * 6.28
     return angle, angle.cos(), angle.sin()
+
+
+@pytest.fixture(autouse=True)
+def compiler():
+    try:
+        cpp_builder.get_cpp_compiler()
+    except exc.InvalidCxxCompiler as error:
+        pytest.skip(f"Inductor needs a C++ compiler: {error}")
 
 
 ANGLE, COS, SIN = table(1)

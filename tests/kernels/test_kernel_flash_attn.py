@@ -4,6 +4,8 @@ import itertools
 
 import pytest
 
+from tests.offenders import for_each
+
 torch = pytest.importorskip("torch")
 
 from rope_viz.kernels import flash_attn  # noqa: E402
@@ -12,7 +14,6 @@ BATCH, SEQLEN, HEADS, HEADDIM = 4, 17, 4, 32
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 OFFSETS = ["none", "integer", "tensor"]
 EVERY = list(itertools.product(DTYPES, [False, True], [1.0, 0.5], OFFSETS))
-IDS = ["-".join(map(str, case)) for case in EVERY]
 
 
 def formula(x, cos, sin, interleaved):
@@ -44,9 +45,9 @@ def assert_same(y, want, dtype):
     torch.testing.assert_close(y.float(), want.to(dtype).float(), atol=2e-6, rtol=1.01 * torch.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("inplace", [False, True])
-@pytest.mark.parametrize(("dtype", "interleaved", "fraction", "offsets"), EVERY, ids=IDS)
-def test_one_tensor_and_its_gradient(dtype, interleaved, fraction, offsets, inplace):
+@for_each(itertools.product(EVERY, [False, True]))
+def test_one_tensor_and_its_gradient(case):
+    (dtype, interleaved, fraction, offsets), inplace = case
     cos, sin, shift, cos_rows, sin_rows = setup(dtype, fraction, offsets)
     x = torch.randn(BATCH, SEQLEN, HEADS, HEADDIM).to(dtype).requires_grad_()
     before = x.detach().clone().requires_grad_()
@@ -64,9 +65,9 @@ def test_one_tensor_and_its_gradient(dtype, interleaved, fraction, offsets, inpl
     assert torch.equal(g, kept)
 
 
-@pytest.mark.parametrize("gqa", [False, True])
-@pytest.mark.parametrize(("dtype", "interleaved", "fraction", "offsets"), EVERY, ids=IDS)
-def test_qkv_in_place_and_its_gradient(dtype, interleaved, fraction, offsets, gqa):
+@for_each(itertools.product(EVERY, [False, True]))
+def test_qkv_in_place_and_its_gradient(case):
+    (dtype, interleaved, fraction, offsets), gqa = case
     cos, sin, shift, cos_rows, sin_rows = setup(dtype, fraction, offsets)
     shape = (BATCH, SEQLEN, HEADS + 4, HEADDIM) if gqa else (BATCH, SEQLEN, 3, HEADS, HEADDIM)
     qkv = torch.randn(shape).to(dtype).requires_grad_()
@@ -96,8 +97,9 @@ def test_qkv_takes_other_tables_for_k():
     torch.testing.assert_close(y, torch.stack([*want, qkv[:, :, 2]], dim=2))
 
 
-@pytest.mark.parametrize(("dtype", "interleaved", "fraction", "offsets"), EVERY, ids=IDS)
-def test_kv_in_place_and_its_gradient(dtype, interleaved, fraction, offsets):
+@for_each(EVERY)
+def test_kv_in_place_and_its_gradient(case):
+    dtype, interleaved, fraction, offsets = case
     cos, sin, shift, cos_rows, sin_rows = setup(dtype, fraction, offsets)
     kv = torch.randn(BATCH, SEQLEN, 2, HEADS, HEADDIM).to(dtype).requires_grad_()
     before = kv.detach().clone().requires_grad_()
@@ -111,9 +113,9 @@ def test_kv_in_place_and_its_gradient(dtype, interleaved, fraction, offsets):
     assert_same(kv.grad, before.grad, dtype)
 
 
-@pytest.mark.parametrize("inplace", [False, True])
-@pytest.mark.parametrize(("dtype", "interleaved", "fraction", "offsets"), EVERY, ids=IDS)
-def test_packed_sequences_are_rotated_as_if_padded(dtype, interleaved, fraction, offsets, inplace):
+@for_each(itertools.product(EVERY, [False, True]))
+def test_packed_sequences_are_rotated_as_if_padded(case):
+    (dtype, interleaved, fraction, offsets), inplace = case
     cos, sin, shift, cos_rows, sin_rows = setup(dtype, fraction, offsets)
     padded = torch.randn(BATCH, SEQLEN, HEADS, HEADDIM).to(dtype)
     lengths = torch.tensor([SEQLEN, 3, 0, 11])

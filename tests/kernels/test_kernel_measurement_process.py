@@ -9,6 +9,8 @@ torch = pytest.importorskip("torch")
 from rope_viz.kernels import measurement_process, report  # noqa: E402
 from rope_viz.kernels.measurement_process import BusyError, Run  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"tokens": 16, "heads": 2, "head_dim": 16, "device": "cpu"}
 
 

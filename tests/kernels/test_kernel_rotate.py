@@ -1,5 +1,6 @@
 """`rotate` against float64 arithmetic, over pairings, dtypes, shapes, layouts and positions."""
 
+import itertools
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from rope_viz.kernels import exact_table, reference, rotate, rotate_qk
+from tests.offenders import for_each
 
 torch = pytest.importorskip("torch")
 
@@ -73,11 +75,9 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("dtype", UNIT, ids=str)
-@pytest.mark.parametrize("pairing", PAIRINGS)
-@pytest.mark.parametrize("pairs", [8, 5])
-def test_torch_agrees_with_the_reference(pairing, dtype, shape, pairs):
+@for_each(itertools.product(PAIRINGS, UNIT, SHAPES, [8, 5]))
+def test_torch_agrees_with_the_reference(case):
+    pairing, dtype, shape, pairs = case
     torch.manual_seed(0)
     x = torch.randn(shape).to(dtype)
     positions = torch.randint(-(2**31), 2**33, shape[:-2])

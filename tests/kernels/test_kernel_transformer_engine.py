@@ -5,6 +5,8 @@ import math
 
 import pytest
 
+from tests.offenders import for_each
+
 torch = pytest.importorskip("torch")
 
 from rope_viz.kernels.transformer_engine import (  # noqa: E402
@@ -63,13 +65,9 @@ def check(t, call, want_of, dtype):
 LAYOUTS = [None, (0, 1), (2, 3)]
 
 
-@pytest.mark.parametrize("starts", [False, True])
-@pytest.mark.parametrize("transpose", LAYOUTS, ids=str)
-@pytest.mark.parametrize(
-    ("form", "tensor_format", "interleaved", "size"),
-    list(itertools.product(FORMS, ["sbhd", "bshd"], [False, True], [1, 2])),
-)
-def test_sequences_and_their_gradients(form, tensor_format, interleaved, size, transpose, starts):
+@for_each(itertools.product(FORMS, ["sbhd", "bshd"], [False, True], [1, 2], LAYOUTS, [False, True]))
+def test_sequences_and_their_gradients(case):
+    form, tensor_format, interleaved, size, transpose, starts = case
     dtype, fused = form
     torch.manual_seed(0)
     freqs = RotaryPositionEmbedding(HEADDIM, 0.5, interleaved=interleaved)((SEQLEN + 10) * size)
@@ -91,12 +89,9 @@ def test_sequences_and_their_gradients(form, tensor_format, interleaved, size, t
         check(t, call, want, dtype)
 
 
-@pytest.mark.parametrize("starts", [False, True])
-@pytest.mark.parametrize("transpose", [None, (1, 2)], ids=str)
-@pytest.mark.parametrize(
-    ("form", "interleaved", "size"), list(itertools.product(FORMS, [False, True], [1, 2])), ids=str
-)
-def test_packed_sequences_and_their_gradients(form, interleaved, size, transpose, starts):
+@for_each(itertools.product(FORMS, [False, True], [1, 2], [None, (1, 2)], [False, True]))
+def test_packed_sequences_and_their_gradients(case):
+    form, interleaved, size, transpose, starts = case
     dtype, fused = form
     torch.manual_seed(0)
     lengths = [math.ceil(n / (2 * size)) * 2 * size for n in (7, 1, 12, 3)]
@@ -118,16 +113,13 @@ def test_packed_sequences_and_their_gradients(form, interleaved, size, transpose
         check(t, call, lambda x, angle=angle: formula(x, angle, interleaved), dtype)
 
 
-@pytest.mark.parametrize("same", [False, True])
-@pytest.mark.parametrize(
-    ("dtype", "tensor_format", "interleaved", "size", "starts"),
-    [
-        case
-        for case in itertools.product(DTYPES, ["sbhd", "bshd"], [False, True], [1, 2], [False, True])
-        if not (case[3] > 1 and case[4])
-    ],
+@for_each(
+    case
+    for case in itertools.product(DTYPES, ["sbhd", "bshd"], [False, True], [False, True], [1, 2], [False, True])
+    if not (case[4] > 1 and case[5])
 )
-def test_fused_qkv_splits_rotates_and_has_a_gradient(dtype, tensor_format, interleaved, size, starts, same):
+def test_fused_qkv_splits_rotates_and_has_a_gradient(case):
+    dtype, tensor_format, interleaved, same, size, starts = case
     torch.manual_seed(0)
     q_freqs = RotaryPositionEmbedding(HEADDIM, 0.5, interleaved=interleaved)((SEQLEN + 10) * size)
     k_freqs = q_freqs if same else RotaryPositionEmbedding(HEADDIM, rotary_base=77.0, interleaved=interleaved)(99)

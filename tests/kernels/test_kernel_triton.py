@@ -23,6 +23,8 @@ from rope_viz.kernels.torch_ops import Turn  # noqa: E402
 sys.path.insert(0, str(Path(__file__).parent))
 import interpreted  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 CASES = [" | ".join(map(str, case)) for case in interpreted.cases()]
 
 

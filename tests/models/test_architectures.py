@@ -13,6 +13,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.architecture import all_architectures
 from rope_viz.models.model_config import from_config
 from rope_viz.models.no_rope_types import reasons
+from tests.offenders import for_each
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 
@@ -22,11 +23,8 @@ def goldens(name: str) -> dict[str, Any]:
     return json.loads((GOLDENS / f"transformers_5.23.0_{name}.json").read_text())
 
 
-def rows(name: str) -> list[Any]:
-    return [
-        pytest.param(row, id=f"{index}-{row['config']['model_type']}")
-        for index, row in enumerate(goldens(name)["rows"])
-    ]
+def rows(name: str) -> dict[str, Any]:
+    return {f"{index} {row['config']['model_type']}": row for index, row in enumerate(goldens(name)["rows"])}
 
 
 def tolerance(spec: RopeSpec, length: int | None) -> float:
@@ -46,17 +44,17 @@ def assert_same(specs: dict[str, RopeSpec], layers: dict[str, Any], name: str, l
         assert specs[layer].attention_factor(length) == pytest.approx(attention_factor, rel=2e-6)
 
 
-@pytest.mark.parametrize("row", rows("defaults"))
+@for_each(rows("defaults"))
 def test_default_config_gives_what_transformers_computes(row: dict[str, Any]) -> None:
     assert_same(from_config(row["config"]), row["layers"], "defaults")
 
 
-@pytest.mark.parametrize("row", rows("defaults"))
+@for_each(rows("defaults"))
 def test_model_type_alone_gives_the_class_defaults(row: dict[str, Any]) -> None:
     assert_same(from_config({"model_type": row["config"]["model_type"]}), row["layers"], "defaults")
 
 
-@pytest.mark.parametrize("row", rows("random"))
+@for_each(rows("random"))
 def test_random_config_gives_what_transformers_computes(row: dict[str, Any]) -> None:
     specs = from_config(row["config"])
     assert_same(specs, row["layers"], "random")
@@ -90,8 +88,9 @@ PAIRINGS = {
 }
 
 
-@pytest.mark.parametrize(("name", "pairing"), PAIRINGS.items())
-def test_pairing_matches_the_code_of_the_architecture(name: str, pairing: str) -> None:
+@for_each(PAIRINGS.items())
+def test_pairing_matches_the_code_of_the_architecture(entry: tuple[str, str]) -> None:
+    name, pairing = entry
     assert from_config({"model_type": name})[""].pairing == pairing
 
 

@@ -11,6 +11,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import to_config
+from tests.offenders import for_each
 
 # Made by running transformers 5.23.0 on the same parameters; what made it stands in the file.
 GOLDENS: dict[str, Any] = json.loads(
@@ -30,7 +31,7 @@ def test_every_model_but_our_own_has_a_golden() -> None:
     assert not GOLDENS.keys() & BY_CLASS.keys()
 
 
-@pytest.mark.parametrize("id", sorted(BY_CLASS))
+@for_each(sorted(BY_CLASS))
 def test_a_model_rotates_as_its_class_in_transformers(id: str) -> None:
     specs = model_specs(id)
     assert specs.keys() == BY_CLASS[id].keys()
@@ -39,7 +40,7 @@ def test_a_model_rotates_as_its_class_in_transformers(id: str) -> None:
         assert specs[layer].attention_factor() == pytest.approx(golden["attention_factor"], rel=2e-6)
 
 
-@pytest.mark.parametrize("id", MODELS)
+@for_each(MODELS)
 def test_a_model_has_family_size_and_scaling_tags(id: str) -> None:
     model = catalog()[id]
     assert model.family
@@ -47,7 +48,7 @@ def test_a_model_has_family_size_and_scaling_tags(id: str) -> None:
     assert model.scaled_by == main_spec(id).scaling.name
 
 
-@pytest.mark.parametrize("id", sorted(GOLDENS))
+@for_each(sorted(GOLDENS))
 def test_a_model_has_the_frequencies_of_transformers(id: str) -> None:
     spec, golden = main_spec(id), GOLDENS[id]
     lengths = {
@@ -62,7 +63,7 @@ def test_a_model_has_the_frequencies_of_transformers(id: str) -> None:
     assert spec.attention_factor() == pytest.approx(golden["attention_factor"], rel=2e-6)
 
 
-@pytest.mark.parametrize("id", MODELS)
+@for_each(MODELS)
 def test_catalog_entry_names_its_source(id: str) -> None:
     model = catalog()[id]
     assert model.name
@@ -75,7 +76,7 @@ def test_catalog_entry_names_its_source(id: str) -> None:
     assert main_spec(id).pairing in model.pairing
 
 
-@pytest.mark.parametrize("id", MODELS)
+@for_each(MODELS)
 def test_trained_length_has_a_source_and_original_is_in_config(id: str) -> None:
     model = catalog()[id]
     assert (model.trained_length is None) == (not model.trained_source.strip())
@@ -83,7 +84,7 @@ def test_trained_length_has_a_source_and_original_is_in_config(id: str) -> None:
     assert "original_length" not in model.config["_about"]
 
 
-@pytest.mark.parametrize("id", MODELS)
+@for_each(MODELS)
 def test_catalog_spec_survives_a_config_round_trip(id: str) -> None:
     for spec in model_specs(id).values():
         assert from_config(json.loads(json.dumps(to_config(spec)))) == {"": spec}

@@ -11,6 +11,7 @@ from rope_viz.embedding.scaling import Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import merge_dicts, write_new_keys
 from rope_viz.models.model_config import from_config
+from tests.offenders import for_each
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
 SIZES = {"hidden_size": 2048, "num_attention_heads": 16, "max_position_embeddings": 32768, "vocab_size": 1000}
@@ -217,7 +218,7 @@ def test_head_dim_is_written_where_its_class_would_multiply_null():
     assert "head_dim" not in changed(config, from_config(config)[""])["text_config"]
 
 
-@pytest.mark.parametrize("path", sorted(CATALOG.glob("*.json")), ids=lambda path: path.stem)
+@for_each(sorted(CATALOG.glob("*.json")), lambda path: path.stem)
 def test_every_catalog_model_survives_rewriting_each_layer(path):
     config = json.loads(path.read_text())
     config.pop("_about", None)

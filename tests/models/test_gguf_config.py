@@ -21,6 +21,8 @@ from rope_viz.runtimes import emulate
 sys.path.insert(0, str(Path(__file__).parents[1] / "tiny_lm"))
 from gguf_writer import pack, text
 
+from tests.offenders import for_each
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "converted.json").read_text())
 ARCHITECTURES = {kind: name for name, kind in MODEL_TYPES.items()}
 # bamba is converted to the architecture granitehybrid, whose record is another type's.
@@ -64,7 +66,7 @@ def read_row(row):
     return config_from_gguf({"keys": named, "divisors": divisors})
 
 
-@pytest.mark.parametrize("kind", sorted({row["config"]["model_type"] for row in ROWS}))
+@for_each(sorted({row["config"]["model_type"] for row in ROWS}))
 def test_header_means_what_the_converter_was_given(kind):
     # What llama.cpp computes from the config itself was checked against its loader: test_gguf_converter.py.
     for row in (one for one in ROWS if one["config"]["model_type"] == kind):
@@ -109,7 +111,7 @@ def test_weights_take_the_bytes_of_the_gguf_file(large_file):
     assert found["parameters"] == pytest.approx(8.19e9, rel=0.001)
 
 
-def test_divisors_of_llama_3_are_recognised_and_others_are_kept():
+def test_divisors_are_read_as_llama_3_or_as_longrope():
     base = {"general.architecture": "llama"} | {f"llama.{key}": value for key, value in SIZES.items()}
     meant = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     sizes = {"model_type": "llama", "head_dim": 128, "hidden_size": 4096, "num_attention_heads": 32}

@@ -5,9 +5,10 @@ import pytest
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from tests.configs import FOUR_NUMBERS_OF_LLAMA_3, QWEN3_8B, yarn
+from tests.offenders import for_each
 
 
-@pytest.mark.parametrize("id", catalog())
+@for_each(list(catalog()))
 def test_every_catalog_model_is_identified_by_its_numbers(id):
     model = catalog()[id]
     config = {**model.sizes, **{key: value for key, value in model.config.items() if key != "_about"}}

@@ -7,6 +7,7 @@ import pytest
 from rope_viz.advice.lint.check_text import check_text
 from rope_viz.cli.main import main
 from rope_viz.models.json_source import LARGEST, LARGEST_FILE, SHORT_LIST, find_key_lines, read_raw
+from tests.offenders import for_each
 
 GOOD = {
     "model_type": "llama",
@@ -69,7 +70,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@for_each(list(BROKEN))
 def test_bytes_that_are_no_config_raise_a_clear_error(name):
     data, said = BROKEN[name]
     with pytest.raises(ValueError, match=r"\w+ \w+") as caught:
@@ -192,7 +193,7 @@ def test_long_lists_do_not_count():
     assert short.config == quantised(0)
 
 
-def test_short_lists_are_kept():
+def test_short_lists_are_read():
     text = json.dumps(quantised(1))
     assert len(text) < SHORT_LIST
     assert read_raw(text, skip_lists=True).config == quantised(1)

@@ -10,14 +10,13 @@ from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rot
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.no_rope_types import NoRope, reasons, table
 from tests.configs import llama
+from tests.offenders import for_each
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 RUN = json.loads((GOLDENS / "turning.json").read_text())["rows"]
 LLAMA = llama(max_position_embeddings=4096)
 
 
-# These three rotate, but hold no parameters of their own for it.
-ROTATING = ("gemma4_assistant", "lasr_ctc", "pi0")
 # Wrappers whose language model has no rotary embedding unless the config names another.
 WRAPPERS = sorted(
     name
@@ -30,7 +29,7 @@ WRAPPERS = sorted(
 )
 
 
-@pytest.mark.parametrize("row", RUN, ids=lambda row: row["config"]["model_type"])
+@for_each(RUN, lambda row: row["config"]["model_type"])
 def test_rotating_layers_match_executed_models(row):
     # A null head stands where the class has no such key.
     config = {key: value for key, value in row["config"].items() if (key, value) != ("head_dim", None)}
@@ -47,7 +46,7 @@ def test_rotating_layers_match_executed_models(row):
         assert f"{sum(seen)} of {len(seen)}" in describe_rotating_layers(fields)
 
 
-@pytest.mark.parametrize("kind", sorted(reasons()))
+@for_each(sorted(reasons()))
 def test_every_type_without_rope_has_a_reason(kind):
     assert kind not in all_architectures()
     with pytest.raises(NoRope) as caught:
@@ -94,7 +93,7 @@ def test_config_that_leaves_rope_enabled_is_read(config):
     assert from_config({**LLAMA, **config})
 
 
-@pytest.mark.parametrize("kind", WRAPPERS)
+@for_each(WRAPPERS)
 def test_wrapper_is_judged_by_its_text_part(kind):
     key = find_architecture(kind).text.path[0]
     assert from_config({"model_type": kind, key: LLAMA})[""].head_dim == 128

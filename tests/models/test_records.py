@@ -14,6 +14,7 @@ from rope_viz.models.no_rope_types import reasons
 from rope_viz.models.rope_parameters import RULES
 from rope_viz.runtimes.releases import OLDER, RELEASES, RUNTIMES
 from rope_viz.runtimes.trainers import TRAINERS
+from tests.offenders import for_each
 
 ROOT = Path(__file__).parents[2]
 GOLDENS = ROOT / "tests" / "goldens"
@@ -38,7 +39,7 @@ FACTS = strings_of(ROOT / "rope_viz" / "runtimes") | strings_of(ROOT / "rope_viz
 FACTS |= strings_of(ROOT / "rope_viz" / "advice" / "lint") | strings_of(ROOT / "rope_viz" / "models")
 
 
-@pytest.mark.parametrize("record", all_architectures().values(), ids=lambda record: record.model_type)
+@for_each(all_architectures())
 def test_record_names_only_known_values(record):
     assert record.source
     assert record.since in (*RELEASES["transformers"].today, "")

@@ -13,6 +13,7 @@ from rope_viz.models.layer_patterns import describe_rotating_layers
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.runtimes import emulate
+from tests.offenders import for_each
 
 GOLDEN = Path(__file__).parents[1] / "goldens" / "published.json"
 REMOTE = {kind: record for kind, record in all_architectures().items() if record.remote_code}
@@ -24,9 +25,7 @@ def rows():
     return json.loads(GOLDEN.read_text())["rows"]
 
 
-@pytest.mark.parametrize(
-    "row", rows(), ids=lambda row: f"{row['config']['model_type']}-{row['config']['hidden_size']}-{row.get('length')}"
-)
+@for_each(rows(), lambda row: f"{row['config']['model_type']}-{row['config']['hidden_size']}-{row.get('length')}")
 def test_a_published_type_is_read_as_its_file_computes(row):
     if row.get("length") is not None:
         found = emulate(row["config"], runtime="transformers", length=row["length"])

@@ -12,9 +12,10 @@ from rope_viz.embedding.spec import knobs
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import read_catalog_model
+from tests.offenders import for_each
 
 
-@pytest.mark.parametrize("model", catalog())
+@for_each(list(catalog()))
 def test_link_of_a_catalog_model_holds_only_its_id(model):
     for layer, spec in read_catalog_model(model).start_specs.items():
         written = spec_url.write_query(spec, model=model, layer=layer)

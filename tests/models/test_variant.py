@@ -9,12 +9,13 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.variant import KEYS, from_compared_models, make_variant, read_variant, write_variant
+from tests.offenders import for_each
 
 LLAMA = make_variant("llama-3.1-8b", "", model_specs("llama-3.1-8b")[""], "")
 QWEN = make_variant("qwen3-8b", "", model_specs("qwen3-8b")[""], "")
 
 
-@pytest.mark.parametrize("model", list(catalog()))
+@for_each(list(catalog()))
 def test_every_model_changed_or_not_is_read_as_written(model):
     for layer, spec in model_specs(model).items():
         for each in (spec, dataclasses.replace(spec, base=123456.0)):

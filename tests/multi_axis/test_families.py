@@ -25,6 +25,7 @@ from rope_viz.multi_axis.prompt_positions import RUNTIMES, lay_out
 from rope_viz.multi_axis.text import all_axes, text_layers, text_name
 from rope_viz.multi_axis.vision import SPECIAL, TOWERS, ladder, tower_name
 from rope_viz.runtimes.axes import VERSIONS
+from tests.offenders import for_each
 
 FOLDER = Path(__file__).parents[1] / "goldens"
 
@@ -35,6 +36,12 @@ def cases(name: str) -> list[Any]:
 
 
 GOLDEN, MORE, LAYOUTS = cases("axes.json"), cases("axes_more.json"), cases("layouts.json")
+
+
+def name_case(case: dict[str, Any]) -> str:
+    return str(case["id"])
+
+
 ROTARY = [case for case in GOLDEN if case["kind"] == "rotary"]
 
 
@@ -54,7 +61,7 @@ def tables_agree(spec: AxesSpec, table: dict[str, Any], places: np.ndarray, tole
         np.testing.assert_allclose(spec.weights[rows], table["weights"], rtol=0, atol=5e-7)
 
 
-@pytest.mark.parametrize("case", ROTARY, ids=[case["id"] for case in ROTARY])
+@for_each(ROTARY, name_case)
 def test_rotation_matches_its_class(case: dict[str, Any]) -> None:
     spec, places = read_family(case["family"], case["config"]), np.array(case["positions"])
     if "heads" in case:
@@ -73,7 +80,7 @@ def test_rotation_matches_its_class(case: dict[str, Any]) -> None:
 GRIDDED = [case for case in ROTARY if {"grid", "tokens"} & case["config"].keys()]
 
 
-@pytest.mark.parametrize("case", GRIDDED, ids=[case["id"] for case in GRIDDED])
+@for_each(GRIDDED, name_case)
 def test_a_grid_has_the_positions_its_class_used(case: dict[str, Any]) -> None:
     found, delta = positions(case["family"], case["config"])
     np.testing.assert_allclose(found, case["positions"], rtol=1e-6, atol=1e-6)
@@ -92,7 +99,7 @@ def test_latents_are_divided_by_the_patch_in_time_too() -> None:
 PLACED = [case for case in GOLDEN if case["kind"] == "positions"]
 
 
-@pytest.mark.parametrize("case", PLACED, ids=[case["id"] for case in PLACED])
+@for_each(PLACED, name_case)
 def test_positions_are_those_of_the_published_function(case: dict[str, Any]) -> None:
     found, delta = positions(case["family"], case["config"])
     if "tokens" in case:
@@ -125,7 +132,7 @@ def extended_axis(name: str, given: ConfigReader) -> RopeSpec:
     return dataclasses.replace(plain, context=trained, target=target, scaling=method)
 
 
-@pytest.mark.parametrize("case", EXTENDED, ids=[case["id"] for case in EXTENDED])
+@for_each(EXTENDED, name_case)
 def test_an_axis_is_extended_as_published(case: dict[str, Any]) -> None:
     spec = extended_axis(case["family"].split("/")[1], ConfigReader(case["config"]))
     np.testing.assert_allclose(spec.inv_freq(), case["inv_freq"], rtol=1e-8)
@@ -133,9 +140,8 @@ def test_an_axis_is_extended_as_published(case: dict[str, Any]) -> None:
     assert spec.attention_factor() == pytest.approx(case.get("factor", 1.0), rel=1e-8)
 
 
-@pytest.mark.parametrize("index", range(len(MORE)), ids=[f"{k} {case['family']}" for k, case in enumerate(MORE)])
-def test_vector_is_rotated_as_by_its_class(index: int) -> None:
-    case = MORE[index]
+@for_each({f"{k} {case['family']}": case for k, case in enumerate(MORE)})
+def test_vector_is_rotated_as_by_its_class(case: dict[str, Any]) -> None:
     spec, places = read_family(case["family"], case["config"]), np.array(case["positions"])
     specs = spec if isinstance(spec, list) else [spec]
     outs = case["out"] if case.get("heads") else [case["out"]]
@@ -148,9 +154,8 @@ def test_vector_is_rotated_as_by_its_class(index: int) -> None:
         np.testing.assert_allclose(positions(case["family"], case["config"])[0], places, rtol=1.2e-7, atol=1e-6)
 
 
-@pytest.mark.parametrize("index", range(len(LAYOUTS)), ids=[f"{k} {case['source']}" for k, case in enumerate(LAYOUTS)])
-def test_a_prompt_is_numbered_as_published(index: int) -> None:
-    case = LAYOUTS[index]
+@for_each({f"{k} {case['source']}": case for k, case in enumerate(LAYOUTS)})
+def test_a_prompt_is_numbered_as_published(case: dict[str, Any]) -> None:
     found, delta = positions(case["family"], case["config"])
     np.testing.assert_allclose(found, case["positions"], rtol=0, atol=2e-6)
     assert delta == pytest.approx(case["rope_delta"], abs=2e-6)
@@ -172,7 +177,7 @@ def test_text_class_holds_its_frequencies_in_float32() -> None:
     np.testing.assert_allclose(formula.weights.sum(axis=1), 1e6 ** (-np.arange(64) / 64.0), rtol=1e-14)
 
 
-@pytest.mark.parametrize("kind", sorted({*TOWERS} - {"llama4"}))
+@for_each(sorted({*TOWERS} - {"llama4"}))
 def test_every_tower_has_a_default_of_its_class(kind: str) -> None:
     spec = read_family(f"vision/{kind}", {})
     assert isinstance(spec, AxesSpec)
@@ -180,7 +185,7 @@ def test_every_tower_has_a_default_of_its_class(kind: str) -> None:
     assert set(spec.axes) == {"h", "w"}
 
 
-@pytest.mark.parametrize("kind", sorted(all_axes()))
+@for_each(sorted(all_axes()))
 def test_every_language_model_is_read_from_a_plain_config(kind: str) -> None:
     config = {"hidden_size": 1024, "num_attention_heads": 8, "head_dim": 128, "rope_theta": 1e6}
     if kind == "bailing_moe_v3_vl":
@@ -194,7 +199,7 @@ def test_every_language_model_is_read_from_a_plain_config(kind: str) -> None:
     assert not sections or len(spec.axes) in (3, 4)
 
 
-@pytest.mark.parametrize("kind", sorted(all_axes()))
+@for_each(sorted(all_axes()))
 def test_axes_records_name_only_known_values(kind: str) -> None:
     axes = all_axes()[kind]
     assert axes.pattern in get_args(get_type_hints(Axes)["pattern"])
@@ -204,7 +209,7 @@ def test_axes_records_name_only_known_values(kind: str) -> None:
     }
 
 
-@pytest.mark.parametrize("name", sorted(RULES))
+@for_each(sorted(RULES))
 def test_every_diffusion_transformer_is_read_from_nothing(name: str) -> None:
     spec = read_diffusion(name, {})
     for one in spec if isinstance(spec, list) else [spec]:
@@ -289,7 +294,7 @@ def test_a_language_model_and_a_runtime_are_known_by_other_names() -> None:
     np.testing.assert_array_equal(positions("positions/vjepa2", clip)[0], positions("vision/vjepa2", clip)[0])
 
 
-def test_a_page_of_neomme_is_laid_out_alone() -> None:
+def test_a_page_of_neomme_excludes_other_content() -> None:
     grid, layout = {"grid": [2, 3]}, {"layout": [["image", [1, 2, 3]]]}
     np.testing.assert_array_equal(positions("positions/neomme", layout)[0], positions("positions/neomme", grid)[0])
     with pytest.raises(ValueError, match="a page or a question"):

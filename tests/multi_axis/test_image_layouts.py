@@ -18,11 +18,12 @@ from rope_viz.studies.axis_extrapolation import (
     find_recurrence,
 )
 from rope_viz.studies.distance_2d import block_means, even_coefficients, mean_cosine, plane, scores_from
+from tests.offenders import for_each
 
 HUNYUAN = model_scenes("hunyuan-video")["transformer"]
 
 
-@pytest.mark.parametrize("id", axes_catalog())
+@for_each(list(axes_catalog()))
 def test_every_part_of_every_model_has_rows_and_columns(id):
     for part, scene in model_scenes(id).items():
         assert {"row", "column"} <= set(scene.roles), part

@@ -11,6 +11,7 @@ from rope_viz.embedding.axes_spec import THW, AxesSpec
 from rope_viz.multi_axis import from_model, read_family
 from rope_viz.multi_axis.catalog import axes_catalog, model_parts
 from rope_viz.multi_axis.model_axes import is_diffusion
+from tests.offenders import for_each
 
 GOLDEN: list[Any] = json.loads((Path(__file__).parents[1] / "goldens" / "axes.json").read_text(encoding="utf-8"))[
     "cases"
@@ -140,7 +141,7 @@ def test_unreadable_config_raises_a_clear_error(config: Any, says: str) -> None:
         from_model(config)
 
 
-@pytest.mark.parametrize("id", MODELS)
+@for_each(MODELS)
 def test_catalog_entry_names_its_source(id: str) -> None:
     model = axes_catalog()[id]
     assert model.name

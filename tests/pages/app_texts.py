@@ -1,4 +1,4 @@
-"""What a page says, in a run without a browser."""
+"""Read the texts of a page that runs without a browser."""
 
 
 def texts_of(app):

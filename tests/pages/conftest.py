@@ -1,4 +1,4 @@
-"""Pages run without a browser: the frame with one page in it, by its address."""
+"""Run pages without a browser, given by their address."""
 
 import json
 from functools import cache
@@ -13,13 +13,14 @@ from rope_viz.models.local_models import FOLDER_VARIABLE
 from rope_viz.pictures import registry
 from rope_viz.pictures.doors import MOVED
 from rope_viz.pictures.wire_format import strip_markup
+from tests.addresses import check_query
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def scanned_once():
-    """A new app reads the metadata of every installed package: five times as long as the page itself takes."""
+def cached_manifests():
+    """Scan the installed packages only once: a scan takes five times as long as a page."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
         yield
@@ -27,15 +28,16 @@ def scanned_once():
 
 @pytest.fixture(autouse=True)
 def no_real_model(tmp_path, monkeypatch):
-    """Pages show the same controls whether the machine has a real model or not."""
+    """Hide an installed model, so that pages show the same controls on every machine."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "models"))
 
 
 @pytest.fixture
 def open_page():
-    """open_page("scaling", model="gpt-oss-20b") runs that page as a link would."""
+    """open_page("scaling", model="gpt-oss-20b") runs a page as a link would; is_valid=False is for a faulty address."""
 
-    def run(page, **params):
+    def run(page, *, is_valid=True, **params):
+        check_query(page, params, is_valid=is_valid)
         # The pages of older releases are tabs of My model.
         tab = {"extend": "why", "runtimes": "runtimes"}.get(page)
         params = ({"extend.tab": tab} if tab else {}) | params
@@ -51,9 +53,10 @@ def open_page():
 
 @pytest.fixture
 def follow():
-    """follow(app, model="gpt-oss-20b") runs the open page as a link to it, or Back, would."""
+    """follow(app, model="gpt-oss-20b") runs the open page again, as a link to it or Back does."""
 
     def run(app, **params):
+        check_query("home", params)
         app.query_params.clear()
         app.query_params.update(params)
         return app.run()
@@ -62,8 +65,8 @@ def follow():
 
 
 @pytest.fixture
-def asked():
-    """asked(app) is what the places on the page ask for: picture -> what its address says."""
+def picture_requests():
+    """picture_requests(app) returns {picture: its request} of the page."""
 
     def read(app):
         found = {}
@@ -79,17 +82,19 @@ def asked():
 
 
 @pytest.fixture
-def card():
-    """card(app) is the HTML of the card about a config that cannot be read, "" without one."""
+def rejection_card():
+    """rejection_card(app) returns the HTML of the card about an unreadable config, "" without one."""
     return lambda app: next((one.value for one in app.html if 'role="alert"' in one.value), "")
 
 
 @pytest.fixture
-def said(asked):
-    """said(app) is all text on the page and the sentences of its pictures."""
+def page_text(picture_requests):
+    """page_text(app) returns the text of the page and the sentences of its pictures."""
 
     def read(app):
         texts = [item.value for kind in ("html", "markdown") for item in app.get(kind)]
-        return " ".join([*texts, *(strip_markup(picture(now).sentence) for picture, now in asked(app).items())])
+        return " ".join(
+            [*texts, *(strip_markup(picture(now).sentence) for picture, now in picture_requests(app).items())]
+        )
 
     return read

@@ -1,4 +1,4 @@
-"""A value of an address that cannot be read is named on the page, with what is expected and what is shown."""
+"""The page warns about an unreadable value of its address and says what it expects and shows instead."""
 
 import pytest
 
@@ -33,26 +33,32 @@ def test_an_unreadable_value_of_any_choice_is_named(choice):
         ("decay", {"decay.show": "everything"}, ("decay.show", "everything", "one of", "default is shown")),
         ("extend", {"extend.sequences": "many"}, ("extend.sequences", "many", "default is shown")),
         ("extend", {"extend.sequences": "1e30"}, ("extend.sequences", "1e30", "Showing 4096")),
-        ("scaling", {"pin": "900"}, ("pin", "900", "0 to 63", "No pair is pinned")),
         ("rotation", {"rotation.att": "3"}, ("rotation.att", "Did you mean rotation.at?")),
         ("scaling", {"rotation.zzz": "3"}, ("unknown key", "rotation.zzz")),
     ],
 )
-def test_page_names_what_it_cannot_read(open_page, page, query, words):
-    app = open_page(page, **query)
+def test_page_warns_about_each_unreadable_value(open_page, page, query, words):
+    app = open_page(page, is_valid=False, **query)
     assert not app.exception
     (problem,) = warnings(app)
     assert all(word in problem for word in words), problem
 
 
-def test_keys_of_others_are_ignored(open_page):
+def test_page_warns_about_a_pin_beyond_the_pairs(open_page):
+    (problem,) = warnings(open_page("scaling", pin="900"))
+    assert "900" in problem
+    assert "0 to 63" in problem
+    assert "No pair is pinned" in problem
+
+
+def test_unrelated_query_keys_are_ignored(open_page):
     app = open_page("scaling", utm_source="mail", embed="true", **{"a.b": "c", "axes-scaling-comparison": "xmin:1"})
     assert not app.exception
     assert not app.warning
 
 
-def test_one_position_is_that_of_the_query(open_page, asked):
+def test_single_position_in_a_link_is_the_query(open_page, picture_requests):
     app = open_page("rotation", **{"rotation.at": "12000"})
     assert not app.warning
-    now = next(now for picture, now in asked(app).items() if picture.page == "rotation")
+    now = next(now for picture, now in picture_requests(app).items() if picture.page == "rotation")
     assert now[rotation.AT] == (12_000, rotation.AT.default(now)[1])

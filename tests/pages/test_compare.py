@@ -1,4 +1,4 @@
-"""The page Two models: the button that exchanges them."""
+"""The page Two models: a button exchanges them."""
 
 
 def test_the_button_exchanges_the_two_models(open_page):

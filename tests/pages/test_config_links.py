@@ -1,4 +1,4 @@
-"""A link to an own config opens in another session as if the config had been uploaded there."""
+"""A link that contains a config opens in another session as if the config was uploaded there."""
 
 import json
 
@@ -28,13 +28,13 @@ def paste_into(app, config):
     return app.run()
 
 
-def link_of(app):
+def address_of(app):
     return dict(app.query_params.items())
 
 
-def first(app):
+def link_query(app):
     """Return the link's query with single values."""
-    return {key: value[0] if isinstance(value, list) else value for key, value in link_of(app).items()}
+    return {key: value[0] if isinstance(value, list) else value for key, value in address_of(app).items()}
 
 
 def warnings(app):
@@ -42,33 +42,33 @@ def warnings(app):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_link_opens_the_config_in_another_session(paste, open_page, asked, page):
+def test_a_link_opens_the_config_in_another_session(paste, open_page, picture_requests, page):
     sent = paste(page, {**QWEN3_8B, "_name_or_path": "/home/anna/qwen"})
-    opened = open_page(page, **first(sent))
+    opened = open_page(page, **link_query(sent))
     assert not opened.exception
     assert not opened.warning
-    before, after = asked(sent), asked(opened)
+    before, after = picture_requests(sent), picture_requests(opened)
     assert [picture.address for picture in before] == [picture.address for picture in after]
     for picture, now in before.items():
         assert after[picture].spec == now.spec
         assert after[picture].spec.context == 32_768
         if picture.config:
             assert after[picture].model_config.identity.model.id == "qwen3-8b"
-    assert "anna" not in json.dumps(link_of(sent))
+    assert "anna" not in json.dumps(address_of(sent))
 
 
-def test_extend_of_a_link_names_the_model_and_its_length(paste, open_page, said):
-    opened = open_page("extend", **first(paste("extend", QWEN3_8B)))
-    text = said(opened)
+def test_extend_recognises_the_model_of_a_link(paste, open_page, page_text):
+    opened = open_page("extend", **link_query(paste("extend", QWEN3_8B)))
+    text = page_text(opened)
     assert "Recognised by its numbers: Qwen3 8B" in text
     assert "Trained length: 32,768 tokens" in text
     assert "Llama" not in text
     assert '"factor": 4.0' in " ".join(one.value for one in opened.code)
 
 
-def test_runtimes_of_a_link_answers_for_its_config(paste, open_page, said):
-    opened = open_page("runtimes", **first(paste("runtimes", LLAMA_3_1_8B)))
-    assert "The config of llama, unchanged" in said(opened)
+def test_runtimes_describe_the_config_of_a_link(paste, open_page, page_text):
+    opened = open_page("runtimes", **link_query(paste("runtimes", LLAMA_3_1_8B)))
+    assert "The config of llama, unchanged" in page_text(opened)
     assert opened.session_state["chosen"].spec.scaling.name == "llama3"
 
 
@@ -82,16 +82,16 @@ def test_picture_links_of_both_sessions_are_equal(paste, open_page):
         return found
 
     sent = paste("extend", QWEN3_8B)
-    opened = open_page("extend", **first(sent))
+    opened = open_page("extend", **link_query(sent))
     assert links(sent) == links(opened)
     assert all("config=" in link for link in links(sent).values())
 
 
 def test_a_config_survives_a_change_of_page_and_back(paste, open_page, follow):
-    sent = first(paste("extend", QWEN3_8B))
+    sent = link_query(paste("extend", QWEN3_8B))
     opened = open_page("extend", **sent)
     opened.switch_page("scaling.py").run()
-    assert first(opened) == sent
+    assert link_query(opened) == sent
     assert opened.session_state["own"].model_config.identity.model.id == "qwen3-8b"
     follow(opened, model="gpt-oss-20b")
     assert opened.session_state["chosen"].model == "gpt-oss-20b"
@@ -100,11 +100,11 @@ def test_a_config_survives_a_change_of_page_and_back(paste, open_page, follow):
     assert opened.session_state["own"].model_config.identity.model.id == "qwen3-8b"
 
 
-def test_a_further_upload_replaces_the_config_of_a_link(paste, open_page, follow):
-    sent = first(paste("extend", QWEN3_8B))
+def test_upload_replaces_the_config_of_a_link(paste, open_page, follow):
+    sent = link_query(paste("extend", QWEN3_8B))
     opened = paste_into(open_page("extend", **sent), LLAMA_3_1_8B)
     assert opened.session_state["own"].config == LLAMA_3_1_8B
-    assert first(opened)["config"] == config_link.write_config(opened.session_state["own"])
+    assert link_query(opened)["config"] == config_link.write_config(opened.session_state["own"])
     follow(opened, **sent)
     assert opened.session_state["own"].model_config.identity.model.id == "qwen3-8b"
 
@@ -112,24 +112,24 @@ def test_a_further_upload_replaces_the_config_of_a_link(paste, open_page, follow
 def test_back_to_an_upload_restores_the_whole_file(paste, follow):
     whole = {**QWEN3_8B, "attention_dropout": 0.125}
     app = paste("extend", whole)
-    sent = first(app)
+    sent = link_query(app)
     paste_into(app, LLAMA_3_1_8B)
     follow(app, **sent)
     assert app.session_state["own"].config == whole
 
 
-def test_changed_numbers_travel_with_the_config(paste, open_page, asked):
-    opened = open_page("scaling", **first(paste("scaling", QWEN3_8B)), method="yarn", factor="8", base="20000")
+def test_link_contains_config_and_changed_numbers(paste, open_page, picture_requests):
+    opened = open_page("scaling", **link_query(paste("scaling", QWEN3_8B)), method="yarn", factor="8", base="20000")
     spec = opened.session_state["chosen"].spec
     assert (spec.base, spec.scaling.name, spec.scaling.factor, spec.context) == (20_000, "yarn", 8, 32_768)
-    assert {now.spec for picture, now in asked(opened).items() if picture.page == "scaling"} == {spec}
+    assert {now.spec for picture, now in picture_requests(opened).items() if picture.page == "scaling"} == {spec}
 
 
 @pytest.mark.parametrize("page", ["extend", "runtimes", "scaling"])
-def test_an_old_link_has_numbers_only(open_page, said, page):
+def test_old_link_shows_numbers_without_a_model(open_page, page_text, page):
     opened = open_page(page, **OLD_LINK)
     assert not opened.exception
-    text = said(opened)
+    text = page_text(opened)
     assert "Recognised" not in text
     assert "Llama 2 7B" not in text
     box = opened.selectbox(key="select.Model")
@@ -137,10 +137,12 @@ def test_an_old_link_has_numbers_only(open_page, said, page):
     assert (opened.session_state["chosen"].spec.base, opened.session_state["chosen"].spec.context) == (1e6, 40_960)
 
 
-def test_extend_of_an_old_link_uses_its_numbers(open_page, said, asked):
+def test_extend_of_an_old_link_uses_its_numbers(open_page, page_text, picture_requests):
     opened = open_page("extend", **OLD_LINK)
-    assert "Numbers only: without a config no model is recognised" in said(opened)
-    assert {now[extend.TRAINED] for picture, now in asked(opened).items() if picture.page == "extend"} == {40_960}
+    assert "Numbers only: without a config no model is recognised" in page_text(opened)
+    assert {now[extend.TRAINED] for picture, now in picture_requests(opened).items() if picture.page == "extend"} == {
+        40_960
+    }
     assert '"rope_theta": 1000000' in " ".join(one.value for one in opened.code)
 
 
@@ -153,39 +155,39 @@ def test_a_broken_config_in_a_link_is_named(open_page, page, value):
 
 
 def test_a_config_with_another_model_is_named(paste, open_page):
-    opened = open_page("scaling", **first(paste("scaling", QWEN3_8B)) | {"model": "qwen3-8b"})
+    opened = open_page("scaling", **link_query(paste("scaling", QWEN3_8B)) | {"model": "qwen3-8b"})
     assert not opened.exception
     assert any("needs model=custom" in one for one in warnings(opened))
 
 
-def test_part_of_a_config_is_not_offered_as_a_file(paste, open_page, said):
+def test_part_of_a_config_is_not_offered_as_a_file(paste, open_page, page_text):
     sent = paste("extend", QWEN3_8B)
-    assert "No download" not in said(sent)
+    assert "No download" not in page_text(sent)
     assert sent.get("download_button")
-    opened = open_page("extend", **first(sent))
-    assert "No download" in said(opened)
+    opened = open_page("extend", **link_query(sent))
+    assert "No download" in page_text(opened)
     assert not opened.get("download_button")
 
 
 def test_a_removed_config_leaves_the_address(paste):
     app = paste("extend", QWEN3_8B)
     app.button(key="forget").click().run()
-    assert "config" not in first(app)
+    assert "config" not in link_query(app)
     assert app.session_state["chosen"].spec.context == 32_768
-    assert first(app)["base"] == "1000000"
+    assert link_query(app)["base"] == "1000000"
 
 
-def labels(app):
+def share_labels(app):
     found = [one for one in app.get("bidi_component") if one.proto.component_name.startswith("rope_viz_navigation")]
     return [*json.loads(found[0].proto.bytes if found[0].proto.bytes else found[0].proto.json)["share"]]
 
 
-def test_the_button_says_what_the_link_carries(paste, open_page):
-    assert labels(open_page("scaling"))[0] == "Copy link"
-    assert labels(paste("scaling", QWEN3_8B))[0] == "Copy link (your config is in it)"
+def test_share_button_names_what_the_link_contains(paste, open_page):
+    assert share_labels(open_page("scaling"))[0] == "Copy link"
+    assert share_labels(paste("scaling", QWEN3_8B))[0] == "Copy link (your config is in it)"
     numbers = "Copy link (this link carries the numbers, not your file)"
-    assert labels(open_page("scaling", **OLD_LINK))[0] == numbers
+    assert share_labels(open_page("scaling", **OLD_LINK))[0] == numbers
     layers = {str(index): {"head_dim": 64 + (index * index * 7919) % 4093} for index in range(900)}
     large = paste("scaling", {**QWEN3_8B, "per_layer_config": layers})
-    assert labels(large)[0] == numbers
-    assert "config" not in first(large)
+    assert share_labels(large)[0] == numbers
+    assert "config" not in link_query(large)

@@ -13,7 +13,9 @@ from rope_viz.pictures import recall, registry
 from rope_viz.pictures.choices import Kept, Line, Menu, Number, Pick, Several, Switch
 from rope_viz.pictures.registry import PAGES
 from rope_viz.pictures.used_controls import LAYER, METHOD, PAIRING, list_moves, make_valid
-from tests.pages.test_every_control import rendered
+from tests.pages.test_every_control import list_controls
+
+pytestmark = pytest.mark.slow
 
 SITUATIONS = [
     {"model": "qwen3-8b-yarn"},
@@ -22,20 +24,20 @@ SITUATIONS = [
     {"model": "gemma-3-1b"},
 ]
 SIDEBAR = {"select.Layers": LAYER, "select.Scaling method": METHOD, "select.Pairing": PAIRING, "truncate": "truncate"}
-# They decide what the button measures, and the page shows that when it is pressed: tests/browser/test_kernels.py.
-MEASURED = {"kernels.pairing", "kernels.dtype", "kernels.tokens", "kernels.device", "kernels.compile"}
-# The text is shown where it is typed, and tests/pages/test_every_control.py types it.
-TYPED = (Kept, Line)
+# They change what the button measures, which tests/browser/test_kernels.py presses.
+MEASUREMENT_CHOICES = {"kernels.pairing", "kernels.dtype", "kernels.tokens", "kernels.device", "kernels.compile"}
+# Typed texts; tests/pages/test_every_control.py types them.
+TEXT_CHOICES = (Kept, Line)
 
 
 @pytest.fixture(autouse=True)
-def few_points(monkeypatch):
-    """Recall draws as few points as while a knob moves, and never those of an earlier test."""
+def coarse_recall(monkeypatch):
+    """Let Recall draw the few points of a moving knob and no cached ones."""
     monkeypatch.setattr(recall, "is_known", lambda *_: False)
 
 
-def content(picture, now):
-    """All that a picture shows, as bytes."""
+def picture_content(picture, now):
+    """Return everything that a picture shows, as bytes."""
     now = dataclasses.replace(now, coarse=True)
     if reason := picture.refuses(now):
         return reason.encode()
@@ -44,13 +46,13 @@ def content(picture, now):
     return pickle.dumps((shown, drawn.title, drawn.sentence))
 
 
-def texts(app):
+def list_texts(app):
     kinds = ("markdown", "html", "code", "caption", "warning", "badge", "subheader", "header")
     return [item.value for block in (app.main, app.sidebar) for kind in kinds for item in block.get(kind)]
 
 
 def shown_controls(app):
-    """The shared controls in the sidebar and below a picture."""
+    """Return the shared controls in the sidebar and below a picture."""
     found = {name for key, name in SIDEBAR.items() if any(item.key == key for item in (*app.selectbox, *app.toggle))}
     for element in app.get("bidi_component"):
         if element.proto.component_name.startswith("rope_viz_knob"):
@@ -60,16 +62,16 @@ def shown_controls(app):
     return found | {name for kind, _, name in fields if kind in ("optional", "list")}
 
 
-def has_effect(asked, app, open_page, page, moved):
-    """True if some picture of the page differs for one of the moved requests, else whether a text does."""
-    pictures = asked(app)
-    for now in moved:
+def has_effect(picture_requests, app, open_page, page, moved_requests):
+    """Return True if a picture or a text of the page differs for one of the moved requests."""
+    pictures = picture_requests(app)
+    for now in moved_requests:
         for picture, before in pictures.items():
             after = dataclasses.replace(before, spec=now.spec, layer=now.layer, given=now.given)
-            if content(picture, before) != content(picture, after):
+            if picture_content(picture, before) != picture_content(picture, after):
                 return True
-    before = texts(app)
-    return any(texts(open_page(page, **query_of(page, now))) != before for now in moved)
+    before = list_texts(app)
+    return any(list_texts(open_page(page, **query_of(page, now))) != before for now in moved_requests)
 
 
 def query_of(page, now):
@@ -78,7 +80,7 @@ def query_of(page, now):
     return query | {key: choices[key].text(value) for key, value in now.given.items()}
 
 
-def moves_of(now, name):
+def list_moved_requests(now, name):
     if name == LAYER:
         layers = model_specs(now.model)
         return [
@@ -88,7 +90,7 @@ def moves_of(now, name):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "learn"])
-def test_each_shown_control_of_the_model_changes_the_page(open_page, asked, page):
+def test_each_shown_control_of_the_model_changes_the_page(open_page, picture_requests, page):
     for situation in SITUATIONS:
         app = open_page(page, **situation)
         app.session_state["more.open"] = True
@@ -96,11 +98,13 @@ def test_each_shown_control_of_the_model_changes_the_page(open_page, asked, page
         assert not app.exception
         now = registry.read_request(registry.page(page), situation)
         for name in shown_controls(app):
-            assert has_effect(asked, app, open_page, page, moves_of(now, name)), f"{situation} {name}: nothing changes"
+            assert has_effect(picture_requests, app, open_page, page, list_moved_requests(now, name)), (
+                f"{situation} {name}: nothing changes"
+            )
 
 
-def others(choice, now):
-    """Other values of a choice of the page."""
+def other_values(choice, now):
+    """Return other values of a choice of the page."""
     value = now[choice]
     if isinstance(choice, Pick):
         return [name for name in choice.shown(now) if name != value]
@@ -119,22 +123,27 @@ def others(choice, now):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in ("learn", "home")])
-def test_each_choice_of_a_page_changes_the_page(open_page, asked, page):
+def test_each_choice_of_a_page_changes_the_page(open_page, picture_requests, page):
     query = {"model": "qwen3-8b-yarn"}
     app = open_page(page, **query)
     now = registry.read_request(registry.page(page), query)
-    names = {name for key in rendered(app, page) for name in [key.removeprefix("choice.")]}
+    names = {name for key in list_controls(app, page) for name in [key.removeprefix("choice.")]}
     for element in app.get("bidi_component"):
         if element.proto.component_name.startswith("rope_viz_knob"):
             names |= {row["key"] for row in json.loads(element.proto.bytes)["knobs"]}
     for choice in registry.page(page).choices:
-        moved = [dataclasses.replace(now, given={choice.key: value}) for value in others(choice, now)]
-        if choice.key not in names or choice.key in MEASURED or isinstance(choice, TYPED) or not moved:
+        moved_requests = [dataclasses.replace(now, given={choice.key: value}) for value in other_values(choice, now)]
+        if (
+            choice.key not in names
+            or choice.key in MEASUREMENT_CHOICES
+            or isinstance(choice, TEXT_CHOICES)
+            or not moved_requests
+        ):
             continue
-        assert has_effect(asked, app, open_page, page, moved), f"{choice.key}: nothing changes"
+        assert has_effect(picture_requests, app, open_page, page, moved_requests), f"{choice.key}: nothing changes"
 
 
-def test_the_pages_without_sliders_of_the_model_show_none(open_page):
+def test_pages_hide_unused_sliders(open_page):
     sizes = set(knobs(RopeSpec))
     for page, model in (("extend", "qwen3-8b"), ("axes", "qwen3-8b")):
         assert shown_controls(open_page(page, model=model)) == set()

@@ -1,7 +1,7 @@
-"""Every control that a run of any page gives is operated once, and is taken; one that nobody can operate fails.
+"""Every control of every page is operated once and has an effect; one that the test cannot operate fails.
 
-Which there are is read from what was rendered and from the declared choices, not from a list of ours. What happens in
-the browser before a control's word is sent is operated by the tests of tests/browser.
+The controls are those that the page renders and the choices that it declares, not a list in this file. The browser side
+of controls is tested in tests/browser.
 """
 
 import itertools
@@ -19,7 +19,9 @@ from rope_viz.pictures import registry
 from rope_viz.pictures.choices import Menu, Positions, Several
 from rope_viz.pictures.doors import MOVED, TITLES, groups_of
 
-# What has to be chosen before a control has a meaning.
+pytestmark = pytest.mark.slow
+
+# The queries with which a page shows further controls.
 SITUATIONS = {
     "decay": [
         "decay.show=random",
@@ -32,17 +34,17 @@ SITUATIONS = {
     "axes": ["axes.model=qwen2.5-omni-7b", "axes.model=wan-2.1"],
 }
 SIDEBAR = "rotation"
-"""The page with which the sidebar is operated: it shows every shared control."""
-SITUATIONS[SIDEBAR] = ["base=77000", "model=gemma-3-4b", *(f"target=131072&method={name}" for name in METHODS)]
+"""The page whose sidebar is operated; it shows every shared control."""
+SITUATIONS[SIDEBAR] = ["base=77000", "model=gemma-3-1b", *(f"target=131072&method={name}" for name in METHODS)]
 for page in ("frequencies", "scaling", "decay"):
     SITUATIONS[page] = [*SITUATIONS.get(page, []), "model=qwen3.5-9b"]
 OTHER_PAGE = {
     **dict.fromkeys(("rotation.from", "rotation.library", "rotation.heads"), "conversion"),
     **dict.fromkeys(("attention.spacing", "attention.cost"), "linear"),
 }
-"""{choice: the page that shows it}, where that is not the one of its group."""
-# Choice -> the test that makes it, where no control of a run does.
-ELSEWHERE = {
+"""{choice: the page that shows it}, if that is not the page of its group."""
+# Choice without a control -> the test that makes it.
+CHOICE_TESTS = {
     "extend.tab": "tests/browser/test_doors.py",
     "kernels.report": "tests/browser/test_kernels.py",
     "learn.scene": "tests/browser/test_learn.py",
@@ -53,8 +55,8 @@ ELSEWHERE = {
 }
 CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768, "rope_theta": 31337.0}
 
-# Control that changes neither the address nor the choice -> the test that sees its effect.
-GIVES = {
+# Control that changes neither the address nor the choice -> the test that checks its effect.
+EFFECT_TESTS = {
     "download.config.whole": "tests/browser/test_extend_page.py",
     "run.kernels": "tests/browser/test_kernels.py",
     "run.recall.search": "tests/pages/test_live_search.py",
@@ -64,8 +66,8 @@ GIVES = {
 }
 
 
-def rendered(app, page):
-    """key -> element, of all that can be operated just now on a page, or beside it."""
+def list_controls(app, page):
+    """Return {key: element} of all controls on the page, for SIDEBAR also those of the sidebar."""
     found = {}
 
     def walk(block):
@@ -81,21 +83,21 @@ def rendered(app, page):
     return found
 
 
-def what(element):
-    """What makes it another control than one of the same key: the knobs in it, or what a menu offers."""
+def identify(element):
+    """Return a control's key with its knobs or pictures, which tell it from another control with the same key."""
     if element.type == "bidi_component" and element.proto.component_name.startswith("rope_viz_knob"):
         return element.key, *(row["name"] for row in json.loads(element.proto.bytes)["knobs"])
     if element.key == "pictures":
-        return element.key, *pictures_of(element)
+        return element.key, *read_pictures(element)
     return (element.key,)
 
 
-def pictures_of(element):
-    """address -> what the run says of it, of the pictures on the page."""
+def read_pictures(element):
+    """Return {address: data} of the pictures on the page."""
     return json.loads(element.proto.bytes)["pictures"]
 
 
-def state_of(app):
+def read_state(app):
     session = app.session_state
     now = session["chosen"]
     return (
@@ -109,53 +111,57 @@ def state_of(app):
 
 
 def send(app, element, value):
-    """What a component's JavaScript would send."""
+    """Send what a component's JavaScript would send."""
     states = app._tree.get_widget_states()
     states.widgets.append(WidgetState(id=element.proto.id, json_value=json.dumps(value)))
     app._run(states)
 
 
 def post(app, element, name, value):
-    """What its script would post: each word has a turn of its own, as by the browser's clock."""
-    send(app, element, {"at": {"name": name, "value": value, "turn": next(TURN), "tries": 1}})
+    """Post a message as a component's script does, with a turn of its own."""
+    send(app, element, {"at": {"name": name, "value": value, "turn": next(TURNS), "tries": 1}})
 
 
-TURN = itertools.count(1)
+TURNS = itertools.count(1)
 
 
-def another(row):
-    """A number that a knob may have and has not."""
+def other_value(row):
+    """Return another valid number for a knob."""
     low, high, value = row["low"], row["high"], row["value"]
     step = row["step"] or (1 if row["integer"] else (high - low) / 64)
     return value + step if value + step <= high else value - step
 
 
-def turned(app, page, element):
-    """Move every knob of a column; each shows what it was asked for, or a sentence says why not. Gives their names."""
+def move_knobs(app, page, element):
+    """Move every knob of a column; it shows the new value, or a warning says why not. Return their keys."""
     keys = [row["key"] for row in json.loads(element.proto.bytes)["knobs"]]
     for name in [row["name"] for row in json.loads(element.proto.bytes)["knobs"]]:
-        now = rendered(app, page)[element.key]
+        now = list_controls(app, page)[element.key]
         row = next(row for row in json.loads(now.proto.bytes)["knobs"] if row["name"] == name)
-        value = another(row)
-        before = state_of(app)
+        value = other_value(row)
+        before = read_state(app)
         post(app, now, name, value)
         assert not app.exception, f"{name}: {app.exception[0].value}"
-        assert state_of(app) != before, f"{element.key} {name}: nothing happened"
+        assert read_state(app) != before, f"{element.key} {name}: nothing happened"
         refused = bool(app.warning)
         rows = (
-            json.loads(rendered(app, page)[element.key].proto.bytes)["knobs"]
-            if element.key in rendered(app, page)
+            json.loads(list_controls(app, page)[element.key].proto.bytes)["knobs"]
+            if element.key in list_controls(app, page)
             else []
         )
         shown = next((row["value"] for row in rows if row["name"] == name), value)
-        assert refused or shown == pytest.approx(value), f"{name} shows {shown}, was asked for {value}"
+        assert refused or shown == pytest.approx(value), f"{name} shows {shown} instead of {value}"
     return keys
 
 
-def clicked(app, page, element):
-    """Click what the marks of each picture set, and come to rest where its dials do: something comes of each."""
-    for address in pictures_of(element):
-        picture, now, before = registry.picture(*address.split("/")), rendered(app, page)["pictures"], state_of(app)
+def click_marks(app, page, element):
+    """Click the marks of each picture and set the position of its dials; each has an effect."""
+    for address in read_pictures(element):
+        picture, now, before = (
+            registry.picture(*address.split("/")),
+            list_controls(app, page)["pictures"],
+            read_state(app),
+        )
         if isinstance(picture.sets, Positions):
             post(app, now, f"{address} at", {"m": 7, "n": 3})
         elif picture.pin or picture.sets is not None:
@@ -164,17 +170,17 @@ def clicked(app, page, element):
         else:
             continue
         assert not app.exception, f"{address}: {app.exception[0].value}"
-        assert state_of(app) != before, f"{address}: nothing happened"
+        assert read_state(app) != before, f"{address}: nothing happened"
 
 
-def moved(app, element):
+def move_border(app, element):
     """Move the first border of a bar."""
     first, second, *rest = json.loads(element.proto.bytes)["counts"]
     post(app, element, "counts", ",".join(map(str, (first - 1, second + 1, *rest))))
 
 
-def offered(app, element):
-    """The names behind a group of buttons."""
+def list_options(app, element):
+    """Return the options of a group of buttons."""
     page = registry.page(element.key.removeprefix("choice.").split(".")[0])
     choice = next(choice for choice in page.choices if element.key == f"choice.{choice.key}")
     known = (*spec_url.KEYS, *(choice.key for choice in page.choices))
@@ -185,26 +191,26 @@ def offered(app, element):
 
 
 def operate(app, page, element):
-    """Do what a hand does with it, and look whether something came of it. Gives the names of the knobs it has."""
-    before, kind = state_of(app), element.type
+    """Operate a control, check that it has an effect, and return the keys of its knobs."""
+    before, kind = read_state(app), element.type
     if kind == "bidi_component":
         part = element.proto.component_name.removeprefix("rope_viz_").split("_")[0]
         if part == "knob":
-            return turned(app, page, element)
+            return move_knobs(app, page, element)
         if part == "picture":
-            return clicked(app, page, element)
+            return click_marks(app, page, element)
         if part in ("copy", "navigation", "gallery"):
             return None
         if part == "sections":
-            moved(app, element)
+            move_border(app, element)
         elif part == "prompt":
             post(app, element, "prompt", "text 9")
-        assert part in ("sections", "prompt"), f"nobody operates a component {part}: {element.key}"
+        assert part in ("sections", "prompt"), f"cannot operate a component {part}: {element.key}"
     elif kind == "selectbox":
         element.select_index((element.index + 1) % len(element.options)).run()
     elif kind == "button_group":
         chosen = element.value if isinstance(element.value, list) else [element.value]
-        element.select(next(name for name in offered(app, element) if name not in chosen)).run()
+        element.select(next(name for name in list_options(app, element) if name not in chosen)).run()
     elif kind == "multiselect":
         element.set_value([next(iter(catalog()))]).run()
     elif kind == "toggle":
@@ -213,7 +219,7 @@ def operate(app, page, element):
         element.set_value(0.5 if element.value != 0.5 else 0.25).run()
     elif kind in ("text_input", "text_area"):
         element.input(f"{element.key.rpartition('.')[2]} fish")
-        form = next((each for key, each in rendered(app, page).items() if key.startswith("FormSubmitter")), None)
+        form = next((each for key, each in list_controls(app, page).items() if key.startswith("FormSubmitter")), None)
         (form.click() if element.key.startswith("upload.text") else element).run()
     elif kind == "file_uploader":
         suffix = next(iter(element.proto.type), ".json")
@@ -221,17 +227,17 @@ def operate(app, page, element):
     elif kind in ("button", "download_button"):
         element.click().run()
     else:
-        pytest.fail(f"nobody operates a {kind}: {element.key}")
+        pytest.fail(f"cannot operate a {kind}: {element.key}")
     assert not app.exception, f"{element.key}: {app.exception[0].value}"
-    if element.key not in GIVES:
-        assert state_of(app) != before, f"{element.key}: nothing happened"
+    if element.key not in EFFECT_TESTS:
+        assert read_state(app) != before, f"{element.key}: nothing happened"
         if "rejected" in app.session_state:
             app.button(key="rejected.keep").click().run()
     return None
 
 
-def place_of(choice):
-    """The page that shows a choice."""
+def page_of(choice):
+    """Return the page that shows a choice."""
     group = choice.key.partition(".")[0]
     return OTHER_PAGE.get(choice.key) or MOVED.get(group, (group,))[0]
 
@@ -239,41 +245,43 @@ def place_of(choice):
 @pytest.mark.parametrize("page", TITLES)
 def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
     app = open_page(page)
-    app.session_state["more.open"] = True  # as its own click opens it: tests/browser/test_tools.py
-    done, met, names = set(), set(), set()
+    app.session_state["more.open"] = True  # the expander More; tests/browser/test_tools.py clicks it
+    done, found, names = set(), set(), set()
     for situation in ["", *SITUATIONS.get(page, [])]:
         query = dict(parse_qsl(situation))
         follow(app, **query)
         assert not app.exception, f"{situation}: {app.exception[0].value}"
-        controls = rendered(app, page)
-        met |= {what(element) for element in controls.values()}
-        # From the last on: what a control offers, and whether it is there, depends on those before it.
+        controls = list_controls(app, page)
+        found |= {identify(element) for element in controls.values()}
+        # In reverse: a control may change or hide those after it.
         for key in reversed(controls):
-            if key in GIVES or what(controls[key]) in done:
+            if key in EFFECT_TESTS or identify(controls[key]) in done:
                 continue
-            element = rendered(app, page).get(key)
-            if element is None or what(element) != what(controls[key]):
-                element = rendered(follow(app, **query), page)[key]
+            element = list_controls(app, page).get(key)
+            if element is None or identify(element) != identify(controls[key]):
+                element = list_controls(follow(app, **query), page)[key]
             if not getattr(element, "disabled", False):
                 names |= set(operate(app, page, element) or ())
-                done.add(what(element))
-    assert {key for key, *_ in met - done} - set(GIVES) == set(), "controls that nobody operates"
-    assert page != SIDEBAR or {("select.Pairing",), ("truncate",)} <= done, "More stayed closed"
+                done.add(identify(element))
+    assert {key for key, *_ in found - done} - set(EFFECT_TESTS) == set(), "controls that were not operated"
+    assert page != SIDEBAR or {("select.Pairing",), ("truncate",)} <= done, "the expander More is closed"
     names |= {re.sub(r"^(choice|bar|prompt)\.", "", key) for key, *_ in done}
     groups = [registry.page(group) for group in groups_of(page)]
-    clicked = {p.sets.key for group in groups for p in group.pictures.values() if p.sets is not None}
-    declared = {choice.key for group in groups for choice in group.choices if place_of(choice) == page} - set(ELSEWHERE)
+    click_marks = {p.sets.key for group in groups for p in group.pictures.values() if p.sets is not None}
+    declared = {choice.key for group in groups for choice in group.choices if page_of(choice) == page} - set(
+        CHOICE_TESTS
+    )
     missing = {
-        key for key in declared - clicked if not any(name == key or name.startswith(f"{key}.") for name in names)
+        key for key in declared - click_marks if not any(name == key or name.startswith(f"{key}.") for name in names)
     }
     assert missing == set(), "choices that no situation shows"
 
 
-def test_scene_that_the_story_reports_is_in_the_address(open_page):
+def test_open_scene_is_in_the_address(open_page):
     app = open_page("learn")
-    post(app, rendered(app, "learn")["pictures"], "learn/story scene", 3)
+    post(app, list_controls(app, "learn")["pictures"], "learn/story scene", 3)
     assert app.query_params["learn.scene"] == "3"
-    post(app, rendered(app, "learn")["pictures"], "learn/story scene", 1)
+    post(app, list_controls(app, "learn")["pictures"], "learn/story scene", 1)
     assert "learn.scene" not in app.query_params
-    post(app, rendered(app, "learn")["pictures"], "learn/story scene", 99)
+    post(app, list_controls(app, "learn")["pictures"], "learn/story scene", 99)
     assert app.query_params["learn.scene"] == "8"

@@ -1,4 +1,4 @@
-"""Configs at the limits of what can be computed: every page shows them, or a sentence."""
+"""Every page shows configs at the limits of what can be computed."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,9 @@ import pytest
 
 from tests.configs import llama
 
-# The story shows models of its own, whatever the reader brought.
+pytestmark = pytest.mark.slow
+
+# Learn shows its own models.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
 EXTREMES = {
     "one pair": {"head_dim": 2},
@@ -29,7 +31,7 @@ EXTREMES = {
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_an_extreme_config_breaks_no_page(open_page, page):
+def test_extreme_configs_break_no_page(open_page, page):
     app = open_page(page)
     for name, change in EXTREMES.items():
         field = next(item for item in app.text_area if item.key.startswith("upload.text"))
@@ -38,4 +40,4 @@ def test_an_extreme_config_breaks_no_page(open_page, page):
         app.run()
         assert not app.exception, f"{page}, {name}: {app.exception[0].value}"
         assert len(app.title) == 1, f"{page}, {name}"
-        assert app.session_state["own"].config == {**llama(rope_theta=1e4), **change}, f"{name} was not taken"
+        assert app.session_state["own"].config == {**llama(rope_theta=1e4), **change}, f"{name} was not used"

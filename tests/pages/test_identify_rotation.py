@@ -1,4 +1,4 @@
-"""A list of frequencies that is dropped on the tab Training is named, and a wrong file gets a sentence."""
+"""A frequency list dropped on the tab Training is identified; other files are refused with a reason."""
 
 import json
 
@@ -18,15 +18,15 @@ def drop(open_page):
     return run
 
 
-def test_a_dropped_list_is_named(drop, said):
+def test_dropped_frequency_list_is_identified(drop, page_text):
     plain = 500000.0 ** (-np.arange(64) / 64)
     app = drop("inv_freq.json", json.dumps({"inv_freq": plain.tolist()}))
     assert not app.exception
-    assert "base 500,000, no scaling" in said(app)
-    assert "**scaling ignored**" in said(app)
+    assert "base 500,000, no scaling" in page_text(app)
+    assert "**scaling ignored**" in page_text(app)
 
 
-def test_a_wrong_file_gets_a_sentence(drop, said):
+def test_wrong_file_is_refused_with_a_reason(drop, page_text):
     app = drop("mine.json", '{"q": [1]}')
     assert not app.exception
     assert "has no 'rotated\\_q'; write" in app.warning[0].value

@@ -1,4 +1,4 @@
-"""Heads offers to read a user's text where the model is installed, and shows q and k of it."""
+"""Heads reads a typed text if the model is installed, and shows its q and k."""
 
 import pytest
 
@@ -13,7 +13,7 @@ BUTTON, FIELD = "run.heads", "live.heads"
 TEXT = "in the tin 12 " * 60
 
 
-def test_without_the_model_one_sentence_says_how_to_get_it(open_page):
+def test_without_the_model_the_page_says_how_to_get_it(open_page):
     app = open_page("heads")
     assert not app.exception
     assert "rope-viz get-model smollm2" in texts_of(app)
@@ -22,7 +22,7 @@ def test_without_the_model_one_sentence_says_how_to_get_it(open_page):
 
 @pytest.fixture
 def runs(monkeypatch):
-    """The captures that the page starts, of a small random model; ended with the test."""
+    """The captures that the page starts with a small random model; they end with the test."""
     pytest.importorskip("tokenizers")
     weights, started = MODELS["smollm2"].weights, []
     weights.parent.mkdir(parents=True)
@@ -46,31 +46,31 @@ def read_text(app, text, runs):
     return runs[-1]
 
 
-def test_text_is_read_and_its_capture_is_shown(open_page, asked, runs):
+def test_text_is_read_and_its_capture_is_shown(open_page, picture_requests, runs):
     app = open_page("heads")
     assert "rope-viz get-model" not in texts_of(app)
-    assert "tiny_lm" in heads.across(asked(app)[heads.across]).sentence
+    assert "tiny_lm" in heads.across(picture_requests(app)[heads.across]).sentence
     assert read_text(app, TEXT, runs).wait(60)
     app.run()
     assert not app.exception
     assert not app.warning
-    now = asked(app)[heads.across]
+    now = picture_requests(app)[heads.across]
     assert "on your text" in heads.across(now).sentence
     assert heads.across(now).fig.data[0].z.shape == (4, 3)
-    assert heads.looked(asked(app)[heads.distance]).heads.tokens == 256
+    assert heads.looked(picture_requests(app)[heads.distance]).heads.tokens == 256
     assert heads.FILE.key not in app.session_state["held"]
 
 
-def test_short_text_is_a_sentence(open_page, asked, runs):
+def test_too_short_text_shows_the_minimum(open_page, picture_requests, runs):
     app = open_page("heads")
     assert read_text(app, "in the", runs).wait(60)
     app.run()
     assert not app.exception
     assert "Paste at least 32" in " ".join(each.value for each in app.warning)
-    assert "tiny_lm" in heads.across(asked(app)[heads.across]).sentence
+    assert "tiny_lm" in heads.across(picture_requests(app)[heads.across]).sentence
 
 
-def test_stopped_reading_shows_no_capture(open_page, asked, runs):
+def test_stopped_reading_shows_no_capture(open_page, picture_requests, runs):
     app = open_page("heads")
     run = read_text(app, TEXT, runs)
     run.stop()
@@ -78,4 +78,4 @@ def test_stopped_reading_shows_no_capture(open_page, asked, runs):
     app.run()
     assert not app.exception
     assert run.problem in [each.value for each in app.warning]
-    assert "tiny_lm" in heads.across(asked(app)[heads.across]).sentence
+    assert "tiny_lm" in heads.across(picture_requests(app)[heads.across]).sentence

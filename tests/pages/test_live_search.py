@@ -1,6 +1,4 @@
-"""Recall searches for frequencies in a process of its own, shows the best so far, and takes the file of a search."""
-
-import time
+"""Recall searches for frequencies in its own process, shows the best so far, and reads the file of a search."""
 
 import pytest
 
@@ -8,11 +6,12 @@ from rope_viz.pictures import recall
 from rope_viz.tiny_lm import checkpoints, search_process
 from rope_viz.ui import live_search
 from tests.pages.app_texts import texts_of
+from tests.waiting import wait_until
 
 BUTTON = "run.recall.search"
 
 
-def test_without_optuna_one_sentence_says_what_to_install(open_page, monkeypatch):
+def test_without_optuna_the_page_says_what_to_install(open_page, monkeypatch):
     monkeypatch.setattr(live_search, "has_optuna", lambda: False)
     app = open_page("recall")
     assert not app.exception
@@ -37,42 +36,38 @@ def short_search(monkeypatch):
         assert run.wait(30)
 
 
-def test_button_searches_and_the_page_shows_the_result(open_page, asked, short_search):
+def test_button_searches_and_the_page_shows_the_result(open_page, picture_requests, short_search):
     app = open_page("recall")
-    assert "example that we ran" in recall.searched(asked(app)[recall.searched]).sentence
+    assert "example that we ran" in recall.searched(picture_requests(app)[recall.searched]).sentence
     app.button(key=BUTTON).click().run()
     assert app.button(key=BUTTON).disabled
     (run,) = short_search
-    limit = time.monotonic() + 100
-    while not run.report.found:
-        assert run.is_alive, run.problem
-        assert time.monotonic() < limit
-        time.sleep(0.02)
+    wait_until(lambda: run.report.found or not run.is_alive, 100, "result of a trial")
+    assert run.is_alive, run.problem
     app.run()
-    assert "After" in recall.searched(asked(app)[recall.searched]).sentence
+    assert "After" in recall.searched(picture_requests(app)[recall.searched]).sentence
     assert run.wait(100)
     app.run()
     assert not app.exception
     assert not app.warning
     assert not app.button(key=BUTTON).disabled
-    now = asked(app)[recall.searched]
+    now = picture_requests(app)[recall.searched]
     assert "After 4 trials" in recall.searched(now).sentence
     assert "held-out" in recall.searched(now).sentence
     assert '"max_position_embeddings": 512' in " ".join(each.value for each in app.code)
 
 
-def test_stopped_search_says_so_and_keeps_the_best(open_page, asked, short_search):
+def test_stopped_search_shows_the_best_result(open_page, picture_requests, short_search):
     app = open_page("recall")
     app.button(key=BUTTON).click().run()
     (run,) = short_search
-    while not run.report.found and run.is_alive:
-        time.sleep(0.02)
+    wait_until(lambda: run.report.found or not run.is_alive, 100, "result of a trial")
     run.stop()
     assert run.wait(30)
     app.run()
     assert not app.exception
     assert run.problem in [each.value for each in app.warning]
-    now = asked(app)[recall.searched]
+    now = picture_requests(app)[recall.searched]
     assert "the best frequencies give" in recall.searched(now).sentence
 
 
@@ -81,19 +76,19 @@ def upload(app, name, content):
     field.set_value((name, content, "application/json")).run()
 
 
-def test_file_of_a_search_takes_the_place_of_the_button(open_page, asked):
+def test_search_file_replaces_the_search_button(open_page, picture_requests):
     app = open_page("recall")
     content = (checkpoints.FOLDER / "searched.json").read_bytes().replace(b'"tiny"', b'"mine"')
     upload(app, "search.json", content)
     assert not app.exception
-    assert "'mine'" in recall.searched(asked(app)[recall.searched]).sentence
+    assert "'mine'" in recall.searched(picture_requests(app)[recall.searched]).sentence
     assert "Remove the file" in texts_of(app)
     assert BUTTON not in {button.key for button in app.button}
 
 
-def test_wrong_file_is_refused_with_a_sentence(open_page, asked):
+def test_wrong_file_is_refused_with_a_reason(open_page, picture_requests):
     app = open_page("recall")
     upload(app, "recall.json", b'{"answers": []}')
     assert not app.exception
     assert "not the result of a search" in " ".join(each.value for each in app.warning)
-    assert "example that we ran" in recall.searched(asked(app)[recall.searched]).sentence
+    assert "example that we ran" in recall.searched(picture_requests(app)[recall.searched]).sentence

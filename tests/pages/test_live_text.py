@@ -1,10 +1,10 @@
-"""Recall offers to read a user's text where the model is installed, and says how to install it elsewhere."""
+"""Recall reads a typed text if the model is installed, and otherwise says how to get it."""
 
 from rope_viz.models.local_models import MODELS
 from tests.pages.app_texts import texts_of
 
 
-def test_without_the_model_one_sentence_says_how_to_get_it(open_page):
+def test_without_the_model_the_page_says_how_to_get_it(open_page):
     app = open_page("recall")
     assert not app.exception
     assert "rope-viz get-model smollm2" in texts_of(app)

@@ -1,4 +1,4 @@
-"""The user's own config on every page: it becomes the model, or one sentence explains why not."""
+"""The user's own config becomes the model on every page, or the page explains why not."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from rope_viz.pictures import extend
 from rope_viz.ui import upload
 from tests.configs import QWEN3_8B
 
-# The story shows models of its own, whatever the reader brought.
+# Learn shows its own models.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
 GEMMA = {
     "_name_or_path": "me/my-gemma",
@@ -27,16 +27,16 @@ GEMMA = {
 
 @pytest.fixture
 def paste(open_page):
-    """paste("runtimes", text) opens the page and submits the text as the reader's config."""
+    """paste("runtimes", text) opens the page and submits the text as the user's config."""
 
     def run(page, text, **params):
         app = open_page(page, **params)
-        return again(app, text)
+        return paste_into(app, text)
 
     return run
 
 
-def again(app, text):
+def paste_into(app, text):
     field = next(item for item in app.text_area if item.key.startswith("upload.text"))
     field.set_value(text)
     next(item for item in app.button if item.label == "Use this config").click()
@@ -44,7 +44,7 @@ def again(app, text):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_pasted_config_is_the_model_on_every_page(paste, page):
+def test_pasted_config_becomes_the_model_on_every_page(paste, page):
     app = paste(page, json.dumps(GEMMA))
     assert not app.exception
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
@@ -52,27 +52,27 @@ def test_a_pasted_config_is_the_model_on_every_page(paste, page):
     assert app.selectbox(key="select.Model").options[0] == "me/my-gemma (yours)"
 
 
-def test_each_layer_type_can_be_chosen(paste, said):
+def test_each_layer_type_can_be_chosen(paste, page_text):
     app = paste("runtimes", json.dumps(GEMMA))
     app.selectbox(key="select.Layers").select("sliding_attention").run()
     assert app.session_state["chosen"].spec == from_config(GEMMA)["sliding_attention"]
     assert not app.exception
-    assert "sliding attention layers" in said(app)
+    assert "sliding attention layers" in page_text(app)
 
 
-def test_config_stays_in_the_menu_while_another_model_is_shown(paste, said):
+def test_config_stays_in_the_menu_while_another_model_is_shown(paste, page_text):
     app = paste("runtimes", json.dumps(GEMMA))
     app.selectbox(key="select.Model").select("qwen3-8b").run()
-    assert "Qwen3 8B, unchanged" in said(app)
+    assert "Qwen3 8B, unchanged" in page_text(app)
     app.selectbox(key="select.Model").select("custom").run()
     assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_pictures_are_those_of_the_pasted_config(paste, asked, page):
+def test_the_pictures_are_those_of_the_pasted_config(paste, picture_requests, page):
     odd = GEMMA | {"rope_theta": 1.5, "rope_scaling": {"rope_type": "linear", "factor": 1e9}}
     for config in (GEMMA, odd):
-        for picture, now in asked(paste(page, json.dumps(config))).items():
+        for picture, now in picture_requests(paste(page, json.dumps(config))).items():
             assert now.spec == from_config(config)["full_attention"]
             assert not picture.config or now.config == config
             assert picture(now).title
@@ -99,18 +99,18 @@ def test_link_carries_the_numbers_of_the_config(paste, open_page):
     ],
     ids=lambda text: text[:12],
 )
-def test_invalid_config_changes_nothing(paste, card, text):
+def test_invalid_config_changes_nothing(paste, rejection_card, text):
     app = paste("scaling", text, model="kimi-k2-instruct", base="77000")
     assert not app.exception
     assert [one.value for one in app.warning] == ["Could not read this config. The page says why."]
-    assert "This config cannot be read" in card(app)
+    assert "This config cannot be read" in rejection_card(app)
     assert (app.session_state["chosen"].model, app.session_state["chosen"].spec.base) == ("kimi-k2-instruct", 77_000)
     assert app.query_params["base"] == "77000"
 
 
 @pytest.fixture
-def hub(monkeypatch, tmp_path):
-    """A local Hugging Face cache that holds acme/gemma, and a server that looks up model ids in it."""
+def hub_cache(monkeypatch, tmp_path):
+    """Let the server look up model ids in a local Hugging Face cache that contains acme/gemma."""
     monkeypatch.setenv(upload.HUB_CACHE, "1")
     for name in ("HF_HOME", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
@@ -122,7 +122,7 @@ def hub(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("id", ["acme/gemma", " acme/gemma@c0ffee", "https://huggingface.co/acme/gemma/"])
-def test_a_models_id_is_read_from_the_local_cache(paste, hub, id):
+def test_a_models_id_is_read_from_the_local_cache(paste, hub_cache, id):
     app = paste("extend", id)
     assert not app.exception
     assert all("Could not read" not in one.value for one in app.warning), [w.value for w in app.warning]
@@ -130,14 +130,14 @@ def test_a_models_id_is_read_from_the_local_cache(paste, hub, id):
 
 
 @pytest.mark.parametrize("id", ["Qwen/Qwen3-8B", "https://huggingface.co/Qwen/Qwen3-8B"])
-def test_id_of_a_model_of_the_list_chooses_it_on_every_server(paste, id):
+def test_id_of_a_listed_model_chooses_that_model(paste, id):
     app = paste("extend", id)
     assert not app.exception
     assert app.session_state["chosen"].model == "qwen3-8b"
     assert all("Could not read" not in one.value for one in app.warning)
 
 
-def test_id_missing_from_the_cache_is_reported(paste, hub):
+def test_id_missing_from_the_cache_is_reported(paste, hub_cache):
     app = paste("extend", "acme/other")
     assert "acme/other is not in the server's local Hugging Face cache" in app.warning[0].value
     assert "hf download acme/other config.json" in app.warning[0].value
@@ -146,14 +146,14 @@ def test_id_missing_from_the_cache_is_reported(paste, hub):
 
 
 @pytest.mark.parametrize("id", ["../..", "acme/..", "acme/../..", "acme\\gemma", "/etc/passwd", "acme/gemma@../../.."])
-def test_id_never_leads_outside_the_cache(paste, hub, card, id):
+def test_id_never_leads_outside_the_cache(paste, hub_cache, rejection_card, id):
     app = paste("extend", id)
     assert app.session_state["chosen"].model != "custom"
-    assert "It is not JSON" in card(app)
+    assert "It is not JSON" in rejection_card(app)
 
 
-def test_cache_is_off_unless_the_server_was_told(paste, hub, monkeypatch):
-    """Even for a browser at this machine: a proxy can make every browser look like that."""
+def test_cache_is_off_unless_the_setting_is_1(paste, hub_cache, monkeypatch):
+    """Also for a browser on the same machine: behind a proxy every browser looks like one."""
     for value in ("0", "", None):
         if value is None:
             monkeypatch.delenv(upload.HUB_CACHE)
@@ -173,36 +173,38 @@ def test_a_flag_of_the_app_switches_the_cache_on():
     assert app.environment("", hub_cache=True)[upload.HUB_CACHE] == "1"
 
 
-def test_raised_limit_becomes_the_wanted_length(paste, asked):
+def test_raised_limit_becomes_the_wanted_length(paste, picture_requests):
     app = paste("extend", json.dumps({**QWEN3_8B, "max_position_embeddings": 131_072}))
-    assert {now[extend.TARGET] for picture, now in asked(app).items() if picture.page == "extend"} == {131_072}
+    assert {now[extend.TARGET] for picture, now in picture_requests(app).items() if picture.page == "extend"} == {
+        131_072
+    }
     assert any('"factor": 4.0' in one.value for one in app.code)
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "finding"),
     [
         ({"rope_theta": "big"}, "rope_theta must be a number"),
         ({"rope_theta": -4, "layer_types": ["x"] * 26}, "Unknown layer type"),
         ({"model_type": "gpt2"}, "gpt2 has no rotary embedding"),
     ],
 )
-def test_refused_config_shows_the_findings_of_the_check(paste, card, changes, told):
-    assert told in card(paste("extend", json.dumps(GEMMA | changes)))
+def test_refused_config_shows_the_findings_of_the_check(paste, rejection_card, changes, finding):
+    assert finding in rejection_card(paste("extend", json.dumps(GEMMA | changes)))
 
 
-def test_bare_rope_scaling_names_the_source_of_its_sizes(paste):
+def test_rope_scaling_alone_takes_sizes_from_the_model(paste):
     app = paste("scaling", '{"rope_type": "linear", "factor": 4.0}', model="qwen3-8b")
     assert "taken from Qwen3 8B" in app.warning[0].value
     assert app.session_state["chosen"].spec.base == 1e6
     assert app.session_state["chosen"].spec.scaling.factor == 4
 
 
-def test_changed_knobs_are_answered_with_their_config(open_page, said):
+def test_changed_knobs_produce_their_config(open_page, page_text):
     app = open_page("runtimes", model="qwen3-8b", method="yarn", factor="4", trained="32768", target="131072")
-    text = said(app)
+    text = page_text(app)
     assert "The config of Qwen3 8B with your changes" in text
-    # In the form of the model's own config, which older releases read too.
+    # In the form of the model's own config, which older releases can read.
     assert '"rope_scaling"' not in text
     assert "8 of 9 runtimes agree" in text
 
@@ -212,7 +214,7 @@ def test_menu_ignores_an_option_of_an_earlier_server(open_page, menu):
     app = open_page("precision")
     before = app.session_state["chosen"], app.query_params
     box = app.selectbox(key=menu)
-    # The page in the browser still shows it.
+    # The page in the browser still shows the option.
     box.options.append("me/my-gemma (yours)")
     box.set_value("me/my-gemma (yours)")
     app.run()
@@ -220,18 +222,26 @@ def test_menu_ignores_an_option_of_an_earlier_server(open_page, menu):
     assert (app.session_state["chosen"], app.query_params) == before
 
 
-def test_diffusion_transformer_has_no_language_model_runtimes(paste, said, asked):
+def test_diffusion_transformer_has_no_language_model_runtimes(paste, page_text, picture_requests):
     app = paste("runtimes", json.dumps({"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [16, 56, 56]}))
     assert not app.exception
-    assert "is a diffusion transformer: it runs in diffusers" in said(app)
-    assert [picture.name for picture in asked(app)] == ["models"]
+    assert "is a diffusion transformer: it runs in diffusers" in page_text(app)
+    assert [picture.name for picture in picture_requests(app)] == ["models"]
     assert "The axes of this model: Axes" in [link.proto.label for link in app.get("page_link")]
 
 
-def test_runtimes_page_compares_the_axes_of_a_vision_model(open_page, said, asked):
+def test_model_without_text_has_no_strip_of_layers(paste, page_text, picture_requests):
+    config = {"_class_name": "FluxTransformer2DModel", "num_attention_heads": 24, "attention_head_dim": 128}
+    app = paste("extend", json.dumps(config))
+    assert not app.exception
+    assert "has no context in tokens" in page_text(app)
+    assert extend.layers not in picture_requests(app)
+
+
+def test_runtimes_page_compares_the_axes_of_a_vision_model(open_page, page_text, picture_requests):
     app = open_page("runtimes", model="qwen3.5-9b")
-    assert "axes" in [picture.name for picture in asked(app)]
-    assert "text continues at 15 in every runtime" in said(app)
+    assert "axes" in [picture.name for picture in picture_requests(app)]
+    assert "text continues at 15 in every runtime" in page_text(app)
 
 
 def test_a_link_from_axes_opens_decay_along_the_same_axis(open_page):

@@ -1,4 +1,4 @@
-"""Every page runs for every model and every method, and says what is wrong with a bad link instead of failing."""
+"""Every page runs for every model and every method, and warns about invalid links instead of failing."""
 
 from pathlib import Path
 
@@ -6,13 +6,14 @@ import pytest
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import registry
+from rope_viz.pictures import decay, recall, registry, scaling
 from rope_viz.pictures.choices import Pick, Switch
+from tests.pages.app_texts import texts_of
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
 MODELS = list(catalog())
-SHOWN = {"rotation": ["rotation", "conversion", "pairings"], "attention": ["attention", "linear"]}
-"""The pages that show a group of pictures, where there are several."""
+GROUP_PAGES = {"rotation": ["rotation", "conversion", "pairings"], "attention": ["attention", "linear"]}
+"""{group: the pages that show its pictures}, if there are several."""
 TABS = {
     "decay": [{}, {"model": "ministral-3-3b"}],
     "extend": [{"extend.tab": "why"}],
@@ -45,8 +46,8 @@ def test_a_page_runs_for_every_method(open_page, follow, page):
     [{"dim": "201"}, {"model": "none of them"}, {"base": "NaN"}, {"dim": "4", "rot": "2", "method": "dynamic"}],
     ids=str,
 )
-def test_bad_link_shows_a_sentence(open_page, page, params):
-    app = open_page(page, **params)
+def test_invalid_value_in_a_link_shows_a_warning(open_page, page, params):
+    app = open_page(page, is_valid=False, **params)
     assert not app.exception
     assert app.warning
     assert "Traceback" not in app.warning[0].value
@@ -64,35 +65,37 @@ EXTREMES = [
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_runs_at_the_ends_of_every_knob(open_page, follow, page):
+def test_every_page_runs_at_the_ends_of_every_knob(open_page, follow, page):
     app = open_page(page)
     for extreme in EXTREMES:
         follow(app, **extreme)
         assert not app.exception, f"{page} with {extreme}: {app.exception[0].value}"
 
 
-def test_choosing_a_model_changes_the_page(open_page, said):
+def test_choosing_a_model_changes_the_page(open_page, page_text):
     app = open_page("frequencies")
     app.selectbox(key="select.Model").select("gpt-oss-20b").run()
-    assert "of 32 pairs" in said(app)
+    assert "of 32 pairs" in page_text(app)
     assert app.query_params["model"] == "gpt-oss-20b"
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_script_run_renders_no_picture(open_page, monkeypatch, page):
     for picture in registry.pictures():
-        monkeypatch.setattr(type(picture), "__call__", lambda self, now: pytest.fail(f"the run drew {self.address}"))
+        monkeypatch.setattr(
+            type(picture), "__call__", lambda self, now: pytest.fail(f"the run rendered {self.address}")
+        )
     assert not open_page(page, model="qwen3-8b-yarn").exception
 
 
 @pytest.mark.parametrize("group", [name for name in registry.PAGES if name != "learn"])
-def test_every_picture_of_a_group_has_its_place(open_page, asked, group):
-    """Those of a measurement have theirs once something was measured; Learn shows only its story."""
+def test_every_picture_of_a_group_has_its_place(open_page, picture_requests, group):
+    """Pictures of measurements appear after a measurement; Learn shows only its story."""
     places = {
         picture.name
-        for page in SHOWN.get(group, [group])
+        for page in GROUP_PAGES.get(group, [group])
         for tab in TABS.get(group, [{}])
-        for picture in asked(open_page(page, **tab))
+        for picture in picture_requests(open_page(page, **tab))
     }
     later = {"kernels": {"speeds", "ways", "agreement"}, "runtimes": {"axes"}, "recall": {"live_loss", "live_keys"}}
     later = later.get(group, set())
@@ -100,23 +103,52 @@ def test_every_picture_of_a_group_has_its_place(open_page, asked, group):
 
 
 @pytest.mark.parametrize("page", registry.PAGES)
-def test_every_choice_has_a_control_and_reaches_its_pictures(open_page, follow, asked, page):
+def test_every_choice_has_a_control_and_reaches_its_pictures(open_page, follow, picture_requests, page):
     app = open_page(page, **TABS.get(page, [{}])[0])
-    start = asked(app)
+    start = picture_requests(app)
     for choice in registry.page(page).choices:
         if not isinstance(choice, Pick | Switch):
             continue
         options = list(choice.options) if isinstance(choice, Pick) else ["yes", "no"]
         follow(app, **{choice.key: options[-1]})
         assert not app.exception
-        for picture, now in asked(app).items():
-            if choice.key in picture.depends and choice.when(now) and options[-1] in shown(choice, now):
+        for picture, now in picture_requests(app).items():
+            if choice.key in picture.depends and choice.when(now) and options[-1] in allowed_values(choice, now):
                 assert choice.text(now[choice]) == options[-1]
     assert start
 
 
-def shown(choice, now):
+def allowed_values(choice, now):
     return choice.shown(now) if isinstance(choice, Pick) else ("yes", "no")
+
+
+# A picture that the page has for one model or choice and not for another: (page, queries with it, queries without).
+CONDITIONAL = {
+    decay.temperature: ("decay", {"model": "ministral-3-3b"}, {"model": "llama-3.1-8b"}),
+    scaling.maps: ("scaling", {"model": "qwen3-8b-yarn"}, {"model": "llama-2-7b", "scaling.example": "none"}),
+}
+
+
+@pytest.mark.parametrize("picture", CONDITIONAL, ids=lambda picture: picture.address)
+def test_picture_is_left_out_where_it_does_not_apply(open_page, picture_requests, picture):
+    page, with_it, without_it = CONDITIONAL[picture]
+    assert picture in picture_requests(open_page(page, **with_it))
+    assert picture not in picture_requests(open_page(page, **without_it))
+
+
+@pytest.mark.parametrize(("band", "is_named"), [("all", True), ("slow", False)])
+def test_drope_is_named_only_if_no_pair_rotates(open_page, picture_requests, band, is_named):
+    query = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024", "recall.band": band}
+    app = open_page("recall", **query)
+    sentence = recall.switched(picture_requests(app)[recall.switched]).sentence
+    assert ("this is the first step of DroPE" in sentence) == is_named
+    assert is_named or "at zero frequency" in sentence
+    assert is_named or "DroPE" not in sentence + texts_of(app)
+
+
+def test_too_many_words_are_refused_with_a_warning(open_page):
+    app = open_page("attention", **{"attention.sentence": "a " * 70})
+    assert "at most 64 words, got 70" in app.warning[0].value
 
 
 def test_reset_returns_to_the_model(open_page):

@@ -1,7 +1,7 @@
 """Every page, picture, command and link gives the same model, trained length, factor and counts of pairs.
 
-Ten configs: five of the catalog by their name, and five of the user's own. The page's link is opened on a second
-server, which has no session and no stored content of the first.
+Five models of the catalog and five own configs. The page's link is opened on a second server without sessions and
+stored content.
 """
 
 import contextlib
@@ -20,6 +20,8 @@ from rope_viz.ui import picture_route
 from tests.configs import FOUR_NUMBERS_OF_LLAMA_3, LONGROPE, QWEN3_8B, yarn
 from tests.ui.test_picture_route import get
 
+pytestmark = pytest.mark.slow
+
 GEMMA_3_27B = {
     "model_type": "gemma3",
     "text_config": {
@@ -31,8 +33,8 @@ GEMMA_3_27B = {
 }
 QWEN3_8B_WITH_YARN = {**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": yarn(32_768)}
 LINEAR = {**FOUR_NUMBERS_OF_LLAMA_3, "rope_scaling": {"rope_type": "linear", "factor": 4.0}}
-# Config, trained length, factor, and the layer type where there are several. The lengths are those of the reports
-# that the catalog names (Qwen3, section 3.2; Gemma 3, section 5.3) or of the configs themselves.
+# {name: (config, trained length, factor)}. The lengths are from the reports that the catalog names (Qwen3, section 3.2;
+# Gemma 3, section 5.3) or from the configs.
 CASES = {
     "qwen3-8b": ("qwen3-8b", 32_768, None),
     "llama-3.1-8b": ("llama-3.1-8b", 8_192, 8.0),
@@ -49,7 +51,7 @@ CASES = {
     "own wrapper": (GEMMA_3_27B, 131_072, 8.0),
     "own near Qwen3": ({**QWEN3_8B, "rope_theta": 5_000_000}, 32_768, None),
 }
-# The pictures that show a model's lengths, factor or counts; those of Extend and Runtimes show its name as well.
+# The pictures that show a model's lengths, factor or counts; those of Extend and Runtimes also show its name.
 PICTURES = (
     *("scaling/comparison", "frequencies/wavelengths", "rotation/turning", "decay/curves"),
     *("extend/ways", "extend/speeds", "extend/options", "runtimes/curves", "runtimes/matrix"),
@@ -61,7 +63,7 @@ PAGES = tuple(dict.fromkeys(address.partition("/")[0] for address in PICTURES))
 
 @pytest.fixture
 def start_server(monkeypatch):
-    """start_server() forgets what a server stores: sessions begin anew, and no content has a name."""
+    """start_server() drops the stored contents and pictures, like a new server."""
 
     def start():
         monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery())
@@ -72,7 +74,7 @@ def start_server(monkeypatch):
 
 @pytest.fixture(params=CASES)
 def case(request, tmp_path):
-    """Return what names the config on the command line, the config of the user's own or None, and what is known."""
+    """Return the config's name on the command line, the own config or None, its trained length and factor."""
     config, trained, factor = CASES[request.param]
     if isinstance(config, str):
         return config, None, trained, factor
@@ -91,7 +93,7 @@ def open_model(open_page, name, config):
     return app.run()
 
 
-def places(app):
+def read_queries(app):
     """Return {picture: the query with which the browser requests it} of the open page."""
     found = {}
     for element in app.get("bidi_component"):
@@ -100,7 +102,7 @@ def places(app):
     return found
 
 
-def knob_values(app):
+def read_knobs(app):
     """Return {label: its values on the page} of all sliders."""
     found = {}
     for element in app.get("bidi_component"):
@@ -110,23 +112,23 @@ def knob_values(app):
     return found
 
 
-def fetch(address, query):
+def fetch_picture(address, query):
     """Return the sentence and the spec of a picture, and its CSV, from the route."""
     answers = [get(f"{address}.{form}", query) for form in ("json", "csv")]
     assert [answer.status for answer in answers] == [200, 200], answers[0].body
-    # The lines before the numbers name the content of this session.
+    # The comment lines name the content of this session.
     rows = [line for line in answers[1].body.decode().splitlines() if not line.startswith("#")]
     return read_json(answers[0].body) | {"csv": rows}
 
 
 def read_json(content):
     made = json.loads(content)
-    # The name in a spec is that of the menu, which a file on the command line does not have.
+    # The name in a spec is that of the menu; a file on the command line has none.
     spec = {key: value for key, value in made["spec"].items() if key != "model"}
     return {"sentence": made["sentence"], "spec": spec}
 
 
-def command(*arguments):
+def run_command(*arguments):
     """Return the output of the command line; exit codes tell of findings, not of failures."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
@@ -142,19 +144,19 @@ def count_pairs(over_plain, factor):
     return {"kept": int(kept.sum()), "blended": int((~kept & ~divided).sum()), "divided": int(divided.sum())}
 
 
-def page_text(app):
+def read_page(app):
     """Return the text of the page itself, without the sidebar."""
     return [one.value for kind in ("title", "header", "markdown", "html") for one in app.main.get(kind)]
 
 
-def visit(app, page):
+def open_tab(app, page):
     """Open another page in the same session, as a click on the menu does."""
     app.switch_page(f"{MOVED.get(page, (page, ''))[0]}.py")
     if page in TABS:
         app.query_params["extend.tab"] = TABS[page]
     app.run()
     assert not app.exception
-    return page_text(app), knob_values(app), places(app)
+    return read_page(app), read_knobs(app), read_queries(app)
 
 
 def test_pages_figures_commands_and_links_agree(open_page, start_server, tmp_path, case):
@@ -162,34 +164,34 @@ def test_pages_figures_commands_and_links_agree(open_page, start_server, tmp_pat
     start_server()
     app = open_model(open_page, name, config)
     link = dict(app.query_params.items())
-    seen = {page: visit(app, page) for page in PAGES}
-    drawn = {address: fetch(address, seen[page_of(address)][2][address]) for address in PICTURES}
+    seen = {page: open_tab(app, page) for page in PAGES}
+    drawn = {address: fetch_picture(address, seen[page_of(address)][2][address]) for address in PICTURES}
 
     start_server()
     for page, (text, knobs, _) in seen.items():
         elsewhere = open_page(page, **link)
         assert not elsewhere.exception
-        assert (page, knob_values(elsewhere)) == (page, knobs)
+        assert (page, read_knobs(elsewhere)) == (page, knobs)
         # A link carries the keys that the project reads, so the rest of the file cannot be downloaded there.
-        other = [one for one in page_text(elsewhere) if one not in text and not one.startswith("**No download:**")]
+        other = [one for one in read_page(elsewhere) if one not in text and not one.startswith("**No download:**")]
         assert (page, other) == (page, [])
-        there = places(elsewhere)
+        there = read_queries(elsewhere)
         for address in PICTURES:
             if page_of(address) == page:
-                assert (address, fetch(address, there[address])) == (address, drawn[address])
+                assert (address, fetch_picture(address, there[address])) == (address, drawn[address])
 
     for address in PICTURES:
-        command("figure", address, name, "-o", tmp_path / "drawn.json")
+        run_command("figure", address, name, "-o", tmp_path / "drawn.json")
         made = read_json((tmp_path / "drawn.json").read_bytes())
         assert (address, made["spec"]) == (address, drawn[address]["spec"])
         assert (address, made["sentence"]) == (address, drawn[address]["sentence"])
 
     at = ("--length", drawn["scaling/comparison"]["spec"]["target"])
-    table = json.loads(command("table", name, *at, "--json"))
+    table = json.loads(run_command("table", name, *at, "--json"))
     needed = max(seen["extend"][1]["Context needed"])
-    extended = json.loads(command("extend", name, "--to", needed, "--runtime", "vllm", "--json"))
+    extended = json.loads(run_command("extend", name, "--to", needed, "--runtime", "vllm", "--json"))
     assert [table["trained_length"], extended["have"]["trained"]["length"]] == [trained, trained]
-    assert json.loads(command("check", name, "--json"))["trained_length"] == trained
+    assert json.loads(run_command("check", name, "--json"))["trained_length"] == trained
     assert extended["have"]["sentence"] in strip_markup(" ".join(seen["extend"][0]))
     assert extended["ways"][0]["title"] in drawn["extend/ways"]["sentence"]
     for page, (_, knobs, _) in seen.items():
@@ -203,8 +205,8 @@ def test_pages_figures_commands_and_links_agree(open_page, start_server, tmp_pat
         sentence, pairs = drawn[address]["sentence"], len(table["over_plain"])
         # The page Frequencies does not count the pairs of a model without scaling.
         if counts["kept"] < pairs or page_of(address) == "scaling":
-            assert (address, told_counts(sentence, pairs)) == (address, counts), sentence
-    reference = json.loads(command("runtimes", name, *at, "--json"))[0]
+            assert (address, read_counts(sentence, pairs)) == (address, counts), sentence
+    reference = json.loads(run_command("runtimes", name, *at, "--json"))[0]
     assert reference["runtime"] == "transformers"
     assert np.allclose(reference["inv_freq"], table["inv_freq"], rtol=1e-6)
 
@@ -213,8 +215,8 @@ def page_of(address):
     return address.partition("/")[0]
 
 
-def told_counts(sentence, pairs):
-    """Return {band: count} of a sentence that counts pairs by band, or tells that the model is not scaled."""
+def read_counts(sentence, pairs):
+    """Return {band: count} of a sentence that counts pairs by band or says that the model is not scaled."""
     whole = re.search(rf"All {pairs} pairs (keep|are blended|have their frequency divided)", sentence)
     if whole or "not scaled" in sentence:
         band = {"are blended": "blended", "have their frequency divided": "divided"}.get(

@@ -1,4 +1,4 @@
-"""A config that cannot be read: a card takes the place of the page until it is repaired or dismissed."""
+"""An unreadable config: a card replaces the page until the config is repaired or dismissed."""
 
 import json
 
@@ -29,37 +29,37 @@ def drop(open_page):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in ("learn", "home")])
-def test_a_card_takes_the_place_of_every_page(drop, card, asked, page):
+def test_rejection_card_replaces_every_page(drop, rejection_card, picture_requests, page):
     app = drop(page, BROKEN)
     assert not app.exception
-    assert TITLE in card(app)
-    assert asked(app) == {}
+    assert TITLE in rejection_card(app)
+    assert picture_requests(app) == {}
     assert list(app.main.markdown)[-1].value.startswith("No answer is shown until the file can be read.")
     assert [one.key for one in app.main.button] == ["rejected.repair", "rejected.keep"]
 
 
-def test_all_problems_are_named_at_once_with_their_lines(drop, card):
+def test_all_problems_are_named_at_once_with_their_lines(drop, rejection_card):
     app = drop("runtimes", BROKEN)
-    assert "mine.json" in card(app)
-    assert "a comma before a closing bracket" in card(app)
-    assert f"Line {LINE}, column 5" in card(app)
-    assert "factor is the text &#x27;4.0&#x27;" in card(app)
+    assert "mine.json" in rejection_card(app)
+    assert "a comma before a closing bracket" in rejection_card(app)
+    assert f"Line {LINE}, column 5" in rejection_card(app)
+    assert "factor is the text &#x27;4.0&#x27;" in rejection_card(app)
     diff = app.session_state["rejected"].diagnosis.changes.splitlines()
     assert '-    "factor": "4.0",' in diff
     assert '+    "factor": 4.0,' in diff
     assert any("rv-added" in one.value for one in app.html)
 
 
-def test_repair_makes_the_repaired_config_the_model(drop, card):
+def test_repair_makes_the_repaired_config_the_model(drop, rejection_card):
     app = drop("runtimes", BROKEN)
     app.button(key="rejected.repair").click().run()
     assert not app.exception
-    assert card(app) == ""
+    assert rejection_card(app) == ""
     assert app.session_state["own"].config == SCALED
     assert app.session_state["chosen"].spec == from_config(SCALED)[""]
 
 
-def test_the_downloaded_repair_is_the_same_config(drop, card):
+def test_the_downloaded_repair_is_the_same_config(drop, rejection_card):
     found = drop("runtimes", BROKEN).session_state["rejected"].diagnosis
     assert parse_config(found.repaired) == SCALED
     assert found.repaired.count("\n") == BROKEN.count("\n") + 1
@@ -74,29 +74,29 @@ def test_the_downloaded_repair_is_the_same_config(drop, card):
         ('{"model_type": "llama",\n "rope_theta": "big"}', "Line 2, column 2"),
     ],
 )
-def test_no_repair_is_offered_where_there_is_none(drop, card, text, place):
+def test_irreparable_config_offers_no_repair(drop, rejection_card, text, place):
     app = drop("extend", text)
-    assert f"<dt>{place}</dt>" in card(app)
+    assert f"<dt>{place}</dt>" in rejection_card(app)
     assert [one.key for one in app.main.button] == ["rejected.keep"]
 
 
-def test_a_name_and_a_key_from_a_file_are_shown_as_text(drop, card):
+def test_a_name_and_a_key_from_a_file_are_shown_as_text(drop, rejection_card):
     app = drop("extend", '{"<b>x</b>": [1,], "rope_theta": "<i>"}', name="<script>.json")
-    assert "<script>" not in card(app)
-    assert "<i>" not in card(app)
+    assert "<script>" not in rejection_card(app)
+    assert "<i>" not in rejection_card(app)
 
 
-def test_the_former_model_comes_back_unchanged(drop, card, said):
+def test_dismissed_card_restores_the_former_model(drop, rejection_card, page_text):
     app = drop("runtimes", BROKEN, model="kimi-k2-instruct", base="77000")
     assert "Kimi" not in " ".join(one.value for one in app.main.markdown)
     app.button(key="rejected.keep").click().run()
-    assert card(app) == ""
-    assert "Kimi-K2-Instruct" in said(app)
+    assert rejection_card(app) == ""
+    assert "Kimi-K2-Instruct" in page_text(app)
     assert app.query_params["base"] == "77000"
 
 
 @pytest.mark.parametrize("way", ["another model", "a good file", "a link"])
-def test_another_choice_removes_the_card(drop, card, follow, way):
+def test_choosing_another_model_removes_the_card(drop, rejection_card, follow, way):
     app = drop("scaling", BROKEN)
     if way == "another model":
         app.selectbox(key="select.Model").select("qwen3-8b").run()
@@ -106,11 +106,11 @@ def test_another_choice_removes_the_card(drop, card, follow, way):
     else:
         follow(app, model="qwen3-8b")
     assert not app.exception
-    assert card(app) == ""
+    assert rejection_card(app) == ""
     assert app.session_state["chosen"].spec.base == 1e6
 
 
-def test_no_verdict_about_the_former_config_stays(drop, card):
+def test_rejected_config_removes_the_old_findings(drop, rejection_card):
     app = drop("scaling", json.dumps({**SCALED, "rope_scaling": {**yarn(32_768), "factor": 8.0}}))
     assert [one.proto.label for one in app.sidebar.get("page_link")] != []
     field = next(item for item in app.get("file_uploader") if item.key.startswith("upload.file"))

@@ -1,4 +1,4 @@
-"""Sources are footnotes, and code has the colours of its language, on every page."""
+"""On every page, sources are footnotes and code blocks name their language."""
 
 import ast
 import json
@@ -15,22 +15,24 @@ from rope_viz.pictures.outputs import Table
 from rope_viz.pictures.wire_format import cells, columns, markdown_to_html, strip_markup
 from tests.configs import LONGROPE, QWEN3_8B
 
-ROOT = Path(__file__).parents[2]
-OWN = [json.loads(path.read_text()) for path in sorted((ROOT / "tests/cases/extend").glob("*.json"))]
-OWN += [{**QWEN3_8B, "max_position_embeddings": 131_072}, {**QWEN3_8B, "model_type": "mine"}, LONGROPE]
-FEW = ["llama-3.1-8b", "qwen3-8b", "kimi-k2.5", "phi-3.5-mini", "mistral-7b-v0.1", "qwen3.5-9b"]
+pytestmark = pytest.mark.slow
 
-# A file of a repository, and a repository of an owner that some source of the catalog or of a rule names.
+ROOT = Path(__file__).parents[2]
+OWN_CONFIGS = [json.loads(path.read_text()) for path in sorted((ROOT / "tests/cases/extend").glob("*.json"))]
+OWN_CONFIGS += [{**QWEN3_8B, "max_position_embeddings": 131_072}, {**QWEN3_8B, "model_type": "mine"}, LONGROPE]
+FEW_MODELS = ["llama-3.1-8b", "qwen3-8b", "kimi-k2.5", "phi-3.5-mini", "mistral-7b-v0.1", "qwen3.5-9b"]
+
+# Files of repositories, and repositories of the owners in the sources of the catalog and the rules.
 FILE = r"[\w.-]*/[\w./-]*\.(?:py|jsonc?|cpp|h|cuh?|toml|md|ya?ml|sh)\b|\b\w+\.(?:py|cpp|sh|yml)\b(?<!llama\.cpp)"
 OWNERS = {found for one in catalog().values() for found in re.findall(r"(?<![\w./-])([\w-]+)/[\w.-]+@", one.source)}
 OWNERS |= {"huggingface", "vllm-project", "sgl-project", "ggml-org", "ml-explore", "NVIDIA", "QwenLM", "tenstorrent"}
 PATH = re.compile(rf"{FILE}|\b(?:{'|'.join(sorted(OWNERS))})/[\w.-]+")
-# What is no sentence: code, the address of a link, and footnotes.
+# Parts that are no sentence: code, addresses of links, and footnotes.
 NO_SENTENCE = re.compile(rf"{FOOTNOTE.pattern}|`[^`]*`|(?<=\])\([^)]*\)|<style.*?</style>|<[^>]*>", re.DOTALL)
 
 
-def shown_texts(app):
-    """Yield where and what the page shows as text, without the list of sources of the sidebar."""
+def list_texts(app):
+    """Yield (kind, text) of all texts on the page, without the sidebar's list of sources."""
     listed = {id(one) for part in app.sidebar.expander if part.label == "Source" for one in part.get("caption")}
     for kind in ("title", "header", "subheader", "markdown", "html", "caption", "info", "warning", "success", "error"):
         for one in app.get(kind):
@@ -38,9 +40,9 @@ def shown_texts(app):
                 yield kind, one.value
 
 
-def picture_texts(asked, app):
-    """Yield the sentence of each picture, and the cells of its table, without the column that lists sources."""
-    for picture, now in asked(app).items():
+def list_picture_texts(picture_requests, app):
+    """Yield the sentence of each picture and the cells of its table, without the column of sources."""
+    for picture, now in picture_requests(app).items():
         drawn = picture(now)
         yield picture.address, drawn.sentence
         if isinstance(drawn, Table):
@@ -50,17 +52,19 @@ def picture_texts(asked, app):
 
 
 def find_paths(texts):
-    return {(where, found) for where, text in texts for found in PATH.findall(NO_SENTENCE.sub("", plain(text)))}
+    return {
+        (where, found) for where, text in texts for found in PATH.findall(NO_SENTENCE.sub("", remove_escapes(text)))
+    }
 
 
-def plain(markdown):
-    """Undo the escapes of Markdown outside footnotes, whose brackets they keep apart."""
+def remove_escapes(markdown):
+    """Remove the escapes of Markdown, except those of brackets, which footnotes use."""
     return re.sub(r"\\(?![\[\]])(.)", r"\1", markdown).replace("\u2060", "")
 
 
 @pytest.fixture
-def give(open_page):
-    """give(page, config) opens a page with a config of the user's own."""
+def open_with_config(open_page):
+    """open_with_config(page, config) opens a page and pastes a config."""
 
     def run(page, config):
         app = open_page(page)
@@ -72,31 +76,31 @@ def give(open_page):
 
 
 @pytest.mark.parametrize("page", ["extend", "runtimes"])
-def test_no_sentence_names_a_file_for_any_model(open_page, follow, asked, page):
+def test_no_sentence_names_a_file_for_any_model(open_page, follow, picture_requests, page):
     app = open_page(page)
     found = {}
     for model in catalog():
         follow(app, model=model, **{"extend.for": ",".join(NAMES)})
-        if paths := find_paths([*shown_texts(app), *picture_texts(asked, app)]):
+        if paths := find_paths([*list_texts(app), *list_picture_texts(picture_requests, app)]):
             found[model] = paths
     assert found == {}
 
 
 @pytest.mark.parametrize("page", ["extend", "runtimes"])
-def test_no_sentence_names_a_file_for_own_configs(give, asked, page):
-    assert len(OWN) >= 15
-    for config in OWN:
-        app = give(page, config)
+def test_no_sentence_names_a_file_for_own_configs(open_with_config, picture_requests, page):
+    assert len(OWN_CONFIGS) >= 15
+    for config in OWN_CONFIGS:
+        app = open_with_config(page, config)
         assert app.query_params["model"] == "custom"
-        assert find_paths([*shown_texts(app), *picture_texts(asked, app)]) == set(), config
+        assert find_paths([*list_texts(app), *list_picture_texts(picture_requests, app)]) == set(), config
 
 
 @pytest.mark.parametrize("page", registry.PAGES)
-def test_no_sentence_of_a_page_names_a_file(open_page, follow, asked, page):
+def test_no_sentence_of_a_page_names_a_file(open_page, follow, picture_requests, page):
     app = open_page(page)
-    for model in FEW:
+    for model in FEW_MODELS:
         follow(app, model=model)
-        assert find_paths([*shown_texts(app), *picture_texts(asked, app)]) == set(), model
+        assert find_paths([*list_texts(app), *list_picture_texts(picture_requests, app)]) == set(), model
 
 
 @pytest.mark.parametrize("page", registry.PAGES)

@@ -15,6 +15,7 @@ from rope_viz.multi_axis.image_layouts import own_scenes
 from rope_viz.pictures import decay, frequencies, registry, scaling
 from rope_viz.studies.distance_2d import mean_cosine
 from rope_viz.studies.scores import even_parts
+from tests.offenders import for_each
 
 PLAIN = RopeSpec(head_dim=128, base=5e6, context=32_768, target=131_072)
 OWNER = interleave_sections([24, 20, 20], 64)
@@ -71,7 +72,7 @@ def test_method_lines_continue_over_pairs_of_other_axes():
     assert all(np.isfinite(np.asarray(trace.y, dtype=float)).sum() == 11 for trace in lines)
 
 
-@pytest.mark.parametrize("model", list(catalog()))
+@for_each(list(catalog()))
 def test_single_axis_models_have_no_multi_axis_part(model):
     """Pages do not look for axes there, which takes time in every run."""
     config = catalog()[model].config

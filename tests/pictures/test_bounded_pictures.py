@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 from rope_viz.pictures import blob_store
 from rope_viz.pictures.object_size import memory_of
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,15 +81,68 @@ def test_value_larger_than_a_share_is_decoded_again():
 
     assert store.load(name, decode).nbytes == store.load(name, decode).nbytes == 2 << 20
     assert len(decoded) == 2
-    assert store.size < 1000
+    assert store.size < 1000 + blob_store.OVERHEAD
 
 
 def test_visitor_holds_at_most_a_quarter_of_the_store():
     store = blob_store.Store(most=40_000)
-    others = [store.keep(blob_store.salt() + bytes(4000), f"192.0.2.{n}") for n in range(4)]
-    mine = [store.keep(blob_store.salt() + bytes(4000), "198.51.100.7") for _ in range(20)]
+    others = [store.keep(blob_store.salt() + bytes(3000), f"192.0.2.{n}") for n in range(4)]
+    mine = [store.keep(blob_store.salt() + bytes(3000), "198.51.100.7") for _ in range(20)]
     assert all(store.salted(name) for name in others)
     assert [name for name in mine if store.salted(name)] == mine[-2:]
+
+
+class CountedDict(OrderedDict):
+    """A dict that counts the entries that are looked at."""
+
+    looked = 0
+
+    def __iter__(self):
+        for key in super().__iter__():
+            CountedDict.looked += 1
+            yield key
+
+    def items(self):
+        return [(key, self[key]) for key in self]
+
+
+def test_storing_a_content_does_not_look_through_the_others(monkeypatch):
+    monkeypatch.setattr(blob_store, "OrderedDict", CountedDict)
+    store = blob_store.Store(most=4 << 20)
+    for number in range(3000):
+        store.keep(blob_store.salt(), f"192.0.2.{number % 3}")
+    # Each is evicted once, and eviction looks at one entry.
+    assert CountedDict.looked <= 2 * 3000
+
+
+def test_small_contents_count_with_their_place():
+    store = blob_store.Store(most=4 << 20)
+    names = [store.keep(blob_store.salt(), "198.51.100.7") for _ in range(2000)]
+    assert sum(store.salted(name) is not None for name in names) <= (1 << 20) // blob_store.OVERHEAD
+    assert store.size <= 1 << 20
+
+
+def test_largest_content_is_stored_by_one_visitor():
+    store = blob_store.Store()
+    name = store.keep(bytes(blob_store.LARGEST), "198.51.100.7")
+    assert len(store.salted(name)) == blob_store.LARGEST
+    store.keep(blob_store.salt() + b"x", "198.51.100.7")
+    assert store.salted(name) is None, "it is above the share"
+
+
+@pytest.mark.parametrize("size", [0, 1, 15])
+def test_content_without_its_salt_is_refused_with_its_size(size):
+    with pytest.raises(ValueError, match=f"16 random bytes, got {size} bytes"):
+        blob_store.Store().keep(bytes(size))
+
+
+def test_forgotten_contents_count_no_more():
+    store = blob_store.Store()
+    names = [store.keep(blob_store.salt() + bytes(1000), "198.51.100.7") for _ in range(3)]
+    store.forget([*names[:2], "unknown"])
+    assert [store.salted(name) is not None for name in names] == [False, False, True]
+    store.forget(names)
+    assert store.size == 0
 
 
 def test_memory_counts_what_numpy_and_python_allocate():

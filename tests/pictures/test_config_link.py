@@ -19,6 +19,7 @@ from rope_viz.pictures.picture_request import Now
 from rope_viz.runtimes.axes import axes_answers
 from rope_viz.runtimes.compare import compare
 from tests.configs import LONGROPE, QWEN3_8B
+from tests.offenders import for_each
 
 CASES = Path(__file__).parents[1] / "cases"
 PUBLISHED = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(CASES.rglob("*.json"))}
@@ -71,7 +72,7 @@ def answers(config):
     }
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@for_each(list(CONFIGS))
 def test_config_of_a_link_gives_the_same_answers(name):
     try:
         own = upload(CONFIGS[name])
@@ -98,7 +99,7 @@ def test_known_keys_are_found_in_the_code_and_the_records():
     assert not {"_name_or_path", "project_codename", "ignore_mismatched_sizes"} & known_keys()
 
 
-@pytest.mark.parametrize("name", [id for id, model in catalog().items() if not model.id.startswith("rope-viz")])
+@for_each([id for id in catalog() if not id.startswith("rope-viz")])
 def test_model_known_by_its_name_alone_stays_recognised(name):
     own = upload(LISTED[name] | {"_name_or_path": f"/home/anna/{catalog()[name].name.replace(' ', '-')}"})
     found = config_link.read_config(config_link.write_config(own))

@@ -3,12 +3,11 @@
 from pathlib import Path
 from urllib.parse import parse_qsl
 
-import pytest
-
 from rope_viz.figures.files import Style
 from rope_viz.figures.table_figure import sheet
 from rope_viz.pictures import gallery, registry
 from rope_viz.pictures.doors import TITLES
+from tests.offenders import for_each
 
 ROOT = Path(__file__).parents[2]
 CARDS = gallery.list_cards()
@@ -20,7 +19,7 @@ OWN_SOURCES = {
 }
 
 
-@pytest.mark.parametrize("picture", registry.pictures(), ids=lambda each: each.address)
+@for_each(registry.pictures(), lambda each: each.address)
 def test_a_picture_is_in_the_gallery_or_left_out_by_a_rule(picture):
     rule = gallery.why_left_out(picture)
     assert ([card.picture for card in CARDS].count(picture) == 1) is (rule == "")
@@ -30,7 +29,7 @@ def test_a_picture_is_in_the_gallery_or_left_out_by_a_rule(picture):
         assert picture.refuses(registry.read_request(registry.page(picture.page), {}))
 
 
-@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.picture.address)
+@for_each(CARDS, lambda card: card.picture.address)
 def test_a_card_opens_the_page_that_shows_its_picture(card):
     assert card.page in TITLES
     path = OWN_SOURCES.get(card.picture.address) or SOURCES.get(card.page, ROOT / "pages" / f"{card.page}.py")

@@ -16,6 +16,8 @@ from rope_viz.pictures import axes, blob_store, configs, decay, frequencies, reg
 from rope_viz.pictures.choices import Kept, Number
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
+from tests.example_models import HAVING
+from tests.offenders import for_each
 
 PICTURES = registry.pictures()
 IDS = [picture.address for picture in PICTURES]
@@ -28,7 +30,7 @@ def read(picture, **query):
     )
 
 
-@pytest.mark.parametrize("picture", PICTURES, ids=IDS)
+@for_each(PICTURES, lambda picture: picture.address)
 def test_a_picture_is_a_function_at_module_level(picture):
     module = inspect.getmodule(picture.draw)
     assert getattr(module, picture.name) is picture
@@ -38,7 +40,7 @@ def test_a_picture_is_a_function_at_module_level(picture):
     assert picture.about.endswith(".")
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: choice.key)
+@for_each(CHOICES, lambda choice: choice.key)
 def test_choice_belongs_to_one_page_and_survives_as_text(choice):
     page = registry.page(choice.key.partition(".")[0])
     assert [each.key for each in page.choices].count(choice.key) == 1
@@ -47,6 +49,11 @@ def test_choice_belongs_to_one_page_and_survives_as_text(choice):
     if not isinstance(choice, Kept):
         assert choice.parse(choice.text(value)) == value
     assert choice.resolve(value, now) == value
+
+
+def test_each_example_model_belongs_to_a_picture():
+    assert set(HAVING) <= {picture.address for picture in PICTURES}
+    assert set(HAVING.values()) <= set(catalog())
 
 
 def test_a_picture_depends_on_what_its_choices_need():
@@ -183,7 +190,7 @@ def test_spec_too_precise_for_a_link_is_stored_by_name():
 
 
 def test_store_evicts_the_least_recently_used_content():
-    store = blob_store.Store(most=3000)
+    store = blob_store.Store(most=3 * (1000 + blob_store.OVERHEAD))
     names = [store.keep(blob_store.salt() + bytes([index]) * 984) for index in range(3)]
     store.load(names[0], len)
     names.append(store.keep(blob_store.salt() + b"x" * 984))

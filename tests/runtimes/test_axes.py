@@ -48,6 +48,12 @@ def test_two_pairs_of_qwen3_vl_have_zero_frequency_in_llama_cpp() -> None:
     assert answers("qwen2-vl-7b")["llama.cpp"].still == ()
 
 
+def test_a_partly_rotated_head_keeps_its_size_in_llama_cpp() -> None:
+    spec = answers("qwen3.5-9b")["llama.cpp"].spec
+    assert spec is not None
+    assert (spec.head_dim, 2 * spec.pairs) == (256, 64)
+
+
 def test_hunyuan_is_sheared_in_transformers_and_turned_elsewhere() -> None:
     found = answers("hunyuan-ocr")
     sheared = {name for name, one in found.items() if one.spec is not None and not one.spec.is_rotation}

@@ -9,6 +9,7 @@ import pytest
 from rope_viz.models.model_config import from_config
 from rope_viz.runtimes import RUNTIMES, emulate, resolve_release
 from tests.configs import llama, yarn
+from tests.offenders import for_each
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 RUN = json.loads((GOLDENS / "runtimes.json").read_text())
@@ -42,7 +43,7 @@ def name(row):
     return "-".join(str(row.get(key)) for key in ("id", "runtime", "version", "layer_type", "seq_len"))[:70]
 
 
-@pytest.mark.parametrize("row", RUN["rows"], ids=name)
+@for_each(RUN["rows"], name)
 def test_every_executed_row_is_reproduced(row):
     result = emulate(
         RUN["configs"][row["id"]],
@@ -62,7 +63,7 @@ def test_every_executed_row_is_reproduced(row):
         assert result.softmax_multiplier == pytest.approx(row["softmax_scale_multiplier"], rel=tolerance)
 
 
-@pytest.mark.parametrize("row", RELEASES, ids=lambda row: f"{row['version']}-{row['config']['model_type']}")
+@for_each(RELEASES, lambda row: f"{row['version']}-{row['config']['model_type']}")
 def test_releases_of_transformers_compute_or_raise_as_recorded(row):
     result = emulate(
         row["config"],
@@ -77,7 +78,7 @@ def test_releases_of_transformers_compute_or_raise_as_recorded(row):
         assert result.attention_factor == pytest.approx(row["attention_factor"], rel=2e-6)
 
 
-@pytest.mark.parametrize("row", SERVED, ids=lambda row: f"{row['runtime']}-{row['version']}")
+@for_each(SERVED, lambda row: f"{row['runtime']}-{row['version']}-{row['config']['model_type']}")
 def test_a_server_computes_or_raises_as_its_rotary_package_does(row):
     result = emulate(row["config"], runtime=row["runtime"], version=row["version"], length=row["length"])
     assert result.supported == ("error" not in row), result.reason or row["error"]
@@ -86,7 +87,7 @@ def test_a_server_computes_or_raises_as_its_rotary_package_does(row):
         assert result.attention_factor == pytest.approx(row["attention_factor"], rel=2e-6)
 
 
-@pytest.mark.parametrize("row", MLX, ids=lambda row: row["config"]["model_type"])
+@for_each(MLX, lambda row: row["config"]["model_type"])
 def test_mlx_computes_or_raises_as_its_model_files_do(row):
     result = emulate(row["config"], runtime="mlx-lm", length=row["length"])
     # Two model files insist on the old key "type"; the emulation says so and computes what follows.
@@ -100,7 +101,7 @@ def test_mlx_computes_or_raises_as_its_model_files_do(row):
         assert result.attention_factor == pytest.approx(row["attention_factor"], rel=2e-6)
 
 
-@pytest.mark.parametrize("config", RUN["configs"].values(), ids=list(RUN["configs"]))
+@for_each(RUN["configs"])
 def test_newest_transformers_defines_the_meaning_of_a_config(config):
     for layer, spec in from_config(config).items():
         for length in (None, 4096, 8 * spec.context):

@@ -12,6 +12,7 @@ from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.provenance import executed_counts, executed_types
+from tests.offenders import for_each
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "converted.json").read_text())
 KINDS = sorted({row["config"]["model_type"] for row in GOLDEN["rows"]})
@@ -35,7 +36,7 @@ def loaded(row):
     return values / np.asarray(row.get("factors", 1.0))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@for_each(KINDS)
 def test_the_rules_give_what_the_converter_wrote(kind):
     for row in GOLDEN["rows"]:
         if row["config"]["model_type"] == kind:

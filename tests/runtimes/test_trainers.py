@@ -11,6 +11,7 @@ from rope_viz.advice.match_training import match_training
 from rope_viz.runtimes.trainers import TRAINERS, find_trainer, train
 from rope_viz.runtimes.trainers.trainer import short_version
 from tests.configs import DEEPSEEK_V3, LLAMA_3_1_8B, QWEN3, llama, llama3, yarn
+from tests.offenders import for_each
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "training.json").read_text())
 PLACES = {"cos/sin": "cos_sin", "q and k output": "q_k"}
@@ -57,7 +58,7 @@ def matched(place):
     )
 
 
-ROWS = pytest.mark.parametrize("place", range(len(GOLDEN["rows"])), ids=lambda place: GOLDEN["rows"][place]["id"])
+ROWS = for_each(range(len(GOLDEN["rows"])), lambda place: GOLDEN["rows"][place]["id"])
 
 
 @ROWS

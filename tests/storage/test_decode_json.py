@@ -1,17 +1,35 @@
 """JSON from outside is checked at one border: what cannot be read is a sentence, never a traceback."""
 
 import ast
+import contextlib
 import copy
 import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from rope_viz.advice.identify_rotation import read_values
+from rope_viz.advice.verify import read_numbers
 from rope_viz.cli.main import main
+from rope_viz.figures.files.redraw_json import from_json
 from rope_viz.kernels.report_file import read_report
+from rope_viz.models.argument_text import parse_yaml, read_value
+from rope_viz.multi_axis.read_upload import read_upload
+from rope_viz.pictures import registry
+from rope_viz.pictures.choices import Kept
+from rope_viz.pictures.configs import spec_of, upload_of
 from rope_viz.pictures.kernels import pack_report
+from rope_viz.pictures.registry import PAGES
+from rope_viz.pictures.stored_files import filed
 from rope_viz.storage.decode_json import DEEPEST, ContentError, decode_content, decode_json
+from rope_viz.studies.tensors import encode_tensors
+from rope_viz.tiny_lm.capture_file import read_capture
+from rope_viz.tiny_lm.evaluation_plan import read_evaluation
+from rope_viz.tiny_lm.measured_file import read_measured
+from rope_viz.tiny_lm.search_results import read_search
+from rope_viz.tiny_lm.text_results import read_found_keys, read_text_losses
 from tests.figures.reports import make_report, make_way
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +48,103 @@ def test_unreadable_json_is_one_sentence(content):
 def test_readable_json_is_returned():
     assert decode_json(b'{"a": [1, null]}', "") == {"a": [1, None]}
     decode_json(b"[" * DEEPEST + b"]" * DEEPEST, "")
+
+
+PLAIN = (
+    "1",
+    "-1.5",
+    "1e999",
+    "NaN",
+    "true",
+    "null",
+    '"x"',
+    "[]",
+    "[1]",
+    "[[]]",
+    "[null]",
+    "{}",
+    '{"a": 1}',
+    '{"": []}',
+)
+"""Whole JSON values that are none of our files."""
+
+
+@pytest.mark.parametrize("content", PLAIN)
+def test_any_json_value_is_returned(content):
+    assert repr(decode_json(content, "")) == repr(json.loads(content))
+
+
+def list_decoders():
+    """Return every function that reads JSON from outside, by name, as a function of the content."""
+    held = [each for page in PAGES for each in registry.page(page).choices if isinstance(each, Kept)]
+    # A stored file is its name and its data; text fields have no name.
+    files = {each.key: lambda content, each=each: each.decode(filed("a.json", content)) for each in held}
+    texts = {f"{each.key} text": each.decode for each in held}
+    capture = {"tensor q": np.zeros((1, 2, 4), np.float32)}
+    return {
+        **files,
+        **texts,
+        "own": upload_of,
+        "spec": spec_of,
+        "upload": read_upload,
+        "evaluation": read_evaluation,
+        "measured": read_measured,
+        "search": read_search,
+        "losses": read_text_losses,
+        "keys": read_found_keys,
+        "report": lambda content: read_report(content, "no measurement"),
+        "capture": lambda content: read_capture(b"".join(encode_tensors(capture, {"rope_viz": content.decode()}))),
+        "values": lambda content: read_values("a.json", content),
+        "numbers": lambda content: read_numbers(content, "the file"),
+        "figure": from_json,
+        "argument": lambda content: read_value(content.decode()),
+        "yaml": lambda content: parse_yaml(f"a: {content.decode()}"),
+    }
+
+
+@pytest.mark.parametrize("content", PLAIN)
+@pytest.mark.parametrize("name", list_decoders())
+def test_decoders_read_any_json_or_raise_value_error(name, content):
+    with contextlib.suppress(ValueError):
+        list_decoders()[name](content.encode())
+
+
+COMMANDS = (
+    "evaluate --show FILE",
+    "figure recall/yours --file FILE -o OUT",
+    "figure recall/searched --search FILE -o OUT",
+    "figure kernels/speeds --report FILE -o OUT",
+    "figure heads/uses --measured FILE -o OUT",
+    "figure heads/attention --file FILE -o OUT",
+    "figure decay/curves --source file --file FILE -o OUT",
+    "figure FILE -o OUT",
+    "check FILE",
+    "check --hf-overrides TEXT llama-3.1-8b",
+    "extend FILE --to 128k",
+    "compare FILE",
+    "memory FILE --length 4k",
+    "runtimes FILE",
+    "report FILE -o OUT",
+    "match FILE --trainer megatron",
+    "match llama-3.1-8b --trainer megatron --trainer-args TEXT",
+    "verify llama-3.1-8b --from FILE",
+)
+
+
+@pytest.mark.parametrize("content", ["1", "true", "null", '"x"', "[1]", "{}"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_answer_any_json_with_a_sentence(tmp_path, capsys, command, content):
+    path = tmp_path / "a.json"
+    path.write_text(content)
+    words = {"FILE": str(path), "OUT": str(tmp_path / "a.svg"), "TEXT": content}
+    try:
+        code = main([words.get(word, word) for word in command.split()])
+    except SystemExit as stop:  # argparse
+        code = stop.code
+    said = capsys.readouterr()
+    assert code in (0, 1, 2, 3), said
+    assert said.out or said.err
+    assert "Traceback" not in said.err
 
 
 def test_a_decoders_refusal_is_a_content_error():

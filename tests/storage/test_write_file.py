@@ -7,11 +7,12 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from rope_viz.storage.write_file import write_file
+from rope_viz.storage.write_file import MACHINE, remove_abandoned, write_file
 
 ROOT = Path(__file__).parents[2]
 OLD = b"old content"
@@ -69,6 +70,33 @@ def test_a_kill_during_the_write_leaves_the_old_file(tmp_path):
         process.kill()
     assert process.returncode == -signal.SIGKILL
     assert path.read_bytes() == OLD
+    assert len(os.listdir(tmp_path)) == 2
+    remove_abandoned.cache_clear()
+    write_file(tmp_path / "b.svg", b"of a later run")
+    assert sorted(os.listdir(tmp_path)) == ["a.svg", "b.svg"]
+
+
+@pytest.mark.parametrize(
+    ("name", "days", "stays"),
+    [
+        (f".rope-viz-{MACHINE}-{os.getpid()}-0123456789abcdef.tmp", 0, True),
+        (f".rope-viz-{MACHINE}-{os.getpid()}-0123456789abcdef.tmp", 2, False),
+        (".rope-viz-00000000-4194305-0123456789abcdef.tmp", 0, True),
+        (".rope-viz-00000000-4194305-0123456789abcdef.tmp", 2, False),
+        (".rope-viz-0123456789abcdef.tmp", 0, True),
+        (".rope-viz-0123456789abcdef.tmp", 2, False),
+        (".rope-viz-report", 2, True),
+        (".rope-viz-mine.tmp", 2, True),
+        ("0123456789abcdef.tmp", 2, True),
+    ],
+)
+def test_only_temporary_files_that_nobody_writes_are_removed(tmp_path, name, days, stays):
+    (tmp_path / name).write_bytes(OLD)
+    then = time.time() - 86_400 * days
+    os.utime(tmp_path / name, (then, then))
+    remove_abandoned.cache_clear()
+    write_file(tmp_path / "a.svg", b"new")
+    assert sorted(os.listdir(tmp_path)) == sorted(["a.svg", *[name] * stays])
 
 
 def test_a_symbolic_link_keeps_its_target(tmp_path):

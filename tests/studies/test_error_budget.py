@@ -1,5 +1,7 @@
 """No request exceeds the budget; thinned curves are exact where dense, and name what they omit."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from rope_viz.studies import linear_attention
 from rope_viz.studies.decay import first_negative
 from rope_viz.studies.error_budget import WORK, Thinning, scale_samples
 from rope_viz.studies.scores import curve, curve_envelope
+from tests.offenders import for_each
 
 SIZES = [4, 64, 128, 512, 4096]
 
@@ -17,10 +20,9 @@ def distances(thinning):
     return sum(len(part) for part in thinning.parts)
 
 
-@pytest.mark.parametrize("pairs", [1, 64, 256, 2048])
-@pytest.mark.parametrize("stop", [2, 5_000, 1_000_000, 10_000_000])
-@pytest.mark.parametrize("shares", [1, 10, 400])
-def test_thinned_range_respects_its_share_and_ends(pairs, stop, shares):
+@for_each(itertools.product([1, 64, 256, 2048], [2, 5_000, 1_000_000, 10_000_000], [1, 10, 400]))
+def test_thinned_range_respects_its_share_and_ends(case):
+    pairs, stop, shares = case
     found = Thinning.for_curve(1, stop, pairs, shares=shares)
     assert distances(found) <= max(1025, WORK / (pairs * shares) + 1)
     joined = np.concatenate([np.asarray(part) for part in found.parts])

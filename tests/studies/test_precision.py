@@ -1,5 +1,6 @@
 """Where arithmetic breaks a rotary embedding: the published numbers, and the emulations against torch."""
 
+import itertools
 import json
 import math
 from itertools import pairwise
@@ -28,6 +29,7 @@ from rope_viz.studies.precision import (
 )
 from rope_viz.studies.rounding import round_to
 from rope_viz.studies.rounding_in_practice import PRACTICES, find_practices
+from tests.offenders import for_each
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "attention_transformers.json").read_text())
 SPEC = RopeSpec(head_dim=128, base=10_000.0)
@@ -286,9 +288,9 @@ def test_pairs_of_zero_frequency_have_no_error():
         assert find_largest_error(still, where).angle == 0.0
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("where", ROUNDINGS)
-def test_every_rounding_takes_every_method(method, where):
+@for_each(itertools.product(METHODS, ROUNDINGS))
+def test_every_rounding_takes_every_method(case):
+    method, where = case
     spec = RopeSpec(head_dim=32, scaling=METHODS[method](), target=16384)
     assert angle_error(spec, [0, 5000], where, length=16384).shape == (2, 16)
     assert np.isfinite(angle_error(spec, [0, 5000], where, length=16384)).all()

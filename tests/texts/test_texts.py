@@ -9,6 +9,7 @@ import pytest
 
 from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.texts import FOLDER, FORMATS, _flatten
+from tests.offenders import for_each
 
 LANGUAGES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and not path.name.startswith("_"))
 PAGES = sorted(path.stem for path in (FOLDER / "en").glob("*.toml"))
@@ -52,7 +53,7 @@ def test_nine_of_ten_sentences_have_at_most_20_words():
     assert 10 * len(long) <= len(SENTENCES), long
 
 
-@pytest.mark.parametrize("page", PAGES)
+@for_each(PAGES)
 def test_placeholders_have_names_and_known_formats(page):
     for key, text in read_entries(page).items():
         if key.startswith("explain."):

@@ -60,6 +60,14 @@ def test_a_redirect_on_the_same_host_keeps_the_key(new_site):
     assert asked == [("/v1/models", "Bearer secret"), ("/v2/models", "Bearer secret")]
 
 
+@pytest.mark.parametrize("target", ["ftp://127.0.0.1:1/v1/models", "file:///etc/hosts", "data:,x"])
+def test_only_redirects_to_http_and_https_are_followed(new_site, target):
+    here, asked = new_site({"/v1/models": target})
+    with pytest.raises(ValueError, match=r"a redirect to 'ftp' is not followed|is not allowed"):
+        Server(f"{here}/v1", "", key="secret").models()
+    assert [path for path, _ in asked] == ["/v1/models"]
+
+
 @pytest.mark.parametrize(
     ("first", "second", "same"),
     [

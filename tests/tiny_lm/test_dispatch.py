@@ -16,6 +16,7 @@ from rope_viz.tiny_lm.dispatch import Worker, count_tokens, dispatch
 from rope_viz.tiny_lm.evaluation_plan import Row, read_evaluation
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 from tests.tiny_lm.completion_servers import passkey_servers
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 PLAN = Plan(methods=("none",), lengths=(400, 800), depths=tuple(place / 10 for place in range(11)), repeats=2)
@@ -139,7 +140,7 @@ def test_a_question_that_failed_on_every_server_is_asked_again():
         if cell == hard and len(failed) < 2:
             failed.append(engine)
             raise UnavailableError("busy", is_reached=True)
-        time.sleep(0.01)
+        time.sleep(0.01)  # an answer takes a moment, so that both servers get questions
         return Row(*cell, right=True, answer="")
 
     workers = [Worker(name, {"a": name}) for name in ("first", "second")]
@@ -186,8 +187,7 @@ def test_a_second_interrupt_ends_the_command_at_once(tmp_path):
         # A shell lets what it starts with "&" ignore SIGINT, and so it would be here.
         options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
         process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, **options)
-        while not server.asked and process.poll() is None:
-            time.sleep(0.02)
+        wait_until(lambda: server.asked or process.poll() is not None, 120, "first question")
         process.send_signal(signal.SIGINT)
         lines = [process.stderr.readline()]
         while "press Ctrl-C again" not in lines[-1]:

@@ -20,6 +20,8 @@ from rope_viz.tiny_lm.recall import recall
 from rope_viz.tiny_lm.score_divisors import Scores, TinyScorer, rate_answers
 from rope_viz.tiny_lm.search_divisors import SearchPlan, search
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("optuna")
 
 ROOT = Path(__file__).parents[2]

@@ -1,6 +1,6 @@
 """The reader in real llama.cpp: its logits are those that emulation predicts, and so is what it recalls.
 
-Optional: llama-cpp-python is built from source for some ten minutes, so CI has none. To run it:
+Optional: llama-cpp-python is built from source for some ten minutes, so CI has none. To run what it is needed for:
 `pip install gguf llama-cpp-python==0.3.36`.
 """
 
@@ -46,7 +46,8 @@ OPTIONS = {
 
 def run(folder, flags, tokens, rows):
     """The logits of real llama.cpp, (rows, vocabulary), with the flags as its Python binding names them."""
-    llama_cpp = pytest.importorskip("llama_cpp")
+    import llama_cpp
+
     kinds = {"none": 0, "linear": 1, "yarn": 2}
     options, words = {}, shlex.split(flags)
     for flag, value in zip(words[::2], words[1::2], strict=True):
@@ -64,10 +65,9 @@ def run(folder, flags, tokens, rows):
     return np.array(llama.scores[: len(tokens)])[rows]
 
 
+@pytest.mark.llama_cpp
 @pytest.mark.parametrize("name", SPECS)
 def test_llama_cpp_gives_the_logits_that_emulation_predicts(name, tmp_path):
-    pytest.importorskip("gguf")
-    pytest.importorskip("llama_cpp")
     spec = SPECS[name]
     write_gguf(READER, tmp_path / "reader.gguf")
     config = dict(READER.config) | to_config(READER.spec)
@@ -95,10 +95,9 @@ def test_llama_cpp_gives_the_logits_that_emulation_predicts(name, tmp_path):
         assert abs(theirs - share) <= 1 / 48
 
 
+@pytest.mark.llama_cpp
 def test_file_without_original_length_recalls_as_emulated(tmp_path):
     """`--yarn-orig-ctx` forgotten: the training context takes its place, here four times too long."""
-    pytest.importorskip("gguf")
-    pytest.importorskip("llama_cpp")
     spec = dataclasses.replace(READER.spec, target=LENGTH)  # the file says 1024 is what it was trained with
     write_gguf(READER, tmp_path / "reader.gguf", spec)
     flags = "--rope-scaling yarn --rope-scale 4"

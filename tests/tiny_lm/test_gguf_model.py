@@ -148,8 +148,6 @@ def test_a_missing_or_unknown_tensor_is_named(small):
 @pytest.mark.real_model
 def test_smollm2_has_the_logits_of_transformers():
     path = MODELS["smollm2"].weights
-    if not path.is_file():
-        pytest.skip("needs the real model: rope-viz get-model smollm2")
     pytest.importorskip("gguf", reason="transformers reads GGUF files with the gguf package")
     theirs = transformers.AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32)
     sentence = "It is a truth universally acknowledged, that a single man in possession of a good fortune must want. "

@@ -136,8 +136,6 @@ def test_other_pass_keys_are_refused(changed):
 @pytest.mark.real_model
 def test_smollm2_finds_a_key_in_a_short_text(start):
     path = MODELS["smollm2"].weights
-    if not path.is_file():
-        pytest.skip("needs the real model: rope-viz get-model smollm2")
     run = start(path, "The weather was fine and they walked along the river. " * 40, ["none"], "48213")
     assert run.wait(120)
     assert run.problem == ""

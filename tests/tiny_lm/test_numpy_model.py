@@ -90,7 +90,7 @@ def test_later_tokens_do_not_change_earlier_logits():
     np.testing.assert_allclose(before, after, atol=2e-5)
 
 
-def test_attention_sums_to_one_over_what_came_before():
+def test_attention_sums_to_one_over_earlier_tokens():
     reader, asked = checkpoints.load_tiny_lm(SEED), text(200)
     for layer in range(2):
         found = numpy_model.attention(reader, asked.tokens[0], layer=layer, rows=asked.rows)

@@ -14,21 +14,22 @@ from rope_viz.tiny_lm.evaluation_plan import read_evaluation
 from rope_viz.tiny_lm.ray_workers import RayEngine, join_cluster, start_workers
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
-ray = pytest.importorskip("ray", minversion="2.60")
 pytestmark = pytest.mark.ray
 FOLDER = Path(checkpoints.__file__).with_name("checkpoints") / "seed-0"
 WORDS = ["evaluate", str(FOLDER), "--words", "reader", "--lengths", "256,512", "--depths", "4"]
 
 
 @pytest.fixture(autouse=True)
-def local_cluster(monkeypatch):
-    """Every test starts a cluster of this machine, and ends it."""
+def ray(monkeypatch):
+    """Ray itself: every test starts a cluster of this machine, which ends with the test."""
+    import ray
+
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    yield
+    yield ray
     ray.shutdown()
 
 
-def test_one_and_two_workers_answer_as_without_ray(tmp_path):
+def test_one_and_two_workers_answer_as_without_ray(ray, tmp_path):
     assert main([*WORDS, "-o", str(tmp_path / "without.json")]) == 0
     for number in ("1", "2"):
         words = [*WORDS, "--ray", "auto", "--ray-workers", number, "-o", str(tmp_path / f"{number}.json")]
@@ -37,7 +38,7 @@ def test_one_and_two_workers_answer_as_without_ray(tmp_path):
         assert (tmp_path / f"{number}.json").read_bytes() == (tmp_path / "without.json").read_bytes()
 
 
-def test_a_killed_worker_is_replaced_and_nothing_is_lost(tmp_path):
+def test_a_killed_worker_is_replaced_and_nothing_is_lost(ray, tmp_path):
     plan = Plan(("none",), (512,), (0.0, 0.3, 0.6, 1.0), repeats=3, wording="reader", model="seed-0")
     config = json.loads((FOLDER / "config.json").read_text(encoding="utf-8"))
     assert not join_cluster("auto")
@@ -70,7 +71,7 @@ class DyingModel:
         os._exit(1)
 
 
-def test_a_question_that_kills_every_actor_is_given_up():
+def test_a_question_that_kills_every_actor_is_given_up(ray):
     assert not join_cluster("auto")
     actor = ray.remote(max_restarts=-1, max_task_retries=1)(DyingModel).remote()
     with pytest.raises(UnavailableError, match="Ray: "):

@@ -17,6 +17,8 @@ from rope_viz.tiny_lm.gguf_model import load_gguf  # noqa: E402
 from rope_viz.tiny_lm.head_jobs import right_tokens  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "real_model"
 NOVELS = ("northangerabbey", "persuasion", "prideprejudice", "emma", "mansfieldpark", "sensesensibility")
 LETTERS = np.array(list("abcdefgh the in"))

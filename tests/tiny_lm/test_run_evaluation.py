@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from rope_viz.tiny_lm.completion_clients import Answer, Local, Server, Unavailab
 from rope_viz.tiny_lm.dispatch import Worker
 from rope_viz.tiny_lm.evaluation_plan import Evaluation, Row, read_evaluation
 from rope_viz.tiny_lm.run_evaluation import Plan, evaluate, span
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "rope_viz" / "tiny_lm" / "checkpoints" / "seed-0"
@@ -172,9 +172,7 @@ def test_killed_run_resumes_without_repeating_questions(tmp_path, server):
     words += ["--depths", "4", "--repeats", "2", "--concurrency", "1", "-o", str(out), "--retries", "0"]
     server.handler.plan = [(200, None, {})] * 9 + ["hold"]  # two counts, seven answers, and one that never comes
     process = subprocess.Popen(words, cwd=ROOT, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 90
-    while len(server.handler.seen) < 10 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: len(server.handler.seen) >= 10, 90, "ten requests")
     process.send_signal(signal.SIGKILL)
     process.wait()
     first = [body["prompt"] for _, body, _ in server.handler.seen if body["max_tokens"] > 1]

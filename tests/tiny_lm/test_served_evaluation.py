@@ -15,6 +15,8 @@ from rope_viz.tiny_lm import checkpoints, language, numpy_model, passkey
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
 from tests.browser.processes import find_free_port, running_process, wait_for_answer
 
+pytestmark = pytest.mark.slow
+
 LENGTH = 512
 READER = checkpoints.load_tiny_lm("seed-0")
 

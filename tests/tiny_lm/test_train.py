@@ -14,6 +14,8 @@ from rope_viz.tiny_lm import build_checkpoints, checkpoints, numpy_model, tasks,
 from rope_viz.tiny_lm.recall import recall  # noqa: E402
 from rope_viz.tiny_lm.torch_model import table  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SPEC = RopeSpec(head_dim=16, base=10_000.0, context=32)
 SMALL = {**train.CONFIG, "hidden_size": 32, "intermediate_size": 32, "head_dim": 16}
 BRIEF = train.Course(lengths=(32,), steps=(30,), tokens=512, warmup=5)

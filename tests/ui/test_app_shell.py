@@ -1,4 +1,4 @@
-"""What the server prepares before the first visit."""
+"""The server prepares answers before the first visit."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +9,8 @@ from rope_viz.ui import app_shell
 
 
 def test_extend_answers_of_the_catalog_are_precomputed():
-    with ThreadPoolExecutor(1) as anew:  # Playwright has a loop running in the thread of the tests
-        anew.submit(asyncio.run, app_shell.ahead()).result()
+    with ThreadPoolExecutor(1) as pool:  # Playwright runs an event loop in the main thread
+        pool.submit(asyncio.run, app_shell.ahead()).result()
     before = extend._answer.cache_info()
     answered = [
         extend.answer(now)

@@ -1,4 +1,4 @@
-"""Vectors and files of the user: a session without them takes those that the browser stores, even on a new server."""
+"""A new session, even on a new server, restores the user's vectors and files from the browser."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ TYPED = json.dumps({"q": "1, 2", "k": "3"}).encode()
 FILE = b"mine.npz\0" + b"0"
 
 
-def encoded(content):
+def encode(content):
     return base64.b64encode(content).decode()
 
 
@@ -53,8 +53,8 @@ def test_inputs_are_sent_once_and_removed_ones_are_dropped(new_session):
     assert browser_storage.names() == {}
 
 
-def fields():
-    """Run two text fields; what the browser stored arrives after they were drawn."""
+def draw_fields():
+    """Run two text fields; the browser's stored texts arrive after they were drawn."""
     import streamlit as st
 
     from rope_viz.ui import browser_storage, widgets
@@ -65,8 +65,8 @@ def fields():
 
 
 def test_stale_empty_fields_do_not_erase_restored_inputs():
-    app = AppTest.from_function(fields, default_timeout=60).run()
-    app.session_state["stored"] = {"decay.typed": encoded(bytes(blob_store.SALT) + TYPED)}
+    app = AppTest.from_function(draw_fields, default_timeout=60).run()
+    app.session_state["stored"] = {"decay.typed": encode(bytes(blob_store.SALT) + TYPED)}
     app.run()
     assert [field.value for field in app.text_area] == ["", ""]
     app.text_area[0].set_value(" ").run()
@@ -85,7 +85,7 @@ def test_too_large_inputs_do_not_block_the_others(new_session):
 
 def test_inputs_of_the_session_win_over_stored_ones(new_session):
     name = state.store_blob("decay.typed", TYPED)
-    browser_storage.bring_back({"decay.typed": encoded(bytes(blob_store.SALT) + b"{}")})
+    browser_storage.bring_back({"decay.typed": encode(bytes(blob_store.SALT) + b"{}")})
     assert browser_storage.names() == {"decay.typed": name}
 
 
@@ -95,14 +95,14 @@ def test_inputs_of_the_session_win_over_stored_ones(new_session):
         {"decay.typed": "*"},
         {"decay.typed": ""},
         {"decay.typed": None},
-        {"decay.typed": encoded(bytes(blob_store.SALT) + b"[1]")},
-        {"decay.typed": encoded(bytes(blob_store.SALT) + b"\xff")},
-        {"decay.file": encoded(bytes(blob_store.SALT) + FILE)},
-        {"decay.file": encoded(bytes(3))},
-        {"heads.file": encoded(bytes(blob_store.SALT) + b"a\0" + b"\xff" * 8 + b"{")},
-        {"recall.file": encoded(bytes(blob_store.SALT) + b"a\0{")},
-        {"kernels.report": encoded(bytes(blob_store.SALT) + b"{}")},
-        {"own": encoded(bytes(blob_store.SALT) + b"{}")},
+        {"decay.typed": encode(bytes(blob_store.SALT) + b"[1]")},
+        {"decay.typed": encode(bytes(blob_store.SALT) + b"\xff")},
+        {"decay.file": encode(bytes(blob_store.SALT) + FILE)},
+        {"decay.file": encode(bytes(3))},
+        {"heads.file": encode(bytes(blob_store.SALT) + b"a\0" + b"\xff" * 8 + b"{")},
+        {"recall.file": encode(bytes(blob_store.SALT) + b"a\0{")},
+        {"kernels.report": encode(bytes(blob_store.SALT) + b"{}")},
+        {"own": encode(bytes(blob_store.SALT) + b"{}")},
         {"": ""},
     ],
     ids=str,

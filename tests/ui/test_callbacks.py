@@ -1,4 +1,4 @@
-"""A callback always runs to its end."""
+"""A callback is never interrupted."""
 
 import pytest
 from streamlit.runtime.scriptrunner import ScriptRunner
@@ -35,6 +35,6 @@ def test_callback_completes_despite_a_rerun_request(monkeypatch, whole):
     app = AppTest.from_function(page, default_timeout=60).run()
     app.button[0].click().run()
     assert not app.exception
-    # Streamlit as it is stops in the middle: where it no longer does, this can go.
+    # Unpatched Streamlit stops in the middle; if a release no longer does, the patch can be removed.
     assert ("second" in app.session_state) == whole
     assert app.session_state["runs"] == 2

@@ -1,4 +1,4 @@
-"""A link's preview: the tags of the first page, with absolute addresses from the public address alone."""
+"""Preview tags of a link use absolute addresses of the configured public address only."""
 
 import html
 import re
@@ -26,7 +26,7 @@ def client():
     return TestClient(Starlette(routes=routes, middleware=server.middleware()))
 
 
-def tags(client, address):
+def read_tags(client, address):
     text = client.get(address).text
     return {
         name: html.unescape(value) for name, value in re.findall(r'<meta property="([^"]*)" content="([^"]*)">', text)
@@ -37,22 +37,22 @@ def tags(client, address):
 def test_every_page_has_a_preview_whose_picture_is_drawn(page, client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
     path = "" if page == "home" else page
-    found = tags(client, f"/{path}")
+    found = read_tags(client, f"/{path}")
     if page != "learn":
         assert found["og:url"] == f"{PUBLIC}/{path}"
         assert found["og:title"] == ("RoPE Viz" if page == "home" else f"{TITLES[page]} · RoPE Viz")
     assert found["og:description"].startswith("RoPE rotates each token’s query and key by its position")
     if page in ("lab", "gallery", "axes", "kernels"):
-        return  # the Lab and the gallery have no picture, and the others take long
+        return  # the Lab and the gallery have no picture; those of the others take long
     assert found["og:image"].startswith(f"{PUBLIC}/rope-viz/picture/")
     answer = client.get(found["og:image"].removeprefix(PUBLIC))
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png"), answer.text[:200]
     assert [int.from_bytes(answer.content[at : at + 4], "big") for at in (16, 20)] == [1200, 630]
 
 
-def test_picture_of_the_preview_is_that_of_the_link(client, monkeypatch):
+def test_preview_image_uses_the_choices_of_the_link(client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
-    found = tags(client, "/frequencies?model=qwen3-8b-yarn&pin=3&extend.tab=why&utm=1")
+    found = read_tags(client, "/frequencies?model=qwen3-8b-yarn&pin=3&extend.tab=why&utm=1")
     address = urlsplit(found["og:image"])
     assert address.path == "/rope/rope-viz/picture/frequencies/wavelengths.png"
     assert parse_qs(address.query)["model"] == ["qwen3-8b-yarn"]
@@ -60,9 +60,9 @@ def test_picture_of_the_preview_is_that_of_the_link(client, monkeypatch):
 
 
 @pytest.mark.parametrize("query", ["learn.scene=6", "learn.step=9"])
-def test_preview_of_a_scene_is_its_own(query, client, monkeypatch):
+def test_each_scene_of_learn_has_its_own_preview(query, client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
-    found = tags(client, f"/learn?{query}")
+    found = read_tags(client, f"/learn?{query}")
     assert found["og:title"] == "Beyond the trained length · RoPE Viz"
     assert found["og:url"] == f"{PUBLIC}/learn?learn.scene=6"
     assert urlsplit(found["og:image"]).path == "/rope/rope-viz/picture/learn/scene6.png"
@@ -72,10 +72,10 @@ def test_preview_of_a_scene_is_its_own(query, client, monkeypatch):
 @pytest.mark.parametrize("query", ["model=%22%3E%3Cscript%3E", "dim=1e999", "model=" + 7000 * "x"])
 def test_unreadable_link_has_the_preview_of_the_page(query, client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
-    assert tags(client, f"/frequencies?{query}") == tags(client, "/frequencies")
+    assert read_tags(client, f"/frequencies?{query}") == read_tags(client, "/frequencies")
 
 
-def test_no_public_address_no_tags_whatever_the_host(client):
+def test_without_a_public_address_there_are_no_tags(client):
     assert "og:" not in client.get("/", headers={"host": "attacker.example"}).text
 
 

@@ -1,4 +1,4 @@
-"""Pictures that can take long end when nobody waits, have limits, and never keep other visitors waiting."""
+"""Long jobs end without waiters, have limits, and do not block other visitors."""
 
 import asyncio
 import functools
@@ -6,7 +6,6 @@ import gc
 import io
 import json
 import threading
-import time
 import weakref
 from pathlib import Path
 
@@ -17,15 +16,18 @@ from rope_viz.figures.files import Style
 from rope_viz.pictures import blob_store
 from rope_viz.pictures.render_process import Job
 from rope_viz.ui import long_jobs, picture_route, render_queue, visitors
-from tests.ui.test_picture_route import run
-from tests.ui.test_render_workers import alive
+from tests.ui.test_picture_route import send_requests
+from tests.ui.test_render_workers import is_running
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.slow
 
 SLOW = Job("recall", "needle", "png", Style(), {"recall.length": "16384", "method": "yarn"})
 QUICK = Job("scaling", "comparison", "svg", Style(), {})
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="processes are found in Linux's /proc")
 
 
-async def until(holds, seconds=60):
+async def wait_for(holds, seconds=60):
     """Wait until a condition holds."""
     for _ in range(seconds * 20):
         if holds():
@@ -49,63 +51,63 @@ def jobs():
 
 
 @needs_proc
-def test_job_that_nobody_waits_for_ends(jobs):
-    async def leave():
+def test_job_without_waiters_ends(jobs):
+    async def cancel():
         gallery = picture_route.Gallery(long_jobs=jobs())
         waiting = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW, rank=render_queue.FILES))
-        await until(lambda: gallery.long_jobs.pids)
+        await wait_for(lambda: gallery.long_jobs.pids)
         (pid,) = gallery.long_jobs.pids
         waiting.cancel()
-        await until(lambda: not alive(pid))
+        await wait_for(lambda: not is_running(pid))
         assert not gallery.long_jobs.pids
         assert await gallery.drawn("a", pytest.fail, long=QUICK), "the place is free again"
 
-    asyncio.run(leave())
+    asyncio.run(cancel())
 
 
-def test_job_beyond_its_processor_time_is_a_sentence(jobs):
+def test_job_beyond_its_processor_time_reports_a_problem(jobs):
     result = asyncio.run(jobs(seconds=1).render(SLOW))
     assert result.problem.startswith("This picture takes more than 1 seconds of processor time.")
     assert not result.content
 
 
 @needs_proc
-def test_job_beyond_its_memory_is_a_sentence(jobs):
+def test_job_beyond_its_memory_reports_a_problem(jobs):
     large = Job("frequencies", "heatmap", "png", Style(width="4800px", height="4800px"), {})
 
-    async def both():
+    async def render_both():
         small = jobs(memory=150 << 20)
         return await small.render(large), await small.render(QUICK)
 
-    refused, drawn = asyncio.run(both())
+    refused, drawn = asyncio.run(render_both())
     assert refused.problem.startswith("This picture takes more memory than one picture may.")
     assert drawn.content
 
 
 @needs_proc
 def test_idle_process_ends(jobs):
-    async def rest():
+    async def wait_for_end():
         found = jobs(idle_seconds=0.0)
         await found.render(QUICK)
         pids = found.pids
-        await until(lambda: not found.pids)
-        await until(lambda: not any(map(alive, pids)))
+        await wait_for(lambda: not found.pids)
+        await wait_for(lambda: not any(map(is_running, pids)))
 
-    asyncio.run(rest())
+    asyncio.run(wait_for_end())
 
 
-def test_process_that_dies_is_a_sentence_for_its_own_user(jobs):
-    async def kill():
+def test_killed_process_fails_only_its_own_request(jobs):
+    async def kill_process():
         gallery = picture_route.Gallery(long_jobs=jobs())
         first = asyncio.ensure_future(gallery.drawn("a", pytest.fail, long=SLOW))
-        await until(lambda: gallery.long_jobs.pids)
+        await wait_for(lambda: gallery.long_jobs.pids)
         for process in gallery.long_jobs._busy:
             process.running.kill()
         with pytest.raises(long_jobs.NoProcessError, match="ended early"):
             await first
         assert (await gallery.drawn("b", pytest.fail, long=QUICK)).startswith(b"rope-scaling-comparison")
 
-    asyncio.run(kill())
+    asyncio.run(kill_process())
 
 
 class Endless:
@@ -114,15 +116,15 @@ class Endless:
     places, pids = 2, ()
 
     def __init__(self):
-        self.asked = []
+        self.jobs = []
 
     async def render(self, job):
-        self.asked.append(job)
+        self.jobs.append(job)
         await asyncio.get_running_loop().create_future()
 
 
 def test_visitor_has_one_of_two_places_for_long_jobs():
-    async def crowd():
+    async def send_many():
         endless = Endless()
         gallery = picture_route.Gallery(long_jobs=endless)
         tasks = [
@@ -131,21 +133,21 @@ def test_visitor_has_one_of_two_places_for_long_jobs():
             for n in range(count)
         ]
         await asyncio.sleep(0)
-        await until(lambda: endless.asked == ["a", "b"])
+        await wait_for(lambda: endless.jobs == ["a", "b"])
         for task in tasks[:20]:
             task.cancel()
-        await until(lambda: len(endless.asked) == 3)
-        assert endless.asked[-1] == "c"
+        await wait_for(lambda: len(endless.jobs) == 3)
+        assert endless.jobs[-1] == "c"
         for task in tasks:
             task.cancel()
 
-    asyncio.run(crowd())
+    asyncio.run(send_many())
 
 
 def test_slow_pages_of_one_visitor_leave_a_thread_for_others():
     go_on = threading.Event()
 
-    async def crowd():
+    async def send_many():
         gallery = picture_route.Gallery()
         slow = [
             asyncio.ensure_future(gallery.drawn(f"slow {n}", lambda: go_on.wait(60) and b"", visitor="a"))
@@ -156,11 +158,11 @@ def test_slow_pages_of_one_visitor_leave_a_thread_for_others():
         go_on.set()
         await asyncio.gather(*slow)
 
-    asyncio.run(crowd())
+    asyncio.run(send_many())
 
 
 def test_full_queue_of_one_visitor_refuses_no_other():
-    async def crowd():
+    async def send_many():
         gallery = picture_route.Gallery(long_jobs=Endless(), waiting=5)
         put = functools.partial(gallery.drawn, make=pytest.fail, long=QUICK)
         tasks = [asyncio.ensure_future(put(f"a {n}", visitor="a")) for n in range(6)]
@@ -173,7 +175,7 @@ def test_full_queue_of_one_visitor_refuses_no_other():
         for task in tasks:
             task.cancel()
 
-    asyncio.run(crowd())
+    asyncio.run(send_many())
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_visitor_is_an_address_or_a_network(host, visitor):
     assert visitors.visitor_name(host) == visitor
 
 
-def test_large_contents_are_decoded_in_another_process(monkeypatch, jobs):
+def test_large_bodies_are_decoded_in_another_process(monkeypatch, jobs):
     gallery = picture_route.Gallery(long_jobs=jobs())
     monkeypatch.setattr(picture_route, "GALLERY", gallery)
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
@@ -212,7 +214,7 @@ def test_large_contents_are_decoded_in_another_process(monkeypatch, jobs):
     assert (refused.status, b"at most 8,388,608 numbers" in refused.body) == (422, True)
 
 
-def test_refused_contents_are_released_without_a_collection(monkeypatch, jobs):
+def test_refused_contents_are_freed_without_gc(monkeypatch, jobs):
     made = []
 
     def make(*arguments):
@@ -227,10 +229,8 @@ def test_refused_contents_are_released_without_a_collection(monkeypatch, jobs):
     gc.disable()
     try:
         refused = post("decay/curves.packed", "decay.show=own&decay.source=file&decay.file={name}", bytes(100_000))
-        # The thread that read them lets go a moment after its answer has arrived.
-        end = time.monotonic() + 30
-        while any(each() for each in made) and time.monotonic() < end:
-            time.sleep(0.01)
+        # The thread that read them drops its reference a moment after its answer.
+        wait_until(lambda: not any(each() for each in made), 30, "released jobs")
     finally:
         gc.enable()
     assert refused.status == 422
@@ -248,4 +248,4 @@ def post(path, query, content):
     salted = blob_store.salt() + content
     body = len(salted).to_bytes(4, "little") + salted
     query = query.format(name=blob_store.name_of(salted))
-    return run({"path": path, "query": query, "method": "POST", "body": body, "rope_viz": "kept"})[0]
+    return send_requests({"path": path, "query": query, "method": "POST", "body": body, "rope_viz": "kept"})[0]

@@ -1,4 +1,4 @@
-"""The address written last counts where the browser sends an earlier one, but not after Back or Forward."""
+"""The last written address replaces an outdated one from the browser, except after Back or Forward."""
 
 import pytest
 import streamlit as st
@@ -8,7 +8,7 @@ from rope_viz.ui import query_params as written
 
 @pytest.fixture
 def browser(enter_session):
-    """browser(base="2", back=True) is the address after the browser sent `base=2`, because of Back or not."""
+    """browser(base="2", back=True) returns the address after the browser sent `base=2`, because of Back or not."""
     context = enter_session()
 
     def send(back=False, **query):

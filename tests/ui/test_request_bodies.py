@@ -1,4 +1,4 @@
-"""Request bodies: slow ones end, and one visitor's do not fill the memory or the places of the others."""
+"""Slow request bodies are ended, and each visitor has a limited share of memory and places."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ async def count_bytes(scope, receive, send):
 
 
 async def post(app, parts, visitor="192.0.2.1", method="POST"):
-    """Send a body; `None` in the parts means that nothing arrives any more. Return status, headers and text."""
+    """Send a body; after `None` in the parts nothing arrives any more. Return status, headers and text."""
     sent, left = [], list(parts)
 
     async def receive():
@@ -51,17 +51,17 @@ def test_body_below_the_least_rate_is_ended():
     assert asyncio.run(post(app, [bytes(10), None]))[0] == 408
 
 
-def test_quick_bodies_pass_whatever_their_parts():
+def test_quick_bodies_pass_in_any_number_of_parts():
     app = RequestBodies(count_bytes)
     assert asyncio.run(post(app, [b"12", b"345", b""]))[::2] == (200, "5")
     assert asyncio.run(post(app, []))[::2] == (200, "0")
     assert not app._bytes
 
 
-def test_bytes_of_one_visitor_are_limited_to_a_quarter():
+def test_bytes_of_one_visitor_are_limited_to_three_quarters():
     app = RequestBodies(count_bytes, most_bytes=4000)
     assert asyncio.run(post(app, [bytes(1000)]))[0] == 200
-    status, headers, text = asyncio.run(post(app, [bytes(600), bytes(600), b""]))
+    status, headers, text = asyncio.run(post(app, [bytes(1600), bytes(1600), b""]))
     assert (status, headers["retry-after"]) == (503, "5")
     assert text == "The server is receiving too many contents at once. Try again in a moment."
     assert not app._bytes
@@ -70,7 +70,7 @@ def test_bytes_of_one_visitor_are_limited_to_a_quarter():
 def test_half_sent_bodies_leave_room_for_other_visitors():
     app = RequestBodies(count_bytes, most=8)
 
-    async def crowd():
+    async def send_many():
         half = [asyncio.ensure_future(post(app, [b"begin", None], "192.0.2.1")) for _ in range(2)]
         await asyncio.sleep(0)
         assert (await post(app, [b"x"], "192.0.2.1"))[0] == 503
@@ -81,19 +81,19 @@ def test_half_sent_bodies_leave_room_for_other_visitors():
         await asyncio.gather(*half, return_exceptions=True)
         assert (await post(app, [b"x"], "192.0.2.1"))[0] == 200
 
-    asyncio.run(crowd())
+    asyncio.run(send_many())
 
 
-def test_client_that_leaves_in_the_middle_is_no_error():
-    async def leave(scope, receive, send):
+def test_disconnect_during_a_body_is_no_error():
+    async def send_half(scope, receive, send):
         left = [{"type": "http.request", "body": b"x", "more_body": True}, {"type": "http.disconnect"}]
 
-        async def gone():
+        async def receive_disconnect():
             return left.pop(0)
 
-        await RequestBodies(count_bytes)(scope, gone, send)
+        await RequestBodies(count_bytes)(scope, receive_disconnect, send)
 
-    asyncio.run(leave({"type": "http", "method": "POST", "headers": [], "client": ("192.0.2.1", 1)}, None, None))
+    asyncio.run(send_half({"type": "http", "method": "POST", "headers": [], "client": ("192.0.2.1", 1)}, None, None))
 
 
 @pytest.mark.parametrize("written", ["localhost", "", "10.0.0.0/33", "*", "10.0.0.1,10.0.0.2"])

@@ -1,4 +1,4 @@
-"""What the app serves in addition to Streamlit: cached scripts, and headers that isolate the page."""
+"""The app serves cached scripts and security headers in addition to Streamlit."""
 
 import asyncio
 import gzip
@@ -20,12 +20,15 @@ from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 
 from rope_viz.ui import server
 from rope_viz.ui.components import scripts
+from rope_viz.ui.response_parts import IDLE_SECONDS
+from rope_viz.ui.session_limits import LARGEST_MESSAGE
 
-APP = Starlette(routes=server.routes(), middleware=server.middleware())
+IDLE = getattr(socket, "TCP_USER_TIMEOUT", 18)
+APP = Starlette(routes=server.routes(), middleware=server.middleware(), exception_handlers={Exception: server.failed})
 
 
 def get(path, *, app=APP, **headers):
-    """The app's answer to a request, asked without a network."""
+    """Return the app's answer to a request, without a network."""
     sent = []
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {
@@ -43,7 +46,7 @@ def get(path, *, app=APP, **headers):
     async def send(message):
         sent.append(message)
 
-    # A thread of its own: the browser tests keep a loop running in this one.
+    # In another thread, since Playwright runs an event loop in the main thread.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(lambda: asyncio.run(app(scope, receive, send))).result()
     body = b"".join(message.get("body", b"") for message in sent[1:])
@@ -69,8 +72,8 @@ def test_browser_without_gzip_gets_the_plain_script():
     assert answer.body == scripts.SCRIPTS["knob.js"].read_bytes()
 
 
-def test_responses_do_not_wait_for_an_acknowledgement():
-    """Through uvicorn itself, with a socket made as Streamlit makes it: whoever connects inherits the option."""
+def test_responses_wait_for_no_acknowledgement_or_idle_client():
+    """Through uvicorn, with a socket made as Streamlit makes it; connections inherit its option."""
 
     async def serve_once():
         with socket.socket() as listener:
@@ -81,12 +84,31 @@ def test_responses_do_not_wait_for_an_acknowledgement():
             served = uvicorn.Server(config)
             served.lifespan = config.lifespan_class(config)
             await served.startup(sockets=[listener])
-            delays = not listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            options = [listener.getsockopt(socket.IPPROTO_TCP, name) for name in (socket.TCP_NODELAY, IDLE)]
             await served.shutdown(sockets=[listener])
-            return delays
+            return options
 
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: asyncio.run(serve_once())).result() is False
+        no_delay, idle = pool.submit(lambda: asyncio.run(serve_once())).result()
+    assert no_delay
+    assert idle == 1000 * IDLE_SECONDS
+
+
+def test_uvicorn_reads_the_limit_of_messages_from_its_protocol():
+    """Fails if uvicorn reads `ws_max_size` elsewhere than from `config` of the protocol that accepted a connection."""
+    config = uvicorn.Config(Starlette(), ws="websockets-sansio", log_config=None)
+    config.load()
+
+    def make(**options):
+        return config.http_protocol_class(config=config, server_state=uvicorn.server.ServerState(), app_state={})
+
+    async def connect():
+        protocol = server.limit_messages(make)()
+        return config.ws_protocol_class(config=protocol.config, server_state=uvicorn.server.ServerState(), app_state={})
+
+    with ThreadPoolExecutor(1) as pool:
+        opened = pool.submit(lambda: asyncio.run(connect())).result()
+    assert opened.conn.max_message_size == LARGEST_MESSAGE
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2f..%2fspec.py", "server.py"])
@@ -131,7 +153,7 @@ def test_routes_are_under_the_base_path(base):
 
 
 @pytest.mark.parametrize("name", [name for name in scripts.SCRIPTS if name != "plotly.min.js"])
-def test_a_script_of_our_own_is_small(name):
+def test_each_own_script_is_small(name):
     content = scripts.source(name)
     assert len(content) <= 16_000
     assert len(gzip.compress(content)) <= 6_000
@@ -145,17 +167,16 @@ def test_script_run_does_not_change_sys_path(monkeypatch):
         assert sys.path == before
 
 
-# Twelve threads at once, each with some memory of its own, and then the heaps that glibc has made: each lies at a
-# multiple of 64 MiB.
+# Count the heaps of glibc, each at a multiple of 64 MiB, after twelve threads allocated memory at once.
 HEAPS = """
 import sys, threading
 from rope_viz.ui import server
 if sys.argv[1] == "few":
     server.few_arenas()
-everybody = threading.Barrier(12)
+barrier = threading.Barrier(12)
 def thread():
-    kept = [bytearray(60_000) for _ in range(20)]
-    everybody.wait()
+    blocks = [bytearray(60_000) for _ in range(20)]
+    barrier.wait()
 threads = [threading.Thread(target=thread) for _ in range(12)]
 for one in threads: one.start()
 for one in threads: one.join()
@@ -166,14 +187,18 @@ print(sum(int(start, 16) % (64 << 20) == 0 for start in starts))
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library has no such heaps")
 def test_threads_share_memory_arenas():
-    usual, few = (heaps(how) for how in ("usual", "few"))
+    usual, few = (count_heaps(how) for how in ("usual", "few"))
     assert few <= 2 < usual
 
 
-def heaps(how):
-    there = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+def count_heaps(how):
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
     answer = subprocess.run(
-        [sys.executable, "-c", HEAPS, how], env=there, cwd=Path(__file__).parents[2], capture_output=True, check=True
+        [sys.executable, "-c", HEAPS, how],
+        env=environment,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        check=True,
     )
     return int(answer.stdout)
 
@@ -184,3 +209,46 @@ def test_plotly_function_is_parenthesised_for_eager_parsing():
     assert len(served) == len(given) + 2
     assert served.replace(b"(() => {\n", b"() => {\n", 1).removesuffix(b"})));") == given.removesuffix(b"}));")
     assert scripts.called_at_once(b"var Plotly = 1;\n") == b"var Plotly = 1;\n"
+
+
+@pytest.mark.parametrize("number", ["0", "9", "99", "-1", "1.0", "x", "\u0661", "\u00b2", "1" * 4301, "0" * 5000 + "1"])
+def test_other_scenes_are_not_found(number):
+    answer = get(f"/scene/{number}")
+    assert answer.status == 404
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+
+def test_scene_is_found_by_its_number():
+    assert get("/scene/1").status == 200
+
+
+def test_unexpected_error_has_the_security_headers(monkeypatch):
+    def fail(*_):
+        raise RuntimeError("an error of the test")
+
+    monkeypatch.setattr(server, "story_page", fail)
+    sent = []
+
+    async def ask():
+        scope = {"type": "http", "method": "GET", "path": "/scene/1", "headers": [(b"host", b"viz.example.org")]}
+
+        async def receive():
+            return {"type": "http.request"}
+
+        async def send(message):
+            sent.append(message)
+
+        with pytest.raises(RuntimeError, match="an error of the test"):  # uvicorn logs it
+            await APP(scope | {"query_string": b"", "raw_path": b"/scene/1"}, receive, send)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(ask())).result()
+    headers = Headers(raw=sent[0]["headers"])
+    assert sent[0]["status"] == 500
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "traceback" not in sent[1]["body"].decode().lower()
+
+
+def test_app_answers_errors_with_the_security_headers():
+    assert "exception_handlers={Exception: server.failed}" in (Path(server.__file__).parents[2] / "app.py").read_text()

@@ -1,4 +1,4 @@
-"""Data of one session or one run stays there, even if one thread serves several."""
+"""Sessions and runs have separate data, even if one thread serves several."""
 
 import contextvars
 

@@ -1,4 +1,4 @@
-"""Streamlit's files reach the browser compressed and complete, and the first page has a placeholder."""
+"""Streamlit's files are sent compressed and complete, and the first page has a placeholder."""
 
 import gzip
 import json

@@ -1,11 +1,11 @@
 // A Plotly chart that keeps its zoom and its node when the data change, and exports itself in the browser.
 // picture.js requests the figure, rope_viz/pictures/wire_format.py packs it.
 
-import { followBands, followLines, moveBands, numberAt, plotHeight, zoomTo, zoomedRanges } from "./chart_view.js";
-import { addStyle, element } from "./element.js";
+import { applyZoom, computePlotHeight, computeZoom, findNumber, moveBandNames, moveBands, moveLineNames } from "./chart_view.js";
+import { addStyle, element, isDark } from "./element.js";
 import { showPlaceholder } from "./picture.js";
 import { text } from "./texts.js";
-import { fill } from "./tools.js";
+import { fillToolbar } from "./tools.js";
 
 const SOURCE = new URL("plotly.min.js", import.meta.url).href;
 let plotly;
@@ -14,30 +14,22 @@ let plotly;
 export const prepare = () => loadPlotly();
 
 function loadPlotly() {
-  return (plotly ??= clocksFirst().then(() => new Promise((resolve, reject) => {
+  return (plotly ??= waitForClocks().then(() => new Promise((resolve, reject) => {
     if (window.Plotly) return resolve(window.Plotly);
-    const coming = document.querySelector(`script[src="${SOURCE}"]`); // ui/preload.js
-    const script = coming ?? Object.assign(document.createElement("script"), { src: SOURCE });
+    const preloaded = document.querySelector(`script[src="${SOURCE}"]`); // ui/preload.js
+    const script = preloaded ?? Object.assign(document.createElement("script"), { src: SOURCE });
     script.addEventListener("load", () => resolve(window.Plotly));
     script.addEventListener("error", () => (script.remove(), (plotly = null), reject(new Error("plotly.js did not load"))));
-    if (!coming) document.head.append(script);
+    if (!preloaded) document.head.append(script);
   })));
 }
 
 // plotly.js blocks the browser for most of a second when it starts: let clocks on the page draw first, for up to two seconds.
-async function clocksFirst() {
-  for (let turn = 0; turn < 40 && document.querySelector(".rv-clocks:not([data-drawn])"); turn++) await new Promise((go) => setTimeout(go, 50));
+async function waitForClocks() {
+  for (let tries = 0; tries < 40 && document.querySelector(".rv-clocks:not([data-drawn])"); tries++) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
 // --- Light and dark: figures use the light palette; each of its colours has one dark variant.
-
-function luminance(color) {
-  const probe = document.createElement("canvas").getContext("2d");
-  probe.fillStyle = color;
-  const hex = probe.fillStyle;
-  const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
-  return (0.299 * r + 0.587 * g + 0.114 * b) / 255;
-}
 
 function recolour(value, twins) {
   if (typeof value === "string") {
@@ -53,8 +45,7 @@ function recolour(value, twins) {
 
 // --- The chart
 
-
-function build(place) {
+function buildChart(place) {
   const { root } = place;
   root.innerHTML = `<div class="rv-plot" role="img" tabindex="0" aria-description="${text("picture.zoom_help")}"><p class="rv-coming">${text("loading_picture")}</p></div><div class="rv-tools" role="toolbar" aria-label="${text("picture.tools")}"><button type="button" data-zoom="reset" title="${text("picture.reset_help")}. ${text("picture.zoom_help")}" hidden>${text("picture.reset")}</button><div class="rv-space"></div></div>`;
   showPlaceholder(place);
@@ -65,13 +56,13 @@ function build(place) {
     schedule(state);
     sendView(state);
   };
-  fill(root.querySelector(".rv-tools"), place);
-  import(new URL("chart_input.js", import.meta.url).href).then(({ listen: keys }) => keys(state, zoom, () => state.zoomTo({})));
-  const zoom = (scale) => {
+  fillToolbar(root.querySelector(".rv-tools"), place);
+  import(new URL("chart_input.js", import.meta.url).href).then(({ listenToKeys }) => listenToKeys(state, zoomBy, () => state.zoomTo({})));
+  const zoomBy = (scale) => {
     if (!node._fullLayout?.xaxis) return;
-    state.zoomTo({ ...state.zoomed, ...zoomedRanges(node._fullLayout, state.drawn.data, scale) });
+    state.zoomTo({ ...state.zoomed, ...computeZoom(node._fullLayout, state.drawn.data, scale) });
   };
-  // The button hides once the whole figure is shown, so the keyboard goes on from the figure.
+  // The button hides once the whole figure is shown, so move the keyboard's focus to the figure.
   state.reset.addEventListener("click", () => (state.zoomTo({}), node.focus({ preventScroll: true })));
   new ResizeObserver(() => (state.drawn || state.hasNoWidth) && schedule(state)).observe(node);
   return state;
@@ -94,31 +85,31 @@ function sendView(state) {
   clearTimeout(state.timer);
   state.timer = setTimeout(() => {
     place.memory.view = zoomed.xaxis ?? null;
-    place.want();
+    place.requestPicture();
   }, 120);
 }
 
-// A zoom that shows nothing of a new figure's range is dropped.
-function zoomedLayout(state, layout) {
+// Drop a zoom that shows nothing of a new figure's range.
+function layOutZoom(state, layout) {
   for (const [axis, range] of Object.entries(state.zoomed)) {
     const home = layout[axis]?.range;
     if (home && (Math.min(...range) >= Math.max(...home) || Math.max(...range) <= Math.min(...home))) delete state.zoomed[axis];
   }
-  return followBands(zoomTo(layout, state.zoomed, state.message.lengths), state.zoomed);
+  return moveBandNames(applyZoom(layout, state.zoomed, state.message.lengths), state.zoomed);
 }
 
 const isNarrow = (width) => width < 560;
 
 // layout.meta.narrow holds a figure's changes for a narrow screen: its height, shapes, and properties of its axes.
-function overlaid(layout, changes) {
+function overlay(layout, changes) {
   const out = { ...layout };
   for (const [key, value] of Object.entries(changes)) out[key] = typeof value === "object" && !Array.isArray(value) ? { ...layout[key], ...value } : value;
   return out;
 }
 
-function compact(wide, width, traces) {
+function fitNarrow(wide, width, traces) {
   if (!isNarrow(width)) return wide;
-  const layout = overlaid(wide, wide.meta?.narrow ?? {});
+  const layout = overlay(wide, wide.meta?.narrow ?? {});
   // Labels at the ends of lines have no room next to a narrow plot and would cover curves inside it: use a legend below.
   const names = new Set(traces.flatMap((trace) => [trace.name, trace.legendgroup]));
   const ends = (layout.annotations ?? []).filter((note) => note.name === "end" && names.has(note.text)), below = ends.length > 0;
@@ -127,16 +118,16 @@ function compact(wide, width, traces) {
   const margin = { ...wide.margin, ...usual, ...wide.meta?.narrow?.margin };
   const legend = { orientation: "h", x: 0, y: -0.2, yanchor: "top", itemclick: false, itemdoubleclick: false, font: { size: 12 }, ...wide.meta?.narrow?.legend };
   if (below) margin.b = (margin.b ?? 48) + 20 * Math.ceil(ends.length / 3);
-  const scale = plotHeight(wide) / plotHeight({ ...layout, margin });
+  const scale = computePlotHeight(wide) / computePlotHeight({ ...layout, margin });
   const pixels = (width - margin.l - margin.r) / Math.abs(layout.xaxis.range?.[1] - layout.xaxis.range?.[0]);
   // Where a band's name has no room, its count stays.
-  const fitting = ({ label, x0, x1 }) => label && ((x1 - x0) * pixels < 6.5 * label.text.length ? { ...label, text: label.text.split(" ").at(-1) } : label);
-  const shapes = moveBands(layout.shapes, scale, fitting);
+  const shortenLabel = ({ label, x0, x1 }) => label && ((x1 - x0) * pixels < 6.5 * label.text.length ? { ...label, text: label.text.split(" ").at(-1) } : label);
+  const shapes = moveBands(layout.shapes, scale, shortenLabel);
   return { ...layout, shapes, annotations, margin, ...(below ? { showlegend: true, legend } : {}), font: { ...layout.font, size: 11 }, dragmode: false };
 }
 
 // Keep the label of a vertical line inside the figure: shift it if it would be cut off or overlap another.
-function anchored(layout, width) {
+function anchorLabels(layout, width) {
   const { range, type } = layout.xaxis, wide = width - (layout.margin?.l ?? 60) - (layout.margin?.r ?? 20);
   if (!range || !layout.shapes) return layout;
   const isVerticalLine = (shape) => shape.type === "line" && shape.x0 === shape.x1 && shape.label?.text && (shape.xref ?? "x") === "x";
@@ -155,7 +146,7 @@ function anchored(layout, width) {
 }
 
 // The legend lists the traces that had labels at their ends; of a band, a group of two traces, only the main one.
-function named(figure, layout) {
+function nameTraces(figure, layout) {
   if (!layout.showlegend || figure.layout.showlegend) return figure.data;
   const shown = new Map(), { data, layout: { annotations } } = figure;
   for (const { text } of annotations.filter((note) => note.name === "end")) {
@@ -173,14 +164,14 @@ function schedule(state) {
   return (state.queue = state.queue.catch(() => {}).then(async () => {
     state.waiting = false;
     try {
-      await draw(state);
+      await drawChart(state);
     } finally {
       if (!state.waiting) delete state.root.dataset.waiting;
     }
   }));
 }
 
-async function draw(state) {
+async function drawChart(state) {
   const { node, root } = state;
   const Plotly = await loadPlotly();
   // A page that is being left has no width, to which Plotly cannot scale axes.
@@ -188,18 +179,18 @@ async function draw(state) {
   if (state.hasNoWidth) return;
   const { message } = state;
   const style = getComputedStyle(root);
-  const dark = luminance(style.getPropertyValue("--st-background-color").trim() || "#FFFFFF") < 0.5;
+  const dark = isDark(root);
   const figure = dark ? recolour(message.figure, message.twins) : message.figure;
-  const whole = compact(zoomedLayout(state, { ...figure.layout, autosize: true }), node.clientWidth, figure.data);
-  const layout = anchored(followLines(whole, figure.data, state.zoomed), node.clientWidth);
-  const data = named(figure, layout);
+  const whole = fitNarrow(layOutZoom(state, { ...figure.layout, autosize: true }), node.clientWidth, figure.data);
+  const layout = anchorLabels(moveLineNames(whole, figure.data, state.zoomed), node.clientWidth);
+  const data = nameTraces(figure, layout);
   layout.font = { ...layout.font, family: style.getPropertyValue("--st-font").trim() || "sans-serif" };
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
-  if (message.moving && state.fits) keepTicks(layout, node._fullLayout);
+  if (message.moving && state.labelsFit) keepTicks(layout, node._fullLayout);
   node.style.height = `${layout.height}px`;
   state.drawn = { data, layout };
   node.querySelector(".rv-coming")?.remove();
-  // When a map becomes narrow, Plotly keeps the margins of its former colour bar, so start afresh.
+  // When a map becomes narrow, Plotly keeps the margins of its former colour bar, so start with an empty plot.
   if (state.narrow !== undefined && state.narrow !== isNarrow(node.clientWidth)) {
     Plotly.purge(node);
     state.listening = false;
@@ -207,9 +198,9 @@ async function draw(state) {
   state.narrow = isNarrow(node.clientWidth);
   const start = performance.now();
   await Plotly.react(node, data, layout, { displayModeBar: false, displaylogo: false, showSendToCloud: false, doubleClick: false, showTips: false, responsive: false });
-  listen(state);
+  listenToPlotly(state);
   showReset(state);
-  if (!message.moving) state.fits = !node.querySelector(".xtick text[style*='display: none'], .ytick text[style*='display: none']");
+  if (!message.moving) state.labelsFit = !node.querySelector(".xtick text[style*='display: none'], .ytick text[style*='display: none']");
   root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
   root.dataset.ms = String(Math.round(performance.now() - start));
   root.dataset.theme = dark ? "dark" : "light";
@@ -223,24 +214,24 @@ function keepTicks(layout, full) {
   }
 }
 
-function listen(state) {
+function listenToPlotly(state) {
   if (state.listening) return;
   state.listening = true;
   const { node } = state;
-  // Two fingers that come within a moment are a double click to Plotly, when they go.
+  // Plotly takes two fingers that touch within a moment for a double click when they are lifted.
   node.on("plotly_doubleclick", () => performance.now() - (state.pinched ?? -Infinity) > 500 && state.zoomTo({}));
   node.on("plotly_relayout", (event) => rememberView(state, event));
-  node.on("plotly_hover", (event) => link(state, event));
-  node.on("plotly_unhover", () => unlink(state));
+  node.on("plotly_hover", (event) => frameLinkedCells(state, event));
+  node.on("plotly_unhover", () => removeFrames(state));
   node.on("plotly_click", (event) => {
     const { pins } = state.message, [{ x, y, fullData, pointNumber }] = event.points;
-    if (pins) state.place.tell("pin", pins === "cell" ? numberAt(pins, fullData, pointNumber) : Math.round(pins === "y" ? y : x));
+    if (pins) state.place.send("pin", pins === "cell" ? findNumber(pins, fullData, pointNumber) : Math.round(pins === "y" ? y : x));
   });
 }
 
 // In a figure of several maps, frame the hovered cell in all others and show its value.
-function link(state, event) {
-  unlink(state);
+function frameLinkedCells(state, event) {
+  removeFrames(state);
   const full = state.node._fullLayout;
   const { curveNumber, pointNumber } = event.points[0];
   if (!full.meta?.linked || !Array.isArray(pointNumber)) return;
@@ -257,20 +248,20 @@ function link(state, event) {
   });
 }
 
-function unlink(state) {
+function removeFrames(state) {
   for (const mark of state.node.querySelectorAll(".rv-mark")) mark.remove();
 }
 
 // Show a figure; the promise resolves once it is drawn.
-export default function show(place, message) {
-  const state = (place.root.__chart ??= build(place));
+export default function showChart(place, message) {
+  const state = (place.root.__chart ??= buildChart(place));
   state.message = message;
   // Another figure in the same place has other axes, so its zoom does not apply.
   if (state.variant !== undefined && state.variant !== message.variant) {
     const hadView = place.memory.view;
     state.zoomed = {};
     Object.assign(place.memory, { zoomed: {}, view: null });
-    if (hadView) queueMicrotask(() => place.want());
+    if (hadView) queueMicrotask(() => place.requestPicture());
   }
   state.variant = message.variant;
   state.src = SOURCE;

@@ -46,22 +46,22 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
     def mounted(
         key: str, data: Mapping[str, Any], take: Callable[[str, Any], None] | None = None, **options: Any
     ) -> None:
-        """Mount it. `take` receives the name and value of each message that the script posts as `at` (`outbox.js`).
+        """Mount it. `take` receives the name and value of each message that the script sends (`outbox.js`).
 
-        The script repeats a message until the data confirm its turn as "taken"; a repeated one is ignored.
+        The script repeats a message until the data have its turn as "confirmed"; a repeated one is ignored.
         """
-        taken = f"taken.{key}"
+        confirmed = f"confirmed.{key}"
 
-        def at_changed() -> None:
+        def apply_message() -> None:
             query_params.catch_up()
-            at = st.session_state[key]["at"]
-            if take and isinstance(at, Mapping) and at.get("turn") != st.session_state.get(taken):
-                st.session_state[taken] = at.get("turn")
-                take(str(at.get("name")), at.get("value"))
+            message = st.session_state[key]["message"]
+            if take and isinstance(message, Mapping) and message.get("turn") != st.session_state.get(confirmed):
+                st.session_state[confirmed] = message.get("turn")
+                take(str(message.get("name")), message.get("value"))
 
         if take:
-            data = {**data, "taken": st.session_state.get(taken)}
-            options["on_at_change"] = at_changed
+            data = {**data, "confirmed": st.session_state.get(confirmed)}
+            options["on_message_change"] = apply_message
         # Send bytes: Streamlit searches anything else for tables, which takes a tenth of a run.
         mount(key=key, data=json.dumps(data).encode(), **options)
 

@@ -3,8 +3,9 @@
 
 import { addStyle, element } from "./element.js";
 import { text } from "./texts.js";
-import { command, copying } from "./tools.js";
+import { makeCommand, makeCopyButton } from "./tools.js";
 import { LABEL, PARAMETERS, PRESETS } from "./looks.js";
+import { save } from "./video.js";
 
 const GROUPS = {
   size: ["preset", "width", "height", "dpi"],
@@ -19,8 +20,8 @@ const WAIT = 350, PER_MM = 96 / 25.4;
 const SHARED = [...GROUPS.size, ...GROUPS.type, ...GROUPS.colours];
 let shared = {};
 
-// The ranges that the user has zoomed to, in axis values; none for categories and for several panels.
-export function zoomed({ message, memory }) {
+// Read the ranges that the user has zoomed to, in axis values; none for categories and for several panels.
+export function readRanges({ message, memory }) {
   const layout = message?.figure?.layout ?? {}, out = {};
   for (const [axis, range] of Object.entries(memory.zoomed ?? {})) {
     const letter = axis[0], own = layout[axis];
@@ -33,33 +34,31 @@ export function zoomed({ message, memory }) {
 
 // Numeric ranges and scales are also stored in the page's own link, so that the link reproduces them; history.js keeps
 // them when the server writes the rest.
-const queryKey = (place) => `axes-${place.data.picture.replace("/", "-")}`;
+const makeQueryKey = (place) => `axes-${place.data.picture.replace("/", "-")}`;
 
-function linked(place) {
-  const parts = (new URLSearchParams(location.search).get(queryKey(place)) ?? "").split(";").map((part) => part.split(":"));
+function readLink(place) {
+  const parts = (new URLSearchParams(location.search).get(makeQueryKey(place)) ?? "").split(";").map((part) => part.split(":"));
   return Object.fromEntries(parts.filter(([key, value]) => GROUPS.axes.includes(key) && value));
 }
 
-function link(place, look) {
-  const query = location.search.slice(1).split("&").filter((part) => part && !part.startsWith(`${queryKey(place)}=`));
+function writeLink(place, look) {
+  const query = location.search.slice(1).split("&").filter((part) => part && !part.startsWith(`${makeQueryKey(place)}=`));
   const parts = GROUPS.axes.filter((key) => look[key] && !/[:;]/.test(look[key])).map((key) => `${key}:${encodeURIComponent(look[key])}`);
-  if (parts.length) query.push(`${queryKey(place)}=${parts.join(";")}`);
+  if (parts.length) query.push(`${makeQueryKey(place)}=${parts.join(";")}`);
   const to = `${location.pathname}${query.length ? `?${query.join("&")}` : ""}${location.hash}`;
   if (to !== location.pathname + location.search + location.hash) history.replaceState(history.state, "", to);
 }
 
 // Download a file; return the server's sentence if it refuses, else nothing.
-export async function save(place, form, look) {
-  const answer = await place.fetched(place.address(form, look));
+export async function downloadFile(place, form, look) {
+  const answer = await place.fetchFile(place.makeAddress(form, look));
   if (!answer.ok) return answer.text();
   const name = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") ?? "")?.[1] ?? `${place.data.picture.replace("/", "-")}.${form}`;
-  const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  save(await answer.blob(), name);
   return "";
 }
 
-function field(key, { label, help, options }, value = "") {
+function makeField(key, { label, help, options }, value = "") {
   const id = `rv-export-${key}`, title = help;
   const input = options.length
     ? element("select", { id, name: key, title }, ...["", ...options.filter(Boolean)].map((option) => element("option", { value: option, textContent: option || text("export.default") })))
@@ -68,97 +67,97 @@ function field(key, { label, help, options }, value = "") {
   return element("label", {}, element("span", { textContent: label }), input);
 }
 
-function build(place) {
+function openDialog(place) {
   const title = element("h2", { id: "rv-export-title", textContent: text("export.title") });
   const form = element("form", { method: "dialog", noValidate: true });
-  const own = { ...shared, ...zoomed(place), ...linked(place), ...place.memory.look };
+  const own = { ...shared, ...readRanges(place), ...readLink(place), ...place.memory.look };
   for (const [name, keys] of Object.entries(GROUPS)) {
-    form.append(element("fieldset", { className: `rv-of-${name}` }, element("legend", { textContent: text(`export.groups.${name}`) }), ...keys.map((key) => field(key, PARAMETERS[key], own[key]))));
+    form.append(element("fieldset", { className: `rv-of-${name}` }, element("legend", { textContent: text(`export.groups.${name}`) }), ...keys.map((key) => makeField(key, PARAMETERS[key], own[key]))));
   }
   const lines = place.message?.lines ?? [];
   if (lines.length) {
-    const labels = lines.map((line) => field(LABEL + line, { label: line, help: text("export.line_label_help"), options: [] }, own[LABEL + line]));
+    const labels = lines.map((line) => makeField(LABEL + line, { label: line, help: text("export.line_label_help"), options: [] }, own[LABEL + line]));
     form.append(element("fieldset", {}, element("legend", { textContent: text("export.line_labels") }), ...labels));
   }
   const image = element("img", { alt: "" });
   const frame = element("div", { className: "rv-preview", tabIndex: 0, role: "region", ariaLabel: text("export.preview") }, image);
   const status = element("p", { className: "rv-size", role: "status" });
   const address = element("input", { type: "text", readOnly: true, name: "address", id: "rv-export-address" });
-  const button = (label, act, data = {}) => {
+  const makeButton = (label, act, data = {}) => {
     const node = element("button", { type: "button", textContent: label });
     Object.assign(node.dataset, data);
     node.addEventListener("click", act);
     return node;
   };
-  const files = FORMS.map((kind) => button(kind.toUpperCase(), () => state.save(kind), { save: kind }));
-  const reset = button(text("export.reset"), () => state.reset()), close = button(text("export.close"), () => dialog.close());
+  const files = FORMS.map((kind) => makeButton(kind.toUpperCase(), () => state.save(kind), { save: kind }));
+  const reset = makeButton(text("export.reset"), () => state.reset()), close = makeButton(text("export.close"), () => dialog.close());
   const bar = element("div", { className: "rv-tools" }, element("span", { textContent: text("export.download") }), ...files);
-  const more = element("div", { className: "rv-tools" }, copying(text("export.copy_address"), () => address.value), copying(text("export.copy_command"), () => command(place, address.value, "pdf")),
+  const more = element("div", { className: "rv-tools" }, makeCopyButton(text("export.copy_address"), () => address.value), makeCopyButton(text("export.copy_command"), () => makeCommand(place, address.value, "pdf")),
     element("div", { className: "rv-space" }), reset, close);
   const view = element("div", { className: "rv-shown" }, status, frame, bar, element("label", {}, element("span", { textContent: text("export.address") }), address), more);
   const dialog = element("dialog", { className: "rv-export" }, title, element("div", { className: "rv-parts" }, form, view));
   dialog.setAttribute("aria-labelledby", title.id);
-  const state = new Export(place, { dialog, form, image, frame, status, address, files });
+  const state = new ExportDialog(place, { dialog, form, image, frame, status, address, files });
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", (event) => state.changed(event.target));
+  form.addEventListener("input", (event) => state.onInput(event.target));
   // A press outside the dialog closes it.
   dialog.addEventListener("pointerdown", (event) => event.target === dialog && dialog.close());
-  dialog.addEventListener("close", () => state.leave());
+  dialog.addEventListener("close", () => state.close());
   for (const kind of ["keydown", "keyup", "keypress"]) dialog.addEventListener(kind, (event) => event.stopPropagation());
   place.root.append(dialog);
   dialog.showModal();
-  state.show();
+  state.update();
 }
 
-class Export {
+class ExportDialog {
   constructor(place, parts) {
     Object.assign(this, { place, ...parts, controller: null });
   }
 
-  // The address contains every field that is not at its default.
-  look() {
+  // Read every field that is not at its default; the address contains these.
+  readStyle() {
     const out = {};
     for (const { name, value } of this.form.elements) if (name && name !== "preset" && value.trim()) out[name] = value.trim();
     return out;
   }
 
-  changed({ name, value }) {
+  onInput({ name, value }) {
     // The preset stays selected when one of its values is changed: the others are still its own.
     if (name === "preset" && PRESETS[value]) {
       for (const key of ["width", "height", "font_size", "dpi"]) this.form.elements[key].value = PRESETS[value][key] ?? "";
     }
     clearTimeout(this.timer);
     this.dialog.dataset.state = "waiting";
-    this.timer = setTimeout(() => this.show(), WAIT);
+    this.timer = setTimeout(() => this.update(), WAIT);
   }
 
   reset() {
     for (const input of this.form.elements) if (input.name) input.value = "";
-    this.show();
+    this.update();
   }
 
-  // The preview is the vector picture itself, at true size where it fits.
-  async show() {
-    const { place, dialog } = this, look = this.look();
+  // Store the style and request the preview: the vector picture itself, at true size where it fits.
+  async update() {
+    const { place, dialog } = this, look = this.readStyle();
     clearTimeout(this.timer);
     place.memory.look = { ...look, preset: this.form.elements.preset.value };
     shared = Object.fromEntries(Object.entries(place.memory.look).filter(([key]) => SHARED.includes(key)));
-    link(place, look);
+    writeLink(place, look);
     this.controller?.abort();
     const { signal } = (this.controller = new AbortController());
-    this.address.value = place.address("svg", look, true);
+    this.address.value = place.makeAddress("svg", look, true);
     dialog.dataset.state = "waiting";
     try {
-      const answer = await place.fetched(this.address.value, signal);
-      if (answer.status === 503) return void (this.timer = setTimeout(() => this.show(), 1000));
-      if (!answer.ok) return this.refuse(await answer.text());
-      this.draw(await answer.blob(), look);
+      const answer = await place.fetchFile(this.address.value, signal);
+      if (answer.status === 503) return void (this.timer = setTimeout(() => this.update(), 1000));
+      if (!answer.ok) return this.showProblem(await answer.text());
+      this.showPreview(await answer.blob(), look);
     } catch (error) {
-      if (error.name !== "AbortError") this.refuse(text("export.no_answer_retry"));
+      if (error.name !== "AbortError") this.showProblem(text("export.no_answer_retry"));
     }
   }
 
-  draw(blob, look) {
+  showPreview(blob, look) {
     URL.revokeObjectURL(this.image.src);
     this.image.src = URL.createObjectURL(blob);
     this.image.alt = this.place.message?.title ?? "";
@@ -172,7 +171,7 @@ class Export {
     this.frame.classList.toggle("rv-dark", look.theme === "dark");
   }
 
-  refuse(sentence) {
+  showProblem(sentence) {
     this.status.textContent = sentence;
     this.allowSaving(false, "refused");
   }
@@ -184,11 +183,11 @@ class Export {
   }
 
   async save(form) {
-    const problem = await save(this.place, form, this.look()).catch(() => text("export.no_answer"));
+    const problem = await downloadFile(this.place, form, this.readStyle()).catch(() => text("export.no_answer"));
     if (problem) this.status.textContent = problem;
   }
 
-  leave() {
+  close() {
     clearTimeout(this.timer);
     this.controller?.abort();
     URL.revokeObjectURL(this.image.src);
@@ -196,7 +195,7 @@ class Export {
   }
 }
 
-export default build;
+export default openDialog;
 
 addStyle(`
 .rv-export {

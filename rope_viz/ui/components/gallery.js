@@ -1,47 +1,47 @@
 // The gallery: cards by door, each a link with a thumbnail that loads as it comes into view.
 
 import { addStyle, element } from "./element.js";
-import { copying } from "./tools.js";
+import { makeCopyButton } from "./tools.js";
 
 const root = document.documentElement, here = new URL(".", import.meta.url), version = here.pathname.split("/").at(-2);
-const file = (picture, form, query = "") => new URL(`../picture/${picture}.${form}${query ? `?${query}` : ""}`, here).href;
+const makeAddress = (picture, form, query = "") => new URL(`../picture/${picture}.${form}${query ? `?${query}` : ""}`, here).href;
 
 // What is copied for a card, by the name of its button.
 const CONTENTS = {
-  address: ({ picture }) => file(picture, "svg"),
-  embed: ({ picture, title }) => `<img src="${file(picture, "svg")}" alt="${title}">`,
+  address: ({ picture }) => makeAddress(picture, "svg"),
+  embed: ({ picture, title }) => `<img src="${makeAddress(picture, "svg")}" alt="${title}">`,
   command: ({ picture }) => `rope-viz figure ${picture} llama-3.1-8b -o ${picture.replace("/", "-")}.svg`,
   python: ({ picture }) => `from rope_viz.pictures.draw import figure\n\nwith open("${picture.replace("/", "-")}.svg", "wb") as file:\n    file.write(figure("${picture}"))\n`,
 };
 
-function card(one, { texts, width, height }) {
+function makeCard(one, { texts, width, height }) {
   const image = element("img", { loading: "lazy", alt: "", width, height });
-  image.addEventListener("load", () => image.classList.add("rv-there"));
-  let again = 3;
-  image.addEventListener("error", () => again-- > 0 && setTimeout(() => image.show(), 5000)); // a busy server says so
-  image.show = () => (image.src = file(one.picture, "png", `${one.thumbnail}&theme=${root.dataset.theme === "dark" ? "dark" : "light"}&v=${version}`));
+  image.addEventListener("load", () => image.classList.add("rv-loaded"));
+  let retries = 3;
+  image.addEventListener("error", () => retries-- > 0 && setTimeout(() => image.request(), 5000)); // the server may be busy
+  image.request = () => (image.src = makeAddress(one.picture, "png", `${one.thumbnail}&theme=${root.dataset.theme === "dark" ? "dark" : "light"}&v=${version}`));
   const link = element("a", { href: `./${one.page}` },
     element("span", { className: "rv-thumb" }, image), element("b", { textContent: one.title }), element("span", { textContent: one.about }));
   link.dataset.opens = one.query;
   const actions = element("div", { className: "rv-copies", role: "group", ariaLabel: one.actions },
-    ...Object.entries(CONTENTS).map(([name, content]) => Object.assign(copying(texts[`copy.${name}`], () => content(one)), { className: name })));
+    ...Object.entries(CONTENTS).map(([name, content]) => Object.assign(makeCopyButton(texts[`copy.${name}`], () => content(one)), { className: name })));
   const node = element("li", {}, link, actions);
   node.words = `${one.title} ${one.about} ${one.picture}`.toLowerCase();
-  image.show();
+  image.request();
   return node;
 }
 
-function build(place, data) {
+function buildGallery(place, data) {
   const { texts, groups } = data;
   const search = element("input", { type: "search", placeholder: texts.find, ariaLabel: texts.find });
   const none = element("p", { textContent: texts.none, hidden: true, role: "status" });
   const sections = groups.map(({ door, title, count, cards }) => {
-    const list = element("ul", {}, ...cards.map((one) => card(one, data)));
+    const list = element("ul", {}, ...cards.map((one) => makeCard(one, data)));
     const node = element("section", {}, element("h2", {}, title, element("small", { textContent: count })), list);
     return Object.assign(node, { door, list });
   });
   let shown = "";
-  const filter = () => {
+  const applyFilter = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const section of sections) {
       for (const node of section.list.children) node.hidden = !words.every((word) => node.words.includes(word));
@@ -56,20 +56,20 @@ function build(place, data) {
     button.addEventListener("click", () => {
       shown = door;
       for (const other of doors) other.ariaPressed = String(other === button);
-      filter();
+      applyFilter();
     });
     return button;
   });
-  search.addEventListener("input", filter);
+  search.addEventListener("input", applyFilter);
   place.replaceChildren(element("div", { className: "rv-filter" }, element("div", { role: "group", ariaLabel: texts.doors }, ...doors), search), none, ...sections);
-  new MutationObserver(() => place.querySelectorAll("img").forEach((image) => image.show())).observe(root, { attributes: true, attributeFilter: ["data-theme"] });
+  new MutationObserver(() => place.querySelectorAll("img").forEach((image) => image.request())).observe(root, { attributes: true, attributeFilter: ["data-theme"] });
 }
 
 export default function render({ parentElement, data }) {
   const place = parentElement.querySelector(".rv-gallery");
-  if (place.built) return;
-  place.built = true;
-  build(place, data);
+  if (place.isBuilt) return;
+  place.isBuilt = true;
+  buildGallery(place, data);
 }
 
 addStyle(`
@@ -90,7 +90,7 @@ addStyle(`
   a > span:last-child { font-size: 14px; opacity: 0.85; }
   .rv-thumb { display: block; aspect-ratio: 224 / 146; border: 1px solid var(--st-border-color); border-radius: 8px; overflow: hidden; background: var(--rv-panel); }
   img { width: 100%; height: 100%; display: block; opacity: 0; }
-  img.rv-there { opacity: 1; }
+  img.rv-loaded { opacity: 1; }
   :is(li:hover, li:focus-within) .rv-thumb { border-color: var(--st-primary-color); }
   :is(a, button, input):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
   .rv-copies { display: flex; flex-wrap: wrap; gap: 4px; visibility: hidden; margin-top: 4px; }

@@ -9,12 +9,12 @@ const NUMBERS = {
 };
 const utf8 = new TextDecoder();
 
-class Reader {
+class HeaderParser {
   constructor(file) {
     Object.assign(this, { file, at: 0, first: 0, view: new DataView(new ArrayBuffer(0)) });
   }
 
-  has(size) {
+  isLoaded(size) {
     return this.at + size <= this.first + this.view.byteLength;
   }
 
@@ -26,18 +26,18 @@ class Reader {
     this.first = this.at;
   }
 
-  async number(kind) {
+  async readNumber(kind) {
     const [size, method] = NUMBERS[kind];
-    if (!this.has(size)) await this.load(size);
+    if (!this.isLoaded(size)) await this.load(size);
     const value = this.view[method](this.at - this.first, true);
     this.at += size;
     return kind === 7 ? value !== 0 : Number(value);
   }
 
-  async text() {
-    const size = await this.number(10);
+  async readText() {
+    const size = await this.readNumber(10);
     if (size > MOST_TEXT) throw new Error("too long");
-    if (!this.has(size)) await this.load(size);
+    if (!this.isLoaded(size)) await this.load(size);
     const bytes = new Uint8Array(this.view.buffer, this.at - this.first, size);
     this.at += size;
     return utf8.decode(bytes);
@@ -45,53 +45,53 @@ class Reader {
 
   async skipTexts(count) {
     for (let left = count; left > 0; left--) {
-      if (!this.has(8)) await this.load(8);
+      if (!this.isLoaded(8)) await this.load(8);
       const size = Number(this.view.getBigUint64(this.at - this.first, true));
       if (size > MOST_TEXT) throw new Error("too long");
       this.at += 8 + size;
     }
   }
 
-  // null for an array that is longer than wanted.
-  async value(kind) {
-    if (kind === STRING) return this.text();
+  // Read a value; null for an array that is longer than SHORT.
+  async readValue(kind) {
+    if (kind === STRING) return this.readText();
     if (kind !== ARRAY) {
       if (!NUMBERS[kind]) throw new Error("unknown type");
-      return this.number(kind);
+      return this.readNumber(kind);
     }
-    const inner = await this.number(4), count = await this.number(10), found = [];
+    const inner = await this.readNumber(4), count = await this.readNumber(10), found = [];
     if (inner !== STRING && !NUMBERS[inner]) throw new Error("unknown type");
     if (count > SHORT) {
       if (inner === STRING) await this.skipTexts(count);
       else this.at += NUMBERS[inner][0] * count;
       return null;
     }
-    for (let i = 0; i < count; i++) found.push(inner === STRING ? await this.text() : await this.number(inner));
+    for (let i = 0; i < count; i++) found.push(inner === STRING ? await this.readText() : await this.readNumber(inner));
     return found;
   }
 }
 
 async function readHeader(file) {
-  const reader = new Reader(file), keys = {}, divisors = {}, tensors = [];
-  if ((await reader.number(4)) !== 0x46554747) throw new Error("no GGUF file");
-  const version = await reader.number(4), count = await reader.number(10), many = await reader.number(10);
-  if (![2, 3].includes(version) || count > MOST_KEYS || many > MOST_KEYS) throw new Error("unknown version");
-  for (let i = 0; i < many; i++) {
-    const name = await reader.text(), value = await reader.value(await reader.number(4));
+  const parser = new HeaderParser(file), keys = {}, divisors = {}, tensors = [];
+  if ((await parser.readNumber(4)) !== 0x46554747) throw new Error("no GGUF file");
+  const version = await parser.readNumber(4), count = await parser.readNumber(10), keyCount = await parser.readNumber(10);
+  if (![2, 3].includes(version) || count > MOST_KEYS || keyCount > MOST_KEYS) throw new Error("unknown version");
+  for (let i = 0; i < keyCount; i++) {
+    const name = await parser.readText(), value = await parser.readValue(await parser.readNumber(4));
     if (value !== null && !/^(tokenizer|quantize)\./.test(name)) keys[name] = value;
   }
   for (let i = 0; i < count; i++) {
-    const name = await reader.text(), axes = await reader.number(4), shape = [];
+    const name = await parser.readText(), axes = await parser.readNumber(4), shape = [];
     if (axes > 8) throw new Error("too many axes");
-    for (let axis = 0; axis < axes; axis++) shape.push(await reader.number(10));
-    tensors.push({ name, shape, kind: await reader.number(4), first: await reader.number(10) });
+    for (let axis = 0; axis < axes; axis++) shape.push(await parser.readNumber(10));
+    tensors.push({ name, shape, kind: await parser.readNumber(4), first: await parser.readNumber(10) });
   }
-  const step = keys["general.alignment"] || 32, start = Math.ceil(reader.at / step) * step;
+  const step = keys["general.alignment"] || 32, start = Math.ceil(parser.at / step) * step;
   for (const { name, shape, kind, first } of tensors) {
     if (!/^rope_(freqs|factors)/.test(name) || kind !== FLOAT32 || shape.length !== 1 || shape[0] > SHORT) continue;
-    reader.at = start + first;
+    parser.at = start + first;
     divisors[name] = [];
-    for (let i = 0; i < shape[0]; i++) divisors[name].push(await reader.number(6));
+    for (let i = 0; i < shape[0]; i++) divisors[name].push(await parser.readNumber(6));
   }
   const embedding = tensors.find(({ name }) => name === "token_embd.weight"), whole = (keys["split.count"] || 1) === 1;
   const known = {};

@@ -1,52 +1,50 @@
 // A table of verdicts whose cells can be chosen: by a click, or by arrow keys and Enter. Each cell has a sign, the first
 // letter of its verdict and, where there is room, the rest. picture.js requests it, rope_viz/pictures/wire_format.py packs it.
 
-import { addStyle } from "./element.js";
+import { addStyle, escapeHtml } from "./element.js";
 import { text } from "./texts.js";
-import { fill as fillTools } from "./tools.js";
+import { fillToolbar } from "./tools.js";
 
 const SIGNS = { same: "=", differs: "≠", refused: "–", "not known": "?" };
 
-const safe = (words) => words.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
-
-function build(place) {
+function buildGrid(place) {
   const { root } = place;
   root.innerHTML = `<div class="rv-verdicts"><table role="grid"><thead><tr></tr></thead><tbody></tbody></table></div>
     <div class="rv-tools" role="toolbar" aria-label="${text("picture.table_tools")}"><div class="rv-space"></div></div>`;
   const state = { place, table: root.querySelector("table"), head: root.querySelector("tr"), body: root.querySelector("tbody"), cells: [] };
-  fillTools(root.querySelector(".rv-tools"), place);
-  state.body.addEventListener("click", ({ target }) => choose(state, state.cells.indexOf(target.closest("td"))));
-  state.body.addEventListener("keydown", (event) => step(state, event));
+  fillToolbar(root.querySelector(".rv-tools"), place);
+  state.body.addEventListener("click", ({ target }) => chooseCell(state, state.cells.indexOf(target.closest("td"))));
+  state.body.addEventListener("keydown", (event) => moveFocus(state, event));
   return state;
 }
 
-// Move the focus over the grid, as its pattern of ARIA says.
-function step(state, event) {
+// Move the focus over the grid by keys, by ARIA's grid pattern.
+function moveFocus(state, event) {
   const at = state.cells.indexOf(event.target), { columns } = state, row = at - (at % columns);
   if (at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Enter" || event.key === " ") choose(state, at);
+  if (event.key === "Enter" || event.key === " ") chooseCell(state, at);
   else {
     const to = { ArrowRight: Math.min(at + 1, row + columns - 1), ArrowLeft: Math.max(at - 1, row), ArrowDown: at + columns, ArrowUp: at - columns, Home: row, End: row + columns - 1 }[event.key];
     if (to === undefined) return;
-    if (state.cells[to]) focus(state, to);
+    if (state.cells[to]) focusCell(state, to);
   }
   event.preventDefault();
 }
 
-function focus(state, at) {
+function focusCell(state, at) {
   for (const cell of state.body.querySelectorAll("[tabindex='0']")) cell.tabIndex = -1;
   state.cells[at].tabIndex = 0;
   state.cells[at].focus();
 }
 
-function choose(state, at) {
+function chooseCell(state, at) {
   if (at < 0) return;
-  mark(state, at);
-  focus(state, at);
-  state.place.tell("pin", at);
+  markChosen(state, at);
+  focusCell(state, at);
+  state.place.send("pin", at);
 }
 
-function mark(state, chosen) {
+function markChosen(state, chosen) {
   for (const cell of state.body.querySelectorAll("[aria-selected], [tabindex='0']")) {
     cell.removeAttribute("aria-selected");
     cell.tabIndex = -1;
@@ -55,27 +53,27 @@ function mark(state, chosen) {
   if (cell) Object.assign(cell, { ariaSelected: "true", tabIndex: 0 });
 }
 
-export default function show(place, message) {
-  const state = (place.root.__grid ??= build(place));
+export default function showGrid(place, message) {
+  const state = (place.root.__grid ??= buildGrid(place));
   const { columns, states, title, chosen } = message, [first, ...names] = Object.keys(columns), key = JSON.stringify([columns, states]);
   state.columns = names.length;
   state.table.ariaLabel = title;
   if (state.key !== key) {
     state.key = key;
     // One string: 150 cells made one by one take twice the time.
-    const cell = (label, row) => (name, column) => {
+    const makeCell = (label, row) => (name, column) => {
       const content = columns[name][row], verdict = states[row * names.length + column], more = content.slice(verdict.length).trim();
-      return `<td role="gridcell" tabindex="-1" class="rv-${verdict.replace(" ", "-")}" aria-label="${safe(`${label}, ${name}: ${content}`)}">${SIGNS[verdict]} ${verdict[0].toUpperCase()}${more && ` <span>${safe(more)}</span>`}</td>`;
+      return `<td role="gridcell" tabindex="-1" class="rv-${verdict.replace(" ", "-")}" aria-label="${escapeHtml(`${label}, ${name}: ${content}`)}">${SIGNS[verdict]} ${verdict[0].toUpperCase()}${more && ` <span>${escapeHtml(more)}</span>`}</td>`;
     };
-    const line = (label, row) => {
+    const makeRow = (label, row) => {
       const end = label.lastIndexOf(" ");
-      return `<tr><th scope="row">${safe(label.slice(0, end))} <small>${safe(label.slice(end + 1))}</small></th>${names.map(cell(label, row)).join("")}</tr>`;
+      return `<tr><th scope="row">${escapeHtml(label.slice(0, end))} <small>${escapeHtml(label.slice(end + 1))}</small></th>${names.map(makeCell(label, row)).join("")}</tr>`;
     };
-    state.head.innerHTML = [first, ...names].map((name) => `<th scope="col"><b>${safe(name)}</b></th>`).join("");
-    state.body.innerHTML = columns[first].map(line).join("");
+    state.head.innerHTML = [first, ...names].map((name) => `<th scope="col"><b>${escapeHtml(name)}</b></th>`).join("");
+    state.body.innerHTML = columns[first].map(makeRow).join("");
     state.cells = [...state.body.querySelectorAll("td")];
   }
-  mark(state, chosen);
+  markChosen(state, chosen);
   place.root.dataset.drawn = String(Number(place.root.dataset.drawn ?? 0) + 1);
 }
 

@@ -1,28 +1,28 @@
 // The menu of Home's picture: a video of it, and code that shows it on a page of another host.
 
-import { addStyle, element } from "./element.js";
+import { addStyle, element, escapeHtml } from "./element.js";
 import { text } from "./texts.js";
-import { copied, menu } from "./tools.js";
+import { copyAndReport, makeMenu } from "./tools.js";
 import { VIDEO, recordPicture } from "./video.js";
 
 // Paint the line of words and the ruler as the page shows them; the circle is a canvas already.
 function paintWords(s, x, line) {
-  const at = (node) => { const box = node.getBoundingClientRect(); return { x: box.x - line.x, y: box.y - line.y, w: box.width, h: box.height }; };
-  const { c, ui, words, strip } = s, ruler = at(strip), { lastChild: apart } = words, bracket = at(apart), label = at(apart.firstChild);
-  const write = (said, { x: left, y, w, h }, size, colour, weight) => {
+  const measureBox = (node) => { const box = node.getBoundingClientRect(); return { x: box.x - line.x, y: box.y - line.y, w: box.width, h: box.height }; };
+  const { c, ui, words, strip } = s, ruler = measureBox(strip), { lastChild: apart } = words, bracket = measureBox(apart), label = measureBox(apart.firstChild);
+  const writeCentred = (content, { x: left, y, w, h }, size, colour, weight) => {
     Object.assign(x, { font: `${weight} ${size}px ${s.font}`, fillStyle: colour, textAlign: "center", textBaseline: "middle" });
-    x.fillText(said, left + w / 2, y + h / 2);
+    x.fillText(content, left + w / 2, y + h / 2);
   };
   const size = parseFloat(getComputedStyle(words).fontSize);
   for (const node of ui.words) {
-    const box = at(node.firstChild), role = node.dataset.do;
+    const box = measureBox(node.firstChild), role = node.dataset.do;
     if (role) {
       x.fillStyle = c[role];
       x.beginPath();
       x.roundRect(box.x, box.y, box.w, box.h, 8);
       x.fill();
     }
-    write(node.textContent, box, size, role ? c.background : c.text, role ? 600 : 400);
+    writeCentred(node.textContent, box, size, role ? c.background : c.text, role ? 600 : 400);
   }
   x.beginPath();
   for (const [from, to] of [[bracket.x, label.x], [bracket.x + bracket.w, label.x + label.w]]) {
@@ -32,13 +32,13 @@ function paintWords(s, x, line) {
   }
   Object.assign(x, { strokeStyle: c.text, lineWidth: 2 });
   x.stroke();
-  write(apart.textContent, label, 15, c.text, 600);
+  writeCentred(apart.textContent, label, 15, c.text, 600);
   Object.assign(x, { fillStyle: c.face, textBaseline: "alphabetic" });
   x.fillRect(ruler.x, ruler.y, ruler.w, ruler.h);
   x.drawImage(strip, ruler.x, ruler.y, ruler.w, ruler.h);
 }
 
-function record(s, play) {
+function recordHands(s, play) {
   const { data, c, canvas, root } = s, line = root.querySelector(".rv-line"), words = s.words.clientHeight + s.strip.clientHeight + 24;
   const w = Math.max(line.clientWidth, canvas.clientWidth), stop = element("button", { type: "button", textContent: data.texts.stop, onclick: () => s.recorder() });
   s.recorder = recordPicture({
@@ -49,7 +49,7 @@ function record(s, play) {
       x.drawImage(canvas, (w - wide) / 2, words, wide, high);
       return s.ui.now.textContent;
     },
-    ended() {
+    onEnd() {
       s.recorder = null;
       stop.remove();
     },
@@ -58,18 +58,18 @@ function record(s, play) {
   play();
 }
 
-// The address of the picture alone, with the model that it shows.
-function embedCode(place) {
-  const { origin, pathname, search } = new URL(place.address("html", {}, true)), base = pathname.split("rope-viz/")[0];
-  const title = place.message.title.replace(/[<&"]/g, (sign) => `&#${sign.charCodeAt()};`);
+// Make the code that embeds the picture alone, with the model that it shows.
+function makeEmbedCode(place) {
+  const { origin, pathname, search } = new URL(place.makeAddress("html", {}, true)), base = pathname.split("rope-viz/")[0];
+  const title = escapeHtml(place.message.title);
   return `<iframe src="${`${origin}${base}scene/home${search}`.replaceAll("&", "&amp;")}" title="${title}" width="100%" height="720" style="border:0"></iframe>`;
 }
 
-export default function add(s, place, play) {
+export default function addShareMenu(s, place, play) {
   const { video, video_help } = s.data.texts, bar = element("span", { className: "rv-tools" });
-  const entries = [{ name: "embed", label: text("share.embed"), help: text("share.embed_moving_help"), act: () => copied(embedCode(place)) }];
-  if (VIDEO) entries.unshift({ name: "record", label: video, help: video_help, act: () => void (s.recorder ? s.recorder() : record(s, play)) });
-  bar.append(menu("share", text("share.open"), () => entries));
+  const entries = [{ name: "embed", label: text("share.embed"), help: text("share.embed_moving_help"), act: () => copyAndReport(makeEmbedCode(place)) }];
+  if (VIDEO) entries.unshift({ name: "record", label: video, help: video_help, act: () => void (s.recorder ? s.recorder() : recordHands(s, play)) });
+  bar.append(makeMenu("share", text("share.open"), () => entries));
   s.root.querySelector(".rv-bar").append(bar);
 }
 

@@ -2,28 +2,28 @@
 // of them. Served by a route; rope_viz/ui/components/knob.py mounts it.
 
 import { addStyle, element } from "./element.js";
-import { caughtUp, follow, released } from "./picture.js";
-import { Post } from "./outbox.js";
+import { commitMove, followKnob } from "./picture.js";
+import { Outbox } from "./outbox.js";
 import { text } from "./texts.js";
-import { guard } from "./touch.js";
+import { guardSlider } from "./touch.js";
 
 // The track has `steps` equal steps, linear in the value or in its logarithm.
 const toTrack = ({ low, high, log }, value) => (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
 
 function fromTrack({ low, high, log, step, integer }, share) {
   const raw = log ? low * (high / low) ** share : low + share * (high - low);
-  const snapped = step ? low + Math.round((raw - low) / step) * step : log ? rounded(raw, integer) : raw;
+  const snapped = step ? low + Math.round((raw - low) / step) * step : log ? roundValue(raw, integer) : raw;
   return Math.min(high, Math.max(low, integer ? Math.round(snapped) : snapped));
 }
 
 // Round values on a log track: powers of two and their quarters for lengths, 3 digits otherwise.
-function rounded(value, integer) {
+function roundValue(value, integer) {
   if (!integer) return Number(value.toPrecision(3));
   const unit = 2 ** Math.max(0, Math.floor(Math.log2(value)) - 3);
   return Math.round(value / unit) * unit;
 }
 
-export function show(value, unit) {
+export function formatValue(value, unit) {
   if (unit === "tokens" && value >= 1024 && value % 1024 === 0) {
     return value % 1048576 === 0 ? `${value / 1048576}M` : `${value / 1024}k`;
   }
@@ -32,98 +32,88 @@ export function show(value, unit) {
 }
 
 // Accept numbers such as "128k", "4M", "1e6" and "500_000". k is 1,024 for a length, 1,000 for all else.
-export function parse(typed, unit) {
+export function parseValue(typed, unit) {
   const match = /^\s*([0-9][0-9_, ]*\.?[0-9]*(?:e[+-]?[0-9]+)?)\s*([km]?)\s*$/i.exec(typed);
   if (!match) return NaN;
   return Number(match[1].replace(/[_, ]/g, "")) * (unit === "tokens" ? 1024 : 1000) ** { "": 0, k: 1, m: 2 }[match[2].toLowerCase()];
 }
 
-function build({ name, key: address }, send, place) {
+function buildKnob({ name, key: address }, send, place) {
   const root = element("div", { className: "rv-knob" });
   root.dataset[place] = name;
   root.innerHTML = `<span class="rv-name"><label for="rv-${place}-${address}"></label><a href="#help">?</a></span><input type="text" inputmode="decimal" autocomplete="off" spellcheck="false">
     <input type="range" id="rv-${place}-${address}" min="0"><div class="rv-note" role="alert"></div>`;
   const [label, field, range, note] = ["label", "input[type=text]", "input[type=range]", ".rv-note"].map((s) => root.querySelector(s));
   const knob = { root, label, field, range, note, moves: 0, value: NaN };
-  guard(range);
+  guardSlider(range);
 
-  const moving = () => "moving" in root.dataset;
-  const go = (value) => {
+  const moveTo = (value) => {
     root.dataset.moving = "";
     knob.moves += 1;
     knob.value = value;
-    write(knob);
-    follow(knob.data.key, value);
+    writeValue(knob);
+    followKnob(knob.data.key, value);
   };
-  const move = () => go(arrived(knob, key));
-  // Send the last value to the page, once the current picture has arrived.
-  const commit = async () => {
-    const { moves } = knob;
-    if (!moving()) return;
-    await caughtUp();
-    if (!moving() || moves !== knob.moves) return;
-    delete root.dataset.moving;
-    send({ name, value: knob.value });
-    released();
-  };
-  // A held key fires "change" at every repeat: treat it as one change, committed when the key comes up.
-  let key = false;
-  range.addEventListener("input", move);
-  range.addEventListener("keydown", () => (key = true));
-  range.addEventListener("keyup", () => ((key = false), commit()));
-  range.addEventListener("change", () => key || commit());
+  const onInput = () => moveTo(readThumb(knob, isKeyDown));
+  const commit = () => commitMove(root, knob, () => send({ name, value: knob.value }));
+  // A key that is held down fires "change" at every repeat: treat it as one change, committed when it is released.
+  let isKeyDown = false;
+  range.addEventListener("input", onInput);
+  range.addEventListener("keydown", () => (isKeyDown = true));
+  range.addEventListener("keyup", () => ((isKeyDown = false), commit()));
+  range.addEventListener("change", () => isKeyDown || commit());
   // A thumb that returns to its start fires no "change".
-  const left = () => setTimeout(() => key || commit());
-  range.addEventListener("pointerdown", () => ["pointerup", "pointercancel"].forEach((end) => addEventListener(end, left, { once: true, capture: true })));
-  range.addEventListener("blur", () => ((key = false), commit()));
+  const commitSoon = () => setTimeout(() => isKeyDown || commit());
+  range.addEventListener("pointerdown", () => ["pointerup", "pointercancel"].forEach((end) => addEventListener(end, commitSoon, { once: true, capture: true })));
+  range.addEventListener("blur", () => ((isKeyDown = false), commit()));
 
-  // A browser fires no "change" for a text that is typed anew; it counts all the same.
-  let typed = false;
-  const take = () => {
+  // A browser fires no "change" when the same text is typed again, but it is applied all the same.
+  let isTyped = false;
+  const applyTyped = () => {
     const { low, high, integer, step, label, unit } = knob.data;
-    const value = parse(field.value, unit);
+    const value = parseValue(field.value, unit);
     const problem = !Number.isFinite(value) ? text("knob.not_a_number", { label })
-      : value < low || value > high ? text("knob.range", { label, low: show(low, unit), high: show(high, unit) })
+      : value < low || value > high ? text("knob.range", { label, low: formatValue(low, unit), high: formatValue(high, unit) })
       : integer && value % (step ?? 1) ? text(step === 2 ? "knob.even" : "knob.whole", { label }) : "";
     note.textContent = problem;
     field.setAttribute("aria-invalid", String(Boolean(problem)));
-    if (problem || (value === knob.value && !typed)) return;
-    typed = false;
+    if (problem || (value === knob.value && !isTyped)) return;
+    isTyped = false;
     knob.value = value;
-    write(knob);
+    writeValue(knob);
     send({ name, value });
   };
-  field.addEventListener("input", () => (typed = true));
-  field.addEventListener("change", take);
-  field.addEventListener("blur", () => typed && take());
+  field.addEventListener("input", () => (isTyped = true));
+  field.addEventListener("change", applyTyped);
+  field.addEventListener("blur", () => isTyped && applyTyped());
   // present.js moves it by other keys.
-  root.__knob = Object.assign(knob, { go, commit });
+  root.__knob = Object.assign(knob, { moveTo, commit });
   field.addEventListener("keydown", ({ key }) => {
-    if (key === "Enter" && typed) take();
-    if (key === "Escape") (typed = false), write(knob), (note.textContent = "");
+    if (key === "Enter" && isTyped) applyTyped();
+    if (key === "Escape") (isTyped = false), writeValue(knob), (note.textContent = "");
   });
   return knob;
 }
 
-// The value under the thumb. Round values are further apart than the track's steps, so a key press moves on to the next
+// Read the value under the thumb. Round values are further apart than the track's steps, so a key press moves on to the next
 // one; otherwise the thumb would snap back every time.
-function arrived({ data, range, value }, byKey) {
+function readThumb({ data, range, value }, isByKey) {
   const from = Math.round(toTrack(data, value) * range.max), way = Math.sign(range.value - from);
   let at = Number(range.value), found = fromTrack(data, at / range.max);
-  while (byKey && way && found === value && at > 0 && at < range.max) found = fromTrack(data, (at += way) / range.max);
+  while (isByKey && way && found === value && at > 0 && at < range.max) found = fromTrack(data, (at += way) / range.max);
   return found;
 }
 
-function write(knob) {
+function writeValue(knob) {
   const { data, field, range, value } = knob;
-  field.value = show(value, data.unit);
+  field.value = formatValue(value, data.unit);
   range.value = Math.round(Math.min(1, Math.max(0, toTrack(data, value))) * range.max);
   range.style.setProperty("--share", `${(100 * range.value) / range.max}%`);
-  range.setAttribute("aria-valuetext", `${show(value, data.unit)} ${data.unit}`.trim());
+  range.setAttribute("aria-valuetext", `${formatValue(value, data.unit)} ${data.unit}`.trim());
 }
 
-function update(knob, data, waits) {
-  const fresh = knob.data === undefined || knob.data.value !== data.value || knob.data.revision !== data.revision;
+function updateKnob(knob, data, isUnconfirmed) {
+  const isNew = knob.data === undefined || knob.data.value !== data.value || knob.data.revision !== data.revision;
   knob.data = data;
   knob.label.textContent = data.label;
   // navigation.js shows it, as it shows the sentences of terms.
@@ -134,19 +124,19 @@ function update(knob, data, waits) {
   knob.field.setAttribute("aria-label", text("knob.typed", { label: data.label }));
   const steps = data.step ? (data.high - data.low) / data.step : data.integer ? data.high - data.low : 500;
   knob.range.max = data.log ? 1000 : Math.round(steps);
-  knob.root.toggleAttribute("data-waits", waits);
+  knob.root.toggleAttribute("data-unconfirmed", isUnconfirmed);
   // The user's value wins over the server's while it is moving or not yet confirmed.
-  if ("moving" in knob.root.dataset || waits || (!fresh && knob.value === data.value)) return;
+  if ("moving" in knob.root.dataset || isUnconfirmed || (!isNew && knob.value === data.value)) return;
   knob.value = data.value;
   knob.note.textContent = "";
   knob.field.removeAttribute("aria-invalid");
-  write(knob);
+  writeValue(knob);
 }
 
 // The dock at the bottom edge of a phone, where the sidebar would cover the picture: one slider at a time, chosen by pills.
 let chosen = "";
 
-function showOne(state, panel, knobs) {
+function showDock(state, panel, knobs) {
   const bar = (state.bar ??= element("div", { className: "rv-pills", role: "group", ariaLabel: text("knob.dock") }));
   if (bar.parentNode !== panel.parentNode) panel.before(bar);
   const open = knobs.find(({ name }) => name === chosen) ?? knobs[0];
@@ -154,7 +144,7 @@ function showOne(state, panel, knobs) {
     bar.replaceChildren(...knobs.map(({ name, label }) => {
       const pill = element("button", { type: "button", textContent: label });
       pill.dataset.name = name;
-      pill.addEventListener("click", () => ((chosen = name), showOne(state, panel, knobs)));
+      pill.addEventListener("click", () => ((chosen = name), showDock(state, panel, knobs)));
       return pill;
     }));
   }
@@ -167,14 +157,14 @@ const phone = matchMedia("(max-width: 640px)");
 export default function render(component) {
   const { parentElement } = component;
   const data = component.data.under && !phone.matches ? { knobs: [] } : component.data;
-  if (component.data.under && !parentElement.__watched) {
-    parentElement.__watched = true;
+  if (component.data.under && !parentElement.__listens) {
+    parentElement.__listens = true;
     phone.addEventListener("change", () => parentElement.isConnected && render(parentElement.__last));
   }
   parentElement.__last = component;
-  const state = (parentElement.__knobs ??= { shown: new Map(), post: new Post() });
-  state.post.component = component;
-  state.post.taken(component.data.taken);
+  const state = (parentElement.__knobs ??= { shown: new Map(), outbox: new Outbox() });
+  state.outbox.component = component;
+  state.outbox.confirm(component.data.confirmed);
   const panel = parentElement.querySelector(".rv-knobs");
   panel.classList.toggle("rv-across", Boolean(data.across));
   for (const [name, knob] of state.shown) {
@@ -184,14 +174,14 @@ export default function render(component) {
     }
   }
   for (const item of data.knobs) {
-    if (!state.shown.has(item.name)) state.shown.set(item.name, build(item, ({ name, value }) => state.post.put(name, value), component.data.under ? "under" : "knob"));
+    if (!state.shown.has(item.name)) state.shown.set(item.name, buildKnob(item, ({ name, value }) => state.outbox.send(name, value), component.data.under ? "under" : "knob"));
     const knob = state.shown.get(item.name);
-    update(knob, item, state.post.has(item.name));
+    updateKnob(knob, item, state.outbox.isPending(item.name));
     // Moving a node ends a drag and loses the focus, so only new ones are inserted.
     const place = panel.children[data.knobs.indexOf(item)];
     if (place !== knob.root) panel.insertBefore(knob.root, place ?? null);
   }
-  if (component.data.under && data.knobs.length) showOne(state, panel, data.knobs);
+  if (component.data.under && data.knobs.length) showDock(state, panel, data.knobs);
 }
 
 addStyle(`

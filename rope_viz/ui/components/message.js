@@ -22,13 +22,13 @@ export function unpack(buffer) {
 // The scripts that draw pictures, by kind. If one fails to load, the next request uses another address, because some
 // browsers remember the failure.
 const scripts = {};
-let lost = 0;
+let failures = 0;
 
-export function drawing(kind) {
-  const address = new URL(`${kind}.js${lost ? `?${lost}` : ""}`, import.meta.url).href;
+export function loadScript(kind) {
+  const address = new URL(`${kind}.js${failures ? `?${failures}` : ""}`, import.meta.url).href;
   return (scripts[kind] ??= import(address).catch((error) => {
     delete scripts[kind];
-    lost += 1;
+    failures += 1;
     throw error;
   }));
 }

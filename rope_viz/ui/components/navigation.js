@@ -2,17 +2,17 @@
 // user's config and files are stored in the browser. It listens on the document, so it does not depend on any node.
 
 import { addStyle, element } from "./element.js";
-import { Post } from "./outbox.js";
+import { Outbox } from "./outbox.js";
 import { text } from "./texts.js";
-import { copied, menu } from "./tools.js";
+import { copyAndReport, makeMenu, placeBelow } from "./tools.js";
 import { WORDS } from "./words.js";
 
 const root = new URL("../../", import.meta.url);
-const post = new Post();
+const outbox = new Outbox();
 let component = null;
 
-// The app's page that an address names, with the URL; null for any other address.
-function inside(address) {
+// Find the app's page that an address names, with the URL; null for any other address.
+function findPage(address) {
   const url = new URL(address, location.href);
   if (url.origin !== location.origin || url.hash && url.pathname === location.pathname && url.search === location.search) return null;
   // Texts link to /rotation even if the app is below a base path.
@@ -22,11 +22,11 @@ function inside(address) {
 }
 
 // Complete the link's address, so that it also works in a new tab, with the same choice.
-function complete(anchor) {
-  const found = inside(anchor.href);
+function completeLink(anchor) {
+  const found = findPage(anchor.href);
   if (!found || anchor.closest('[data-testid="stPageLink"]')) return;
   const { page, url } = found;
-  // A link of the header carries the current choice: also the query that header.js gave it may be an older one.
+  // A link of the header carries the current choice; the query that header.js gave it may be older.
   const own = "to" in anchor.dataset ? "" : url.search;
   // What a card of the gallery opens on its page, besides the choice.
   const opens = anchor.dataset.opens;
@@ -42,7 +42,7 @@ function complete(anchor) {
   }
 }
 
-const completeAll = () => document.querySelectorAll("#rv-header a[href], main a[href], [data-testid=stSidebar] a[href]").forEach(complete);
+const completeLinks = () => document.querySelectorAll("#rv-header a[href], main a[href], [data-testid=stSidebar] a[href]").forEach(completeLink);
 
 // Capture the click before the page's own handlers.
 document.addEventListener("click", (event) => {
@@ -50,79 +50,77 @@ document.addEventListener("click", (event) => {
   if (!anchor || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
   event.preventDefault();
   const { page, query } = anchor.dataset;
-  post.put("go", { page, query: Object.fromEntries(new URLSearchParams(query)) });
+  outbox.send("open", { page, query: Object.fromEntries(new URLSearchParams(query)) });
 }, true);
 
 // --- Glossary terms, the help of a slider and footnotes: one sentence, or the source, in a note
 
 const TERM = 'a[href^="#word-"]', NOTE = 'a[href="#source"], a[href="#help"]';
-let open = null, hovered = null;
+let opened = null, hovered = null;
 
-function close(back) {
+function closeNote(returnsFocus) {
   document.querySelector(".rv-sentence")?.remove();
-  if (back) open?.focus();
-  open = null;
+  if (returnsFocus) opened?.focus();
+  opened = null;
 }
 
-function explain(anchor, takeFocus = true) {
-  const again = open === anchor;
-  close(false);
+function openNote(anchor, takesFocus = true) {
+  const isOpen = opened === anchor;
+  closeNote(false);
   const sentence = WORDS[anchor.hash.slice(1)], isNote = anchor.matches(NOTE);
-  if (!(sentence || isNote) || again) return;
-  open = anchor;
+  if (!(sentence || isNote) || isOpen) return;
+  opened = anchor;
   const note = element("div", { className: "rv-sentence", role: "note", innerHTML: sentence ?? "", tabIndex: -1 });
-  if (isNote) note.append(...withLinks(anchor.dataset.help ?? anchor.textContent));
+  if (isNote) note.append(...linkAddresses(anchor.dataset.help ?? anchor.textContent));
   const style = getComputedStyle(document.querySelector('[data-testid="stApp"]'));
   Object.assign(note.style, { color: style.color, background: style.backgroundColor });
   document.body.append(note);
   placeNote(note);
-  if (takeFocus) note.focus({ preventScroll: true });
+  if (takesFocus) note.focus({ preventScroll: true });
 }
 
-// The addresses in a source as links. Its text has word joiners, which keep Markdown from doing so (words/common.py).
-const withLinks = (source) => source.replaceAll("\u2060", "").split(/(https?:\/\/[^\s,;)]+)/).map((part, index) => (index % 2 ? element("a", { href: part, target: "_blank", rel: "noopener", textContent: part }) : part));
+// Turn the addresses in a source into links. Its text has word joiners, which keep Markdown from doing so (words/common.py).
+const linkAddresses = (source) => source.replaceAll("\u2060", "").split(/(https?:\/\/[^\s,;)]+)/).map((part, index) => (index % 2 ? element("a", { href: part, target: "_blank", rel: "noopener", textContent: part }) : part));
 
 // Place the note at its term, also while the page scrolls; close it when the term leaves the view.
 function placeNote(note) {
-  const at = open?.getBoundingClientRect();
-  if (!at || at.bottom < 0 || at.top > innerHeight) return close(false);
-  const left = Math.max(8, Math.min(at.left, innerWidth - note.offsetWidth - 8)), below = at.bottom + 6;
-  note.style.left = `${left}px`;
-  note.style.top = `${below + note.offsetHeight > innerHeight - 8 ? at.top - note.offsetHeight - 6 : below}px`;
+  const at = opened?.getBoundingClientRect();
+  if (!at || at.bottom < 0 || at.top > innerHeight) return closeNote(false);
+  placeBelow(note, at);
 }
 
 document.addEventListener("click", (event) => {
   const anchor = event.target.closest?.(`${TERM}, ${NOTE}`);
-  if (!anchor) return event.target.closest?.(".rv-sentence") ? undefined : close(false);
+  if (!anchor) return event.target.closest?.(".rv-sentence") ? undefined : closeNote(false);
   event.preventDefault();
   event.stopPropagation();
-  // The mouse has already opened a note; the click keeps it open.
-  if (anchor === hovered && open === anchor) hovered = null;
-  else explain(anchor);
+  // The mouse has already opened the note; the click keeps it open.
+  if (anchor === hovered && opened === anchor) hovered = null;
+  else openNote(anchor);
 }, true);
 // A mouse opens a note by resting on its sign. Touch and keys open it by a click.
 document.addEventListener("pointerover", ({ target, pointerType }) => {
   const anchor = pointerType === "mouse" && target.closest?.(NOTE);
-  if (anchor && open !== anchor) {
-    explain(anchor, false);
+  if (anchor && opened !== anchor) {
+    openNote(anchor, false);
     hovered = anchor;
   } else if (hovered && !anchor && !target.closest?.(".rv-sentence")) {
-    if (open === hovered) close(false);
+    if (opened === hovered) closeNote(false);
     hovered = null;
   }
 }, true);
-document.addEventListener("keydown", (event) => event.key === "Escape" && open && close(true));
-document.addEventListener("scroll", () => open && placeNote(document.querySelector(".rv-sentence")), true);
+document.addEventListener("keydown", (event) => event.key === "Escape" && opened && closeNote(true));
+document.addEventListener("scroll", () => opened && placeNote(document.querySelector(".rv-sentence")), true);
 
-// --- Page change by keyboard: the focused element is gone, so focus the new page
+// --- Page change by keyboard: the focused element no longer exists, so focus the new page
 
-let page = location.pathname, keys = false;
+let page = location.pathname, usesKeyboard = false;
 
-addEventListener("keydown", () => (keys = true), true);
-addEventListener("pointerdown", () => (keys = false), true);
+addEventListener("keydown", () => (usesKeyboard = true), true);
+addEventListener("pointerdown", () => (usesKeyboard = false), true);
 
-function arrive() {
-  if (!keys) page = location.pathname;
+function focusNewPage() {
+  if (!usesKeyboard) page = location.pathname;
   if (page === location.pathname || document.activeElement !== document.body) return;
   const main = document.getElementById("stMain") ?? document.querySelector("main");
   page = location.pathname;
@@ -132,11 +130,11 @@ function arrive() {
 
 // --- The header's Share menu: the page's address, and the parameters
 
-const shares = () => Object.entries(component.data.share).map(([label, content]) => ({ name: content ? "parameters" : "link", label, act: () => copied(content ?? location.href, content ? undefined : "export.copy_link_refused") }));
+const listShares = () => Object.entries(component.data.share).map(([label, content]) => ({ name: content ? "parameters" : "link", label, act: () => copyAndReport(content ?? location.href, content ? undefined : "export.copy_link_refused") }));
 
 // --- Lost server
 
-let met = false, away = 0;
+let wasConnected = false, bannerTimer = 0;
 
 function showBanner(name, sentence) {
   let note = document.querySelector(`.rv-banner[data-about=${name}]`);
@@ -149,26 +147,26 @@ function showBanner(name, sentence) {
   if (note.textContent !== sentence) note.textContent = sentence;
 }
 
-function connection() {
-  const there = document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState === "CONNECTED";
-  if (there) {
-    clearTimeout(away);
+function showConnection() {
+  const isConnected = document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState === "CONNECTED";
+  if (isConnected) {
+    clearTimeout(bannerTimer);
     showBanner("server", "");
-    if (met && away) {
+    if (wasConnected && bannerTimer) {
       // Streamlit's client does not request a run after a reconnect, and a restarted server does not know the page's
       // widgets before the first run, so input would be lost.
-      component.setTriggerValue("back", Date.now());
+      component.setTriggerValue("reconnected", Date.now());
       // Retry failed pictures.
       dispatchEvent(new Event("online"));
     }
-    [met, away] = [true, 0];
-  } else if (met && !away) away = setTimeout(() => showBanner("server", text("banner.server")), 1000);
+    [wasConnected, bannerTimer] = [true, 0];
+  } else if (wasConnected && !bannerTimer) bannerTimer = setTimeout(() => showBanner("server", text("banner.server")), 1000);
 }
 
 // --- The user's own config: in this tab's storage, and in the browser's for new tabs
 
-const OWN = "rope-viz.own";
-const stores = () => ["sessionStorage", "localStorage"].map((name) => {
+const CONFIG_KEY = "rope-viz.own";
+const openStores = () => ["sessionStorage", "localStorage"].map((name) => {
   try {
     return window[name];
   } catch {
@@ -176,59 +174,59 @@ const stores = () => ["sessionStorage", "localStorage"].map((name) => {
   }
 });
 
-function keep(config) {
-  const done = stores().map((store) => {
+function storeConfig(config) {
+  const done = openStores().map((store) => {
     try {
-      if (store?.getItem(OWN) !== config) store.setItem(OWN, config);
+      if (store?.getItem(CONFIG_KEY) !== config) store.setItem(CONFIG_KEY, config);
       return true;
     } catch {
-      store?.removeItem(OWN);
+      store?.removeItem(CONFIG_KEY);
       return false;
     }
   });
   showBanner("own", done[0] ? "" : text("banner.config"));
 }
 
-function own({ own: config, forgotten }) {
-  if (config) keep(config);
-  else if (forgotten) stores().forEach((store) => store?.removeItem(OWN));
+function syncConfig({ own: config, forgotten }) {
+  if (config) storeConfig(config);
+  else if (forgotten) openStores().forEach((store) => store?.removeItem(CONFIG_KEY));
 }
 
 // --- The user's vectors and files, which no address can hold: in this tab's storage
 
-const HELD = "rope-viz.held";
+const FILES_KEY = "rope-viz.held";
 
-function stored() {
+function readFiles() {
   try {
-    return JSON.parse(stores()[0]?.getItem(HELD)) ?? {};
+    return JSON.parse(openStores()[0]?.getItem(FILES_KEY)) ?? {};
   } catch {
     return {}; // not written by this app
   }
 }
 
-function held({ held: names, contents }) {
-  const [tab] = stores(), before = stored();
+function storeFiles({ held: names, contents }) {
+  const [tab] = openStores(), before = readFiles();
   const found = Object.entries(names).map(([key, name]) => [key, [name, contents[name] ?? (before[key]?.[0] === name && before[key][1])]]);
   const now = JSON.stringify(Object.fromEntries(found.filter(([, [, content]]) => content)));
   try {
-    if (now !== JSON.stringify(before)) tab?.setItem(HELD, now);
+    if (now !== JSON.stringify(before)) tab?.setItem(FILES_KEY, now);
   } catch {
-    tab?.removeItem(HELD); // too large: after a reload the page reports that there is no file
+    tab?.removeItem(FILES_KEY); // too large: after a reload the page reports that there is no file
   }
-  if (Object.keys(contents).length) post.put("kept", Object.values(names));
+  if (Object.keys(contents).length) outbox.send("stored", Object.values(names));
 }
 
 // A new session (after a reload, in another tab, on another server) may not know what this browser stores, so repeat it
 // until the server confirms. Send all at once: Streamlit may drop the first of two trigger values set in the same tick.
-let knows = "", again = 0;
+let restoredSession = "", retryTimer = 0;
 
-function bring(wait) {
-  clearTimeout(again);
-  const { session, restored, own: config, forgotten, held: names } = component.data, [tab, browser] = stores().map((store) => store?.getItem(OWN));
-  const mine = !config && !forgotten && (tab || browser), lost = Object.entries(stored()).filter(([key]) => !(key in names));
-  if (restored || (!mine && !lost.length)) return (knows = session);
-  component.setTriggerValue("brought", { own: mine && { text: mine, tab: Boolean(tab) }, held: Object.fromEntries(lost.map(([key, [, content]]) => [key, content])) });
-  again = setTimeout(() => bring(2 * wait), wait);
+function restoreSession(wait) {
+  clearTimeout(retryTimer);
+  const { session, restored, own: config, forgotten, held: names } = component.data, [tab, browser] = openStores().map((store) => store?.getItem(CONFIG_KEY));
+  const storedConfig = !config && !forgotten && (tab || browser), lost = Object.entries(readFiles()).filter(([key]) => !(key in names));
+  if (restored || (!storedConfig && !lost.length)) return (restoredSession = session);
+  component.setTriggerValue("restore", { own: storedConfig && { text: storedConfig, tab: Boolean(tab) }, held: Object.fromEntries(lost.map(([key, [, content]]) => [key, content])) });
+  retryTimer = setTimeout(() => restoreSession(2 * wait), wait);
 }
 
 addStyle(`
@@ -244,26 +242,26 @@ addStyle(`
 
 export default function render(given) {
   const first = !component;
-  component = post.component = given;
-  post.taken(given.data.taken);
+  component = outbox.component = given;
+  outbox.confirm(given.data.confirmed);
   if (first) {
     const attributeFilter = ["href", "target", "data-test-connection-state"];
-    new MutationObserver(() => (completeAll(), connection(), arrive())).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter });
+    new MutationObserver(() => (completeLinks(), showConnection(), focusNewPage())).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter });
   }
-  window.ropeVizHeader?.(given.data.page, given.data.query);
-  window.ropeVizChip?.(given.data.chip);
+  window.ropeVizUpdateHeader?.(given.data.page, given.data.query);
+  window.ropeVizUpdateChip?.(given.data.chip);
   const share = document.getElementById("rv-share");
-  if (share && !share.hasChildNodes()) share.append(menu("share", text("share.open"), shares));
+  if (share && !share.hasChildNodes()) share.append(makeMenu("share", text("share.open"), listShares));
   // The query of links may have changed.
   document.querySelectorAll("a[data-inside]").forEach((anchor) => {
     const { page, query, anchor: hash } = anchor.dataset;
     anchor.href = new URL(`${page === given.data.first ? "" : page}${query}${hash}`, root).href;
   });
-  completeAll();
-  connection();
-  if (knows !== given.data.session) bring(3000);
-  if (knows === given.data.session) held(given.data);
-  own(given.data);
+  completeLinks();
+  showConnection();
+  if (restoredSession !== given.data.session) restoreSession(3000);
+  if (restoredSession === given.data.session) storeFiles(given.data);
+  syncConfig(given.data);
   // Streamlit shows the first page for an unknown address.
   const requested = first ? (window.ropeVizRequested ?? "").slice(root.pathname.length).replace(/\/$/, "") : "";
   if (requested && !given.data.pages.includes(requested)) {

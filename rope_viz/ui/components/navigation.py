@@ -38,7 +38,7 @@ def mount(
         "session": st.session_state.setdefault("session", secrets.token_hex(8)),
     }
     show = component("navigation", root_class="rv-shell")
-    show(KEY, data, _take_message, on_brought_change=_restore, on_back_change=_rerun)
+    show(KEY, data, _take_message, on_restore_change=_restore, on_reconnected_change=_rerun)
 
 
 def clicked_link() -> tuple[str, dict[str, str]] | None:
@@ -48,7 +48,7 @@ def clicked_link() -> tuple[str, dict[str, str]] | None:
 
 
 def _take_message(name: str, value: Any) -> None:
-    if name == "kept":
+    if name == "stored":
         browser_storage.record_stored_names(value)
     elif isinstance(value, Mapping) and isinstance(value.get("query"), Mapping):
         st.session_state["go"] = str(value.get("page")), {str(key): str(each) for key, each in value["query"].items()}
@@ -62,7 +62,7 @@ def _restore() -> None:
     if "brought" in st.session_state:
         return
     st.session_state["brought"] = True
-    what = state.as_mapping(st.session_state[KEY].get("brought"))
+    what = state.as_mapping(st.session_state[KEY].get("restore"))
     if own := state.as_mapping(what.get("own")):
         state.bring_back(str(own.get("text")), here=own.get("tab") is True)
     browser_storage.bring_back(state.as_mapping(what.get("held")))

@@ -5,62 +5,63 @@
 // Initial and longest time to wait for a confirmation. A message repeated too early costs a run, which would even undo a
 // page change by a link clicked meanwhile.
 const FIRST = 600, MOST = 5000, TO_PAGES = 'header a, nav a, [data-testid="stSidebarNav"] a, [data-testid="stPageLink"] a';
-let patience = FIRST, left = -MOST;
-addEventListener("click", ({ target }) => target.closest?.(TO_PAGES) && (left = performance.now()), true);
+let patience = FIRST, pageLinkClickedAt = -MOST;
+addEventListener("click", ({ target }) => target.closest?.(TO_PAGES) && (pageLinkClickedAt = performance.now()), true);
 
-export class Post {
+export class Outbox {
   constructor() {
-    this.waiting = new Map();
-    this.flight = null;
+    this.queue = new Map();
+    this.inFlight = null;
   }
 
-  put(name, value) {
-    this.waiting.set(name, value);
-    this.next();
+  send(name, value) {
+    this.queue.set(name, value);
+    this.sendNext();
   }
 
-  has(name) {
-    return this.waiting.has(name) || this.flight?.name === name;
+  isPending(name) {
+    return this.queue.has(name) || this.inFlight?.name === name;
   }
 
-  next() {
-    if (this.flight || !this.waiting.size) return;
-    const [name, value] = this.waiting.entries().next().value;
-    this.waiting.delete(name);
-    this.flight = { name, value, turn: Date.now(), tries: 0 };
-    this.send();
+  sendNext() {
+    if (this.inFlight || !this.queue.size) return;
+    const [name, value] = this.queue.entries().next().value;
+    this.queue.delete(name);
+    this.inFlight = { name, value, turn: Date.now(), tries: 0 };
+    this.transmit();
   }
 
   // Use the same turn for every repetition, so that a message is not applied twice.
-  send() {
-    this.flight.tries += 1;
-    this.component.setStateValue("at", { ...this.flight });
-    this.watch(this.flight.turn);
+  transmit() {
+    this.inFlight.tries += 1;
+    this.component.setStateValue("message", { ...this.inFlight });
+    this.repeatUnlessConfirmed(this.inFlight.turn);
   }
 
   // Repeat the message if it is unconfirmed although the server answers and is idle.
-  watch(turn, calm = 0) {
+  repeatUnlessConfirmed(turn, idleTime = 0) {
     setTimeout(() => {
-      if (this.flight?.turn !== turn || !this.component.parentElement.isConnected) return;
+      if (this.inFlight?.turn !== turn || !this.component.parentElement.isConnected) return;
       const { testConnectionState, testScriptState } = document.querySelector('[data-testid="stApp"]')?.dataset ?? {};
-      const rests = testConnectionState === "CONNECTED" && testScriptState === "notRunning" && performance.now() > left + MOST;
-      if (rests && calm >= patience) this.send();
-      else this.watch(turn, rests ? calm + 100 : 0);
+      const isIdle = testConnectionState === "CONNECTED" && testScriptState === "notRunning" && performance.now() > pageLinkClickedAt + MOST;
+      if (isIdle && idleTime >= patience) this.transmit();
+      else this.repeatUnlessConfirmed(turn, isIdle ? idleTime + 100 : 0);
     }, 100);
   }
 
-  // Drop all messages whose name begins so.
-  drop(begin) {
-    for (const name of this.waiting.keys()) if (name.startsWith(begin)) this.waiting.delete(name);
-    if (!this.flight?.name.startsWith(begin)) return;
-    this.flight = null;
-    this.next();
+  // Drop all messages whose name begins with `prefix`.
+  drop(prefix) {
+    for (const name of this.queue.keys()) if (name.startsWith(prefix)) this.queue.delete(name);
+    if (!this.inFlight?.name.startsWith(prefix)) return;
+    this.inFlight = null;
+    this.sendNext();
   }
 
-  taken(turn) {
-    if (!this.flight || this.flight.turn !== turn) return;
+  // End the message of this turn, which the server has confirmed, and send the next one.
+  confirm(turn) {
+    if (!this.inFlight || this.inFlight.turn !== turn) return;
     patience = Math.max(FIRST, Math.min(MOST, 2 * (Date.now() - turn)));
-    this.flight = null;
-    this.next();
+    this.inFlight = null;
+    this.sendNext();
   }
 }

@@ -3,9 +3,9 @@
 // nodes that Streamlit may replace: it moves into the new one.
 
 import { element } from "./element.js";
-import { fit } from "./fit.js";
-import { drawing, unpack } from "./message.js";
-import { Post } from "./outbox.js";
+import { fitToRoom } from "./fit.js";
+import { loadScript, unpack } from "./message.js";
+import { Outbox } from "./outbox.js";
 import { text } from "./texts.js";
 import "./tools.js"; // preload
 
@@ -17,51 +17,51 @@ const AT_ONCE = 3, FIRST_RETRY = 1000, LAST_RETRY = 16000, NEAR = "300px";
 
 const here = new URL(".", import.meta.url), version = here.pathname.split("/").at(-2);
 const places = new Map(); // {address of the picture: its place}
-const post = new Post();
-// The last run's description of each picture; the contents that no address can hold.
-let described = {}, kept = null;
-// What the user did to a picture (zoom, hands) outlives its place.
-const remembered = new Map();
+const outbox = new Outbox();
+// The last run's description of each picture; the user's contents that no address can hold.
+let descriptions = {}, privateContents = null;
+// What the user did to each picture (zoom, hands), which outlives its place.
+const memories = new Map();
 
-const near = new IntersectionObserver((entries) => {
+const viewObserver = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) {
     if (!target.__place) continue;
-    target.__place.near = isIntersecting;
-    mark(target.__place);
+    target.__place.isNear = isIntersecting;
+    showState(target.__place);
   }
-  pump();
+  requestDue();
 }, { rootMargin: NEAR, scrollMargin: NEAR }); // the page scrolls within an element
 
 class Place {
   constructor(slot, { picture, kind }) {
     this.root = element("div", { className: `rv-picture rv-${kind}`, __place: this }, ...slot.childNodes);
     this.root.dataset.picture = picture;
-    Object.assign(this, { post, near: false, part: 0, retry: FIRST_RETRY });
-    drawing(kind).then((script) => script.prepare?.()).catch(() => {});
-    this.memory = remembered.get(picture) ?? remembered.set(picture, {}).get(picture);
+    Object.assign(this, { outbox, isNear: false, part: 0, retryDelay: FIRST_RETRY });
+    loadScript(kind).then((script) => script.prepare?.()).catch(() => {});
+    this.memory = memories.get(picture) ?? memories.set(picture, {}).get(picture);
     window.ropeVizPlaceholder ??= {}; // stops placeholder.js from requesting one
     places.set(picture, this);
-    near.observe(this.root);
+    viewObserver.observe(this.root);
   }
 
   // Apply a run's description of the picture: its query and its height.
-  take(data) {
+  applyDescription(data) {
     this.data = data;
     this.root.style.minHeight = `${data.room[this.root.clientWidth < 560 ? 1 : 0]}px`;
     if (this.message && this.theme !== theme) this.show(this.message);
     this.theme = theme;
     showPlaceholder(this);
-    this.want();
+    this.requestPicture();
   }
 
-  // Tell the server what was done to the picture.
-  tell(name, value) {
-    post.put(`${this.data.picture} ${name}`, value);
+  // Send the server what the user did to the picture.
+  send(name, value) {
+    outbox.send(`${this.data.picture} ${name}`, value);
   }
 
-  // With `link` the address carries the user's config, instead of a name that only this browser can resolve.
-  address(form = "packed", more = {}, link = false) {
-    const query = new URLSearchParams((link && this.data.link) || this.data.query);
+  // With `asLink` the address carries the user's config, instead of a name that only this browser can resolve.
+  makeAddress(form = "packed", more = {}, asLink = false) {
+    const query = new URLSearchParams((asLink && this.data.link) || this.data.query);
     if (this.memory.view) query.set("view", this.memory.view.join(","));
     if (this.part) query.set("part", this.part);
     for (const [key, value] of Object.entries(more)) query.set(key, value);
@@ -70,122 +70,123 @@ class Place {
     return new URL(`../picture/${this.data.picture}.${form}${search ? `?${search}` : ""}`, here).href;
   }
 
-  want() {
-    const whole = `${this.data.query} ${this.memory.view ?? ""}`;
+  // Request the picture that the description and the user's zoom name, unless it is shown already.
+  requestPicture() {
+    const key = `${this.data.query} ${this.memory.view ?? ""}`;
     // Slow pictures arrive in parts, coarse first; a change starts again with the first part.
-    if (whole !== this.whole) Object.assign(this, { whole, part: 0 });
-    const address = this.address();
+    if (key !== this.key) Object.assign(this, { key, part: 0 });
+    const address = this.makeAddress();
     if (address !== this.wanted) {
       this.wanted = address;
-      this.held = false;
-      this.retry = FIRST_RETRY;
-      this.fail(null);
-      clearTimeout(this.again);
-      this.blocked = false;
+      this.onHold = false;
+      this.retryDelay = FIRST_RETRY;
+      this.showFailure(null);
+      clearTimeout(this.retryTimer);
+      this.isBlocked = false;
       // The pending request is obsolete, unless it follows a moving knob.
-      if (this.asked && this.asked !== address && !this.moving) this.controller.abort();
+      if (this.requested && this.requested !== address && !this.followsKnob) this.controller.abort();
     }
-    mark(this);
-    pump();
+    showState(this);
+    requestDue();
   }
 
-  get due() {
-    return this.root.isConnected && this.near && !this.held && !this.blocked && !this.asked && this.shown !== this.wanted;
+  get isDue() {
+    return this.root.isConnected && this.isNear && !this.onHold && !this.isBlocked && !this.requested && this.shown !== this.wanted;
   }
 
-  follows(knob) {
+  dependsOn(knob) {
     return !this.data.still && (!knob.includes(".") || this.data.knobs.includes(knob));
   }
 
   // Make one request and handle its answer.
-  async ask() {
-    const address = this.wanted, controller = this.begun(address, false);
+  async fetchPicture() {
+    const address = this.wanted, controller = this.startRequest(address, false);
     let message;
     try {
-      const answer = await this.fetched(address, controller.signal);
+      const answer = await this.fetchFile(address, controller.signal);
       message = answer.ok && unpack(await answer.arrayBuffer());
-      if (this.gone(controller) || address !== this.wanted) return;
-      this.done(controller);
-      if (!message) return this.refused(answer, await answer.text());
-      await this.came(message, address);
+      if (this.isObsolete(controller) || address !== this.wanted) return;
+      this.endRequest(controller);
+      if (!message) return this.onRefusal(answer, await answer.text());
+      await this.onPicture(message, address);
       if (this.shown === this.wanted && this.part + 1 < this.data.parts) {
         this.part += 1;
-        this.want();
+        this.requestPicture();
       }
     } catch (error) {
       if (controller.signal.aborted || error.name === "AbortError") return;
       this.shown = null;
-      this.later(text(message ? "picture.no_script" : "picture.no_answer"));
+      this.retryLater(text(message ? "picture.no_script" : "picture.no_answer"));
     } finally {
-      this.done(controller);
+      this.endRequest(controller);
     }
   }
 
   // Request a coarse picture for a moving knob and return what draws it. Failures are ignored.
-  async follow(knob) {
-    const address = this.address("packed", { ...knob, coarse: 1 }), controller = this.begun(address, true);
+  async fetchCoarse(knob) {
+    const address = this.makeAddress("packed", { ...knob, coarse: 1 }), controller = this.startRequest(address, true);
     try {
-      const answer = await this.fetched(address, controller.signal), message = answer.ok && unpack(await answer.arrayBuffer());
-      return async () => message && wanted && !this.gone(controller) && this.came({ ...message, moving: true }, address);
+      const answer = await this.fetchFile(address, controller.signal), message = answer.ok && unpack(await answer.arrayBuffer());
+      return async () => message && knobMove && !this.isObsolete(controller) && this.onPicture({ ...message, moving: true }, address);
     } catch {
       return null;
     } finally {
-      this.done(controller);
+      this.endRequest(controller);
     }
   }
 
-  begun(address, moving) {
-    Object.assign(this, { asked: address, moving, controller: new AbortController() });
-    mark(this);
+  startRequest(address, followsKnob) {
+    Object.assign(this, { requested: address, followsKnob, controller: new AbortController() });
+    showState(this);
     return this.controller;
   }
 
-  gone({ signal }) {
+  isObsolete({ signal }) {
     return signal.aborted || !this.root.isConnected;
   }
 
-  done(controller) {
-    if (this.controller === controller) Object.assign(this, { asked: null, moving: false });
-    mark(this);
-    pump();
+  endRequest(controller) {
+    if (this.controller === controller) Object.assign(this, { requested: null, followsKnob: false });
+    showState(this);
+    requestDue();
   }
 
-  async fetched(address, signal) {
+  async fetchFile(address, signal) {
     const answer = await fetch(address, { signal });
-    if (answer.status !== 410 || !kept) return answer;
+    if (answer.status !== 410 || !privateContents) return answer;
     // Attach the contents that no address can hold, each prefixed by its length.
-    const body = new Blob(kept.flatMap((content) => [new Uint32Array([content.length]), content]));
+    const body = new Blob(privateContents.flatMap((content) => [new Uint32Array([content.length]), content]));
     return fetch(address, { signal, method: "POST", headers: { "rope-viz": "kept" }, body });
   }
 
-  refused(answer, sentence) {
-    if (answer.status === 503) return this.later("", 1000 * (Number(answer.headers.get("retry-after")) || 1) * (1 + Math.random()));
-    if (answer.status === 410 && this.missing !== this.wanted) post.put("missing", (this.missing = this.wanted));
-    if (answer.status >= 500) return this.later(sentence);
-    this.blocked = true;
-    this.fail(answer.status === 410 ? "" : sentence);
+  onRefusal(answer, sentence) {
+    if (answer.status === 503) return this.retryLater("", 1000 * (Number(answer.headers.get("retry-after")) || 1) * (1 + Math.random()));
+    if (answer.status === 410 && this.reportedMissing !== this.wanted) outbox.send("missing", (this.reportedMissing = this.wanted));
+    if (answer.status >= 500) return this.retryLater(sentence);
+    this.isBlocked = true;
+    this.showFailure(answer.status === 410 ? "" : sentence);
   }
 
-  later(sentence, wait = this.retry) {
-    this.retry = Math.min(LAST_RETRY, 2 * this.retry);
-    this.blocked = true;
-    if (sentence) this.fail(sentence);
-    this.again = setTimeout(() => this.anew(), wait);
+  retryLater(sentence, wait = this.retryDelay) {
+    this.retryDelay = Math.min(LAST_RETRY, 2 * this.retryDelay);
+    this.isBlocked = true;
+    if (sentence) this.showFailure(sentence);
+    this.retryTimer = setTimeout(() => this.retryNow(), wait);
   }
 
-  anew() {
-    clearTimeout(this.again);
-    this.blocked = false;
-    pump();
+  retryNow() {
+    clearTimeout(this.retryTimer);
+    this.isBlocked = false;
+    requestDue();
   }
 
-  get failed() {
+  get failureNote() {
     return this.root.querySelector(":scope > .rv-failed");
   }
 
-  // Show the problem and a retry button in the picture's place, without changing the layout.
-  fail(sentence, again = this.anew) {
-    let note = this.failed;
+  // Show the problem and a retry button in the picture's place, without changing the layout; no sentence removes both.
+  showFailure(sentence, retry = this.retryNow) {
+    let note = this.failureNote;
     if (note?.firstChild.textContent !== (sentence || null)) {
       note?.remove();
       if (!sentence) return;
@@ -194,28 +195,28 @@ class Place {
       note = element("div", { className: "rv-failed", role: "status" }, element("span", { textContent: sentence }), button);
       this.root.append(note);
     }
-    note.lastChild.onclick = () => again.call(this);
+    note.lastChild.onclick = () => retry.call(this);
   }
 
-  async came(message, address) {
+  async onPicture(message, address) {
     this.shown = address;
-    this.missing = null;
+    this.reportedMissing = null;
     await this.show(message);
-    this.fail(null);
-    this.retry = FIRST_RETRY;
+    this.showFailure(null);
+    this.retryDelay = FIRST_RETRY;
   }
 
   async show(message) {
     this.message = message;
     showSentence(this);
-    const { default: draw } = await drawing(this.data.kind);
+    const { default: draw } = await loadScript(this.data.kind);
     if (!this.root.isConnected) this.shown = null;
-    else if (this.message === message) await draw(this, fit(message));
+    else if (this.message === message) await draw(this, fitToRoom(message));
   }
 }
 
 function showSentence(place) {
-  const node = sentenceNode(place), sentence = place.message?.sentence;
+  const node = findSentence(place), sentence = place.message?.sentence;
   if (node && sentence !== undefined && node.__sentence !== sentence) node.innerHTML = node.__sentence = sentence;
 }
 
@@ -227,139 +228,151 @@ export function showPlaceholder({ root, data }) {
 }
 addEventListener("rv-placeholder", () => places.forEach(showPlaceholder));
 
-function settle(fresh) {
+// Put each picture into its slot; `isNew` is true after a run, which describes all pictures.
+function placeAll(isNew) {
   for (const slot of document.querySelectorAll("[data-place]")) {
-    const data = described[slot.dataset.place];
+    const data = descriptions[slot.dataset.place];
     if (!data) continue;
     const known = places.get(data.picture), place = known ?? new Place(slot, data);
     // Streamlit may show a place twice while it moves it.
     if (!place.root.isConnected) slot.replaceChildren(place.root);
-    if (fresh || !known) place.take(data);
+    if (isNew || !known) place.applyDescription(data);
     showSentence(place);
   }
-  pump();
+  requestDue();
 }
-new MutationObserver((changes) => changes.some(({ target }) => !target.closest(".rv-picture")) && settle(false)).observe(document.body, { subtree: true, childList: true });
+new MutationObserver((changes) => changes.some(({ target }) => !target.closest(".rv-picture")) && placeAll(false)).observe(document.body, { subtree: true, childList: true });
 
-function mark(place) {
-  const { root, asked, failed, shown, near } = place;
-  root.dataset.state = asked ? "asking" : failed ? "failed" : shown && shown === place.wanted ? "shown" : near ? "due" : "far";
+function showState(place) {
+  const { root, requested, failureNote, shown, isNear } = place;
+  root.dataset.state = requested ? "requested" : failureNote ? "failed" : shown && shown === place.wanted ? "shown" : isNear ? "due" : "far";
 }
 
 // At rest: request what is near the view and not yet shown, from top to bottom.
-function pump() {
+function requestDue() {
   // A run may remove a node for a while; only its final description ends a picture.
-  for (const [name, place] of places) if (!described[name] && !place.root.isConnected) leave(place);
-  if (wanted) return;
-  let free = AT_ONCE - all().filter((place) => place.asked).length;
-  for (const place of inOrder((place) => place.due)) if (free-- > 0) place.ask();
+  for (const [name, place] of places) if (!descriptions[name] && !place.root.isConnected) removePlace(place);
+  if (knobMove) return;
+  let free = AT_ONCE - listPlaces().filter((place) => place.requested).length;
+  for (const place of sortPlaces((place) => place.isDue)) if (free-- > 0) place.fetchPicture();
 }
 
-const all = () => [...places.values()];
-const inOrder = (test) => all().filter(test).sort((a, b) => (a.root.compareDocumentPosition(b.root) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1));
+const listPlaces = () => [...places.values()];
+const sortPlaces = (test) => listPlaces().filter(test).sort((a, b) => (a.root.compareDocumentPosition(b.root) & Node.DOCUMENT_POSITION_FOLLOWING ? -1 : 1));
 
-function leave(place) {
+function removePlace(place) {
   places.delete(place.data.picture);
   // Drop unconfirmed messages of this picture.
-  post.drop(`${place.data.picture} `);
-  near.unobserve(place.root);
-  clearTimeout(place.again);
+  outbox.drop(`${place.data.picture} `);
+  viewObserver.unobserve(place.root);
+  clearTimeout(place.retryTimer);
   place.controller?.abort();
 }
 
-addEventListener("online", () => places.forEach((place) => place.anew()));
+addEventListener("online", () => places.forEach((place) => place.retryNow()));
 
 // --- While a knob moves
 
-let wanted = null, ending = false, running = null, rest = 0, settling = 0;
+let knobMove = null, isEnding = false, running = null, restTimer = 0, releaseTimer = 0;
 
 // Pictures in view follow one knob at this value; the last value wins.
-export function follow(knob, value) {
-  wanted = { knob, value };
-  ending = false;
-  clearTimeout(settling);
-  clearTimeout(rest);
-  rest = setTimeout(start, REST, true);
-  start();
+export function followKnob(knob, value) {
+  knobMove = { knob, value };
+  isEnding = false;
+  clearTimeout(releaseTimer);
+  clearTimeout(restTimer);
+  restTimer = setTimeout(startFollowing, REST, true);
+  startFollowing();
 }
 
-function start(resting = false) {
-  if (resting) rest = 0;
-  running ??= run().finally(() => (running = null));
+function startFollowing(isAtRest = false) {
+  if (isAtRest) restTimer = 0;
+  running ??= drawFollowers().finally(() => (running = null));
 }
 
-// The knob was released: resolves once the first picture shows the last value.
-export function caughtUp() {
-  ending = true;
-  clearTimeout(rest);
+// Send the last value of a released control once the first picture shows it, unless the control has moved again. `state`
+// counts its moves.
+export async function commitMove({ dataset }, state, send) {
+  const { moves } = state;
+  if (!("moving" in dataset)) return;
+  await waitForPicture();
+  if (!("moving" in dataset) || moves !== state.moves) return;
+  delete dataset.moving;
+  send();
+  onRelease();
+}
+
+function waitForPicture() {
+  isEnding = true;
+  clearTimeout(restTimer);
   return Promise.race([running, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
 }
 
 // After a release: pictures with a new address request it at once; the others wait for the page's run.
-export function released(calm = 0) {
-  if (wanted) for (const place of all()) place.held = true;
-  wanted = null;
-  clearTimeout(settling);
-  settling = setTimeout(() => {
-    const working = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "running";
-    if (working || calm < 4) return released(working ? 0 : calm + 1);
-    for (const place of all()) place.held = false;
-    pump();
+function onRelease(idleChecks = 0) {
+  if (knobMove) for (const place of listPlaces()) place.onHold = true;
+  knobMove = null;
+  clearTimeout(releaseTimer);
+  releaseTimer = setTimeout(() => {
+    const isRunning = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "running";
+    if (isRunning || idleChecks < 4) return onRelease(isRunning ? 0 : idleChecks + 1);
+    for (const place of listPlaces()) place.onHold = false;
+    requestDue();
   }, 50);
 }
 
-async function run() {
+async function drawFollowers() {
   let last = null, draw = null;
   for (;;) {
-    const place = wanted && next(last);
+    const place = knobMove && chooseNext(last);
     if (!place && !draw) return;
-    const coming = place?.follow(wanted);
+    const nextDraw = place?.fetchCoarse(knobMove);
     await draw?.().catch(() => null);
-    [last, draw] = [place ?? last, await coming];
+    [last, draw] = [place ?? last, await nextDraw];
   }
 }
 
-function next(last) {
-  const [first, ...others] = inView().filter((place) => place.follows(wanted.knob));
-  const behind = others.filter((place) => place.followed !== wanted);
-  const due = behind.find((place) => performance.now() - (place.followedAt ?? 0) > OTHERS_EVERY);
-  const other = ending ? null : (due ?? (rest ? null : behind[0]));
-  const place = first && first.followed !== wanted && !(due && other && last === first) ? first : other;
+function chooseNext(last) {
+  const [first, ...others] = listVisible().filter((place) => place.dependsOn(knobMove.knob));
+  const outdated = others.filter((place) => place.followed !== knobMove);
+  const due = outdated.find((place) => performance.now() - (place.followedAt ?? 0) > OTHERS_EVERY);
+  const other = isEnding ? null : (due ?? (restTimer ? null : outdated[0]));
+  const place = first && first.followed !== knobMove && !(due && other && last === first) ? first : other;
   if (!place) return null;
-  place.followed = wanted;
+  place.followed = knobMove;
   place.followedAt = performance.now();
-  if (place.asked && !place.moving) place.controller.abort();
+  if (place.requested && !place.followsKnob) place.controller.abort();
   return place;
 }
 
-const sentenceNode = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
+const findSentence = ({ data }) => document.querySelector(`[data-says="${data.picture}"]`);
 
-// Visible if the picture or its sentence is. Cached, because measuring is slow.
-let visible = [], lookedAt = 0;
+// The pictures that are visible themselves or by their sentence. Cached, because measuring is slow.
+let visible = [], measuredAt = 0;
 
-function inView() {
-  if (performance.now() - lookedAt > OTHERS_EVERY) {
-    visible = inOrder((place) => [place.root, sentenceNode(place)].some((part) => {
+function listVisible() {
+  if (performance.now() - measuredAt > OTHERS_EVERY) {
+    visible = sortPlaces((place) => [place.root, findSentence(place)].some((part) => {
       const { top, bottom, width } = part?.getBoundingClientRect() ?? {};
       return width && bottom > 0 && top < innerHeight;
     }));
-    lookedAt = performance.now();
+    measuredAt = performance.now();
   }
   return visible.filter((place) => place.root.isConnected);
 }
 
 export default function render(component) {
-  dress(component.parentElement);
-  const { pictures, taken, kept: contents } = component.data;
-  post.component = component;
-  post.taken(taken);
+  copyColours(component.parentElement);
+  const { pictures, confirmed, contents } = component.data;
+  outbox.component = component;
+  outbox.confirm(confirmed);
   if (contents) {
-    kept = contents.map((encoded) => Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0)));
-    post.drop("missing"); // other pictures reported the same
-    for (const place of all()) place.blocked = false;
+    privateContents = contents.map((encoded) => Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0)));
+    outbox.drop("missing"); // other pictures reported the same
+    for (const place of listPlaces()) place.isBlocked = false;
   }
-  described = pictures;
-  settle(true);
+  descriptions = pictures;
+  placeAll(true);
 }
 
 // Only components get Streamlit's colours: copy them to the document.
@@ -367,7 +380,7 @@ const COLOURS = ["background-color", "border-color", "font", "primary-color", "r
 const sheet = document.head.appendChild(document.createElement("style"));
 let theme = "";
 
-function dress(node) {
+function copyColours(node) {
   const style = getComputedStyle(node), now = COLOURS.map((name) => `--st-${name}: ${style.getPropertyValue(`--st-${name}`)}`).join("; ");
   if (now === theme) return;
   theme = now;

@@ -98,7 +98,7 @@ def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
     }
     if st.session_state.pop("missed", False):
         # Sent once: the browser remembers them.
-        data["kept"] = [base64.b64encode(content).decode() for content in state.contents()]
+        data["contents"] = [base64.b64encode(content).decode() for content in state.contents()]
     component("picture", root_class="rv-pictures")(KEY, data, take)
 
 

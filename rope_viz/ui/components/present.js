@@ -2,8 +2,8 @@
 
 import { addStyle, element } from "./element.js";
 import { room } from "./fit.js";
-import { show } from "./knob.js";
-import { Post } from "./outbox.js";
+import { formatValue } from "./knob.js";
+import { Outbox } from "./outbox.js";
 import { text } from "./texts.js";
 
 // The page's type is made for figures of this width and height: a larger screen scales it up, at most by MOST.
@@ -11,18 +11,18 @@ const WIDE = 800, HIGH = 450, MOST = 3;
 // A finger that moves this far is one position; charts play this many positions a second.
 const SWIPE = 24, RATE = 20;
 
-const post = new Post();
-let data = null, timer = 0, fraction = 0;
+const outbox = new Outbox();
+let data = null, frame = 0, fraction = 0;
 
-const picture = () => document.querySelector(`.st-key-present .rv-picture[data-picture="${data?.picture}"]`);
-const knob = (name) => document.querySelector(`.st-key-present .rv-knob[data-knob="${name}"]`)?.__knob;
-const present = () => Boolean(document.querySelector(".st-key-present"));
+const findPicture = () => document.querySelector(`.st-key-present .rv-picture[data-picture="${data?.picture}"]`);
+const findKnob = (name) => document.querySelector(`.st-key-present .rv-knob[data-knob="${name}"]`)?.__knob;
+const isPresenting = () => Boolean(document.querySelector(".st-key-present"));
 
 // --- Size
 
-function measure() {
-  const root = picture();
-  if (!present() || !root) return void (room.height && Object.assign(room, { scale: 1, height: 0 }));
+function resizePicture() {
+  const root = findPicture();
+  if (!isPresenting() || !root) return void (room.height && Object.assign(room, { scale: 1, height: 0 }));
   const scale = Math.min(MOST, Math.max(1, Math.min(innerWidth / WIDE, innerHeight / HIGH)));
   const bar = document.querySelector(".st-key-present-bar").getBoundingClientRect();
   const above = root.getBoundingClientRect().top, height = Math.floor((bar.top - above - 8) / scale);
@@ -35,87 +35,87 @@ function measure() {
 }
 
 // The sentence, the sliders and the picture arrive one after the other.
-new ResizeObserver(measure).observe(document.body);
-new MutationObserver(() => data && measure()).observe(document.body, { subtree: true, childList: true });
-addEventListener("resize", measure);
+new ResizeObserver(resizePicture).observe(document.body);
+new MutationObserver(() => data && resizePicture()).observe(document.body, { subtree: true, childList: true });
+addEventListener("resize", resizePicture);
 
 // --- What the keys do
 
-const numbers = (power) => [1, 2, 5].map((digit) => digit * 10 ** power);
+const listRound = (power) => [1, 2, 5].map((digit) => digit * 10 ** power);
 
-// The next round value: 1, 2 or 5 times a power of ten for a base, a power of two for a length.
-function next(value, way, isLength) {
+// Find the next round value: 1, 2 or 5 times a power of ten for a base, a power of two for a length.
+function findNextRound(value, way, isLength) {
   const powers = Array.from({ length: 24 }, (_, power) => power);
-  const all = isLength ? powers.map((power) => 2 ** power) : powers.flatMap(numbers);
+  const all = isLength ? powers.map((power) => 2 ** power) : powers.flatMap(listRound);
   return way > 0 ? all.find((each) => each > value) : all.findLast((each) => each < value);
 }
 
-const say = (sentence) => (document.querySelector(".rv-present-says").textContent = sentence);
+const announce = (sentence) => (document.querySelector(".rv-present-says").textContent = sentence);
 
-function turn(name, way) {
-  const found = knob(name);
+function stepKnob(name, way) {
+  const found = findKnob(name);
   if (!found) return;
   const { low, high, label, unit } = found.data;
-  const to = next(found.value, way, name !== "base") ?? found.value;
-  found.go(Math.min(high, Math.max(low, to)));
-  say(text("present.says", { label, value: show(found.value, unit) }));
+  const to = findNextRound(found.value, way, name !== "base") ?? found.value;
+  found.moveTo(Math.min(high, Math.max(low, to)));
+  announce(text("present.says", { label, value: formatValue(found.value, unit) }));
 }
 
-function step(by) {
-  if (data.clocks) return void picture()?.__clocks?.step(by);
-  const found = knob(data.position);
+function movePosition(by) {
+  if (data.clocks) return void findPicture()?.__clocks?.step(by);
+  const found = findKnob(data.position);
   if (!found) return;
-  stop();
-  found.go(Math.min(found.data.high, Math.max(found.data.low, found.value + by)));
+  stopPlaying();
+  found.moveTo(Math.min(found.data.high, Math.max(found.data.low, found.value + by)));
 }
 
-const commit = () => document.querySelectorAll(".st-key-present .rv-knob").forEach((root) => root.__knob?.commit());
+const commitKnobs = () => document.querySelectorAll(".st-key-present .rv-knob").forEach((root) => root.__knob?.commit());
 
-function stop() {
-  if (!timer) return;
-  cancelAnimationFrame(timer);
-  timer = 0;
+function stopPlaying() {
+  if (!frame) return;
+  cancelAnimationFrame(frame);
+  frame = 0;
   showPlaying();
-  commit();
+  commitKnobs();
 }
 
-function play() {
-  if (data.clocks) return void picture()?.querySelector("[data-do=play]").click();
-  const found = knob(data.position);
-  if (timer) return stop();
+function togglePlay() {
+  if (data.clocks) return void findPicture()?.querySelector("[data-do=play]").click();
+  const found = findKnob(data.position);
+  if (frame) return stopPlaying();
   if (!found) return;
   let before = performance.now();
   const move = (now) => {
     fraction += (RATE * (now - before)) / 1000;
     before = now;
-    timer = requestAnimationFrame(move);
+    frame = requestAnimationFrame(move);
     const whole = Math.floor(fraction);
     fraction -= whole;
-    if (whole) found.go(Math.min(found.data.high, found.value + whole));
-    if (found.value === found.data.high || !found.root.isConnected) stop();
+    if (whole) found.moveTo(Math.min(found.data.high, found.value + whole));
+    if (found.value === found.data.high || !found.root.isConnected) stopPlaying();
   };
-  timer = requestAnimationFrame(move);
+  frame = requestAnimationFrame(move);
   showPlaying();
 }
 
 function showPlaying() {
   const node = document.querySelector(".rv-present [data-do=play]");
-  if (node) Object.assign(node, { textContent: timer ? "❚❚" : "▶", ariaLabel: text(timer ? "present.pause" : "present.play") });
+  if (node) Object.assign(node, { textContent: frame ? "❚❚" : "▶", ariaLabel: text(frame ? "present.pause" : "present.play") });
 }
 
-function leave() {
-  stop();
+function endPresenting() {
+  stopPlaying();
   if (document.fullscreenElement) document.exitFullscreen();
-  post.put("leave", Date.now());
+  outbox.send("leave", Date.now());
 }
 
-const moves = () => data.clocks || Boolean(data.position);
+const canMove = () => data.clocks || Boolean(data.position);
 
-// [what the help calls it, its keys]; only keys that have an effect here.
-function listed() {
+// List the keys that have an effect here: [their name in the help, the keys].
+function listKeys() {
   return [
-    ...(moves() ? [["space", text("present.key_space")], ["arrows", "← →"]] : []),
-    ...(knob("base") ? [["base", "B"]] : []),
+    ...(canMove() ? [["space", text("present.key_space")], ["arrows", "← →"]] : []),
+    ...(findKnob("base") ? [["base", "B"]] : []),
     ...(data.length ? [["length", "N"]] : []),
     ["help", "?"],
     ["escape", text("present.key_escape")],
@@ -124,29 +124,29 @@ function listed() {
 
 addEventListener("keydown", (event) => {
   const { key, shiftKey, target } = event;
-  if (!data || !present() || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!data || !isPresenting() || event.ctrlKey || event.metaKey || event.altKey) return;
   if (target.matches("input[type=text]") || document.querySelector(".rv-present-keys:popover-open")) return;
-  const onSlider = target.matches("input[type=range]"), onButton = target.matches("button, a");
+  const isSlider = target.matches("input[type=range]"), isButton = target.matches("button, a");
   const act = {
-    ...(moves() && !onButton ? { " ": play } : {}),
-    ...(moves() && !onSlider ? { ArrowRight: () => step(shiftKey ? 10 : 1), ArrowLeft: () => step(shiftKey ? -10 : -1) } : {}),
-    b: () => turn("base", shiftKey ? -1 : 1),
-    n: () => turn(data.length, shiftKey ? -1 : 1),
+    ...(canMove() && !isButton ? { " ": togglePlay } : {}),
+    ...(canMove() && !isSlider ? { ArrowRight: () => movePosition(shiftKey ? 10 : 1), ArrowLeft: () => movePosition(shiftKey ? -10 : -1) } : {}),
+    b: () => stepKnob("base", shiftKey ? -1 : 1),
+    n: () => stepKnob(data.length, shiftKey ? -1 : 1),
     "?": () => document.querySelector(".rv-present [data-do=keys]").click(),
-    Escape: leave,
+    Escape: endPresenting,
   }[key.length === 1 ? key.toLowerCase() : key];
   if (!act || (key === " " && event.repeat)) return;
   event.preventDefault();
   event.stopImmediatePropagation();
   act();
 }, true);
-// A held key is one change: the page runs when it comes up.
-addEventListener("keyup", () => data && present() && !timer && commit(), true);
+// A key that is held down is one change: the page runs once it is released.
+addEventListener("keyup", () => data && isPresenting() && !frame && commitKnobs(), true);
 
 // The browser itself ends full screen by Esc, and then sends no key.
 let wasFull = false;
 document.addEventListener("fullscreenchange", () => {
-  if (wasFull && !document.fullscreenElement && present()) post.put("leave", Date.now());
+  if (wasFull && !document.fullscreenElement && isPresenting()) outbox.send("leave", Date.now());
   wasFull = document.fullscreenElement === document.documentElement;
 });
 
@@ -154,7 +154,7 @@ document.addEventListener("fullscreenchange", () => {
 
 let from = null;
 addEventListener("touchstart", ({ touches, target }) => {
-  const isPicture = data && present() && touches.length === 1 && target.closest?.(".rv-picture") && !target.closest("button, input");
+  const isPicture = data && isPresenting() && touches.length === 1 && target.closest?.(".rv-picture") && !target.closest("button, input");
   from = isPicture ? touches[0].clientX : null;
 }, { capture: true, passive: true });
 addEventListener("touchmove", ({ touches }) => {
@@ -162,46 +162,46 @@ addEventListener("touchmove", ({ touches }) => {
   const by = Math.trunc((from - touches[0].clientX) / SWIPE);
   if (!by) return;
   from -= by * SWIPE;
-  step(by);
+  movePosition(by);
 }, { capture: true, passive: true });
-for (const end of ["touchend", "touchcancel"]) addEventListener(end, () => from !== null && ((from = null), timer || commit()), { capture: true, passive: true });
+for (const end of ["touchend", "touchcancel"]) addEventListener(end, () => from !== null && ((from = null), frame || commitKnobs()), { capture: true, passive: true });
 
 // --- The bar
 
-function keysList() {
-  const rows = listed().map(([name, keys]) => [element("dt", {}, ...keys.split(" ").map((each) => element("kbd", { textContent: each }))), element("dd", { textContent: text(`present.${name}`) })]);
-  return [element("dl", {}, ...rows.flat()), ...(moves() ? [element("p", { textContent: text("present.swipe") })] : [])];
+function buildKeysList() {
+  const rows = listKeys().map(([name, keys]) => [element("dt", {}, ...keys.split(" ").map((each) => element("kbd", { textContent: each }))), element("dd", { textContent: text(`present.${name}`) })]);
+  return [element("dl", {}, ...rows.flat()), ...(canMove() ? [element("p", { textContent: text("present.swipe") })] : [])];
 }
 
 function build(panel) {
-  const button = (name, content, label, act) => {
+  const makeButton = (name, content, label, act) => {
     const node = element("button", { type: "button", ariaLabel: label, title: label }, ...[content].flat());
     node.dataset.do = name;
     node.addEventListener("click", act);
     return node;
   };
   const help = element("div", { className: "rv-present-keys", popover: "auto", role: "dialog", ariaLabel: text("present.keys"), tabIndex: -1 });
-  const caps = () => listed().slice(0, -2).map(([, keys]) => element("kbd", { textContent: keys }));
-  const opener = button("keys", [], text("present.keys"), () => (help.replaceChildren(...keysList()), help.togglePopover()));
+  const makeCaps = () => listKeys().slice(0, -2).map(([, keys]) => element("kbd", { textContent: keys }));
+  const opener = makeButton("keys", [], text("present.keys"), () => (help.replaceChildren(...buildKeysList()), help.togglePopover()));
   help.addEventListener("toggle", ({ newState }) => (newState === "open" ? help : opener).focus());
   panel.__refresh = () => {
     panel.querySelector("[data-do=play]").hidden = !data.position;
-    opener.replaceChildren(element("span", { ariaHidden: "true" }, ...caps(), element("kbd", { textContent: "?" })));
+    opener.replaceChildren(element("span", { ariaHidden: "true" }, ...makeCaps(), element("kbd", { textContent: "?" })));
   };
-  panel.append(button("play", "▶", text("present.play"), play), opener, help, button("close", "×", text("present.close"), leave), element("div", { className: "rv-present-says", role: "status" }));
+  panel.append(makeButton("play", "▶", text("present.play"), togglePlay), opener, help, makeButton("close", "×", text("present.close"), endPresenting), element("div", { className: "rv-present-says", role: "status" }));
 }
 
 export default function render(component) {
   const panel = component.parentElement.querySelector(".rv-present");
   data = component.data;
-  post.component = component;
-  post.taken(data.taken);
+  outbox.component = component;
+  outbox.confirm(data.confirmed);
   if (!panel.hasChildNodes()) build(panel);
   panel.__refresh();
   // The sliders may arrive later.
   setTimeout(() => panel.isConnected && panel.__refresh(), 500);
   wasFull = document.fullscreenElement === document.documentElement;
-  measure();
+  resizePicture();
 }
 
 addStyle(`

@@ -3,67 +3,67 @@
 
 import { addStyle, element } from "./element.js";
 import { text } from "./texts.js";
-import { fill as fillTools } from "./tools.js";
+import { fillToolbar } from "./tools.js";
 
 const LONG = 20;
 
 // Format with six significant digits, no trailing zeros.
-const format = (value) => (value === null ? "" : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
+const formatCell = (value) => (value === null ? "" : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
 
-// The text of a cell, and its footnotes as links (rope_viz/figures/words/common.py, navigation.js).
-const contents = (words) => words.split(/\[((?:\\.|[^\\\]])*)\]\(#source\)/).map((part, index) => (index % 2 ? element("a", { href: "#source", textContent: part.replace(/\\(.)/g, "$1") }) : part));
+// Make the text of a cell, and its footnotes as links (rope_viz/figures/words/common.py, navigation.js).
+const makeContents = (words) => words.split(/\[((?:\\.|[^\\\]])*)\]\(#source\)/).map((part, index) => (index % 2 ? element("a", { href: "#source", textContent: part.replace(/\\(.)/g, "$1") }) : part));
 
-function build(place) {
+function buildTable(place) {
   const { root } = place;
   root.innerHTML = `<div class="rv-sheet" role="region" tabindex="0"><table><thead><tr></tr></thead><tbody></tbody></table></div>
     <div class="rv-tools" role="toolbar" aria-label="${text("picture.table_tools")}"><div class="rv-space"></div>
     <label>${text("picture.filter")} <input type="search" autocomplete="off" spellcheck="false"></label></div>`;
-  const state = { place, sheet: root.querySelector(".rv-sheet"), head: root.querySelector("tr"), body: root.querySelector("tbody"), field: root.querySelector("input"), by: null, down: false };
-  fillTools(root.querySelector(".rv-tools"), place);
-  state.field.addEventListener("input", () => fill(state));
+  const state = { place, sheet: root.querySelector(".rv-sheet"), head: root.querySelector("tr"), body: root.querySelector("tbody"), field: root.querySelector("input"), sortColumn: null, isDescending: false };
+  fillToolbar(root.querySelector(".rv-tools"), place);
+  state.field.addEventListener("input", () => fillRows(state));
   return state;
 }
 
-function fill(state) {
+function fillRows(state) {
   const { columns, words } = state.message, names = Object.keys(columns), values = Object.values(columns);
   const query = state.field.value.trim().toLowerCase();
   let rows = [...(values[0] ?? []).keys()];
-  if (query) rows = rows.filter((row) => values.some((column) => format(column[row]).toLowerCase().includes(query)));
-  const column = columns[state.by];
+  if (query) rows = rows.filter((row) => values.some((column) => formatCell(column[row]).toLowerCase().includes(query)));
+  const column = columns[state.sortColumn];
   if (column) {
-    const order = (a, b) => (column[a] === null) - (column[b] === null) || (typeof column[a] === "number" && typeof column[b] === "number" ? column[a] - column[b] : String(column[a]).localeCompare(String(column[b]), "en", { numeric: true }));
-    rows.sort((a, b) => (state.down ? order(b, a) : order(a, b)));
+    const compareRows = (a, b) => (column[a] === null) - (column[b] === null) || (typeof column[a] === "number" && typeof column[b] === "number" ? column[a] - column[b] : String(column[a]).localeCompare(String(column[b]), "en", { numeric: true }));
+    rows.sort((a, b) => (state.isDescending ? compareRows(b, a) : compareRows(a, b)));
   }
   const numeric = values.map((each) => each.every((value) => value === null || typeof value === "number"));
   state.head.replaceChildren(...names.map((name, index) => {
     const cell = element("th", { scope: "col", tabIndex: 0, className: numeric[index] ? "rv-number" : "", textContent: name, title: text("picture.sort") });
-    cell.ariaSort = name !== state.by ? "none" : state.down ? "descending" : "ascending";
-    const sort = () => {
-      state.down = state.by === name && !state.down;
-      state.by = state.by === name && !state.down ? null : name;
-      fill(state);
+    cell.ariaSort = name !== state.sortColumn ? "none" : state.isDescending ? "descending" : "ascending";
+    const sortRows = () => {
+      state.isDescending = state.sortColumn === name && !state.isDescending;
+      state.sortColumn = state.sortColumn === name && !state.isDescending ? null : name;
+      fillRows(state);
       state.head.children[index].focus();
     };
-    cell.addEventListener("click", sort);
+    cell.addEventListener("click", sortRows);
     cell.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
-      sort();
+      sortRows();
     });
     return cell;
   }));
-  const cell = (row) => (column, index) => element("td", { className: numeric[index] ? "rv-number" : "" }, ...contents(format(column[row])));
-  state.body.replaceChildren(...rows.map((row) => element("tr", {}, ...values.map(cell(row)))));
+  const makeCell = (row) => (column, index) => element("td", { className: numeric[index] ? "rv-number" : "" }, ...makeContents(formatCell(column[row])));
+  state.body.replaceChildren(...rows.map((row) => element("tr", {}, ...values.map(makeCell(row)))));
   state.sheet.classList.toggle("rv-words", words);
 }
 
-export default function show(place, message) {
-  const state = (place.root.__table ??= build(place));
+export default function showTable(place, message) {
+  const state = (place.root.__table ??= buildTable(place));
   state.message = message;
   state.sheet.setAttribute("aria-label", message.title);
   state.sheet.style.maxHeight = message.words ? "" : `${place.data.height}px`;
   state.field.parentElement.hidden = (Object.values(message.columns)[0] ?? []).length <= LONG;
-  fill(state);
+  fillRows(state);
   place.root.dataset.drawn = String(Number(place.root.dataset.drawn ?? 0) + 1);
 }
 

@@ -1,8 +1,8 @@
 // The tools of a figure: Download, Customise, Share and full screen. The page's first figure shows them, every other one
 // behind one button. Also the copy button.
 
-import { addStyle, element } from "./element.js";
-import { drawing } from "./message.js";
+import { addStyle, element, escapeHtml } from "./element.js";
+import { loadScript } from "./message.js";
 import { text } from "./texts.js";
 
 const ICONS = {
@@ -12,10 +12,10 @@ const ICONS = {
   full: "M9 4H4v5m11-5h5v5M4 15v5h5m11-5v5h-5",
   more: "M5 12h.01M12 12h.01M19 12h.01",
 };
-const icon = (name) => `<svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true"><path d="${ICONS[name]}" fill="none" stroke="currentColor" stroke-width="${name === "more" ? 3 : 2}" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
+const drawIcon = (name) => `<svg viewBox="0 0 24 24" width="18" height="18" aria-hidden="true"><path d="${ICONS[name]}" fill="none" stroke="currentColor" stroke-width="${name === "more" ? 3 : 2}" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
 
-function button(name, label, act, { help = "", iconOnly = false } = {}) {
-  const node = element("button", { type: "button", title: help, ariaLabel: label, innerHTML: `${icon(name)}<span></span>` });
+function makeButton(name, label, act, { help = "", iconOnly = false } = {}) {
+  const node = element("button", { type: "button", title: help, ariaLabel: label, innerHTML: `${drawIcon(name)}<span></span>` });
   node.dataset.do = name;
   if (iconOnly) Object.assign(node, { title: help || label }).lastChild.remove();
   else node.lastChild.textContent = label;
@@ -25,36 +25,37 @@ function button(name, label, act, { help = "", iconOnly = false } = {}) {
 
 // Load a script on first use and run it. If it or its request fails, show `<what>_failed` with a retry button.
 export async function runScript(place, what, script, run) {
-  const again = () => runScript(place, what, script, run);
+  const retry = () => runScript(place, what, script, run);
   try {
-    place.fail(await run(await drawing(script)), again);
+    place.showFailure(await run(await loadScript(script)), retry);
   } catch (error) {
     // A failed fetch is a TypeError.
     const reason = error instanceof TypeError ? text("picture.server_silent") : error.message;
-    place.fail(text(`picture.${what}_failed`, { reason }), again);
+    place.showFailure(text(`picture.${what}_failed`, { reason }), retry);
   }
 }
 
-const save = (place, form) => runScript(place, "file", "export", ({ save: saved, zoomed }) => saved(place, form, zoomed(place)));
+const saveFile = (place, form) => runScript(place, "file", "export", ({ downloadFile, readRanges }) => downloadFile(place, form, readRanges(place)));
+
+// Place a node of the top layer below a box of the page, or above it where the window ends.
+export function placeBelow({ style, offsetWidth, offsetHeight }, { left, top, bottom }) {
+  style.left = `${Math.max(8, Math.min(left, innerWidth - offsetWidth - 8))}px`;
+  style.top = `${bottom + 4 + offsetHeight > innerHeight - 8 ? Math.max(8, top - offsetHeight - 4) : bottom + 4}px`;
+}
 
 // A button with a menu. `entries` returns [{ name, label, help, act }] each time the menu opens; `act` may return the text
 // to show for a moment.
-export function menu(name, label, entries, options = {}) {
+export function makeMenu(name, label, entries, options = {}) {
   const list = element("div", { className: "rv-menu", popover: "auto", role: "menu", ariaLabel: label });
-  const opener = button(name, label, () => list.togglePopover(), options);
+  const opener = makeButton(name, label, () => list.togglePopover(), options);
   Object.assign(opener, { ariaHasPopup: "menu", ariaExpanded: "false" });
   list.addEventListener("beforetoggle", ({ newState }) => {
     opener.ariaExpanded = String(newState === "open");
-    if (newState === "open") list.replaceChildren(...entries().map((entry) => item(list, entry)));
+    if (newState === "open") list.replaceChildren(...entries().map((entry) => makeItem(list, entry)));
   });
-  const follow = () => {
-    const at = opener.getBoundingClientRect(), below = at.bottom + 4;
-    list.style.left = `${Math.max(8, Math.min(at.left, innerWidth - list.offsetWidth - 8))}px`;
-    list.style.top = `${below + list.offsetHeight > innerHeight - 8 ? Math.max(8, at.top - list.offsetHeight - 4) : below}px`;
-  };
   list.addEventListener("toggle", ({ newState }) => {
     if (newState !== "open") return;
-    follow();
+    placeBelow(list, opener.getBoundingClientRect());
     list.firstChild?.focus({ preventScroll: true });
   });
   list.addEventListener("keydown", (event) => {
@@ -65,39 +66,39 @@ export function menu(name, label, entries, options = {}) {
     event.preventDefault();
     items[(next + items.length) % items.length].focus();
   });
-  // The page may scroll below an open menu, or tell late of a scroll from before the click.
+  // The page may scroll below an open menu. The event of a scroll before the click may also arrive late.
   addEventListener("scroll", () => {
     if (!list.matches(":popover-open")) return;
     const { top, bottom } = opener.getBoundingClientRect();
     if (bottom < 0 || top > innerHeight) list.hidePopover();
-    else follow();
+    else placeBelow(list, opener.getBoundingClientRect());
   }, true);
   const both = document.createDocumentFragment();
   both.append(opener, list);
   return both;
 }
 
-function item(list, { name, label, help, act }) {
+function makeItem(list, { name, label, help, act }) {
   const node = element("button", { type: "button", tabIndex: -1, role: "menuitem" }, element("b", { textContent: label }), element("small", { textContent: help ?? "" }));
   node.dataset.item = name;
   node.addEventListener("click", async () => {
-    const said = await act();
-    if (!said) return list.hidePopover();
-    node.firstChild.textContent = said;
+    const outcome = await act();
+    if (!outcome) return list.hidePopover();
+    node.firstChild.textContent = outcome;
     setTimeout(() => list.matches(":popover-open") && list.hidePopover(), 1200);
   });
   return node;
 }
 
 const FORMS = ["png", "svg", "pdf", "html", "csv", "json"];
-const file = (place, form) => ({ name: form, label: form.toUpperCase(), help: text(`export.formats.${form}`), act: () => void save(place, form) });
+const describeFile = (place, form) => ({ name: form, label: form.toUpperCase(), help: text(`export.formats.${form}`), act: () => void saveFile(place, form) });
 
-export const copied = async (content, refusal = "export.copy_refused") => text((await copy(content)) ? "export.copied" : refusal);
+export const copyAndReport = async (content, refusal = "export.copy_refused") => text((await copyText(content)) ? "export.copied" : refusal);
 
-// The command that makes the file of an address.
-export function command({ data: { picture } }, address, form) {
+// Make the command that writes the file of an address.
+export function makeCommand({ data: { picture } }, address, form) {
   const query = new URLSearchParams(new URL(address).search);
-  // Only the user has the file of a config; "file" says that the numbers in the address are changes to it.
+  // Only the user has the config's file; "file" means that the numbers in the address are changes to it.
   if (query.has("config")) {
     query.delete("config");
     query.set("own", "file");
@@ -107,46 +108,46 @@ export function command({ data: { picture } }, address, form) {
   return own ? `# ${text("export.save_config")}\n${line}` : line;
 }
 
-function shares(place) {
-  const address = place.address("svg", {}, true), { picture } = place.data, name = picture.replace("/", "-");
-  const title = (place.message?.title ?? "").replace(/[<&"]/g, (sign) => `&#${sign.charCodeAt()};`);
+function listShares(place) {
+  const address = place.makeAddress("svg", {}, true), { picture } = place.data, name = picture.replace("/", "-");
+  const title = escapeHtml(place.message?.title ?? "");
   const all = {
     page: location.href,
     picture: address,
     embed: `<img src="${address.replaceAll("&", "&amp;")}" alt="${title}">`,
-    command: command(place, address, "svg"),
+    command: makeCommand(place, address, "svg"),
     python: `from rope_viz.pictures.draw import figure\n\nwith open("${name}.svg", "wb") as file:\n    file.write(figure(${JSON.stringify(picture + new URL(address).search)}))\n`,
   };
-  return Object.entries(all).map(([each, content]) => ({ name: each, label: text(`share.${each}`), help: text(`share.${each}_help`), act: () => copied(content) }));
+  return Object.entries(all).map(([each, content]) => ({ name: each, label: text(`share.${each}`), help: text(`share.${each}_help`), act: () => copyAndReport(content) }));
 }
 
-// Show a figure alone, redrawn by its own script for the new size; or present it, by a run that shows nothing else.
-function fullScreen(place) {
+// List the ways to show a figure alone: full screen, redrawn for the new size, or presented, by a run that shows nothing else.
+function listScreens(place) {
   const [, name] = place.data.picture.split("/");
-  const fill = () => (document.fullscreenElement ? document.exitFullscreen() : place.root.requestFullscreen());
+  const fillScreen = () => (document.fullscreenElement ? document.exitFullscreen() : place.root.requestFullscreen());
   const present = () => {
     if (document.fullscreenEnabled) document.documentElement.requestFullscreen().catch(() => {});
-    place.tell("present", place.data.main ? "1" : name);
+    place.send("present", place.data.main ? "1" : name);
   };
-  const entries = { screen: [fill, document.fullscreenEnabled], present: [present, true] };
+  const entries = { screen: [fillScreen, document.fullscreenEnabled], present: [present, true] };
   const shown = Object.entries(entries).filter(([, [, possible]]) => possible);
   return shown.map(([each, [act]]) => ({ name: each, label: text(`picture.${each}`), help: text(`picture.${each}_help`), act: () => void act() }));
 }
 
-// Fill a toolbar. `own` are entries of the download menu that the picture makes itself, in place of the server's.
-export function fill(bar, place, own = []) {
-  const forms = [...own, ...FORMS.filter((form) => !own.some(({ name }) => name === form)).map((form) => file(place, form))];
+// Fill a toolbar. `own` are entries of the download menu for files that the picture makes itself, in place of the server's.
+export function fillToolbar(bar, place, own = []) {
+  const forms = [...own, ...FORMS.filter((form) => !own.some(({ name }) => name === form)).map((form) => describeFile(place, form))];
   const all = element("span", { className: "rv-all" },
-    menu("download", text("export.download"), () => forms),
-    button("customise", text("export.open"), () => runScript(place, "dialog", "export", (script) => void script.default(place)), { help: text("export.open_help") }),
-    menu("share", text("share.open"), () => shares(place)),
-    menu("full", text("picture.full"), () => fullScreen(place), { iconOnly: true }),
+    makeMenu("download", text("export.download"), () => forms),
+    makeButton("customise", text("export.open"), () => runScript(place, "dialog", "export", (script) => void script.default(place)), { help: text("export.open_help") }),
+    makeMenu("share", text("share.open"), () => listShares(place)),
+    makeMenu("full", text("picture.full"), () => listScreens(place), { iconOnly: true }),
   );
   all.querySelector("[data-do=customise]").setAttribute("aria-haspopup", "dialog");
   bar.append(all);
   if (place.data.main) return;
   all.hidden = true;
-  const more = button("more", text("picture.tools"), () => {
+  const more = makeButton("more", text("picture.tools"), () => {
     all.hidden = !all.hidden;
     more.setAttribute("aria-expanded", String(!all.hidden));
     if (!all.hidden) all.querySelector("button").focus();
@@ -156,17 +157,17 @@ export function fill(bar, place, own = []) {
 }
 
 // A button that copies a text, read when it is pressed, and briefly shows the result.
-export function copying(name, read) {
+export function makeCopyButton(name, read) {
   const node = element("button", { type: "button", textContent: name });
   node.addEventListener("click", async () => {
-    node.textContent = await copied(read());
+    node.textContent = await copyAndReport(read());
     setTimeout(() => (node.textContent = name), 1600);
   });
   return node;
 }
 
 // Without a secure context there is no clipboard API; fall back to the old command.
-const copy = async (content) => (navigator.clipboard ? navigator.clipboard.writeText(content).then(() => true, () => copyByCommand(content)) : copyByCommand(content));
+const copyText = async (content) => (navigator.clipboard ? navigator.clipboard.writeText(content).then(() => true, () => copyByCommand(content)) : copyByCommand(content));
 
 function copyByCommand(content) {
   const field = element("textarea", { value: content });

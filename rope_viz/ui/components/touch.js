@@ -3,15 +3,15 @@
 
 const FAR = 6, TAP = 700;
 
-export function guard(range) {
+export function guardSlider(range) {
   let from = null, slides = false, before = "", ended = 0;
   range.style.touchAction = "pan-y";
-  const start = ({ touches: [touch] }) => ([from, slides, before] = [{ x: touch.clientX, y: touch.clientY }, false, range.value]);
-  const end = () => {
+  const onStart = ({ touches: [touch] }) => ([from, slides, before] = [{ x: touch.clientX, y: touch.clientY }, false, range.value]);
+  const onEnd = () => {
     if (!slides) range.value = before;
     [from, ended] = [null, slides ? 0 : performance.now()];
   };
-  range.addEventListener("touchstart", start, { passive: true });
+  range.addEventListener("touchstart", onStart, { passive: true });
   range.addEventListener("touchmove", ({ touches: [touch] }) => {
     if (!from || slides) return;
     const [across, along] = [Math.abs(touch.clientX - from.x), Math.abs(touch.clientY - from.y)];
@@ -19,13 +19,13 @@ export function guard(range) {
     slides = across > along;
     if (!slides) from = { x: Infinity, y: 0 };
   }, { passive: true });
-  range.addEventListener("touchend", end);
-  range.addEventListener("touchcancel", end);
-  // Runs before the slider's own listeners and reverts changes by other gestures.
-  const held = () => (from !== null && !slides) || performance.now() - ended < TAP;
+  range.addEventListener("touchend", onEnd);
+  range.addEventListener("touchcancel", onEnd);
+  // Runs before the slider's own listeners and reverts changes that are no sideways drag.
+  const isReverted = () => (from !== null && !slides) || performance.now() - ended < TAP;
   for (const kind of ["input", "change"]) {
     range.addEventListener(kind, (event) => {
-      if (!held()) return;
+      if (!isReverted()) return;
       event.stopImmediatePropagation();
       range.value = before;
     }, true);

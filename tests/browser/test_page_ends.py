@@ -1,0 +1,159 @@
+"""Every page is reached from its top to its end, by the wheel and by the keyboard, in three sizes of the window."""
+
+import pytest
+
+from tests.browser.test_every_page import PAGES, address
+from tests.browser.test_learn import TITLES, scene_shown
+from tests.browser.test_rejected_config import BROKEN, card_of, drop
+
+SIZES = ((390, 844), (1280, 720), (1440, 900))
+PARTS = ("stMain", "stSidebarContent")
+MOST_STOPS = 400
+
+SCRIPT = """
+const find = (part) => document.querySelector(`[data-testid=${part}]`);
+const visible = (node) => node.checkVisibility({ visibilityProperty: true }) && node.getClientRects().length;
+// A file input has no box of its own, and a switch has one of a pixel: what is around it has.
+const box = (node) => {
+  for (; node.parentElement; node = node.parentElement) {
+    const found = node.getBoundingClientRect();
+    if (found.width > 4 && found.height > 4) return found;
+  }
+  return node.getBoundingClientRect();
+};
+const name = (node) => `${node.tagName} ${node.getAttribute("aria-label") ?? node.textContent}`.trim().slice(0, 60);
+// Bars that stay at the bottom edge.
+const bars = () => [...document.querySelectorAll(".st-key-under, .rv-way")].filter((bar) => visible(bar)
+  && getComputedStyle(bar).position === "fixed");
+const low = () => Math.min(innerHeight, ...bars().map((bar) => bar.getBoundingClientRect().top));
+const report = (node) => {
+  const { top, bottom } = box(node);
+  return `${name(node)}: ${Math.round(top)} to ${Math.round(bottom)}, window to ${Math.round(low())}`;
+};
+const CONTENT = "h1, h2, p, li, a, button, input, textarea, summary, canvas, [role=slider], [tabindex='0']";
+
+window.ends = {
+  /* Return the middle of a part and its scroll position, or null where it is not shown. */
+  place(part) {
+    const node = find(part), { left, top, right, bottom } = node?.getBoundingClientRect() ?? {};
+    if (!node || !visible(node) || right < 40) return null;
+    return [(left + right) / 2, (top + Math.min(bottom, innerHeight)) / 2, node.scrollTop, node.scrollHeight];
+  },
+  /* List what begins above the top of a part (a negative direction) or ends below the window. */
+  cut(part, direction) {
+    const node = find(part), first = node.getBoundingClientRect().top;
+    const own = [...node.querySelectorAll(CONTENT)].filter((each) => visible(each)
+      && !bars().some((bar) => bar.contains(each)) && getComputedStyle(each).clipPath === "none"
+      && !each.closest(".stMainBlockContainer [style*=overflow], .rv-scroll, .rv-diff, pre, .st-key-learn h1"));
+    return own.filter((each) => direction < 0 ? box(each).top < first - 1 : box(each).bottom > low() + 1).map(report);
+  },
+  /* Return the focused control, and what hides it; null after the last. */
+  focused() {
+    const node = document.activeElement;
+    if (node === document.body) return null;
+    node.dataset.visited = "";
+    const { left, right, top, bottom } = box(node);
+    const x = (Math.max(left, 0) + Math.min(right, innerWidth)) / 2;
+    const y = (Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2;
+    const hit = document.elementFromPoint(x, y);
+    const inside = bars().some((bar) => bar.contains(node)) || (top > -2 && bottom < low() + 2)
+      || bottom - top > innerHeight / 2;
+    const open = hit && (node.contains(hit) || hit.contains(node)
+      || hit.closest("label, [data-testid^=st]")?.contains(node));
+    return [name(node), inside && open ? "" : `${report(node)}, under ${hit?.outerHTML.slice(0, 80)}`];
+  },
+  /* List the controls of the page that no Tab has reached. A group of buttons is one stop, and has arrow keys. */
+  missed: () => [...find("stMain").querySelectorAll("a[href], button, input, textarea, summary, [tabindex='0']")]
+    .filter((node) => visible(node) && node.tabIndex >= 0 && !node.disabled && !("visited" in node.dataset)
+      && !node.closest("[data-testid=stButtonGroup], [role=radiogroup]")).map(report),
+  forget() {
+    document.querySelectorAll("[data-visited]").forEach((node) => delete node.dataset.visited);
+    document.activeElement.blur();
+    getSelection().removeAllRanges();
+  },
+};
+"""
+
+
+def place(seen, part):
+    return seen.page.evaluate("(part) => ends.place(part)", part)
+
+
+def turn_wheel(seen, part, direction):
+    """Turn the wheel over a part until it moves no further and all that came near has loaded."""
+    before = place(seen, part)
+    seen.page.mouse.move(*before[:2])
+    while True:
+        seen.page.mouse.wheel(0, direction * 20_000)
+        # The wheel takes effect with a later frame.
+        seen.page.wait_for_timeout(150)
+        seen.settle()
+        after = place(seen, part)
+        if after == before:
+            break
+        before = after
+    seen.page.mouse.move(1, 1)  # off the notes that open under a resting mouse
+    return seen.page.evaluate("([part, direction]) => ends.cut(part, direction)", [part, direction])
+
+
+def press_tab_to_the_end(seen):
+    """Press Tab until the page has no further control; return the names, and the controls that were not to be seen."""
+    names, hidden = [], []
+    while len(names) < MOST_STOPS:
+        seen.page.keyboard.press("Tab")
+        found = seen.page.evaluate("ends.focused()")
+        if found is None:
+            return names, hidden
+        names.append(found[0])
+        hidden += filter(None, found[1:])
+    raise AssertionError(f"no end after {names[-5:]}")
+
+
+def assert_ends_are_reached(seen):
+    seen.page.evaluate(f"{{ {SCRIPT} }}")
+    for width, height in SIZES:
+        seen.resize(width, height)
+        seen.settle()
+        for part in PARTS:
+            if place(seen, part):
+                assert turn_wheel(seen, part, 1) == [], f"{part} at {width}: below the end of the wheel"
+                assert turn_wheel(seen, part, -1) == [], f"{part} at {width}: above the start of the wheel"
+        seen.page.evaluate("ends.forget()")
+        names, hidden = press_tab_to_the_end(seen)
+        assert hidden == [], f"at {width}: focused, and not to be seen"
+        assert seen.page.evaluate("ends.missed()") == [], f"at {width}: no stop of Tab, which went by {names}"
+        assert turn_wheel(seen, "stMain", -1) == [], f"at {width}: above the start of the wheel, after Tab to the end"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_is_reached_from_top_to_end(visit, page):
+    assert_ends_are_reached(visit().open(address(page)))
+
+
+def test_card_of_a_rejected_config_is_reached_from_top_to_end(visit):
+    seen = visit().open("/model")
+    drop(seen, BROKEN)
+    card_of(seen).wait_for()
+    seen.settle()
+    assert_ends_are_reached(seen)
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_next_is_in_the_window_in_every_scene(visit, width, height):
+    """Before and after the answer, at the start of the page and at its end."""
+    seen = visit(width=width, height=height).open("/learn")
+    seen.page.evaluate(f"{{ {SCRIPT} }}")
+    following = seen.page.locator(".rv-learn .rv-next")
+    for number in range(1, len(TITLES) + 1):
+        scene_shown(seen, number)
+        turn_wheel(seen, "stMain", -1)
+        for _ in ("asked", "answered"):
+            box = following.bounding_box()
+            assert box["y"] >= 0, number
+            assert box["y"] + box["height"] <= height, number
+            seen.page.locator(".rv-learn [data-answer]").first.click()
+        turn_wheel(seen, "stMain", 1)
+        box = following.bounding_box()
+        assert box["y"] + box["height"] <= height, number
+        if number < len(TITLES):
+            following.click()
