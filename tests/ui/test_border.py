@@ -24,9 +24,9 @@ from rope_viz.ui.border import Border, Turns
 from rope_viz.ui.long_jobs import LongJobs
 from rope_viz.ui.render_queue import BusyError
 from tests.configs import llama
-from tests.ui.test_long_jobs import needs_proc, until
-from tests.ui.test_picture_route import APP, run
-from tests.ui.test_render_workers import alive
+from tests.ui.test_long_jobs import needs_proc, wait_for
+from tests.ui.test_picture_route import APP, send_requests
+from tests.ui.test_render_workers import is_running
 
 
 def make_link(**changes):
@@ -150,11 +150,11 @@ def test_reading_whose_client_left_ends(real):
     async def leave():
         one = real()
         waiting = asyncio.ensure_future(one.read(sum, (range(10**12),), "a"))
-        await until(lambda: one.processes.pids)
+        await wait_for(lambda: one.processes.pids)
         (pid,) = one.processes.pids
         waiting.cancel()
-        await until(lambda: not alive(pid))
-        await until(lambda: not one.turns.running)
+        await wait_for(lambda: not is_running(pid))
+        await wait_for(lambda: not one.turns.running)
 
     in_loop(leave)
 
@@ -237,7 +237,7 @@ def test_busy_border_answers_503(monkeypatch):
     for module in (picture_route, server):
         monkeypatch.setattr(module, "BORDER", Full())
     query = f"model=custom&config={make_link()}"
-    assert run({"path": "scaling/comparison.packed", "query": query})[0].status == 503
+    assert send_requests({"path": "scaling/comparison.packed", "query": query})[0].status == 503
     assert TestClient(APP).get(f"/scene/home?{query}").status_code == 503
 
 
