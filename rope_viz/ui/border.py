@@ -130,7 +130,7 @@ class Border:
             memory=render_process.READING_MEMORY,
             reads=True,
         )
-        self._threads = ThreadPoolExecutor(self.turns.places, thread_name_prefix="border")
+        self._threads = self._make_threads()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> None:
@@ -144,6 +144,10 @@ class Border:
         outside.READER = outside.read_here
         self.processes.shut_down()
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads = self._make_threads()  # for a server that starts in this process later
+
+    def _make_threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.turns.places, thread_name_prefix="border")
 
     async def read_query(self, visitor: str, read: Callable[[], T], *, size: int = 0) -> T:
         """Return what `read` makes of a query, called on a thread of the border once all contents of it were read.
