@@ -24,9 +24,9 @@ from rope_viz.ui.border import Border, Turns
 from rope_viz.ui.long_jobs import LongJobs
 from rope_viz.ui.render_queue import BusyError
 from tests.configs import llama
-from tests.ui.test_long_jobs import needs_proc, until
-from tests.ui.test_picture_route import APP, run
-from tests.ui.test_render_workers import alive
+from tests.ui.test_long_jobs import needs_proc, wait_for
+from tests.ui.test_picture_route import APP, send_requests
+from tests.ui.test_render_workers import is_running
 
 
 def make_link(**changes):
@@ -150,11 +150,11 @@ def test_reading_whose_client_left_ends(real):
     async def leave():
         one = real()
         waiting = asyncio.ensure_future(one.read(sum, (range(10**12),), "a"))
-        await until(lambda: one.processes.pids)
+        await wait_for(lambda: one.processes.pids)
         (pid,) = one.processes.pids
         waiting.cancel()
-        await until(lambda: not alive(pid))
-        await until(lambda: not one.turns.running)
+        await wait_for(lambda: not is_running(pid))
+        await wait_for(lambda: not one.turns.running)
 
     in_loop(leave)
 
@@ -231,13 +231,13 @@ def test_unknown_content_of_home_is_410(monkeypatch):
 
 def test_busy_border_answers_503(monkeypatch):
     class Full(Border):
-        async def read_query(self, visitor, read):
+        async def read_query(self, visitor, read, *, size=0):
             raise BusyError
 
     for module in (picture_route, server):
         monkeypatch.setattr(module, "BORDER", Full())
     query = f"model=custom&config={make_link()}"
-    assert run({"path": "scaling/comparison.packed", "query": query})[0].status == 503
+    assert send_requests({"path": "scaling/comparison.packed", "query": query})[0].status == 503
     assert TestClient(APP).get(f"/scene/home?{query}").status_code == 503
 
 
@@ -336,6 +336,27 @@ def test_limit_of_a_dropped_config_is_a_problem_on_the_card(monkeypatch):
     monkeypatch.setattr(upload, "reject", lambda name, diagnosis, repair: rejected.append(diagnosis))
     assert not upload._take("{}", "config.json")
     assert "processor time" in rejected[0].problems[0].reason
+
+
+@needs_proc
+def test_session_waits_for_its_place_on_its_own_thread(real, monkeypatch):
+    monkeypatch.setattr(config_link, "LINKS", config_link.Links())
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    texts, typed = (
+        [make_link(rope_theta=50_000 + number) for number in range(3)],
+        registry.kept_choices()["decay.typed"],
+    )
+    name = blob_store.STORE.keep(blob_store.salt() + b'{"q": "1", "k": "2"}')
+
+    async def sessions():
+        real().open()
+        found = await asyncio.gather(*(asyncio.to_thread(config_link.read_config, text) for text in texts))
+        assert [own.specs[""].base for own in found] == [50_000, 50_001, 50_002]
+        assert await asyncio.to_thread(blob_store.STORE.load, name, typed.decode) == {"q": "1", "k": "2"}
+        with pytest.raises(ValueError, match="damaged or cut off"):
+            await asyncio.to_thread(config_link.read_config, "AAAA")
+
+    in_loop(sessions)
 
 
 def test_event_loop_never_reads():
