@@ -214,7 +214,7 @@ def test_ntk_beyond_the_largest_base_is_exported_as_lists():
     assert export(spec, to="transformers").faithful
 
 
-def test_two_runs_are_the_same_if_both_compute_the_same_or_nothing():
+def test_equal_results_or_none_make_two_runs_equal():
     sizes = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
     read, scaled = (
         emulate({**sizes, **rope}, "vllm") for rope in ({}, {"rope_scaling": {"type": "linear", "factor": 2.0}})

@@ -90,7 +90,7 @@ def test_a_kill_during_the_write_leaves_the_old_file(tmp_path):
         ("0123456789abcdef.tmp", 2, True),
     ],
 )
-def test_only_temporary_files_that_nobody_writes_are_removed(tmp_path, name, days, stays):
+def test_only_abandoned_temporary_files_are_removed(tmp_path, name, days, stays):
     (tmp_path / name).write_bytes(OLD)
     then = time.time() - 86_400 * days
     os.utime(tmp_path / name, (then, then))
