@@ -165,7 +165,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * IDLE_SECONDS)
         return create(limit_messages(make_protocol), *args, sock=sock, **options)
 
-    loop.create_server = prompt  # type: ignore[method-assign]
+    loop.create_server = prompt  # type: ignore[method-assign, assignment]
     ahead = asyncio.create_task(app_shell.ahead())
     yield
     ahead.cancel()
