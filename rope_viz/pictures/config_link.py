@@ -94,8 +94,6 @@ def read_config(text: str) -> Upload:
     """Return the config of a value. Raise `ValueError` with a sentence if the value is broken or too large."""
     if (known := LINKS.get(text)) is not None:
         return known
-    if len(text) > LONGEST:
-        raise ValueError(TEXTS("link.too_long", most=LONGEST))
     found, size = read_outside(read_link, text)
     LINKS.keep(text, found, size)
     return found
@@ -110,6 +108,8 @@ def read_link(text: str) -> Upload:
 
 def read_here(text: str) -> Upload:
     """Read the config of a value in this process; see `read_config`. It has only keys that the project reads."""
+    if len(text) > LONGEST:
+        raise ValueError(TEXTS("link.too_long", most=LONGEST))
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         reader = zlib.decompressobj()

@@ -9,6 +9,7 @@ ends when its input ends.
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import dataclasses
 import logging
 import os
@@ -20,6 +21,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 from rope_viz.figures.files import Style
@@ -45,6 +47,8 @@ MOST_VALUES = 1 << 20
 """Objects of a value that was read: the server takes some 0.1 s for so many, without doing anything else."""
 LARGEST_REST = 200 << 20
 """Bytes allocated after a job above which the process ends, because libraries keep freed memory."""
+READING_REST = 64 << 20
+"""The same of a process that reads contents."""
 WARM = '{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}'
 """A config whose reading loads what every reading needs."""
 STORED = 64 << 20
@@ -87,6 +91,14 @@ class Result:
     failed: bool = False
     unreadable: bool = False
     ends: bool = False
+
+
+def make_view(part: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    """Return a view of an object that cannot be changed: pickle has no form of its own for those."""
+    return MappingProxyType(part)
+
+
+copyreg.pickle(MappingProxyType, lambda view: (make_view, (dict(view),)))
 
 
 def write_message(stream: IO[bytes], message: object) -> None:
@@ -205,7 +217,7 @@ def main(parent: int, *, seconds: int, memory: int, reads: bool = False) -> None
             return
         limit_seconds(seconds)
         result = read(job) if isinstance(job, Reading) else render(job)
-        ends = result.ends or allocated() - before > LARGEST_REST
+        ends = result.ends or allocated() - before > (READING_REST if reads else LARGEST_REST)
         write_message(results, dataclasses.replace(result, ends=ends))
         if ends:
             return

@@ -130,7 +130,7 @@ class Border:
             memory=render_process.READING_MEMORY,
             reads=True,
         )
-        self._threads = ThreadPoolExecutor(self.turns.places, thread_name_prefix="border")
+        self._threads = self._make_threads()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> None:
@@ -144,13 +144,18 @@ class Border:
         outside.READER = outside.read_here
         self.processes.shut_down()
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads = self._make_threads()  # for a server that starts in this process later
 
-    async def read_query(self, visitor: str, read: Callable[[], T]) -> T:
+    def _make_threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.turns.places, thread_name_prefix="border")
+
+    async def read_query(self, visitor: str, read: Callable[[], T], *, size: int = 0) -> T:
         """Return what `read` makes of a query, called on a thread of the border once all contents of it were read.
 
-        Raise its `ValueError`, `BusyError` or `NoProcessError`. If this is cancelled, the reading ends.
+        `size` is the bytes of the stored contents. Raise its `ValueError`, `BusyError` or `NoProcessError`. If this is
+        cancelled, the reading ends.
         """
-        return await self._until_cancelled(visitor, functools.partial(self._read_query, read))
+        return await self._until_cancelled(visitor, functools.partial(self._read_query, read), large=size > SMALL)
 
     async def read(self, function: Callable[..., T], arguments: tuple[Any, ...], visitor: str) -> tuple[T, int]:
         """Read one content; see `outside.read_outside`. Raise `ValueError`, `BusyError` or `NoProcessError`."""
@@ -238,7 +243,9 @@ class Border:
             raise NoProcessError(result.problem)
         if result.problem:
             raise ContentError(result.problem) if result.unreadable else ValueError(result.problem)
-        value = pickle.loads(result.content)
+        # A large value takes a while; the event loop does not wait for it.
+        load = functools.partial(pickle.loads, result.content)
+        value: Any = await asyncio.get_running_loop().run_in_executor(self._threads, load)
         if link is not None:
             config_link.LINKS.keep(link, value, result.size)
         return value, result.size

@@ -108,7 +108,8 @@ class LongJobs:
 
     def start(self) -> None:
         """Start a process if there is none, and return at once. Without one now, the first job starts it."""
-        if not self.pids and not self._closed:
+        self._closed = False
+        if not self.pids:
             with contextlib.suppress(NoProcessError):
                 self._rest(self._take())
 
@@ -131,7 +132,7 @@ class LongJobs:
             self._busy.discard(process)
         if result.ends:
             process.kill()
-            if self.reads:
+            if self.reads and not self._closed:
                 self.start()
         else:
             self._rest(process)

@@ -93,12 +93,12 @@ async def home_scene(request: Request) -> Response:
     """Answer with the picture of Home for a frame, without a session; the query names its model as on the page."""
     try:
         query = picture_route.read_query(request)
-        registry.stored_contents(home.PAGE, query)
+        size = sum(map(len, registry.stored_contents(home.PAGE, query)))
     except UnknownError as error:
         return picture_route.respond(410, str(error))
     except ValueError as error:
         return picture_route.refuse(error)
-    drawing = BORDER.read_query(picture_route.visitor_of(request), functools.partial(_draw_home, query))
+    drawing = BORDER.read_query(picture_route.visitor_of(request), functools.partial(_draw_home, query), size=size)
     work = await picture_route.await_or_disconnect(request, drawing)
     if work is None or work.cancelled():
         return Response(status_code=499)
@@ -165,7 +165,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * IDLE_SECONDS)
         return create(limit_messages(make_protocol), *args, sock=sock, **options)
 
-    loop.create_server = prompt  # type: ignore[method-assign]
+    loop.create_server = prompt  # type: ignore[method-assign, assignment]
     ahead = asyncio.create_task(app_shell.ahead())
     yield
     ahead.cancel()

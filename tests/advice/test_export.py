@@ -1,7 +1,9 @@
 """An exported config or command gives back its embedding, or explains why it cannot."""
 
+import dataclasses
 import itertools
 import json
+import math
 import shlex
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_viz.advice.export import TARGETS, export, is_same
+from rope_viz.advice.export import TARGETS, export, is_same, measure_distance
 from rope_viz.embedding.scaling import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -227,3 +229,10 @@ def test_equal_results_or_none_make_two_runs_equal():
     assert not is_same(read, scaled)
     assert not is_same(read, refused)
     assert not is_same(None, read)
+
+
+def test_distance_of_an_export_grows_with_its_error():
+    same = dataclasses.replace(export(RopeSpec(), to="vllm"), effect=None, attention_ratio=1.0)
+    assert measure_distance(same) == math.inf
+    assert measure_distance(dataclasses.replace(same, attention_ratio=2.0)) == pytest.approx(math.log(2.0))
+    assert measure_distance(dataclasses.replace(same, attention_ratio=0.25)) == pytest.approx(math.log(4.0))

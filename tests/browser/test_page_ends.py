@@ -4,8 +4,7 @@ import pytest
 
 from tests.browser.test_every_page import PAGES, address
 from tests.browser.test_learn import TITLES, wait_for_scene
-from tests.browser.test_rejected_config import find_card
-from tests.pages.test_rejected_config import BROKEN
+from tests.browser.test_rejected_config import BROKEN, find_card
 
 SIZES = ((390, 844), (1280, 720), (1440, 900))
 PARTS = ("stMain", "stSidebarContent")
@@ -87,7 +86,7 @@ def turn_wheel(view, part, direction):
     while True:
         view.page.mouse.wheel(0, direction * 20_000)
         # The wheel takes effect with a later frame.
-        view.page.wait_for_timeout(150)
+        view.wait_frames(5)
         view.settle()
         after = place(view, part)
         if after == before:

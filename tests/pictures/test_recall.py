@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.scaling import Proportional
-from rope_viz.pictures import recall, registry
+from rope_viz.pictures import recall, recall_choices, registry
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import answered
 
@@ -16,6 +16,13 @@ YARN = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "
 
 def now(**more):
     return registry.read_request(PAGE, YARN | {key.replace("_", "."): text for key, text in more.items()})
+
+
+@pytest.mark.parametrize(("target", "longest", "length"), [(300, 2048, 300), (1536, 3072, 1536), (8192, 4096, 2048)])
+def test_default_lengths_follow_the_target(target, longest, length):
+    request = now(target=str(target))
+    assert recall_choices.default_longest(request) == longest
+    assert recall_choices.default_length(request) == length
 
 
 def test_each_part_adds_a_length():

@@ -231,7 +231,7 @@ def test_unknown_content_of_home_is_410(monkeypatch):
 
 def test_busy_border_answers_503(monkeypatch):
     class Full(Border):
-        async def read_query(self, visitor, read):
+        async def read_query(self, visitor, read, *, size=0):
             raise BusyError
 
     for module in (picture_route, server):
@@ -336,6 +336,27 @@ def test_limit_of_a_dropped_config_is_a_problem_on_the_card(monkeypatch):
     monkeypatch.setattr(upload, "reject", lambda name, diagnosis, repair: rejected.append(diagnosis))
     assert not upload._take("{}", "config.json")
     assert "processor time" in rejected[0].problems[0].reason
+
+
+@needs_proc
+def test_session_waits_for_its_place_on_its_own_thread(real, monkeypatch):
+    monkeypatch.setattr(config_link, "LINKS", config_link.Links())
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    texts, typed = (
+        [make_link(rope_theta=50_000 + number) for number in range(3)],
+        registry.kept_choices()["decay.typed"],
+    )
+    name = blob_store.STORE.keep(blob_store.salt() + b'{"q": "1", "k": "2"}')
+
+    async def sessions():
+        real().open()
+        found = await asyncio.gather(*(asyncio.to_thread(config_link.read_config, text) for text in texts))
+        assert [own.specs[""].base for own in found] == [50_000, 50_001, 50_002]
+        assert await asyncio.to_thread(blob_store.STORE.load, name, typed.decode) == {"q": "1", "k": "2"}
+        with pytest.raises(ValueError, match="damaged or cut off"):
+            await asyncio.to_thread(config_link.read_config, "AAAA")
+
+    in_loop(sessions)
 
 
 def test_event_loop_never_reads():
