@@ -79,8 +79,9 @@ def test_a_kill_during_the_write_leaves_the_old_file(tmp_path):
 @pytest.mark.parametrize(
     ("name", "days", "stays"),
     [
-        (f".rope-viz-{MACHINE}-{os.getpid()}-0123456789abcdef.tmp", 0, True),
-        (f".rope-viz-{MACHINE}-{os.getpid()}-0123456789abcdef.tmp", 2, False),
+        # Without the process in its id: all workers must collect the same tests.
+        pytest.param(f".rope-viz-{MACHINE}-{os.getpid()}-0123456789abcdef.tmp", 0, True, id="running-new"),
+        pytest.param(f".rope-viz-{MACHINE}-{os.getpid()}-0123456789abcdef.tmp", 2, False, id="running-old"),
         (".rope-viz-00000000-4194305-0123456789abcdef.tmp", 0, True),
         (".rope-viz-00000000-4194305-0123456789abcdef.tmp", 2, False),
         (".rope-viz-0123456789abcdef.tmp", 0, True),
