@@ -85,7 +85,8 @@ class ModelConfig:
             # A text never names a file: configs of unknown origin must not make a server read one.
             hint = f": pathlib.Path({short_repr(source)}) reads a file" if isinstance(source, str) else ""
             raise ValueError(f"a config must be an object, got {short_repr(source)}{hint}")
-        mapping, long_names = cut_long_names(to_config(source))
+        with normalise_errors():
+            mapping, long_names = cut_long_names(to_config(source))
         return cls(dict(mapping), known, numbers_only, long_names)
 
     @functools.cached_property

@@ -93,27 +93,27 @@ def empty_long_values(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[s
     """
     found: list[str] = []
 
-    def shorten(part: Any, key: str) -> tuple[Any, int]:
+    def count_and_empty(part: Any, key: str) -> tuple[Any, int]:
         if isinstance(part, list) and len(part) > MOST_VALUES:
             found.append(key)
             return [], 0
         if isinstance(part, dict) and len(part) > MOST_KEYS and key not in LONG:
             return part, 0  # `check_shape` refuses it
         if isinstance(part, dict):
-            pairs = {name: shorten(value, str(name)) for name, value in part.items()}
+            pairs = {name: count_and_empty(value, str(name)) for name, value in part.items()}
             count = len(pairs) + sum(inner for _, inner in pairs.values())
-            kept: Any = {name: value for name, (value, _) in pairs.items()}
+            rest: Any = {name: value for name, (value, _) in pairs.items()}
         elif isinstance(part, list):
-            items = [shorten(value, key) for value in part]
-            count, kept = len(items) + sum(inner for _, inner in items), [value for value, _ in items]
+            items = [count_and_empty(value, key) for value in part]
+            count, rest = len(items) + sum(inner for _, inner in items), [value for value, _ in items]
         else:
             return part, 0
         if count > MOST_VALUES and part is not config:
             found.append(key)
             return type(part)(), 0
-        return kept, count
+        return rest, count
 
-    return shorten(config, "")[0], list(dict.fromkeys(found))
+    return count_and_empty(config, "")[0], list(dict.fromkeys(found))
 
 
 def note_emptied(names: Sequence[str]) -> list[str]:

@@ -139,7 +139,7 @@ def render(job: Job) -> Result:
         return Result(problem=TEXTS("server.failed"), failed=True)
 
 
-def read(reading: Reading) -> Result:
+def read_content(reading: Reading) -> Result:
     """Read a content, and turn every error into a result.
 
     A value of many objects is refused, because unpickling it takes long.
@@ -216,7 +216,7 @@ def main(parent: int, *, seconds: int, memory: int, reads: bool = False) -> None
         except EOFError:
             return
         limit_seconds(seconds)
-        result = read(job) if isinstance(job, Reading) else render(job)
+        result = read_content(job) if isinstance(job, Reading) else render(job)
         ends = result.ends or allocated() - before > (READING_REST if reads else LARGEST_REST)
         write_message(results, dataclasses.replace(result, ends=ends))
         if ends:

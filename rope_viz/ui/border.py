@@ -157,7 +157,7 @@ class Border:
         """
         return await self._until_cancelled(visitor, functools.partial(self._read_query, read), large=size > SMALL)
 
-    async def read(self, function: Callable[..., T], arguments: tuple[Any, ...], visitor: str) -> tuple[T, int]:
+    async def read_content(self, function: Callable[..., T], arguments: tuple[Any, ...], visitor: str) -> tuple[T, int]:
         """Read one content; see `outside.read_outside`. Raise `ValueError`, `BusyError` or `NoProcessError`."""
         large = sum(len(each) for each in arguments if isinstance(each, (bytes, str))) > SMALL
         return await self._until_cancelled(visitor, functools.partial(self._do, function, arguments), large=large)
@@ -181,7 +181,9 @@ class Border:
         with contextlib.suppress(RuntimeError):  # this thread has no event loop
             if asyncio.get_running_loop() is self._loop:
                 raise AssertionError("contents from outside are not read on the event loop")
-        waiting = asyncio.run_coroutine_threadsafe(self.read(function, arguments, session_visitor()), self._loop)
+        waiting = asyncio.run_coroutine_threadsafe(
+            self.read_content(function, arguments, session_visitor()), self._loop
+        )
         while True:
             try:
                 return waiting.result(POLL)

@@ -119,7 +119,7 @@ def send(app, element, value):
 
 def post(app, element, name, value):
     """Post a message as a component's script does, with a turn of its own."""
-    send(app, element, {"at": {"name": name, "value": value, "turn": next(TURNS), "tries": 1}})
+    send(app, element, {"message": {"name": name, "value": value, "turn": next(TURNS), "tries": 1}})
 
 
 TURNS = itertools.count(1)

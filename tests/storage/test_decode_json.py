@@ -161,7 +161,7 @@ OUR_OWN = {
     *("multi_axis/catalog/__init__.py", "tiny_lm/numpy_model.py", "tiny_lm/checkpoints.py", "tiny_lm/train.py"),
     *("tiny_lm/build_checkpoints.py", "tiny_lm/run_evaluation.py", "kernels/report.py", "ui/static_middleware.py"),
     *("kernels/measurement_process.py", "storage/decode_json.py", "studies/tensors.py", "ui/configs.py"),
-    *("ui/browser_storage.py", "advice/snippets.py", "pictures/config_keys.py"),
+    *("advice/snippets.py", "pictures/config_keys.py"),
     *("models/parameter_formulas.py", "studies/smollm2.py", "studies/real_model.py", "tiny_lm/worker_process.py"),
     "advice/check_rope.py",  # a file that works without this package
     "advice/lint/contradictions.py",  # a number that the check found as text

@@ -87,15 +87,15 @@ def recorded(monkeypatch):
     return functions
 
 
-def test_one_reading_of_a_visitor_at_a_time_and_others_are_served():
+def test_each_visitor_has_one_reading_at_a_time():
     async def readings():
         held = Held()
         held.gate = asyncio.Event()
         one = Border(Turns(2), held)
-        flood = [asyncio.ensure_future(one.read(len, (str(i),), "attacker")) for i in range(40)]
+        flood = [asyncio.ensure_future(one.read_content(len, (str(i),), "attacker")) for i in range(40)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        other = asyncio.ensure_future(one.read(len, ("mine",), "second"))
+        other = asyncio.ensure_future(one.read_content(len, ("mine",), "second"))
         for _ in range(5):
             await asyncio.sleep(0)
         assert held.begun == [("0",), ("mine",)]
@@ -118,11 +118,11 @@ def test_a_class_behind_one_address_waits_and_more_are_refused():
         held = Held()
         held.gate = asyncio.Event()
         one = Border(Turns(2, waiting=100), held)
-        members = [asyncio.ensure_future(one.read(len, (str(i),), "school")) for i in range(101)]
+        members = [asyncio.ensure_future(one.read_content(len, (str(i),), "school")) for i in range(101)]
         for _ in range(3):
             await asyncio.sleep(0)
         with pytest.raises(BusyError):
-            await one.read(len, ("one more",), "school")
+            await one.read_content(len, ("one more",), "school")
         held.gate.set()
         assert len(await asyncio.gather(*members)) == 101
 
@@ -134,8 +134,8 @@ def test_large_contents_leave_a_place_for_small_ones():
         held = Held()
         held.gate = asyncio.Event()
         one = Border(Turns(2), held)
-        large = [asyncio.ensure_future(one.read(len, (b"0" * 100_000,), str(i))) for i in range(5)]
-        small = asyncio.ensure_future(one.read(len, (b"small",), "second"))
+        large = [asyncio.ensure_future(one.read_content(len, (b"0" * 100_000,), str(i))) for i in range(5)]
+        small = asyncio.ensure_future(one.read_content(len, (b"small",), "second"))
         for _ in range(5):
             await asyncio.sleep(0)
         assert [len(content) for (content,) in held.begun] == [100_000, 5]
@@ -149,7 +149,7 @@ def test_large_contents_leave_a_place_for_small_ones():
 def test_reading_whose_client_left_ends(real):
     async def leave():
         one = real()
-        waiting = asyncio.ensure_future(one.read(sum, (range(10**12),), "a"))
+        waiting = asyncio.ensure_future(one.read_content(sum, (range(10**12),), "a"))
         await wait_for(lambda: one.processes.pids)
         (pid,) = one.processes.pids
         waiting.cancel()
@@ -170,11 +170,11 @@ def test_reading_whose_client_left_ends(real):
 )
 def test_limits_of_a_reading_are_sentences(function, argument, seconds, sentence, real):
     with pytest.raises(ContentError, match=sentence):
-        in_loop(lambda: real(seconds=seconds).read(function, (argument,), "a"))
+        in_loop(lambda: real(seconds=seconds).read_content(function, (argument,), "a"))
 
 
 @needs_proc
-def test_link_is_read_in_a_process_once_and_its_query_on_no_shared_thread(real, monkeypatch):
+def test_link_is_read_once_in_a_process_off_the_shared_threads(real, monkeypatch):
     monkeypatch.setattr(config_link, "LINKS", config_link.Links())
     monkeypatch.setattr(config_link, "read_here", lambda text: pytest.fail("read in the server"))
     threads, text = [], make_link(rope_theta=77_000)
@@ -287,7 +287,7 @@ def test_link_holds_at_most_32_kib():
         config_link.read_config(make_link(model_type="a" * 200_000))
 
 
-def test_session_reads_dropped_and_stored_contents_behind_the_border(recorded, enter_session):
+def test_session_reads_its_contents_behind_the_border(recorded, enter_session):
     enter_session()
     typed = registry.kept_choices()["decay.typed"]
     session_contents.store_readable(typed, b'{"q": "1", "k": "2"}')

@@ -67,7 +67,10 @@ async def send_request(path, query="", method="GET", body=b"", leaves=None, visi
     async def receive():
         if parts:
             return {"type": "http.request", "body": parts.pop(), "more_body": False}
-        await (asyncio.sleep(leaves) if leaves is not None else asyncio.get_running_loop().create_future())
+        if leaves is None:
+            await asyncio.get_running_loop().create_future()
+        if leaves:  # with 0 the client has left already, which takes no turn of the loop
+            await asyncio.sleep(leaves)
         return {"type": "http.disconnect"}
 
     async def send(message):
@@ -504,8 +507,10 @@ def test_client_that_does_not_read_holds_one_part(monkeypatch):
         scope["path"] = f"{PREFIX}/picture/decay/curves.html"
         never = asyncio.get_running_loop().create_future()
 
+        messages = [{"type": "http.request"}]
+
         async def receive():
-            return {"type": "http.request"} if not taken else await never
+            return messages.pop() if messages else await never
 
         async def send(message):
             if message["type"] == "http.response.body":
@@ -513,6 +518,7 @@ def test_client_that_does_not_read_holds_one_part(monkeypatch):
 
         task = asyncio.create_task(APP(scope | {"raw_path": scope["path"].encode()}, receive, send))
         while not taken:
+            assert not task.done(), task.exception()
             await asyncio.sleep(0.01)
         await asyncio.sleep(0)
         task.cancel()
