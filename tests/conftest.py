@@ -96,9 +96,10 @@ def pytest_make_collect_report():
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """Add a worker to those of the cores, because some tests wait."""
-    return (yield) + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
+def pytest_xdist_auto_num_workers(config):
+    """Add a worker to those of the cores where slow tests run, because many of them wait."""
+    waits = config.option.markexpr != QUICK and "PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ
+    return (yield) + waits
 
 
 def pytest_collection_finish():

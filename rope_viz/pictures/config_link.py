@@ -27,7 +27,7 @@ LONGEST = 4000
 """Characters of the value; a link to a larger config carries its numbers only."""
 MOST = 32 << 10
 """Bytes of JSON that a value may decompress to."""
-MOST_KEPT = 16 << 20
+MOST_KEPT = 8 << 20
 """Bytes of the configs that a process keeps."""
 RESULTS = 256 << 10
 """Bytes that count for what is computed from one config later."""

@@ -17,7 +17,7 @@ from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 from rope_viz.models.user_config import LARGEST as LARGEST_CONFIG
-from rope_viz.pictures import blob_store
+from rope_viz.pictures import blob_store, config_link
 from rope_viz.ui import (
     picture_route,
     render_queue,
@@ -296,6 +296,7 @@ def test_limits_in_the_documentation_add_up_to_500_mb():
         "uploaded files": session_limits.MOST_UPLOADS,
         "last messages": session_limits.MOST_MESSAGES,
         "static files": static_middleware.MOST,
+        "configs of links": config_link.MOST_KEPT,
     }
     pages = session_limits.MOST + session_limits.MOST_LOST
     wanted = {"start": START, "sessions": round(SESSION * pages)}
