@@ -21,7 +21,7 @@ def run(*arguments):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_shuffled_sample_passes_in_one_process(seed):
-    run("--shuffle", str(seed), "-m", "not slow and not browser", *random.Random(seed).sample(FILES, 15))
+    run("--shuffle", str(seed), "-m", "not slow and not browser", *random.Random(seed).sample(FILES, 5))
 
 
 def test_browser_tests_leave_no_event_loop_behind():

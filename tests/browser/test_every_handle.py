@@ -39,7 +39,7 @@ HANDLES = {
     "learn": "step answer asks at video embed back next",
     "hands": "query key ruler play one few all share embed record",
     "sections": "border",
-    "prompt": "kind 1 -1 away tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
+    "prompt": "kind 1 -1 remove tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
     "export": "preset width height dpi font font_size title theme grey legend xmin xmax xscale ymin ymax yscale label "
     f"{FILES} Copy-address Copy-command Reset Close",
 }
@@ -78,7 +78,7 @@ FIND = """() => {
     if (at.closest('th')) return 'head';
     if (at.matches('canvas, .rv-plot')) return 'figure';
     if (at.name) return at.name.startsWith('label.') ? 'label' : at.name;
-    if (own || 'away' in dataset) return own ? dataset[own] : 'away';
+    if (own || 'remove' in dataset) return own ? dataset[own] : 'remove';
     if (component === 'prompt' && at.matches('select')) return 'kind';
     return type === 'search' ? type
       : at.getAttribute('aria-label') || at.innerText || at.closest('label')?.innerText || at.outerHTML;

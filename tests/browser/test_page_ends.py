@@ -30,6 +30,8 @@ const report = (node) => {
   const { top, bottom } = box(node);
   return `${name(node)}: ${Math.round(top)} to ${Math.round(bottom)}, window to ${Math.round(low())}`;
 };
+// By name: a sentence that changes replaces its links.
+const visited = new Set();
 const CONTENT = "h1, h2, p, li, a, button, input, textarea, summary, canvas, [role=slider], [tabindex='0']";
 
 window.ends = {
@@ -47,11 +49,22 @@ window.ends = {
       && !each.closest(".stMainBlockContainer [style*=overflow], .rv-scroll, .rv-diff, pre, .st-key-learn h1"));
     return own.filter((each) => direction < 0 ? box(each).top < first - 1 : box(each).bottom > low() + 1).map(report);
   },
-  /* Return the focused control, and what hides it; null after the last. */
-  focused() {
+  /* Wait until the wheel has brought a part to its end: it takes effect with a later frame. */
+  async wheelArrived(part, direction) {
+    const node = find(part);
+    const arrived = () => direction < 0 ? node.scrollTop <= 0
+      : node.scrollTop + node.clientHeight >= node.scrollHeight - 1;
+    for (let frame = 0; frame < 60 && !arrived(); frame++) await new Promise(requestAnimationFrame);
+  },
+  /* Return the focused control, and what hides it once the page has followed; null after the last. */
+  async focused() {
+    for (let frame = 0; frame < 60 && ends.look()?.[1]; frame++) await new Promise(requestAnimationFrame);
+    return ends.look();
+  },
+  look() {
     const node = document.activeElement;
     if (node === document.body) return null;
-    node.dataset.visited = "";
+    visited.add(name(node));
     const { left, right, top, bottom } = box(node);
     const x = (Math.max(left, 0) + Math.min(right, innerWidth)) / 2;
     const y = (Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2;
@@ -64,10 +77,10 @@ window.ends = {
   },
   /* List the controls of the page that no Tab has reached. A group of buttons is one stop, and has arrow keys. */
   missed: () => [...find("stMain").querySelectorAll("a[href], button, input, textarea, summary, [tabindex='0']")]
-    .filter((node) => visible(node) && node.tabIndex >= 0 && !node.disabled && !("visited" in node.dataset)
+    .filter((node) => visible(node) && node.tabIndex >= 0 && !node.disabled && !visited.has(name(node))
       && !node.closest("[data-testid=stButtonGroup], [role=radiogroup]")).map(report),
   forget() {
-    document.querySelectorAll("[data-visited]").forEach((node) => delete node.dataset.visited);
+    visited.clear();
     document.activeElement.blur();
     getSelection().removeAllRanges();
   },
@@ -80,17 +93,18 @@ def place(view, part):
 
 
 def turn_wheel(view, part, direction):
-    """Turn the wheel over a part until it moves no further and all that came near has loaded."""
-    before = place(view, part)
+    """Turn the wheel over a part until it moves no further and all that came near has loaded.
+
+    Two turns without effect end it: a browser without a screen loses the first one after a change of the window.
+    """
+    before, idle_turns = place(view, part), 0
     view.page.mouse.move(*before[:2])
-    while True:
+    while idle_turns < 2:
         view.page.mouse.wheel(0, direction * 20_000)
-        # The wheel takes effect with a later frame.
-        view.wait_frames(5)
+        view.page.evaluate("([part, direction]) => ends.wheelArrived(part, direction)", [part, direction])
         view.settle()
         after = place(view, part)
-        if after == before:
-            break
+        idle_turns = idle_turns + 1 if after == before else 0
         before = after
     view.page.mouse.move(1, 1)  # off the notes that open under a resting mouse
     return view.page.evaluate("([part, direction]) => ends.cut(part, direction)", [part, direction])
@@ -111,6 +125,8 @@ def press_tab_to_the_end(view):
 
 def assert_ends_are_reached(view):
     view.page.evaluate(f"{{ {SCRIPT} }}")
+    for picture in view.page.evaluate("[...document.querySelectorAll('.rv-picture')].map((at) => at.dataset.picture)"):
+        view.scroll_to(picture)  # its sentence comes with it, and may have links
     for width, height in SIZES:
         view.resize(width, height)
         view.settle()

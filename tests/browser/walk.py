@@ -89,7 +89,7 @@ class Walk:
             done = getattr(self, kind)()
             self.steps.append(done or f"{kind}: nothing there")
             if done:
-                self.scroll_to()
+                self.check_page()
         except (AssertionError, Error) as error:
             steps = "\n".join(f"{index:4d}  {text}" for index, text in enumerate(self.steps, start=1))
             raise WalkError(f"seed {self.seed}, after these steps (then {kind}):\n{steps}\n{error}") from error
