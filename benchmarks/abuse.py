@@ -258,7 +258,7 @@ def main() -> int:
     if not options.costs:
         broken = measure_abuse(options)
         return 0 if options.smallest else broken
-    for address in SLOWEST:
+    for address in SLOWEST[-1:] if options.smallest else SLOWEST:
         status, seconds, megabytes, cpu = asyncio.run(measure_costs(options.root, address))
         print(f"{status}  {cpu:5.1f} s of processor  {seconds:5.1f} s  {megabytes:5.0f} MB more  {address}", flush=True)
     return 0
