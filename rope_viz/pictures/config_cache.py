@@ -1,6 +1,6 @@
 """Caches of what is computed from a user's config: each config holds its own results, and they end with it.
 
-A cache of the process that had a config in its keys would hold configs that nobody counts. Whoever holds the config
+A cache of the process that had a config in its keys would hold configs that are not counted. The owner of the config
 counts it: the store of contents, the cache of links, or a session.
 """
 

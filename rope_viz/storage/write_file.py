@@ -19,7 +19,7 @@ MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"
 TEMPORARY = re.compile(r"\.rope-viz-(?:([0-9a-f]{8})-([0-9]+)-)?[0-9a-f]{16}\.tmp")
 """The name of a temporary file: machine and process that write it, which older releases did not name."""
 LONGEST_WRITE = 24 * 3600
-"""Seconds after which a temporary file belongs to no write any more, whoever made it."""
+"""Seconds after which a temporary file belongs to no write any more, on any machine."""
 
 
 def write_file(path: str | Path, content: bytes | Iterable[bytes]) -> None:
@@ -80,7 +80,7 @@ def is_temporary(name: str) -> bool:
 
 
 def is_abandoned(temporary: Path) -> bool:
-    """Return whether nobody writes a temporary file any more: its process on this machine ended, or it is old."""
+    """Return whether a temporary file is abandoned: its process on this machine ended, or it is old."""
     machine, number = re.findall(TEMPORARY, temporary.name)[0]
     if machine == MACHINE and os.name == "posix":
         try:

@@ -272,7 +272,7 @@ def is_session_open() -> bool:
 
 
 def stop_run() -> NoReturn:
-    """End the run of a page that nobody sees."""
+    """End the run of a page whose browser has left."""
     st.stop()
 
 
