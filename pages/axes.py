@@ -1,12 +1,12 @@
 """How do models use several position axes for images, videos and prompts, and how far beyond training do they reach?"""
 
 from rope_viz.figures.axes import TEXTS
-from rope_viz.pictures import axes, axes_model
+from rope_viz.pictures import axes, axes_model, axis_choice
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=axes.sight)
 now = page.now(axes.PAGE)
-if not axes_model.find_sidebar_scenes(now):
+if not axis_choice.find_sidebar_scenes(now):
     page.paragraph(TEXTS("example", model=now.name))
 page.control_row(*axes_model.WHICH, *axes_model.OTHER)
 page.show(axes.sight)

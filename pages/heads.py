@@ -1,25 +1,25 @@
 """Which pairs does a real model's head use?"""
 
 from rope_viz.figures.heads import TEXTS
-from rope_viz.pictures import heads, real_heads
+from rope_viz.pictures import heads
 from rope_viz.ui import live_capture, page
 
 page.start(TEXTS("title"), says=heads.jobs)
-page.controls(real_heads.CHOSEN)
+page.controls(heads.CHOSEN)
 page.show(heads.jobs)
-page.legend(TEXTS("real.legend", **real_heads.THRESHOLDS))
-page.controls(real_heads.MEASURED)
+page.legend(TEXTS("real.legend", **heads.THRESHOLDS))
+page.controls(heads.MEASURED)
 
 page.section(TEXTS("headings.uses"), says=heads.uses)
 for column, picture in zip(page.columns(), (heads.uses, heads.changed), strict=True):
     with column:
         page.show(picture)
 page.picture_sentence(heads.changed)
-is_own = real_heads.own_model(page.now(heads.PAGE)) is not None
+is_own = heads.own_model(page.now(heads.PAGE)) is not None
 page.paragraph(TEXTS("real.own_caveat" if is_own else "real.caveat"))
 
 page.section(TEXTS("headings.sentence"), says=heads.sentence)
-page.controls(real_heads.ROTATION)
+page.controls(heads.ROTATION)
 page.show(heads.sentence)
 
 page.section(TEXTS("headings.own"), says=heads.across)

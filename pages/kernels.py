@@ -25,4 +25,4 @@ if report:
 
 page.explain("kernels")
 page.section(TEXTS("headings.code"))
-page.end("kernels_code")
+page.end("kernels/code")

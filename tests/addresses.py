@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
 
 from rope_viz.models import spec_url
-from rope_viz.pictures import learn, registry
-from rope_viz.pictures.doors import MOVED, TITLES, groups_of
+from rope_viz.pictures import learn, page_list, registry
+from rope_viz.pictures.page_list import MOVED, TITLES, groups_of
+from rope_viz.ui import address_problems
 
 OLD_KEYS = (registry.COMPARED_MODELS, learn.OLD_KEY)
 """Keys of older releases, which the app replaces before it checks the address."""
@@ -32,8 +33,8 @@ def list_problems(page: str, query: Mapping[str, str]) -> list[str]:
         return [f"there is no page {page!r}"]
     known = {key: value for key, value in query.items() if key in spec_url.KEYS}
     choices = {key: value for key, value in query.items() if key not in OLD_KEYS}
-    problems = [*spec_url.read_query(known).problems, *registry.address_problems(choices)]
-    pictures = {name for group in groups_of(page) for name in registry.page(group).pictures}
+    problems = [*spec_url.read_query(known).problems, *address_problems.address_problems(choices)]
+    pictures = {name for group in groups_of(page) for name in page_list.page(group).pictures}
     if query.get("present", "1") not in {"1", *pictures}:
         problems.append(f"{page} has no picture {query['present']!r} to present")
     return problems

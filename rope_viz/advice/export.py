@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.embedding import scaling as methods
-from rope_viz.embedding.clipped_rope import ClippedRope
+from rope_viz.embedding.scaling import ClippedRope
 from rope_viz.embedding.spec import RopeSpec, Scaling, short_repr
 from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source

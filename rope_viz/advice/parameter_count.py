@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rope_viz.advice.feed_forward import count_feed_forward, is_layer_dense
 from rope_viz.advice.kv_cache import ATTENTION, count_kv_heads, find_layer_kinds, read_linear_attention, read_mamba
-from rope_viz.advice.memory_fields import copy_usual_keys, count_listed_layers, read_memory_fields
-from rope_viz.advice.part_parameters import count_other_parts
+from rope_viz.advice.memory_fields import OTHER_NAMES, copy_usual_keys, count_listed_layers, read_memory_fields
 from rope_viz.advice.weight_storage import find_file_bytes, find_weight_storage
 from rope_viz.models.config_reader import Fields, read_model_type
+from rope_viz.models.expert_layers import LISTED, first_number, is_dense
 from rope_viz.models.layer_patterns import resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.parameter_formulas import Sizes, count_parameters, has_formula
@@ -135,3 +134,93 @@ def weight_bytes(config: Source) -> tuple[float, str]:
     count, places = parameters(model), (model.mapping, model.fields.config)
     each, stored, _ = find_weight_storage(*places)
     return count * each, stored
+
+
+def count_experts(fields: Fields) -> int | None:
+    """Return how many routed experts a layer with experts has, None for a dense model."""
+    names = ("n_routed_experts", "num_local_experts", "num_experts", *OTHER_NAMES["num_experts"])
+    for name in names:
+        value = first_number(fields.value(name))
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+    return None
+
+
+def is_layer_dense(fields: Fields, index: int) -> bool:
+    """Return whether a layer of a model with experts has none."""
+    config, first = fields.config, fields.architecture.memory.first_dense
+    if first and "moe_layer_start_index" not in config and not config.get("first_k_dense_replace"):
+        config = {"first_k_dense_replace": first, **config}
+    if fields.value(LISTED) is not None:
+        config = {**config, LISTED: fields.value(LISTED)}
+    return is_dense(config.get, index)
+
+
+def count_feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:
+    """Return the number of weights of a layer's feed-forward part; `dense`: it has no experts."""
+    facts, config = fields.architecture.memory, fields.config
+    matrices = 2 if facts.two_matrix_mlp else 3
+    inner = fields.size("intermediate_size") or 4 * hidden
+    inner //= 2 if facts.halves_intermediate else 1
+    experts = count_experts(fields)
+    if experts is None or dense:
+        other = (config.get("dense_intermediate_size") or config.get("intermediate_size_mlp")) if experts else None
+        return matrices * hidden * int(other or inner)
+    width = first_number(fields.value("moe_intermediate_size")) or inner
+    names = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
+    many = next((first_number(config[name]) for name in names if config.get(name) is not None), facts.shared_experts)
+    own = next(
+        (fields.value(name) for name in ("shared_expert_intermediate_size", "share_expert_dim") if fields.value(name)),
+        0,
+    )
+    shared = (own or (width if facts.shared_expert else 0)) if not many else many * width
+    return int(matrices * hidden * (experts * width + shared) + experts * hidden)
+
+
+PARTS = ("vision_config", "audio_config", "vision_tower_config", "audio_encoder_config", "visual", "vit_config")
+
+
+def count_other_parts(config: Mapping[str, Any], text_width: int) -> tuple[int, tuple[str, ...]]:
+    """Return (number of weights, parts whose sizes are missing) of vision and audio towers at one level of a config."""
+    total, missing = 0, []
+    for key in PARTS:
+        part = config.get(key)
+        if not isinstance(part, Mapping) or not part:
+            continue
+        count = count_tower(part, text_width)
+        if count is None:
+            missing.append(key)
+        total += count or 0
+    return total, tuple(missing)
+
+
+def read_size(part: Mapping[str, Any], *names: str) -> int:
+    """Return the first of these sizes that is a whole number, 0 where none is."""
+    values = (part.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool) and value > 0), 0)
+
+
+def count_tower(part: Mapping[str, Any], text_width: int) -> int | None:
+    """Return the number of weights of one tower with its projector, None where its sizes are missing."""
+    depth = read_size(part, "depth", "num_hidden_layers", "encoder_layers", "num_layers", "layers", "n_layers")
+    width = read_size(part, "embed_dim", "hidden_size", "d_model", "width", "n_embd")
+    out = read_size(part, "out_hidden_size", "output_dim", "projector_output_dim") or text_width
+    if "embed_dim" in part and "out_hidden_size" not in part:
+        out = read_size(part, "hidden_size") or text_width
+    if not depth or not width:
+        return None
+    inner = read_size(part, "intermediate_size", "encoder_ffn_dim", "ffn_dim")
+    inner = inner or int(width * (part.get("mlp_ratio") or 4))
+    gated = 3 if part.get("hidden_act") in ("silu", "swiglu") else 2
+    depth += read_size(part, "num_global_layers")
+    total = depth * (4 * width * width + gated * width * inner + 4 * width)
+    patch, channels = read_size(part, "patch_size"), read_size(part, "in_channels", "num_channels", "in_chans") or 3
+    total += width * channels * patch * patch * (read_size(part, "temporal_patch_size") or 1)
+    total += width * read_size(part, "num_position_embeddings")
+    merge = read_size(part, "spatial_merge_size")
+    if merge:
+        merged = width * merge * merge
+        indexes = part.get("deepstack_visual_indexes")
+        mergers = 1 + (len(indexes) if isinstance(indexes, (list, tuple)) else 0)
+        return total + mergers * merged * (merged + out)
+    return total + width * out

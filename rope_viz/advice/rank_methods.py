@@ -7,6 +7,7 @@ angles never seen in training, neighbours that move together, the first negative
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.extend import extend, fits, unseen_pairs
-from rope_viz.advice.own_scaling import grow_base, raise_limit, stretch_long_list
 from rope_viz.advice.ways import RANKS, Rank, Way, describe_short_texts
 from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, LongRope, Proportional, Yarn
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
@@ -280,3 +280,51 @@ def partly_rotating_ways(recognised: Identity, target: int) -> Iterator[Way]:
         yield Way("possible", dataclasses.replace(made, target=target), target, recognised, title, because=because)
     title = "No scaling, only a longer limit"
     yield Way("not advised", raise_limit(spec, target), target, recognised, title)
+
+
+FAST, SLOW = 32.0, 1.0
+"""Turns within the trained length from which a pair keeps its frequency, and below which it is divided in full.
+
+Source: YaRN, https://arxiv.org/abs/2309.00071, section 3.2.
+"""
+
+LARGEST_BASE = 1e15
+
+
+def stretch_long_list(spec: RopeSpec, reach: int, target: int) -> RopeSpec | None:
+    """Return LongRoPE whose long list goes on from the trained one to the target; None where it has no list.
+
+    Pairs that turn often within `reach` keep the trained divisor, slow ones are divided by target / reach more.
+    """
+    scaling = spec.scaling
+    if not isinstance(scaling, LongRope) or not scaling.long_factor:
+        return None
+    trained, ratio = np.asarray(scaling.long_factor, dtype=np.float64), max(target / reach, 1.0)
+    turned = reach * spec.plain_inv_freq / trained / (2.0 * math.pi)
+    weight = np.clip((turned - SLOW) / (FAST - SLOW), 0.0, 1.0)
+    longer = trained / (weight + (1.0 - weight) / ratio)
+    if longer.max() >= LARGEST_FACTOR:
+        return None
+    lists = dataclasses.replace(scaling, long_factor=tuple(float(f"{value:.12g}") for value in longer))
+    if lists.factor is not None:
+        lists = dataclasses.replace(lists, factor=min(lists.factor * ratio, LARGEST_FACTOR))
+    return dataclasses.replace(spec, target=target, scaling=lists)
+
+
+def grow_base(spec: RopeSpec, length: int, target: int) -> RopeSpec | None:
+    """Return a partly rotating head with a larger base, which divides its slowest rotating pair by target / length.
+
+    None for other methods: only this one has pairs of zero frequency, which other methods would rotate.
+    """
+    if not isinstance(spec.scaling, Proportional):
+        return None
+    slowest = int(np.count_nonzero(spec.inv_freq())) - 1
+    if slowest < 1:
+        return None
+    base = spec.base * (target / length) ** (spec.rotary_dim / (2.0 * slowest))
+    return dataclasses.replace(spec, base=base, target=target) if base < LARGEST_BASE else None
+
+
+def raise_limit(spec: RopeSpec, target: int) -> RopeSpec:
+    """Return the embedding as it is with a longer limit."""
+    return dataclasses.replace(spec, target=max(spec.target, target))

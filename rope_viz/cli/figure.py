@@ -21,7 +21,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import method_knobs
 from rope_viz.models.variant import MOST
 from rope_viz.multi_axis.read_upload import single_axis_upload
-from rope_viz.pictures import ROUTE
+from rope_viz.pictures import ROUTE, page_list, redraw
 
 if TYPE_CHECKING:
     from rope_viz.pictures.picture_request import Choice, Now
@@ -90,7 +90,7 @@ def run(parsed: argparse.Namespace) -> int:
     from rope_viz.pictures.choices import Held, Kept
 
     if parsed.list:
-        for picture in registry.pictures():
+        for picture in page_list.pictures():
             print(f"{picture.address:24}{picture.about}")
         return 0
     if parsed.suite is not None:
@@ -116,7 +116,7 @@ def run(parsed: argparse.Namespace) -> int:
         for key in flags_besides_style(parsed, name):
             raise ValueError(f"a saved file already contains {key}: omit it, or name the picture instead")
         saved = Path(parsed.picture).read_bytes()
-        write_output(parsed.output, export.redraw_saved(saved, form, given_looks))
+        write_output(parsed.output, redraw.redraw_saved(saved, form, given_looks))
         return 0
     asked = query_of(parsed.picture)
     if asked is not None or not name.strip("/").partition("/")[2]:
@@ -137,7 +137,7 @@ def run(parsed: argparse.Namespace) -> int:
         look = Style.read(styled | PRESETS.get(given_looks.get("preset", ""), {}) | given_looks)
         own = read_flags(parsed).own if brought else None
         # With "file" the address has only what was changed in the config.
-        now = registry.read_request(registry.page(picture.page), asked, own if named == registry.FILE else None)
+        now = registry.read_request(page_list.page(picture.page), asked, own if named == registry.FILE else None)
         if brought:
             now = dataclasses.replace(now, own=own)
         write_output(parsed.output, render(picture, picture.finished(now), form, look))
@@ -154,7 +154,7 @@ def run(parsed: argparse.Namespace) -> int:
     pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
     now = dataclasses.replace(now, pin=pin, given=given, view=view, variants=read_variants(parsed.variant, now.current))
     if now.variants and not picture.variants:
-        shown = ", ".join(each.address for each in registry.pictures() if each.variants)
+        shown = ", ".join(each.address for each in page_list.pictures() if each.variants)
         raise ValueError(f"{picture.address} shows one curve: --variant works with {shown}")
     write_output(parsed.output, render(picture, picture.finished(now), form, look))
     return 0
@@ -217,22 +217,20 @@ def is_picture(name: str) -> bool:
 
 def is_page(name: str) -> bool:
     """True if there is a page of this name."""
-    from rope_viz.pictures import registry
 
-    return name in registry.PAGES
+    return name in page_list.PAGES
 
 
 def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
     """Raise `ValueError` for the address of a page, listing its pictures."""
-    from rope_viz.pictures import registry
 
     page = name.strip("/") or "home"
-    if page not in registry.PAGES or (not name and not urlsplit(word).scheme and not word.startswith(("/", "?"))):
+    if page not in page_list.PAGES or (not name and not urlsplit(word).scheme and not word.startswith(("/", "?"))):
         return
-    pictures = [*registry.page(page).pictures]
+    pictures = [*page_list.page(page).pictures]
     written = f"{page}/{pictures[0]}" + (f"?{urlencode(asked)}" if asked else "")
     others = f"; it has {', '.join(pictures)}" if len(pictures) > 1 else ""
-    raise ValueError(f"this is the page {registry.PAGES[page]}: name one of its pictures, such as '{written}'{others}")
+    raise ValueError(f"this is the page {page_list.PAGES[page]}: name one of its pictures, such as '{written}'{others}")
 
 
 def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.models import spec_url
 from rope_viz.models.variant import MOST, Variant, make_variant, read_variant
 from rope_viz.multi_axis.read_upload import single_axis_upload
+from rope_viz.pictures import page_list
 
 if TYPE_CHECKING:
     from rope_viz.figures.files.style import Style
@@ -57,21 +58,19 @@ def render(picture: Picture, now: Now, form: str, look: Style) -> bytes:
 
 def find_picture(name: str) -> Picture:
     """Return the picture of this name. Raise `ValueError` with a sentence if there is none."""
-    from rope_viz.pictures import registry
 
     page, _, picture = name.partition("/")
     try:
-        return registry.picture(page, picture)
+        return page_list.picture(page, picture)
     except KeyError as error:
         raise ValueError(f"{str(error.args[0]).rstrip('.')}: rope-viz figure --list prints all names") from None
 
 
 def find_choices(name: str) -> list[Choice[Any]]:
     """Return the choices that a picture depends on, [] for an unknown name."""
-    from rope_viz.pictures import registry
 
     try:
         picture = find_picture(name)
     except ValueError:
         return []
-    return [choice for choice in registry.page(picture.page).choices if choice.key in picture.depends]
+    return [choice for choice in page_list.page(picture.page).choices if choice.key in picture.depends]

@@ -12,6 +12,7 @@ from rope_viz.cli.find_pictures import describe_formats
 from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import read_model_folder, tokens
 from rope_viz.embedding.spec import short_repr
+from rope_viz.figures import recall
 from rope_viz.figures.files import FORMS
 from rope_viz.models.local_models import MODELS
 from rope_viz.models.model_config import ModelConfig
@@ -127,9 +128,9 @@ def print_result(found: dict[str, Any]) -> None:
 
 def write_picture(path: str, found: SearchResult) -> None:
     """Write what the found divisors and YaRN's leave of each frequency."""
-    from rope_viz.figures import files, search
+    from rope_viz.figures import files
 
-    files.save(search.compare_with_yarn(found.spec), path, title=search.make_title(found))
+    files.save(recall.compare_with_yarn(found.spec), path, title=recall.make_title(found))
 
 
 def read_attention(text: str) -> float | None:

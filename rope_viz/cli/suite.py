@@ -30,6 +30,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import format_value
 from rope_viz.models.variant import KEYS, MOST, read_variant, split_pairs
 from rope_viz.multi_axis.read_upload import single_axis_upload
+from rope_viz.pictures import page_list
 from rope_viz.pictures.choices import Kept
 from rope_viz.pictures.picture_request import Now
 
@@ -120,7 +121,7 @@ def render_entry(entry: Mapping[str, Any], style: Mapping[str, str], folder: Pat
         if model not in (*catalog(), spec_url.CUSTOM):
             own = single_axis_upload(read_config(str(folder / str(model))))
             query["model"] = spec_url.CUSTOM
-    now = registry.read_request(registry.page(picture.page), query, own)
+    now = registry.read_request(page_list.page(picture.page), query, own)
     now = with_variants(now, entry.get("variants", []), folder)
     if now.variants and not picture.variants:
         raise ValueError(f"{picture.address} shows one curve and takes no variants")

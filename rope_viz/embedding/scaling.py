@@ -18,8 +18,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rope_viz.embedding.clipped_rope import ClippedRope
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, freeze, knob, require_number, short_repr
+from rope_viz.embedding.spec import (
+    MAX_HEAD_DIM,
+    FloatArray,
+    RopeSpec,
+    Scaling,
+    freeze,
+    knob,
+    require_number,
+    short_repr,
+)
+from rope_viz.embedding.spectrum import wavelength
 
 # Bounds of a factor or divisor; within them no formula here overflows.
 LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
@@ -300,6 +309,36 @@ class Proportional(Scaling):
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         rotated = int(self.share * spec.rotary_dim // 2)
         return freeze(np.where(np.arange(spec.pairs) < rotated, spec.plain_inv_freq / self.factor, 0.0))
+
+
+@dataclass(frozen=True)
+class ClippedRope(Scaling):
+    """CoPE: the lowest frequencies fall to 0 by half a cosine; the first of them keeps its frequency."""
+
+    name: str = field(default="cope", init=False)
+    clipped: int | None = knob(
+        None, "Faded pairs", 0, 256, "Empty: the pairs with a wavelength above the trained length.", integer=True
+    )
+
+    def validate(self, spec: RopeSpec) -> None:
+        if self.clipped is not None:
+            require_number(self.clipped, "clipped", least=0, most=MAX_HEAD_DIM, integer=True)
+
+    def count_clipped(self, spec: RopeSpec) -> int:
+        """Return how many pairs fade out, at most all of them."""
+        if self.clipped is not None:
+            return min(int(self.clipped), spec.pairs)
+        return int(np.count_nonzero(wavelength(spec.plain_inv_freq) > spec.context))
+
+    def kept_share(self, spec: RopeSpec) -> FloatArray:
+        """Return the mask, shape (pairs,): 1 keeps the plain frequency, 0 is zero frequency."""
+        count = self.count_clipped(spec)
+        mask = np.ones(spec.pairs)
+        mask[spec.pairs - count :] = 0.5 * (1.0 + np.cos(np.linspace(0.0, np.pi, count)))
+        return mask
+
+    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
+        return freeze(spec.plain_inv_freq * self.kept_share(spec))
 
 
 METHODS: dict[str, type[Scaling]] = {

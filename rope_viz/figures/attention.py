@@ -12,8 +12,9 @@ import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.figures import theme
+from rope_viz.figures.cell_text import subscript
+from rope_viz.figures.compared import short_label
 from rope_viz.figures.heatmap_grid import Panel, draw_panels
-from rope_viz.figures.scaling import short_label
 from rope_viz.studies import attention, linear_attention
 from rope_viz.texts import Sentence, Texts
 
@@ -64,11 +65,6 @@ def word_labels(sentence: str) -> list[str]:
             label += "′"
         labels.append(label)
     return labels
-
-
-def subscript(number: int) -> str:
-    """Format a whole number in subscript digits."""
-    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str = "weights") -> go.Figure:

@@ -54,3 +54,8 @@ def binned_table(edges: ArrayLike, values: FloatArray, kind: str, *, axis: str =
     single = bool(np.all(np.diff(bounds) == 1))
     places: dict[str, Any] = {axis: bounds[:-1]} if single else {"from": bounds[:-1], "to": bounds[1:] - 1}
     return places | {f"pair {pair}: {kind}": column for pair, column in enumerate(values.T)}
+
+
+def subscript(number: int) -> str:
+    """Format a whole number in subscript digits."""
+    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))

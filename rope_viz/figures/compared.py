@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.embedding.scaling import LABELS
+from rope_viz.embedding.scaling import LABELS, METHODS, LongRope
 from rope_viz.embedding.spec import FloatArray, RopeSpec, knobs
 from rope_viz.figures import line_styles
 from rope_viz.models.spec_url import format_value
@@ -161,3 +161,42 @@ def _describe(curve: Variant, group: Sequence[Variant]) -> list[str]:
                 TEXTS("variants.list" if listed else "variants.knob", label=label, value=format_value(value) or "–")
             )
     return out
+
+
+def compare_factor(spec: RopeSpec) -> float:
+    """Return the factor to compare methods at: the model's own, else target over trained length, else 4."""
+    own = spec.scaling.factor_for(spec)
+    if own > 1.0 and spec.scaling.name != "none":
+        return own
+    wanted = spec.target / spec.context
+    return wanted if wanted > 1.0 else 4.0
+
+
+def choices(spec: RopeSpec, *, ramps: bool = False) -> dict[str, str]:
+    """Return other methods to compare this model with, name -> label; with `ramps`, only those that have a ramp."""
+    found = {name: kind for name, kind in METHODS.items() if name not in ("none", spec.scaling.name)}
+    return {name: short_label(name) for name, kind in found.items() if not ramps or hasattr(kind, "kept_share")}
+
+
+def alternatives(spec: RopeSpec, names: Sequence[str]) -> list[RopeSpec]:
+    """Return this model under each of these methods at the same factor, without the methods that do not apply."""
+    return [other for name in names if (other := alternative(spec, name)) is not None]
+
+
+def alternative(spec: RopeSpec, method: str) -> RopeSpec | None:
+    """Return this model under another method at the same factor, None if the method does not apply."""
+    scaling = METHODS[method]()
+    if isinstance(scaling, LongRope) or (
+        isinstance(getattr(scaling, "factor", None), float) and method != "proportional"
+    ):
+        scaling = dataclasses.replace(scaling, factor=compare_factor(spec))  # type: ignore[call-arg]
+    try:
+        return dataclasses.replace(spec, scaling=scaling)
+    except ValueError:
+        return None
+
+
+def without_zeros(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Drop the columns of rare bands that are empty in all rows."""
+    empty = [name for name in ("sped up", "still") if not any(row[name] for row in rows)]
+    return [{name: value for name, value in row.items() if name not in empty} for row in rows]

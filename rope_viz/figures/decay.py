@@ -17,8 +17,8 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import cell_text, theme
 from rope_viz.figures.compared import LEAST_MARGIN, Compared, label_margin, plain
-from rope_viz.figures.envelopes import envelope_traces, thin_curve
-from rope_viz.figures.frequencies import length_rules
+from rope_viz.figures.rules import length_rules
+from rope_viz.models.query_temperature import Temperature
 from rope_viz.studies import decay, scores
 from rope_viz.studies.envelope import envelope
 from rope_viz.studies.error_budget import WORK, Thinning
@@ -385,3 +385,70 @@ def note_above(text: str) -> list[dict[str, Any]]:
     """Return an annotation above the plot that names what was left out; empty if the text is empty."""
     place = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 2}
     return [place | {"text": text, "showarrow": False, "font": {"size": 12}, "name": "left out"}] if text else []
+
+
+def envelope_traces(x: FloatArray, low: FloatArray, high: FloatArray, c: Compared) -> list[dict[str, Any]]:
+    """Return the smallest and largest score of every column with the area between, or one line if they are equal.
+
+    Both borders have the curve's dash, so that curves can be distinguished without colour.
+    """
+    current = c.colour == theme.CURRENT
+    if np.array_equal(low, high):
+        hover = f"{c.label} %{{y:.4f}}<extra></extra>"
+        return [theme.line(x, low, c.label, c.colour, dash=c.dash, width=2.5 if current else 1.8, hovertemplate=hover)]
+    look: dict[str, Any] = {"dash": c.dash, "width": 1.4 if current else 1.1, "legendgroup": c.label}
+    hover = f"{c.label} %{{customdata:.4f}} to %{{y:.4f}}<extra></extra>"
+    area: dict[str, Any] = {"fill": "tonexty", "fillcolor": theme.tint(c.colour, 0.28)}
+    area["customdata"] = low.astype(np.float32)
+    return [
+        theme.line(x, low, f"{c.label} min", c.colour, **look, hoverinfo="skip", hovertemplate=None),
+        theme.line(x, high, f"{c.label} max", c.colour, **look, hovertemplate=hover, **area),
+    ]
+
+
+def thin_curve(x: Any, y: FloatArray, columns: int, *, start: int, log: bool) -> tuple[Any, FloatArray]:
+    """Return the curve y at start, start + 1, … as a zigzag through each column's extremes; unchanged if it fits."""
+    if len(x) <= columns:
+        return x, y
+    at, low, high = envelope(y, columns, start=start, log=log)
+    zigzag = np.empty(2 * len(at))
+    zigzag[0::2], zigzag[1::2] = low, high
+    return np.repeat(at, 2), zigzag
+
+
+HEIGHT = 300
+
+STEPS, POINTS = 256, 400
+"""Steps that are drawn exactly, and points of a smooth curve."""
+
+
+def curve(temperature: Temperature, spec: RopeSpec, stop: int) -> theme.Figure:
+    """Draw the factor on the query at the positions 1 … stop − 1."""
+    first = max(1, min(temperature.length // 8, stop // 8))
+    x = np.geomspace(first, stop - 1, POINTS)
+    if temperature.rule.formula == "steps":
+        edges = temperature.length * np.arange(1.0, STEPS + 1) - temperature.rule.first
+        x = np.sort(np.concatenate([x, edges[(edges > first) & (edges < stop)]]))
+    at = np.unique(np.floor(x).astype(np.int64))
+    factor = temperature.factor(at.astype(np.float64))
+    name = TEXTS("temperature.factor")
+    hover = f"{name} ×%{{y:.4~g}}<extra></extra>"
+    shape = {"color": theme.CURRENT, "width": 2, "shape": "hv" if temperature.rule.formula == "steps" else "linear"}
+    span = [0.95, max(1.2, 1.05 * float(factor[-1]))]
+    fig = theme.figure(
+        [theme.line(at, factor, name, theme.CURRENT, line=shape, hovertemplate=hover)],
+        x={
+            "title": TEXTS("temperature.axis"),
+            "type": "log",
+            "range": theme.log_range(first, stop),
+            "unifiedhovertitle": {"text": TEXTS("temperature.position") + " %{x:,.0f}"},
+            **theme.length_ticks(first, stop),
+        },
+        y={"title": name, "range": span},
+        height=HEIGHT,
+        shapes=[rule for rule in length_rules(spec, axis="x", stop=stop) if rule["x0"] > first],
+        notes=[theme.end_label(float(np.log10(at[-1])), float(factor[-1]), f"×{factor[-1]:.3g}", theme.CURRENT)],
+        margin=theme.MARGIN | {"r": 70},
+    )
+    fig.table = lambda: {TEXTS("temperature.position"): at, name: factor}
+    return fig

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.figures import frequencies, hands, learn, theme
+from rope_viz.figures import hands, learn, theme, wavelengths
 from rope_viz.figures.hands import fold_angle
 from rope_viz.models.catalog import catalog
 from rope_viz.studies.smollm2 import read_measurements
@@ -106,7 +106,7 @@ def _four_clocks() -> Drawn:
 
 def _head() -> Drawn:
     name = catalog()[learn.LLAMA].name
-    return frequencies.wavelengths(learn.plain_spec(learn.LLAMA)), f"Tokens per turn of the pairs of {name}"
+    return wavelengths.wavelengths(learn.plain_spec(learn.LLAMA)), f"Tokens per turn of the pairs of {name}"
 
 
 def _beyond() -> Drawn:

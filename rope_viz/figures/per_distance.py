@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.decay import MARGIN, WORKERS, note_above
-from rope_viz.figures.frequencies import pin_rule_x
+from rope_viz.figures.rules import pin_rule_x
 from rope_viz.studies import decay, scores
 from rope_viz.studies.error_budget import WORK, Thinning
 from rope_viz.studies.scores import Parts

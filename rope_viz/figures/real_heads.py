@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures import theme
-from rope_viz.figures.attention import subscript
+from rope_viz.figures.cell_text import subscript
 from rope_viz.figures.heatmap_grid import Panel, draw_panels
 from rope_viz.studies.real_model import JOBS, HeadMap, MeasuredHead
 from rope_viz.texts import Texts

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.embedding.spec import FloatArray
+from rope_viz.embedding.scaling import Yarn
+from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import Bands
-from rope_viz.figures import theme
-from rope_viz.texts import Texts
+from rope_viz.figures import line_styles, method_curves, theme
+from rope_viz.figures.compared import Compared, short_label
+from rope_viz.figures.line_styles import METHODS
+from rope_viz.studies.real_model import BIN
+from rope_viz.texts import Sentence, Texts
 from rope_viz.texts.numbers import format_tokens
+from rope_viz.tiny_lm.search_results import SearchResult
 
 TEXTS = Texts("recall")
 SHARE = {"title": "recall (share of facts found)", "range": [-0.03, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
@@ -204,81 +210,6 @@ def attention_on_target(works: Sequence[tuple[str, str, Any]], *, title: str) ->
     )
 
 
-def attention_by_distance(curves: Sequence[tuple[str, str, str, FloatArray]], *, most: int) -> go.Figure:
-    """Draw mean attention by distance, (label, colour, dash, values) per embedding."""
-    traces = [
-        theme.line(
-            np.arange(min(len(values), most)),
-            values[:most],
-            label,
-            colour,
-            dash=dash,
-            mode="lines+markers" if most <= 64 else "lines",
-            hovertemplate=f"{label}: %{{y:.1%}}<extra></extra>",
-        )
-        for label, colour, dash, values in curves
-    ]
-    top = max(float(np.max(values[:most])) for _, _, _, values in curves)
-    return theme.figure(
-        traces,
-        x={
-            "title": "distance (tokens)",
-            "range": [-0.5, most - 0.5],
-            "unifiedhovertitle": {"text": "distance %{x:,}"},
-            **theme.length_ticks(0, most, log=False),
-        },
-        y={"title": "mean attention", "range": [0, min(1.05, 1.1 * top)], "tickformat": ".0%"},
-        height=theme.SIDE_HEIGHT,
-        showlegend=len(traces) > 1,
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-    )
-
-
-def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None, still: int = 0) -> go.Figure:
-    """Draw each pair's contribution to the correct token's logit above the others, with that in training as a mark.
-
-    Colours are those of the bands, named above the bars: kept, blended, divided. The last `still` columns do not
-    rotate.
-    """
-    pairs = np.arange(len(values))
-    colours = [theme.BAND_COLOURS[min(kind, 2)] for kind in bands.kind] + [theme.PLAIN] * still
-    traces: list[dict[str, Any]] = [
-        {
-            "type": "bar",
-            "x": pairs,
-            "y": values.astype(np.float32),
-            "name": "now",
-            "marker": {"color": colours[: len(values)]},
-            "hovertemplate": "now %{y:.3~g}<extra></extra>",
-        }
-    ]
-    every = [values]
-    if before is not None:
-        every.append(before)
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": pairs,
-                "y": before.astype(np.float32),
-                "name": "as trained",
-                "marker": {"symbol": "line-ew-open", "size": 16, "color": theme.TEXT, "line": {"width": 2}},
-                "hovertemplate": "as trained %{y:.3~g}<extra></extra>",
-            }
-        )
-    low = min(0.0, *(float(each.min()) for each in every))
-    high = max(0.0, *(float(each.max()) for each in every))
-    room = max(high - low, 1e-9)
-    return theme.figure(
-        traces,
-        x=theme.pair_axis(len(values)),
-        y={"title": "adds to the logit", "range": [low - 0.08 * room, high + 0.18 * room], "zeroline": True},
-        height=theme.SIDE_HEIGHT,
-        bars=[theme.BandBar(bands)],
-        bargap=0.2,
-    )
-
-
 def carried(values: FloatArray, before: float, bands: Bands) -> go.Figure:
     """Draw recall with each pair alone switched, (pairs,), in band colours, with a line at recall without a switch."""
     pairs = np.arange(len(values))
@@ -379,3 +310,67 @@ def half() -> dict[str, Any]:
         "line": {"color": theme.GRID, "width": 1, "dash": "dot"},
         "layer": "below",
     }
+
+
+def make_title(found: SearchResult) -> Sentence:
+    """Return the figure's title."""
+    return TEXTS("search.title", length=found.length)
+
+
+def compare_with_yarn(found: RopeSpec) -> go.Figure:
+    """Draw θ′/θ per pair of a found embedding, and of YaRN with the factor that just reaches its target."""
+    yarn = dataclasses.replace(found, scaling=Yarn(factor=found.target / found.context))
+    curves = [
+        Compared(TEXTS("search.found"), found, *line_styles.CURRENT),
+        Compared(short_label("yarn"), yarn, *line_styles.METHODS["yarn"]),
+    ]
+    return method_curves.ratios(curves)
+
+
+def loss_by_position(losses: Mapping[str, FloatArray], trained: int, size: int = BIN) -> go.Figure:
+    """Draw the mean over texts of (texts, bins of `size` tokens) per method, by the middle of each bin."""
+    bins = next(iter(losses.values())).shape[1]
+    x = (np.arange(bins) + 0.5) * size
+    traces, ends = [], []
+    for method, values in losses.items():
+        (colour, dash), label, y = METHODS[method], short_label(method), values.mean(axis=0)
+        template = f"{label}: %{{y:.2f}} nats<extra></extra>"
+        traces.append(theme.line(x, y, label, colour, dash=dash, hovertemplate=template))
+        ends.append((float(x[-1]), float(y[-1]), label, colour))
+    every = np.concatenate([values.mean(axis=0) for values in losses.values()])
+    span = (float(every.min()) - 0.2, float(every.max()) + 0.2)
+    return theme.figure(
+        traces,
+        x={"title": TEXTS("real.position"), "range": [0, bins * size], **theme.length_ticks(0, bins * size, log=False)}
+        | {"unifiedhovertitle": {"text": "position %{x:,}"}},
+        y={"title": TEXTS("real.loss_axis"), "range": list(span)},
+        shapes=[theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")] if trained <= bins * size else [],
+        notes=theme.spread_labels(ends, span, log=False),
+        margin={"l": 68, "r": 120, "t": 26, "b": 48},
+    )
+
+
+def cost_of_short_texts(lines: Sequence[Line], plain: FloatArray) -> go.Figure:
+    """Draw what each way adds to the loss of a short text, by its length, with intervals.
+
+    `plain` is the loss without scaling at the lengths of the lines, (lengths,); it is drawn as 0.
+    """
+    first, last = float(lines[0].x[0]), float(lines[0].x[-1])
+    low, high = first / 1.15, last * 1.15
+    every = np.concatenate([part for line in lines for part in (line.low, line.high)])
+    room = 0.1 * float(np.ptp([*every, 0.0]))
+    span = (min(float(every.min()), 0.0) - room, max(float(every.max()), 0.0) + room)
+    end = float(np.log10(last))
+    ends = [(end, float(line.mean[-1]), line.label, line.colour) for line in lines]
+    ends.append((end, 0.0, TEXTS("lines.unscaled"), theme.PLAIN))
+    zero = theme.line(lines[0].x, np.zeros(len(plain)), TEXTS("lines.unscaled"), theme.PLAIN, dash="dot")
+    zero |= {"customdata": plain, "hovertemplate": TEXTS("real.short_hover")}
+    return theme.figure(
+        [zero, *(trace for line in lines for trace in with_band(line, digits=3))],
+        x={"title": TEXTS("real.short_length"), "type": "log", "range": theme.log_range(low, high)}
+        | {"unifiedhovertitle": {"text": "%{x:,} tokens"}, **theme.length_ticks(low, high)},
+        y={"title": TEXTS("real.short_axis"), "range": list(span)},
+        notes=theme.spread_labels(ends, span, log=False),
+        height=theme.SIDE_HEIGHT,
+        margin={"l": 68, "r": 112, "t": 26, "b": 48},
+    )

@@ -14,8 +14,8 @@ from rope_viz.advice.runtime_matrix import Asked, Board, Row, find_largest_ratio
 from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import find_peak
-from rope_viz.figures import line_styles, scaling, theme
-from rope_viz.figures.frequencies import pin_rule_x
+from rope_viz.figures import compared, line_styles, method_curves, theme
+from rope_viz.figures.rules import pin_rule_x
 from rope_viz.figures.words.common import footnote
 from rope_viz.figures.words.runtimes import UNKNOWN
 from rope_viz.models.model_config import ModelConfig
@@ -24,7 +24,7 @@ from rope_viz.runtimes.query_temperature import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
 from rope_viz.texts import Texts
 
-TEXTS = Texts("runtimes")
+TEXTS = Texts("model/runtimes")
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 
 
@@ -32,7 +32,7 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
     """Draw each differing runtime's frequencies over the reference's; if all agree, scaled over plain frequency."""
     groups = runtime_matrix.group_differing(answers)
     if not groups:
-        fig = scaling.ratios(scaling.compared(spec, []), pin=pin)
+        fig = method_curves.ratios(compared.compared(spec, []), pin=pin)
         return fig, "Scaled over plain frequency of each pair, the same in every runtime that accepts the config"
     reference = answers.rows[0]
     remote = bool(reference.comparison.emulation.remote)
@@ -174,7 +174,7 @@ def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
         }
         for option in runtime_matrix.measure_methods(spec, target)
     ]
-    return scaling.without_zeros(rows)
+    return compared.without_zeros(rows)
 
 
 def methods(asked: Asked, target: int) -> dict[str, str]:

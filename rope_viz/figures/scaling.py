@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, NtkByParts, Yarn, turns
+from rope_viz.embedding.scaling import LABELS, NtkByParts, Yarn, turns
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, theme
-from rope_viz.figures.compared import Compared as Compared
-from rope_viz.figures.compared import compared as compared
-from rope_viz.figures.compared import label_margin
-from rope_viz.figures.compared import plain as plain
-from rope_viz.figures.compared import short_label as short_label
-from rope_viz.figures.frequencies import length_rules, pin_rule_x
-from rope_viz.figures.line_names import Named, name_lines
+from rope_viz.figures.compared import (
+    Compared,
+    compare_factor,
+    without_zeros,
+)
+from rope_viz.figures.heatmap_grid import Panel, draw_panels
+from rope_viz.figures.method_curves import HOVER, draw_per_pair, ratios
+from rope_viz.figures.rules import length_rules
+from rope_viz.studies.distance_maps import Chunks, Groups
 from rope_viz.texts import Texts
-from rope_viz.texts.numbers import format_number
+from rope_viz.texts.numbers import format_number, format_tokens
 
-HOVER = "θ′/θ {0} %{{y:.4~g}}<extra></extra>"
 TEXTS = Texts("scaling")
 VIEWS = TEXTS.group("views")
 
@@ -40,33 +41,13 @@ def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tu
     return ratios(curves, pin=pin), title
 
 
-def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
-    """Draw θ′/θ per pair: 1 = unchanged, 1/s = divided by the factor s. A bar above shows the bands of each."""
-    drawn = [spectrum.ratio(c.spec, length=c.spec.target) for c in curves]
-    floor = max(min(0.5, *(float(share.min()) for share in drawn)), 1e-3)
-    top = min(max(1.0, *(float(share.max()) for share in drawn)), 1e3)
-    return _per_pair(
-        curves,
-        lambda c: theme.finite(np.where(c.inv_freq > 0, spectrum.ratio(c.spec, length=c.spec.target), np.nan)),
-        {
-            "title": "θ′ᵢ / θᵢ, scaled over plain frequency (log)",
-            "type": "log",
-            "range": theme.log_range(floor / 1.35, top * 1.35),
-            **_ratio_ticks(floor, top),
-        },
-        log=True,
-        pin=pin,
-        hover="%{y:.4~g} of the plain frequency",
-    )
-
-
 def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
     """Draw tokens per turn per pair for every method, with the trained and the target length."""
     spec = curves[0].spec
     slowest = max(float(np.max(spectrum.wavelength(c.inv_freq[c.inv_freq > 0]), initial=1.0)) for c in curves)
     low = 4.0 / max(float(np.max(c.inv_freq, initial=1.0)) for c in curves)
     top = 16.0 ** np.ceil(np.log(max(slowest, spec.target, 4096) * 1.3) / np.log(16))
-    fig = _per_pair(
+    fig = draw_per_pair(
         curves,
         lambda c: theme.finite(spectrum.wavelength(c.inv_freq)),
         {
@@ -186,42 +167,9 @@ def yarn_pair(spec: RopeSpec) -> tuple[RopeSpec, RopeSpec]:
     return dataclasses.replace(spec, scaling=yarn), dataclasses.replace(spec, scaling=paper)
 
 
-def compare_factor(spec: RopeSpec) -> float:
-    """Return the factor to compare methods at: the model's own, else target over trained length, else 4."""
-    own = spec.scaling.factor_for(spec)
-    if own > 1.0 and spec.scaling.name != "none":
-        return own
-    wanted = spec.target / spec.context
-    return wanted if wanted > 1.0 else 4.0
-
-
-def choices(spec: RopeSpec, *, ramps: bool = False) -> dict[str, str]:
-    """Return other methods to compare this model with, name -> label; with `ramps`, only those that have a ramp."""
-    found = {name: kind for name, kind in METHODS.items() if name not in ("none", spec.scaling.name)}
-    return {name: short_label(name) for name, kind in found.items() if not ramps or hasattr(kind, "kept_share")}
-
-
 def usual(spec: RopeSpec) -> list[str]:
     """Return the methods a comparison starts with."""
     return [name for name in ("yarn", "ntk", "linear") if name != spec.scaling.name]
-
-
-def alternatives(spec: RopeSpec, names: Sequence[str]) -> list[RopeSpec]:
-    """Return this model under each of these methods at the same factor, without the methods that do not apply."""
-    return [other for name in names if (other := alternative(spec, name)) is not None]
-
-
-def alternative(spec: RopeSpec, method: str) -> RopeSpec | None:
-    """Return this model under another method at the same factor, None if the method does not apply."""
-    scaling = METHODS[method]()
-    if isinstance(scaling, LongRope) or (
-        isinstance(getattr(scaling, "factor", None), float) and method != "proportional"
-    ):
-        scaling = dataclasses.replace(scaling, factor=compare_factor(spec))  # type: ignore[call-arg]
-    try:
-        return dataclasses.replace(spec, scaling=scaling)
-    except ValueError:
-        return None
 
 
 def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
@@ -249,59 +197,6 @@ def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
             }
         )
     return without_zeros(rows)
-
-
-def without_zeros(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Drop the columns of rare bands that are empty in all rows."""
-    empty = [name for name in ("sped up", "still") if not any(row[name] for row in rows)]
-    return [{name: value for name, value in row.items() if name not in empty} for row in rows]
-
-
-def _per_pair(
-    curves: Sequence[Compared],
-    values: Callable[[Compared], Any],
-    y: dict[str, Any],
-    *,
-    log: bool,
-    pin: int | None,
-    hover: str,
-    before: bool = False,
-) -> go.Figure:
-    spec, pairs = curves[0].spec, max(c.spec.pairs for c in curves)
-    traces, lines = [], []
-    # The current method is drawn last, on top.
-    for c in [*([plain(curves[0])] if before else ()), *curves[1:], curves[0]]:
-        drawn = values(c)
-        width = 3 if c.colour == theme.CURRENT else 2
-        traces.append(
-            theme.line(
-                np.arange(c.spec.pairs),
-                drawn,
-                c.label,
-                c.colour,
-                dash=c.dash,
-                width=width,
-                hovertemplate=f"{c.label} {hover}<extra></extra>",
-            )
-        )
-        lines.append(Named(np.asarray(drawn, dtype=np.float64), c.label, c.colour))
-    height = theme.height_of_bars(len(curves))
-    margin = {"l": 68, "r": label_margin(curves), "t": theme.bar_room(len(curves)), "b": 48}
-    return theme.figure(
-        traces,
-        x=theme.pair_axis(pairs),
-        y=y,
-        height=height,
-        bars=[theme.BandBar(spectrum.bands(c.spec, length=c.spec.target), c.colour, c.dash) for c in curves],
-        shapes=pin_rule_x(pin, spec),
-        notes=name_lines(lines, y["range"], log=log, plot=height - margin["t"] - margin["b"]),
-        margin=margin,
-    )
-
-
-def _ratio_ticks(floor: float, top: float) -> dict[str, Any]:
-    values = [2.0**n for n in range(-9, 10) if floor / 1.35 <= 2.0**n <= top * 1.35]
-    return {"tickvals": values, "ticktext": [f"{v:.0f}" if v >= 1 else f"1/{round(1 / v)}" for v in values]}
 
 
 def _thresholds(spec: RopeSpec) -> list[tuple[float, str]]:
@@ -338,3 +233,42 @@ def _text_at(x: Any, y: FloatArray, height: float, text: str, colour: str, side:
         "xshift": shift,
         "font": font,
     }
+
+
+CELLS = 64
+
+HEIGHT, NARROW_HEIGHT = 400, 620
+
+
+def maps(trained: int, target: int, chunks: Chunks, groups: Groups) -> Any:
+    """Draw three maps of query and key: the distance of plain RoPE, and of the two methods, over the trained length."""
+    at = (np.arange(CELLS) * target / CELLS).astype(np.int64)
+    query, key = at[:, None], at[None, :]
+    first, last = np.array([0], dtype=np.int64), np.array([target - 1], dtype=np.int64)
+    drawn = []
+    for name, distance, largest in (
+        ("plain", (query - key).astype(np.float64), target - 1.0),
+        ("chunks", chunks.distance(query, key), float(min(chunks.size, target - 1))),
+        ("groups", groups.distance(query, key), float(groups.distance(last, first)[0])),
+    ):
+        seen = np.where(key <= query, distance / trained, np.nan)
+        line = TEXTS("maps.largest", largest=round(largest))
+        hover = TEXTS("maps.hover") + "<extra></extra>"
+        drawn.append(Panel(TEXTS(f"maps.{name}"), [line], seen, {"hovertemplate": hover, "hoverongaps": False}))
+    most = target / trained
+    share = 1.0 / most
+    scale: list[list[Any]] = [[0.0, "#FEFEFE"], [share / 2, "#8DB4E2"], [share, theme.POSITIVE]]
+    ends = [0.0, 1.0]
+    if target > trained:
+        scale += [[share, theme.DIVIDED], [1.0, theme.DIVIDED]]
+        ends.append(most)
+    ticks = {"tickvals": ends, "ticktext": [format_tokens(round(end * trained)) for end in ends]}
+    return draw_panels(
+        drawn,
+        [format_tokens(int(position)) for position in at],
+        ends=(0.0, most),
+        scale=scale,
+        bar=ticks | {"title": {"text": TEXTS("maps.bar"), "side": "top"}},
+        height=HEIGHT,
+        narrow_height=NARROW_HEIGHT,
+    )

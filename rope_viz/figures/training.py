@@ -6,7 +6,7 @@ import math
 
 from rope_viz.advice.match_training import SCORE_TOLERANCE, Match
 from rope_viz.advice.training_matrix import TrainingMatrix, state_of
-from rope_viz.figures.words.training import TEXTS
+from rope_viz.figures.words.runtimes import TEXTS
 
 
 def matrix(found: TrainingMatrix) -> list[dict[str, str]]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import Knob
 from rope_viz.figures import axes, axis_extrapolation, patch, prompt
@@ -26,7 +29,6 @@ from rope_viz.multi_axis.prompt_syntax import (
     parse_pieces,
 )
 from rope_viz.multi_axis.text import find_axes
-from rope_viz.pictures import decay
 from rope_viz.pictures.axes_model import (
     CHANGES,
     MODEL,
@@ -39,15 +41,31 @@ from rope_viz.pictures.axes_model import (
     models,
     scene,
 )
-from rope_viz.pictures.axis_choice import roles
+from rope_viz.pictures.axis_choice import axis_of, roles
 from rope_viz.pictures.choices import Number, Pick, Pieces, Positions
 from rope_viz.pictures.config_cache import cache_by_config
-from rope_viz.pictures.outputs import ROW, Figure, Patch, Table
+from rope_viz.pictures.outputs import ROW, Clocks, Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.runtimes.axes import axes_answers
 from rope_viz.studies.axis_extrapolation import available_methods, extend_axis
 from rope_viz.texts import join
+
+
+@dataclass(frozen=True)
+class Patch(Clocks):
+    """The pairs of one patch of an image, movable over its grid, packed by `figures.patch`."""
+
+    renderer: ClassVar[str] = "patch"
+
+    def draw_static(self) -> go.Figure:
+        """Draw it for a file that does not move."""
+        return patch.draw_static(self.message)
+
+    def numbers(self) -> Mapping[str, Any]:
+        """Return its numbers by column."""
+        return patch.dial_values(self.message)
+
 
 ALL: tuple[Choice[Any], ...] = (*WHICH, *CHANGES)
 SHOWN: tuple[Choice[Any], ...] = (*ALL, *OTHER)
@@ -265,7 +283,7 @@ def clocks(now: Now) -> Patch:
 def decay_query(now: Now) -> dict[str, str]:
     """Return the query that makes the page Decay follow the same axis, {} if it has no such axis."""
     known = now[MODEL] == SIDEBAR and now[PART].startswith("text") and now[ALONG] in roles(now)
-    return {decay.AXIS.key: now[ALONG]} if known else {}
+    return {axis_of("decay").key: now[ALONG]} if known else {}
 
 
 def lay_out_prompt(now: Now) -> tuple[PromptLayout, PromptLayout | None]:

@@ -12,15 +12,13 @@ from rope_viz.embedding.axes_spec import AxesSpec, place_frequencies
 from rope_viz.embedding.axis_sections import WAYS, Anatomy, Way, analyse_spec, rebuild_spec
 from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.figures.axes import TEXTS
-from rope_viz.models import spec_url
-from rope_viz.models.catalog import catalog
-from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.catalog import axes_catalog
-from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, model_scenes, own_scenes
+from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, model_scenes
+from rope_viz.pictures.axis_choice import _sidebar, find_sidebar_scenes, own_upload
 from rope_viz.pictures.choices import Borders, Menu, Number, Pick
 from rope_viz.pictures.config_cache import cache_by_config
-from rope_viz.pictures.picture_request import Choice, Now, config_of
+from rope_viz.pictures.picture_request import Choice, Now
 
 SIDEBAR = "sidebar"
 RELEASED = "released"
@@ -33,28 +31,6 @@ NEIGHBOURS = {
 }
 PART_MOST = 60
 BASE_KNOB = Knob(TEXTS("choices.base"), 2.0, 1e9, TEXTS("choices.base_help"), log=True)
-
-
-def find_sidebar_scenes(now: Now) -> Mapping[str, Scene]:
-    """Return {part: scene} of the sidebar's model, {} if none of its parts has several axes."""
-    return _sidebar(now.model, _upload(now))
-
-
-def _upload(now: Now) -> Upload | None:
-    return now.own if now.model == spec_url.CUSTOM else None
-
-
-@cache_by_config(64)
-def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
-    config = config_of(model, own)
-    if config is None or has_one_axis(config):
-        return {}
-    try:
-        found = own_scenes(config, catalog()[model].name if own is None else own.name)
-    except ValueError:
-        return {}  # a model without several axes belongs to the other pages
-    several = any(len(scene.spec.axes) > 1 for scene in found.values())
-    return MappingProxyType(found if several else {})
 
 
 @functools.lru_cache(maxsize=128)
@@ -113,7 +89,7 @@ def _default_part(found: Mapping[str, Scene]) -> str:
 def released_scene(now: Now) -> Scene:
     """Return the unchanged part: as released, or with the sidebar's current frequencies."""
     if now[MODEL] == SIDEBAR and now[PART].startswith("text") and now.spec != now.start:
-        return _with_frequencies(now.model, _upload(now), now[PART], now.spec)
+        return _with_frequencies(now.model, own_upload(now), now[PART], now.spec)
     return parts(now, now[MODEL])[now[PART]]
 
 

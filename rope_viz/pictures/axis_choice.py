@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -10,10 +12,13 @@ from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.embedding.single_axis import along_axis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
-from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role
-from rope_viz.pictures.axes_model import find_sidebar_scenes
+from rope_viz.models.catalog import catalog
+from rope_viz.models.config_reader import has_one_axis
+from rope_viz.models.user_config import Upload
+from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, own_scenes
 from rope_viz.pictures.choices import Pick
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.config_cache import cache_by_config
+from rope_viz.pictures.picture_request import Now, config_of
 from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.lists import join_list
 
@@ -80,3 +85,26 @@ def sidebar_axis_sentence(now: Now) -> Sentence:
         TEXTS("own", axis=TEXTS(f"names.{ROLE_OF[now.layer]}"), pairs=now.spec.pairs),
         TEXTS("others", others=join_list(others)) if others else "",
     )
+
+
+def find_sidebar_scenes(now: Now) -> Mapping[str, Scene]:
+    """Return {part: scene} of the sidebar's model, {} if none of its parts has several axes."""
+    return _sidebar(now.model, own_upload(now))
+
+
+def own_upload(now: Now) -> Upload | None:
+    """Return the user's config if the page shows it, None for a model of the list."""
+    return now.own if now.model == spec_url.CUSTOM else None
+
+
+@cache_by_config(64)
+def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
+    config = config_of(model, own)
+    if config is None or has_one_axis(config):
+        return {}
+    try:
+        found = own_scenes(config, catalog()[model].name if own is None else own.name)
+    except ValueError:
+        return {}  # a model without several axes belongs to the other pages
+    several = any(len(scene.spec.axes) > 1 for scene in found.values())
+    return MappingProxyType(found if several else {})

@@ -16,7 +16,7 @@ from rope_viz.models.user_config import Upload
 from rope_viz.pictures import config_link
 from rope_viz.pictures.choices import length
 from rope_viz.pictures.config_cache import cache_by_config
-from rope_viz.pictures.extend import numbers_config
+from rope_viz.pictures.configs import numbers_config
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Choice, Now

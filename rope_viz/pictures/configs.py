@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import time
 from typing import Any
 
+from rope_viz.advice.export import llama_config
 from rope_viz.advice.lint import check
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.long_names import cut_long_names
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import LARGEST, Upload, check_shape, empty_long_values
 from rope_viz.multi_axis.read_upload import is_encoder_only, multi_axis_upload, single_axis_upload
 from rope_viz.storage.decode_json import decode_json
@@ -21,6 +25,10 @@ MOST_SECONDS = 2.0
 """Processor time of the check of a config: the pages compute as much, in the server."""
 LARGEST_STORED = 3 * LARGEST
 """Bytes of a config or spec as it is stored: two bytes of UTF-8 become six as JSON in ASCII."""
+
+
+# Defaults of transformers' Llama class, for a spec without a config.
+LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
 
 
 def upload_bytes(own: Upload) -> bytes:
@@ -69,3 +77,9 @@ def spec_of(content: bytes) -> RopeSpec:
         return RopeSpec(**fields, scaling=kind(**lists))
     except (KeyError, TypeError, AttributeError, ArithmeticError):
         raise ValueError(TEXTS("stored.no_spec")) from None
+
+
+@functools.lru_cache(256)
+def numbers_config(spec: RopeSpec) -> ModelConfig:
+    """Return a config with the numbers of an embedding that has none: that of a Llama of usual sizes."""
+    return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA}, numbers_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import decay, per_distance, query_temperature, scaling
+from rope_viz.figures import compared, decay, per_distance
 from rope_viz.figures.compared import name_variants
 from rope_viz.figures.words import decay as words
 from rope_viz.figures.words.common import plain as plain_name
@@ -66,8 +66,8 @@ FILE = vectors.file(
 COMPARE = Several(
     key="decay.with",
     label=TEXTS("choices.compare"),
-    options={name: scaling.short_label(name) for name in METHODS if name != "none"},
-    offered=lambda now: scaling.choices(now.spec),
+    options={name: compared.short_label(name) for name in METHODS if name != "none"},
+    offered=lambda now: compared.choices(now.spec),
     usual=lambda now: (),
     when=lambda now: now[SHOW] in ("mean", "own"),
     needs=(SHOW,),
@@ -103,7 +103,7 @@ def user_qk(now: Now) -> vectors.Own:
 def other_methods(now: Now) -> list[RopeSpec]:
     """Return the spec under each method that the main figure compares."""
     names = now[COMPARE]
-    return scaling.alternatives(looked(now, AXIS), names)
+    return compared.alternatives(looked(now, AXIS), names)
 
 
 def has_variants(now: Now) -> bool:
@@ -138,7 +138,7 @@ def curves(now: Now) -> Figure:
     )
     own = user_qk(now)
     drawn, left_out = variants_in_view(now)
-    others = scaling.compared(spec, other_methods(now), drawn, current=now.current)
+    others = compared.compared(spec, other_methods(now), drawn, current=now.current)
     sequence = None if now.coarse else own.sequence
     figure, title = decay.main(shown, decay.with_plain(others), where, own.parts, now[KIND], sequence)
     sentence = join(axis_sentence(now, AXIS), words.decay(spec, shown, length, now[KIND], own.parts, tokens=own.tokens))
@@ -193,12 +193,12 @@ def no_temperature(now: Now) -> str:
     return TEXTS("temperature.learned") if found.is_learned else ""
 
 
-@PAGE.picture(config=True, height=query_temperature.HEIGHT, refuses=no_temperature)
+@PAGE.picture(config=True, height=decay.HEIGHT, refuses=no_temperature)
 def temperature(now: Now) -> Figure:
     """The factor that multiplies each query by its position, for models that have one."""
     found = temperature_of(now)
     if found is None:
         raise ValueError(no_temperature(now))
     stop = max(now.spec.target, 8 * found.length)
-    figure = query_temperature.curve(found, now.spec, stop)
+    figure = decay.curve(found, now.spec, stop)
     return Figure(figure, TEXTS("temperature.title"), words.temperature(found, stop))

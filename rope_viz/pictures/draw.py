@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qsl, urlsplit
 
 from rope_viz.figures.files.style import Style, is_key
-from rope_viz.pictures import export, registry
+from rope_viz.pictures import export, page_list, registry
 
 
 def figure(address: str, form: str = "svg") -> bytes:
@@ -22,10 +22,10 @@ def figure(address: str, form: str = "svg") -> bytes:
     parts = urlsplit(address)
     page, _, name = "/".join(parts.path.strip("/").split("/")[-2:]).partition("/")
     try:
-        picture = registry.picture(page, name.partition(".")[0])
+        picture = page_list.picture(page, name.partition(".")[0])
     except KeyError as error:
         raise ValueError(error.args[0]) from None
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
-    now = registry.read_request(registry.page(picture.page), query)
+    now = registry.read_request(page_list.page(picture.page), query)
     return export.render(picture, picture.finished(now), form, look)

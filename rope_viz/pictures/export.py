@@ -13,17 +13,17 @@ from urllib.parse import urlencode
 import plotly.graph_objects as go
 
 from rope_viz import __version__, web
-from rope_viz.figures import clocks, files, hands, learn_static, patch, table_figure, theme
-from rope_viz.figures.files import PRESETS, Style
+from rope_viz.figures import clocks, files, table_figure, theme
+from rope_viz.figures.files import Style
 from rope_viz.figures.files.apply_style import apply_style, css
 from rope_viz.figures.files.colours import grey_pair
 from rope_viz.figures.files.html_json import to_meta_elements
-from rope_viz.figures.files.redraw_json import columns_to_json, first_reason
-from rope_viz.pictures import provenance, registry
-from rope_viz.pictures.outputs import KINDS, Clocks, Figure, Hands, Kind, Patch, Story, Table
+from rope_viz.figures.files.redraw_json import columns_to_json
+from rope_viz.pictures import provenance, write_address
+from rope_viz.pictures.outputs import Clocks, Figure, Kind, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.wire_format import cells, columns, escape_markup, markdown_to_html, packed, strip_markup
+from rope_viz.pictures.wire_format import cells, columns, markdown_to_html, packed, strip_markup
 from rope_viz.texts import Texts
 
 TEXTS = Texts("export")
@@ -37,18 +37,9 @@ FORMS = {
     "pdf": "application/pdf",
 }
 """{form: media type}."""
-WRITTEN_ANEW = ("kind", "title", "version", "table")
-"""Metadata that every file writes anew, even when it is made from a saved one."""
 WHOLE = ("png", "pdf")
 """Formats with built-in compression."""
 IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+\.js)";$', re.MULTILINE)
-MOVING = {
-    Clocks: (clocks.still, clocks.numbers),
-    Patch: (patch.draw_static, patch.dial_values),
-    Hands: (hands.draw_static, hands.numbers),
-    Story: (learn_static.draw_static, learn_static.numbers),
-}
-"""{kind of a picture that moves: the functions of its message that draw it and that list its numbers}."""
 
 
 def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
@@ -96,7 +87,7 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
     page = "" if picture.page == "home" else picture.page
     own: dict[str, str] = {}
     try:
-        query = registry.query(now, picture)
+        query = write_address.query(now, picture)
         text = urlencode(query)
         address = f"/{page}?{text}" if text else f"/{page}"
         own = {"figure": provenance.address(picture, query | provenance.view_query(picture, now) | look.query())}
@@ -106,36 +97,9 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
     zoom = {"zoom": list(now.view)} if picture.zooms and now.view is not None else {}
     facts = {"picture": picture.address, "view": view, "address": address, **own, **zoom}
     # The spec is the sidebar's, even if a page shows other models.
-    shown = registry.other_models(now, picture)
+    shown = write_address.other_models(now, picture)
     of = {"models": ", ".join(shown.values())} if shown else {}
     return facts | of | {"sentence": strip_markup(drawn.sentence), "spec": now.spec_json}
-
-
-def redraw_saved(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
-    """Redraw a picture from its saved JSON in another format; `look` overrides parts of the saved style.
-
-    Figures and tables are redrawn from the file's numbers, clocks from its spec and config. Raise `ValueError` with a
-    sentence if the file is not such a JSON or lacks data.
-    """
-    fig, facts = files.from_json(content)
-    then = {str(key): str(text) for key, text in facts.pop("style", {}).items()}
-    style = Style.read(then | PRESETS.get(look.get("preset", ""), {}) | dict(look))
-    title, saved = str(facts.get("title") or ""), {key: each for key, each in facts.items() if key not in WRITTEN_ANEW}
-    if "figure" in saved:
-        saved["figure"] = provenance.restyle_address(str(saved["figure"]), style)
-    try:
-        if form in ("csv", "json") or not (fig.data and fig.data[0].type == "table"):
-            meta = saved if form == "json" else provenance.drop_json_only(saved)
-            return files.render(fig, form, options=style, title=title, meta=meta)
-        sentence = escape_markup(str(saved.get("sentence") or ""))
-        drawn = provenance.redraw_clocks(saved) or Table(fig.table(), title, sentence)
-        return to_file(drawn, form, style, provenance.drop_json_only(saved))
-    except Exception as error:
-        if isinstance(error, (ValueError, OSError)) and "could not convert" not in str(error):
-            raise
-        # A Plotly file may contain figure types that the Matplotlib renderer does not support.
-        key = "problems.undrawable" if form in ("html", "json") else "problems.undrawable_offer"
-        raise ValueError(TEXTS(key, form=form, kind=type(error).__name__, reason=first_reason(error))) from error
 
 
 def figure(drawn: Kind) -> go.Figure:
@@ -143,13 +107,13 @@ def figure(drawn: Kind) -> go.Figure:
     if isinstance(drawn, Figure):
         return drawn.fig
     if isinstance(drawn, Clocks):
-        return MOVING[type(drawn)][0](drawn.message)
+        return drawn.draw_static()
     return table_figure.sheet(columns(drawn))
 
 
 def numbers(drawn: Clocks | Table) -> Mapping[str, Any]:
     """Return the numbers behind a picture without a Plotly figure, by column."""
-    return MOVING[type(drawn)][1](drawn.message) if isinstance(drawn, Clocks) else columns(drawn)
+    return drawn.numbers() if isinstance(drawn, Clocks) else columns(drawn)
 
 
 def table_page(drawn: Table, look: Style, facts: Mapping[str, Any]) -> bytes:
@@ -169,18 +133,13 @@ def table_page(drawn: Table, look: Style, facts: Mapping[str, Any]) -> bytes:
 
 def clocks_page(drawn: Clocks, look: Style, facts: Mapping[str, Any]) -> bytes:
     """Return an HTML page whose picture moves, and that needs no network."""
-    name = moving(drawn)
+    name = drawn.renderer
     message = clocks.greyed(drawn.message) if look.grey else drawn.message
     data = json.dumps({**message, "file": "", "alone": True}).replace("<", "\\u003c")
     root = f'root: document.querySelector(".rv-{name}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
     start = f"show({{ {root} }}, {data});"
     body = f'<div class="rv-{name}"></div><script type="module">{script(name)}\n{start}</script>'
     return _page(drawn.title, body, look, facts, "body{margin:16px}")
-
-
-def moving(drawn: Clocks) -> str:
-    """Return the name of the script that animates the picture: "clocks", "patch", "hands" or "learn"."""
-    return KINDS[type(drawn)]
 
 
 def script(name: str) -> str:

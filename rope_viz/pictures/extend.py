@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from rope_viz.advice.export import llama_config
 from rope_viz.advice.extension_plan import MOST_SEQUENCES, Plan, estimate_memory, find_mistakes, make_plan
 from rope_viz.advice.kv_cache import DTYPES
 from rope_viz.advice.layer_kinds import Layers, list_layers
@@ -16,31 +14,31 @@ from rope_viz.advice.rank_methods import Advice, recommend, start
 from rope_viz.advice.runtime_instructions import NAMES
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import Knob, RopeSpec, is_equal_except
-from rope_viz.figures import extend, scaling
+from rope_viz.figures import compared, extend, method_curves
 from rope_viz.figures import layers as layer_figures
 from rope_viz.figures.runtimes import options as methods
 from rope_viz.figures.words import extend as words
 from rope_viz.figures.words.runtimes import extension
 from rope_viz.models.catalog import catalog
-from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import is_encoder_only
 from rope_viz.pictures.choices import FirstOf, Number, Pick, length
 from rope_viz.pictures.config_cache import cache_by_config
+from rope_viz.pictures.configs import numbers_config
 from rope_viz.pictures.outputs import Figure, Table
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now, config_of
 
 # Cache size: enough for all unchanged catalog models, which are computed at start.
+from rope_viz.texts import Texts
+
 KEPT = 256
 SIZES = (16, 24, 40, 48, 80, 96, 141, 192, 288)
 """GB of memory of a GPU."""
 WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages", **LABELS}
 
-# Defaults of transformers' Llama class, for a spec without a config.
-LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
 
 LONGEST = 16_777_216
 TARGET = length("extend.target", "Context needed", lambda now: wanted(now), least=128, most=LONGEST, shared="target")
@@ -165,8 +163,9 @@ def ways(now: Now) -> Table:
 def speeds(now: Now) -> Figure:
     """The factor by which the chosen way changes the frequency of every pair, compared with plain RoPE."""
     made = answer(now)
-    curves = scaling.compared(made.way.spec, [start(made.recognised)])
-    figure, title = scaling.view("ratio", curves, pin=now.pin)
+    curves = compared.compared(made.way.spec, [start(made.recognised)])
+    figure = method_curves.ratios(curves, pin=now.pin)
+    title = Texts("scaling")("view_titles.ratio", curves=", ".join(curve.label for curve in curves))
     return Figure(figure, title, words.speeds(made), pins="x")
 
 
@@ -230,12 +229,6 @@ def _config(spec: RopeSpec, model: str, own: Upload | None) -> ModelConfig:
     if config is not None:
         return ModelConfig.read(config)
     return numbers_config(spec)
-
-
-@functools.lru_cache(KEPT)
-def numbers_config(spec: RopeSpec) -> ModelConfig:
-    """Return a config with the numbers of an embedding that has none: that of a Llama of usual sizes."""
-    return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA}, numbers_only=True)
 
 
 @cache_by_config(KEPT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rope_viz.figures import frequencies, theme
+from rope_viz.figures import wavelengths as figures_wavelengths
 from rope_viz.figures.compared import compared
 from rope_viz.figures.frequencies import TEXTS
 from rope_viz.figures.words import frequencies as words
@@ -40,7 +41,7 @@ def wavelengths(now: Now) -> Figure:
     sentence = join(axis_sentence(now, AXIS), words.describe_frequencies(spec))
     variants = drawn_variants(now)
     curves = compared(spec, [], variants, current=now.current) if variants else []
-    figure = frequencies.wavelengths(spec, pin=now.pin, curves=curves)
+    figure = figures_wavelengths.wavelengths(spec, pin=now.pin, curves=curves)
     return Figure(figure, TEXTS("wavelengths_title"), sentence, pins="x")
 
 

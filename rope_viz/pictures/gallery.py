@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from rope_viz.pictures import registry
-from rope_viz.pictures.doors import DOORS, MOVED, SHOWN_ON, TITLES, door_of
+from rope_viz.pictures import page_list, registry
 from rope_viz.pictures.page import Picture
+from rope_viz.pictures.page_list import DOORS, MOVED, SHOWN_ON, TITLES, door_of
 from rope_viz.pictures.picture_request import Now
 
 SMALL_FORMS = ("home", "learn")
@@ -53,7 +53,7 @@ class Card:
 
 def default_request(picture: Picture) -> Now:
     """Return the request for a picture of the default model without any choice."""
-    return registry.read_request(registry.page(picture.page), {})
+    return registry.read_request(page_list.page(picture.page), {})
 
 
 @functools.cache
@@ -67,7 +67,7 @@ def why_left_out(picture: Picture) -> str:
 @functools.cache
 def list_cards() -> tuple[Card, ...]:
     """Return the cards by door, in the order of the pages."""
-    cards = [make_card(picture) for picture in registry.pictures() if not why_left_out(picture)]
+    cards = [make_card(picture) for picture in page_list.pictures() if not why_left_out(picture)]
     return tuple(sorted(cards, key=lambda card: [*DOORS].index(card.door)))
 
 

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import plotly.graph_objects as go
+
 from rope_viz.embedding.spec import Knob
 from rope_viz.figures import hands, learn, learn_static
 from rope_viz.pictures.choices import Number
-from rope_viz.pictures.outputs import Figure, Story
+from rope_viz.pictures.outputs import Clocks, Figure
 from rope_viz.pictures.page import Page
 from rope_viz.pictures.picture_request import Now
+
+
+@dataclass(frozen=True)
+class Story(Clocks):
+    """The eight scenes of Learn, which the user goes through, packed by `figures.learn`."""
+
+    renderer: ClassVar[str] = "learn"
+
+    def draw_static(self) -> go.Figure:
+        """Draw it for a file that does not move."""
+        return learn_static.draw_static(self.message)
+
+    def numbers(self) -> Mapping[str, Any]:
+        """Return its numbers by column."""
+        return learn_static.numbers(self.message)
+
 
 SCENE = Number(key="learn.scene", knob=Knob("Scene", 1, learn.SCENES, "", integer=True), usual=1)
 M = Number(key="learn.m", knob=Knob("Position m", 0, 20, "How often the pair is turned.", integer=True), usual=6)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import plotly.graph_objects as go
+
+from rope_viz.figures import clocks, hands
 
 ROW = 35
 """Pixels: the height of a table row, and of the table's head."""
@@ -24,6 +26,8 @@ class Figure:
     counted column by column; "" if a click has no effect.
     """
 
+    renderer: ClassVar[str] = "chart"
+    """The name of the browser's script that shows this kind."""
     fig: go.Figure
     title: str
     sentence: str = ""
@@ -35,9 +39,18 @@ class Figure:
 class Clocks:
     """The pairs of a spec as rotating clocks, packed by `figures.clocks`."""
 
+    renderer: ClassVar[str] = "clocks"
     message: Mapping[str, Any]
     sentence: str = ""
     variant: str = ""
+
+    def draw_static(self) -> go.Figure:
+        """Draw it for a file that does not move."""
+        return clocks.still(self.message)
+
+    def numbers(self) -> Mapping[str, Any]:
+        """Return its numbers by column."""
+        return clocks.numbers(self.message)
 
     @property
     def title(self) -> str:
@@ -46,18 +59,18 @@ class Clocks:
 
 
 @dataclass(frozen=True)
-class Patch(Clocks):
-    """The pairs of one patch of an image, movable over its grid, packed by `figures.patch`."""
-
-
-@dataclass(frozen=True)
 class Hands(Clocks):
     """A query and a key as the hands of a circle, movable by their words, packed by `figures.hands`."""
 
+    renderer: ClassVar[str] = "hands"
 
-@dataclass(frozen=True)
-class Story(Clocks):
-    """The eight scenes of Learn, which the user goes through, packed by `figures.learn`."""
+    def draw_static(self) -> go.Figure:
+        """Draw it for a file that does not move."""
+        return hands.draw_static(self.message)
+
+    def numbers(self) -> Mapping[str, Any]:
+        """Return its numbers by column."""
+        return hands.numbers(self.message)
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,7 @@ class Table:
     `words`: a table of text, shown in full with line breaks.
     """
 
+    renderer: ClassVar[str] = "table"
     columns: Columns
     title: str
     sentence: str = ""
@@ -82,19 +96,9 @@ class Grid(Table):
     rest of its text where there is room. `chosen` is the number of the chosen cell, counted in the same way.
     """
 
+    renderer: ClassVar[str] = "grid"
     states: Sequence[str] = ()
     chosen: int = 0
 
 
 Kind: TypeAlias = Figure | Clocks | Table
-
-KINDS: dict[type[Kind], str] = {
-    Figure: "chart",
-    Clocks: "clocks",
-    Patch: "patch",
-    Hands: "hands",
-    Story: "learn",
-    Table: "table",
-    Grid: "grid",
-}
-"""The browser's names of the kinds."""

@@ -58,6 +58,10 @@ class Picture:
     still: bool = False
     refuses: Callable[[Now], str] = never
     parts: Callable[[Now], int] = whole
+    choices: tuple[Choice[Any], ...] = ()
+    """All choices of its page, in their order."""
+    shows: Callable[[Now, Picture], Mapping[str, str]] | None = None
+    """As `Page.shows`."""
 
     @property
     def name(self) -> str:
@@ -145,7 +149,21 @@ class Page:
 
         def add(draw: Draw) -> Picture:
             picture = Picture(
-                self.name, draw, uses, height, narrow, pin, variants, zooms, sets, config, still, refuses, parts
+                self.name,
+                draw,
+                uses,
+                height,
+                narrow,
+                pin,
+                variants,
+                zooms,
+                sets,
+                config,
+                still,
+                refuses,
+                parts,
+                self.choices,
+                self.shows,
             )
             self.pictures[picture.name] = picture
             return picture

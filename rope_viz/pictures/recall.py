@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 
@@ -10,14 +11,12 @@ import numpy as np
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.figures import head_curves, theme
 from rope_viz.figures import recall as figures
-from rope_viz.figures import search as search_figures
-from rope_viz.figures import theme
+from rope_viz.figures.compared import short_label
 from rope_viz.figures.line_styles import METHODS, take_slots
 from rope_viz.figures.recall import TEXTS
-from rope_viz.figures.scaling import short_label
 from rope_viz.figures.words import recall as words
-from rope_viz.figures.words import search as search_words
 from rope_viz.pictures import real_recall as real_recall
 from rope_viz.pictures.outputs import ROW, Figure, Table
 from rope_viz.pictures.picture_request import Now
@@ -30,20 +29,13 @@ from rope_viz.pictures.recall_choices import (
     HOW,
     LAST,
     PAGE,
+    QUICK,
     READ_TO,
     SEARCH_FILE,
     SEARCHED,
     TUNED,
     UP_TO,
     default_length,
-)
-from rope_viz.pictures.recall_parts import (
-    choose_points,
-    count_parts,
-    count_seeds,
-    count_texts,
-    list_stages,
-    make_switch,
 )
 from rope_viz.pictures.recall_queries import (
     TRAINED,
@@ -56,13 +48,83 @@ from rope_viz.pictures.recall_queries import (
     name_method,
     tiny_lm_spec,
 )
-from rope_viz.pictures.recall_search import find_search
 from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm import loss as chains
 from rope_viz.tiny_lm.evaluation_plan import read_evaluation
-from rope_viz.tiny_lm.recall import LENGTHS, Switch, needle_map, read_ahead
+from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, Switch, needle_map, read_ahead
 from rope_viz.tiny_lm.recall import recall as evaluate
+from rope_viz.tiny_lm.search_results import SearchResult, read_search
+
+
+@functools.cache
+def load_example() -> SearchResult:
+    """Return the search of docs/scaling.md with seed 0, as measured."""
+    return read_search((checkpoints.FOLDER / "searched.json").read_bytes())
+
+
+def find_search(now: Now) -> tuple[SearchResult, str]:
+    """Return the user's file, else the search started on the page, else the measured one, and the name of its content.
+
+    The name is "" for the measured one.
+    """
+    held = now[SEARCH_FILE] or now[SEARCHED]
+    return (load_example(), "") if held is None else (held.value, held.name)
+
+
+def count_parts(now: Now) -> int:
+    """Return the number of parts: to 1,024 tokens, 2,048 and each doubling to 8,192; one per seed beyond that."""
+    longest = int(now[UP_TO])
+    return 1 + sum(longest > tokens for tokens in (1024, 2048, 4096)) + 3 * (longest > 8192)
+
+
+def list_stages(now: Now) -> list[tuple[int, int]]:
+    """Return (longest length, seeds) of the parts up to the current one."""
+    stages = [(1024, 3), (2048, 3), (4096, 3), (8192, 3), (LONGEST, 1), (LONGEST, 2), (LONGEST, 3)]
+    return stages[: min(now.part + 1, count_parts(now))]
+
+
+def count_texts(now: Now, tokens: int) -> int:
+    """Return the number of texts at a length, with 16 questions each: fewer for long ones and in the first part."""
+    many = 4 if tokens <= 512 else 2 if tokens <= 2048 else 1
+    return many if now.part else max(1, many // 2)
+
+
+def count_seeds(now: Now, tokens: int) -> int:
+    """Return how many seeds have evaluated this length so far."""
+    return max((seeds for longest, seeds in list_stages(now) if tokens <= longest), default=0)
+
+
+def choose_points(now: Now, spec: RopeSpec) -> list[tuple[int, int, int]]:
+    """Return (tokens, texts, seeds) of a line's points so far; few while a knob moves, unless they are cached."""
+    full = [(tokens, count_texts(now, tokens), count_seeds(now, tokens)) for tokens in LENGTHS if tokens <= now[UP_TO]]
+    full = [each for each in full if each[2]]
+    if not now.coarse or all(is_known(spec, *each) for each in full):
+        return full
+    return [(tokens, 1, 1) for tokens in LENGTHS if tokens <= min(QUICK, now[UP_TO])]
+
+
+def find_switched_pairs(now: Now) -> tuple[int, ...]:
+    """Return the pairs to switch."""
+    spec, band = tiny_lm_spec(now), now[BAND]
+    if band == "range":
+        first, last = sorted((int(now[FIRST]), int(now[LAST])))
+        return tuple(range(first, last + 1))
+    if band == "none":
+        return ()
+    if band == "all":
+        return tuple(range(spec.pairs))
+    if band in ("fast", "slow"):
+        return tuple(range(4)) if band == "fast" else tuple(range(spec.pairs - 4, spec.pairs))
+    kinds = spectrum.bands(spec, length=spec.target).kind
+    return tuple(int(pair) for pair in np.flatnonzero(kinds == ("kept", "blended", "divided").index(band)))
+
+
+def make_switch(now: Now) -> Switch | None:
+    """Return the user's switch, None if the band has no pairs."""
+    pairs = find_switched_pairs(now)
+    return Switch(pairs, now[HOW]) if pairs and max(pairs) < tiny_lm_spec(now).pairs else None
+
 
 STEPS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 NEAR = 16
@@ -218,7 +280,7 @@ def previous(now: Now) -> Figure:
         near = np.take_along_axis(work.attention[late], places, axis=1).mean(axis=0)
         curves.append((TEXTS(f"lines.{name}"), *((theme.PLAIN, "dot") if trained else (theme.CURRENT, "solid")), near))
         hits.append(work.hit)
-    fig = figures.attention_by_distance(curves, most=NEAR)
+    fig = head_curves.attention_by_distance(curves, most=NEAR)
     return Figure(fig, TEXTS("previous_title"), words.describe_attention("previous", *hits))
 
 
@@ -251,7 +313,7 @@ def draw_contributions(now: Now, head: str, diagnose: Callable[..., attention_di
     model, spec = load_models()[0], tiny_lm_spec(now)
     values = diagnose(model, spec, int(now[AT]), switch=make_switch(now)).parts
     before = diagnose(model, TRAINED, TRAINED.context).parts
-    fig = figures.parts(values, spectrum.bands(spec, length=spec.target), before=before)
+    fig = head_curves.parts(values, spectrum.bands(spec, length=spec.target), before=before)
     title = TEXTS("contributions_title", target=TEXTS(f"contributions.{head}"))
     return Figure(fig, title, words.describe_contributions(values, head))
 
@@ -323,10 +385,8 @@ def yours(now: Now) -> Figure:
 def searched(now: Now) -> Figure:
     """The frequencies that a search found for a longer text, next to YaRN's; without one of yours, as measured."""
     result, name = find_search(now)
-    fig = search_figures.compare_with_yarn(result.spec)
-    return Figure(
-        fig, search_figures.make_title(result), search_words.describe_search(result, own=bool(name)), variant=name
-    )
+    fig = figures.compare_with_yarn(result.spec)
+    return Figure(fig, figures.make_title(result), words.describe_search(result, own=bool(name)), variant=name)
 
 
 @PAGE.picture(SEARCH_FILE, SEARCHED, height=lambda now: ROW * (2 + len(find_search(now)[0].starts)))
@@ -334,4 +394,4 @@ def searched_scores(now: Now) -> Table:
     """Right answers and their loss with the frequencies that a search found, and with those that it started from."""
     result, name = find_search(now)
     title = TEXTS("search.scores_title")
-    return Table(search_words.list_scores(result), title, search_words.describe_gain(result), words=True, variant=name)
+    return Table(words.list_scores(result), title, words.describe_gain(result), words=True, variant=name)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from rope_viz.embedding.spec import Knob
+from rope_viz.figures.compared import short_label
 from rope_viz.figures.recall import TEXTS
-from rope_viz.figures.scaling import short_label
 from rope_viz.pictures import blob_store, stored_files
 from rope_viz.pictures.choices import Kept, Number, Pick, Several, length
 from rope_viz.pictures.page import Page

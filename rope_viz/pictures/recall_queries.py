@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.compared import short_label
 from rope_viz.figures.recall import TEXTS
-from rope_viz.figures.scaling import short_label
 from rope_viz.pictures.picture_request import Now
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm.numpy_model import TinyLm

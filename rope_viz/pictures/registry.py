@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import difflib
-import functools
-import importlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
-from rope_viz.embedding.spec import RopeSpec, knobs, require_number, short_repr
+from rope_viz.embedding.spec import knobs, require_number, short_repr
 from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import Variant, from_compared_models, read_variant, write_variant
 from rope_viz.pictures import blob_store, config_link, configs
-from rope_viz.pictures.choices import Borders, Held, Kept, Line, Number
-from rope_viz.pictures.config_cache import cache_by_config
-from rope_viz.pictures.page import Page, Picture
-from rope_viz.pictures.picture_request import NOTHING, Choice, Now
+from rope_viz.pictures.choices import Borders, Kept, Number
+from rope_viz.pictures.page import Page
+from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
-PAGES: dict[str, str] = {
-    name: TEXTS(f"pages.{name}")
-    for name in (
-        *("home", "learn", "rotation", "frequencies", "scaling", "decay", "axes"),
-        *("recall", "heads", "extend", "runtimes", "compare", "attention", "precision", "kernels"),
-    )
-}
-"""{name: title} in menu order; `rope_viz.pictures.<name>` holds the page's choices and pictures."""
 
-LONGEST = 2000
-"""Characters of a query; a longer spec is stored under a name instead."""
 MODEL_KEYS = (*spec_url.KEYS, config_link.KEY)
 """Query keys of the model, with the user's own config."""
 STORED_KEYS = ("own", "spec")
@@ -48,29 +32,6 @@ COMPARED_MODELS = "decay.models"
 
 FILE = "file"
 """The value of `own` in the address of a copied command: the config is in a file that the command names."""
-
-
-@functools.cache
-def page(name: str) -> Page:
-    """Return a page by name, loaded on first use. Raise `KeyError` with a sentence for an unknown one."""
-    if name not in PAGES:
-        raise KeyError(TEXTS("address.page", name=short_repr(name), pages=", ".join(PAGES)))
-    found: Page = importlib.import_module(f"rope_viz.pictures.{name}").PAGE
-    return found
-
-
-def picture(page_name: str, name: str) -> Picture:
-    """Return a picture by page and name. Raise `KeyError` with a sentence for an unknown one."""
-    found = page(page_name).pictures
-    if name not in found:
-        listed = ", ".join(found)
-        raise KeyError(TEXTS("address.picture", name=short_repr(name), page=page_name, pictures=listed))
-    return found[name]
-
-
-def pictures() -> list[Picture]:
-    """Return all pictures of all pages."""
-    return [each for name in PAGES for each in page(name).pictures.values()]
 
 
 def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None) -> Now:
@@ -96,14 +57,6 @@ def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None
     now = Now(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
     now = dataclasses.replace(now, variants=variants_of(query, now.current))
     return moved(page, now, query["knob"], query.get("value", "")) if "knob" in query else now
-
-
-def write_model(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> dict[str, str]:
-    """Return a choice of a model as a query: with the user's config and what was changed, else with all numbers."""
-    text = "" if own is None or model != spec_url.CUSTOM else config_link.write_config(own)
-    if own is None or not text:
-        return spec_url.write_query(spec, model=model, layer=layer)
-    return spec_url.write_query(spec, model=model, layer=layer, own=own.specs) | {config_link.KEY: text}
 
 
 def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Opened, Upload | None]:
@@ -136,19 +89,6 @@ def needs_reading(page: Page, query: Mapping[str, str]) -> bool:
     return any(key in query for key in keys)
 
 
-@functools.cache
-def kept_choices() -> dict[str, Kept[Any]]:
-    """Return the choices of all pages whose value is a stored content, by key."""
-    return {choice.key: choice for name in PAGES for choice in page(name).choices if isinstance(choice, Kept)}
-
-
-def decode_content_of(key: str, content: bytes) -> Any:
-    """Return what a choice reads from a content. Raise `ValueError` as its decoder does."""
-    found = next(choice for choice in page(key.partition(".")[0]).choices if choice.key == key)
-    assert isinstance(found, Kept)
-    return found.decode(content)
-
-
 def moved(page: Page, now: Now, name: str, value: str) -> Now:
     """Return `now` with one knob of the spec, its method or the page moved. Raise `ValueError` if it is invalid."""
     choice = next((each for each in page.choices if each.key == name and isinstance(each, Number | Borders)), None)
@@ -177,127 +117,9 @@ def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[st
     return out
 
 
-def address_problems(query: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each of a page's choices in its address that cannot be read, and for each unknown one.
-
-    Keys without the prefix of a page belong to others. Lines of text are reported next to their field.
-    """
-    out: list[str] = []
-    for key, text in query.items():
-        name, dot, _ = key.partition(".")
-        if not dot or name not in PAGES:
-            continue
-        choices = {choice.key: choice for choice in page(name).choices}
-        if key not in choices:
-            close = difflib.get_close_matches(key, choices, 1)
-            shown = short_repr(key)
-            out.append(
-                TEXTS("address.meant", name=shown, meant=close[0]) if close else TEXTS("address.unknown", name=shown)
-            )
-        elif not isinstance(choices[key], Line | Kept):
-            out += _value_problem(choices[key], text)
-    return out
-
-
-def _value_problem(choice: Choice[Any], text: str) -> list[str]:
-    """Return a sentence if a value cannot be read, with what is shown instead."""
-    try:
-        choice.parse(text)
-    except ValueError as error:
-        if isinstance(choice, Number):
-            with contextlib.suppress(ValueError):
-                return [TEXTS("address.clamped", problem=error, value=choice.text(choice.near(text)))]
-        return [TEXTS("address.ignored", problem=error)]
-    return []
-
-
 def strict(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:
     """Read choices from a query. Raise `ValueError` with a sentence for an invalid one."""
     return {choice.key: choice.parse(query[choice.key]) for choice in choices if choice.key in query}
-
-
-def query(now: Now, picture: Picture) -> dict[str, str]:
-    """Return the shortest query that holds everything this picture depends on.
-
-    Raise `KeyError` if an address cannot hold it and no content is stored for it.
-    """
-    own = None if "own" in now.held else now.own
-    linked, fits = _linked(now.spec, now.model, now.layer, own if picture.config else None)
-    if not fits:
-        # The config may hold lists that are too long for an address.
-        linked, fits = _linked(now.spec, now.model, now.layer, own)
-    out = dict(linked)
-    if not fits:
-        out = {key: text for key, text in out.items() if key in ("model", "layer")} | {"spec": now.held["spec"]}
-    if picture.config and now.own is not None and config_link.KEY not in out:
-        out["own"] = now.held["own"]
-    return out | choices_query(now, picture)
-
-
-def link_query(now: Now, picture: Picture) -> dict[str, str]:
-    """Return the query of a link to a picture, which another server can read: it carries the user's config.
-
-    It is that of `query` if no address can hold what the picture depends on.
-    """
-    try:
-        return query(dataclasses.replace(now, held=NOTHING), picture)
-    except KeyError:
-        return query(now, picture)
-
-
-def choices_query(now: Now, picture: Picture) -> dict[str, str]:
-    """Return the part of the query for the pin and the page's own choices. Raise `KeyError` as `query` does."""
-    out = {"pin": str(now.pin)} if picture.pin and now.pin is not None else {}
-    if picture.variants:
-        out |= {f"variant{number}": write_variant(each) for number, each in now.variants.items()}
-    for choice in page(picture.page).choices:
-        if choice.key in picture.depends and (value := now[choice]) != choice.default(now):
-            if isinstance(value, Held) and not value.name:
-                raise KeyError(choice.key)
-            out[choice.key] = choice.text(value)
-    return out
-
-
-def other_models(now: Now, picture: Picture) -> dict[str, str]:
-    """Return {id: name} of the models in a picture, {} if it shows just the sidebar's."""
-    shows = page(picture.page).shows
-    found = {} if shows is None else dict(shows(now, picture))
-    return {} if list(found) == [now.model] else found
-
-
-def fits_in_url(spec: RopeSpec, model: str, layer: str) -> bool:
-    """True if an address can hold the spec; otherwise it must be stored and named in `Now.held`."""
-    return _linked(spec, model, layer, None)[1]
-
-
-@cache_by_config(256)
-def _linked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> tuple[Mapping[str, str], bool]:
-    out = write_model(spec, model, layer, own)
-    opened, _ = read_model(out, own if config_link.KEY in out else None)
-    same = opened.spec == spec and not opened.problems and (opened.model, opened.layer) == (model, layer)
-    return out, same and len(urlencode({**out, config_link.KEY: ""})) <= LONGEST
-
-
-def key(now: Now, picture: Picture) -> tuple[Hashable, ...]:
-    """Return the cache key: equal for all requests that lead to the same picture."""
-    return (
-        picture.address,
-        now.model,
-        now.layer,
-        now.spec,
-        _own_key(now) if picture.config else None,
-        now.pin if picture.pin else None,
-        tuple(now.variants.items()) if picture.variants else None,
-        now.view if picture.zooms else None,
-        now.coarse,
-        min(now.part, picture.parts(now) - 1),
-        # Of the needed choices too: the value of a used one may be the same while they differ.
-        *(choice.text(now[choice]) for choice in page(picture.page).choices if choice.key in picture.depends),
-    )
-
-
-def _own_key(now: Now) -> str | None:
-    return now.held.get("own") or (None if now.own is None else config_link.write_config(now.own))
 
 
 def rename_models(query: Mapping[str, str]) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import IO, Any
 
 from rope_viz.figures.files import Style
-from rope_viz.pictures import blob_store, export, own_file, registry, wire_format
+from rope_viz.pictures import blob_store, export, own_file, page_list, registry, wire_format
 from rope_viz.pictures.object_size import measure
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
@@ -123,7 +123,7 @@ def render(job: Job) -> Result:
     try:
         for salted in job.contents:
             blob_store.STORE.keep(salted)
-        page = registry.page(job.page)
+        page = page_list.page(job.page)
         picture, now = page.pictures[job.name], registry.read_request(page, job.query)
         if job.form != "packed" and "part" not in job.query:
             # A page renders slow pictures in parts; a file always holds the finished picture.
@@ -206,8 +206,8 @@ def main(parent: int, *, seconds: int, memory: int, reads: bool = False) -> None
     if reads:
         own_file.read_stored(WARM)
     else:
-        for page in registry.PAGES:
-            registry.page(page)
+        for page in page_list.PAGES:
+            page_list.page(page)
     limit_memory(memory)
     before = allocated()
     while True:

@@ -16,7 +16,7 @@ from rope_viz import __version__
 from rope_viz.advice.lint import Finding, check
 from rope_viz.figures import theme
 from rope_viz.figures.files.html_json import plotly_js, to_json_values
-from rope_viz.pictures import export, registry
+from rope_viz.pictures import export, page_list, write_address
 from rope_viz.pictures.outputs import Clocks, Figure, Kind, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
@@ -59,7 +59,7 @@ class Part:
 
 def parts(now: Now, addresses: Sequence[str] = ()) -> Iterator[Part]:
     """Yield every picture for this model in menu order, or only those named, with the default choices."""
-    for picture in registry.pictures():
+    for picture in page_list.pictures():
         if picture.page == "compare":
             continue  # a report is about one model
         if addresses and picture.address not in addresses:
@@ -82,7 +82,7 @@ def findings(now: Now) -> list[Finding]:
 def sections(now: Now, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[Part]]]:
     """Yield (name, title, pictures) of every page that has something to show."""
     drawn = list(parts(now, addresses))
-    for name, title in registry.PAGES.items():
+    for name, title in page_list.PAGES.items():
         if mine := [part for part in drawn if part.picture.page == name]:
             yield name, title, mine
 
@@ -118,7 +118,9 @@ def lengths(now: Now) -> list[tuple[str, str]]:
 def address(now: Now, picture: Picture) -> str:
     """Return the page's address relative to the app, "" for a config that no address can hold."""
     try:
-        return "/" + ("" if picture.page == "home" else picture.page) + "?" + urlencode(registry.query(now, picture))
+        return (
+            "/" + ("" if picture.page == "home" else picture.page) + "?" + urlencode(write_address.query(now, picture))
+        )
     except KeyError:
         return ""
 
@@ -187,7 +189,7 @@ def turning(clocks: Sequence[tuple[str, Clocks]]) -> str:
     for place, drawn in clocks:
         data = json.dumps({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
         root = f'root: document.getElementById("{place}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
-        calls.setdefault(export.moving(drawn), []).append(f"show({{ {root} }}, {data});")
+        calls.setdefault(drawn.renderer, []).append(f"show({{ {root} }}, {data});")
     return "\n".join(
         f'<script type="module">{export.script(name)}\n{chr(10).join(mine)}</script>' for name, mine in calls.items()
     )

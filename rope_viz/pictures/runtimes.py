@@ -2,30 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import functools
+from collections.abc import Callable, Hashable
+from typing import Any
 
 from rope_viz.advice import runtime_matrix
 from rope_viz.advice.make_match import Remedy, find_remedy
 from rope_viz.advice.match_training import Match
 from rope_viz.advice.runtime_matrix import Asked, Board
-from rope_viz.advice.training_matrix import TrainingMatrix, compare_trainers, state_of
+from rope_viz.advice.training_matrix import SERVERS, TrainingMatrix, compare_trainers, state_of
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import runtimes
 from rope_viz.figures import training as training_figures
 from rope_viz.figures.words import runtimes as words
-from rope_viz.figures.words import training as training_words
 from rope_viz.figures.words.common import plain
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import is_encoder_only
-from rope_viz.pictures.choices import Pick, Switch
+from rope_viz.pictures.choices import Menu, Pick, Switch
 from rope_viz.pictures.config_cache import cache_by_config
 from rope_viz.pictures.outputs import ROW, Figure, Grid, Table
 from rope_viz.pictures.page import Page
-from rope_viz.pictures.picture_request import Now, config_of
-from rope_viz.pictures.training import list_cells, make_cell_choice
+from rope_viz.pictures.picture_request import Choice, Now, config_of
 from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import list_releases
+from rope_viz.runtimes.trainers import TRAINERS
+from rope_viz.texts import Texts
+
+TEXTS = Texts("model/training")
+
+
+@functools.cache
+def list_cells() -> dict[str, str]:
+    """Return {id: label} of every trainer with every server, row by row."""
+    return {f"{trainer}_{server}": f"{one.label}, {server}" for trainer, one in TRAINERS.items() for server in SERVERS}
+
+
+def make_cell_choice(find_matrix: Callable[[Now], TrainingMatrix], needs: tuple[Choice[Any], ...]) -> Menu:
+    """Return the choice of a cell; the default is the one with the largest difference. `needs` decide the matrix."""
+    return Menu(
+        key="runtimes.cell",
+        label=TEXTS("cell"),
+        entries=lambda now: list_cells(),
+        usual=lambda now: "_".join(find_matrix(now).worst or ()),
+        check=lambda name: name in list_cells(),
+        needs=needs,
+    )
+
 
 AT = Pick(
     key="runtimes.at",
@@ -101,7 +124,7 @@ def diffusion(now: Now) -> str:
 def unmatched(now: Now) -> str:
     """Return why trainers and servers are not compared, "" where they are."""
     found = diffusion(now)
-    return found or (training_words.summarise(trainings(now)) if trainings(now).problem else "")
+    return found or (words.summarise(trainings(now)) if trainings(now).problem else "")
 
 
 def several(now: Now) -> tuple[AxesAnswer, ...]:
@@ -140,8 +163,8 @@ def training(now: Now) -> Grid:
     found = trainings(now)
     return Grid(
         training_figures.matrix(found),
-        training_words.TEXTS("title"),
-        training_words.summarise(found),
+        words.TEXTS("title"),
+        words.summarise(found),
         states=[state_of(match) for row in found.rows for match in row],
         chosen=list(list_cells()).index(now[CELL]),
     )

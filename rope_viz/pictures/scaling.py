@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec
-from rope_viz.figures import distance_maps as map_figures
-from rope_viz.figures import scaling, theme
+from rope_viz.figures import compared, scaling, theme
 from rope_viz.figures.scaling import TEXTS
 from rope_viz.figures.words import scaling as words
 from rope_viz.models.variant import Variant
@@ -24,17 +23,17 @@ SHOW = Pick(key="scaling.show", label=TEXTS("choices.show"), options=scaling.VIE
 EXAMPLE = Pick(
     key="scaling.example",
     label=TEXTS("choices.example"),
-    options={name: scaling.short_label(name) for name in ("yarn", "linear", "ntk", "llama3")}
+    options={name: compared.short_label(name) for name in ("yarn", "linear", "ntk", "llama3")}
     | {"none": TEXTS("choices.no_example")},
     when=lambda now: now.spec.scaling.name == "none",
 )
 COMPARE = Several(
     key="scaling.with",
     label=TEXTS("choices.compare"),
-    options={name: scaling.short_label(name) for name in METHODS if name != "none"},
-    offered=lambda now: scaling.choices(shown(now, now.spec)),
+    options={name: compared.short_label(name) for name in METHODS if name != "none"},
+    offered=lambda now: compared.choices(shown(now, now.spec)),
     usual=lambda now: scaling.usual(shown(now, now.spec)),
-    drawn=lambda now: () if now[SHOW] == "paper" else scaling.choices(shown(now, now.spec), ramps=now[SHOW] == "ramp"),
+    drawn=lambda now: () if now[SHOW] == "paper" else compared.choices(shown(now, now.spec), ramps=now[SHOW] == "ramp"),
     needs=(EXAMPLE,),
 )
 AXIS = axis_of("scaling")
@@ -61,7 +60,7 @@ PAGE = Page(
 def comparison(now: Now) -> Figure:
     """The model's own method compared with others."""
     spec = shown(now, looked(now, AXIS))
-    curves = scaling.compared(spec, other_methods(now), drawn_variants(now), current=now.current)
+    curves = compared.compared(spec, other_methods(now), drawn_variants(now), current=now.current)
     if is_example := spec.scaling != now.spec.scaling:
         curves[0] = dataclasses.replace(curves[0], label=TEXTS("example_line", method=curves[0].label))
     figure, title = scaling.view(now[SHOW], curves, pin=now.pin)
@@ -78,14 +77,14 @@ def methods(now: Now) -> Table:
     """The methods in numbers, one row each."""
     names = now[COMPARE]
     spec = shown(now, looked(now, AXIS))
-    curves = scaling.compared(spec, scaling.alternatives(spec, names))
+    curves = compared.compared(spec, compared.alternatives(spec, names))
     return Table(scaling.summary(curves), TEXTS("methods_title"), words.describe_attention_factor(spec))
 
 
 def other_methods(now: Now) -> list[RopeSpec]:
     """Return the spec under each method that the main figure compares."""
     names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]
-    return scaling.alternatives(shown(now, looked(now, AXIS)), names)
+    return compared.alternatives(shown(now, looked(now, AXIS)), names)
 
 
 def has_variants(now: Now) -> bool:
@@ -103,7 +102,7 @@ def shown(now: Now, spec: RopeSpec) -> RopeSpec:
     if now.spec.scaling.name != "none" or now[EXAMPLE] == "none":
         return spec
     longer = dataclasses.replace(spec, target=max(spec.target, min(4 * spec.context, MAX_LENGTH)))
-    return scaling.alternative(longer, now[EXAMPLE]) or spec
+    return compared.alternative(longer, now[EXAMPLE]) or spec
 
 
 def find_chunks(now: Now) -> tuple[int, Chunks] | None:
@@ -135,10 +134,10 @@ def needs_maps(now: Now) -> bool:
     return target > trained
 
 
-@PAGE.picture(EXAMPLE, config=True, height=map_figures.HEIGHT, narrow=map_figures.NARROW_HEIGHT)
+@PAGE.picture(EXAMPLE, config=True, height=scaling.HEIGHT, narrow=scaling.NARROW_HEIGHT)
 def maps(now: Now) -> Figure:
     """The distance that dual chunk attention and SelfExtend give to each query and key, next to that of RoPE."""
     trained, target, chunks = lengths_of_maps(now)
     groups = Groups.from_lengths(trained, target)
     sentence = words.describe_maps(trained, chunks, groups, own=find_chunks(now) is not None)
-    return Figure(map_figures.maps(trained, target, chunks, groups), TEXTS("maps.title"), sentence)
+    return Figure(scaling.maps(trained, target, chunks, groups), TEXTS("maps.title"), sentence)

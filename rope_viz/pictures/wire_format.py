@@ -17,8 +17,8 @@ from rope_viz.figures.files.axes import is_length
 from rope_viz.figures.files.lines import line_names
 from rope_viz.figures.words import glossary
 from rope_viz.figures.words.common import FOOTNOTE, plain_cell, spell_out_footnotes, unescape
-from rope_viz.pictures import registry
-from rope_viz.pictures.outputs import KINDS, Clocks, Grid, Kind, Table
+from rope_viz.pictures import write_address
+from rope_viz.pictures.outputs import Clocks, Grid, Kind, Table
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 
@@ -28,7 +28,7 @@ SHORT = {"float64": "f8", "float32": "f4", "int32": "i4", "int8": "i1", "uint8":
 def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
     """Return the message that shows a picture on its page."""
     message: dict[str, Any] = {
-        "kind": KINDS[picture.kind],
+        "kind": picture.kind.renderer,
         "picture": picture.address,
         "title": drawn.title,
         "sentence": glossary.linked_html(markdown_to_html(drawn.sentence, footnotes=True)),
@@ -65,7 +65,7 @@ def file(picture: Picture, now: Now, variant: str = "", look: Style | None = Non
     count = f"{len(pinned)}-pinned" if pinned else ""
     extra = [part for part in (format_span(*zoom, "zoom") if zoom else "", *given, count) if part]
     name = f"{picture.page}-{variant or picture.name}"
-    own = registry.other_models(now, picture)
+    own = write_address.other_models(now, picture)
     spec = now.spec if not own or now.model in own else None
     return format_stem(name, [*(own or [now.model]), *others], spec=spec, span=span, extra=extra)
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding.spec import FloatArray
+from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.tiny_lm.capture_file import Captured, read_capture
 
 FOLDER = Path(__file__).with_name("measured")
 JOBS = ("previous token", "induction", "same token", "first token")
@@ -172,3 +173,14 @@ def load_first_keys(length: int = 1024, depths: Sequence[float] = (0.1, 0.5, 0.9
         if int(tokens) == length and float(depth) in depths:
             found.setdefault(method, []).append(int(row["digits"]))
     return MappingProxyType(found)
+
+
+@functools.cache
+def load_sentence() -> tuple[Captured, tuple[str, ...]]:
+    """Return q and k of all heads on one sentence, before rotation, and the sentence's tokens."""
+    return read_capture(FOLDER / "smollm2_sentence.safetensors"), tuple(load_results("sentence")["rows"]["tokens"])
+
+
+def real_spec() -> RopeSpec:
+    """Return the embedding of the real model."""
+    return load_sentence()[0].spec(0)

@@ -16,8 +16,8 @@ import streamlit as st
 
 from rope_viz import figures, pictures, ui
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import config_keys, extend, registry
-from rope_viz.pictures.doors import TITLES, door_of, groups_of
+from rope_viz.pictures import config_keys, extend, page_list, registry
+from rope_viz.pictures.page_list import TITLES, door_of, groups_of
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, state, upload
 from rope_viz.ui.components import navigation, picture
@@ -50,7 +50,7 @@ def run(folder: Path) -> None:
     _go(menu)
     state.follow_link(name)
     state.invalidate()
-    shown = {group: registry.page(group).pictures.values() for group in groups_of(name)}
+    shown = {group: page_list.page(group).pictures.values() for group in groups_of(name)}
     rooms = "".join(picture.rooms(pictures, state.now(group)) for group, pictures in shown.items())
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")

@@ -15,11 +15,11 @@ from rope_viz.figures.words.common import plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.spec_url import LISTS
-from rope_viz.pictures import config_link, registry
-from rope_viz.pictures.doors import groups_of
+from rope_viz.pictures import config_link, page_list
+from rope_viz.pictures.page_list import groups_of
 from rope_viz.pictures.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts
-from rope_viz.ui import query_params, state, upload
+from rope_viz.ui import address_problems, query_params, state, upload
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
@@ -43,7 +43,7 @@ def sidebar(page: str) -> None:
 def used_controls(page: str) -> frozenset[str]:
     """Return the controls that the page's content depends on; a page's own control of a value replaces the shared."""
     used: set[str] = set()
-    for found in map(registry.page, groups_of(page)):
+    for found in map(page_list.page, groups_of(page)):
         # A run asks more than once.
         now, before = state.now(found.name), st.session_state.get("used controls")
         if before is None or before[0] is not now:
@@ -70,7 +70,7 @@ def messages() -> None:
 
 def address_messages() -> None:
     """Show one warning for each choice in the page's address that could not be used."""
-    for problem in registry.address_problems(st.query_params.to_dict()):
+    for problem in address_problems.address_problems(st.query_params.to_dict()):
         warn(problem)
 
 

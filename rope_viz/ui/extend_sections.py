@@ -13,7 +13,7 @@ from rope_viz.figures.words.common import plain, plain_with_footnote
 from rope_viz.texts import Texts
 from rope_viz.ui import configs
 
-TEXTS = Texts("extend")
+TEXTS = Texts("model/extend")
 
 
 def have(plan: Plan) -> None:

@@ -7,7 +7,7 @@ import json
 import streamlit as st
 
 from rope_viz.pictures import home
-from rope_viz.pictures.doors import DOORS, TITLES
+from rope_viz.pictures.page_list import DOORS, TITLES
 from rope_viz.texts import Texts
 from rope_viz.ui import page, upload
 

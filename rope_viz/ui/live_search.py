@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rope_viz.figures.compared import short_label
 from rope_viz.figures.recall import TEXTS
-from rope_viz.figures.scaling import short_label
 from rope_viz.pictures import recall
 from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.recall import find_search
 from rope_viz.pictures.recall_choices import PAGE, SEARCH_FILE, SEARCHED
-from rope_viz.pictures.recall_search import find_search
 from rope_viz.texts.lists import join_list
 from rope_viz.tiny_lm.search_process import LENGTH, STARTS, TRIALS, SearchReport, SearchRun, has_optuna
 from rope_viz.ui import page

@@ -170,7 +170,7 @@ def _why(now: Now, plan: Plan) -> None:
         page.picture_sentence(picture)
         page.show(picture)
     page.link("recall", TEXTS("recall"))
-    page.explain("extend")
+    page.explain("model/extend")
 
 
 def _runtime_tab(now: Now, plan: Plan) -> None:
@@ -199,7 +199,7 @@ def _runtimes(now: Now) -> None:
     page.section(TEXTS("check"))
     configs.findings(runtimes.config_in_question(asked))
     _all_models()
-    page.explain("runtimes")
+    page.explain("model/runtimes")
 
 
 def _all_models() -> None:

@@ -13,8 +13,8 @@ import streamlit as st
 
 from rope_viz.figures.words import glossary
 from rope_viz.pictures.choices import Number
-from rope_viz.pictures.doors import DOORS, TITLES
 from rope_viz.pictures.page import Page, Picture
+from rope_viz.pictures.page_list import DOORS, TITLES
 from rope_viz.pictures.picture_request import Choice, Now
 from rope_viz.texts import Texts
 from rope_viz.ui import controls as controls_of_model

@@ -22,7 +22,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from rope_viz import __version__
 from rope_viz.figures.files import Style, is_key
-from rope_viz.pictures import blob_store, export, registry, wire_format
+from rope_viz.pictures import blob_store, cache_key, export, page_list, registry, wire_format
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.render_process import Job
 from rope_viz.storage.decode_json import ContentError
@@ -60,7 +60,7 @@ async def answer(request: Request) -> Response:
     """Answer `/picture/<page>/<name>.<form>?<query>`; a POST carries stored contents in its body."""
     name, _, form = request.path_params["name"].rpartition(".")
     try:
-        picture = registry.picture(request.path_params["page"], name)
+        picture = page_list.picture(request.path_params["page"], name)
         if form not in export.FORMS:
             raise KeyError(TEXTS("server.form", forms=", ".join(export.FORMS), form=form[:20]))
     except KeyError as error:
@@ -71,7 +71,7 @@ async def answer(request: Request) -> Response:
         query = read_query(request)
         look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
         read = read_asked(picture, form, look, query, visitor_of(request))
-        if registry.needs_reading(registry.page(picture.page), query):
+        if registry.needs_reading(page_list.page(picture.page), query):
             reading = await await_or_disconnect(request, read)
             if reading is None or reading.cancelled():
                 return Response(status_code=499)
@@ -158,7 +158,7 @@ async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, 
 
     Raise `UnknownError` for contents that are not stored, and `ValueError` with a sentence for an invalid query.
     """
-    page = registry.page(picture.page)
+    page = page_list.page(picture.page)
     contents = registry.stored_contents(page, query)
     job = Job(picture.page, picture.name, form, look, query, contents)
     if sum(map(len, contents)) > SMALL:
@@ -171,13 +171,13 @@ async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, 
 def read_small(picture: Picture, form: str, look: Style, job: Job) -> Asked:
     """Read a query whose contents are small."""
     query, contents = job.query, job.contents
-    now = registry.read_request(registry.page(picture.page), query)
+    now = registry.read_request(page_list.page(picture.page), query)
     if form != "packed" and "part" not in query:
         # A page renders slow pictures in parts; a file always holds the finished picture.
         now = picture.finished(now)
     is_long = form != "packed" or (not now.coarse and min(now.part, picture.parts(now) - 1) >= LATE_PART)
     return Asked(
-        registry.key(now, picture),
+        cache_key.key(now, picture),
         now.coarse,
         bool(contents),
         functools.partial(export.compressed, picture, now, form, look),

@@ -19,9 +19,9 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.session_manager import SessionInfo, SessionStorage
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from rope_viz.pictures.doors import TITLES
+from rope_viz.pictures.page_list import TITLES
 from rope_viz.texts import Texts
-from rope_viz.ui import session_contents
+from rope_viz.ui import state
 from rope_viz.ui.static_middleware import message_page, page_of
 from rope_viz.ui.visitors import visitor_name
 
@@ -194,7 +194,7 @@ class Uploads(MemoryUploadedFileManager):
             if not self._bytes[visitor]:
                 del self._bytes[visitor]
         super().remove_session_files(session_id)
-        session_contents.release(session_id)
+        state.release(session_id)
 
     def empty(self, session_id: str, file_id: str) -> None:
         """Drop the bytes of a file; its name stays, for the widget that shows it."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+import hashlib
+import threading
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -17,25 +19,174 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
-from rope_viz.models.variant import MOST, make_variant, write_variant
-from rope_viz.pictures import config_link, configs, learn, own_file, registry
-from rope_viz.pictures.choices import Kept
-from rope_viz.pictures.doors import TITLES, groups_of
+from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
+from rope_viz.pictures import blob_store, config_link, configs, learn, own_file, page_list, registry, write_address
+from rope_viz.pictures.choices import Held, Kept
 from rope_viz.pictures.outside import read_outside
+from rope_viz.pictures.page_list import TITLES, groups_of
 from rope_viz.pictures.picture_request import Now, name_of
 from rope_viz.pictures.picture_request import start as start_of
 from rope_viz.texts import Texts
 from rope_viz.ui import own_config, query_params
-from rope_viz.ui.model_choice import LENGTHS as LENGTHS
-from rope_viz.ui.model_choice import Chosen, with_keys, without_key
 from rope_viz.ui.own_config import own
 from rope_viz.ui.rejected_config import dismiss
-from rope_viz.ui.session_contents import blob as blob
-from rope_viz.ui.session_contents import contents as contents
-from rope_viz.ui.session_contents import invalidate as invalidate
-from rope_viz.ui.session_contents import load_held
-from rope_viz.ui.session_contents import store_blob as store_blob
-from rope_viz.ui.session_contents import store_readable as store_readable
+from rope_viz.ui.visitors import session_visitor
+
+SMALL = 64 << 10
+"""Bytes of a content that a session keeps itself."""
+
+_SESSIONS: dict[str, set[str]] = {}
+"""The sessions that name a content, by its name."""
+
+_LOCK = threading.Lock()
+
+
+def invalidate() -> None:
+    """Invalidate the cached `state.now`: at the start of a run and after a change."""
+    st.session_state["now is current"] = False
+
+
+class Stored(NamedTuple):
+    """A content of this session: what it was made of, its name, its size, and the salted content if it is small.
+
+    A large one is in the store only, which counts it. The user drops the file again should the store evict it.
+    """
+
+    of: object
+    name: str
+    size: int
+    small: bytes | None
+
+    @property
+    def salted(self) -> bytes | None:
+        """Return the salted content, or None if the store evicted it."""
+        return self.small or blob_store.STORE.salted(self.name)
+
+
+def make_stored(salted: bytes, of: object = None) -> Stored:
+    """Store a salted content for this session. Raise `ValueError` if it is too large."""
+    name = blob_store.STORE.keep(salted, session_visitor())
+    with _LOCK:
+        _SESSIONS.setdefault(name, set()).add(session_id())
+    small = salted if len(salted) <= SMALL else None
+    return Stored(of or mark(salted[blob_store.SALT :]), name, len(salted), small)
+
+
+def mark(content: bytes) -> bytes:
+    """Return what a content is compared by: itself, or the digest of a large one."""
+    return content if len(content) <= SMALL else hashlib.sha256(content).digest()
+
+
+def session_id() -> str:
+    """Return the id of the running session, "" for none."""
+    context = get_script_run_ctx()
+    return "" if context is None else context.session_id
+
+
+def release(session: str) -> None:
+    """Forget what only this session named: it has ended."""
+    with _LOCK:
+        for names in _SESSIONS.values():
+            names.discard(session)
+        unnamed = [name for name, names in _SESSIONS.items() if not names]
+        for name in unnamed:
+            del _SESSIONS[name]
+    blob_store.STORE.forget(unnamed)
+
+
+def store_blob(key: str, content: bytes | None, *, of: object = None) -> str:
+    """Store content that no address can hold for this session; return the name that pictures use, "" for None."""
+    mine = st.session_state.setdefault("held", {})
+    if content is None:
+        mine.pop(key, None)
+        invalidate()
+        return ""
+    known: Stored | None = mine.get(key)
+    if known is None or known.of != (of or mark(content)):
+        salted = st.session_state.setdefault("salt", blob_store.salt()) + content
+        known = mine[key] = make_stored(salted, of)
+        invalidate()
+    elif blob_store.STORE.salted(known.name) is None:
+        make_stored(st.session_state["salt"] + content)
+    return known.name
+
+
+def blob(key: str) -> bytes | None:
+    """Return the content stored for this session under a key, or None."""
+    known: Stored | None = st.session_state.get("held", {}).get(key)
+    salted = None if known is None else known.salted
+    return None if salted is None else salted[blob_store.SALT :]
+
+
+def contents() -> list[bytes]:
+    """Return all contents of this session, salted, for a server that lacks them."""
+    found = (known.salted for known in st.session_state.get("held", {}).values())
+    return [salted for salted in found if salted is not None]
+
+
+def store_readable(choice: Kept[Any], content: bytes) -> None:
+    """Store the content of a choice for this session. Raise `ValueError` with a sentence if it cannot be read."""
+    blob_store.require_size(content, choice.largest)
+    name = store_blob(choice.key, content)
+    try:
+        blob_store.STORE.load(name, choice.decode)
+    except ValueError:
+        store_blob(choice.key, None)
+        raise
+
+
+def load_held(choice: Kept[Any]) -> Held[Any] | None:
+    """Return the decoded content of a choice, None if the session has none or it cannot be read now."""
+    known: Stored | None = st.session_state.get("held", {}).get(choice.key)
+    if known is None:
+        return None
+    if known.small is not None and blob_store.STORE.salted(known.name) is None:
+        make_stored(known.small)
+    try:
+        return Held(known.name, blob_store.STORE.load(known.name, choice.decode))
+    except blob_store.UnknownError:
+        return None
+    except ValueError as error:
+        st.session_state[f"problem.{choice.key}"] = str(error)  # shown next to the choice
+        return None
+
+
+LENGTHS = {key: name for key, name in spec_url.SIZES.items() if name in ("context", "target")}
+"""{address key: field} of the lengths that pages share with the sidebar."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """The current model, layer type, spec and pinned pair, and the problems of the last link or control.
+
+    `variants` are the pinned curves by number.
+    `typed` are the lengths of the spec ("context", "target") that the user has set, even if to the model's own value.
+    """
+
+    model: str
+    layer: str
+    spec: RopeSpec
+    pin: int | None = None
+    problems: tuple[str, ...] = ()
+    revision: int = 0
+    typed: frozenset[str] = frozenset()
+    variants: Mapping[int, Variant] = dataclasses.field(default_factory=dict)
+
+    @property
+    def spec_json(self) -> dict[str, Any]:
+        """Return the full spec as plain data."""
+        return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
+
+
+def with_keys(params: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
+    """Return only the parameters with these keys."""
+    return {name: value for name, value in params.items() if name in keys}
+
+
+def without_key(params: Mapping[str, str], key: str) -> dict[str, str]:
+    """Return the parameters without one key."""
+    return {name: value for name, value in params.items() if name != key}
+
 
 TEXTS = Texts("app")
 OURS = (*registry.MODEL_KEYS, "pin", *VARIANT_KEYS)
@@ -66,7 +217,7 @@ def now(page: str) -> Now:
     before: tuple[str, Now] | None = st.session_state.get("now")
     if before is not None and before[0] == page and st.session_state.get("now is current"):
         return before[1]
-    at, choices = current_choice(), registry.page(page).choices
+    at, choices = current_choice(), page_list.page(page).choices
     query = st.query_params.to_dict()
     local = {choice.key: query[choice.key] for choice in choices if choice.key in query}
     if local:
@@ -78,7 +229,7 @@ def now(page: str) -> Now:
     names = {}
     if mine is not None:
         names["own"] = store_blob("own", configs.upload_bytes(mine), of=mine)
-    if not registry.fits_in_url(at.spec, at.model, at.layer):
+    if not write_address.fits_in_url(at.spec, at.model, at.layer):
         names["spec"] = store_blob("spec", configs.spec_bytes(at.spec), of=at.spec)
     fresh = Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names, variants=at.variants)
     # The previous request caches the values of its choices, so reuse it if equal.
@@ -351,7 +502,7 @@ def set_param(key: str, value: str, *, default: str) -> None:
 def address(of: Chosen | None = None) -> dict[str, str]:
     """Return the choice as query parameters."""
     now = of or current_choice()
-    ours = registry.write_model(now.spec, now.model, now.layer, own())
+    ours = write_address.write_model(now.spec, now.model, now.layer, own())
     ours |= {key: str(getattr(now.spec, name)) for key, name in LENGTHS.items() if name in now.typed}
     ours |= {f"variant{number}": write_variant(each) for number, each in now.variants.items()}
     return ours | ({"pin": str(now.pin)} if now.pin is not None else {})

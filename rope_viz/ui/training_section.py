@@ -8,7 +8,7 @@ from rope_viz.advice.identify_rotation import identify, read_values
 from rope_viz.advice.make_match import Remedy
 from rope_viz.advice.match_training import Match, describe_match
 from rope_viz.figures.words.common import footnote, plain
-from rope_viz.figures.words.training import TEXTS, describe_rotation
+from rope_viz.figures.words.runtimes import TEXTS, describe_rotation
 from rope_viz.pictures import runtimes
 from rope_viz.pictures.picture_request import Now
 from rope_viz.runtimes.releases import format_version

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.figures.words.common import plain
-from rope_viz.pictures import registry, stored_files
+from rope_viz.pictures import page_list, stored_files
 from rope_viz.pictures.choices import (
     Borders,
     Kept,
@@ -46,7 +46,7 @@ def control(choice: Choice[Any], now: Now) -> None:
 
     def keep(value: Any) -> None:
         state.set_param(choice.key, choice.text(value), default=default)
-        page = registry.page(choice.key.partition(".")[0])
+        page = page_list.page(choice.key.partition(".")[0])
         if page.sees(state.now(page.name)) != page.sees(now):
             state.frame_too()  # the sidebar shows only what the page depends on
 

@@ -16,7 +16,7 @@ from rope_viz.figures.words import runtimes as words_runtimes
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import registry
+from rope_viz.pictures import page_list, registry
 from rope_viz.pictures import runtimes as pictures
 from rope_viz.runtimes import RUNTIMES, emulate
 
@@ -154,7 +154,7 @@ def test_no_config_breaks_the_page(model, sizes, kind, rope, key):
 
 def test_inexpressible_method_gets_answers_but_no_repair():
     # Phi-3's class takes LongRoPE alone: there is nothing that could be exported.
-    page = registry.page("runtimes")
+    page = page_list.page("runtimes")
     now = registry.read_request(page, {"model": "phi-3-mini-128k-2024-04", "method": "dynamic"})
     assert page.pictures["curves"](now).fig.data
     repairs = {row.repair for row in pictures.answers(now).rows}

@@ -9,7 +9,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import extend, registry, report
+from rope_viz.pictures import extend, page_list, registry, report
 from rope_viz.pictures.picture_request import Now
 from rope_viz.tiny_lm.evaluation_plan import MOST
 from tests.configs import yarn
@@ -55,10 +55,10 @@ def assert_pages_agree(now, wanted):
     if original is not None:
         assert (now.start.length_name, now.start.context) == ("original", original)
         assert rows["original length"] == f"{original:,} tokens"
-    for page in registry.PAGES:
+    for page in page_list.PAGES:
         assert (
             registry.read_request(
-                registry.page(page), spec_url.write_query(now.spec, model=now.model, layer=now.layer)
+                page_list.page(page), spec_url.write_query(now.spec, model=now.model, layer=now.layer)
             ).spec
             == now.spec
         )

@@ -24,7 +24,9 @@ from rope_viz.figures import (
     scaling,
     static_clocks,
     table_figure,
+    wavelengths,
 )
+from rope_viz.figures import compared as figures_compared
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import ModelConfig
@@ -39,9 +41,9 @@ PARTS = (np.full(64, 1 / 64), np.zeros(64), 0.0)
 
 
 def every_figure():
-    curves = scaling.compared(QWEN, scaling.alternatives(QWEN, list(scaling.choices(QWEN))))
+    curves = figures_compared.compared(QWEN, figures_compared.alternatives(QWEN, list(figures_compared.choices(QWEN))))
     where = decay.Range.from_length(4096, None, log=False)
-    yield "wavelengths", lambda: frequencies.wavelengths(LLAMA, pin=3)
+    yield "wavelengths", lambda: wavelengths.wavelengths(LLAMA, pin=3)
     for quantity in frequencies.QUANTITIES:
         yield quantity, lambda quantity=quantity: frequencies.heatmap(LLAMA, stop=100_000, quantity=quantity)
     for view in scaling.VIEWS:
@@ -72,8 +74,8 @@ def other_figures():
     long = decay.Range.from_length(131_072, None, log=True)
     current = make_variant("llama-3.1-8b", "", LLAMA, "")
     pinned = {n: read_variant(f"model={name}", current) for n, name in ((1, "llama-2-7b"), (2, "qwen3-8b"))}
-    compared = decay.with_plain(scaling.compared(LLAMA, [], pinned, current=current))
-    yield "pinned wavelengths", lambda: frequencies.wavelengths(LLAMA, curves=compared[:3])
+    compared = decay.with_plain(figures_compared.compared(LLAMA, [], pinned, current=current))
+    yield "pinned wavelengths", lambda: wavelengths.wavelengths(LLAMA, curves=compared[:3])
     yield "pinned dials", lambda: clocks.still(clocks.message(LLAMA, pin=None, variants=compared[1:3]))
     yield "long decay", lambda: decay.main("mean", compared, long, PARTS, "iid")[0]
     for part in rotation.PARTS:

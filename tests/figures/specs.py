@@ -21,7 +21,7 @@ from rope_viz.embedding.scaling import (
     Yarn,
 )
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.scaling import alternative
+from rope_viz.figures.compared import alternative
 from rope_viz.models.catalog import catalog, model_specs
 from tests.offenders import for_each
 

@@ -8,7 +8,7 @@ import pytest
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import Llama3
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import frequencies, scaling, theme
+from rope_viz.figures import compared, method_curves, scaling, theme, wavelengths
 from rope_viz.pictures.draw import figure
 
 SPEC = RopeSpec(head_dim=128, base=500_000.0, context=8192, target=131_072, scaling=Llama3(8.0))
@@ -19,9 +19,9 @@ def bars(fig):
 
 
 def test_each_curve_has_a_bar_that_covers_every_pair_once():
-    curves = scaling.compared(SPEC, scaling.alternatives(SPEC, ["yarn", "linear"]))
+    curves = compared.compared(SPEC, compared.alternatives(SPEC, ["yarn", "linear"]))
     rows = {}
-    for shape in bars(scaling.ratios(curves)):
+    for shape in bars(method_curves.ratios(curves)):
         rows.setdefault(shape.y0, []).append(shape)
     assert len(rows) == len(curves)
     for curve, (_, row) in zip(curves, sorted(rows.items(), reverse=True), strict=True):
@@ -36,7 +36,7 @@ def test_each_curve_has_a_bar_that_covers_every_pair_once():
         assert np.array_equal(drawn, kinds)
 
 
-@pytest.mark.parametrize("draw", [frequencies.wavelengths, scaling.paper_and_released])
+@pytest.mark.parametrize("draw", [wavelengths.wavelengths, scaling.paper_and_released])
 def test_bars_are_above_the_plot_and_inside_the_figure(draw):
     fig = draw(SPEC)
     margin = fig.layout.margin
@@ -47,8 +47,8 @@ def test_bars_are_above_the_plot_and_inside_the_figure(draw):
 
 
 def test_bars_of_neighbouring_curves_do_not_touch():
-    curves = scaling.compared(SPEC, scaling.alternatives(SPEC, ["yarn", "linear", "ntk"]))
-    heights = sorted({(shape.y0, shape.y1) for shape in bars(scaling.ratios(curves))})
+    curves = compared.compared(SPEC, compared.alternatives(SPEC, ["yarn", "linear", "ntk"]))
+    heights = sorted({(shape.y0, shape.y1) for shape in bars(method_curves.ratios(curves))})
     assert all(below[1] < above[0] for below, above in itertools.pairwise(heights))
 
 

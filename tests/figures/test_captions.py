@@ -8,7 +8,7 @@ from rope_viz.figures import attention, decay, scaling
 from rope_viz.figures.words import attention as attention_words
 from rope_viz.figures.words import runtimes as runtime_words
 from rope_viz.figures.words import scaling as scaling_words
-from rope_viz.pictures import registry, runtimes
+from rope_viz.pictures import page_list, registry, runtimes
 from rope_viz.texts import Texts
 
 PAGES = ("attention", "axes", "decay", "frequencies", "heads", "kernels", "precision", "recall", "rotation", "scaling")
@@ -28,7 +28,7 @@ def test_every_view_has_a_caption():
 
 
 def test_the_caption_of_runtimes_depends_on_their_agreement():
-    page = registry.page("runtimes")
+    page = page_list.page("runtimes")
     same, other = (registry.read_request(page, {"model": name}) for name in ("llama-3.1-8b", "kimi-k2-instruct"))
     assert "flat line at 1" not in runtime_words.describe_marks(runtimes.answers(same))
     assert "flat line at 1" in runtime_words.describe_marks(runtimes.answers(other))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rope_viz import __version__
-from rope_viz.figures import cell_text, decay, frequencies, precision, scaling, theme
+from rope_viz.figures import cell_text, compared, decay, frequencies, precision, theme
 from rope_viz.figures.files import Style, format_span, format_stem, render
 from rope_viz.models.catalog import model_specs
 from rope_viz.studies import scores
@@ -33,7 +33,7 @@ def numbers_of(column):
 
 def mean_cosine(length, *, log=False, view=None):
     where = decay.Range.from_length(length, view, log=log)
-    return decay.main("mean", scaling.compared(LLAMA, []), where, PARTS, "iid")[0]
+    return decay.main("mean", compared.compared(LLAMA, []), where, PARTS, "iid")[0]
 
 
 def test_decay_table_holds_every_distance():
@@ -97,7 +97,7 @@ def test_a_zoom_shows_its_own_distances():
 def test_sequence_has_columns_with_its_own_distances():
     q, k = np.random.default_rng(0).standard_normal((2, 40, 128))
     where = decay.Range.from_length(100, None, log=False)
-    fig, _ = decay.main("own", scaling.compared(LLAMA, []), where, scores.parts(LLAMA, q[0], k[0]), "iid", (q, k))
+    fig, _ = decay.main("own", compared.compared(LLAMA, []), where, scores.parts(LLAMA, q[0], k[0]), "iid", (q, k))
     found = table(fig)
     assert np.isfinite(found["mean over 40 tokens"]).sum() == 40
     np.testing.assert_array_equal(found["distance m − n (tokens), sequence"][:40], np.arange(40))

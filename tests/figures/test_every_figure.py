@@ -11,7 +11,7 @@ import pytest
 from rope_viz import RopeSpec
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.figures import decay, frequencies, per_distance, scaling, theme
+from rope_viz.figures import compared, decay, frequencies, per_distance, scaling, theme, wavelengths
 from rope_viz.figures.words import decay as words_decay
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.pictures.wire_format import pack
@@ -80,7 +80,7 @@ def test_heatmap_of_single_positions_is_the_exact_cosine():
 
 def test_a_zoom_into_the_decay_curve_shows_single_distances():
     where = decay.Range.from_length(10_000_000, (9_000_000.0, 9_000_199.0), log=False)
-    fig, _ = decay.main("mean", decay.with_plain(scaling.compared(LLAMA, [])), where, PARTS, "iid")
+    fig, _ = decay.main("mean", decay.with_plain(compared.compared(LLAMA, [])), where, PARTS, "iid")
     trace = fig.data[-1]
     np.testing.assert_array_equal(trace.x, np.arange(9_000_000, 9_000_200))
     np.testing.assert_allclose(trace.y, scores.scores_at(LLAMA.inv_freq(LLAMA.target), *EVEN, trace.x), atol=1e-12)
@@ -91,7 +91,7 @@ def test_sequence_curve_is_the_mean_over_all_token_pairs():
     q, k = np.random.default_rng(0).standard_normal((2, 40, 16))
     own = scores.parts(spec, q[0], k[0])
     where = decay.Range.from_length(64, None, log=False)
-    fig, _ = decay.main("own", scaling.compared(spec, []), where, own, "iid", (q, k))
+    fig, _ = decay.main("own", compared.compared(spec, []), where, own, "iid", (q, k))
     drawn = fig.data[-1]
     assert drawn.name == "mean over 40 tokens"
     turned = [[rotation.rotation_matrix(spec, m) @ x for m, x in enumerate(side)] for side in (q, k)]
@@ -103,7 +103,7 @@ def test_sequence_curve_is_the_mean_over_all_token_pairs():
 
 def test_the_whole_curve_shows_every_extreme():
     where = decay.Range.from_length(1_000_000, None, log=False)
-    fig, _ = decay.main("mean", scaling.compared(LLAMA.plain(), []), where, PARTS, "iid")
+    fig, _ = decay.main("mean", compared.compared(LLAMA.plain(), []), where, PARTS, "iid")
     exact = scores.mean_cosine(LLAMA.plain_inv_freq, 1_000_000)
     low, high = fig.data
     assert np.min(low.y) == pytest.approx(exact.min(), abs=1e-12)
@@ -111,7 +111,7 @@ def test_the_whole_curve_shows_every_extreme():
 
 
 def test_a_moving_curve_is_close_to_the_whole_one_and_less_work():
-    curves = scaling.compared(LLAMA, [])
+    curves = compared.compared(LLAMA, [])
     sides, computed = {}, {}
     for quick in (True, False):
         where = dataclasses.replace(decay.Range.from_length(1 << 20, None, log=True, quick=True), quick=quick)
@@ -125,7 +125,7 @@ def test_a_moving_curve_is_close_to_the_whole_one_and_less_work():
 
 
 def test_torch_gives_the_same_curve():
-    curves = scaling.compared(LLAMA, [])
+    curves = compared.compared(LLAMA, [])
     drawn = [
         decay.main("mean", curves, decay.Range.from_length(100_000, None, log=True, backend=backend), PARTS, "iid")[0]
         .data[0]
@@ -159,8 +159,8 @@ def test_decay_sentence_names_the_first_negative_distance():
 @pytest.mark.parametrize("model", catalog())
 def test_every_model_has_its_figures(model):
     for spec in model_specs(model).values():
-        frequencies.wavelengths(spec)
-        scaling.summary(scaling.compared(spec, scaling.alternatives(spec, list(METHODS))))
+        wavelengths.wavelengths(spec)
+        scaling.summary(compared.compared(spec, compared.alternatives(spec, list(METHODS))))
 
 
 @pytest.mark.parametrize(

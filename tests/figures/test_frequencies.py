@@ -4,13 +4,13 @@ import itertools
 import math
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import frequencies
+from rope_viz.figures import frequencies, wavelengths
 from rope_viz.models.catalog import catalog, model_specs
 from tests.offenders import for_each
 
 
 def shaded(spec):
-    shapes = frequencies.wavelengths(spec).layout.shapes
+    shapes = wavelengths.wavelengths(spec).layout.shapes
     return [shape for shape in shapes if shape.type == "rect" and shape.y0 == spec.context and shape.fillcolor]
 
 
@@ -18,13 +18,13 @@ def test_plain_llama_2_shades_its_18_pairs():
     spec = RopeSpec(head_dim=128, base=10_000.0, context=4096, target=4096)
     (shape,) = shaded(spec)
     assert (shape.x0, shape.x1) == (45.5, 63.5)
-    texts = [shape.label.text for shape in frequencies.wavelengths(spec).layout.shapes]
+    texts = [shape.label.text for shape in wavelengths.wavelengths(spec).layout.shapes]
     assert texts.count("never a whole turn in training: 18") == 1
 
 
 def test_no_label_is_below_the_grid():
     for spec in model_specs("llama-3.1-8b").values():
-        shapes = frequencies.wavelengths(spec).layout.shapes
+        shapes = wavelengths.wavelengths(spec).layout.shapes
         assert any(shape.label.text for shape in shapes)
         assert not [shape for shape in shapes if shape.label.text and shape.layer == "below"]
 
@@ -50,7 +50,7 @@ def test_pairs_with_a_turn_longer_than_training_are_shaded(model):
 @for_each(list(catalog()))
 def test_shading_label_avoids_the_curve_on_a_narrow_screen(model):
     for spec in model_specs(model).values():
-        figure = frequencies.wavelengths(spec)
+        figure = wavelengths.wavelengths(spec)
         wide = [shape for shape in figure.layout.shapes if "whole turn" in (shape.label.text or "")]
         shapes = figure.layout.meta["narrow"]["shapes"]
         narrow = [shape for shape in shapes if "<br>" in shape.get("label", {}).get("text", "")]

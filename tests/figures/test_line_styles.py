@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.figures import decay, line_styles, precision, scaling, theme
+from rope_viz.figures import compared, decay, line_styles, method_curves, precision, scaling, theme
 from rope_viz.figures.files import lines
 from rope_viz.models.catalog import model_specs
 from rope_viz.models.variant import make_variant, read_variant
-from rope_viz.pictures import registry
+from rope_viz.pictures import page_list, registry
 from rope_viz.studies.scores import even_parts
 from rope_viz.tiny_lm import checkpoints
 from tests.figures import colour_vision
@@ -19,7 +19,7 @@ from tests.figures.drawn import DRAWN
 
 LLAMA = model_specs("llama-3.1-8b")[""]
 QWEN = model_specs("qwen3-8b")[""]
-ALL = list(scaling.choices(LLAMA))
+ALL = list(compared.choices(LLAMA))
 TINY_LM = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024"}
 MODELS = ["llama-2-7b", "llama-3-8b", "qwen3-8b", "gpt-neox-20b", "gemma-2-27b", "phi-4"]
 CURRENT = make_variant("llama-3.1-8b", "", LLAMA, "")
@@ -38,17 +38,17 @@ def drawn(fig):
 
 @pytest.mark.parametrize("view", ["ratio", "wavelength", "ramp"])
 def test_method_style_is_independent_of_the_selection(view):
-    whole = drawn(scaling.view(view, scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL)))[0])
+    whole = drawn(scaling.view(view, compared.compared(LLAMA, compared.alternatives(LLAMA, ALL)))[0])
     for name in ALL:
-        some = scaling.compared(LLAMA, scaling.alternatives(LLAMA, [name]))
+        some = compared.compared(LLAMA, compared.alternatives(LLAMA, [name]))
         assert drawn(scaling.view(view, some)[0]).items() <= whole.items()
-    backwards = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL[::-1]))
+    backwards = compared.compared(LLAMA, compared.alternatives(LLAMA, ALL[::-1]))
     assert drawn(scaling.view(view, backwards)[0]) == whole
 
 
 def test_a_method_looks_the_same_in_every_figure():
-    curves = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL))
-    speed = drawn(scaling.ratios(curves))
+    curves = compared.compared(LLAMA, compared.alternatives(LLAMA, ALL))
+    speed = drawn(method_curves.ratios(curves))
     parts = [even_parts(each.spec) for each in curves]
     for length in (500, 200_000):  # as lines, and as bands between the ends of columns
         where = decay.Range.from_length(length, None, log=True)
@@ -72,23 +72,23 @@ def test_no_two_lines_of_a_slot_share_colour_or_dash():
 @pytest.mark.parametrize("pair", [*itertools.combinations(MODELS[:4], 2)])
 def test_any_two_models_have_two_colours(pair):
     variants = pinned(*(f"model={name}" for name in pair))
-    curves = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ALL), variants, current=CURRENT)
+    curves = compared.compared(LLAMA, compared.alternatives(LLAMA, ALL), variants, current=CURRENT)
     assert len({curve.colour for curve in decay.with_plain(curves)}) == len(curves) + 1 == len(ALL) + 4
 
 
 def test_pinned_curves_take_the_slots_that_no_method_has():
     variants = pinned("model=llama-2-7b", "base=1e4")
-    alone = scaling.compared(LLAMA, [], variants, current=CURRENT)[1:]
+    alone = compared.compared(LLAMA, [], variants, current=CURRENT)[1:]
     assert [(c.colour, c.dash) for c in alone] == list(line_styles.SLOTS[:2])
-    mixed = scaling.compared(LLAMA, scaling.alternatives(LLAMA, ["yarn"]), variants, current=CURRENT)[1:]
+    mixed = compared.compared(LLAMA, compared.alternatives(LLAMA, ["yarn"]), variants, current=CURRENT)[1:]
     assert [(c.colour, c.dash) for c in mixed] == list(line_styles.SLOTS[:3])
 
 
 def test_a_pinned_curve_keeps_its_style_when_another_is_removed():
     variants = pinned("base=1e4", "base=2e4", "base=3e4", "base=4e4")
-    whole = drawn(scaling.ratios(scaling.compared(LLAMA, [], variants, current=CURRENT)))
+    whole = drawn(method_curves.ratios(compared.compared(LLAMA, [], variants, current=CURRENT)))
     del variants[2]
-    assert drawn(scaling.ratios(scaling.compared(LLAMA, [], variants, current=CURRENT))).items() <= whole.items()
+    assert drawn(method_curves.ratios(compared.compared(LLAMA, [], variants, current=CURRENT))).items() <= whole.items()
 
 
 def test_more_lines_than_colours_are_refused():
@@ -123,8 +123,8 @@ def test_no_two_lines_of_a_figure_share_a_colour(name):
 @pytest.mark.parametrize(("address", "query"), COMPARISONS, ids=[" ".join(map(str, each)) for each in COMPARISONS])
 def test_no_two_lines_of_a_page_share_a_colour(address, query):
     page, name = address.split("/")
-    now = registry.read_request(registry.page(page), query)
-    figure = registry.page(page).pictures[name].draw(now).fig
+    now = registry.read_request(page_list.page(page), query)
+    figure = page_list.page(page).pictures[name].draw(now).fig
     # On "recover" a method has one colour at both lengths.
     assert_distinct(figure, most=2 if name == "recover" else 1)
 
@@ -158,7 +158,7 @@ def test_lines_in_grey_have_as_many_dashes_as_in_colour():
     some = ("llama-2-7b", "llama-3.1-8b", "deepseek-v2-lite", "yarn-mistral-7b-128k")
     variants = pinned(*(f"model={name}" for name in some))
     current = make_variant("qwen3-8b", "", QWEN, "")
-    fig = scaling.ratios(scaling.compared(QWEN, scaling.alternatives(QWEN, ALL), variants, current=current))
+    fig = method_curves.ratios(compared.compared(QWEN, compared.alternatives(QWEN, ALL), variants, current=current))
     data = apply_style(fig, Style(grey=True)).data
     dashes = [lines.read_look(each)[1] for each in data if lines.line_name(each)]
     assert len(set(dashes)) == len(dashes)
@@ -173,16 +173,16 @@ def test_rounding_style_is_independent_of_the_selection():
 
 
 def labels(*texts, others=(), spec=LLAMA):
-    return [c.label for c in scaling.compared(spec, others, pinned(*texts), current=CURRENT)]
+    return [c.label for c in compared.compared(spec, others, pinned(*texts), current=CURRENT)]
 
 
 def test_curves_of_several_models_are_named_by_model():
-    yarn = scaling.alternatives(LLAMA, ["yarn"])
+    yarn = compared.alternatives(LLAMA, ["yarn"])
     assert labels("model=qwen3-8b", others=yarn) == ["Llama 3.1 8B", "Llama 3.1 8B, YaRN", "Qwen3 8B"]
     changed = labels("model=qwen3-8b,base=1e5,scaling=linear,factor=2", "dim=64")
     own = ["Llama 3.1 8B, head dimension 128", "Llama 3.1 8B, head dimension 64"]
     assert changed == [own[0], "Qwen3 8B, Linear, base 100,000", own[1]]
-    curves = scaling.compared(LLAMA, yarn, pinned("model=qwen3-8b"), current=CURRENT)
+    curves = compared.compared(LLAMA, yarn, pinned("model=qwen3-8b"), current=CURRENT)
     assert decay.with_plain(curves)[-1].label == "Llama 3.1 8B, plain"
 
 

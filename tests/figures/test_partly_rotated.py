@@ -9,7 +9,7 @@ from rope_viz.advice import extend
 from rope_viz.advice.lint import check
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import PAIRINGS, RopeSpec
-from rope_viz.figures import decay, per_distance, scaling
+from rope_viz.figures import compared, decay, per_distance
 from rope_viz.figures.words import decay as words
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.studies import scores
@@ -70,9 +70,9 @@ def test_every_score_is_q_times_k_after_rotation(spec):
     parts = scores.parts(spec, q, k)
     expected = [rotated_score(spec, q, k, apart) for apart in (0, 1, 17, 1000)]
     where = decay.Range.from_length(4096, (0.0, 990.0), log=False)  # as many distances as columns: each on its own
-    fig, _ = decay.main("own", scaling.compared(spec, []), where, parts, "iid")
+    fig, _ = decay.main("own", compared.compared(spec, []), where, parts, "iid")
     assert [fig.data[0].y[apart] for apart in (0, 1, 17)] == pytest.approx(expected[:3], abs=1e-9)
-    whole, _ = decay.main("own", scaling.compared(spec, []), WHERE, parts, "iid")
+    whole, _ = decay.main("own", compared.compared(spec, []), WHERE, parts, "iid")
     low, high = np.min(whole.data[0].y), np.max(whole.data[0].y)
     assert low - 1e-9 <= min(expected)
     assert max(expected) <= high + 1e-9
@@ -90,7 +90,7 @@ def test_every_score_is_q_times_k_after_rotation(spec):
 @pytest.mark.parametrize("spec", PARTLY, ids=str)
 def test_a_whole_sequence_is_scored_over_the_whole_head(spec):
     q, k = np.random.default_rng(0).standard_normal((2, 12, spec.head_dim))
-    fig, _ = decay.main("own", scaling.compared(spec, []), WHERE, scores.parts(spec, q[0], k[0]), "iid", (q, k))
+    fig, _ = decay.main("own", compared.compared(spec, []), WHERE, scores.parts(spec, q[0], k[0]), "iid", (q, k))
     for apart in (0, 3, 11):
         of = [turned(spec, q[m], m) @ turned(spec, k[m - apart], m - apart) for m in range(apart, 12)]
         assert fig.data[-1].y[apart] == pytest.approx(np.mean(of), abs=1e-10)
@@ -105,7 +105,7 @@ def test_random_vectors_fill_the_whole_head(spec):
         found = distribution(spec.inv_freq(spec.target), far, kind=kind, samples=8000, unrotated=still)
         np.testing.assert_allclose(found.expected, expected, rtol=0, atol=1e-9)
         assert np.all(np.abs(found.mean - expected) < 4.5 * found.standard_error)
-        fig, _ = decay.main("random", scaling.compared(spec, []), WHERE, scores.even_parts(spec), kind)
+        fig, _ = decay.main("random", compared.compared(spec, []), WHERE, scores.even_parts(spec), kind)
         assert fig.data[-1].y[0] == pytest.approx(expected[0], abs=1e-9)
     # Independent normal numbers: the variance of q·k is the number of dimensions.
     spread = distribution(spec.inv_freq(), [0], samples=20_000, unrotated=still, levels=(15.8655, 84.1345)).percentiles
@@ -114,7 +114,7 @@ def test_random_vectors_fill_the_whole_head(spec):
 
 @pytest.mark.parametrize("spec", PARTLY, ids=str)
 def test_the_mean_cosine_is_over_the_whole_head(spec):
-    fig, _ = decay.main("mean", scaling.compared(spec, []), decay.Range.from_length(512, None, log=False), (), "iid")
+    fig, _ = decay.main("mean", compared.compared(spec, []), decay.Range.from_length(512, None, log=False), (), "iid")
     for apart in (0, 1, 100, 511):
         drawn, total = fig.data[0].y[apart], per_distance.total(spec, apart, scores.even_parts(spec))
         assert (drawn, total) == pytest.approx((mean_cosine(spec, apart),) * 2, abs=1e-12)

@@ -5,7 +5,7 @@ import pytest
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import bands
-from rope_viz.figures import recall, theme
+from rope_viz.figures import head_curves, recall, theme
 
 KINDS = bands(RopeSpec(head_dim=32, base=10_000.0, context=256, target=1024))
 PIXELS = 20
@@ -16,8 +16,8 @@ PIXELS = 20
     "figure",
     [
         recall.carried(np.ones(16), 1.0, KINDS),
-        recall.parts(np.linspace(-3.0, 4.0, 16), KINDS, before=np.linspace(5.0, -2.0, 16)),
-        recall.parts(np.linspace(0.0, 1e-3, 16), KINDS),
+        head_curves.parts(np.linspace(-3.0, 4.0, 16), KINDS, before=np.linspace(5.0, -2.0, 16)),
+        head_curves.parts(np.linspace(0.0, 1e-3, 16), KINDS),
     ],
 )
 def test_bars_do_not_reach_the_band_names(figure):

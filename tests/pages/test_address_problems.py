@@ -2,11 +2,12 @@
 
 import pytest
 
-from rope_viz.pictures import registry, rotation
+from rope_viz.pictures import page_list, rotation
 from rope_viz.pictures.choices import Kept, Line, Number, Pick, Several, Switch
+from rope_viz.ui import address_problems
 
 READ = [
-    choice for page in registry.PAGES for choice in registry.page(page).choices if not isinstance(choice, Kept | Line)
+    choice for page in page_list.PAGES for choice in page_list.page(page).choices if not isinstance(choice, Kept | Line)
 ]
 
 
@@ -20,7 +21,7 @@ def can_fail(choice):
 
 @pytest.mark.parametrize("choice", [one for one in READ if can_fail(one)], ids=lambda choice: choice.key)
 def test_an_unreadable_value_of_any_choice_is_named(choice):
-    (problem,) = registry.address_problems({choice.key: "<?>"})
+    (problem,) = address_problems.address_problems({choice.key: "<?>"})
     assert choice.key in problem
     assert "<?>" in problem
     assert problem.endswith("The default is shown.")

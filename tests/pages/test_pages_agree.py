@@ -14,7 +14,7 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.pictures import blob_store
-from rope_viz.pictures.doors import MOVED
+from rope_viz.pictures.page_list import MOVED
 from rope_viz.pictures.wire_format import strip_markup
 from rope_viz.ui import picture_route
 from tests.configs import FOUR_NUMBERS_OF_LLAMA_3, LONGROPE, QWEN3_8B, yarn

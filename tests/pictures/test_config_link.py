@@ -13,7 +13,7 @@ from rope_viz.advice.lint import check
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import config_link, registry
+from rope_viz.pictures import config_link, page_list, registry, write_address
 from rope_viz.pictures.config_keys import cut_config, known_keys
 from rope_viz.pictures.picture_request import Now
 from rope_viz.runtimes.axes import axes_answers
@@ -150,15 +150,15 @@ def test_config_too_large_for_a_link_has_none():
     assert config_link.write_config(upload({**QWEN3_8B, "per_layer_config": layers})) == ""
 
 
-@pytest.mark.parametrize("address", [one.address for one in registry.pictures() if one.config])
+@pytest.mark.parametrize("address", [one.address for one in page_list.pictures() if one.config])
 def test_picture_link_carries_the_config(address):
-    picture = registry.picture(*address.split("/"))
+    picture = page_list.picture(*address.split("/"))
     own = upload(LONGROPE)
     now = Now(own.specs[""], "custom", "", own, held={"own": "A" * 43})
-    query = registry.link_query(now, picture)
+    query = write_address.link_query(now, picture)
     assert query["config"] == config_link.write_config(own)
     assert not {"own", "base", "short", "long"} & set(query)
-    opened = registry.read_request(registry.page(picture.page), query)
+    opened = registry.read_request(page_list.page(picture.page), query)
     assert opened.spec == now.spec
     assert opened.model_config.identity.model == now.model_config.identity.model
 
@@ -166,8 +166,8 @@ def test_picture_link_carries_the_config(address):
 def test_changed_numbers_are_in_the_link_with_the_config():
     own = upload(QWEN3_8B)
     spec = own.specs[""]
-    changed = registry.moved(registry.page("scaling"), Now(spec, "custom", "", own), "base", "20000").spec
-    query = registry.write_model(changed, "custom", "", own)
+    changed = registry.moved(page_list.page("scaling"), Now(spec, "custom", "", own), "base", "20000").spec
+    query = write_address.write_model(changed, "custom", "", own)
     assert query == {"model": "custom", "base": "20000", "config": config_link.write_config(own)}
     opened, found = registry.read_model(query)
     assert opened.spec == changed
@@ -177,7 +177,7 @@ def test_changed_numbers_are_in_the_link_with_the_config():
 def test_config_needs_the_custom_model():
     query = {"model": "qwen3-8b", "config": config_link.write_config(upload(QWEN3_8B))}
     with pytest.raises(ValueError, match="needs model=custom"):
-        registry.read_request(registry.page("scaling"), query)
+        registry.read_request(page_list.page("scaling"), query)
 
 
 def test_a_link_carries_the_keys_that_formulas_read():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.pictures import blob_store, export, registry
+from rope_viz.pictures import blob_store, export, page_list, registry
 from rope_viz.pictures.choices import Kept
 from rope_viz.pictures.kernels import pack_report
 from rope_viz.pictures.stored_files import filed
@@ -142,14 +142,14 @@ def queries(key):
 
 
 def test_every_content_has_a_constant_case():
-    held = {each.key for page in registry.PAGES for each in registry.page(page).choices if isinstance(each, Kept)}
+    held = {each.key for page in page_list.PAGES for each in page_list.page(page).choices if isinstance(each, Kept)}
     # The page writes these two itself; they are read as a file of the same kind is.
     assert set(CONSTANT) == held - {"heads.live", "recall.searched"}
 
 
 @pytest.mark.parametrize(("key", "case"), CASES, ids=[f"{key} {case}" for key, case in CASES])
 def test_constant_data_are_drawn(tmp_path, key, case):
-    page = registry.page(key.partition(".")[0])
+    page = page_list.page(key.partition(".")[0])
     name = blob_store.STORE.keep(blob_store.salt() + CONSTANT[key][case](tmp_path))
     drawn = 0
     for query in queries(key):

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rope_viz.pictures import heads, registry, stored_files
+from rope_viz.pictures import heads, page_list, registry, stored_files
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.picture_request import Now
 from rope_viz.tiny_lm.capture_file import Layer, write_capture
 
-PAGE = registry.page("heads")
+PAGE = page_list.page("heads")
 CONFIG = {
     "model_type": "llama",
     "hidden_size": 32,

@@ -6,11 +6,11 @@ import json
 import pytest
 
 from rope_viz.models import spec_url
-from rope_viz.pictures import export, registry, report, wire_format
+from rope_viz.pictures import cache_key, export, page_list, redraw, report, wire_format
 from rope_viz.pictures.picture_request import Now
 from tests.example_models import example_model
 
-PICTURES = registry.pictures()
+PICTURES = page_list.pictures()
 AXES = [picture for picture in PICTURES if picture.page == "axes"]
 each_of_axes = pytest.mark.parametrize("picture", AXES, ids=[picture.name for picture in AXES])
 
@@ -34,7 +34,7 @@ def test_picture_of_a_model_other_than_the_sidebars_names_it(picture):
     assert said["models"].startswith("Qwen2-VL 7B")
     made = export.render(picture, now, "json")
     assert json.loads(made)["models"] == said["models"]
-    assert remarks(export.redraw_saved(made, "csv", {})) == said
+    assert remarks(redraw.redraw_saved(made, "csv", {})) == said
 
 
 @each_of_axes
@@ -46,7 +46,7 @@ def test_picture_of_the_sidebars_model_names_it(picture):
 
 
 def test_report_names_the_model_of_a_picture_if_it_differs(monkeypatch):
-    monkeypatch.setattr(registry, "pictures", lambda: AXES)
+    monkeypatch.setattr(page_list, "pictures", lambda: AXES)
     text = report.to_markdown(of("llama-2-7b"), "files")[0].decode()
     axes = text.split("## Axes")[1].split("\n## ")[0]
     pictures = axes.split("### ")[1:]
@@ -58,7 +58,7 @@ def test_report_uses_the_final_sentence_of_partial_pictures(monkeypatch):
     now = of("qwen3-8b-yarn")
     coming = [picture for picture in PICTURES if picture.parts(now) > 1]
     assert coming
-    monkeypatch.setattr(registry, "pictures", lambda: coming)
+    monkeypatch.setattr(page_list, "pictures", lambda: coming)
     for part in report.parts(now):
         assert part.sentence == part.picture(part.picture.finished(now)).sentence != part.picture(now).sentence
 
@@ -71,6 +71,6 @@ def test_equal_keys_give_equal_content(picture):
     if not picture.zooms:
         more["view"] = (1.0, 5.0)
     other = dataclasses.replace(now, **more)
-    assert registry.key(now, picture) == registry.key(other, picture)
+    assert cache_key.key(now, picture) == cache_key.key(other, picture)
     for form in ("json", "csv"):
         assert export.render(picture, now, form) == export.render(picture, other, form)

@@ -4,14 +4,14 @@ import json
 
 import numpy as np
 
-from rope_viz.pictures import real_recall, registry
+from rope_viz.pictures import page_list, real_recall, registry
 from rope_viz.pictures.choices import Held
-from rope_viz.pictures.own_losses import own_losses
 from rope_viz.pictures.picture_request import Now
+from rope_viz.pictures.real_recall import own_losses
 from rope_viz.pictures.recall_choices import MEASURED
 from tests.pictures.test_real_heads import measured_file
 
-PAGE = registry.page("recall")
+PAGE = page_list.page("recall")
 
 
 def own(path):

@@ -12,21 +12,33 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.files import Style
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import axes, blob_store, configs, decay, frequencies, registry, scaling, wire_format
+from rope_viz.pictures import (
+    axes,
+    blob_store,
+    cache_key,
+    configs,
+    decay,
+    frequencies,
+    page_list,
+    registry,
+    scaling,
+    wire_format,
+    write_address,
+)
 from rope_viz.pictures.choices import Kept, Number
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 from tests.example_models import HAVING
 from tests.offenders import for_each
 
-PICTURES = registry.pictures()
+PICTURES = page_list.pictures()
 IDS = [picture.address for picture in PICTURES]
-CHOICES = [choice for name in registry.PAGES for choice in registry.page(name).choices]
+CHOICES = [choice for name in page_list.PAGES for choice in page_list.page(name).choices]
 
 
 def read(picture, **query):
     return registry.read_request(
-        registry.page(picture.page), {key.replace("__", "."): text for key, text in query.items()}
+        page_list.page(picture.page), {key.replace("__", "."): text for key, text in query.items()}
     )
 
 
@@ -35,14 +47,14 @@ def test_a_picture_is_a_function_at_module_level(picture):
     module = inspect.getmodule(picture.draw)
     assert getattr(module, picture.name) is picture
     # A page with many pictures has several modules; that of the page imports the others.
-    assert picture is registry.picture(picture.page, picture.name)
+    assert picture is page_list.picture(picture.page, picture.name)
     assert module.__name__.startswith("rope_viz.pictures.")
     assert picture.about.endswith(".")
 
 
 @for_each(CHOICES, lambda choice: choice.key)
 def test_choice_belongs_to_one_page_and_survives_as_text(choice):
-    page = registry.page(choice.key.partition(".")[0])
+    page = page_list.page(choice.key.partition(".")[0])
     assert [each.key for each in page.choices].count(choice.key) == 1
     now = Now(RopeSpec(), given={})
     value = now[choice]
@@ -66,7 +78,7 @@ def test_a_picture_depends_on_what_its_choices_need():
 @settings(max_examples=15, deadline=None)
 @given(data=strategies.data())
 def test_the_address_of_a_picture_leads_back_to_it(picture, data):
-    page = registry.page(picture.page)
+    page = page_list.page(picture.page)
     model = data.draw(strategies.sampled_from(list(catalog())))
     given = {}
     for choice in page.choices:
@@ -75,10 +87,10 @@ def test_the_address_of_a_picture_leads_back_to_it(picture, data):
             given[choice.key] = value
     pin = data.draw(strategies.sampled_from([None, 0, 3]))
     now = Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), pin=pin, given=given)
-    query = registry.query(now, picture)
+    query = write_address.query(now, picture)
     again = registry.read_request(page, query)
-    assert registry.key(again, picture) == registry.key(now, picture)
-    assert registry.query(again, picture) == query, "the shortest query is its own"
+    assert cache_key.key(again, picture) == cache_key.key(now, picture)
+    assert write_address.query(again, picture) == query, "the shortest query is its own"
 
 
 def drawn(choice, data):
@@ -100,18 +112,18 @@ def drawn(choice, data):
 def test_order_and_spelling_do_not_change_the_key():
     one = read(scaling.comparison, model="qwen3-8b-yarn", base="1e6", target="128k", scaling__show="paper")
     two = read(scaling.comparison, scaling__show="paper", target="131072", model="qwen3-8b-yarn")
-    assert registry.key(one, scaling.comparison) == registry.key(two, scaling.comparison)
+    assert cache_key.key(one, scaling.comparison) == cache_key.key(two, scaling.comparison)
 
 
 def test_unused_choices_are_not_in_the_key():
     one = read(decay.bases, decay__at="77", pin="3", view="0,2")
-    assert registry.key(one, decay.bases) == registry.key(read(decay.bases), decay.bases)
+    assert cache_key.key(one, decay.bases) == cache_key.key(read(decay.bases), decay.bases)
 
 
 def test_dependent_choice_adds_its_dependency_to_the_key():
     now = read(decay.pairs, decay__length="128")
     assert now[decay.AT] == 127
-    assert registry.query(now, decay.pairs) == {"decay.length": "128"}
+    assert write_address.query(now, decay.pairs) == {"decay.length": "128"}
 
 
 @pytest.mark.parametrize(
@@ -179,14 +191,14 @@ def test_every_method_can_be_stored(method):
 
 def test_spec_too_precise_for_a_link_is_stored_by_name():
     spec = RopeSpec(base=1.0000001, context=1)
-    assert not registry.fits_in_url(spec, spec_url.CUSTOM, "")
+    assert not write_address.fits_in_url(spec, spec_url.CUSTOM, "")
     name = blob_store.STORE.keep(blob_store.salt() + configs.spec_bytes(spec))
     now = Now(spec, held={"spec": name})
-    query = registry.query(now, scaling.comparison)
+    query = write_address.query(now, scaling.comparison)
     assert query == {"model": "custom", "spec": name}
     again = registry.read_request(scaling.PAGE, query)
     assert again.spec == spec
-    assert registry.key(again, scaling.comparison) == registry.key(now, scaling.comparison)
+    assert cache_key.key(again, scaling.comparison) == cache_key.key(now, scaling.comparison)
 
 
 def test_store_evicts_the_least_recently_used_content():
@@ -218,7 +230,7 @@ def test_picture_declares_its_kind_without_rendering():
 def test_file_name_holds_the_shown_range():
     def named(address, look, **query):
         page, _, name = address.partition("/")
-        picture = registry.picture(page, name)
+        picture = page_list.picture(page, name)
         return wire_format.file(picture, read(picture, model="qwen3-8b", **query), look=Style.read(look))
 
     zoomed = named("frequencies/heatmap", {}, target="10000000", view="1000000,5000000")

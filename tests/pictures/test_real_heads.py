@@ -5,13 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from rope_viz.pictures import heads, real_heads, registry
+from rope_viz.pictures import cache_key, heads, page_list, registry
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.picture_request import Now
+from rope_viz.studies import real_model
 from rope_viz.studies.real_model import FOLDER, JOBS, load_heads
 from rope_viz.tiny_lm.measured_file import SCALED
 
-PAGE = registry.page("heads")
+PAGE = page_list.page("heads")
 FILE = json.loads((FOLDER / "smollm2_heads.json").read_text(encoding="utf-8"))
 
 
@@ -24,7 +25,7 @@ def now(**given):
 def test_a_cell_of_the_map_is_the_entry_of_the_menu():
     fig = heads.jobs(now()).fig
     rows, columns = np.shape(fig.data[0].z)
-    names = list(real_heads.list_heads(load_heads()))
+    names = list(heads.list_heads(load_heads()))
     assert (rows, columns, len(names)) == (9, 30, 270)
     for name in ("L0H0", "L16H0", "L29H8"):
         layer, head = map(int, name.removeprefix("L").split("H"))
@@ -52,7 +53,7 @@ def test_a_head_without_a_job_says_why_there_is_no_score():
 
 def test_attention_on_the_sentence_is_that_of_rotated_q_and_k():
     head = load_heads().heads[16, 0]
-    capture, tokens = real_heads.load_sentence()
+    capture, tokens = real_model.load_sentence()
     layer = capture.layer(16)
     q, k = layer.q[0].astype(float), layer.k[0].astype(float)
     # RoPE written out: pairs (i, i + 32), angle position · base^(−2i/64) / 2 under linear interpolation by 2.
@@ -61,7 +62,7 @@ def test_attention_on_the_sentence_is_that_of_rotated_q_and_k():
     logits = np.where(np.tri(len(tokens)) > 0, (q @ k.conj().T).real / 8, -np.inf)
     wanted = np.exp(logits - logits.max(axis=1, keepdims=True))
     wanted /= wanted.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(real_heads.attend(head, real_heads.scaled_spec("linear 2")), wanted, atol=1e-5)
+    np.testing.assert_allclose(heads.attend(head, heads.scaled_spec("linear 2")), wanted, atol=1e-5)
     assert "28 tokens" in heads.sentence(now()).sentence
 
 
@@ -85,7 +86,7 @@ def measured_file(path, *, layers=2, heads=3, pairs=4, changed=True):
 
 
 def own(path, **given):
-    held = Held("here", real_heads.MEASURED.decode(real_heads.MEASURED.load(str(path))))
+    held = Held("here", heads.MEASURED.decode(heads.MEASURED.load(str(path))))
     resting = now()
     return Now(resting.spec, resting.model, resting.layer, given={**given, "heads.measured": held})
 
@@ -98,7 +99,7 @@ def test_measured_file_replaces_the_map(tmp_path):
     assert drawn.title == "Jobs of the heads of mine"
     assert drawn.sentence.startswith("**1 of 6** heads of mine")
     assert "one piece of your text" in drawn.sentence
-    assert asked[real_heads.CHOSEN] == "L1H1"
+    assert asked[heads.CHOSEN] == "L1H1"
     uses = heads.uses(asked)
     np.testing.assert_allclose(uses.fig.data[0].y, [4.0, 3.0, 2.0, 1.0])
     assert uses.sentence.values["first"] == 3  # 64 · 100^(−2i/8) < 2π from i = 3 on
@@ -110,7 +111,7 @@ def test_measured_file_replaces_the_map(tmp_path):
 def test_same_head_of_two_models_is_not_one_cached_picture(tmp_path, picture):
     measured_file(tmp_path / "m.json")
     mine = own(tmp_path / "m.json", **{"heads.real": "L1H1"})
-    assert registry.key(mine, picture) != registry.key(now(real="L1H1"), picture)
+    assert cache_key.key(mine, picture) != cache_key.key(now(real="L1H1"), picture)
 
 
 def test_scaled_model_has_a_map_and_no_other_rotation(tmp_path):
@@ -122,7 +123,7 @@ def test_scaled_model_has_a_map_and_no_other_rotation(tmp_path):
 
 def test_a_head_that_the_file_does_not_have_is_its_default(tmp_path):
     measured_file(tmp_path / "m.json")
-    assert own(tmp_path / "m.json", **{"heads.real": "L29H8"})[real_heads.CHOSEN] == "L1H1"
+    assert own(tmp_path / "m.json", **{"heads.real": "L29H8"})[heads.CHOSEN] == "L1H1"
 
 
 @pytest.mark.parametrize(
@@ -159,4 +160,4 @@ def test_truncated_measurement_is_a_sentence(tmp_path):
     measured_file(tmp_path / "m.json")
     content = (tmp_path / "m.json").read_bytes()
     with pytest.raises(ValueError, match="not whole JSON"):
-        real_heads.MEASURED.decode(b"m.json\0" + content[:100])
+        heads.MEASURED.decode(b"m.json\0" + content[:100])

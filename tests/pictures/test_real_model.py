@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 
-from rope_viz.pictures import real_recall, registry
+from rope_viz.pictures import page_list, real_recall, registry
 from rope_viz.studies.real_model import FOLDER, compare_losses, load_losses, load_pass_keys
 
-NOW = registry.read_request(registry.page("recall"), {"model": "llama-3.1-8b"})
+NOW = registry.read_request(page_list.page("recall"), {"model": "llama-3.1-8b"})
 
 
 def rows(name):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.scaling import Proportional
-from rope_viz.pictures import recall, recall_choices, registry
+from rope_viz.pictures import cache_key, page_list, recall, recall_choices, registry
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import answered
 
-PAGE = registry.page("recall")
+PAGE = page_list.page("recall")
 YARN = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024"}
 
 
@@ -34,7 +34,7 @@ def test_each_part_adds_a_length():
     assert "progress" not in second.sentence.entries
     picture, longest = PAGE.pictures["lengths"], now(recall_length="16384")
     assert [picture.parts(each) for each in (now(), longest)] == [2, 7]
-    keys = [registry.key(dataclasses.replace(longest, part=part), picture) for part in (0, 6, 7, 99)]
+    keys = [cache_key.key(dataclasses.replace(longest, part=part), picture) for part in (0, 6, 7, 99)]
     assert keys[0] != keys[1] == keys[2] == keys[3]
 
 

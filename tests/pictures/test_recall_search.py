@@ -8,7 +8,7 @@ import pytest
 
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.pictures import recall, registry
+from rope_viz.pictures import page_list, recall, registry
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.picture_request import Now
 from rope_viz.pictures.wire_format import markdown_to_html
@@ -16,7 +16,7 @@ from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.search_results import read_search
 
 EXAMPLE = json.loads((checkpoints.FOLDER / "searched.json").read_text(encoding="utf-8"))
-RESTING = registry.read_request(registry.page("recall"), {"model": "llama-3.1-8b"})
+RESTING = registry.read_request(page_list.page("recall"), {"model": "llama-3.1-8b"})
 SO_FAR = {key: value for key, value in EXAMPLE.items() if key != "gain"} | {"trials": 1}
 
 

@@ -11,7 +11,7 @@ from rope_viz.cli.figure import addressed, query_of
 from rope_viz.figures.files import Style
 from rope_viz.models import spec_url
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import ROUTE, blob_store, configs, export, registry
+from rope_viz.pictures import ROUTE, blob_store, cache_key, configs, export, page_list, redraw, registry
 from rope_viz.pictures.choices import Held
 from rope_viz.pictures.outputs import Clocks
 from rope_viz.pictures.picture_request import Now
@@ -19,7 +19,7 @@ from rope_viz.ui.components.scripts import PREFIX
 from tests.configs import LONGROPE
 from tests.example_models import example_model
 
-PICTURES = registry.pictures()
+PICTURES = page_list.pictures()
 each_picture = pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
 OWN = read_upload(json.dumps(LONGROPE))
 
@@ -45,14 +45,14 @@ def body(svg):
 
 @pytest.mark.parametrize(
     ("picture", "zoomed"),
-    [(picture, zoomed) for picture in registry.pictures() for zoomed in (False, True)[: 1 + picture.zooms]],
+    [(picture, zoomed) for picture in page_list.pictures() for zoomed in (False, True)[: 1 + picture.zooms]],
     ids=lambda each: getattr(each, "address", "zoomed" if each is True else "whole"),
 )
 def test_csv_of_saved_json_equals_the_direct_csv(picture, zoomed):
     now = of(picture, view=(0.5, 2.5) if zoomed else None, pin=3)
     made = drawn(picture, now, "json")
-    assert export.redraw_saved(made, "csv", {}).decode() == drawn(picture, now, "csv").decode()
-    assert export.redraw_saved(export.redraw_saved(made, "json", {}), "csv", {}) == drawn(picture, now, "csv")
+    assert redraw.redraw_saved(made, "csv", {}).decode() == drawn(picture, now, "csv").decode()
+    assert redraw.redraw_saved(redraw.redraw_saved(made, "json", {}), "csv", {}) == drawn(picture, now, "csv")
 
 
 @each_picture
@@ -74,7 +74,7 @@ def test_json_of_a_user_config_redraws_that_config(picture):
         return
     made = drawn(picture, now, "json")
     for form in ("csv", "svg"):
-        direct, again = drawn(picture, now, form), export.redraw_saved(made, form, {})
+        direct, again = drawn(picture, now, form), redraw.redraw_saved(made, form, {})
         if form == "svg":
             direct, again = body(direct), body(again)
         assert again == direct
@@ -84,37 +84,37 @@ def test_json_of_a_user_config_redraws_that_config(picture):
 @pytest.mark.parametrize("address", ["runtimes/matrix", "scaling/methods", "axes/clocks", "rotation/turning"])
 def test_json_of_an_upload_is_redrawn_without_the_server(address, monkeypatch):
     """The address in it names a content that only that server keeps."""
-    picture = registry.picture(*address.split("/"))
+    picture = page_list.picture(*address.split("/"))
     name = blob_store.STORE.keep(blob_store.salt() + configs.upload_bytes(OWN))
     query = spec_url.write_query(OWN.specs[""], model=spec_url.CUSTOM) | {"own": name}
-    now = registry.read_request(registry.page(picture.page), query)
+    now = registry.read_request(page_list.page(picture.page), query)
     made, direct = drawn(picture, now, "json"), {form: drawn(picture, now, form) for form in ("csv", "svg", "html")}
     assert ("own=" in json.loads(made)["address"]) == picture.config
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
-    assert export.redraw_saved(made, "csv", {}) == direct["csv"]
-    assert body(export.redraw_saved(made, "svg", {})) == body(direct["svg"])
+    assert redraw.redraw_saved(made, "csv", {}) == direct["csv"]
+    assert body(redraw.redraw_saved(made, "svg", {})) == body(direct["svg"])
     if issubclass(picture.kind, Clocks):
-        assert export.redraw_saved(made, "html", {}) == direct["html"]
+        assert redraw.redraw_saved(made, "html", {}) == direct["html"]
 
 
 @pytest.mark.parametrize("address", [picture.address for picture in PICTURES if issubclass(picture.kind, Clocks)])
 def test_incomplete_clocks_json_is_refused(address):
-    picture = registry.picture(*address.split("/"))
+    picture = page_list.picture(*address.split("/"))
     made = json.loads(drawn(picture, own(picture), "json"))
     for missing in ({"choices", "address"}, {"spec"}):
         less = json.dumps({key: value for key, value in made.items() if key not in missing}).encode()
         with pytest.raises(ValueError, match="does not hold all the data"):
-            export.redraw_saved(less, "svg", {})
+            redraw.redraw_saved(less, "svg", {})
     for key, wrong in (("spec", {"model": "none"}), ("spec", 3), ("choices", []), ("config", 5)):
         with pytest.raises(ValueError, match="file"):
-            export.redraw_saved(json.dumps(made | {key: wrong}).encode(), "svg", {})
+            redraw.redraw_saved(json.dumps(made | {key: wrong}).encode(), "svg", {})
 
 
 def test_old_clocks_json_is_redrawn_from_its_address():
-    picture = registry.picture("rotation", "turning")
+    picture = page_list.picture("rotation", "turning")
     made = json.loads(drawn(picture, of(picture), "json"))
     del made["choices"]
-    assert body(export.redraw_saved(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
+    assert body(redraw.redraw_saved(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
 
 
 def test_infinite_and_missing_numbers_survive_json():
@@ -138,25 +138,25 @@ def test_file_holds_the_address_of_its_picture(picture):
     query = query_of(address)
     style = {key: query.pop(key) for key in look}
     assert style == look
-    again = registry.read_request(registry.page(picture.page), query)
-    assert registry.key(again, picture) == registry.key(now, picture)
+    again = registry.read_request(page_list.page(picture.page), query)
+    assert cache_key.key(again, picture) == cache_key.key(now, picture)
     assert addressed(address) == picture.address
 
 
 def test_styled_figure_holds_the_address_of_its_style():
-    picture = registry.picture("scaling", "comparison")
+    picture = page_list.picture("scaling", "comparison")
     made = drawn(picture, of(picture), "json", theme="dark", title="yes")
     for form in ("json", "csv", "svg", "html"):
-        text = export.redraw_saved(made, form, {"theme": "light", "width": "90mm"}).decode()
+        text = redraw.redraw_saved(made, form, {"theme": "light", "width": "90mm"}).decode()
         assert "width=90mm" in text, form
         assert "theme=dark" not in text, form
-    address = json.loads(export.redraw_saved(made, "json", {"theme": "light"}))["figure"]
+    address = json.loads(redraw.redraw_saved(made, "json", {"theme": "light"}))["figure"]
     assert dict(parse_qsl(address.partition("?")[2])) == {"model": "qwen3-8b-yarn", "title": "yes"}
 
 
 def test_picture_of_an_upload_has_no_address():
-    picture = registry.picture("decay", "curves")
-    file = next(choice for choice in registry.page("decay").choices if choice.key == "decay.file")
+    picture = page_list.picture("decay", "curves")
+    file = next(choice for choice in page_list.page("decay").choices if choice.key == "decay.file")
     out = io.BytesIO()
     np.savez(out, q=np.ones(128), k=np.ones(128))
     vectors = file.decode(b"vectors.npz\0" + out.getvalue())
@@ -164,11 +164,11 @@ def test_picture_of_an_upload_has_no_address():
     said = json.loads(drawn(picture, now, "json"))
     assert said["address"] == ""
     assert "figure" not in said
-    assert export.redraw_saved(json.dumps(said).encode(), "csv", {}) == drawn(picture, now, "csv")
+    assert redraw.redraw_saved(json.dumps(said).encode(), "csv", {}) == drawn(picture, now, "csv")
 
 
 @pytest.mark.parametrize("address", ["scaling/methods", "rotation/turning", "scaling/comparison"])
 def test_html_of_every_picture_names_its_content(address):
-    picture = registry.picture(*address.split("/"))
+    picture = page_list.picture(*address.split("/"))
     page = drawn(picture, of(picture), "html").decode()
     assert f'<meta name="rope-viz:figure" content="{PREFIX}/picture/{address}?model=qwen3-8b-yarn">' in page

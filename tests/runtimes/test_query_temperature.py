@@ -4,12 +4,12 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.pictures import registry
+from rope_viz.pictures import page_list, registry
 from rope_viz.runtimes import RUNTIMES
 from rope_viz.runtimes.query_temperature import describe_temperature
 
 COLUMN = "attention temperature by position"
-PAGE, MATRIX = registry.page("runtimes"), registry.picture("runtimes", "matrix")
+PAGE, MATRIX = page_list.page("runtimes"), page_list.picture("runtimes", "matrix")
 
 
 def answers(model):

@@ -17,11 +17,11 @@ from rope_viz.figures.files.redraw_json import from_json
 from rope_viz.kernels.report_file import read_report
 from rope_viz.models.argument_text import parse_yaml, read_value
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import registry
+from rope_viz.pictures import page_list
 from rope_viz.pictures.choices import Kept
 from rope_viz.pictures.configs import spec_of, upload_of
 from rope_viz.pictures.kernels import pack_report
-from rope_viz.pictures.registry import PAGES
+from rope_viz.pictures.page_list import PAGES
 from rope_viz.pictures.stored_files import filed
 from rope_viz.storage.decode_json import DEEPEST, ContentError, decode_content, decode_json
 from rope_viz.studies.tensors import encode_tensors
@@ -76,7 +76,7 @@ def test_any_json_value_is_returned(content):
 
 def list_decoders():
     """Return every function that reads JSON from outside, by name, as a function of the content."""
-    held = [each for page in PAGES for each in registry.page(page).choices if isinstance(each, Kept)]
+    held = [each for page in PAGES for each in page_list.page(page).choices if isinstance(each, Kept)]
     # A stored file is its name and its data; text fields have no name.
     files = {each.key: lambda content, each=each: each.decode(filed("a.json", content)) for each in held}
     texts = {f"{each.key} text": each.decode for each in held}

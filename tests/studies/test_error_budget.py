@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import attention, decay, per_distance, scaling
+from rope_viz.figures import attention, compared, decay, per_distance
 from rope_viz.studies import linear_attention
 from rope_viz.studies.decay import first_negative
 from rope_viz.studies.error_budget import WORK, Thinning, scale_samples
@@ -73,7 +73,7 @@ def test_distance_found_by_steps_is_negative(base):
 @pytest.mark.parametrize("head_dim", SIZES)
 def test_every_picture_of_any_head_size_respects_the_budget(head_dim):
     spec = RopeSpec(head_dim=head_dim, base=1e9, context=8192, target=10_000_000)
-    every = scaling.compared(spec, scaling.alternatives(spec, list(scaling.choices(spec))))
+    every = compared.compared(spec, compared.alternatives(spec, list(compared.choices(spec))))
     where = decay.Range.from_length(10_000_000, None, log=True)
     thinning = where.thinning(spec.pairs, shares=len(every))
     assert distances(thinning) * spec.pairs * len(every) <= 1.01 * WORK
@@ -90,7 +90,7 @@ def test_every_picture_of_any_head_size_respects_the_budget(head_dim):
 
 def test_comparison_over_the_budget_names_what_it_omits():
     spec = RopeSpec(head_dim=512, base=1e9, context=8192, target=10_000_000)
-    every = decay.with_plain(scaling.compared(spec, scaling.alternatives(spec, list(scaling.choices(spec)))))
+    every = decay.with_plain(compared.compared(spec, compared.alternatives(spec, list(compared.choices(spec)))))
     where = decay.Range.from_length(10_000_000, None, log=True)
     even = (np.full(spec.pairs, 1 / spec.pairs), np.zeros(spec.pairs), 0.0)
     figure, _ = decay.main("mean", every, where, even, "iid")

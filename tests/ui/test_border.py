@@ -16,10 +16,23 @@ from starlette.testclient import TestClient
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import blob_store, config_link, configs, extend, home, outside, own_file, registry, runtimes
+from rope_viz.pictures import (
+    blob_store,
+    config_link,
+    configs,
+    extend,
+    home,
+    outside,
+    own_file,
+    page_list,
+    registry,
+    runtimes,
+    write_address,
+)
 from rope_viz.pictures.render_process import Result
 from rope_viz.storage.decode_json import ContentError
-from rope_viz.ui import border, browser_storage, link_preview, picture_route, server, session_contents, upload
+from rope_viz.ui import border, browser_storage, link_preview, picture_route, server, upload
+from rope_viz.ui import state as ui_state
 from rope_viz.ui.border import Border, Turns
 from rope_viz.ui.long_jobs import LongJobs
 from rope_viz.ui.render_queue import BusyError
@@ -190,7 +203,7 @@ def test_link_is_read_once_in_a_process_off_the_shared_threads(real, monkeypatch
         one = real()
         one.open()
         monkeypatch.setattr(picture_route, "BORDER", one)
-        picture = registry.picture("scaling", "comparison")
+        picture = page_list.picture("scaling", "comparison")
         query = {"model": "custom", "config": text}
         for _ in range(2):
             asked = await picture_route.read_asked(picture, "packed", picture_route.Style.read({}), query, "a")
@@ -250,7 +263,7 @@ def test_preview_of_a_link_reads_nothing_and_passes_its_keys_on(query, recorded,
     monkeypatch.setenv(link_preview.SETTING, "https://example.org")
     monkeypatch.setattr(registry, "read_request", lambda *_: pytest.fail("read on the event loop"))
     page = "heads" if "heads.measured" in query else "scaling"
-    picture = next(iter(registry.page(page).pictures.values()))
+    picture = next(iter(page_list.page(page).pictures.values()))
     tags = link_preview.tags(page, "&".join(f"{key}={value}" for key, value in query.items()), picture)
     assert all(f"{key}={value}" in tags for key, value in query.items())
     assert recorded == []
@@ -258,7 +271,7 @@ def test_preview_of_a_link_reads_nothing_and_passes_its_keys_on(query, recorded,
 
 def test_preview_of_a_second_model_reads_nothing(recorded, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, "https://example.org")
-    picture = next(iter(registry.page("compare").pictures.values()))
+    picture = next(iter(page_list.page("compare").pictures.values()))
     text = make_link()
     assert f"compare.with={text}" in link_preview.tags("compare", f"compare.with={text}", picture)
     assert recorded == []
@@ -274,7 +287,7 @@ def test_hundreds_of_links_do_not_fill_the_memory(recorded, monkeypatch):
         query = {"model": "custom", "config": make_link(rope_theta=FIRST_BASE + number, unread_lists=[[]] * 5000)}
         now = registry.read_request(extend.PAGE, query)
         assert "unread_lists" not in now.own.config
-        registry.query(now, next(iter(extend.PAGE.pictures.values())))
+        write_address.query(now, next(iter(extend.PAGE.pictures.values())))
         if number < 40:
             extend.problem(now)
             runtimes._several(now.model, now.own)
@@ -293,15 +306,15 @@ def test_link_holds_at_most_32_kib():
 
 def test_session_reads_its_contents_behind_the_border(recorded, enter_session):
     enter_session()
-    typed = registry.kept_choices()["decay.typed"]
-    session_contents.store_readable(typed, b'{"q": "1", "k": "2"}')
+    typed = page_list.kept_choices()["decay.typed"]
+    ui_state.store_readable(typed, b'{"q": "1", "k": "2"}')
     assert recorded == [typed.decode]
-    file = registry.kept_choices()["recall.search"]
+    file = page_list.kept_choices()["recall.search"]
     with pytest.raises(ValueError, match="at most 4 MiB can be stored"):
-        session_contents.store_readable(file, b"a.json\0" + b"[" + b"1," * (3 << 20))
+        ui_state.store_readable(file, b"a.json\0" + b"[" + b"1," * (3 << 20))
     with pytest.raises(ValueError, match=r"."):
-        session_contents.store_readable(file, b"a.json\0{}")
-    assert session_contents.blob("recall.search") is None
+        ui_state.store_readable(file, b"a.json\0{}")
+    assert ui_state.blob("recall.search") is None
     enter_session()
     salted = blob_store.salt() + b'{"q": "3", "k": "2"}'
     browser_storage.bring_back({"decay.typed": base64.b64encode(salted).decode()})
@@ -348,7 +361,7 @@ def test_session_waits_for_its_place_on_its_own_thread(real, monkeypatch):
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     texts, typed = (
         [make_link(rope_theta=50_000 + number) for number in range(3)],
-        registry.kept_choices()["decay.typed"],
+        page_list.kept_choices()["decay.typed"],
     )
     name = blob_store.STORE.keep(blob_store.salt() + b'{"q": "1", "k": "2"}')
 
@@ -378,6 +391,6 @@ def test_event_loop_never_reads():
 
 
 def test_every_choice_with_a_content_is_known_to_other_processes():
-    for key, choice in registry.kept_choices().items():
-        assert border.portable(choice.decode).args[0] in registry.kept_choices(), key
+    for key, choice in page_list.kept_choices().items():
+        assert border.portable(choice.decode).args[0] in page_list.kept_choices(), key
     assert border.portable(configs.upload_of) is configs.upload_of

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.pictures import export, registry
+from rope_viz.pictures import export, page_list, registry
 from rope_viz.ui import picture_route, render_queue, render_workers
 
 pytestmark = pytest.mark.slow
@@ -42,7 +42,7 @@ def ready_workers():
 
 def render_here():
     """Render the same picture in this process."""
-    page = registry.page("scaling")
+    page = page_list.page("scaling")
     return export.compressed(page.pictures["comparison"], registry.read_request(page, QUERY), "packed")
 
 

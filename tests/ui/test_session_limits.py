@@ -18,15 +18,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 
 from rope_viz.models.user_config import LARGEST as LARGEST_CONFIG
 from rope_viz.pictures import blob_store, config_link
-from rope_viz.ui import (
-    picture_route,
-    render_queue,
-    request_bodies,
-    session_contents,
-    session_limits,
-    state,
-    static_middleware,
-)
+from rope_viz.ui import picture_route, render_queue, request_bodies, session_limits, state, static_middleware
 from rope_viz.ui.response_parts import IDLE_SECONDS
 from rope_viz.ui.session_limits import LostSessions, OpenPages, Uploads, take_upload
 
@@ -225,13 +217,13 @@ def test_lost_sessions_are_few():
 
 def test_ended_session_gives_back_what_only_it_named(enter_session, monkeypatch, visitors):
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
-    monkeypatch.setattr(session_contents, "_SESSIONS", {})
+    monkeypatch.setattr(state, "_SESSIONS", {})
     context = enter_session()
     context.session_id = "first"
     alone = state.store_blob("decay.typed", b"{}")
-    shared = session_contents.make_stored(blob_store.salt() + b"shared")
+    shared = state.make_stored(blob_store.salt() + b"shared")
     enter_session().session_id = "second"
-    assert session_contents.make_stored(blob_store.STORE.salted(shared.name)).name == shared.name
+    assert state.make_stored(blob_store.STORE.salted(shared.name)).name == shared.name
     uploads = Uploads("")
     uploads.remove_session_files("first")
     assert blob_store.STORE.salted(alone) is None
@@ -243,7 +235,7 @@ def test_ended_session_gives_back_what_only_it_named(enter_session, monkeypatch,
 def test_session_itself_holds_no_large_content(enter_session, monkeypatch):
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     enter_session()
-    content = b"a.npz\0" + bytes(2 * session_contents.SMALL)
+    content = b"a.npz\0" + bytes(2 * state.SMALL)
     name = state.store_blob("decay.file", content)
     held = streamlit.session_state["held"]["decay.file"]
     assert not [part for part in held if isinstance(part, bytes) and len(part) > 100]

@@ -9,14 +9,14 @@ import numpy as np
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.frequencies import TEXTS as TURNS
 from rope_viz.figures.rotation import TEXTS
 from rope_viz.figures.words.common import is_scaled
-from rope_viz.figures.words.frequencies import count_unturned
+from rope_viz.figures.words.turns import count_unturned
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import MAX_DENSE_DIM, Law
-from rope_viz.texts import Sentence, join
+from rope_viz.texts import Sentence, Texts, join
 
+TURNS = Texts("frequencies")
 LAWS = {
     "RRᵀ = I": "length",
     "det R = 1": "determinant",

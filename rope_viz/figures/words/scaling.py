@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.clipped_rope import ClippedRope
-from rope_viz.embedding.scaling import LongRope, Proportional
-from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
-from rope_viz.figures.scaling import TEXTS, compare_factor, short_label
+from rope_viz.embedding.scaling import ClippedRope, LongRope, Proportional
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.compared import compare_factor, short_label
+from rope_viz.figures.scaling import TEXTS
+from rope_viz.figures.words.bands import describe_bands
 from rope_viz.studies.distance_maps import Chunks, Groups
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.lists import join_list
 from rope_viz.texts.numbers import format_number
-
-BANDS = {KEPT: "kept", BLENDED: "blended", DIVIDED: "divided", SPED: "sped", STILL: "zero"}
-"""The name of each band in the text file, in the order of a sentence."""
 
 
 def describe_marks(shown: str, *, others: bool) -> Sentence:
@@ -50,23 +44,6 @@ def name_method(spec: RopeSpec) -> Sentence:
     )
 
 
-def describe_bands(spec: RopeSpec) -> Sentence:
-    """Count the pairs of each band at the target length, with the smallest and largest change of frequency."""
-    share, kind = spectrum.ratio(spec, length=spec.target), spectrum.bands(spec, length=spec.target).kind
-    found = {band: share[kind == band] for band in BANDS if band in kind}
-    if len(found) == 1:
-        ((band, shares),) = found.items()
-        each = "only" if spec.pairs == 1 else "all"
-        return TEXTS(f"bands.{each}.{BANDS[band]}", pairs=spec.pairs, **_numbers(band, shares))
-    kept = len(found.pop(KEPT, ()))
-    first = TEXTS("bands.kept" if kept else "bands.none_kept", count=kept, kept=kept, pairs=spec.pairs)
-    others = [
-        TEXTS(f"bands.some.{BANDS[band]}", count=len(shares), **_numbers(band, shares))
-        for band, shares in found.items()
-    ]
-    return join(first, TEXTS("bands.others", others=join_list(others)))
-
-
 def describe_logits(spec: RopeSpec) -> Sentence:
     """Give the factor on the logits, with more digits if four would round it to 1."""
     logits = spec.attention_factor(spec.target) ** 2
@@ -80,18 +57,6 @@ def describe_attention_factor(spec: RopeSpec) -> Sentence:
     factor = spec.attention_factor(spec.target)
     value = TEXTS("attention.one") if factor == 1.0 else TEXTS("attention.square", factor=factor, square=factor**2)
     return join(TEXTS("attention.about"), value)
-
-
-def _numbers(band: int, shares: FloatArray) -> dict[str, Any]:
-    """Return the number of pairs of a band and, if it is divided or sped up, the smallest and largest factor."""
-    name = BANDS[band]
-    if band not in (DIVIDED, SPED):
-        return {name: len(shares)}
-    factors = 1.0 / shares if band == DIVIDED else shares
-    low, high = float(factors.min()), float(factors.max())
-    is_range = format_number(low) != format_number(high)
-    by = TEXTS("bands.factors" if is_range else "bands.one_factor", low=low, high=high)
-    return {name: len(shares), "by": by, f"{name}_low": low, f"{name}_high": high}
 
 
 def describe_maps(trained: int, chunks: Chunks, groups: Groups, *, own: bool) -> Sentence:

@@ -11,9 +11,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rope_viz.pictures import registry
+from rope_viz.pictures import write_address
 from rope_viz.pictures.choices import Menu, Positions
-from rope_viz.pictures.outputs import KINDS
 from rope_viz.pictures.page import Picture
 from rope_viz.pictures.picture_request import Now
 from rope_viz.texts import Texts
@@ -51,7 +50,7 @@ def rooms(pictures: Iterable[Picture], now: Now) -> str:
 
 def _room(picture: Picture, now: Now) -> tuple[int, int]:
     """Return a picture's height in pixels with its tools, on a wide and on a narrow screen."""
-    below = TOOLS[KINDS[picture.kind]]
+    below = TOOLS[picture.kind.renderer]
     wide, narrow = (height + tools for height, tools in zip(picture.heights(now), below, strict=True))
     return wide, narrow
 
@@ -106,9 +105,9 @@ def _describe(picture: Picture, now: Now) -> dict[str, Any]:
     """Return what the browser needs to request the picture and to reserve its height."""
     return {
         "picture": picture.address,
-        "kind": KINDS[picture.kind],
-        "query": urlencode(registry.query(now, picture)),
-        "link": urlencode(registry.link_query(now, picture)) if now.held else "",
+        "kind": picture.kind.renderer,
+        "query": urlencode(write_address.query(now, picture)),
+        "link": urlencode(write_address.link_query(now, picture)) if now.held else "",
         "still": picture.still,
         "parts": picture.parts(now),
         "knobs": sorted(picture.depends),

@@ -1,0 +1,50 @@
+"""Sentences about a page's choices in its address that cannot be read."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz.embedding.spec import short_repr
+from rope_viz.pictures.choices import Kept, Line, Number
+from rope_viz.pictures.page_list import PAGES, page
+from rope_viz.pictures.picture_request import Choice
+from rope_viz.texts import Texts
+
+TEXTS = Texts("app")
+
+
+def address_problems(query: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each of a page's choices in its address that cannot be read, and for each unknown one.
+
+    Keys without the prefix of a page belong to others. Lines of text are reported next to their field.
+    """
+    out: list[str] = []
+    for key, text in query.items():
+        name, dot, _ = key.partition(".")
+        if not dot or name not in PAGES:
+            continue
+        choices = {choice.key: choice for choice in page(name).choices}
+        if key not in choices:
+            close = difflib.get_close_matches(key, choices, 1)
+            shown = short_repr(key)
+            out.append(
+                TEXTS("address.meant", name=shown, meant=close[0]) if close else TEXTS("address.unknown", name=shown)
+            )
+        elif not isinstance(choices[key], Line | Kept):
+            out += _value_problem(choices[key], text)
+    return out
+
+
+def _value_problem(choice: Choice[Any], text: str) -> list[str]:
+    """Return a sentence if a value cannot be read, with what is shown instead."""
+    try:
+        choice.parse(text)
+    except ValueError as error:
+        if isinstance(choice, Number):
+            with contextlib.suppress(ValueError):
+                return [TEXTS("address.clamped", problem=error, value=choice.text(choice.near(text)))]
+        return [TEXTS("address.ignored", problem=error)]
+    return []
