@@ -1,4 +1,4 @@
-"""The entry point: `streamlit run app.py`. `rope_viz/pictures/registry.py` lists the pages."""
+"""The entry point: `streamlit run app.py`. `rope_viz/picture/read_address.py` lists the pages."""
 
 import os
 import sys

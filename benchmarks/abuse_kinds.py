@@ -22,7 +22,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
 
 from rope_viz.figures.files import FORMS
-from rope_viz.pictures import blob_store, page_list
+from rope_viz.pages import registry
+from rope_viz.picture import blob_store
 
 PICTURE = "/rope-viz/picture"
 MODEL = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
@@ -82,7 +83,7 @@ async def request(
 
 def random_address(chance: random.Random) -> str:
     """Return an address with random and hostile values."""
-    picture = chance.choice(page_list.pictures())
+    picture = chance.choice(registry.pictures())
     query = {"model": chance.choice(["llama-3.1-8b", "qwen3-8b-yarn", "deepseek-v3", "kimi-k2-instruct"])}
     for choice in chance.sample(picture.uses, min(len(picture.uses), chance.randint(0, 4))):
         options = list(getattr(choice, "options", ()))

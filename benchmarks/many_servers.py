@@ -17,10 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from rope_viz.tiny_lm.completion_clients import Server
-from rope_viz.tiny_lm.dispatch import Worker
-from rope_viz.tiny_lm.evaluation_plan import Row, read_evaluation
-from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
+from rope_viz.evaluation.completion_clients import Server
+from rope_viz.evaluation.dispatch import Worker
+from rope_viz.evaluation.evaluation_plan import Row, read_evaluation
+from rope_viz.evaluation.run_evaluation import Plan, evaluate
 from tests.tiny_lm.completion_servers import passkey_servers
 
 

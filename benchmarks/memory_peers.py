@@ -18,7 +18,7 @@ import transformers
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers.models.auto import modeling_auto
 
-from rope_viz.advice.estimate_memory import memory
+from rope_viz.advice.memory.estimate_memory import memory
 
 LENGTH = 21
 MOST = 40_000_000

@@ -19,9 +19,10 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from rope_viz.models.catalog import catalog, main_layer, model_specs
-from rope_viz.pictures import runtimes, wire_format
-from rope_viz.pictures.page import Picture
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pages.model import runtimes
+from rope_viz.picture import wire_format
+from rope_viz.picture.page import Picture
+from rope_viz.picture.picture_request import Now
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))

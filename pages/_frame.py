@@ -1,4 +1,4 @@
-"""The frame around every page; `rope_viz/pictures/registry.py` lists them."""
+"""The frame around every page; `rope_viz/picture/read_address.py` lists them."""
 
 from pathlib import Path
 

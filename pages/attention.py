@@ -1,8 +1,8 @@
 """What does position do to the attention of one sentence?"""
 
-from rope_viz.figures.attention import TEXTS
-from rope_viz.figures.words import attention as words
-from rope_viz.pictures import attention
+from rope_viz.pages import attention
+from rope_viz.pages.attention import words
+from rope_viz.pages.attention.figures import TEXTS
 from rope_viz.ui import page
 
 now = page.now(attention.PAGE)

@@ -1,23 +1,25 @@
 """How do models use several position axes for images, videos and prompts, and how far beyond training do they reach?"""
 
-from rope_viz.figures.axes import TEXTS
-from rope_viz.pictures import axes, axes_model, axis_choice
+from rope_viz.pages import axes
+from rope_viz.pages.axes import choices
+from rope_viz.pages.axes.figures import TEXTS
+from rope_viz.picture import axis_choice
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=axes.sight)
 now = page.now(axes.PAGE)
 if not axis_choice.find_sidebar_scenes(now):
     page.paragraph(TEXTS("example", model=now.name))
-page.control_row(*axes_model.WHICH, *axes_model.OTHER)
+page.control_row(*choices.WHICH, *choices.OTHER)
 page.show(axes.sight)
 page.legend(TEXTS("legend"))
 page.next_page_link("rotation", TEXTS("next_page"))
 page.control_row(axes.REACH, axes.SHADES)
 
 page.section(TEXTS("headings.wavelengths"), says=axes.speeds)
-page.control_row(axes_model.WAY, axes_model.SECTIONS)
+page.control_row(choices.WAY, choices.SECTIONS)
 page.show(axes.speeds)
-page.control_row(*axes_model.BASES, *axes_model.SIDES.values())
+page.control_row(*choices.BASES, *choices.SIDES.values())
 
 page.section(TEXTS("headings.prompt"), says=axes.positions)
 page.controls(axes.PROMPT)

@@ -1,7 +1,7 @@
 """How are weights converted between the two pairings?"""
 
-from rope_viz.figures.rotation import TEXTS
-from rope_viz.pictures import rotation
+from rope_viz.pages import rotation
+from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.ui import page
 
 page.start(page.TEXTS("pages.conversion"), says=rotation.permutation)

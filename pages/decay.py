@@ -1,7 +1,7 @@
 """How does the score of a query and a key change with their distance?"""
 
-from rope_viz.figures.words.decay import TEXTS
-from rope_viz.pictures import decay
+from rope_viz.pages import decay
+from rope_viz.pages.decay.words import TEXTS
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=decay.curves)

@@ -1,7 +1,7 @@
 """What is the frequency of every pair, and how many turns did it make in training?"""
 
-from rope_viz.figures.frequencies import TEXTS
-from rope_viz.pictures import frequencies
+from rope_viz.pages import frequencies
+from rope_viz.pages.frequencies.figures import TEXTS
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=frequencies.wavelengths)

@@ -1,6 +1,6 @@
 """Which figure do you need?"""
 
-from rope_viz.pictures import gallery
+from rope_viz.reports import gallery
 from rope_viz.texts import Texts
 from rope_viz.ui import page
 from rope_viz.ui.components.gallery import show

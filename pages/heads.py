@@ -1,7 +1,7 @@
 """Which pairs does a real model's head use?"""
 
-from rope_viz.figures.heads import TEXTS
-from rope_viz.pictures import heads
+from rope_viz.pages import heads
+from rope_viz.pages.heads.figures import TEXTS
 from rope_viz.ui import live_capture, page
 
 page.start(TEXTS("title"), says=heads.jobs)

@@ -1,8 +1,8 @@
 """How exactly, and how fast, are q and k rotated for real?"""
 
-from rope_viz.figures.kernels import TEXTS
-from rope_viz.figures.words import kernels as words
-from rope_viz.pictures import kernels
+from rope_viz.pages import kernels
+from rope_viz.pages.kernels import words
+from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.ui import measurement_button, page
 
 page.start(TEXTS("title"), says=kernels.errors)

@@ -1,6 +1,6 @@
 """What does RoPE do in linear attention?"""
 
-from rope_viz.pictures import attention
+from rope_viz.pages import attention
 from rope_viz.ui import page
 
 page.start(page.TEXTS("pages.linear"), says=attention.weights)

@@ -1,6 +1,6 @@
 """Which models use which pairing?"""
 
-from rope_viz.pictures import rotation
+from rope_viz.pages import rotation
 from rope_viz.ui import page
 
 page.start(page.TEXTS("pages.pairings"), says=rotation.pairings)

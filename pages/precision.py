@@ -1,8 +1,8 @@
 """At which position does rounding start to matter for this model, and which implementation rounds where?"""
 
-from rope_viz.figures.precision import TEXTS
-from rope_viz.figures.words import precision as words
-from rope_viz.pictures import precision
+from rope_viz.pages import precision
+from rope_viz.pages.precision import words
+from rope_viz.pages.precision.figures import TEXTS
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=precision.errors)

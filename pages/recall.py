@@ -1,8 +1,8 @@
 """Does a model still find what it read?"""
 
-from rope_viz.figures.recall import TEXTS
-from rope_viz.pictures import real_recall, recall
-from rope_viz.pictures import recall_choices as choices
+from rope_viz.pages import recall
+from rope_viz.pages.recall import choices, real_model
+from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.ui import live_search, live_text, page
 
 page.start(TEXTS("title"), TEXTS("about"), says=recall.lengths)
@@ -10,15 +10,15 @@ page.control_row(choices.COMPARE, choices.UP_TO)
 page.show(recall.lengths)
 page.legend(TEXTS("legend"))
 
-page.section(TEXTS("headings.real"), says=real_recall.real_loss)
-page.show(real_recall.real_loss)
-page.picture_sentence(real_recall.real_cost)
-page.show(real_recall.real_cost)
-page.picture_sentence(real_recall.short_cost)
-page.show(real_recall.short_cost)
+page.section(TEXTS("headings.real"), says=real_model.real_loss)
+page.show(real_model.real_loss)
+page.picture_sentence(real_model.real_cost)
+page.show(real_model.real_cost)
+page.picture_sentence(real_model.short_cost)
+page.show(real_model.short_cost)
 page.paragraph(TEXTS("real.caveat"))
-page.section(TEXTS("headings.real_keys"), says=real_recall.real_keys)
-page.show(real_recall.real_keys)
+page.section(TEXTS("headings.real_keys"), says=real_model.real_keys)
+page.show(real_model.real_keys)
 
 page.section(TEXTS("headings.live"))
 live_text.show_own_losses(page.now(choices.PAGE))

@@ -1,7 +1,7 @@
 """What does rotating q and k do, and why does only the distance matter?"""
 
-from rope_viz.figures.rotation import TEXTS
-from rope_viz.pictures import rotation
+from rope_viz.pages import rotation
+from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=rotation.turning)

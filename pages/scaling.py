@@ -1,8 +1,8 @@
 """What does a scaling method do to every pair of this model, compared with other methods?"""
 
-from rope_viz.figures.scaling import TEXTS
-from rope_viz.figures.words import scaling as words
-from rope_viz.pictures import scaling
+from rope_viz.pages import scaling
+from rope_viz.pages.scaling import words
+from rope_viz.pages.scaling.figures import TEXTS
 from rope_viz.ui import page
 
 now = page.now(scaling.PAGE)

@@ -19,11 +19,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rope_viz.advice.estimate_memory import memory as _memory
-    from rope_viz.advice.export import export as export
-    from rope_viz.advice.extension_plan import plan as _plan
     from rope_viz.advice.lint import check as _check
     from rope_viz.advice.lint import repair as _repair
+    from rope_viz.advice.memory.estimate_memory import memory as _memory
+    from rope_viz.advice.plan.export import export as export
+    from rope_viz.advice.plan.extension_plan import plan as _plan
     from rope_viz.embedding.scaling import METHODS as METHODS
     from rope_viz.embedding.spec import RopeSpec as RopeSpec
     from rope_viz.embedding.spec import Scaling as Scaling
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from rope_viz.embedding.spectrum import wavelength as wavelength
     from rope_viz.models.catalog import catalog as catalog
     from rope_viz.models.catalog import model_specs as model_specs
+    from rope_viz.models.identity.named_config import takes_names
     from rope_viz.models.model_config import from_config as _from_config
-    from rope_viz.models.named_config import takes_names
     from rope_viz.models.rope_config import to_config as to_config
+    from rope_viz.real_models.capture import capture as capture
     from rope_viz.runtimes import emulate as _emulate
-    from rope_viz.tiny_lm.capture import capture as capture
 
     check, repair, plan, memory = takes_names(_check), takes_names(_repair), takes_names(_plan), takes_names(_memory)
     from_config, emulate = takes_names(_from_config), takes_names(_emulate)

@@ -14,7 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
-from rope_viz.models.local_models import MODELS
+from rope_viz.models.identity.local_models import MODELS
 
 # Otherwise garbage collection scans all imported modules again and again, which takes up to a tenth of the time.
 gc.set_threshold(100_000, 50, 50)

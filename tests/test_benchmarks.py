@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.checkouts import ROOT, Checkout, find_same_page, format_ratios, in_turns, match_pages, read_checkout
-from rope_viz.pictures import page_list
-from rope_viz.pictures.page_list import TITLES
+from rope_viz.pages import registry
+from rope_viz.pages.registry import TITLES
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def test_a_checkout_lists_its_own_pages():
     found = read_checkout(ROOT)
     assert list(found.pages) == list(TITLES)
     assert {name: set(pictures) for name, pictures in found.pages.items()} == {
-        name: set(page_list.page(name).pictures) if name in page_list.PAGES else set() for name in TITLES
+        name: set(registry.page(name).pictures) if name in registry.PAGES else set() for name in TITLES
     }
     assert (found.path("home"), found.path("scaling")) == ("/", "/scaling")
 

@@ -60,5 +60,5 @@ def test_every_mutant_of_a_module_compiles():
 
 
 def test_the_test_of_the_same_name_is_run_first():
-    tests = order_tests("rope_viz/advice/verify.py", find_imports(ROOT / "tests"), ROOT)
+    tests = order_tests("rope_viz/advice/verify/verify.py", find_imports(ROOT / "tests"), ROOT)
     assert tests[0] == "tests/advice/test_verify.py"

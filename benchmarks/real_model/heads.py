@@ -1,4 +1,4 @@
-"""The job of every head of a real model, and how it uses every pair: see `rope_viz.tiny_lm.head_jobs`.
+"""The job of every head of a real model, and how it uses every pair: see `rope_viz.real_models.head_jobs`.
 
 python benchmarks/real_model/heads.py MODEL.gguf --texts FOLDER -o heads.json [--tokens 512]
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from common import NOVELS, Bench, parser
 
-from rope_viz.tiny_lm.head_jobs import THRESHOLDS, measure_heads, random_halves
-from rope_viz.tiny_lm.measured_subjects import GgufSubject
+from rope_viz.real_models.head_jobs import THRESHOLDS, measure_heads, random_halves
+from rope_viz.real_models.measured_subjects import GgufSubject
 
 
 def main() -> None:

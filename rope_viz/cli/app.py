@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from rope_viz.cli.server_process import Served
 from rope_viz.embedding.spec import short_repr
-from rope_viz.tiny_lm.completion_clients import is_loopback
+from rope_viz.evaluation.completion_clients import is_loopback
 
 PACKAGE = Path(__file__).parents[1]
 NEEDED = ("streamlit", "plotly", "matplotlib")

@@ -25,8 +25,8 @@ from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
 from rope_viz.cli.find_configs import NO_CONFIG, find_configs, make_reader, search_folder
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.override_flags import Override, add_override_flags, read_override
-from rope_viz.models.json_repair import describe_fixes, read_lenient
-from rope_viz.models.json_source import Raw, find_key_lines
+from rope_viz.models.formats.json_repair import describe_fixes, read_lenient
+from rope_viz.models.formats.json_source import Raw, find_key_lines
 from rope_viz.models.model_config import ModelConfig
 
 EXIT = {"error": 2, "warning": 1, "note": 1}
@@ -216,7 +216,7 @@ def find_sources(name: str, verbose: bool) -> Sequence[tuple[str, Callable[[], b
 def print_repaired(names: Sequence[str], ignored: Sequence[str], level: str) -> int:
     """Print the repaired config of a single file and return the exit code of checking it; the rest goes to stderr.
 
-    A file that is almost JSON is repaired for its syntax first; see `rope_viz.models.json_repair`.
+    A file that is almost JSON is repaired for its syntax first; see `rope_viz.models.formats.json_repair`.
     """
     if len(names) != 1:
         raise ValueError("--repair takes one file")

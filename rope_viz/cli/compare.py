@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rope_viz.advice.compare_models import ModelComparison, Side, compare_models
-from rope_viz.advice.extend import measure_methods
+from rope_viz.advice.plan.compare_models import ModelComparison, Side, compare_models
+from rope_viz.advice.plan.extend import measure_methods
 from rope_viz.cli.find_pictures import describe_formats
 from rope_viz.cli.list_commands import print_rows
 from rope_viz.cli.output import STDOUT, named, write_output
@@ -25,8 +25,8 @@ from rope_viz.cli.spec import (
 from rope_viz.embedding.spec import RopeSpec, knobs
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.models.read_upload import single_axis_upload
 from rope_viz.models.spec_url import method_knobs
-from rope_viz.multi_axis.read_upload import single_axis_upload
 
 
 def add(commands: Any) -> None:
@@ -108,8 +108,9 @@ def read_side(name: str) -> Side:
 
 def draw(parsed: argparse.Namespace, length: int) -> bytes:
     """Return the picture of the ratio as a file. Raise `ValueError` with one sentence for an unknown format."""
-    from rope_viz.pictures import compare, config_link, export
-    from rope_viz.pictures.picture_request import Now
+    from rope_viz.pages import compare
+    from rope_viz.picture import config_link, export
+    from rope_viz.picture.picture_request import Now
 
     if parsed.output == STDOUT:
         raise ValueError("-o needs the name of a file, as in -o ratio.svg")

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rope_viz.advice.conformance import make_kit
+from rope_viz.advice.verify.conformance import make_kit
 from rope_viz.storage.write_file import write_file
 
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from rope_viz.advice.export import TARGETS, Export, export, find_target
+from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
 from rope_viz.cli.evaluation_servers import (
     ADDRESS,
     connect_servers,
@@ -22,14 +22,14 @@ from rope_viz.cli.evaluation_servers import (
 from rope_viz.cli.spec import read_config, read_model, read_model_folder, tokens
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.evaluation.completion_clients import Local
+from rope_viz.evaluation.dispatch import Worker
+from rope_viz.evaluation.evaluation_plan import MOST, WHOLE, Evaluation, describe_shard, read_evaluation
+from rope_viz.evaluation.merge_shards import merge_shards
+from rope_viz.evaluation.ray_workers import join_cluster, start_workers
+from rope_viz.evaluation.run_evaluation import Plan, evaluate
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.tiny_lm.completion_clients import Local
-from rope_viz.tiny_lm.dispatch import Worker
-from rope_viz.tiny_lm.evaluation_plan import MOST, WHOLE, Evaluation, describe_shard, read_evaluation
-from rope_viz.tiny_lm.merge_shards import merge_shards
 from rope_viz.tiny_lm.passkey import WORDINGS
-from rope_viz.tiny_lm.ray_workers import join_cluster, start_workers
-from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
 INTERRUPTED = 130
 """The exit code that shells use after Ctrl-C."""

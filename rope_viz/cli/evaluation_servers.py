@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.tiny_lm.completion_clients import Counted, Server, choose_key
-from rope_viz.tiny_lm.dispatch import Worker
+from rope_viz.evaluation.completion_clients import Counted, Server, choose_key
+from rope_viz.evaluation.dispatch import Worker
 
 ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 HOW = "a server must be METHOD=URL"

@@ -7,11 +7,11 @@ import json
 import sys
 from typing import Any
 
-from rope_viz.advice.export import find_target
-from rope_viz.advice.extension_plan import make_plan
-from rope_viz.advice.kv_cache import DTYPES
-from rope_viz.advice.report import data, markdown, text
-from rope_viz.advice.runtime_instructions import NAMES
+from rope_viz.advice.memory.kv_cache import DTYPES
+from rope_viz.advice.plan.export import find_target
+from rope_viz.advice.plan.extension_plan import make_plan
+from rope_viz.advice.plan.report import data, markdown, text
+from rope_viz.advice.plan.runtime_instructions import NAMES
 from rope_viz.cli.find_configs import find_listed
 from rope_viz.cli.output import STDOUT, write_output
 from rope_viz.cli.override_flags import add_override_flags, read_override

@@ -17,9 +17,9 @@ import urllib.request
 from urllib.parse import quote, urlsplit
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.models.hf_cache import ID, NAME, model_id_of_page
-from rope_viz.models.json_source import LARGEST_FILE
-from rope_viz.tiny_lm.completion_clients import OPENER, choose_key
+from rope_viz.evaluation.completion_clients import OPENER, choose_key
+from rope_viz.models.formats.json_source import LARGEST_FILE
+from rope_viz.models.identity.hf_cache import ID, NAME, model_id_of_page
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 TIMEOUT = 10.0

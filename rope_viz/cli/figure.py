@@ -18,13 +18,15 @@ from rope_viz.figures.files import FORMS
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.models.read_upload import single_axis_upload
 from rope_viz.models.spec_url import method_knobs
 from rope_viz.models.variant import MOST
-from rope_viz.multi_axis.read_upload import single_axis_upload
-from rope_viz.pictures import ROUTE, page_list, redraw
+from rope_viz.pages import registry
+from rope_viz.picture import ROUTE
+from rope_viz.reports import redraw
 
 if TYPE_CHECKING:
-    from rope_viz.pictures.picture_request import Choice, Now
+    from rope_viz.picture.picture_request import Choice, Now
 
 NOT_IN_IT = {
     "own": "this address does not contain your config. Name the file after it, as in "
@@ -86,11 +88,11 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code. Raise `ValueError` with one sentence if a picture cannot be drawn."""
-    from rope_viz.pictures import export, registry
-    from rope_viz.pictures.choices import Held, Kept
+    from rope_viz.picture import export, read_address
+    from rope_viz.picture.choices import Held, Kept
 
     if parsed.list:
-        for picture in page_list.pictures():
+        for picture in registry.pictures():
             print(f"{picture.address:24}{picture.about}")
         return 0
     if parsed.suite is not None:
@@ -137,7 +139,7 @@ def run(parsed: argparse.Namespace) -> int:
         look = Style.read(styled | PRESETS.get(given_looks.get("preset", ""), {}) | given_looks)
         own = read_flags(parsed).own if brought else None
         # With "file" the address has only what was changed in the config.
-        now = registry.read_request(page_list.page(picture.page), asked, own if named == registry.FILE else None)
+        now = read_address.read_request(registry.page(picture.page), asked, own if named == read_address.FILE else None)
         if brought:
             now = dataclasses.replace(now, own=own)
         write_output(parsed.output, render(picture, picture.finished(now), form, look))
@@ -151,10 +153,10 @@ def run(parsed: argparse.Namespace) -> int:
         )
     now = read_flags(parsed)
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
-    pin, view = registry.pin_of(marks, now.spec.pairs), registry.view_of(marks)
+    pin, view = read_address.pin_of(marks, now.spec.pairs), read_address.view_of(marks)
     now = dataclasses.replace(now, pin=pin, given=given, view=view, variants=read_variants(parsed.variant, now.current))
     if now.variants and not picture.variants:
-        shown = ", ".join(each.address for each in page_list.pictures() if each.variants)
+        shown = ", ".join(each.address for each in registry.pictures() if each.variants)
         raise ValueError(f"{picture.address} shows one curve: --variant works with {shown}")
     write_output(parsed.output, render(picture, picture.finished(now), form, look))
     return 0
@@ -162,7 +164,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 def read_flags(parsed: argparse.Namespace) -> Now:
     """Return the request that the flags describe. Raise `ValueError` with one sentence."""
-    from rope_viz.pictures.picture_request import Now
+    from rope_viz.picture.picture_request import Now
 
     spec, config, layer = read_spec(parsed)
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
@@ -218,19 +220,19 @@ def is_picture(name: str) -> bool:
 def is_page(name: str) -> bool:
     """True if there is a page of this name."""
 
-    return name in page_list.PAGES
+    return name in registry.PAGES
 
 
 def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
     """Raise `ValueError` for the address of a page, listing its pictures."""
 
     page = name.strip("/") or "home"
-    if page not in page_list.PAGES or (not name and not urlsplit(word).scheme and not word.startswith(("/", "?"))):
+    if page not in registry.PAGES or (not name and not urlsplit(word).scheme and not word.startswith(("/", "?"))):
         return
-    pictures = [*page_list.page(page).pictures]
+    pictures = [*registry.page(page).pictures]
     written = f"{page}/{pictures[0]}" + (f"?{urlencode(asked)}" if asked else "")
     others = f"; it has {', '.join(pictures)}" if len(pictures) > 1 else ""
-    raise ValueError(f"this is the page {page_list.PAGES[page]}: name one of its pictures, such as '{written}'{others}")
+    raise ValueError(f"this is the page {registry.PAGES[page]}: name one of its pictures, such as '{written}'{others}")
 
 
 def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rope_viz.cli.hub_access import fetch, is_asked_of_hub, may_be_on_hub
-from rope_viz.models import named_config
 from rope_viz.models.catalog import Model
-from rope_viz.models.hf_cache import NAME, find_in_cache, is_model_id
-from rope_viz.models.json_source import LARGEST_FILE, read_content, read_raw
+from rope_viz.models.formats.json_source import LARGEST_FILE, read_content, read_raw
+from rope_viz.models.identity import named_config
+from rope_viz.models.identity.hf_cache import NAME, find_in_cache, is_model_id
 from rope_viz.models.unknown_types import is_model_config
 
 # Folders without a model's own files.

@@ -9,14 +9,14 @@ from rope_viz.cli.output import STDOUT, named
 from rope_viz.cli.spec import read_config, refuse_diffusion
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models import spec_url
+from rope_viz.models.read_upload import single_axis_upload
 from rope_viz.models.variant import MOST, Variant, make_variant, read_variant
-from rope_viz.multi_axis.read_upload import single_axis_upload
-from rope_viz.pictures import page_list
+from rope_viz.pages import registry
 
 if TYPE_CHECKING:
     from rope_viz.figures.files.style import Style
-    from rope_viz.pictures.page import Picture
-    from rope_viz.pictures.picture_request import Choice, Now
+    from rope_viz.picture.page import Picture
+    from rope_viz.picture.picture_request import Choice, Now
 
 
 def describe_formats(output: str, given: str | None, forms: Sequence[str]) -> str:
@@ -47,8 +47,8 @@ def open_variant(name: str) -> Variant:
 
 def render(picture: Picture, now: Now, form: str, look: Style) -> bytes:
     """Render a picture to a file's bytes. Raise `ValueError` with the renderer's sentence, freed of Markdown."""
-    from rope_viz.pictures import export
-    from rope_viz.pictures.wire_format import strip_markup
+    from rope_viz.picture import export
+    from rope_viz.picture.wire_format import strip_markup
 
     try:
         return export.render(picture, now, form, look)
@@ -61,7 +61,7 @@ def find_picture(name: str) -> Picture:
 
     page, _, picture = name.partition("/")
     try:
-        return page_list.picture(page, picture)
+        return registry.picture(page, picture)
     except KeyError as error:
         raise ValueError(f"{str(error.args[0]).rstrip('.')}: rope-viz figure --list prints all names") from None
 
@@ -73,4 +73,4 @@ def find_choices(name: str) -> list[Choice[Any]]:
         picture = find_picture(name)
     except ValueError:
         return []
-    return [choice for choice in page_list.page(picture.page).choices if choice.key in picture.depends]
+    return [choice for choice in registry.page(picture.page).choices if choice.key in picture.depends]

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from rope_viz.models.local_models import MODELS, LocalModel, take_out
+from rope_viz.models.identity.local_models import MODELS, LocalModel, take_out
 
 
 def add(commands: Any) -> None:

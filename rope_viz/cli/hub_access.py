@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
 
-from rope_viz.models.hf_cache import ID, LONGEST, is_model_id, model_id_of_page
+from rope_viz.models.identity.hf_cache import ID, LONGEST, is_model_id, model_id_of_page
 
 _allowed: ContextVar[bool] = ContextVar("hub", default=False)
 

@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code. Raise `ValueError` for an address that is none."""
-    from rope_viz.pictures.story_page import story_page
+    from rope_viz.reports.story_page import story_page
 
     write_output(parsed.output, story_page(app=read_address("--app", parsed.app) or None))
     return 0

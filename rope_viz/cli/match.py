@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rope_viz.advice.make_match import Remedy, find_remedy
-from rope_viz.advice.match_training import Match, describe_match, match_training
+from rope_viz.advice.training.make_match import Remedy, find_remedy
+from rope_viz.advice.training.match_training import Match, describe_match, match_training
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.spec import NAMES, read_config, read_model, refuse_diffusion, tokens
-from rope_viz.models.argument_text import parse_flags
+from rope_viz.models.formats.argument_text import parse_flags
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.user_config import parse_config
 from rope_viz.runtimes.releases import format_version

@@ -10,9 +10,9 @@ from typing import Any
 
 from rope_viz.cli.capture import WIDTH, read_text
 from rope_viz.cli.spec import tokens
+from rope_viz.real_models.capture_gguf import find_gguf
+from rope_viz.real_models.measured_file import LEAST
 from rope_viz.storage.write_file import write_file
-from rope_viz.tiny_lm.capture_gguf import find_gguf
-from rope_viz.tiny_lm.measured_file import LEAST
 
 
 def add(commands: Any) -> None:
@@ -55,7 +55,7 @@ def run(parsed: argparse.Namespace) -> int:
     if not 1 <= parsed.sequences <= 1000:
         raise ValueError(f"--sequences must be from 1 to 1000, got {parsed.sequences}")
     text = read_text(parsed.text)
-    from rope_viz.tiny_lm.measure_model import measure_model
+    from rope_viz.real_models.measure_model import measure_model
 
     measured = measure_model(
         path,

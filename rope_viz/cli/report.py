@@ -38,7 +38,7 @@ def add(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code. Raise `ValueError` with one sentence if it cannot be written."""
-    from rope_viz.pictures import report
+    from rope_viz.reports import report
 
     path = Path(parsed.output)
     if parsed.all is not None:

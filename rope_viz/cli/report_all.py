@@ -20,10 +20,10 @@ from rope_viz import __version__
 from rope_viz.cli.check import find_sources
 from rope_viz.cli.find_configs import find_configs, find_listed
 from rope_viz.cli.output import one_line, write_output
-from rope_viz.models.hf_cache import NAME
-from rope_viz.pictures import report_site
-from rope_viz.pictures.render_process import MEMORY, end_with, limit_memory, limit_seconds
-from rope_viz.pictures.report_site import FOLDER, Entry
+from rope_viz.models.identity.hf_cache import NAME
+from rope_viz.reports import report_site
+from rope_viz.reports.render_process import MEMORY, end_with, limit_memory, limit_seconds
+from rope_viz.reports.report_site import FOLDER, Entry
 from rope_viz.storage.decode_json import decode_json
 
 SECONDS = 60

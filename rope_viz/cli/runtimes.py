@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rope_viz.advice.export import TARGETS, Export, export, find_target
-from rope_viz.advice.trainer_export import WRITERS, TrainerExport, export_training
+from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
+from rope_viz.advice.training.trainer_export import WRITERS, TrainerExport, export_training
 from rope_viz.cli import axes as cli_axes
 from rope_viz.cli.list_commands import print_rows, remarks
 from rope_viz.cli.override_flags import Override, add_override_flags, read_override
@@ -28,8 +28,8 @@ from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import merge_dicts
+from rope_viz.models.formats.source_note import without_source
 from rope_viz.models.model_config import ModelConfig, from_config
-from rope_viz.models.source_note import without_source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Comparison, compare, compare_with, histories

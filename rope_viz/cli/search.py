@@ -12,16 +12,16 @@ from rope_viz.cli.find_pictures import describe_formats
 from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import read_model_folder, tokens
 from rope_viz.embedding.spec import short_repr
-from rope_viz.figures import recall
+from rope_viz.evaluation.divisor_curves import STARTS
+from rope_viz.evaluation.score_divisors import GgufScorer, Scorer, TinyScorer, TransformersScorer
+from rope_viz.evaluation.search_divisors import GOALS, TINY, SearchPlan, search
+from rope_viz.evaluation.search_results import SearchResult, read_search
 from rope_viz.figures.files import FORMS
-from rope_viz.models.local_models import MODELS
+from rope_viz.models.identity.local_models import MODELS
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.pages.recall import figures as recall
 from rope_viz.tiny_lm import checkpoints
-from rope_viz.tiny_lm.divisor_curves import STARTS
 from rope_viz.tiny_lm.passkey import WORDINGS
-from rope_viz.tiny_lm.score_divisors import GgufScorer, Scorer, TinyScorer, TransformersScorer
-from rope_viz.tiny_lm.search_divisors import GOALS, TINY, SearchPlan, search
-from rope_viz.tiny_lm.search_results import SearchResult, read_search
 
 REAL = "smollm2"
 

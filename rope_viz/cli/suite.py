@@ -27,12 +27,12 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.figures.files.style import LABEL, Style, is_key
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.models.read_upload import single_axis_upload
 from rope_viz.models.spec_url import format_value
 from rope_viz.models.variant import KEYS, MOST, read_variant, split_pairs
-from rope_viz.multi_axis.read_upload import single_axis_upload
-from rope_viz.pictures import page_list
-from rope_viz.pictures.choices import Kept
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pages import registry
+from rope_viz.picture.choices import Kept
+from rope_viz.picture.picture_request import Now
 
 OWN_KEYS = ("file", "picture", "model", "variants", "labels")
 
@@ -102,7 +102,7 @@ def read_labels(labels: Any) -> dict[str, str]:
 
 def render_entry(entry: Mapping[str, Any], style: Mapping[str, str], folder: Path) -> bytes:
     """Return one figure as a file. Raise `ValueError` with one sentence."""
-    from rope_viz.pictures import export, registry
+    from rope_viz.picture import export, read_address
 
     form = Path(entry["file"]).suffix.lower().removeprefix(".")
     if form not in export.FORMS or form == "packed":
@@ -121,12 +121,12 @@ def render_entry(entry: Mapping[str, Any], style: Mapping[str, str], folder: Pat
         if model not in (*catalog(), spec_url.CUSTOM):
             own = single_axis_upload(read_config(str(folder / str(model))))
             query["model"] = spec_url.CUSTOM
-    now = registry.read_request(page_list.page(picture.page), query, own)
+    now = read_address.read_request(registry.page(picture.page), query, own)
     now = with_variants(now, entry.get("variants", []), folder)
     if now.variants and not picture.variants:
         raise ValueError(f"{picture.address} shows one curve and takes no variants")
     if files:
-        from rope_viz.pictures.choices import Held
+        from rope_viz.picture.choices import Held
 
         now = dataclasses.replace(now, given={**now.given, **{key: Held("", value) for key, value in files.items()}})
     look = Style.read(looks | read_labels(entry.get("labels", {})))

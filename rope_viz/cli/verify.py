@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.verify import Held, read_gguf, read_learned, read_numbers, verify
+from rope_viz.advice.verify.verify import Held, read_gguf, read_learned, read_numbers, verify
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
 from rope_viz.models.model_config import ModelConfig
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, short_repr
-from rope_viz.models.json_source import LARGEST as LARGEST
-from rope_viz.models.json_source import read_raw
+from rope_viz.models.formats.json_source import LARGEST as LARGEST
+from rope_viz.models.formats.json_source import read_raw
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, find_main_layer, normalise_rope_type
 

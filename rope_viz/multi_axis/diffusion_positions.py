@@ -25,9 +25,9 @@ from rope_viz.embedding.position_ids import (
 )
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models.config_reader import ConfigReader
-from rope_viz.multi_axis.diffusion import FRAME, THWL, require_rule
+from rope_viz.models.several_axes.diffusion import FRAME, THWL, require_rule
+from rope_viz.models.several_axes.learned_directions import HW, WH
 from rope_viz.multi_axis.grid_positions import Lay, pick_tokens, read_listed_grids, read_shape, read_sides
-from rope_viz.multi_axis.learned_directions import HW, WH
 from rope_viz.multi_axis.prompt_positions import read_entries, read_three_sides, read_tokens
 
 IMAGE_OFFSET = 65536.0  # where Ideogram 4's images begin

@@ -21,8 +21,8 @@ from rope_viz.embedding.position_ids import (
 )
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models.config_reader import MAX_SIDE, ConfigReader
-from rope_viz.multi_axis.learned_directions import HW, WH
-from rope_viz.multi_axis.vision import tower_name
+from rope_viz.models.several_axes.learned_directions import HW, WH
+from rope_viz.models.several_axes.vision import tower_name
 
 Lay: TypeAlias = Callable[[ConfigReader], Positions]
 

@@ -15,8 +15,14 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, mix_axes
 from rope_viz.models.config_reader import read_model_type
+from rope_viz.models.several_axes.model_axes import (
+    find_inner_parts,
+    find_vision_part,
+    from_model,
+    is_diffusion,
+    read_size_or,
+)
 from rope_viz.multi_axis.catalog import axes_catalog, model_parts
-from rope_viz.multi_axis.model_axes import find_inner_parts, find_vision_part, from_model, is_diffusion, read_size_or
 
 Role: TypeAlias = Literal["time", "row", "column"]
 

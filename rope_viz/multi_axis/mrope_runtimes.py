@@ -25,7 +25,7 @@ from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, RopeSpec, Scaling, short_repr
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.models.model_config import from_config
-from rope_viz.multi_axis.text import (
+from rope_viz.models.several_axes.text import (
     axis_per_pair,
     find_axes,
     section_keys,

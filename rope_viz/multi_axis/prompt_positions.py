@@ -31,7 +31,7 @@ from rope_viz.embedding.position_ids import (
 )
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.config_reader import ConfigReader
-from rope_viz.multi_axis.text import all_axes, find_axes, xdrope_axes
+from rope_viz.models.several_axes.text import all_axes, find_axes, xdrope_axes
 
 RUNTIMES = ("transformers", "transformers-4.57", "vllm", "sglang", "mlx-vlm", "llama.cpp")
 TEMPORAL = ("temporal_merge_size", "temporal_conv_size")

@@ -19,7 +19,7 @@ import numpy as np
 from rope_viz.embedding.position_ids import Positions, patch_counts
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import SECTION_KEYS, read_model_type
-from rope_viz.multi_axis.model_axes import find_inner_parts, find_vision_part, read_size_or
+from rope_viz.models.several_axes.model_axes import find_inner_parts, find_vision_part, read_size_or
 from rope_viz.multi_axis.prompt_positions import TEMPORAL, lay_out, prompt_traits
 
 Kind: TypeAlias = Literal["text", "image", "video", "audio"]

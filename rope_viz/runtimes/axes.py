@@ -16,9 +16,9 @@ from rope_viz.embedding.axes_spec import MIXED, STILL, AxesSpec
 from rope_viz.models.architecture import Axes, find_architecture
 from rope_viz.models.config_reader import read_model_type
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.several_axes.text import find_axes, section_keys, text_layers
 from rope_viz.multi_axis.mrope_runtimes import allocate_for_runtime, rotate_as_ggml
 from rope_viz.multi_axis.prompt_positions import lay_out, prompt_traits
-from rope_viz.multi_axis.text import find_axes, section_keys, text_layers
 from rope_viz.runtimes.releases import MLX_VLM, find_version, format_name
 
 VERSIONS = {

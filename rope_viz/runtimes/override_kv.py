@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.spec import require_number, short_repr
-from rope_viz.models.gguf_config import ROPE_KEYS
-from rope_viz.models.other_files import source_file
-from rope_viz.models.source_note import FILE
+from rope_viz.models.formats.gguf_config import ROPE_KEYS
+from rope_viz.models.formats.other_files import source_file
+from rope_viz.models.formats.source_note import FILE
 from rope_viz.runtimes.rule_engine import Case
 
 FLAG = "--override-kv"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.tiny_lm.capture_file import Captured, read_capture
+from rope_viz.studies.capture_file import Captured, read_capture
 
 FOLDER = Path(__file__).with_name("measured")
 JOBS = ("previous token", "induction", "same token", "first token")

@@ -13,6 +13,7 @@ from typing import Any
 from rope_viz.texts.numbers import format_brief, format_number, format_percent, format_share, format_tokens
 
 FOLDER = Path(__file__).parent
+PAGES = FOLDER.parent / "pages"
 LANGUAGE = os.environ.get("ROPE_VIZ_LANGUAGE", "en")
 FORMATS = {
     "number": format_number,
@@ -91,9 +92,16 @@ class _Formatter(string.Formatter):
 _FORMATTER = _Formatter()
 
 
+def find_file(page: str, language: str) -> Path:
+    """Return the file of a page's texts: in the page's folder, or among those that pages share."""
+    folder = PAGES / page
+    own = folder / f"texts.{language}.toml" if folder.is_dir() else PAGES / f"{page}.{language}.toml"
+    return own if own.is_file() else FOLDER / language / f"{page}.toml"
+
+
 @functools.cache
 def _read_page(page: str, language: str) -> dict[str, str]:
-    return dict(_flatten(tomllib.loads((FOLDER / language / f"{page}.toml").read_text(encoding="utf-8"))))
+    return dict(_flatten(tomllib.loads(find_file(page, language).read_text(encoding="utf-8"))))
 
 
 def _flatten(table: Mapping[str, Any], start: str = "") -> list[tuple[str, str]]:

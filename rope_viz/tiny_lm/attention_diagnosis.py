@@ -14,8 +14,8 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.studies import heads as studies
+from rope_viz.studies.capture_file import Layer
 from rope_viz.studies.heads import Heads, Rows, Turning
-from rope_viz.tiny_lm.capture_file import Layer
 from rope_viz.tiny_lm.numpy_model import TinyLm, queries_and_keys
 from rope_viz.tiny_lm.recall import Switch, switched, text
 

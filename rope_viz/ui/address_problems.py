@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.pictures.choices import Kept, Line, Number
-from rope_viz.pictures.page_list import PAGES, page
-from rope_viz.pictures.picture_request import Choice
+from rope_viz.pages.registry import PAGES, page
+from rope_viz.picture.choices import Kept, Line, Number
+from rope_viz.picture.picture_request import Choice
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")

@@ -14,10 +14,13 @@ from types import CodeType
 
 import streamlit as st
 
-from rope_viz import figures, pictures, ui
+from rope_viz import figures, pages, reports, ui
+from rope_viz import picture as kit
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import config_keys, extend, page_list, registry
-from rope_viz.pictures.page_list import TITLES, door_of, groups_of
+from rope_viz.pages import registry
+from rope_viz.pages.model import extend
+from rope_viz.pages.registry import TITLES, door_of, groups_of
+from rope_viz.picture import config_keys, read_address
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, state, upload
 from rope_viz.ui.components import navigation, picture
@@ -50,7 +53,7 @@ def run(folder: Path) -> None:
     _go(menu)
     state.follow_link(name)
     state.invalidate()
-    shown = {group: page_list.page(group).pictures.values() for group in groups_of(name)}
+    shown = {group: registry.page(group).pictures.values() for group in groups_of(name)}
     rooms = "".join(picture.rooms(pictures, state.now(group)) for group, pictures in shown.items())
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
@@ -114,7 +117,7 @@ def warm() -> None:
 
     Call once per process, before the first request.
     """
-    for package in (figures, pictures, ui):
+    for package in (figures, kit, pages, reports, ui):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     gc.collect()
@@ -129,6 +132,6 @@ async def ahead() -> None:
     """
     await asyncio.to_thread(config_keys.known_keys)
     for model in catalog():
-        now = registry.read_request(extend.PAGE, {"model": model})
+        now = read_address.read_request(extend.PAGE, {"model": model})
         if not await asyncio.to_thread(extend.problem, now):
             await asyncio.to_thread(extend.answer, now)

@@ -21,8 +21,10 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rope_viz.pictures import config_link, outside, page_list, render_process
-from rope_viz.pictures.render_process import Reading
+from rope_viz.pages import registry
+from rope_viz.picture import config_link, outside
+from rope_viz.reports import render_process
+from rope_viz.reports.render_process import Reading
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
 from rope_viz.ui.long_jobs import LongJobs, NoProcessError
@@ -256,13 +258,13 @@ class Border:
 def portable(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that another process finds: the decoder of a choice by the key of the choice."""
     key = decoders().get(function)
-    return function if key is None else functools.partial(page_list.decode_content_of, key)
+    return function if key is None else functools.partial(registry.decode_content_of, key)
 
 
 @functools.cache
 def decoders() -> dict[Callable[..., Any], str]:
     """Return the decoders of all choices with a stored content, and the key of a choice with each."""
-    return {choice.decode: key for key, choice in page_list.kept_choices().items()}
+    return {choice.decode: key for key, choice in registry.kept_choices().items()}
 
 
 def is_session_open() -> bool:

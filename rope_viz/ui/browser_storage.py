@@ -10,8 +10,9 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.pictures import blob_store, page_list
-from rope_viz.pictures.choices import Kept
+from rope_viz.pages import registry
+from rope_viz.picture import blob_store
+from rope_viz.picture.choices import Kept
 from rope_viz.ui import state
 from rope_viz.ui.state import make_stored
 
@@ -23,7 +24,7 @@ LARGEST = 3 << 20
 def choices() -> dict[str, Kept[Any]]:
     """Return the choices that the user types or uploads, by key."""
     return {
-        key: choice for key, choice in page_list.kept_choices().items() if choice.suffixes or choice.typed is not None
+        key: choice for key, choice in registry.kept_choices().items() if choice.suffixes or choice.typed is not None
     }
 
 

@@ -6,9 +6,10 @@ import streamlit as st
 
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import compare, config_link, own_file
-from rope_viz.pictures.outside import read_outside
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pages import compare
+from rope_viz.picture import config_link, own_file
+from rope_viz.picture.outside import read_outside
+from rope_viz.picture.picture_request import Now
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, page, query_params, state, upload
 from rope_viz.ui.notes import warn

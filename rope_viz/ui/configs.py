@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.advice.lint import Finding, check, repair, summary
-from rope_viz.advice.runtime_matrix import Asked
+from rope_viz.advice.plan.runtime_matrix import Asked
 from rope_viz.figures.words.common import footnote, plain
 from rope_viz.models import spec_url
 from rope_viz.texts import Texts

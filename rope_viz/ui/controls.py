@@ -15,9 +15,10 @@ from rope_viz.figures.words.common import plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.spec_url import LISTS
-from rope_viz.pictures import config_link, page_list
-from rope_viz.pictures.page_list import groups_of
-from rope_viz.pictures.used_controls import LAYER, METHOD, PAIRING, find_used_controls
+from rope_viz.pages import registry
+from rope_viz.pages.registry import groups_of
+from rope_viz.picture import config_link
+from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts
 from rope_viz.ui import address_problems, query_params, state, upload
 from rope_viz.ui.components.knob import knobs as knob_column
@@ -43,7 +44,7 @@ def sidebar(page: str) -> None:
 def used_controls(page: str) -> frozenset[str]:
     """Return the controls that the page's content depends on; a page's own control of a value replaces the shared."""
     used: set[str] = set()
-    for found in map(page_list.page, groups_of(page)):
+    for found in map(registry.page, groups_of(page)):
         # A run asks more than once.
         now, before = state.now(found.name), st.session_state.get("used controls")
         if before is None or before[0] is not now:

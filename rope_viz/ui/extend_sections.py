@@ -6,10 +6,10 @@ from typing import Literal
 
 import streamlit as st
 
-from rope_viz.advice.extension_plan import Plan
-from rope_viz.advice.runtime_instructions import Instructions, format_diff
-from rope_viz.figures.words import extend as words
+from rope_viz.advice.plan.extension_plan import Plan
+from rope_viz.advice.plan.runtime_instructions import Instructions, format_diff
 from rope_viz.figures.words.common import plain, plain_with_footnote
+from rope_viz.pages.model.extend import words
 from rope_viz.texts import Texts
 from rope_viz.ui import configs
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from streamlit import config
 
-from rope_viz.pictures.page_list import DOORS, TITLES, door_of
+from rope_viz.pages.registry import DOORS, TITLES, door_of
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")

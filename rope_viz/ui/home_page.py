@@ -6,8 +6,8 @@ import json
 
 import streamlit as st
 
-from rope_viz.pictures import home
-from rope_viz.pictures.page_list import DOORS, TITLES
+from rope_viz.pages import home
+from rope_viz.pages.registry import DOORS, TITLES
 from rope_viz.texts import Texts
 from rope_viz.ui import page, upload
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rope_viz.figures.learn import TEXTS
-from rope_viz.pictures import learn
+from rope_viz.pages import learn
+from rope_viz.pages.learn.figures import TEXTS
 from rope_viz.ui import page
 
 

@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode
 
-from rope_viz.pictures import config_link, learn, page_list, registry, write_address
-from rope_viz.pictures.page import Picture
-from rope_viz.pictures.page_list import TITLES
+from rope_viz.pages import learn, registry
+from rope_viz.pages.registry import TITLES
+from rope_viz.picture import config_link, read_address, write_address
+from rope_viz.picture.page import Picture
 from rope_viz.texts import Texts
 from rope_viz.ui.components.scripts import PREFIX
 
@@ -29,7 +30,7 @@ def tags(page: str, query: str, picture: Picture | None) -> str:
     if page == learn.PAGE.name:
         scene = _scene_of(given)
         title, path = str(LEARN(f"scene{scene}.title")), f"{page}?{learn.SCENE.key}={scene}"
-        picture = page_list.picture(page, f"scene{scene}")
+        picture = registry.picture(page, f"scene{scene}")
     values = {
         "og:type": "website",
         "og:site_name": "RoPE Viz",
@@ -61,14 +62,14 @@ def _query_of(picture: Picture, query: Mapping[str, str]) -> dict[str, str]:
 
     Contents from outside are not read here: their keys are passed on.
     """
-    page = page_list.page(picture.page)
+    page = registry.page(picture.page)
     if sum(map(len, query.values())) > write_address.LONGEST + config_link.LONGEST:
         return {}
-    known = {*registry.MODEL_KEYS, *registry.STORED_KEYS, "pin", *(choice.key for choice in page.choices)}
+    known = {*read_address.MODEL_KEYS, *read_address.STORED_KEYS, "pin", *(choice.key for choice in page.choices)}
     query = {key: value for key, value in query.items() if key in known}
-    if registry.needs_reading(page, query):
+    if read_address.needs_reading(page, query):
         return query  # the address of the picture is read behind the border
     try:
-        return write_address.link_query(registry.read_request(page, query), picture)
+        return write_address.link_query(read_address.read_request(page, query), picture)
     except (KeyError, ValueError):
         return {}

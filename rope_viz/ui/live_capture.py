@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rope_viz.figures.heads import TEXTS
-from rope_viz.figures.recall import TEXTS as RECALL
-from rope_viz.pictures.heads import FILE, LIVE
-from rope_viz.pictures.picture_request import Now
-from rope_viz.tiny_lm.capture_text import LEAST, MOST, CaptureReport, CaptureRun
+from rope_viz.pages.heads import FILE, LIVE
+from rope_viz.pages.heads.figures import TEXTS
+from rope_viz.pages.recall.figures import TEXTS as RECALL
+from rope_viz.picture.picture_request import Now
+from rope_viz.real_models.capture_text import LEAST, MOST, CaptureReport, CaptureRun
 from rope_viz.ui import page
 from rope_viz.ui.live_text import find_weights
 from rope_viz.ui.measurement_button import run_button

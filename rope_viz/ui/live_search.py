@@ -7,14 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from rope_viz.evaluation.search_process import LENGTH, STARTS, TRIALS, SearchReport, SearchRun, has_optuna
 from rope_viz.figures.compared import short_label
-from rope_viz.figures.recall import TEXTS
-from rope_viz.pictures import recall
-from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.recall import find_search
-from rope_viz.pictures.recall_choices import PAGE, SEARCH_FILE, SEARCHED
+from rope_viz.pages import recall
+from rope_viz.pages.recall import find_search
+from rope_viz.pages.recall.choices import PAGE, SEARCH_FILE, SEARCHED
+from rope_viz.pages.recall.figures import TEXTS
+from rope_viz.picture.picture_request import Now
 from rope_viz.texts.lists import join_list
-from rope_viz.tiny_lm.search_process import LENGTH, STARTS, TRIALS, SearchReport, SearchRun, has_optuna
 from rope_viz.ui import page
 from rope_viz.ui.measurement_button import run_button
 

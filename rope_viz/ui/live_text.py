@@ -6,14 +6,14 @@ from pathlib import Path
 
 import streamlit as st
 
-from rope_viz.figures.recall import TEXTS
-from rope_viz.models.local_models import MODELS
-from rope_viz.pictures import real_recall
-from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.recall_choices import COMPARE, KEYS, MEASURED, REPORT
+from rope_viz.models.identity.local_models import MODELS
+from rope_viz.pages.recall import real_model as real_recall
+from rope_viz.pages.recall.choices import COMPARE, KEYS, MEASURED, REPORT
+from rope_viz.pages.recall.figures import TEXTS
+from rope_viz.picture.picture_request import Now
+from rope_viz.real_models.measure_text import TextRun
+from rope_viz.real_models.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, Result
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
-from rope_viz.tiny_lm.measure_text import TextRun
-from rope_viz.tiny_lm.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, Result
 from rope_viz.ui import page
 from rope_viz.ui.measurement_button import run_button
 

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rope_viz.pictures import render_process
-from rope_viz.pictures.render_process import Job, Reading, Result
+from rope_viz.reports import render_process
+from rope_viz.reports.render_process import Job, Reading, Result
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rope_viz.advice.extension_plan import Plan
-from rope_viz.advice.kv_cache import USED, human
-from rope_viz.figures.words import extend as words
-from rope_viz.figures.words import runtimes as runtime_words
+from rope_viz.advice.memory.kv_cache import USED, human
+from rope_viz.advice.plan.extension_plan import Plan
 from rope_viz.figures.words.common import footnote, plain
-from rope_viz.models.shipped_scaling import describe_method
-from rope_viz.pictures import extend, runtimes
-from rope_viz.pictures.picture_request import Now
+from rope_viz.models.identity.shipped_scaling import describe_method
+from rope_viz.pages.model import extend, runtimes
+from rope_viz.pages.model.extend import words
+from rope_viz.pages.model.runtimes import words as runtime_words
+from rope_viz.picture.picture_request import Now
 from rope_viz.texts import Texts
 from rope_viz.ui import configs, controls, extend_sections, page, state, training_section, upload
 from rope_viz.ui.components.copy import copy_button

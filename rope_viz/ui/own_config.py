@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from rope_viz.models.user_config import Upload
-from rope_viz.pictures import config_link, configs
+from rope_viz.picture import config_link, configs
 
 MOST = 8
 """Number of the user's files that a session remembers, for Back."""

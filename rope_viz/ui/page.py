@@ -12,10 +12,10 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.figures.words import glossary
-from rope_viz.pictures.choices import Number
-from rope_viz.pictures.page import Page, Picture
-from rope_viz.pictures.page_list import DOORS, TITLES
-from rope_viz.pictures.picture_request import Choice, Now
+from rope_viz.pages.registry import DOORS, TITLES
+from rope_viz.picture.choices import Number
+from rope_viz.picture.page import Page, Picture
+from rope_viz.picture.picture_request import Choice, Now
 from rope_viz.texts import Texts
 from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets

@@ -22,9 +22,10 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from rope_viz import __version__
 from rope_viz.figures.files import Style, is_key
-from rope_viz.pictures import blob_store, cache_key, export, page_list, registry, wire_format
-from rope_viz.pictures.page import Picture
-from rope_viz.pictures.render_process import Job
+from rope_viz.pages import registry
+from rope_viz.picture import blob_store, cache_key, export, read_address, wire_format
+from rope_viz.picture.page import Picture
+from rope_viz.reports.render_process import Job
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
 from rope_viz.texts.texts import LANGUAGE
@@ -60,7 +61,7 @@ async def answer(request: Request) -> Response:
     """Answer `/picture/<page>/<name>.<form>?<query>`; a POST carries stored contents in its body."""
     name, _, form = request.path_params["name"].rpartition(".")
     try:
-        picture = page_list.picture(request.path_params["page"], name)
+        picture = registry.picture(request.path_params["page"], name)
         if form not in export.FORMS:
             raise KeyError(TEXTS("server.form", forms=", ".join(export.FORMS), form=form[:20]))
     except KeyError as error:
@@ -71,7 +72,7 @@ async def answer(request: Request) -> Response:
         query = read_query(request)
         look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
         read = read_asked(picture, form, look, query, visitor_of(request))
-        if registry.needs_reading(page_list.page(picture.page), query):
+        if read_address.needs_reading(registry.page(picture.page), query):
             reading = await await_or_disconnect(request, read)
             if reading is None or reading.cancelled():
                 return Response(status_code=499)
@@ -158,20 +159,20 @@ async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, 
 
     Raise `UnknownError` for contents that are not stored, and `ValueError` with a sentence for an invalid query.
     """
-    page = page_list.page(picture.page)
-    contents = registry.stored_contents(page, query)
+    page = registry.page(picture.page)
+    contents = read_address.stored_contents(page, query)
     job = Job(picture.page, picture.name, form, look, query, contents)
     if sum(map(len, contents)) > SMALL:
         key = (picture.address, *sorted(query.items()))
         return Asked(key, query.get("coarse") == "1", True, do_nothing, long=job)
     read = functools.partial(read_small, picture, form, look, job)
-    return await BORDER.read_query(visitor, read) if registry.needs_reading(page, query) else read()
+    return await BORDER.read_query(visitor, read) if read_address.needs_reading(page, query) else read()
 
 
 def read_small(picture: Picture, form: str, look: Style, job: Job) -> Asked:
     """Read a query whose contents are small."""
     query, contents = job.query, job.contents
-    now = registry.read_request(page_list.page(picture.page), query)
+    now = read_address.read_request(registry.page(picture.page), query)
     if form != "packed" and "part" not in query:
         # A page renders slow pictures in parts; a file always holds the finished picture.
         now = picture.finished(now)
@@ -326,6 +327,6 @@ def version() -> str:
     """Return one tag for all code that affects pictures: equal on every server with the same code."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256(f"{__version__} {numpy.__version__} {plotly.__version__} {LANGUAGE}".encode())
-    for path in sorted([*root.rglob("*.py"), *root.rglob("*.json"), *(root / "texts").rglob("*.toml")]):
+    for path in sorted([*root.rglob("*.py"), *root.rglob("*.json"), *root.rglob("*.toml")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

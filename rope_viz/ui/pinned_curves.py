@@ -13,7 +13,7 @@ from rope_viz.figures import line_styles, theme
 from rope_viz.figures.compared import Compared, compared
 from rope_viz.figures.words.common import plain
 from rope_viz.models.variant import MOST, Variant, write_variant
-from rope_viz.pictures.picture_request import Now
+from rope_viz.picture.picture_request import Now
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.notes import warn

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.pictures import page_list
-from rope_viz.pictures.choices import Number
-from rope_viz.pictures.outputs import Clocks
-from rope_viz.pictures.page import Picture
-from rope_viz.pictures.page_list import FIRST, TITLES, groups_of
+from rope_viz.pages import registry
+from rope_viz.pages.registry import FIRST, TITLES, groups_of
+from rope_viz.picture.choices import Number
+from rope_viz.picture.outputs import Clocks
+from rope_viz.picture.page import Picture
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, state, widgets
 from rope_viz.ui.components.component import component
@@ -28,7 +28,7 @@ def find_presented(page: str) -> Picture | None:
     name = st.query_params.get(state.PRESENTED)
     if name is None:
         return None
-    found = {each.name: each for group in groups_of(page) for each in page_list.page(group).pictures.values()}
+    found = {each.name: each for group in groups_of(page) for each in registry.page(group).pictures.values()}
     drawn = {each: picture for each, picture in found.items() if not picture.refuses(state.now(picture.page))}
     first = FIRST.get(page, "").rpartition("/")[2]
     presented = drawn.get(first) or next(iter(drawn.values()), None) if name == MAIN else drawn.get(name)

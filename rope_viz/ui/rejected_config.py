@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from rope_viz.advice.diagnose import Diagnosis, Problem
-from rope_viz.models.json_repair import join_lines
+from rope_viz.advice.lint.diagnose import Diagnosis, Problem
+from rope_viz.models.formats.json_repair import join_lines
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from typing import TypeAlias
 
-from rope_viz.pictures import render_process
+from rope_viz.reports import render_process
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.ui.long_jobs import PER_VISITOR, LongJobs
 from rope_viz.ui.render_workers import RenderWorkers

@@ -15,7 +15,9 @@ import time
 from collections import deque
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 
-from rope_viz.pictures import export, page_list, registry, render_process
+from rope_viz.pages import registry
+from rope_viz.picture import export, read_address
+from rope_viz.reports import render_process
 
 LATE = 0.2
 """Seconds in the queue after which a picture counts as late."""
@@ -81,8 +83,8 @@ class RenderWorkers:
 
 def render_packed(page: str, name: str, query: dict[str, str]) -> bytes:
     """Render a picture in a worker. Raise `ValueError` with a sentence if the picture cannot be rendered."""
-    its_page = page_list.page(page)
-    return export.compressed(its_page.pictures[name], registry.read_request(its_page, query), "packed")
+    its_page = registry.page(page)
+    return export.compressed(its_page.pictures[name], read_address.read_request(its_page, query), "packed")
 
 
 def cores() -> int:
@@ -96,8 +98,8 @@ def _set_up_worker() -> None:
     """Set a worker process up: load all pages, ignore Ctrl-C, exit with the server."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_server, daemon=True).start()
-    for page in page_list.PAGES:
-        page_list.page(page)
+    for page in registry.PAGES:
+        registry.page(page)
     render_process.limit_memory(render_process.MEMORY)
 
 

@@ -24,11 +24,12 @@ from streamlit import config
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
-from rope_viz.figures import learn
-from rope_viz.pictures import home, registry
-from rope_viz.pictures.blob_store import UnknownError
-from rope_viz.pictures.outputs import Clocks
-from rope_viz.pictures.story_page import home_page, story_page
+from rope_viz.pages import home
+from rope_viz.pages.learn import figures as learn
+from rope_viz.picture import read_address
+from rope_viz.picture.blob_store import UnknownError
+from rope_viz.picture.outputs import Clocks
+from rope_viz.reports.story_page import home_page, story_page
 from rope_viz.texts import Texts
 from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.border import BORDER
@@ -93,7 +94,7 @@ async def home_scene(request: Request) -> Response:
     """Answer with the picture of Home for a frame, without a session; the query names its model as on the page."""
     try:
         query = picture_route.read_query(request)
-        size = sum(map(len, registry.stored_contents(home.PAGE, query)))
+        size = sum(map(len, read_address.stored_contents(home.PAGE, query)))
     except UnknownError as error:
         return picture_route.respond(410, str(error))
     except ValueError as error:
@@ -110,7 +111,7 @@ async def home_scene(request: Request) -> Response:
 
 def _draw_home(query: dict[str, str]) -> bytes:
     """Return the page of Home's picture. Raise `ValueError` with a sentence for a query that cannot be read."""
-    drawn = home.turning(registry.read_request(home.PAGE, query))
+    drawn = home.turning(read_address.read_request(home.PAGE, query))
     assert isinstance(drawn, Clocks)
     return home_page(drawn.message, f"../?{urlencode(query)}" if query else "../")
 

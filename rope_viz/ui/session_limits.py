@@ -19,7 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.session_manager import SessionInfo, SessionStorage
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from rope_viz.pictures.page_list import TITLES
+from rope_viz.pages.registry import TITLES
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.static_middleware import message_page, page_of

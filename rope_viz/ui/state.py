@@ -20,12 +20,13 @@ from rope_viz.models.spec_url import Opened
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
-from rope_viz.pictures import blob_store, config_link, configs, learn, own_file, page_list, registry, write_address
-from rope_viz.pictures.choices import Held, Kept
-from rope_viz.pictures.outside import read_outside
-from rope_viz.pictures.page_list import TITLES, groups_of
-from rope_viz.pictures.picture_request import Now, name_of
-from rope_viz.pictures.picture_request import start as start_of
+from rope_viz.pages import learn, registry
+from rope_viz.pages.registry import TITLES, groups_of
+from rope_viz.picture import blob_store, config_link, configs, own_file, read_address, write_address
+from rope_viz.picture.choices import Held, Kept
+from rope_viz.picture.outside import read_outside
+from rope_viz.picture.picture_request import Now, name_of
+from rope_viz.picture.picture_request import start as start_of
 from rope_viz.texts import Texts
 from rope_viz.ui import own_config, query_params
 from rope_viz.ui.own_config import own
@@ -189,7 +190,7 @@ def without_key(params: Mapping[str, str], key: str) -> dict[str, str]:
 
 
 TEXTS = Texts("app")
-OURS = (*registry.MODEL_KEYS, "pin", *VARIANT_KEYS)
+OURS = (*read_address.MODEL_KEYS, "pin", *VARIANT_KEYS)
 """Query keys of the choice."""
 PRESENTED = "present"
 """The query key of a picture that is shown alone and large (`present_page`)."""
@@ -217,12 +218,12 @@ def now(page: str) -> Now:
     before: tuple[str, Now] | None = st.session_state.get("now")
     if before is not None and before[0] == page and st.session_state.get("now is current"):
         return before[1]
-    at, choices = current_choice(), page_list.page(page).choices
+    at, choices = current_choice(), registry.page(page).choices
     query = st.query_params.to_dict()
     local = {choice.key: query[choice.key] for choice in choices if choice.key in query}
     if local:
         st.session_state.setdefault("locals", {}).update(local)
-    given = registry.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
+    given = read_address.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
     given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := load_held(choice))}
     given |= {choice.key: getattr(at.spec, choice.shared) for choice in choices if choice.shared in at.typed}
     mine = own() if at.model == spec_url.CUSTOM else None
@@ -255,7 +256,7 @@ def bring_back(text: str, *, here: bool) -> None:
             own_config.remember_upload(mine)  # the whole file of the config in the address
             invalidate()
         return
-    numbers = with_keys(address(), registry.MODEL_KEYS)
+    numbers = with_keys(address(), read_address.MODEL_KEYS)
     starts = {
         layer: spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()
     }
@@ -349,11 +350,11 @@ def follow_link(page: str) -> None:
     opened, problems = _open_model(params)
     spec = opened.spec
     try:
-        pin = registry.pin_of(params, spec.pairs)
+        pin = read_address.pin_of(params, spec.pairs)
     except ValueError as error:
         pin, problems = None, (*problems, TEXTS("address.unpinned", problem=error))
     first = start(opened.model, opened.layer)
-    numbers = with_keys(params, registry.MODEL_KEYS)
+    numbers = with_keys(params, read_address.MODEL_KEYS)
     if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == numbers:
         # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
         spec, problems = first, ()
@@ -361,7 +362,7 @@ def follow_link(page: str) -> None:
     dismiss()
     typed = find_typed(spec, opened.model, opened.layer)
     name = name_of(opened.model, own() if opened.model == spec_url.CUSTOM else None)
-    variants, unread = registry.lenient_variants(params, make_variant(opened.model, opened.layer, spec, name))
+    variants, unread = read_address.lenient_variants(params, make_variant(opened.model, opened.layer, spec, name))
     problems = (*problems, *dropped, *unread)
     _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision, typed, variants))
     st.session_state["address"] = params
@@ -372,12 +373,12 @@ def _open_model(params: Mapping[str, str]) -> tuple[Opened, tuple[str, ...]]:
     text = params.get(config_link.KEY)
     try:
         if text is None:
-            opened, mine = registry.read_model(params)
+            opened, mine = read_address.read_model(params)
         else:
-            opened, mine = registry.read_model(params, own_config.find_upload(text))
+            opened, mine = read_address.read_model(params, own_config.find_upload(text))
         problems = opened.problems
     except ValueError as error:
-        opened, mine = registry.read_model(without_key(params, config_link.KEY))
+        opened, mine = read_address.read_model(without_key(params, config_link.KEY))
         problems = (TEXTS("link.numbers_only", error=error), *opened.problems)
     if mine is not None:
         own_config.set_own(mine)
@@ -392,11 +393,11 @@ def _rename_old_keys() -> list[str]:
     Where it has both keys of a length, the page's own counts.
     """
     query, dropped = st.query_params.to_dict(), list[str]()
-    if registry.COMPARED_MODELS in query:
-        models = [name for name in query[registry.COMPARED_MODELS].split(",") if name]
+    if read_address.COMPARED_MODELS in query:
+        models = [name for name in query[read_address.COMPARED_MODELS].split(",") if name]
         if len(models) > MOST:
             dropped.append(str(TEXTS("variants.dropped", models=", ".join(models[MOST:]))))
-        query = dict(registry.rename_models(query))
+        query = dict(read_address.rename_models(query))
         query_params.write(query)
     if any(old in query for old in spec_url.OLD_KEYS):
         renamed = {new: query.pop(old) for old, new in spec_url.OLD_KEYS.items() if old in query}

@@ -22,9 +22,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.pictures import page_list
-from rope_viz.pictures.page import Picture
-from rope_viz.pictures.page_list import FIRST, MOVED, TITLES, groups_of
+from rope_viz.pages import registry
+from rope_viz.pages.registry import FIRST, MOVED, TITLES, groups_of
+from rope_viz.picture.page import Picture
 from rope_viz.texts import Texts
 from rope_viz.ui import header, link_preview
 from rope_viz.ui.components.scripts import PREFIX, version
@@ -240,8 +240,8 @@ def loading() -> str:
 def first_pictures() -> dict[str, Picture]:
     """Return the first picture of every page that has one."""
     groups = {name: groups_of(name)[0] for name in TITLES if groups_of(name)}
-    found = {name: next(iter(page_list.page(group).pictures.values())) for name, group in groups.items()}
-    return found | {name: page_list.picture(*address.split("/")) for name, address in FIRST.items()}
+    found = {name: next(iter(registry.page(group).pictures.values())) for name, group in groups.items()}
+    return found | {name: registry.picture(*address.split("/")) for name, address in FIRST.items()}
 
 
 def first_picture(picture: Picture) -> list[str]:

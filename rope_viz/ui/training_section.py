@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rope_viz.advice.identify_rotation import identify, read_values
-from rope_viz.advice.make_match import Remedy
-from rope_viz.advice.match_training import Match, describe_match
+from rope_viz.advice.training.make_match import Remedy
+from rope_viz.advice.training.match_training import Match, describe_match
+from rope_viz.advice.verify.identify_rotation import identify, read_values
 from rope_viz.figures.words.common import footnote, plain
-from rope_viz.figures.words.runtimes import TEXTS, describe_rotation
-from rope_viz.pictures import runtimes
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pages.model import runtimes
+from rope_viz.pages.model.runtimes.words import TEXTS, describe_rotation
+from rope_viz.picture.picture_request import Now
 from rope_viz.runtimes.releases import format_version
 from rope_viz.ui import page
 from rope_viz.ui.notes import warn

@@ -6,14 +6,14 @@ import os
 
 import streamlit as st
 
-from rope_viz.advice.diagnose import Diagnosis, describe_refusal
+from rope_viz.advice.lint.diagnose import Diagnosis, describe_refusal
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import find_by_name
-from rope_viz.models.hf_cache import find_in_cache, is_model_id, model_id_of_page
-from rope_viz.models.json_source import LARGEST_FILE
+from rope_viz.models.formats.json_source import LARGEST_FILE
+from rope_viz.models.identity.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import Upload
-from rope_viz.pictures import own_file
-from rope_viz.pictures.outside import read_outside
+from rope_viz.picture import own_file
+from rope_viz.picture.outside import read_outside
 from rope_viz.texts import Texts, join
 from rope_viz.ui import configs, query_params, state
 from rope_viz.ui.notes import warn

@@ -10,20 +10,10 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.figures.words.common import plain
-from rope_viz.pictures import page_list, stored_files
-from rope_viz.pictures.choices import (
-    Borders,
-    Kept,
-    Line,
-    Menu,
-    Number,
-    Pick,
-    Pieces,
-    Several,
-    Switch,
-    clean_line,
-)
-from rope_viz.pictures.picture_request import Choice, Now
+from rope_viz.pages import registry
+from rope_viz.picture import stored_files
+from rope_viz.picture.choices import Borders, Kept, Line, Menu, Number, Pick, Pieces, Several, Switch, clean_line
+from rope_viz.picture.picture_request import Choice, Now
 from rope_viz.texts import Texts
 from rope_viz.ui import browser_storage, state
 from rope_viz.ui.components.knob import knobs
@@ -46,7 +36,7 @@ def control(choice: Choice[Any], now: Now) -> None:
 
     def keep(value: Any) -> None:
         state.set_param(choice.key, choice.text(value), default=default)
-        page = page_list.page(choice.key.partition(".")[0])
+        page = registry.page(choice.key.partition(".")[0])
         if page.sees(state.now(page.name)) != page.sees(now):
             state.frame_too()  # the sidebar shows only what the page depends on
 

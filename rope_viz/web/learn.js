@@ -1,5 +1,5 @@
 // Learn: eight scenes, each with a picture that the user moves, a prediction, a task and a sentence with the current numbers.
-// rope_viz/figures/learn.py packs their numbers and texts. On a page of its own, `place` has little more than a root.
+// rope_viz/pages/learn/figures.py packs their numbers and texts. On a page of its own, `place` has little more than a root.
 
 import { addStyle, isDark } from "./element.js";
 import { clamp, fill, makeTrack, setAttribute, setHtml, updateShapes } from "./learn_kit.js";

@@ -1,5 +1,5 @@
 // The pairs of one patch as clocks; the pointer or the arrow keys move the patch over its image, all in the browser.
-// picture.js requests it, rope_viz/figures/patch.py packs it.
+// picture.js requests it, rope_viz/pages/axes/patch.py packs it.
 
 import { TAU, arrangeDials, drawFrame, drawHand, fill, findDial, formatDigits, formatTokens, formatWhole, startPainting, writeText } from "./dials.js";
 import { addStyle, isDark } from "./element.js";

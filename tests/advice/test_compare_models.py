@@ -6,14 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.compare_models import Side, compare_models
+from rope_viz.advice.plan.compare_models import Side, compare_models
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
-from rope_viz.multi_axis.read_upload import single_axis_upload
-from rope_viz.pictures import compare, config_link, registry
-from rope_viz.pictures.draw import figure
-from rope_viz.pictures.wire_format import columns
+from rope_viz.models.read_upload import single_axis_upload
+from rope_viz.pages import compare
+from rope_viz.picture import config_link, read_address
+from rope_viz.picture.wire_format import columns
+from rope_viz.reports.draw import figure
 from tests.offenders import for_each
 
 QWEN, LLAMA = (Side(catalog()[name].name, read_catalog_model(name)) for name in ("qwen3-8b", "llama-3.1-8b"))
@@ -93,7 +94,7 @@ def test_command_line_and_page_agree(capsys, tmp_path):
             uploads = [single_axis_upload(json.loads(Path(name).read_text())) for name in (first, second)]
             first_text, second_text = map(config_link.write_config, uploads)
             query = {"model": "custom", "config": first_text, "compare.with": second_text}
-        now = registry.read_request(compare.PAGE, query)
+        now = read_address.read_request(compare.PAGE, query)
         both = compare.found(now)
         assert both.as_dict()["differences"] == printed["differences"]
         assert both.as_dict()["memory"] == printed["memory"]
@@ -126,10 +127,10 @@ def test_what_two_configs_cannot_have_is_refused(capsys, arguments, reason):
 
 
 def test_numbers_without_a_config_are_those_of_a_llama():
-    now = registry.read_request(compare.PAGE, {"model": "custom", "base": "5e5", "compare.with": "llama-2-7b"})
+    now = read_address.read_request(compare.PAGE, {"model": "custom", "base": "5e5", "compare.with": "llama-2-7b"})
     assert compare.found(now).as_dict()["differences"]["base"] == [500_000.0, 10_000.0]
 
 
 def test_an_unknown_second_model_is_refused():
     with pytest.raises(ValueError, match=r"compare\.with must be a model"):
-        registry.read_request(compare.PAGE, {"compare.with": "gpt-9"})
+        read_address.read_request(compare.PAGE, {"compare.with": "gpt-9"})

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rope_viz.advice import extend, runtime_matrix
-from rope_viz.advice.export import TARGETS, export
-from rope_viz.advice.extension_plan import plan
 from rope_viz.advice.lint import check, repair
+from rope_viz.advice.plan import extend, runtime_matrix
+from rope_viz.advice.plan.export import TARGETS, export
+from rope_viz.advice.plan.extension_plan import plan
 from rope_viz.embedding.spec import knobs
 from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.model_config import ModelConfig, from_config

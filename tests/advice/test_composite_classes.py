@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.export import export
+from rope_viz.advice.plan.export import export
 from rope_viz.models.architecture import all_architectures
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.spec_url import with_method

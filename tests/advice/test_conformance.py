@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice import check_rope
-from rope_viz.advice.conformance import make_kit
+from rope_viz.advice.verify import check_rope
+from rope_viz.advice.verify.conformance import make_kit
 from rope_viz.kernels import rotate_qk
 from rope_viz.models.model_config import from_config
 

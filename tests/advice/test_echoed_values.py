@@ -2,8 +2,8 @@
 
 import pytest
 
-from rope_viz.advice.estimate_memory import memory
-from rope_viz.advice.extend import extend
+from rope_viz.advice.memory.estimate_memory import memory
+from rope_viz.advice.plan.extend import extend
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import Current
 from rope_viz.models.model_config import ModelConfig

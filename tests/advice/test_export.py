@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rope_viz.advice.export import TARGETS, export, is_same, measure_distance
+from rope_viz.advice.plan.export import TARGETS, export, is_same, measure_distance
 from rope_viz.embedding.scaling import (
     LARGEST_FACTOR,
     LEAST_FACTOR,

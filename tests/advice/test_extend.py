@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.extend import extend, first_negative_distance, measure_methods
+from rope_viz.advice.plan.extend import extend, first_negative_distance, measure_methods
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys

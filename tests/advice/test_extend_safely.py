@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.check_change import find_new_findings, find_strayed_layers
-from rope_viz.advice.extension_plan import make_plan
+from rope_viz.advice.plan.check_change import find_new_findings, find_strayed_layers
+from rope_viz.advice.plan.extension_plan import make_plan
 from rope_viz.models.model_config import ModelConfig, from_config
 
 CASES = Path(__file__).parents[1] / "cases" / "extend"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rope_viz.advice.estimate_memory import memory
+from rope_viz.advice.memory.estimate_memory import memory
 from rope_viz.models.catalog import catalog
 
 

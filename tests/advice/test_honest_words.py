@@ -6,8 +6,8 @@ the cases below, whose trained lengths nobody documents or whose makers ship a l
 
 import pytest
 
-from rope_viz.advice.extension_plan import make_plan
-from rope_viz.advice.report import text
+from rope_viz.advice.plan.extension_plan import make_plan
+from rope_viz.advice.plan.report import text
 from rope_viz.models.catalog import catalog
 from tests.configs import QWEN3_8B, llama
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.check_rope import turn_vectors
-from rope_viz.advice.conformance import POSITIONS, build_case, list_configs
-from rope_viz.advice.identify_rotation import find_method, identify, read_values
-from rope_viz.figures.words.runtimes import describe_rotation
+from rope_viz.advice.verify.check_rope import turn_vectors
+from rope_viz.advice.verify.conformance import POSITIONS, build_case, list_configs
+from rope_viz.advice.verify.identify_rotation import find_method, identify, read_values
+from rope_viz.pages.model.runtimes.words import describe_rotation
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 TURNED = json.loads((GOLDENS / "conformance_flash_attn.json").read_text())["rows"]

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.advice.kv_cache import DTYPES, GPU, USED, cache, human
-from rope_viz.advice.parameter_count import parameters, weight_bytes
+from rope_viz.advice.memory.kv_cache import DTYPES, GPU, USED, cache, human
+from rope_viz.advice.memory.parameter_count import parameters, weight_bytes
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.catalog import catalog
 from tests.offenders import for_each

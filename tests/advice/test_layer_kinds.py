@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rope_viz.advice.layer_kinds import list_layers
+from rope_viz.advice.memory.layer_kinds import list_layers
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.pictures import page_list
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pages import registry
+from rope_viz.picture.picture_request import Now
 from tests.offenders import for_each
 
 # Made by make_turning.py: which layers call a rotation in transformers 5.23.0.
@@ -80,7 +80,7 @@ def test_a_missing_number_of_layers_is_called_a_default() -> None:
 
 @for_each(list(catalog()))
 def test_every_model_of_the_list_has_a_strip_of_layers(model: str) -> None:
-    picture = page_list.picture("extend", "layers")
+    picture = registry.picture("extend", "layers")
     assert picture.refuses(now_of(model)) == ""
     drawn = picture(now_of(model))
     assert "layers" in drawn.sentence
@@ -88,7 +88,7 @@ def test_every_model_of_the_list_has_a_strip_of_layers(model: str) -> None:
 
 
 def test_strip_marks_each_layer_once_and_scaled_layers_twice() -> None:
-    picture = page_list.picture("extend", "layers")
+    picture = registry.picture("extend", "layers")
     cells = picture(now_of("gemma-3-27b-global")).fig.data[0].z
     assert cells.shape == (3, 62)
     kinds, scaled = ~(cells[:-1] != cells[:-1]), cells[-1] == cells[-1]

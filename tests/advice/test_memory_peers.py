@@ -5,8 +5,8 @@ import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM, AutoModelForImageTextToText
 
 import rope_viz
-from rope_viz.advice.extension_plan import make_plan
-from rope_viz.advice.kv_cache import cache
+from rope_viz.advice.memory.kv_cache import cache
+from rope_viz.advice.plan.extension_plan import make_plan
 from rope_viz.models.model_config import ModelConfig
 
 SMALL = {

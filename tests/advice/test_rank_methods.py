@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from rope_viz.advice.config_file import write_config_file
-from rope_viz.advice.rank_methods import recommend
-from rope_viz.advice.runtime_instructions import NAMES, format_diff, write_instructions
+from rope_viz.advice.plan.config_file import write_config_file
+from rope_viz.advice.plan.rank_methods import recommend
+from rope_viz.advice.plan.runtime_instructions import NAMES, format_diff, write_instructions
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes import emulate

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.extension_plan import make_plan
-from rope_viz.advice.report import text
+from rope_viz.advice.plan.extension_plan import make_plan
+from rope_viz.advice.plan.report import text
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import from_config

@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rope_viz.advice import extend, runtime_matrix
-from rope_viz.advice.export import TARGETS
 from rope_viz.advice.lint import check, repair
+from rope_viz.advice.plan import extend, runtime_matrix
+from rope_viz.advice.plan.export import TARGETS
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.figures import runtimes
-from rope_viz.figures.words import runtimes as words_runtimes
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import page_list, registry
-from rope_viz.pictures import runtimes as pictures
+from rope_viz.models.read_upload import read_upload
+from rope_viz.pages import registry
+from rope_viz.pages.model import runtimes as pictures
+from rope_viz.pages.model.runtimes import figures as runtimes
+from rope_viz.pages.model.runtimes import words as words_runtimes
+from rope_viz.picture import read_address
 from rope_viz.runtimes import RUNTIMES, emulate
 
 
@@ -154,8 +155,8 @@ def test_no_config_breaks_the_page(model, sizes, kind, rope, key):
 
 def test_inexpressible_method_gets_answers_but_no_repair():
     # Phi-3's class takes LongRoPE alone: there is nothing that could be exported.
-    page = page_list.page("runtimes")
-    now = registry.read_request(page, {"model": "phi-3-mini-128k-2024-04", "method": "dynamic"})
+    page = registry.page("runtimes")
+    now = read_address.read_request(page, {"model": "phi-3-mini-128k-2024-04", "method": "dynamic"})
     assert page.pictures["curves"](now).fig.data
     repairs = {row.repair for row in pictures.answers(now).rows}
     assert repairs - {""}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rope_viz.advice.config_file import write_config_file
 from rope_viz.advice.lint import check
-from rope_viz.advice.rank_methods import recommend
+from rope_viz.advice.plan.config_file import write_config_file
+from rope_viz.advice.plan.rank_methods import recommend
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, from_config
 from tests.configs import DEEPSEEK_V3, GPT_OSS_20B, LLAMA_3_1_8B, with_scaling

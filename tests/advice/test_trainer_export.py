@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from rope_viz.advice.trainer_export import WRITERS, export_training
+from rope_viz.advice.training.trainer_export import WRITERS, export_training
 from rope_viz.cli.main import main
 from rope_viz.cli.match import parse_flags
 from rope_viz.models.model_config import from_config

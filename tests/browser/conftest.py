@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Error, expect, sync_playwright
 
-from rope_viz.pictures.page_list import DOORS, TITLES, door_of
+from rope_viz.pages.registry import DOORS, TITLES, door_of
 from tests.addresses import check_address
 from tests.browser.processes import (
     BROWSER_NAMES,

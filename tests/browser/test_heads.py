@@ -3,7 +3,7 @@
 import numpy as np
 from playwright.sync_api import expect
 
-from rope_viz.tiny_lm.capture_file import Layer, write_capture
+from rope_viz.studies.capture_file import Layer, write_capture
 from tests.pictures.test_real_heads import measured_file
 
 CONFIG = {

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz.pictures.page_list import TITLES
+from rope_viz.pages.registry import TITLES
 
 SCROLL_TOP = "document.querySelector('[data-testid=stMain]').scrollTop"
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rope_viz.models.catalog import model_specs
-from rope_viz.pictures.page_list import TITLES
+from rope_viz.pages.registry import TITLES
 from rope_viz.studies.scores import mean_cosine
 from tests.configs import QWEN3_8B
 

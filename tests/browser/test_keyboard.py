@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from rope_viz.pictures.page_list import TITLES
+from rope_viz.pages.registry import TITLES
 
 TREES = Path(__file__).parent / "accessibility"
 FOCUSED_ELEMENT = """() => {

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz.figures import learn
-from rope_viz.pictures.story_page import story_page
+from rope_viz.pages.learn import figures as learn
+from rope_viz.reports.story_page import story_page
 from tests.browser.test_every_page import check_page, find_violations
 
 STORY = learn.message()

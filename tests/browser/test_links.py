@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
-from rope_viz.pictures.page_list import TITLES
+from rope_viz.pages.registry import TITLES
 from tests.configs import llama
 
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz.models.local_models import FOLDER_VARIABLE, MODELS
+from rope_viz.models.identity.local_models import FOLDER_VARIABLE, MODELS
 from tests.browser.processes import running_server
 from tests.tiny_lm.gguf_writer import write_small_model
 

@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from rope_viz.pictures.page_list import TITLES
+from rope_viz.pages.registry import TITLES
 from rope_viz.texts import Texts
 from tests.addresses import check_address
 from tests.browser.engines import ANSWER_SECONDS, ENGINES, find_missing_programs

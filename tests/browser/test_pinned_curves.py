@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from rope_viz.pictures.draw import figure
+from rope_viz.reports.draw import figure
 from tests.browser.figure_tools import download
 
 

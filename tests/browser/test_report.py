@@ -1,13 +1,13 @@
 """The report of a model opens offline with all its pictures."""
 
 from rope_viz.cli.main import main
-from rope_viz.pictures import page_list
+from rope_viz.pages import registry
 
-PICTURES = [picture for picture in page_list.pictures() if picture.page in ("home", "rotation", "scaling", "axes")]
+PICTURES = [picture for picture in registry.pictures() if picture.page in ("home", "rotation", "scaling", "axes")]
 
 
 def test_report_draws_offline_without_any_request(chromium, tmp_path, monkeypatch):
-    monkeypatch.setattr(page_list, "pictures", lambda: PICTURES)
+    monkeypatch.setattr(registry, "pictures", lambda: PICTURES)
     path = tmp_path / "report.html"
     assert main(["report", "qwen3-8b-yarn", "-o", str(path)]) == 0
     page = chromium.new_context(offline=True).new_page()

@@ -8,7 +8,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz.pictures.page_list import DOORS, TITLES
+from rope_viz.pages.registry import DOORS, TITLES
 from tests.browser.figure_tools import download
 from tests.configs import QWEN3_8B
 

@@ -23,7 +23,7 @@ from playwright.sync_api import Error  # noqa: E402
 
 from rope_viz.embedding.spec import knobs  # noqa: E402
 from rope_viz.models import spec_url  # noqa: E402
-from rope_viz.pictures.page_list import TITLES  # noqa: E402
+from rope_viz.pages.registry import TITLES  # noqa: E402
 
 CONFIG = {
     "_name_or_path": "me/mine",

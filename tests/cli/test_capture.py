@@ -7,7 +7,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from rope_viz.cli.main import main  # noqa: E402
-from rope_viz.tiny_lm import capture_file, checkpoints, language, numpy_model  # noqa: E402
+from rope_viz.studies import capture_file  # noqa: E402
+from rope_viz.tiny_lm import checkpoints, language, numpy_model  # noqa: E402
 
 FOLDER = checkpoints.FOLDER / "seed-0"
 TEXT = "<s> " + " ".join(language.WORDS[1:])

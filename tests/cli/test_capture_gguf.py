@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("tokenizers")
 
 from rope_viz.cli.main import main
+from rope_viz.real_models.gguf_model import load_gguf
+from rope_viz.studies.capture_file import read_capture
 from rope_viz.tiny_lm import numpy_model
-from rope_viz.tiny_lm.capture_file import read_capture
-from rope_viz.tiny_lm.gguf_model import load_gguf
 from tests.tiny_lm.gguf_writer import permute, vocabulary, write_small_model
 
 WITHOUT = """
@@ -101,8 +101,8 @@ def test_several_files_in_a_folder_must_be_named(model, text, tmp_path, capsys):
 
 def test_rows_of_q_return_to_halves(model):
     loaded = load_gguf(model / "small.gguf")
-    from rope_viz.models.gguf import read_header
-    from rope_viz.tiny_lm.gguf_tensors import read_tensor
+    from rope_viz.models.formats.gguf import read_header
+    from rope_viz.real_models.gguf_tensors import read_tensor
 
     stored = read_tensor(read_header(model / "small.gguf"), "blk.0.attn_q.weight")
     np.testing.assert_array_equal(permute(loaded.layers[0].q, 4), stored)

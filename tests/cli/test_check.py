@@ -14,8 +14,8 @@ from rope_viz.cli.main import main
 from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
 from rope_viz.models.config_reader import has_one_axis
-from rope_viz.multi_axis.model_axes import is_encoder
-from rope_viz.multi_axis.text import all_axes
+from rope_viz.models.several_axes.model_axes import is_encoder
+from rope_viz.models.several_axes.text import all_axes
 from tests.configs import llama, yarn
 from tests.offenders import for_each
 

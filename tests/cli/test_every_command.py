@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rope_viz.cli.main import COMMANDS, main
-from rope_viz.models.local_models import FOLDER_VARIABLE
+from rope_viz.models.identity.local_models import FOLDER_VARIABLE
 from tests.tiny_lm.gguf_writer import write_small_model
 
 ROOT = Path(__file__).parents[2]

@@ -12,13 +12,13 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.figures import theme
 from rope_viz.models.catalog import model_specs
-from rope_viz.pictures import page_list
+from rope_viz.pages import registry
 from tests.example_models import HAVING
 
 ROOT = Path(__file__).parents[2]
 
 SMALL = ("--head-dim", "16", "--context", "512", "--target", "2k", "--scaling", "yarn")
-PICTURES = [picture.address for picture in page_list.pictures()]
+PICTURES = [picture.address for picture in registry.pictures()]
 
 
 def figure(path, name="frequencies/wavelengths", *arguments):

@@ -9,8 +9,8 @@ import pytest
 
 from rope_viz.cli import get_model
 from rope_viz.cli.main import main
-from rope_viz.models import local_models
-from rope_viz.models.local_models import MODELS, models_folder
+from rope_viz.models.identity import local_models
+from rope_viz.models.identity.local_models import MODELS, models_folder
 
 WEIGHTS = b"GGUF" + bytes(range(256)) * 9000
 

@@ -5,13 +5,16 @@ import json
 import pytest
 
 from rope_viz.cli.main import main
+from rope_viz.evaluation.evaluation_plan import MOST
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import extend, page_list, registry, report
-from rope_viz.pictures.picture_request import Now
-from rope_viz.tiny_lm.evaluation_plan import MOST
+from rope_viz.models.read_upload import read_upload
+from rope_viz.pages import registry
+from rope_viz.pages.model import extend
+from rope_viz.picture import read_address
+from rope_viz.picture.picture_request import Now
+from rope_viz.reports import report
 from tests.configs import yarn
 from tests.offenders import for_each
 
@@ -55,10 +58,10 @@ def assert_pages_agree(now, wanted):
     if original is not None:
         assert (now.start.length_name, now.start.context) == ("original", original)
         assert rows["original length"] == f"{original:,} tokens"
-    for page in page_list.PAGES:
+    for page in registry.PAGES:
         assert (
-            registry.read_request(
-                page_list.page(page), spec_url.write_query(now.spec, model=now.model, layer=now.layer)
+            read_address.read_request(
+                registry.page(page), spec_url.write_query(now.spec, model=now.model, layer=now.layer)
             ).spec
             == now.spec
         )

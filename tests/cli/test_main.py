@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.export import TARGETS
+from rope_viz.advice.plan.export import TARGETS
 from rope_viz.cli.main import COMMANDS, main, make_parser
 from rope_viz.cli.spec import flag
 from rope_viz.embedding.scaling import METHODS, Linear, Yarn

@@ -9,9 +9,10 @@ import pytest
 from rope_viz.cli.main import join_negative_values, main
 from rope_viz.models import spec_url
 from rope_viz.models.model_config import from_config
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import page_list, write_address
-from rope_viz.pictures.picture_request import Now
+from rope_viz.models.read_upload import read_upload
+from rope_viz.pages import registry
+from rope_viz.picture import write_address
+from rope_viz.picture.picture_request import Now
 from tests.configs import LONGROPE, QWEN3_8B
 
 
@@ -250,7 +251,7 @@ def test_picture_link_with_a_config_is_drawn_alike(tmp_path, name):
     config = tmp_path / "config.json"
     config.write_text(json.dumps(QWEN3_8B))
     own = read_upload(config.read_text())
-    picture = page_list.picture(*name.split("/"))
+    picture = registry.picture(*name.split("/"))
     query = write_address.link_query(Now(own.specs[""], spec_url.CUSTOM, "", own), picture)
     copied = {key: text for key, text in query.items() if key != "config"} | {"own": "file"}
     assert figure(name, config, "-o", files[0]) == 0

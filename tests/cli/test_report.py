@@ -8,19 +8,19 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import page_list
+from rope_viz.pages import registry
 from tests.example_models import HAVING
 
 pytestmark = pytest.mark.slow
 
 # What a model that reads recalls takes seconds to find out; its page is held to its own tests.
 # A report is about one model.
-PICTURES = [picture for picture in page_list.pictures() if picture.page not in ("recall", "compare")]
+PICTURES = [picture for picture in registry.pictures() if picture.page not in ("recall", "compare")]
 
 
 @pytest.fixture(autouse=True)
 def without_reading(monkeypatch):
-    monkeypatch.setattr(page_list, "pictures", lambda: PICTURES)
+    monkeypatch.setattr(registry, "pictures", lambda: PICTURES)
 
 
 def test_html_report_holds_every_picture_and_plotly_once(tmp_path):
@@ -39,7 +39,7 @@ def test_html_report_holds_every_picture_and_plotly_once(tmp_path):
         if kind in ("Clocks", "Patch", "Hands"):
             assert f'<div id="{place}" class="rv-{kind.lower()}">' in head
             assert f'document.getElementById("{place}")' in page
-    for title in {page_list.PAGES[picture.page] for picture in PICTURES}:
+    for title in {registry.PAGES[picture.page] for picture in PICTURES}:
         assert f"<h2>{title}</h2>" in head
     assert "<strong>24 of 64 pairs keep their frequency.</strong>" in head
     assert "Config check" in head

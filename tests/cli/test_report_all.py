@@ -14,8 +14,9 @@ import pytest
 from rope_viz.cli import report_all
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import page_list, report, report_site
-from rope_viz.pictures.report_site import Entry
+from rope_viz.pages import registry
+from rope_viz.reports import report, report_site
+from rope_viz.reports.report_site import Entry
 from tests.ui.test_render_workers import is_running
 from tests.waiting import wait_until
 
@@ -149,8 +150,8 @@ def test_a_hub_id_of_the_list_gets_the_page_of_its_model(tmp_path):
 
 
 def test_a_full_page_has_every_picture(monkeypatch, tmp_path):
-    some = [picture for picture in page_list.pictures() if picture.page in ("scaling", "rotation")]
-    monkeypatch.setattr(page_list, "pictures", lambda: some)
+    some = [picture for picture in registry.pictures() if picture.page in ("scaling", "rotation")]
+    monkeypatch.setattr(registry, "pictures", lambda: some)
     entry, page = report_site.render_page("m", "m.html", IDS[0], is_full=True)
     titles = {title for _, title, _ in report.sections(report_site.read_now(IDS[0])[0])}
     assert all(f"<h2>{title}</h2>" in page.decode() for title in titles)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.pictures.draw import figure
+from rope_viz.reports.draw import figure
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.pictures import page_list
+from rope_viz.pages import registry
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +26,8 @@ COMMANDS = {
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Work in an empty folder, with one page in a report."""
-    pictures = [picture for picture in page_list.pictures() if picture.page == "frequencies"]
-    monkeypatch.setattr(page_list, "pictures", lambda: pictures)
+    pictures = [picture for picture in registry.pictures() if picture.page == "frequencies"]
+    monkeypatch.setattr(registry, "pictures", lambda: pictures)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -8,29 +8,23 @@ from functools import cache
 
 import numpy as np
 
-from rope_viz.advice import runtime_matrix
-from rope_viz.figures import (
-    attention,
-    clocks,
-    decay,
-    frequencies,
-    hands,
-    kernels,
-    learn_static,
-    per_distance,
-    precision,
-    rotation,
-    runtimes,
-    scaling,
-    static_clocks,
-    table_figure,
-    wavelengths,
-)
+from rope_viz.advice.plan import runtime_matrix
+from rope_viz.figures import clocks, hands, static_clocks, table_figure, wavelengths
 from rope_viz.figures import compared as figures_compared
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.variant import make_variant, read_variant
+from rope_viz.pages.attention import figures as attention
+from rope_viz.pages.decay import figures as decay
+from rope_viz.pages.decay import per_distance
+from rope_viz.pages.frequencies import figures as frequencies
+from rope_viz.pages.kernels import figures as kernels
+from rope_viz.pages.learn import scenes as learn_static
+from rope_viz.pages.model.runtimes import figures as runtimes
+from rope_viz.pages.precision import figures as precision
+from rope_viz.pages.rotation import figures as rotation
+from rope_viz.pages.scaling import figures as scaling
 from rope_viz.studies.attention import DEFAULT_SENTENCE
 from rope_viz.studies.conversion import conversion_mistakes
 from rope_viz.studies.precision import ROUNDINGS

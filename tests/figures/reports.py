@@ -1,7 +1,7 @@
 """Measurements made up for the tests of the Kernels page."""
 
-from rope_viz.figures import kernels
 from rope_viz.kernels.measurement_process import Report
+from rope_viz.pages.kernels import figures as kernels
 
 
 def make_way(name, median, *, best=None, error=1e-7, note=""):

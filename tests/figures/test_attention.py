@@ -5,9 +5,9 @@ import pytest
 
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import attention
-from rope_viz.figures.words import attention as words_attention
 from rope_viz.models.catalog import model_specs
+from rope_viz.pages.attention import figures as attention
+from rope_viz.pages.attention import words as words_attention
 from rope_viz.studies import attention as core
 
 SPEC = RopeSpec(head_dim=64, context=1024, target=4096, scaling=Yarn(4.0))

@@ -7,8 +7,8 @@ import pytest
 
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.attention import linear, timed
-from rope_viz.figures.words import attention
+from rope_viz.pages.attention import words as attention
+from rope_viz.pages.attention.figures import linear, timed
 from rope_viz.studies.attention import DEFAULT_SENTENCE, embed, project
 from rope_viz.studies.linear_attention import operations
 from tests.figures.specs import plain

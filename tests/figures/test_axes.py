@@ -5,10 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from rope_viz.figures import axes, axis_extrapolation, prompt, theme
+from rope_viz.figures import theme
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import model_scenes
 from rope_viz.multi_axis.prompt_syntax import EXAMPLE, find_prompt_rules, lay_out_pieces, parse_pieces
+from rope_viz.pages.axes import extrapolation as axis_extrapolation
+from rope_viz.pages.axes import figures as axes
+from rope_viz.pages.axes import prompt
 from rope_viz.studies.axis_extrapolation import extend_axis
 
 QWEN2, QWEN3 = model_scenes("qwen2-vl-7b")["text"], model_scenes("qwen3-vl-8b")["text"]

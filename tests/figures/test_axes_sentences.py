@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from rope_viz.figures.axes import lanes_of
-from rope_viz.figures.words import axes
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import model_scenes
 from rope_viz.multi_axis.prompt_syntax import EXAMPLE, find_prompt_rules, lay_out_pieces, parse_pieces
+from rope_viz.pages.axes import words as axes
+from rope_viz.pages.axes.figures import lanes_of
 from rope_viz.studies.axis_extrapolation import available_methods, extend_axis
 from tests.figures.specs import TAU
 from tests.offenders import for_each

@@ -8,8 +8,9 @@ import pytest
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import Llama3
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import compared, method_curves, scaling, theme, wavelengths
-from rope_viz.pictures.draw import figure
+from rope_viz.figures import compared, method_curves, theme, wavelengths
+from rope_viz.pages.scaling import figures as scaling
+from rope_viz.reports.draw import figure
 
 SPEC = RopeSpec(head_dim=128, base=500_000.0, context=8192, target=131_072, scaling=Llama3(8.0))
 

@@ -4,11 +4,15 @@ import re
 
 import pytest
 
-from rope_viz.figures import attention, decay, scaling
-from rope_viz.figures.words import attention as attention_words
-from rope_viz.figures.words import runtimes as runtime_words
-from rope_viz.figures.words import scaling as scaling_words
-from rope_viz.pictures import page_list, registry, runtimes
+from rope_viz.pages import registry
+from rope_viz.pages.attention import figures as attention
+from rope_viz.pages.attention import words as attention_words
+from rope_viz.pages.decay import figures as decay
+from rope_viz.pages.model import runtimes
+from rope_viz.pages.model.runtimes import words as runtime_words
+from rope_viz.pages.scaling import figures as scaling
+from rope_viz.pages.scaling import words as scaling_words
+from rope_viz.picture import read_address
 from rope_viz.texts import Texts
 
 PAGES = ("attention", "axes", "decay", "frequencies", "heads", "kernels", "precision", "recall", "rotation", "scaling")
@@ -28,8 +32,8 @@ def test_every_view_has_a_caption():
 
 
 def test_the_caption_of_runtimes_depends_on_their_agreement():
-    page = page_list.page("runtimes")
-    same, other = (registry.read_request(page, {"model": name}) for name in ("llama-3.1-8b", "kimi-k2-instruct"))
+    page = registry.page("runtimes")
+    same, other = (read_address.read_request(page, {"model": name}) for name in ("llama-3.1-8b", "kimi-k2-instruct"))
     assert "flat line at 1" not in runtime_words.describe_marks(runtimes.answers(same))
     assert "flat line at 1" in runtime_words.describe_marks(runtimes.answers(other))
 

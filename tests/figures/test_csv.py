@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from rope_viz import __version__
-from rope_viz.figures import cell_text, compared, decay, frequencies, precision, theme
+from rope_viz.figures import cell_text, compared, theme
 from rope_viz.figures.files import Style, format_span, format_stem, render
 from rope_viz.models.catalog import model_specs
+from rope_viz.pages.decay import figures as decay
+from rope_viz.pages.frequencies import figures as frequencies
+from rope_viz.pages.precision import figures as precision
 from rope_viz.studies import scores
 from rope_viz.studies.error_budget import Thinning
 from tests.figures.drawn import DRAWN, LLAMA, PARTS

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from rope_viz.figures.words import decay
+from rope_viz.pages.decay import words as decay
 from rope_viz.studies import scores
 from rope_viz.studies.vectors import random_vectors
 from tests.figures.specs import SPECS, near, plain, scaled

@@ -11,10 +11,14 @@ import pytest
 from rope_viz import RopeSpec
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.figures import compared, decay, frequencies, per_distance, scaling, theme, wavelengths
-from rope_viz.figures.words import decay as words_decay
+from rope_viz.figures import compared, theme, wavelengths
 from rope_viz.models.catalog import catalog, model_specs
-from rope_viz.pictures.wire_format import pack
+from rope_viz.pages.decay import figures as decay
+from rope_viz.pages.decay import per_distance
+from rope_viz.pages.decay import words as words_decay
+from rope_viz.pages.frequencies import figures as frequencies
+from rope_viz.pages.scaling import figures as scaling
+from rope_viz.picture.wire_format import pack
 from rope_viz.studies import rotation, scores
 from rope_viz.texts.numbers import format_number, format_tokens
 from tests.figures.drawn import FIGURES

@@ -18,11 +18,12 @@ import numpy as np
 import pytest
 
 from rope_viz import __version__
-from rope_viz.figures import frequencies, theme
+from rope_viz.figures import theme
 from rope_viz.figures.files import FORMS, Style, from_json, render, render_sheet, save
 from rope_viz.figures.files.canvas import Canvas
 from rope_viz.figures.files.label_placement import Places
 from rope_viz.figures.table_figure import sheet as empty
+from rope_viz.pages.frequencies import figures as frequencies
 from tests.figures.drawn import DRAWN, LLAMA
 from tests.figures.opened import COLUMN, META, SOME, SVG, png_chunks, png_pixels, ratio
 

@@ -4,8 +4,9 @@ import itertools
 import math
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import frequencies, wavelengths
+from rope_viz.figures import wavelengths
 from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.pages.frequencies import figures as frequencies
 from tests.offenders import for_each
 
 

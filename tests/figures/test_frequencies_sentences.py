@@ -3,8 +3,9 @@
 import pytest
 
 from rope_viz.embedding.scaling import Yarn
-from rope_viz.figures.words import frequencies, turns
+from rope_viz.figures.words import turns
 from rope_viz.models.catalog import model_specs
+from rope_viz.pages.frequencies import words as frequencies
 from tests.figures.specs import SPECS, TAU, every, near, plain, scaled, turning_share
 from tests.offenders import for_each
 

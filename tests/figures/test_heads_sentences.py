@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, Bands
-from rope_viz.figures.words import heads
+from rope_viz.pages.heads import words as heads
 
 RANDOM = np.random.default_rng(0)
 STRENGTH = RANDOM.uniform(0.1, 1.0, size=(4, 34))

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from rope_viz.figures import kernels
 from rope_viz.kernels import error_by_position
 from rope_viz.models.catalog import model_specs
+from rope_viz.pages.kernels import figures as kernels
 from tests.figures.reports import make_report, make_way
 
 LLAMA = model_specs("llama-3.1-8b")[""]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rope_viz.figures.words import kernels
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.models.catalog import model_specs
+from rope_viz.pages.kernels import words as kernels
 from tests.figures.reports import make_report, make_way
 from tests.figures.specs import to_bf16
 from tests.figures.test_precision_sentences import every

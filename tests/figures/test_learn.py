@@ -8,10 +8,11 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pytest
 
-from rope_viz.figures import learn
-from rope_viz.pictures import page_list, registry
-from rope_viz.pictures.learn import OLD_STEPS, SCENE, scene_of_step
-from rope_viz.pictures.story_page import story_page
+from rope_viz.pages import registry
+from rope_viz.pages.learn import OLD_STEPS, SCENE, scene_of_step
+from rope_viz.pages.learn import figures as learn
+from rope_viz.picture import read_address
+from rope_viz.reports.story_page import story_page
 from rope_viz.studies.real_model import load_results
 from rope_viz.studies.smollm2 import read_measurements
 from rope_viz.texts.texts import FOLDER
@@ -123,7 +124,7 @@ def test_last_scene_shows_the_numbers_of_recall_and_heads():
 def test_every_link_to_the_app_is_a_valid_address():
     for scene in TEXTS[:-1]:
         url = urlsplit(scene["link"]["path"])
-        registry.read_request(page_list.page(url.path.strip("/")), dict(parse_qsl(url.query)))
+        read_address.read_request(registry.page(url.path.strip("/")), dict(parse_qsl(url.query)))
 
 
 def test_every_text_is_filled_in_or_has_a_number_of_the_picture():

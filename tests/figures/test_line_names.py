@@ -5,7 +5,7 @@ import pytest
 
 from rope_viz.figures.line_names import HIGH, LETTER, OWN, WIDTH, Named, name_lines
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures.draw import figure
+from rope_viz.reports.draw import figure
 
 PAIR = np.arange(64.0)
 

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.figures import compared, decay, line_styles, method_curves, precision, scaling, theme
+from rope_viz.figures import compared, line_styles, method_curves, theme
 from rope_viz.figures.files import lines
 from rope_viz.models.catalog import model_specs
 from rope_viz.models.variant import make_variant, read_variant
-from rope_viz.pictures import page_list, registry
+from rope_viz.pages import registry
+from rope_viz.pages.decay import figures as decay
+from rope_viz.pages.precision import figures as precision
+from rope_viz.pages.scaling import figures as scaling
+from rope_viz.picture import read_address
 from rope_viz.studies.scores import even_parts
 from rope_viz.tiny_lm import checkpoints
 from tests.figures import colour_vision
@@ -123,8 +127,8 @@ def test_no_two_lines_of_a_figure_share_a_colour(name):
 @pytest.mark.parametrize(("address", "query"), COMPARISONS, ids=[" ".join(map(str, each)) for each in COMPARISONS])
 def test_no_two_lines_of_a_page_share_a_colour(address, query):
     page, name = address.split("/")
-    now = registry.read_request(page_list.page(page), query)
-    figure = page_list.page(page).pictures[name].draw(now).fig
+    now = read_address.read_request(registry.page(page), query)
+    figure = registry.page(page).pictures[name].draw(now).fig
     # On "recover" a method has one colour at both lengths.
     assert_distinct(figure, most=2 if name == "recover" else 1)
 

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from rope_viz.advice import extend
 from rope_viz.advice.lint import check
+from rope_viz.advice.plan import extend
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import PAIRINGS, RopeSpec
-from rope_viz.figures import compared, decay, per_distance
-from rope_viz.figures.words import decay as words
+from rope_viz.figures import compared
 from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.pages.decay import figures as decay
+from rope_viz.pages.decay import per_distance, words
 from rope_viz.studies import scores
 from rope_viz.studies.decay import distribution, feasible_bases
 from rope_viz.studies.vectors import random_vectors

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import precision
-from rope_viz.figures.words import precision as words_precision
 from rope_viz.models.catalog import model_specs
+from rope_viz.pages.precision import figures as precision
+from rope_viz.pages.precision import words as words_precision
 from rope_viz.studies.precision import ROUNDINGS
 from rope_viz.studies.rounding_in_practice import PRACTICES
 

@@ -9,7 +9,8 @@ import pytest
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import bands
-from rope_viz.figures import real_heads, theme
+from rope_viz.figures import theme
+from rope_viz.pages.heads import real_figures as real_heads
 from rope_viz.studies.real_model import JOBS, read_heads
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import bands
-from rope_viz.figures import head_curves, recall, theme
+from rope_viz.figures import head_curves, theme
+from rope_viz.pages.recall import figures as recall
 
 KINDS = bands(RopeSpec(head_dim=32, base=10_000.0, context=256, target=1024))
 PIXELS = 20

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rope_viz.figures.words import recall
+from rope_viz.pages.recall import words as recall
 
 LENGTHS = (256, 512, 1024)
 ALL, HALF, NONE = np.ones(4), np.full(4, 0.5), np.zeros(4)

@@ -7,8 +7,8 @@ import pytest
 
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import rotation
-from rope_viz.figures.words import rotation as words_rotation
+from rope_viz.pages.rotation import figures as rotation
+from rope_viz.pages.rotation import words as words_rotation
 from rope_viz.studies.conversion import conversion_mistakes
 from rope_viz.studies.rotation import equivalent_forms, matrix_laws, rotation_matrix
 from rope_viz.studies.vectors import draw_normals

@@ -7,7 +7,7 @@ import pytest
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import clocks
-from rope_viz.figures.words import rotation
+from rope_viz.pages.rotation import words as rotation
 from rope_viz.studies.conversion import conversion_mistakes
 from tests.figures.specs import TAU, every, near, plain, scaled, turning_share
 

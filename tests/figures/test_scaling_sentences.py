@@ -5,8 +5,8 @@ import pytest
 from rope_viz.embedding.scaling import METHODS, ClippedRope, DynamicNtk, LongRope, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.words import bands as words_bands
-from rope_viz.figures.words import scaling
 from rope_viz.models.catalog import model_specs
+from rope_viz.pages.scaling import words as scaling
 from tests.figures.specs import every, kinds, near, plain, scaled
 
 

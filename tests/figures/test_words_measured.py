@@ -6,15 +6,15 @@ import re
 import numpy as np
 import pytest
 
-from rope_viz.advice import extend, runtime_matrix
-from rope_viz.advice.export import TARGETS, export
+from rope_viz.advice.plan import extend, runtime_matrix
+from rope_viz.advice.plan.export import TARGETS, export
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import runtimes as drawn
-from rope_viz.figures.words import runtimes
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.pictures.runtimes import APART
+from rope_viz.pages.model.runtimes import APART
+from rope_viz.pages.model.runtimes import figures as drawn
+from rope_viz.pages.model.runtimes import words as runtimes
 from tests.offenders import for_each
 
 SMALL = RopeSpec(head_dim=32, context=512)

@@ -33,7 +33,7 @@ from transformers_classes import attribute, build, rotary_frequencies, text_type
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parents[1]))
 
-from rope_viz.advice.export import export  # noqa: E402
+from rope_viz.advice.plan.export import export  # noqa: E402
 from rope_viz.models.edit_config import merge_dicts  # noqa: E402
 from rope_viz.models.rope_config import from_config  # noqa: E402
 from rope_viz.models.spec_url import with_method  # noqa: E402

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from einops import rearrange, repeat
 
-from rope_viz.advice.conformance import build_case, list_configs
+from rope_viz.advice.verify.conformance import build_case, list_configs
 
 CASES = ("plain-128", "partial-0.5", "adjacent-128", "adjacent-partial-0.5", "yarn-4", "llama3-64-32-8192-4")
 HERE = Path(__file__).parent

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import transformers
 
-from rope_viz.models.local_models import MODELS
+from rope_viz.models.identity.local_models import MODELS
 
 TEXTS = (
     "It is a truth universally acknowledged, that a single man in possession of a good fortune",

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.estimate_memory import memory
 from rope_viz.advice.lint import check
+from rope_viz.advice.memory.estimate_memory import memory
 from rope_viz.cli.main import main
 from rope_viz.embedding.scaling import LongRope
-from rope_viz.models.gguf import read_header, summarise_header
-from rope_viz.models.gguf_config import MODEL_TYPES, config_from_gguf, find_model_type
+from rope_viz.models.formats.gguf import read_header, summarise_header
+from rope_viz.models.formats.gguf_config import MODEL_TYPES, config_from_gguf, find_model_type
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import emulate

@@ -5,8 +5,15 @@ import json
 import pytest
 from hypothesis import given, strategies
 
-from rope_viz.models.json_repair import LARGEST, Fix, describe_fixes, drop_emptied_lines, read_lenient, repair_syntax
-from rope_viz.models.json_source import read_raw
+from rope_viz.models.formats.json_repair import (
+    LARGEST,
+    Fix,
+    describe_fixes,
+    drop_emptied_lines,
+    read_lenient,
+    repair_syntax,
+)
+from rope_viz.models.formats.json_source import read_raw
 
 # text -> (what it holds, what was repaired): the values are those that a reader of JSON5 or HJSON would take
 REPAIRED = {

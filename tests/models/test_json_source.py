@@ -6,7 +6,7 @@ import pytest
 
 from rope_viz.advice.lint.check_text import check_text
 from rope_viz.cli.main import main
-from rope_viz.models.json_source import LARGEST, LARGEST_FILE, SHORT_LIST, find_key_lines, read_raw
+from rope_viz.models.formats.json_source import LARGEST, LARGEST_FILE, SHORT_LIST, find_key_lines, read_raw
 from tests.offenders import for_each
 
 GOOD = {

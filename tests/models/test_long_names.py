@@ -10,7 +10,7 @@ from rope_viz.models.architecture import listed_types
 from rope_viz.models.long_names import LONGEST, cut_long_names
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.no_rope_types import reasons
-from rope_viz.multi_axis.read_upload import read_upload
+from rope_viz.models.read_upload import read_upload
 from tests.configs import llama, yarn
 
 LONG = "a" * 200_000

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.models.argument_text import parse_yaml
-from rope_viz.models.json_source import NotJsonError, read_raw
-from rope_viz.models.megatron_config import find_arguments
+from rope_viz.models.formats.argument_text import parse_yaml
+from rope_viz.models.formats.json_source import NotJsonError, read_raw
+from rope_viz.models.formats.megatron_config import find_arguments
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.multi_axis.read_upload import read_upload
+from rope_viz.models.read_upload import read_upload
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.trainers import train
 

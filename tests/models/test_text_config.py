@@ -2,8 +2,8 @@
 
 import pytest
 
-from rope_viz.advice.kv_cache import cache
-from rope_viz.advice.parameter_count import parameters
+from rope_viz.advice.memory.kv_cache import cache
+from rope_viz.advice.memory.parameter_count import parameters
 from rope_viz.models.model_config import ModelConfig, from_config
 
 SIZES = {"hidden_size": 2048, "num_attention_heads": 16, "max_position_embeddings": 8192, "rope_theta": 5e5}

@@ -6,13 +6,16 @@ from typing import Any
 import pytest
 
 from rope_viz.models import spec_url
+from rope_viz.models.read_upload import read_upload
 from rope_viz.multi_axis import from_model
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import add_all_heads
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import axes, axes_model, axis_choice, extend, frequencies, runtimes
-from rope_viz.pictures.configs import upload_bytes, upload_of
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pages import axes, frequencies
+from rope_viz.pages.axes import choices as axes_model
+from rope_viz.pages.model import extend, runtimes
+from rope_viz.picture import axis_choice
+from rope_viz.picture.configs import upload_bytes, upload_of
+from rope_viz.picture.picture_request import Now
 
 FLUX = {"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [16, 56, 56], "attention_head_dim": 128}
 

@@ -18,12 +18,12 @@ from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.models.architecture import Axes
 from rope_viz.models.config_reader import ConfigReader
+from rope_viz.models.several_axes.diffusion import ALSO, RULES, read_diffusion, require_rule
+from rope_viz.models.several_axes.learned_directions import draw_uniform
+from rope_viz.models.several_axes.text import all_axes, text_layers, text_name
+from rope_viz.models.several_axes.vision import SPECIAL, TOWERS, ladder, tower_name
 from rope_viz.multi_axis import positions, read_family
-from rope_viz.multi_axis.diffusion import ALSO, RULES, read_diffusion, require_rule
-from rope_viz.multi_axis.learned_directions import draw_uniform
 from rope_viz.multi_axis.prompt_positions import RUNTIMES, lay_out
-from rope_viz.multi_axis.text import all_axes, text_layers, text_name
-from rope_viz.multi_axis.vision import SPECIAL, TOWERS, ladder, tower_name
 from rope_viz.runtimes.axes import VERSIONS
 from tests.offenders import for_each
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.axes_spec import THW, AxesSpec
+from rope_viz.models.several_axes.model_axes import is_diffusion
 from rope_viz.multi_axis import from_model, read_family
 from rope_viz.multi_axis.catalog import axes_catalog, model_parts
-from rope_viz.multi_axis.model_axes import is_diffusion
 from tests.offenders import for_each
 
 GOLDEN: list[Any] = json.loads((Path(__file__).parents[1] / "goldens" / "axes.json").read_text(encoding="utf-8"))[

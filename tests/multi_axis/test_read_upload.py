@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import LARGEST
-from rope_viz.multi_axis.read_upload import read_upload
 from tests.configs import QWEN3, yarn
 
 GEMMA = {

@@ -9,10 +9,11 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from rope_viz.models.local_models import FOLDER_VARIABLE
-from rope_viz.pictures import page_list, registry
-from rope_viz.pictures.page_list import MOVED
-from rope_viz.pictures.wire_format import strip_markup
+from rope_viz.models.identity.local_models import FOLDER_VARIABLE
+from rope_viz.pages import registry
+from rope_viz.pages.registry import MOVED
+from rope_viz.picture import read_address
+from rope_viz.picture.wire_format import strip_markup
 from tests.addresses import check_query
 
 ROOT = Path(__file__).parents[2]
@@ -73,9 +74,9 @@ def picture_requests():
         for element in app.get("bidi_component"):
             if element.proto.component_name.startswith("rope_viz_picture"):
                 for address, data in json.loads(element.proto.bytes)["pictures"].items():
-                    picture = page_list.picture(*address.split("/"))
+                    picture = registry.picture(*address.split("/"))
                     query = dict(parse_qsl(data["query"], keep_blank_values=True))
-                    found[picture] = registry.read_request(page_list.page(picture.page), query)
+                    found[picture] = read_address.read_request(registry.page(picture.page), query)
         return found
 
     return read

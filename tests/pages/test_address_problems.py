@@ -2,12 +2,12 @@
 
 import pytest
 
-from rope_viz.pictures import page_list, rotation
-from rope_viz.pictures.choices import Kept, Line, Number, Pick, Several, Switch
+from rope_viz.pages import registry, rotation
+from rope_viz.picture.choices import Kept, Line, Number, Pick, Several, Switch
 from rope_viz.ui import address_problems
 
 READ = [
-    choice for page in page_list.PAGES for choice in page_list.page(page).choices if not isinstance(choice, Kept | Line)
+    choice for page in registry.PAGES for choice in registry.page(page).choices if not isinstance(choice, Kept | Line)
 ]
 
 

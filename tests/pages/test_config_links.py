@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from rope_viz.pictures import config_link, extend
+from rope_viz.pages.model import extend
+from rope_viz.picture import config_link
 from tests.configs import LLAMA_3_1_8B, QWEN3_8B
 
 PAGES = ("extend", "scaling", "runtimes", "decay", "frequencies", "axes")

@@ -9,10 +9,11 @@ import pytest
 from rope_viz.embedding.spec import RopeSpec, knobs
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import model_specs
-from rope_viz.pictures import page_list, recall, registry
-from rope_viz.pictures.choices import Kept, Line, Menu, Number, Pick, Several, Switch
-from rope_viz.pictures.page_list import PAGES
-from rope_viz.pictures.used_controls import LAYER, METHOD, PAIRING, list_moves, make_valid
+from rope_viz.pages import recall, registry
+from rope_viz.pages.registry import PAGES
+from rope_viz.picture import read_address
+from rope_viz.picture.choices import Kept, Line, Menu, Number, Pick, Several, Switch
+from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, list_moves, make_valid
 from tests.pages.test_every_control import list_controls
 
 pytestmark = pytest.mark.slow
@@ -76,7 +77,7 @@ def has_effect(picture_requests, app, open_page, page, moved_requests):
 
 def query_of(page, now):
     query = spec_url.write_query(now.spec, model=now.model, layer=now.layer)
-    choices = {choice.key: choice for choice in page_list.page(page).choices}
+    choices = {choice.key: choice for choice in registry.page(page).choices}
     return query | {key: choices[key].text(value) for key, value in now.given.items()}
 
 
@@ -96,7 +97,7 @@ def test_each_shown_control_of_the_model_changes_the_page(open_page, picture_req
         app.session_state["more.open"] = True
         app.run()
         assert not app.exception
-        now = registry.read_request(page_list.page(page), situation)
+        now = read_address.read_request(registry.page(page), situation)
         for name in shown_controls(app):
             assert has_effect(picture_requests, app, open_page, page, list_moved_requests(now, name)), (
                 f"{situation} {name}: nothing changes"
@@ -126,12 +127,12 @@ def other_values(choice, now):
 def test_each_choice_of_a_page_changes_the_page(open_page, picture_requests, page):
     query = {"model": "qwen3-8b-yarn"}
     app = open_page(page, **query)
-    now = registry.read_request(page_list.page(page), query)
+    now = read_address.read_request(registry.page(page), query)
     names = {name for key in list_controls(app, page) for name in [key.removeprefix("choice.")]}
     for element in app.get("bidi_component"):
         if element.proto.component_name.startswith("rope_viz_knob"):
             names |= {row["key"] for row in json.loads(element.proto.bytes)["knobs"]}
-    for choice in page_list.page(page).choices:
+    for choice in registry.page(page).choices:
         moved_requests = [dataclasses.replace(now, given={choice.key: value}) for value in other_values(choice, now)]
         if (
             choice.key not in names

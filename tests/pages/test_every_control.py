@@ -15,9 +15,10 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import page_list, registry
-from rope_viz.pictures.choices import Menu, Positions, Several
-from rope_viz.pictures.page_list import MOVED, TITLES, groups_of
+from rope_viz.pages import registry
+from rope_viz.pages.registry import MOVED, TITLES, groups_of
+from rope_viz.picture import read_address
+from rope_viz.picture.choices import Menu, Positions, Several
 
 pytestmark = pytest.mark.slow
 
@@ -158,7 +159,7 @@ def click_marks(app, page, element):
     """Click the marks of each picture and set the position of its dials; each has an effect."""
     for address in read_pictures(element):
         picture, now, before = (
-            page_list.picture(*address.split("/")),
+            registry.picture(*address.split("/")),
             list_controls(app, page)["pictures"],
             read_state(app),
         )
@@ -181,10 +182,10 @@ def move_border(app, element):
 
 def list_options(app, element):
     """Return the options of a group of buttons."""
-    page = page_list.page(element.key.removeprefix("choice.").split(".")[0])
+    page = registry.page(element.key.removeprefix("choice.").split(".")[0])
     choice = next(choice for choice in page.choices if element.key == f"choice.{choice.key}")
     known = (*spec_url.KEYS, *(choice.key for choice in page.choices))
-    now = registry.read_request(page, {key: value for key, value in app.query_params.items() if key in known})
+    now = read_address.read_request(page, {key: value for key, value in app.query_params.items() if key in known})
     if isinstance(choice, Menu):
         return list(choice.entries(now))
     return list(choice.visible(now) if isinstance(choice, Several) else choice.shown(now))
@@ -266,7 +267,7 @@ def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
     assert {key for key, *_ in found - done} - set(EFFECT_TESTS) == set(), "controls that were not operated"
     assert page != SIDEBAR or {("select.Pairing",), ("truncate",)} <= done, "the expander More is closed"
     names |= {re.sub(r"^(choice|bar|prompt)\.", "", key) for key, *_ in done}
-    groups = [page_list.page(group) for group in groups_of(page)]
+    groups = [registry.page(group) for group in groups_of(page)]
     click_marks = {p.sets.key for group in groups for p in group.pictures.values() if p.sets is not None}
     declared = {choice.key for group in groups for choice in group.choices if page_of(choice) == page} - set(
         CHOICE_TESTS

@@ -2,9 +2,9 @@
 
 import pytest
 
-from rope_viz.models.local_models import MODELS
-from rope_viz.pictures import heads
-from rope_viz.tiny_lm.capture_text import CaptureRun
+from rope_viz.models.identity.local_models import MODELS
+from rope_viz.pages import heads
+from rope_viz.real_models.capture_text import CaptureRun
 from rope_viz.ui import live_capture
 from tests.pages.app_texts import texts_of
 from tests.tiny_lm.gguf_writer import write_small_model

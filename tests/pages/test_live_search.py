@@ -2,8 +2,9 @@
 
 import pytest
 
-from rope_viz.pictures import recall
-from rope_viz.tiny_lm import checkpoints, search_process
+from rope_viz.evaluation import search_process
+from rope_viz.pages import recall
+from rope_viz.tiny_lm import checkpoints
 from rope_viz.ui import live_search
 from tests.pages.app_texts import texts_of
 from tests.waiting import wait_until

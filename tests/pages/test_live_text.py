@@ -1,6 +1,6 @@
 """Recall reads a typed text if the model is installed, and otherwise says how to get it."""
 
-from rope_viz.models.local_models import MODELS
+from rope_viz.models.identity.local_models import MODELS
 from tests.pages.app_texts import texts_of
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rope_viz.models.model_config import from_config
-from rope_viz.pictures import extend
+from rope_viz.pages.model import extend
 from rope_viz.ui import upload
 from tests.configs import QWEN3_8B
 

@@ -6,8 +6,8 @@ import pytest
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import decay, page_list, recall, scaling
-from rope_viz.pictures.choices import Pick, Switch
+from rope_viz.pages import decay, recall, registry, scaling
+from rope_viz.picture.choices import Pick, Switch
 from tests.pages.app_texts import texts_of
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
@@ -81,14 +81,14 @@ def test_choosing_a_model_changes_the_page(open_page, page_text):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_script_run_renders_no_picture(open_page, monkeypatch, page):
-    for picture in page_list.pictures():
+    for picture in registry.pictures():
         monkeypatch.setattr(
             type(picture), "__call__", lambda self, now: pytest.fail(f"the run rendered {self.address}")
         )
     assert not open_page(page, model="qwen3-8b-yarn").exception
 
 
-@pytest.mark.parametrize("group", [name for name in page_list.PAGES if name != "learn"])
+@pytest.mark.parametrize("group", [name for name in registry.PAGES if name != "learn"])
 def test_every_picture_of_a_group_has_its_place(open_page, picture_requests, group):
     """Pictures of measurements appear after a measurement; Learn shows only its story."""
     places = {
@@ -99,14 +99,14 @@ def test_every_picture_of_a_group_has_its_place(open_page, picture_requests, gro
     }
     later = {"kernels": {"speeds", "ways", "agreement"}, "runtimes": {"axes"}, "recall": {"live_loss", "live_keys"}}
     later = later.get(group, set())
-    assert places >= page_list.page(group).pictures.keys() - later
+    assert places >= registry.page(group).pictures.keys() - later
 
 
-@pytest.mark.parametrize("page", page_list.PAGES)
+@pytest.mark.parametrize("page", registry.PAGES)
 def test_every_choice_has_a_control_and_reaches_its_pictures(open_page, follow, picture_requests, page):
     app = open_page(page, **TABS.get(page, [{}])[0])
     start = picture_requests(app)
-    for choice in page_list.page(page).choices:
+    for choice in registry.page(page).choices:
         if not isinstance(choice, Pick | Switch):
             continue
         options = list(choice.options) if isinstance(choice, Pick) else ["yes", "no"]

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.pictures import blob_store
-from rope_viz.pictures.page_list import MOVED
-from rope_viz.pictures.wire_format import strip_markup
+from rope_viz.pages.registry import MOVED
+from rope_viz.picture import blob_store
+from rope_viz.picture.wire_format import strip_markup
 from rope_viz.ui import picture_route
 from tests.configs import FOUR_NUMBERS_OF_LLAMA_3, LONGROPE, QWEN3_8B, yarn
 from tests.ui.test_picture_route import get

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rope_viz.pictures import decay, frequencies
+from rope_viz.pages import decay, frequencies
 
 PIN = "pin.curve"
 

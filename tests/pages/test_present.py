@@ -2,7 +2,7 @@
 
 import pytest
 
-from rope_viz.pictures import decay, rotation
+from rope_viz.pages import decay, rotation
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from rope_viz.models.model_config import from_config
 from rope_viz.models.user_config import parse_config
-from rope_viz.pictures.page_list import PAGES
+from rope_viz.pages.registry import PAGES
 from tests.configs import QWEN3_8B, yarn
 
 SCALED = {**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": yarn(32_768)}

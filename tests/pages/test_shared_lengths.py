@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rope_viz.pictures import extend
+from rope_viz.pages.model import extend
 from tests.configs import QWEN3_8B
 from tests.pages.test_every_control import list_controls, post
 

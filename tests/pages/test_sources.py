@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.advice.runtime_instructions import NAMES
+from rope_viz.advice.plan.runtime_instructions import NAMES
 from rope_viz.figures.words.common import FOOTNOTE, footnote, plain_with_footnote, spell_out_footnotes
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import page_list
-from rope_viz.pictures.outputs import Table
-from rope_viz.pictures.wire_format import cells, columns, markdown_to_html, strip_markup
+from rope_viz.pages import registry
+from rope_viz.picture.outputs import Table
+from rope_viz.picture.wire_format import cells, columns, markdown_to_html, strip_markup
 from tests.configs import LONGROPE, QWEN3_8B
 
 pytestmark = pytest.mark.slow
@@ -95,7 +95,7 @@ def test_no_sentence_names_a_file_for_own_configs(open_with_config, picture_requ
         assert find_paths([*list_texts(app), *list_picture_texts(picture_requests, app)]) == set(), config
 
 
-@pytest.mark.parametrize("page", page_list.PAGES)
+@pytest.mark.parametrize("page", registry.PAGES)
 def test_no_sentence_of_a_page_names_a_file(open_page, follow, picture_requests, page):
     app = open_page(page)
     for model in FEW_MODELS:
@@ -103,7 +103,7 @@ def test_no_sentence_of_a_page_names_a_file(open_page, follow, picture_requests,
         assert find_paths([*list_texts(app), *list_picture_texts(picture_requests, app)]) == set(), model
 
 
-@pytest.mark.parametrize("page", page_list.PAGES)
+@pytest.mark.parametrize("page", registry.PAGES)
 def test_code_has_the_colours_of_its_language(open_page, page):
     app = open_page(page, **{"extend.for": ",".join(NAMES)})
     for block in app.code:

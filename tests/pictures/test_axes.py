@@ -3,7 +3,7 @@
 import pytest
 
 from rope_viz.multi_axis.image_layouts import model_scenes
-from rope_viz.pictures import axes
+from rope_viz.pages import axes
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import catalog
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.multi_axis.image_layouts import own_scenes
-from rope_viz.pictures import decay, frequencies, page_list, registry, scaling
+from rope_viz.pages import decay, frequencies, registry, scaling
+from rope_viz.picture import read_address
 from rope_viz.studies.distance_2d import mean_cosine
 from rope_viz.studies.scores import even_parts
 from tests.offenders import for_each
@@ -40,8 +41,8 @@ def test_single_axis_score_equals_a_move_along_the_axis():
 
 
 def read(picture, **query):
-    page = page_list.page(picture.page)
-    return registry.read_request(page, {key.replace("__", "."): text for key, text in query.items()})
+    page = registry.page(picture.page)
+    return read_address.read_request(page, {key.replace("__", "."): text for key, text in query.items()})
 
 
 @pytest.mark.parametrize(

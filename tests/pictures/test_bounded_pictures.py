@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.pictures import blob_store
-from rope_viz.pictures.object_size import memory_of
+from rope_viz.picture import blob_store
+from rope_viz.picture.object_size import memory_of
 
 pytestmark = pytest.mark.slow
 

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.advice.estimate_memory import memory
-from rope_viz.advice.extension_plan import make_plan
 from rope_viz.advice.lint import check
+from rope_viz.advice.memory.estimate_memory import memory
+from rope_viz.advice.plan.extension_plan import make_plan
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import config_link, page_list, registry, write_address
-from rope_viz.pictures.config_keys import cut_config, known_keys
-from rope_viz.pictures.picture_request import Now
+from rope_viz.models.read_upload import read_upload
+from rope_viz.pages import registry
+from rope_viz.picture import config_link, read_address, write_address
+from rope_viz.picture.config_keys import cut_config, known_keys
+from rope_viz.picture.picture_request import Now
 from rope_viz.runtimes.axes import axes_answers
 from rope_viz.runtimes.compare import compare
 from tests.configs import LONGROPE, QWEN3_8B
@@ -150,15 +151,15 @@ def test_config_too_large_for_a_link_has_none():
     assert config_link.write_config(upload({**QWEN3_8B, "per_layer_config": layers})) == ""
 
 
-@pytest.mark.parametrize("address", [one.address for one in page_list.pictures() if one.config])
+@pytest.mark.parametrize("address", [one.address for one in registry.pictures() if one.config])
 def test_picture_link_carries_the_config(address):
-    picture = page_list.picture(*address.split("/"))
+    picture = registry.picture(*address.split("/"))
     own = upload(LONGROPE)
     now = Now(own.specs[""], "custom", "", own, held={"own": "A" * 43})
     query = write_address.link_query(now, picture)
     assert query["config"] == config_link.write_config(own)
     assert not {"own", "base", "short", "long"} & set(query)
-    opened = registry.read_request(page_list.page(picture.page), query)
+    opened = read_address.read_request(registry.page(picture.page), query)
     assert opened.spec == now.spec
     assert opened.model_config.identity.model == now.model_config.identity.model
 
@@ -166,10 +167,10 @@ def test_picture_link_carries_the_config(address):
 def test_changed_numbers_are_in_the_link_with_the_config():
     own = upload(QWEN3_8B)
     spec = own.specs[""]
-    changed = registry.moved(page_list.page("scaling"), Now(spec, "custom", "", own), "base", "20000").spec
+    changed = read_address.moved(registry.page("scaling"), Now(spec, "custom", "", own), "base", "20000").spec
     query = write_address.write_model(changed, "custom", "", own)
     assert query == {"model": "custom", "base": "20000", "config": config_link.write_config(own)}
-    opened, found = registry.read_model(query)
+    opened, found = read_address.read_model(query)
     assert opened.spec == changed
     assert found.specs == own.specs
 
@@ -177,7 +178,7 @@ def test_changed_numbers_are_in_the_link_with_the_config():
 def test_config_needs_the_custom_model():
     query = {"model": "qwen3-8b", "config": config_link.write_config(upload(QWEN3_8B))}
     with pytest.raises(ValueError, match="needs model=custom"):
-        registry.read_request(page_list.page("scaling"), query)
+        read_address.read_request(registry.page("scaling"), query)
 
 
 def test_a_link_carries_the_keys_that_formulas_read():

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.pictures import blob_store, export, page_list, registry
-from rope_viz.pictures.choices import Kept
-from rope_viz.pictures.kernels import pack_report
-from rope_viz.pictures.stored_files import filed
+from rope_viz.pages import registry
+from rope_viz.pages.kernels import pack_report
+from rope_viz.picture import blob_store, export, read_address
+from rope_viz.picture.choices import Kept
+from rope_viz.picture.stored_files import filed
+from rope_viz.real_models.text_results import DEPTHS
+from rope_viz.studies.capture_file import Layer, encode_capture
 from rope_viz.tiny_lm import checkpoints
-from rope_viz.tiny_lm.capture_file import Layer, encode_capture
-from rope_viz.tiny_lm.text_results import DEPTHS
 from tests.figures.reports import make_report, make_way
 from tests.pictures.test_heads import CONFIG
 from tests.pictures.test_real_heads import measured_file
@@ -142,18 +143,18 @@ def queries(key):
 
 
 def test_every_content_has_a_constant_case():
-    held = {each.key for page in page_list.PAGES for each in page_list.page(page).choices if isinstance(each, Kept)}
+    held = {each.key for page in registry.PAGES for each in registry.page(page).choices if isinstance(each, Kept)}
     # The page writes these two itself; they are read as a file of the same kind is.
     assert set(CONSTANT) == held - {"heads.live", "recall.searched"}
 
 
 @pytest.mark.parametrize(("key", "case"), CASES, ids=[f"{key} {case}" for key, case in CASES])
 def test_constant_data_are_drawn(tmp_path, key, case):
-    page = page_list.page(key.partition(".")[0])
+    page = registry.page(key.partition(".")[0])
     name = blob_store.STORE.keep(blob_store.salt() + CONSTANT[key][case](tmp_path))
     drawn = 0
     for query in queries(key):
-        now = registry.read_request(page, query | {key: name})
+        now = read_address.read_request(page, query | {key: name})
         for picture in page.pictures.values():
             if key not in picture.depends or picture.refuses(now):
                 continue

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rope_viz.models import spec_url
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import scaling
-from rope_viz.pictures.picture_request import Now
+from rope_viz.models.read_upload import read_upload
+from rope_viz.pages import scaling
+from rope_viz.picture.picture_request import Now
 
 # The published config of Qwen2.5 7B Instruct 1M.
 QWEN_1M = json.loads(

@@ -15,14 +15,15 @@ from rope_viz.figures.files import Style
 from rope_viz.figures.words.common import plain_cell
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import cache_key, export, page_list, registry, wire_format
-from rope_viz.pictures.choices import Kept, Number, Several
-from rope_viz.pictures.outputs import Figure
-from rope_viz.pictures.page import Picture
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pages import registry
+from rope_viz.picture import cache_key, export, read_address, wire_format
+from rope_viz.picture.choices import Kept, Number, Several
+from rope_viz.picture.outputs import Figure
+from rope_viz.picture.page import Picture
+from rope_viz.picture.picture_request import Now
 from tests.example_models import example_model
 
-PICTURES = page_list.pictures()
+PICTURES = registry.pictures()
 each_picture = pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
 KNOBS = sorted(knobs(RopeSpec).keys() | spec_url.method_knobs().keys())
 SHARES = strategies.floats(0.0, 1.0)
@@ -80,13 +81,13 @@ def readable(choice, text):
 @each_picture
 def test_picture_depends_only_on_its_declared_inputs(picture):
     """Another pin, zoom or choice that is not in the key of a picture does not change a byte of it."""
-    page, start = page_list.page(picture.page), {"model": example_model(picture, "llama-3.2-1b")}
-    resting = registry.read_request(page, start)
+    page, start = registry.page(picture.page), {"model": example_model(picture, "llama-3.2-1b")}
+    resting = read_address.read_request(page, start)
     key, content = cache_key.key(resting, picture), export.render(picture, resting, "packed")
     changes = [("pin", "3"), ("view", "0.5,1.5")] + [(choice.key, text) for choice, text in variations(page)]
     tried = 0
     for name, text in changes:
-        now = registry.read_request(page, start | {name: text})
+        now = read_address.read_request(page, start | {name: text})
         if cache_key.key(now, picture) == key:
             tried += 1
             assert export.render(picture, now, "packed") == content, f"{name} = {text} changes {picture.address}"
@@ -101,18 +102,18 @@ class Recorder(Now):
         return super().__getitem__(choice)
 
 
-CHOICES = [choice for name in page_list.PAGES for choice in page_list.page(name).choices]
+CHOICES = [choice for name in registry.PAGES for choice in registry.page(name).choices]
 
 
 @pytest.mark.parametrize("choice", CHOICES, ids=[choice.key for choice in CHOICES])
 def test_choice_reads_only_its_declared_inputs(choice):
     """The page asks for a picture again when one of these moves, and its address holds them."""
-    page = page_list.page(choice.key.partition(".")[0])
+    page = registry.page(choice.key.partition(".")[0])
     known = Picture(page.name, lambda now: None, (choice,)).depends
     changes = [{}, *({other.key: text} for other, text in variations(page) if other.key in known)]
     for model in ("llama-3.2-1b", "qwen3.5-9b"):
         for change in changes:
-            read = registry.read_request(page, {"model": model, **change})
+            read = read_address.read_request(page, {"model": model, **change})
             now = Recorder(read.spec, read.model, read.layer, given=read.given)
             now[choice], choice.default(now), choice.when(now)
             assert now.looked <= known, change
@@ -120,9 +121,9 @@ def test_choice_reads_only_its_declared_inputs(choice):
 
 @each_picture
 def test_every_option_fits_the_reserved_height(picture):
-    page, asked = page_list.page(picture.page), picture.depends
+    page, asked = registry.page(picture.page), picture.depends
     for query in [{}, *({choice.key: text} for choice, text in variations(page) if choice.key in asked)]:
-        now = registry.read_request(page, {"model": example_model(picture, "qwen3-8b-yarn"), **query})
+        now = read_address.read_request(page, {"model": example_model(picture, "qwen3-8b-yarn"), **query})
         drawn = picture(now)
         assert drawn.title
         if isinstance(drawn, Figure):
@@ -149,7 +150,7 @@ FOLLOWING = [picture for picture in PICTURES if not picture.still]
 @pytest.mark.parametrize("picture", FOLLOWING, ids=[picture.address for picture in FOLLOWING])
 def test_picture_changes_with_every_knob_it_uses(picture):
     model = example_model(picture, "qwen3-8b-yarn")
-    page, resting = page_list.page(picture.page), of(model)
+    page, resting = registry.page(picture.page), of(model)
     own = {choice.key: choice.knob for choice in page.choices if isinstance(choice, Number)}
     for key, knob in {**knobs(resting.spec), **knobs(resting.spec.scaling), **own}.items():
         if key not in own and getattr(resting.spec, key, getattr(resting.spec.scaling, key, None)) is None:
@@ -158,9 +159,9 @@ def test_picture_changes_with_every_knob_it_uses(picture):
             query = {"model": model, "knob": key, "value": repr(value), "coarse": "1"}
             if key == "rotary_dim" and value > resting.spec.head_dim:
                 with pytest.raises(ValueError, match="rotary_dim"):
-                    registry.read_request(page, query)
+                    read_address.read_request(page, query)
             else:
-                assert export.render(picture, registry.read_request(page, query), "packed"), f"{key} = {value}"
+                assert export.render(picture, read_address.read_request(page, query), "packed"), f"{key} = {value}"
 
 
 @each_picture
@@ -179,7 +180,7 @@ def test_random_walk_over_models_methods_and_knobs_works(picture, data):
                 spec = spec_url.move_knob(spec, name, at_share(knob, share))
             except ValueError:
                 continue  # a sentence to the reader, and the knob goes back
-    page = page_list.page(picture.page)
+    page = registry.page(picture.page)
     own = [choice for choice in page.choices if isinstance(choice, Number)]
     given = {choice.key: at_share(choice.knob, data.draw(SHARES)) for choice in own}
     now = Now(spec, model, spec_url.main_layer_of(model), given=given, coarse=data.draw(strategies.booleans()))
@@ -266,16 +267,16 @@ def test_prose_supports_bold_emphasis_and_code_only(sentence, html):
 @pytest.mark.parametrize("address", ["home/turning", "runtimes/matrix"])
 @pytest.mark.parametrize("given", [{"label.foo": "x"}, {"xmin": "5"}])
 def test_tables_and_clocks_refuse_alike_in_every_format(address, form, given):
-    picture = page_list.picture(*address.split("/"))
-    now = registry.read_request(page_list.page(picture.page), {"model": "qwen3-8b"})
+    picture = registry.picture(*address.split("/"))
+    now = read_address.read_request(registry.page(picture.page), {"model": "qwen3-8b"})
     with pytest.raises(ValueError, match=r"no line .foo.|has no x axis"):
         export.render(picture, now, form, Style.read(given))
 
 
 @pytest.mark.parametrize("address", ["home/turning", "runtimes/matrix", "axes/clocks"])
 def test_html_of_tables_and_clocks_has_metadata_and_style(address):
-    picture = page_list.picture(*address.split("/"))
-    now = registry.read_request(page_list.page(picture.page), {"model": "qwen3-8b"})
+    picture = registry.picture(*address.split("/"))
+    now = read_address.read_request(registry.page(picture.page), {"model": "qwen3-8b"})
     look = Style.read({"font": "serif", "font_size": "20px", "title": "my <own>", "grey": "yes", "theme": "dark"})
     page = export.render(picture, now, "html", look).decode()
     for name in ("spec", "address", "version", "picture"):

@@ -5,8 +5,10 @@ from urllib.parse import parse_qsl
 
 from rope_viz.figures.files import Style
 from rope_viz.figures.table_figure import sheet
-from rope_viz.pictures import gallery, page_list, registry
-from rope_viz.pictures.page_list import TITLES
+from rope_viz.pages import registry
+from rope_viz.pages.registry import TITLES
+from rope_viz.picture import read_address
+from rope_viz.reports import gallery
 from tests.offenders import for_each
 
 ROOT = Path(__file__).parents[2]
@@ -19,14 +21,14 @@ OWN_SOURCES = {
 }
 
 
-@for_each(page_list.pictures(), lambda each: each.address)
+@for_each(registry.pictures(), lambda each: each.address)
 def test_a_picture_is_in_the_gallery_or_left_out_by_a_rule(picture):
     rule = gallery.why_left_out(picture)
     assert ([card.picture for card in CARDS].count(picture) == 1) is (rule == "")
     assert rule in ("", "repeated", "no data")
     assert (rule == "repeated") is (picture.page in ("home", "learn"))
     if rule == "no data":
-        assert picture.refuses(registry.read_request(page_list.page(picture.page), {}))
+        assert picture.refuses(read_address.read_request(registry.page(picture.page), {}))
 
 
 @for_each(CARDS, lambda card: card.picture.address)

@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rope_viz.pictures import heads, page_list, registry, stored_files
-from rope_viz.pictures.choices import Held
-from rope_viz.pictures.picture_request import Now
-from rope_viz.tiny_lm.capture_file import Layer, write_capture
+from rope_viz.pages import heads, registry
+from rope_viz.picture import read_address, stored_files
+from rope_viz.picture.choices import Held
+from rope_viz.picture.picture_request import Now
+from rope_viz.studies.capture_file import Layer, write_capture
 
-PAGE = page_list.page("heads")
+PAGE = registry.page("heads")
 CONFIG = {
     "model_type": "llama",
     "hidden_size": 32,
@@ -41,7 +42,7 @@ def content(tmp_path):
 
 def now(content, **given):
     query = {"model": "rope-viz-reader", **{f"heads.{key}": text for key, text in given.items()}}
-    resting = registry.read_request(PAGE, query)
+    resting = read_address.read_request(PAGE, query)
     held = Held("here", heads.decode(content))
     return Now(resting.spec, resting.model, resting.layer, given={**resting.given, "heads.file": held})
 
@@ -71,7 +72,7 @@ def test_the_mean_logit_is_the_mean_over_all_pairs_of_tokens(content):
 
 
 def test_selected_method_is_drawn_with_the_captured_heads(content):
-    resting = registry.read_request(PAGE, {"model": "qwen3-8b-yarn"})
+    resting = read_address.read_request(PAGE, {"model": "qwen3-8b-yarn"})
     held = Held("here", heads.decode(content()))
     asked = Now(resting.spec, resting.model, resting.layer, given={"heads.file": held})
     assert [trace.name for trace in heads.attention(asked).fig.data] == ["as captured", "YaRN"]
@@ -89,14 +90,14 @@ def test_nonfinite_values_are_reported(content):
 
 
 def test_heads_of_the_demo_model_are_shown_without_a_file():
-    drawn = heads.across(registry.read_request(PAGE, {"model": "llama-3.1-8b"}))
+    drawn = heads.across(read_address.read_request(PAGE, {"model": "llama-3.1-8b"}))
     assert "RoPE Viz tiny_lm" in drawn.sentence
     assert drawn.fig.data[0].z.shape == (2, 16)
 
 
 def test_file_is_shown_before_the_text_read_on_the_page(content):
     file, live = heads.decode(content()), heads.decode(content(2 * Q, numbers=(3,)))
-    resting = registry.read_request(PAGE, {"model": "llama-3.1-8b"})
+    resting = read_address.read_request(PAGE, {"model": "llama-3.1-8b"})
     both = {"heads.file": Held("file", file), "heads.live": Held("live", live)}
     for given, layers in (({"heads.live": both["heads.live"]}, (3,)), (both, (1, 5))):
         asked = Now(resting.spec, resting.model, resting.layer, given={**resting.given, **given})

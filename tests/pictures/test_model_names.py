@@ -6,11 +6,13 @@ import json
 import pytest
 
 from rope_viz.models import spec_url
-from rope_viz.pictures import cache_key, export, page_list, redraw, report, wire_format
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pages import registry
+from rope_viz.picture import cache_key, export, wire_format
+from rope_viz.picture.picture_request import Now
+from rope_viz.reports import redraw, report
 from tests.example_models import example_model
 
-PICTURES = page_list.pictures()
+PICTURES = registry.pictures()
 AXES = [picture for picture in PICTURES if picture.page == "axes"]
 each_of_axes = pytest.mark.parametrize("picture", AXES, ids=[picture.name for picture in AXES])
 
@@ -46,7 +48,7 @@ def test_picture_of_the_sidebars_model_names_it(picture):
 
 
 def test_report_names_the_model_of_a_picture_if_it_differs(monkeypatch):
-    monkeypatch.setattr(page_list, "pictures", lambda: AXES)
+    monkeypatch.setattr(registry, "pictures", lambda: AXES)
     text = report.to_markdown(of("llama-2-7b"), "files")[0].decode()
     axes = text.split("## Axes")[1].split("\n## ")[0]
     pictures = axes.split("### ")[1:]
@@ -58,7 +60,7 @@ def test_report_uses_the_final_sentence_of_partial_pictures(monkeypatch):
     now = of("qwen3-8b-yarn")
     coming = [picture for picture in PICTURES if picture.parts(now) > 1]
     assert coming
-    monkeypatch.setattr(page_list, "pictures", lambda: coming)
+    monkeypatch.setattr(registry, "pictures", lambda: coming)
     for part in report.parts(now):
         assert part.sentence == part.picture(part.picture.finished(now)).sentence != part.picture(now).sentence
 

@@ -4,19 +4,21 @@ import json
 
 import numpy as np
 
-from rope_viz.pictures import page_list, real_recall, registry
-from rope_viz.pictures.choices import Held
-from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.real_recall import own_losses
-from rope_viz.pictures.recall_choices import MEASURED
+from rope_viz.pages import registry
+from rope_viz.pages.recall import real_model as real_recall
+from rope_viz.pages.recall.choices import MEASURED
+from rope_viz.pages.recall.real_model import own_losses
+from rope_viz.picture import read_address
+from rope_viz.picture.choices import Held
+from rope_viz.picture.picture_request import Now
 from tests.pictures.test_real_heads import measured_file
 
-PAGE = page_list.page("recall")
+PAGE = registry.page("recall")
 
 
 def own(path):
     held = Held("here", MEASURED.decode(MEASURED.load(str(path))))
-    resting = registry.read_request(PAGE, {"model": "llama-3.1-8b"})
+    resting = read_address.read_request(PAGE, {"model": "llama-3.1-8b"})
     return Now(resting.spec, resting.model, resting.layer, given={"recall.measured": held})
 
 
@@ -36,7 +38,7 @@ def test_loss_of_a_measured_file_is_drawn(tmp_path):
 
 
 def test_without_a_file_the_shipped_losses_are_drawn():
-    assert own_losses(registry.read_request(PAGE, {})).name == ""
+    assert own_losses(read_address.read_request(PAGE, {})).name == ""
 
 
 def test_name_in_a_file_is_shown_without_markup(tmp_path):

@@ -12,33 +12,22 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.files import Style
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import (
-    axes,
-    blob_store,
-    cache_key,
-    configs,
-    decay,
-    frequencies,
-    page_list,
-    registry,
-    scaling,
-    wire_format,
-    write_address,
-)
-from rope_viz.pictures.choices import Kept, Number
-from rope_viz.pictures.page import Picture
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pages import axes, decay, frequencies, registry, scaling
+from rope_viz.picture import blob_store, cache_key, configs, read_address, wire_format, write_address
+from rope_viz.picture.choices import Kept, Number
+from rope_viz.picture.page import Picture
+from rope_viz.picture.picture_request import Now
 from tests.example_models import HAVING
 from tests.offenders import for_each
 
-PICTURES = page_list.pictures()
+PICTURES = registry.pictures()
 IDS = [picture.address for picture in PICTURES]
-CHOICES = [choice for name in page_list.PAGES for choice in page_list.page(name).choices]
+CHOICES = [choice for name in registry.PAGES for choice in registry.page(name).choices]
 
 
 def read(picture, **query):
-    return registry.read_request(
-        page_list.page(picture.page), {key.replace("__", "."): text for key, text in query.items()}
+    return read_address.read_request(
+        registry.page(picture.page), {key.replace("__", "."): text for key, text in query.items()}
     )
 
 
@@ -47,14 +36,14 @@ def test_a_picture_is_a_function_at_module_level(picture):
     module = inspect.getmodule(picture.draw)
     assert getattr(module, picture.name) is picture
     # A page with many pictures has several modules; that of the page imports the others.
-    assert picture is page_list.picture(picture.page, picture.name)
-    assert module.__name__.startswith("rope_viz.pictures.")
+    assert picture is registry.picture(picture.page, picture.name)
+    assert module.__name__.startswith("rope_viz.picture.")
     assert picture.about.endswith(".")
 
 
 @for_each(CHOICES, lambda choice: choice.key)
 def test_choice_belongs_to_one_page_and_survives_as_text(choice):
-    page = page_list.page(choice.key.partition(".")[0])
+    page = registry.page(choice.key.partition(".")[0])
     assert [each.key for each in page.choices].count(choice.key) == 1
     now = Now(RopeSpec(), given={})
     value = now[choice]
@@ -78,7 +67,7 @@ def test_a_picture_depends_on_what_its_choices_need():
 @settings(max_examples=15, deadline=None)
 @given(data=strategies.data())
 def test_the_address_of_a_picture_leads_back_to_it(picture, data):
-    page = page_list.page(picture.page)
+    page = registry.page(picture.page)
     model = data.draw(strategies.sampled_from(list(catalog())))
     given = {}
     for choice in page.choices:
@@ -88,7 +77,7 @@ def test_the_address_of_a_picture_leads_back_to_it(picture, data):
     pin = data.draw(strategies.sampled_from([None, 0, 3]))
     now = Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), pin=pin, given=given)
     query = write_address.query(now, picture)
-    again = registry.read_request(page, query)
+    again = read_address.read_request(page, query)
     assert cache_key.key(again, picture) == cache_key.key(now, picture)
     assert write_address.query(again, picture) == query, "the shortest query is its own"
 
@@ -157,7 +146,7 @@ def test_dependent_choice_adds_its_dependency_to_the_key():
 )
 def test_hostile_query_raises_a_clear_error(query, said):
     with pytest.raises(ValueError, match=re.escape(said)) as refused:
-        registry.read_request(scaling.PAGE, query)
+        read_address.read_request(scaling.PAGE, query)
     assert len(str(refused.value)) < 400
 
 
@@ -196,7 +185,7 @@ def test_spec_too_precise_for_a_link_is_stored_by_name():
     now = Now(spec, held={"spec": name})
     query = write_address.query(now, scaling.comparison)
     assert query == {"model": "custom", "spec": name}
-    again = registry.read_request(scaling.PAGE, query)
+    again = read_address.read_request(scaling.PAGE, query)
     assert again.spec == spec
     assert cache_key.key(again, scaling.comparison) == cache_key.key(now, scaling.comparison)
 
@@ -218,7 +207,7 @@ def test_blob_name_reveals_nothing_about_its_content():
 
 
 def test_page_clamps_values_that_an_address_would_refuse():
-    given = registry.lenient(frequencies.PAGE.choices, {"frequencies.length": "1e300", "frequencies.show": "<b>"})
+    given = read_address.lenient(frequencies.PAGE.choices, {"frequencies.length": "1e300", "frequencies.show": "<b>"})
     assert given == {"frequencies.length": 10_000_000}
 
 
@@ -230,7 +219,7 @@ def test_picture_declares_its_kind_without_rendering():
 def test_file_name_holds_the_shown_range():
     def named(address, look, **query):
         page, _, name = address.partition("/")
-        picture = page_list.picture(page, name)
+        picture = registry.picture(page, name)
         return wire_format.file(picture, read(picture, model="qwen3-8b", **query), look=Style.read(look))
 
     zoomed = named("frequencies/heatmap", {}, target="10000000", view="1000000,5000000")

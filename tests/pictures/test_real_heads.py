@@ -5,19 +5,20 @@ import json
 import numpy as np
 import pytest
 
-from rope_viz.pictures import cache_key, heads, page_list, registry
-from rope_viz.pictures.choices import Held
-from rope_viz.pictures.picture_request import Now
+from rope_viz.pages import heads, registry
+from rope_viz.picture import cache_key, read_address
+from rope_viz.picture.choices import Held
+from rope_viz.picture.picture_request import Now
+from rope_viz.real_models.measured_file import SCALED
 from rope_viz.studies import real_model
 from rope_viz.studies.real_model import FOLDER, JOBS, load_heads
-from rope_viz.tiny_lm.measured_file import SCALED
 
-PAGE = page_list.page("heads")
+PAGE = registry.page("heads")
 FILE = json.loads((FOLDER / "smollm2_heads.json").read_text(encoding="utf-8"))
 
 
 def now(**given):
-    return registry.read_request(
+    return read_address.read_request(
         PAGE, {"model": "llama-3.1-8b"} | {f"heads.{key}": text for key, text in given.items()}
     )
 

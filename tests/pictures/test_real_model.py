@@ -5,10 +5,12 @@ import re
 
 import numpy as np
 
-from rope_viz.pictures import page_list, real_recall, registry
+from rope_viz.pages import registry
+from rope_viz.pages.recall import real_model as real_recall
+from rope_viz.picture import read_address
 from rope_viz.studies.real_model import FOLDER, compare_losses, load_losses, load_pass_keys
 
-NOW = registry.read_request(page_list.page("recall"), {"model": "llama-3.1-8b"})
+NOW = read_address.read_request(registry.page("recall"), {"model": "llama-3.1-8b"})
 
 
 def rows(name):

@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.scaling import Proportional
-from rope_viz.pictures import cache_key, page_list, recall, recall_choices, registry
+from rope_viz.pages import recall, registry
+from rope_viz.pages.recall import choices as recall_choices
+from rope_viz.picture import cache_key, read_address
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import answered
 
-PAGE = page_list.page("recall")
+PAGE = registry.page("recall")
 YARN = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024"}
 
 
 def now(**more):
-    return registry.read_request(PAGE, YARN | {key.replace("_", "."): text for key, text in more.items()})
+    return read_address.read_request(PAGE, YARN | {key.replace("_", "."): text for key, text in more.items()})
 
 
 @pytest.mark.parametrize(("target", "longest", "length"), [(300, 2048, 300), (1536, 3072, 1536), (8192, 4096, 2048)])
@@ -67,7 +69,7 @@ def test_switching_off_high_frequency_pairs_costs_recall():
 
 
 def test_all_pairs_at_zero_frequency_is_a_model_without_rope():
-    drawn = recall.switched(registry.read_request(PAGE, {"model": "rope-viz-reader", "recall.band": "all"}))
+    drawn = recall.switched(read_address.read_request(PAGE, {"model": "rope-viz-reader", "recall.band": "all"}))
     (switched,) = (trace for trace in drawn.fig.data if trace.name == "switched")
     assert drawn.sentence.entries[-1] == "switched.dropped"
     # p-RoPE with the share 0 rotates no pair either.
@@ -84,7 +86,7 @@ def test_zoomed_range_is_switched_completely():
 
 
 def test_lists_for_another_number_of_pairs_are_refused():
-    request = registry.read_request(PAGE, {"model": "phi-3.5-mini"})
+    request = read_address.read_request(PAGE, {"model": "phi-3.5-mini"})
     assert "tiny_lm has 16 pairs" in recall.explain_misfit(request)
 
 

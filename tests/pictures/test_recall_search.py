@@ -8,15 +8,16 @@ import pytest
 
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.pictures import page_list, recall, registry
-from rope_viz.pictures.choices import Held
-from rope_viz.pictures.picture_request import Now
-from rope_viz.pictures.wire_format import markdown_to_html
+from rope_viz.evaluation.search_results import read_search
+from rope_viz.pages import recall, registry
+from rope_viz.picture import read_address
+from rope_viz.picture.choices import Held
+from rope_viz.picture.picture_request import Now
+from rope_viz.picture.wire_format import markdown_to_html
 from rope_viz.tiny_lm import checkpoints
-from rope_viz.tiny_lm.search_results import read_search
 
 EXAMPLE = json.loads((checkpoints.FOLDER / "searched.json").read_text(encoding="utf-8"))
-RESTING = registry.read_request(page_list.page("recall"), {"model": "llama-3.1-8b"})
+RESTING = read_address.read_request(registry.page("recall"), {"model": "llama-3.1-8b"})
 SO_FAR = {key: value for key, value in EXAMPLE.items() if key != "gain"} | {"trials": 1}
 
 

@@ -10,16 +10,18 @@ import pytest
 from rope_viz.cli.figure import addressed, query_of
 from rope_viz.figures.files import Style
 from rope_viz.models import spec_url
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import ROUTE, blob_store, cache_key, configs, export, page_list, redraw, registry
-from rope_viz.pictures.choices import Held
-from rope_viz.pictures.outputs import Clocks
-from rope_viz.pictures.picture_request import Now
+from rope_viz.models.read_upload import read_upload
+from rope_viz.pages import registry
+from rope_viz.picture import ROUTE, blob_store, cache_key, configs, export, read_address
+from rope_viz.picture.choices import Held
+from rope_viz.picture.outputs import Clocks
+from rope_viz.picture.picture_request import Now
+from rope_viz.reports import redraw
 from rope_viz.ui.components.scripts import PREFIX
 from tests.configs import LONGROPE
 from tests.example_models import example_model
 
-PICTURES = page_list.pictures()
+PICTURES = registry.pictures()
 each_picture = pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
 OWN = read_upload(json.dumps(LONGROPE))
 
@@ -45,7 +47,7 @@ def body(svg):
 
 @pytest.mark.parametrize(
     ("picture", "zoomed"),
-    [(picture, zoomed) for picture in page_list.pictures() for zoomed in (False, True)[: 1 + picture.zooms]],
+    [(picture, zoomed) for picture in registry.pictures() for zoomed in (False, True)[: 1 + picture.zooms]],
     ids=lambda each: getattr(each, "address", "zoomed" if each is True else "whole"),
 )
 def test_csv_of_saved_json_equals_the_direct_csv(picture, zoomed):
@@ -84,10 +86,10 @@ def test_json_of_a_user_config_redraws_that_config(picture):
 @pytest.mark.parametrize("address", ["runtimes/matrix", "scaling/methods", "axes/clocks", "rotation/turning"])
 def test_json_of_an_upload_is_redrawn_without_the_server(address, monkeypatch):
     """The address in it names a content that only that server keeps."""
-    picture = page_list.picture(*address.split("/"))
+    picture = registry.picture(*address.split("/"))
     name = blob_store.STORE.keep(blob_store.salt() + configs.upload_bytes(OWN))
     query = spec_url.write_query(OWN.specs[""], model=spec_url.CUSTOM) | {"own": name}
-    now = registry.read_request(page_list.page(picture.page), query)
+    now = read_address.read_request(registry.page(picture.page), query)
     made, direct = drawn(picture, now, "json"), {form: drawn(picture, now, form) for form in ("csv", "svg", "html")}
     assert ("own=" in json.loads(made)["address"]) == picture.config
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
@@ -99,7 +101,7 @@ def test_json_of_an_upload_is_redrawn_without_the_server(address, monkeypatch):
 
 @pytest.mark.parametrize("address", [picture.address for picture in PICTURES if issubclass(picture.kind, Clocks)])
 def test_incomplete_clocks_json_is_refused(address):
-    picture = page_list.picture(*address.split("/"))
+    picture = registry.picture(*address.split("/"))
     made = json.loads(drawn(picture, own(picture), "json"))
     for missing in ({"choices", "address"}, {"spec"}):
         less = json.dumps({key: value for key, value in made.items() if key not in missing}).encode()
@@ -111,7 +113,7 @@ def test_incomplete_clocks_json_is_refused(address):
 
 
 def test_old_clocks_json_is_redrawn_from_its_address():
-    picture = page_list.picture("rotation", "turning")
+    picture = registry.picture("rotation", "turning")
     made = json.loads(drawn(picture, of(picture), "json"))
     del made["choices"]
     assert body(redraw.redraw_saved(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
@@ -138,13 +140,13 @@ def test_file_holds_the_address_of_its_picture(picture):
     query = query_of(address)
     style = {key: query.pop(key) for key in look}
     assert style == look
-    again = registry.read_request(page_list.page(picture.page), query)
+    again = read_address.read_request(registry.page(picture.page), query)
     assert cache_key.key(again, picture) == cache_key.key(now, picture)
     assert addressed(address) == picture.address
 
 
 def test_styled_figure_holds_the_address_of_its_style():
-    picture = page_list.picture("scaling", "comparison")
+    picture = registry.picture("scaling", "comparison")
     made = drawn(picture, of(picture), "json", theme="dark", title="yes")
     for form in ("json", "csv", "svg", "html"):
         text = redraw.redraw_saved(made, form, {"theme": "light", "width": "90mm"}).decode()
@@ -155,8 +157,8 @@ def test_styled_figure_holds_the_address_of_its_style():
 
 
 def test_picture_of_an_upload_has_no_address():
-    picture = page_list.picture("decay", "curves")
-    file = next(choice for choice in page_list.page("decay").choices if choice.key == "decay.file")
+    picture = registry.picture("decay", "curves")
+    file = next(choice for choice in registry.page("decay").choices if choice.key == "decay.file")
     out = io.BytesIO()
     np.savez(out, q=np.ones(128), k=np.ones(128))
     vectors = file.decode(b"vectors.npz\0" + out.getvalue())
@@ -169,6 +171,6 @@ def test_picture_of_an_upload_has_no_address():
 
 @pytest.mark.parametrize("address", ["scaling/methods", "rotation/turning", "scaling/comparison"])
 def test_html_of_every_picture_names_its_content(address):
-    picture = page_list.picture(*address.split("/"))
+    picture = registry.picture(*address.split("/"))
     page = drawn(picture, of(picture), "html").decode()
     assert f'<meta name="rope-viz:figure" content="{PREFIX}/picture/{address}?model=qwen3-8b-yarn">' in page

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from rope_viz.pictures.draw import figure
+from rope_viz.reports.draw import figure
 
 PAIRS = np.arange(64)
 PLAIN = 1_000_000.0 ** (-PAIRS / 64)

@@ -10,12 +10,13 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import model_specs
-from rope_viz.pictures import page_list, registry, write_address
-from rope_viz.pictures.draw import figure
-from rope_viz.pictures.redraw import redraw_saved
+from rope_viz.pages import registry
+from rope_viz.picture import read_address, write_address
+from rope_viz.reports.draw import figure
+from rope_viz.reports.redraw import redraw_saved
 
 THREE = "decay/curves?base=1e6&variant1=base=5e5&variant2=base=1e4"
-SHOWN = [each for each in page_list.pictures() if each.variants]
+SHOWN = [each for each in registry.pictures() if each.variants]
 
 
 def test_four_pages_show_pinned_curves():
@@ -35,10 +36,10 @@ def test_python_and_command_line_make_the_same_bytes(tmp_path):
 @pytest.mark.parametrize("picture", SHOWN, ids=lambda each: each.address)
 def test_the_address_in_a_file_draws_the_file_again(picture):
     query = {"variant1": "base=1e4", "variant2": "model=qwen3-8b,scaling=yarn", "variant4": "dim=64", "base": "1e6"}
-    page = page_list.page(picture.page)
-    now = registry.read_request(page, query)
+    page = registry.page(picture.page)
+    now = read_address.read_request(page, query)
     written = write_address.query(now, picture)
-    again = registry.read_request(page, dict(parse_qsl("&".join(f"{key}={text}" for key, text in written.items()))))
+    again = read_address.read_request(page, dict(parse_qsl("&".join(f"{key}={text}" for key, text in written.items()))))
     assert again.variants == now.variants
     saved = figure(f"{picture.address}?" + "&".join(f"{key}={text}" for key, text in query.items()), "json")
     own = figure(json.loads(saved)["figure"].replace("/rope-viz/picture/", ""), "json")
@@ -77,8 +78,8 @@ def test_a_config_file_is_a_variant_on_the_command_line(tmp_path):
 
 def test_own_q_and_k_are_drawn_only_for_curves_of_their_size():
     query = {"decay.show": "own", "variant1": "base=1e4", "variant2": "dim=64", "decay.length": "64"}
-    page = page_list.page("decay")
-    drawn = page.pictures["curves"](registry.read_request(page, query))
+    page = registry.page("decay")
+    drawn = page.pictures["curves"](read_address.read_request(page, query))
     assert "head dimension 64" in drawn.sentence
     assert {trace.name for trace in drawn.fig.data} >= {"base 10,000"}
 

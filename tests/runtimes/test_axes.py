@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rope_viz.advice.extension_plan import make_plan
+from rope_viz.advice.plan.extension_plan import make_plan
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.runtimes.axes import VERSIONS, AxesAnswer, axes_answers, in_blocks, in_words
 

@@ -4,16 +4,17 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.pictures import page_list, registry
+from rope_viz.pages import registry
+from rope_viz.picture import read_address
 from rope_viz.runtimes import RUNTIMES
 from rope_viz.runtimes.query_temperature import describe_temperature
 
 COLUMN = "attention temperature by position"
-PAGE, MATRIX = page_list.page("runtimes"), page_list.picture("runtimes", "matrix")
+PAGE, MATRIX = registry.page("runtimes"), registry.picture("runtimes", "matrix")
 
 
 def answers(model):
-    rows = MATRIX(registry.read_request(PAGE, {"model": model})).columns
+    rows = MATRIX(read_address.read_request(PAGE, {"model": model})).columns
     return {row["runtime"].split(" ")[0]: row.get(COLUMN) for row in rows if not row["runtime"].endswith("4.57.6")}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.match_training import match_training
+from rope_viz.advice.training.match_training import match_training
 from rope_viz.runtimes.trainers import TRAINERS, find_trainer, train
 from rope_viz.runtimes.trainers.trainer import short_version
 from tests.configs import DEEPSEEK_V3, LLAMA_3_1_8B, QWEN3, llama, llama3, yarn

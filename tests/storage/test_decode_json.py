@@ -10,26 +10,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.identify_rotation import read_values
-from rope_viz.advice.verify import read_numbers
+from rope_viz.advice.verify.identify_rotation import read_values
+from rope_viz.advice.verify.verify import read_numbers
 from rope_viz.cli.main import main
+from rope_viz.evaluation.evaluation_plan import read_evaluation
+from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.files.redraw_json import from_json
 from rope_viz.kernels.report_file import read_report
-from rope_viz.models.argument_text import parse_yaml, read_value
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import page_list
-from rope_viz.pictures.choices import Kept
-from rope_viz.pictures.configs import spec_of, upload_of
-from rope_viz.pictures.kernels import pack_report
-from rope_viz.pictures.page_list import PAGES
-from rope_viz.pictures.stored_files import filed
+from rope_viz.models.formats.argument_text import parse_yaml, read_value
+from rope_viz.models.read_upload import read_upload
+from rope_viz.pages import registry
+from rope_viz.pages.kernels import pack_report
+from rope_viz.pages.registry import PAGES
+from rope_viz.picture.choices import Kept
+from rope_viz.picture.configs import spec_of, upload_of
+from rope_viz.picture.stored_files import filed
+from rope_viz.real_models.measured_file import read_measured
+from rope_viz.real_models.text_results import read_found_keys, read_text_losses
 from rope_viz.storage.decode_json import DEEPEST, ContentError, decode_content, decode_json
+from rope_viz.studies.capture_file import read_capture
 from rope_viz.studies.tensors import encode_tensors
-from rope_viz.tiny_lm.capture_file import read_capture
-from rope_viz.tiny_lm.evaluation_plan import read_evaluation
-from rope_viz.tiny_lm.measured_file import read_measured
-from rope_viz.tiny_lm.search_results import read_search
-from rope_viz.tiny_lm.text_results import read_found_keys, read_text_losses
 from tests.figures.reports import make_report, make_way
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +76,7 @@ def test_any_json_value_is_returned(content):
 
 def list_decoders():
     """Return every function that reads JSON from outside, by name, as a function of the content."""
-    held = [each for page in PAGES for each in page_list.page(page).choices if isinstance(each, Kept)]
+    held = [each for page in PAGES for each in registry.page(page).choices if isinstance(each, Kept)]
     # A stored file is its name and its data; text fields have no name.
     files = {each.key: lambda content, each=each: each.decode(filed("a.json", content)) for each in held}
     texts = {f"{each.key} text": each.decode for each in held}
@@ -157,13 +157,23 @@ def test_a_decoders_refusal_is_a_content_error():
 
 # Files of the package itself, and the browser's or another process of ours.
 OUR_OWN = {
-    *("models/architecture.py", "models/no_rope_types.py", "models/catalog/__init__.py", "models/json_source.py"),
-    *("multi_axis/catalog/__init__.py", "tiny_lm/numpy_model.py", "tiny_lm/checkpoints.py", "tiny_lm/train.py"),
-    *("tiny_lm/build_checkpoints.py", "tiny_lm/run_evaluation.py", "kernels/report.py", "ui/static_middleware.py"),
+    *(
+        "models/architecture.py",
+        "models/no_rope_types.py",
+        "models/catalog/__init__.py",
+        "models/formats/json_source.py",
+    ),
+    *("multi_axis/catalog/__init__.py", "tiny_lm/numpy_model.py", "tiny_lm/checkpoints.py", "tools/tiny_lm/train.py"),
+    *(
+        "tools/tiny_lm/build_checkpoints.py",
+        "evaluation/run_evaluation.py",
+        "kernels/report.py",
+        "ui/static_middleware.py",
+    ),
     *("kernels/measurement_process.py", "storage/decode_json.py", "studies/tensors.py", "ui/configs.py"),
-    *("advice/snippets.py", "pictures/config_keys.py"),
-    *("models/parameter_formulas.py", "studies/smollm2.py", "studies/real_model.py", "tiny_lm/worker_process.py"),
-    "advice/check_rope.py",  # a file that works without this package
+    *("advice/plan/snippets.py", "picture/config_keys.py"),
+    *("models/parameter_formulas.py", "studies/smollm2.py", "studies/real_model.py", "real_models/worker_process.py"),
+    "advice/verify/check_rope.py",  # a file that works without this package
     "advice/lint/contradictions.py",  # a number that the check found as text
 }
 
@@ -218,8 +228,8 @@ def damaged(report):
 
 
 def test_a_damaged_measurement_draws_or_is_refused():
-    from rope_viz.figures import kernels
-    from rope_viz.figures.words import kernels as words
+    from rope_viz.pages.kernels import figures as kernels
+    from rope_viz.pages.kernels import words
 
     drawn = refused = 0
     for path, content in damaged(make_report()):
@@ -247,7 +257,7 @@ def test_figure_of_a_broken_measurement_is_a_sentence(tmp_path, capsys, content)
 
 
 def test_deeply_nested_vectors_are_a_sentence(tmp_path, capsys):
-    from rope_viz.pictures import decay
+    from rope_viz.pages import decay
 
     choice = next(each for each in decay.PAGE.choices if each.key == "decay.typed")
     with pytest.raises(ValueError, match="must hold texts of numbers by name"):

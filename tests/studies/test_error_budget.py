@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import attention, compared, decay, per_distance
+from rope_viz.figures import compared
+from rope_viz.pages.attention import figures as attention
+from rope_viz.pages.decay import figures as decay
+from rope_viz.pages.decay import per_distance
 from rope_viz.studies import linear_attention
 from rope_viz.studies.decay import first_negative
 from rope_viz.studies.error_budget import WORK, Thinning, scale_samples

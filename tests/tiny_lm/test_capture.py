@@ -12,8 +12,9 @@ transformers = pytest.importorskip("transformers")
 from rope_viz import capture  # noqa: E402
 from rope_viz.cli.main import main  # noqa: E402
 from rope_viz.kernels import reference  # noqa: E402
+from rope_viz.studies import capture_file  # noqa: E402
 from rope_viz.studies import heads as studies  # noqa: E402
-from rope_viz.tiny_lm import capture_file, checkpoints  # noqa: E402
+from rope_viz.tiny_lm import checkpoints  # noqa: E402
 
 VERIFY = json.loads((Path(__file__).parents[1] / "goldens" / "verify.json").read_text())
 SMALL = {

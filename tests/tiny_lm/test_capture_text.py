@@ -5,9 +5,9 @@ import pytest
 
 pytest.importorskip("tokenizers")
 
-from rope_viz.pictures import heads
-from rope_viz.tiny_lm.capture_gguf import capture_gguf
-from rope_viz.tiny_lm.capture_text import MOST, CaptureRun
+from rope_viz.pages import heads
+from rope_viz.real_models.capture_gguf import capture_gguf
+from rope_viz.real_models.capture_text import MOST, CaptureRun
 from tests.tiny_lm.gguf_writer import write_small_model
 
 TEXT = "in the tin 12 " * 60

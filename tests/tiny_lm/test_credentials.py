@@ -8,7 +8,7 @@ import pytest
 
 from rope_viz.cli import evaluation_servers
 from rope_viz.cli.main import make_parser
-from rope_viz.tiny_lm.completion_clients import Server, is_unencrypted, origin
+from rope_viz.evaluation.completion_clients import Server, is_unencrypted, origin
 
 MODELS = json.dumps({"data": [{"id": "m"}]}).encode()
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.tiny_lm.completion_clients import Server, UnavailableError
-from rope_viz.tiny_lm.dispatch import Worker, count_tokens, dispatch
-from rope_viz.tiny_lm.evaluation_plan import Row, read_evaluation
-from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
+from rope_viz.evaluation.completion_clients import Server, UnavailableError
+from rope_viz.evaluation.dispatch import Worker, count_tokens, dispatch
+from rope_viz.evaluation.evaluation_plan import Row, read_evaluation
+from rope_viz.evaluation.run_evaluation import Plan, evaluate
 from tests.tiny_lm.completion_servers import passkey_servers
 from tests.waiting import wait_until
 

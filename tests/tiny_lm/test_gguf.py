@@ -10,7 +10,7 @@ import shlex
 import numpy as np
 import pytest
 
-from rope_viz.advice.export import export
+from rope_viz.advice.plan.export import export
 from rope_viz.embedding.scaling import Linear, NtkAware, Yarn
 from rope_viz.models.rope_config import to_config
 from rope_viz.runtimes import emulate

@@ -8,13 +8,13 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from rope_viz.models.gguf import read_header  # noqa: E402
-from rope_viz.models.local_models import MODELS  # noqa: E402
+from rope_viz.models.formats.gguf import read_header  # noqa: E402
+from rope_viz.models.identity.local_models import MODELS  # noqa: E402
+from rope_viz.real_models.gguf_model import load_gguf, make_config  # noqa: E402
+from rope_viz.real_models.gguf_tokenizer import make_tokenizer  # noqa: E402
+from rope_viz.real_models.torch_forward import TorchLm  # noqa: E402
 from rope_viz.studies.heads import Turning  # noqa: E402
 from rope_viz.tiny_lm import numpy_model  # noqa: E402
-from rope_viz.tiny_lm.gguf_model import load_gguf, make_config  # noqa: E402
-from rope_viz.tiny_lm.gguf_tokenizer import make_tokenizer  # noqa: E402
-from rope_viz.tiny_lm.torch_forward import TorchLm  # noqa: E402
 from tests.tiny_lm.gguf_writer import convert, write  # noqa: E402
 
 SMALL = {

@@ -11,13 +11,13 @@ pytest.importorskip("tokenizers")
 
 from rope_viz.cli.main import main  # noqa: E402
 from rope_viz.models.rope_config import to_config  # noqa: E402
+from rope_viz.real_models import free_memory, head_jobs, measured_subjects  # noqa: E402
+from rope_viz.real_models.free_memory import Need, require_memory  # noqa: E402
+from rope_viz.real_models.measure_model import measure_model  # noqa: E402
+from rope_viz.real_models.measured_file import METHODS, read_measured  # noqa: E402
+from rope_viz.real_models.measured_subjects import FolderSubject, find_prefix, spec_under  # noqa: E402
+from rope_viz.real_models.text_results import BLOCK, average_blocks  # noqa: E402
 from rope_viz.studies.real_model import JOBS  # noqa: E402
-from rope_viz.tiny_lm import free_memory, head_jobs, measured_subjects  # noqa: E402
-from rope_viz.tiny_lm.free_memory import Need, require_memory  # noqa: E402
-from rope_viz.tiny_lm.measure_model import measure_model  # noqa: E402
-from rope_viz.tiny_lm.measured_file import METHODS, read_measured  # noqa: E402
-from rope_viz.tiny_lm.measured_subjects import FolderSubject, find_prefix, spec_under  # noqa: E402
-from rope_viz.tiny_lm.text_results import BLOCK, average_blocks  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 from tests.tiny_lm.test_capture import MODELS, built  # noqa: E402
 

@@ -9,15 +9,15 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
 from rope_viz.kernels.measurement_process import BusyError  # noqa: E402
-from rope_viz.models.gguf import read_header  # noqa: E402
-from rope_viz.models.local_models import MODELS  # noqa: E402
+from rope_viz.models.formats.gguf import read_header  # noqa: E402
+from rope_viz.models.identity.local_models import MODELS  # noqa: E402
+from rope_viz.real_models.gguf_model import load_gguf  # noqa: E402
+from rope_viz.real_models.gguf_tokenizer import make_tokenizer  # noqa: E402
+from rope_viz.real_models.measure_text import TextRun, right_digits, text_losses  # noqa: E402
+from rope_viz.real_models.text_results import DEPTHS, LEAST, read_found_keys, read_text_losses  # noqa: E402
 from rope_viz.studies.heads import Turning  # noqa: E402
 from rope_viz.tiny_lm import numpy_model  # noqa: E402
 from rope_viz.tiny_lm.checkpoints import scaled  # noqa: E402
-from rope_viz.tiny_lm.gguf_model import load_gguf  # noqa: E402
-from rope_viz.tiny_lm.gguf_tokenizer import make_tokenizer  # noqa: E402
-from rope_viz.tiny_lm.measure_text import TextRun, right_digits, text_losses  # noqa: E402
-from rope_viz.tiny_lm.text_results import DEPTHS, LEAST, read_found_keys, read_text_losses  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 
 TEXT = "in the tin 12 " * 60
@@ -72,7 +72,7 @@ def test_process_gives_the_cross_entropy_of_each_method(model, start):
 def test_losses_do_not_depend_on_the_rows_at_once(model, monkeypatch):
     lm, ids = load_gguf(model), read_ids(model)[:50]
     turn = Turning.from_spec(scaled(lm.spec, "yarn", 2 * lm.spec.context), 50)
-    monkeypatch.setattr("rope_viz.tiny_lm.measure_text.ROWS", 7)
+    monkeypatch.setattr("rope_viz.real_models.measure_text.ROWS", 7)
     np.testing.assert_allclose(text_losses(lm, ids, turn), cross_entropy(lm, ids, turn), atol=1e-4)
 
 

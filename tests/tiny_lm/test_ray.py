@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from rope_viz.cli.main import main
+from rope_viz.evaluation.completion_clients import UnavailableError
+from rope_viz.evaluation.evaluation_plan import read_evaluation
+from rope_viz.evaluation.ray_workers import RayEngine, join_cluster, start_workers
+from rope_viz.evaluation.run_evaluation import Plan, evaluate
 from rope_viz.tiny_lm import checkpoints
-from rope_viz.tiny_lm.completion_clients import UnavailableError
-from rope_viz.tiny_lm.evaluation_plan import read_evaluation
-from rope_viz.tiny_lm.ray_workers import RayEngine, join_cluster, start_workers
-from rope_viz.tiny_lm.run_evaluation import Plan, evaluate
 
 pytestmark = pytest.mark.ray
 FOLDER = Path(checkpoints.__file__).with_name("checkpoints") / "seed-0"

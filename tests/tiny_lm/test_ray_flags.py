@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rope_viz.advice.export import export
+from rope_viz.advice.plan.export import export
 from rope_viz.cli.evaluate import find_overrides, scale_by_methods
 from rope_viz.cli.spec import read_config
 from rope_viz.models.model_config import ModelConfig

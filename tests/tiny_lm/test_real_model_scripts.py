@@ -11,10 +11,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
+from rope_viz.real_models.gguf_model import load_gguf  # noqa: E402
+from rope_viz.real_models.head_jobs import right_tokens  # noqa: E402
 from rope_viz.studies.real_model import JOBS, read_heads  # noqa: E402
 from rope_viz.tiny_lm import numpy_model  # noqa: E402
-from rope_viz.tiny_lm.gguf_model import load_gguf  # noqa: E402
-from rope_viz.tiny_lm.head_jobs import right_tokens  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 
 pytestmark = pytest.mark.slow

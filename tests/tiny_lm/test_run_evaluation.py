@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
+from rope_viz.evaluation.completion_clients import Answer, Local, Server, UnavailableError
+from rope_viz.evaluation.dispatch import Worker
+from rope_viz.evaluation.evaluation_plan import Evaluation, Row, read_evaluation
+from rope_viz.evaluation.run_evaluation import Plan, evaluate, span
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import passkey
-from rope_viz.tiny_lm.completion_clients import Answer, Local, Server, UnavailableError
-from rope_viz.tiny_lm.dispatch import Worker
-from rope_viz.tiny_lm.evaluation_plan import Evaluation, Row, read_evaluation
-from rope_viz.tiny_lm.run_evaluation import Plan, evaluate, span
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]

@@ -9,13 +9,13 @@ import pytest
 
 from rope_viz import RopeSpec
 from rope_viz.cli.main import main
+from rope_viz.evaluation.divisor_curves import STARTS, DivisorCurve, longrope_spec, start_divisors
+from rope_viz.evaluation.score_divisors import DEPTH_STEP, Scores, TransformersScorer, rate_answers
+from rope_viz.evaluation.search_divisors import SearchPlan, difference_interval, search
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints, language, numpy_model
-from rope_viz.tiny_lm.divisor_curves import STARTS, DivisorCurve, longrope_spec, start_divisors
 from rope_viz.tiny_lm.passkey import WORDINGS
-from rope_viz.tiny_lm.score_divisors import DEPTH_STEP, Scores, TransformersScorer, rate_answers
-from rope_viz.tiny_lm.search_divisors import SearchPlan, difference_interval, search
 
 SPEC = RopeSpec(64, base=10_000.0, context=1024)
 PLAN = SearchPlan("model", 8192, by="perplexity", starts=("none", "linear"), texts=2, held_out=4)

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
+from rope_viz.evaluation.divisor_curves import start_divisors
+from rope_viz.evaluation.score_divisors import GgufScorer, TinyScorer
+from rope_viz.evaluation.search_process import STARTS, SearchRun, has_optuna
+from rope_viz.evaluation.search_results import read_search
 from rope_viz.kernels.measurement_process import BusyError
-from rope_viz.models.local_models import FOLDER_VARIABLE, MODELS
+from rope_viz.models.identity.local_models import FOLDER_VARIABLE, MODELS
+from rope_viz.real_models.gguf_model import load_gguf
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints
-from rope_viz.tiny_lm.divisor_curves import start_divisors
-from rope_viz.tiny_lm.gguf_model import load_gguf
 from rope_viz.tiny_lm.passkey import WORDINGS
-from rope_viz.tiny_lm.score_divisors import GgufScorer, TinyScorer
-from rope_viz.tiny_lm.search_process import STARTS, SearchRun, has_optuna
-from rope_viz.tiny_lm.search_results import read_search
 from tests.tiny_lm.gguf_writer import write_small_model
 
 EXAMPLE = json.loads((checkpoints.FOLDER / "searched.json").read_text(encoding="utf-8"))

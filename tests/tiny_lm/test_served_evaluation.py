@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from rope_viz.cli.main import main
+from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints, language, numpy_model, passkey
-from rope_viz.tiny_lm.evaluation_plan import read_evaluation
 from tests.browser.processes import find_free_port, running_process, wait_for_answer
 
 pytestmark = pytest.mark.slow

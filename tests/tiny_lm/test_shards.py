@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.tiny_lm.run_evaluation import Plan
+from rope_viz.evaluation.run_evaluation import Plan
 from tests.tiny_lm.completion_servers import passkey_servers
 
 FLAGS = ["--lengths", "400,800", "--depths", "3", "--repeats", "2"]

@@ -10,9 +10,10 @@ torch = pytest.importorskip("torch")
 
 from rope_viz.embedding.spec import RopeSpec  # noqa: E402
 from rope_viz.studies.heads import Turning  # noqa: E402
-from rope_viz.tiny_lm import build_checkpoints, checkpoints, numpy_model, tasks, train  # noqa: E402
+from rope_viz.tiny_lm import checkpoints, numpy_model, tasks  # noqa: E402
 from rope_viz.tiny_lm.recall import recall  # noqa: E402
-from rope_viz.tiny_lm.torch_model import table  # noqa: E402
+from tools.tiny_lm import build_checkpoints, train  # noqa: E402
+from tools.tiny_lm.torch_model import table  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,8 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 from rope_viz.models.catalog import catalog
-from rope_viz.pictures import extend, registry
+from rope_viz.pages.model import extend
+from rope_viz.picture import read_address
 from rope_viz.ui import app_shell
 
 
@@ -15,7 +16,7 @@ def test_extend_answers_of_the_catalog_are_precomputed():
     answered = [
         extend.answer(now)
         for model in catalog()
-        if not extend.problem(now := registry.read_request(extend.PAGE, {"model": model}))
+        if not extend.problem(now := read_address.read_request(extend.PAGE, {"model": model}))
     ]
     after = extend._answer.cache_info()
     assert len(answered) > 40

@@ -14,22 +14,12 @@ import streamlit as st
 from starlette.testclient import TestClient
 
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import Upload
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import (
-    blob_store,
-    config_link,
-    configs,
-    extend,
-    home,
-    outside,
-    own_file,
-    page_list,
-    registry,
-    runtimes,
-    write_address,
-)
-from rope_viz.pictures.render_process import Result
+from rope_viz.pages import home, registry
+from rope_viz.pages.model import extend, runtimes
+from rope_viz.picture import blob_store, config_link, configs, outside, own_file, read_address, write_address
+from rope_viz.reports.render_process import Result
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.ui import border, browser_storage, link_preview, picture_route, server, upload
 from rope_viz.ui import state as ui_state
@@ -191,19 +181,19 @@ def test_link_is_read_once_in_a_process_off_the_shared_threads(real, monkeypatch
     monkeypatch.setattr(config_link, "LINKS", config_link.Links())
     monkeypatch.setattr(config_link, "read_here", lambda text: pytest.fail("read in the server"))
     threads, text = [], make_link(rope_theta=77_000)
-    read_request = registry.read_request
+    read_request = read_address.read_request
 
     def note(page, query):
         threads.append(threading.current_thread().name)
         return read_request(page, query)
 
-    monkeypatch.setattr(registry, "read_request", note)
+    monkeypatch.setattr(read_address, "read_request", note)
 
     async def twice():
         one = real()
         one.open()
         monkeypatch.setattr(picture_route, "BORDER", one)
-        picture = page_list.picture("scaling", "comparison")
+        picture = registry.picture("scaling", "comparison")
         query = {"model": "custom", "config": text}
         for _ in range(2):
             asked = await picture_route.read_asked(picture, "packed", picture_route.Style.read({}), query, "a")
@@ -221,8 +211,8 @@ def test_every_route_reads_contents_behind_the_border(path, recorded, monkeypatc
     name = blob_store.STORE.keep(blob_store.salt() + configs.upload_bytes(read_upload(json.dumps(llama()))))
     threads = []
     monkeypatch.setattr(home.hands, "message", _noting(threads, home.hands.message))
-    read_request = registry.read_request
-    monkeypatch.setattr(registry, "read_request", _noting(threads, read_request))
+    read_request = read_address.read_request
+    monkeypatch.setattr(read_address, "read_request", _noting(threads, read_request))
     answer = TestClient(APP).get(f"/{path}?model=custom&own={name}")
     assert answer.status_code == 200
     assert recorded == [configs.upload_of]
@@ -261,9 +251,9 @@ def test_busy_border_answers_503(monkeypatch):
 )
 def test_preview_of_a_link_reads_nothing_and_passes_its_keys_on(query, recorded, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, "https://example.org")
-    monkeypatch.setattr(registry, "read_request", lambda *_: pytest.fail("read on the event loop"))
+    monkeypatch.setattr(read_address, "read_request", lambda *_: pytest.fail("read on the event loop"))
     page = "heads" if "heads.measured" in query else "scaling"
-    picture = next(iter(page_list.page(page).pictures.values()))
+    picture = next(iter(registry.page(page).pictures.values()))
     tags = link_preview.tags(page, "&".join(f"{key}={value}" for key, value in query.items()), picture)
     assert all(f"{key}={value}" in tags for key, value in query.items())
     assert recorded == []
@@ -271,7 +261,7 @@ def test_preview_of_a_link_reads_nothing_and_passes_its_keys_on(query, recorded,
 
 def test_preview_of_a_second_model_reads_nothing(recorded, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, "https://example.org")
-    picture = next(iter(page_list.page("compare").pictures.values()))
+    picture = next(iter(registry.page("compare").pictures.values()))
     text = make_link()
     assert f"compare.with={text}" in link_preview.tags("compare", f"compare.with={text}", picture)
     assert recorded == []
@@ -285,7 +275,7 @@ def test_hundreds_of_links_do_not_fill_the_memory(recorded, monkeypatch):
     monkeypatch.setattr(config_link, "LINKS", config_link.Links(most=4 << 20))
     for number in range(120):
         query = {"model": "custom", "config": make_link(rope_theta=FIRST_BASE + number, unread_lists=[[]] * 5000)}
-        now = registry.read_request(extend.PAGE, query)
+        now = read_address.read_request(extend.PAGE, query)
         assert "unread_lists" not in now.own.config
         write_address.query(now, next(iter(extend.PAGE.pictures.values())))
         if number < 40:
@@ -306,10 +296,10 @@ def test_link_holds_at_most_32_kib():
 
 def test_session_reads_its_contents_behind_the_border(recorded, enter_session):
     enter_session()
-    typed = page_list.kept_choices()["decay.typed"]
+    typed = registry.kept_choices()["decay.typed"]
     ui_state.store_readable(typed, b'{"q": "1", "k": "2"}')
     assert recorded == [typed.decode]
-    file = page_list.kept_choices()["recall.search"]
+    file = registry.kept_choices()["recall.search"]
     with pytest.raises(ValueError, match="at most 4 MiB can be stored"):
         ui_state.store_readable(file, b"a.json\0" + b"[" + b"1," * (3 << 20))
     with pytest.raises(ValueError, match=r"."):
@@ -361,7 +351,7 @@ def test_session_waits_for_its_place_on_its_own_thread(real, monkeypatch):
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     texts, typed = (
         [make_link(rope_theta=50_000 + number) for number in range(3)],
-        page_list.kept_choices()["decay.typed"],
+        registry.kept_choices()["decay.typed"],
     )
     name = blob_store.STORE.keep(blob_store.salt() + b'{"q": "1", "k": "2"}')
 
@@ -391,6 +381,6 @@ def test_event_loop_never_reads():
 
 
 def test_every_choice_with_a_content_is_known_to_other_processes():
-    for key, choice in page_list.kept_choices().items():
-        assert border.portable(choice.decode).args[0] in page_list.kept_choices(), key
+    for key, choice in registry.kept_choices().items():
+        assert border.portable(choice.decode).args[0] in registry.kept_choices(), key
     assert border.portable(configs.upload_of) is configs.upload_of

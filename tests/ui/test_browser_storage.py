@@ -7,7 +7,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from rope_viz.pictures import blob_store
+from rope_viz.picture import blob_store
 from rope_viz.ui import browser_storage, state
 
 

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from rope_viz.cli.app import environment, read_address
-from rope_viz.pictures.page_list import TITLES
+from rope_viz.pages.registry import TITLES
 from rope_viz.ui import link_preview, server
 
 FIRST = Path(streamlit.__file__).parent / "static" / "index.html"

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from rope_viz.figures.files import Style
-from rope_viz.pictures import blob_store
-from rope_viz.pictures.render_process import Job
+from rope_viz.picture import blob_store
+from rope_viz.reports.render_process import Job
 from rope_viz.ui import long_jobs, picture_route, render_queue, visitors
 from tests.ui.test_picture_route import send_requests
 from tests.ui.test_render_workers import is_running

@@ -15,9 +15,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
-from rope_viz.multi_axis.read_upload import read_upload
-from rope_viz.pictures import blob_store, config_link, configs, export, page_list, registry, rotation
-from rope_viz.pictures.choices import Kept
+from rope_viz.models.read_upload import read_upload
+from rope_viz.pages import registry, rotation
+from rope_viz.picture import blob_store, config_link, configs, export, read_address
+from rope_viz.picture.choices import Kept
 from rope_viz.ui import long_jobs, picture_route, render_queue, server
 from rope_viz.ui.components.scripts import PREFIX
 from rope_viz.ui.response_parts import PART
@@ -25,7 +26,7 @@ from tests.configs import QWEN3_8B
 from tests.example_models import example_model
 
 APP = Starlette(routes=server.routes(""), middleware=server.middleware())
-FIRST_KEY = rotation.AT.default(registry.read_request(rotation.PAGE, {}))[1]
+FIRST_KEY = rotation.AT.default(read_address.read_request(rotation.PAGE, {}))[1]
 QUERY = "model=qwen3-8b-yarn&base=77000"
 
 
@@ -85,12 +86,14 @@ def get(path, query="", **more):
     return send_requests({"path": path, "query": query, **more})[0]
 
 
-@pytest.mark.parametrize("picture", page_list.pictures(), ids=lambda picture: picture.address)
+@pytest.mark.parametrize("picture", registry.pictures(), ids=lambda picture: picture.address)
 def test_fresh_server_renders_every_picture(picture):
     query = {"model": example_model(picture, "qwen3-8b-yarn"), "base": "77000"}
     answer = get(f"{picture.address}.packed", urlencode(query))
     assert answer.status == 200
-    assert answer.body == export.render(picture, registry.read_request(page_list.page(picture.page), query), "packed")
+    assert answer.body == export.render(
+        picture, read_address.read_request(registry.page(picture.page), query), "packed"
+    )
 
 
 @pytest.mark.parametrize("form", export.FORMS)
@@ -136,8 +139,8 @@ def test_gzip_is_used_only_if_accepted(accepts, takes):
 
 
 def test_file_holds_the_whole_of_a_partial_picture():
-    page, picture = page_list.page("recall"), page_list.picture("recall", "lengths")
-    parts = picture.parts(registry.read_request(page, {}))
+    page, picture = registry.page("recall"), registry.picture("recall", "lengths")
+    parts = picture.parts(read_address.read_request(page, {}))
     assert parts > 1
     drawn = {part: get("recall/lengths.csv", f"part={part}" if part else "").body for part in ("", "0", str(parts - 1))}
     assert drawn[""] == drawn[str(parts - 1)] != drawn["0"]
@@ -418,7 +421,7 @@ def test_body_of_many_contents_is_refused_before_one_is_stored():
 
 
 def test_a_session_has_fewer_contents_than_a_body_may():
-    choices = [choice for page in page_list.PAGES for choice in page_list.page(page).choices]
+    choices = [choice for page in registry.PAGES for choice in registry.page(page).choices]
     assert 2 + sum(isinstance(choice, Kept) for choice in choices) <= picture_route.MOST_CONTENTS
 
 
@@ -460,7 +463,7 @@ def test_tiny_content_is_answered_with_its_own_sentence():
     ],
 )
 def test_plain_json_value_is_answered_with_422(picture, key, content):
-    page = page_list.page(picture.partition("/")[0])
+    page = registry.page(picture.partition("/")[0])
     choice = next((each for each in page.choices if each.key == key), None)
     salted = blob_store.salt() + (b"a.json\0" if choice is not None and choice.suffixes else b"") + content
     query = (

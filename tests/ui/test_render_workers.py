@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.pictures import export, page_list, registry
+from rope_viz.pages import registry
+from rope_viz.picture import export, read_address
 from rope_viz.ui import picture_route, render_queue, render_workers
 
 pytestmark = pytest.mark.slow
@@ -42,8 +43,8 @@ def ready_workers():
 
 def render_here():
     """Render the same picture in this process."""
-    page = page_list.page("scaling")
-    return export.compressed(page.pictures["comparison"], registry.read_request(page, QUERY), "packed")
+    page = registry.page("scaling")
+    return export.compressed(page.pictures["comparison"], read_address.read_request(page, QUERY), "packed")
 
 
 def fail_if_called():

@@ -5,7 +5,7 @@ import contextvars
 import streamlit as st
 
 from rope_viz.models import spec_url
-from rope_viz.pictures import decay
+from rope_viz.pages import decay
 from rope_viz.ui import state
 from rope_viz.ui.components import picture
 

@@ -14,8 +14,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
 
-from rope_viz.pictures import page_list, registry
-from rope_viz.pictures.page_list import TITLES, groups_of
+from rope_viz.pages import registry
+from rope_viz.pages.registry import TITLES, groups_of
+from rope_viz.picture import read_address
 from rope_viz.ui import server
 from rope_viz.ui.components.scripts import NAMES
 
@@ -92,7 +93,7 @@ def test_the_first_page_names_a_picture_for_every_page(client):
     first = json.loads(re.search(r"const FIRST = (.*);", client.get("/").text)[1])
     assert [page or "home" for page in first] == [page for page in TITLES if groups_of(page)]
     for page, (address, draws) in first.items():
-        picture = page_list.picture(*address.split("/"))
+        picture = registry.picture(*address.split("/"))
         assert f"{draws}.js" in NAMES
         assert picture.page in groups_of(page or "home")
-        assert not picture.refuses(registry.read_request(page_list.page(picture.page), {}))
+        assert not picture.refuses(read_address.read_request(registry.page(picture.page), {}))

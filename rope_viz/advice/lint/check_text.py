@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from rope_viz.advice.lint import RULES, Finding, Severity, check, rule_name, sort_by_severity, source_of
 from rope_viz.advice.lint.lint_context import inside
 from rope_viz.embedding.spec import short_repr
-from rope_viz.models.json_source import Raw, read_raw
+from rope_viz.models.formats.json_source import Raw, read_raw
 
 # Findings that no rule over a `View` makes: {name: what is looked for, and the source}.
 OTHER_FINDINGS = {
     "unreadable": "The file is not a config: it is missing, truncated, or contains no JSON object.\n\n"
-    "Source: rope_viz.models.json_source, which reads text as json.loads of Python does.",
+    "Source: rope_viz.models.formats.json_source, which reads text as json.loads of Python does.",
     "not-computable": "RoPE cannot be computed from a key: it has null or text in place of a number, "
     "or a number that is too large.\n\n"
     "Source: rope_viz.models, which follows the classes of transformers 5.23.0.",

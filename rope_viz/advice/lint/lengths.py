@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
+from rope_viz.models.identity.shipped_scaling import family_name, is_factor_for_length
 from rope_viz.models.rope_config import ORIGINAL
-from rope_viz.models.shipped_scaling import family_name, is_factor_for_length
 from rope_viz.runtimes.compare import find_max_ratio
 
 

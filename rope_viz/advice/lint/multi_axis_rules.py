@@ -53,7 +53,7 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0 (torch.split raises; interleaved classes do not check), vLLM 0.33.0 `MRotaryEmbedding`
     (asserts), SGLang 0.5.23 `mrope.py` (rescales and prints a line).
     """
-    from rope_viz.multi_axis.text import section_keys
+    from rope_viz.models.several_axes.text import section_keys
     from rope_viz.runtimes.axes import find_model_axes
 
     (kind, axes), found = find_model_axes(view.config), section_keys(view.config)
@@ -90,7 +90,7 @@ def interleaving_by_another_key(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0 reads no such key; vLLM 0.33.0 `get_rope` and SGLang 0.5.23 use sections if it is
     missing.
     """
-    from rope_viz.multi_axis.text import section_keys
+    from rope_viz.models.several_axes.text import section_keys
     from rope_viz.runtimes.axes import find_model_axes
 
     (_, axes), found = find_model_axes(view.config), section_keys(view.config)
@@ -140,7 +140,7 @@ def no_rotation(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0 `HunYuanVLRotaryEmbedding`, which cuts the doubled head into blocks of twice the
     section; Tencent's code, mlx-vlm and llama.cpp repeat the list of sections and rotate. Executed.
     """
-    from rope_viz.multi_axis.text import text_layers
+    from rope_viz.models.several_axes.text import text_layers
     from rope_viz.runtimes.axes import find_model_axes
 
     kind, axes = find_model_axes(view.config)
@@ -167,7 +167,7 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
     """Return the findings about a diffusion transformer's or an encoder's config; None for other configs."""
     if has_one_axis(config):
         return None
-    from rope_viz.multi_axis.model_axes import from_model, is_encoder
+    from rope_viz.models.several_axes.model_axes import from_model, is_encoder
 
     kind = read_model_type(config)
     # A wrapper whose name ends like a tower's, such as aya_vision, has a language model with default sizes.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rope_viz.advice.lint.lint_context import Finding, View
-from rope_viz.models.megatron_config import FORMAT
+from rope_viz.models.formats.megatron_config import FORMAT
+from rope_viz.models.formats.source_note import FILE
 from rope_viz.models.model_config import LEARNED
-from rope_viz.models.source_note import FILE
 
 SWITCH, FACTOR = "use_rope_scaling", "rope_scaling_factor"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View
-from rope_viz.advice.match_training import Match, describe_match, match_training
+from rope_viz.advice.training.match_training import Match, describe_match, match_training
 from rope_viz.models.model_config import Source
 from rope_viz.runtimes.rule_engine import ORIGINAL
 from rope_viz.runtimes.trainers import find_trainer

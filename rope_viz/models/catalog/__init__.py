@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, short_repr
-from rope_viz.models.hf_cache import is_model_id, model_id_of_page
+from rope_viz.models.identity.hf_cache import is_model_id, model_id_of_page
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import resolve_rope_parameters
 from rope_viz.models.text_config import find_text_part, read_text_fields

@@ -18,8 +18,8 @@ from typing import Any
 
 from rope_viz.embedding.axes_spec import AxesSpec
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models.several_axes.model_axes import split_by_head
 from rope_viz.multi_axis import from_model, read_family
-from rope_viz.multi_axis.model_axes import split_by_head
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rope_viz.models.megatron_config import YARN
+from rope_viz.models.formats.megatron_config import YARN
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from rope_viz.embedding.scaling import mscale
-from rope_viz.models.megatron_config import (
+from rope_viz.models.formats.megatron_config import (
     CORE_MLA_FACTOR,
     GPT_OSS,
     LLAMA3,

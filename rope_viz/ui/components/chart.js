@@ -1,5 +1,5 @@
 // A Plotly chart that keeps its zoom and its node when the data change, and exports itself in the browser.
-// picture.js requests the figure, rope_viz/pictures/wire_format.py packs it.
+// picture.js requests the figure, rope_viz/picture/wire_format.py packs it.
 
 import { applyZoom, computePlotHeight, computeZoom, findNumber, moveBandNames, moveBands, moveLineNames } from "./chart_view.js";
 import { addStyle, element, isDark } from "./element.js";

@@ -11,7 +11,7 @@ const CONTENTS = {
   address: ({ picture }) => makeAddress(picture, "svg"),
   embed: ({ picture, title }) => `<img src="${makeAddress(picture, "svg")}" alt="${title}">`,
   command: ({ picture }) => `rope-viz figure ${picture} llama-3.1-8b -o ${picture.replace("/", "-")}.svg`,
-  python: ({ picture }) => `from rope_viz.pictures.draw import figure\n\nwith open("${picture.replace("/", "-")}.svg", "wb") as file:\n    file.write(figure("${picture}"))\n`,
+  python: ({ picture }) => `from rope_viz.reports.draw import figure\n\nwith open("${picture.replace("/", "-")}.svg", "wb") as file:\n    file.write(figure("${picture}"))\n`,
 };
 
 function makeCard(one, { texts, width, height }) {

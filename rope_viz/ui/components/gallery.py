@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rope_viz.pictures.gallery import HEIGHT, WIDTH, Card
-from rope_viz.pictures.page_list import DOORS
+from rope_viz.pages.registry import DOORS
+from rope_viz.reports.gallery import HEIGHT, WIDTH, Card
 from rope_viz.texts import Texts
 from rope_viz.ui.components.component import component
 

@@ -1,5 +1,5 @@
 // The header of a GGUF file as a small JSON file, made in the browser: a model of 40 GB is not uploaded. The same as
-// summarise_header in rope_viz/models/gguf.py makes. Source: ggml's docs/gguf.md, versions 2 and 3.
+// summarise_header in rope_viz/models/formats/gguf.py makes. Source: ggml's docs/gguf.md, versions 2 and 3.
 const BLOCK = 1 << 22, MOST_KEYS = 100000, MOST_TEXT = 1 << 26, SHORT = 4096;
 const STRING = 8, ARRAY = 9, FLOAT32 = 0;
 // {GGUF type: [bytes, DataView's method]}

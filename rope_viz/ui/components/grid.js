@@ -1,5 +1,5 @@
 // A table of verdicts whose cells can be chosen: by a click, or by arrow keys and Enter. Each cell has a sign, the first
-// letter of its verdict and, where there is room, the rest. picture.js requests it, rope_viz/pictures/wire_format.py packs it.
+// letter of its verdict and, where there is room, the rest. picture.js requests it, rope_viz/picture/wire_format.py packs it.
 
 import { addStyle, escapeHtml } from "./element.js";
 import { text } from "./texts.js";

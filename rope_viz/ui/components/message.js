@@ -1,5 +1,5 @@
 // A message: [u32 header length][header JSON][typed arrays], arrays named by {"$": [dtype, offset, count, columns?, low?, high?]}.
-// rope_viz/pictures/wire_format.py packs it.
+// rope_viz/picture/wire_format.py packs it.
 
 const DTYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, i1: Int8Array, u1: Uint8Array };
 

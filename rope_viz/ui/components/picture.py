@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from rope_viz.pictures import write_address
-from rope_viz.pictures.choices import Menu, Positions
-from rope_viz.pictures.page import Picture
-from rope_viz.pictures.picture_request import Now
+from rope_viz.picture import write_address
+from rope_viz.picture.choices import Menu, Positions
+from rope_viz.picture.page import Picture
+from rope_viz.picture.picture_request import Now
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.components.component import component

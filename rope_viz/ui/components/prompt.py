@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rope_viz.figures.axes import TEXTS
-from rope_viz.figures.prompt import TINTS
+from rope_viz.pages.axes.figures import TEXTS
+from rope_viz.pages.axes.prompt import TINTS
 from rope_viz.ui.components.component import component
 from rope_viz.ui.components.sections import both
 

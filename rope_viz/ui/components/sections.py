@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rope_viz.figures import theme
-from rope_viz.figures.axes import TEXTS, look
+from rope_viz.pages.axes.figures import TEXTS, look
 from rope_viz.ui.components.component import component
 
 HEIGHT = 40

@@ -1,5 +1,5 @@
 // A table of numbers or text: sorted by a click on a column head, filtered if long, copied and downloaded whole.
-// picture.js requests it, rope_viz/pictures/wire_format.py packs it.
+// picture.js requests it, rope_viz/picture/wire_format.py packs it.
 
 import { addStyle, element } from "./element.js";
 import { text } from "./texts.js";

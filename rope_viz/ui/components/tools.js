@@ -116,7 +116,7 @@ function listShares(place) {
     picture: address,
     embed: `<img src="${address.replaceAll("&", "&amp;")}" alt="${title}">`,
     command: makeCommand(place, address, "svg"),
-    python: `from rope_viz.pictures.draw import figure\n\nwith open("${name}.svg", "wb") as file:\n    file.write(figure(${JSON.stringify(picture + new URL(address).search)}))\n`,
+    python: `from rope_viz.reports.draw import figure\n\nwith open("${name}.svg", "wb") as file:\n    file.write(figure(${JSON.stringify(picture + new URL(address).search)}))\n`,
   };
   return Object.entries(all).map(([each, content]) => ({ name: each, label: text(`share.${each}`), help: text(`share.${each}_help`), act: () => copyAndReport(content) }));
 }

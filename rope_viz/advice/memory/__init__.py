@@ -1,0 +1,1 @@
+"""Bytes of KV cache and weights, and the number of parameters."""

@@ -1,0 +1,151 @@
+"""The memory that a model takes at one length: the cache of transformers, the weights, and what an engine reserves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rope_viz.advice.memory.kv_cache import DTYPES, Cache, cache, has_no_cache, human
+from rope_viz.advice.memory.memory_fields import list_assumed_sizes, read_memory_fields
+from rope_viz.advice.memory.parameter_count import parameters
+from rope_viz.advice.memory.weight_storage import WEIGHT_TYPES, find_file_bytes, find_weight_storage
+from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
+from rope_viz.models.identity.identify_model import Identity
+from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
+
+MOST_SEQUENCES = 1 << 20
+# {runtime: tokens per block of its cache}; not verified: neither read in the engines nor run.
+BLOCKS = {"vllm": 16, "sglang": 1}
+
+
+def memory(
+    config: Source,
+    *,
+    length: int,
+    sequences: int = 1,
+    dtype: str | None = None,
+    weight_dtype: str | None = None,
+    runtime: str | None = None,
+) -> dict[str, Any]:
+    """Return the bytes of cache and weights and the number of parameters, under the keys of `rope-viz memory --json`.
+
+    `kv_cache_bytes` is what the dynamic cache of transformers 5.23.0 holds for `sequences` texts of `length` tokens.
+    A number that is not known is None, with the reason under `reasons`. `dtype` is the type of the cache,
+    `weight_dtype` that of the weights in place of the file's own. `runtime` adds `reserved_bytes`. Raises `ValueError`
+    where the config cannot be read or an argument has no meaning.
+    """
+    require_number(length, "length", least=1, most=MAX_LENGTH, integer=True)
+    require_number(sequences, "sequences", least=1, most=MOST_SEQUENCES, integer=True)
+    if dtype is not None and dtype not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {short_repr(dtype)}")
+    if weight_dtype is not None and weight_dtype not in WEIGHT_TYPES:
+        raise ValueError(f"weight_dtype must be one of {', '.join(WEIGHT_TYPES)}, got {short_repr(weight_dtype)}")
+    model = ModelConfig.read(config)
+    with normalise_errors():
+        fields = read_memory_fields(model)
+        usual = list_assumed_sizes(model)
+    reasons: dict[str, str] = {}
+    assumed = {} if dtype else {"dtype": "bfloat16"}
+    if usual:
+        assumed["class defaults of transformers"] = f"for {', '.join(usual)}"
+    found: dict[str, Any] = {"length": int(length), "sequences": int(sequences), "dtype": dtype or "bfloat16"}
+    kept, found["kv_cache_bytes"] = None, None
+    try:
+        with normalise_errors():
+            if has_no_cache(fields):
+                found["kv_cache_bytes"] = 0
+                reasons["kv_cache_bytes"] = f"{fields.kind or 'it'} reads a whole text at once and has no KV cache"
+            else:
+                kept = cache(model, dtype=dtype or "bfloat16")
+                found["kv_cache_bytes"] = count_cache_bytes(kept, int(length), int(sequences))
+    except (ValueError, TypeError) as error:
+        reasons["kv_cache_bytes"] = str(error)
+    found["parameters"] = found["weight_bytes"] = None
+    held = None if weight_dtype else find_file_bytes(model.mapping)
+    each, stored, is_given = find_weight_storage(model.mapping, fields.config)
+    if weight_dtype:
+        each, stored = WEIGHT_TYPES[weight_dtype], weight_dtype
+    elif held is not None:
+        stored = "the tensors of the GGUF file"
+    elif not is_given:
+        assumed["weight_dtype"] = "bfloat16"
+    found["weight_dtype"] = stored
+    try:
+        with normalise_errors():
+            found["parameters"] = parameters(model)
+            found["weight_bytes"] = round(found["parameters"] * each) if held is None else held
+    except (ValueError, TypeError) as error:
+        reasons["parameters"] = reasons["weight_bytes"] = str(error)
+    if runtime is not None:
+        found["runtime"] = runtime.lower()
+        found["reserved_bytes"] = None
+        if runtime.lower() not in BLOCKS:
+            reasons["reserved_bytes"] = f"what {short_repr(runtime)} reserves was not read or run"
+        elif kept is None:
+            reasons["reserved_bytes"] = reasons.get("kv_cache_bytes", "")
+        elif any(group.entry for group in kept.groups):
+            reasons["reserved_bytes"] = f"what {short_repr(runtime)} reserves for compressed layers was not read or run"
+        else:
+            found["reserved_bytes"] = count_reserved_bytes(kept, runtime.lower(), int(length), int(sequences))
+    notes = list(kept.notes) if kept else []
+    groups = [describe_group(group) for group in kept.groups] if kept else []
+    return {**found, "groups": groups, "assumed": assumed, "reasons": reasons, "notes": notes}
+
+
+def with_catalog_sizes(config: ModelConfig, recognised: Identity) -> ModelConfig:
+    """Return a config with the sizes of the recognised model of the catalog where the config states none."""
+    sizes = {} if recognised.model is None else recognised.model.sizes
+    if sizes.keys() - config.mapping.keys() and config.mapping.keys() & {"hidden_size", "num_attention_heads"}:
+        return ModelConfig.read({**sizes, **config.mapping}, known=config.known)
+    return config
+
+
+def describe_group(group: Any) -> dict[str, Any]:
+    """Return the layers of one kind: how many, bytes per token and layer, tokens at most, bytes at any length."""
+    return {
+        **{"kind": group.kind, "layers": group.layers, "bytes_per_token": group.per_token},
+        **{"window": group.window, "state_bytes": group.state},
+        **({"bytes_per_entry": group.entry, "tokens_per_entry": group.every} if group.entry else {}),
+    }
+
+
+def count_cache_bytes(kept: Cache, length: int, sequences: int) -> int:
+    """Return what the dynamic cache of transformers holds: a layer with a window w keeps the last w - 1 tokens."""
+    total = 0.0
+    for group in kept.groups:
+        tokens = length if group.window is None else min(length, max(group.window - 1, 0))
+        total += group.bytes(length, kept=tokens)
+    return round(sequences * total)
+
+
+def count_reserved_bytes(kept: Cache, runtime: str, length: int, sequences: int) -> int:
+    """Return what an engine reserves for one length: whole blocks of tokens, and windows not before they are full."""
+    block = BLOCKS[runtime]
+    total = 0.0
+    for group in kept.groups:
+        tokens = length if group.window is None else min(length, group.window)
+        total += group.bytes(length, kept=-(-tokens // block) * block)
+    return round(sequences * total)
+
+
+def describe_memory(found: dict[str, Any]) -> str:
+    """Return the answer in lines, for the terminal."""
+    reasons = found["reasons"]
+    lines = []
+    for key, label in (("kv_cache_bytes", "KV cache"), ("weight_bytes", "Weights"), ("reserved_bytes", "Reserved")):
+        if key not in found:
+            continue
+        if found[key] is None:
+            lines.append(f"{label}: not known, {reasons[key].rstrip('.')}.")
+            continue
+        details = {
+            "kv_cache_bytes": f"{found['sequences']:,} × {found['length']:,} tokens in {found['dtype']}",
+            "weight_bytes": found["weight_dtype"] if found["parameters"] else "",
+            "reserved_bytes": f"by {found.get('runtime')}",
+        }[key]
+        lines.append(f"{label}: {human(found[key])} ({found[key]:,} bytes; {details}).")
+        if key == "kv_cache_bytes" and key in reasons:
+            lines[-1] = f"{label}: none, {reasons[key].rstrip('.')}."
+    if found["parameters"] is not None:
+        lines.append(f"Parameters: {found['parameters']:,}.")
+    lines += [f"Assumed: {name} {value}." for name, value in found["assumed"].items()]
+    return "\n".join([*lines, *found["notes"]])

@@ -1,0 +1,232 @@
+"""How many parameters the language model of a config.json has, and the bytes they take.
+
+Counted as the classes of transformers 5.23.0 build them; tests/goldens/memory.json holds what they were found to have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rope_viz.advice.memory.kv_cache import (
+    ATTENTION,
+    count_kv_heads,
+    find_layer_kinds,
+    read_linear_attention,
+    read_mamba,
+)
+from rope_viz.advice.memory.memory_fields import OTHER_NAMES, copy_usual_keys, count_listed_layers, read_memory_fields
+from rope_viz.advice.memory.weight_storage import find_file_bytes, find_weight_storage
+from rope_viz.models.config_reader import Fields, read_model_type
+from rope_viz.models.expert_layers import LISTED, first_number, is_dense
+from rope_viz.models.layer_patterns import resolve_layer_types
+from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.parameter_formulas import Sizes, count_parameters, has_formula
+
+
+def parameters(config: Source) -> int:
+    """Return the number of parameters, embeddings included. Raises `ValueError` naming a size that is missing."""
+    model = ModelConfig.read(config)
+    found = count_by_formula(model)
+    return count_by_usual_keys(model) if found is None else found
+
+
+def count_by_formula(model: ModelConfig) -> int | None:
+    """Return the number of parameters of a class of transformers, None for a config that none of them reads."""
+    part, kind = model.part, read_model_type(model.mapping)
+    if has_formula(kind) and not model.mapping.get("block_configs"):
+        text = fill_layer_types(model, part.config)
+        config = text if not part.loaded else put_inside(model.mapping, part.loaded, {"model_type": part.kind, **text})
+        return count_parameters(kind, config)
+    if has_formula(part.kind) and not part.config.get("block_configs"):
+        config = fill_layer_types(model, part.config)
+        hidden = Sizes(config, part.kind).number("hidden_size")
+        return count_parameters(part.kind, config) + count_other_parts(model.mapping, int(hidden))[0]
+    return None
+
+
+def fill_layer_types(model: ModelConfig, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a language model with usual names for unusual ones, and the types of its layers."""
+    fields = read_memory_fields(model)
+    types = None if config.get("layer_types") else resolve_layer_types(fields)
+    counted = count_listed_layers(config)
+    return {**copy_usual_keys(config), **config, **counted, **({"layer_types": types} if types else {})}
+
+
+def put_inside(config: Mapping[str, Any], path: Sequence[str], part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a config with this part at a path."""
+    inner = config.get(path[0])
+    rest = inner if isinstance(inner, Mapping) else {}
+    return {**config, path[0]: dict(part) if len(path) == 1 else put_inside(rest, path[1:], part)}
+
+
+def count_by_usual_keys(model: ModelConfig) -> int:
+    """Return the number of parameters of a model that no class of transformers reads, by the usual keys."""
+    fields = read_memory_fields(model)
+    hidden, kinds = fields.required("hidden_size"), find_layer_kinds(fields)
+    # Composite classes keep it at their own level.
+    tied = {"tie_word_embeddings": fields.architecture.memory.ties_embeddings, **model.mapping, **fields.config}
+    total = fields.required("vocab_size") * hidden * (1 if tied["tie_word_embeddings"] else 2)
+    if not fields.config.get("block_configs"):
+        total += sum(count * count_mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
+    if fields.config.get("block_configs"):
+        return total + count_blocks(fields, hidden) + count_other_parts(model.mapping, hidden)[0]
+    dense = Counter(is_layer_dense(fields, index) for index in range(len(kinds)))
+    total += sum(count * count_feed_forward(fields, hidden, dense=each) for each, count in dense.items())
+    return total + 2 * hidden * len(kinds) + count_other_parts(model.mapping, hidden)[0]
+
+
+def count_blocks(fields: Fields, hidden: int) -> int:
+    """Return the number of weights of blocks that each have sizes of their own (block_configs of Nemotron NAS)."""
+    heads, width, total = fields.required("num_attention_heads"), fields.head_dim(), 0
+    for block in fields.config["block_configs"]:
+        attention, feed_forward = block.get("attention") or {}, block.get("ffn") or {}
+        if attention.get("replace_with_linear"):
+            total += hidden * hidden
+        elif not attention.get("no_op"):
+            kept = heads // (attention.get("n_heads_in_group") or 1)
+            total += 2 * hidden * width * (heads + kept) + hidden
+        if feed_forward.get("replace_with_linear"):
+            total += hidden * hidden
+        elif not feed_forward.get("no_op"):
+            inner = feed_forward.get("intermediate_size")
+            if inner is None:
+                # Two thirds of the multiple, rounded up to 256, as in modeling_decilm.py.
+                inner = -(-int(2 * (feed_forward.get("ffn_mult") or 4) * hidden / 3) // 256) * 256
+            total += 3 * hidden * inner + hidden
+    return total
+
+
+def count_mixer(fields: Fields, hidden: int, kind: str) -> int:
+    """Return the number of weights of a layer's attention, or of what it has in its place."""
+    if kind == "linear_attention":
+        keys, values, _, heads, kernel = read_linear_attention(fields)
+        return hidden * (2 * keys + 2 * values + 2 * heads) + (2 * keys + values) * kernel + values * hidden
+    if kind == "conv":
+        return 4 * hidden * hidden
+    if kind == "mamba":
+        keys, values, _, heads, _ = read_mamba(fields)
+        return hidden * (2 * values + 2 * keys + heads) + values * hidden
+    if kind == "recurrent_gemma":
+        width, blocks = fields.size("lru_width") or hidden, fields.required("num_attention_heads")
+        return 3 * hidden * width + fields.size("conv1d_width", default=4) * width + 2 * width * width // blocks
+    if kind not in (*ATTENTION, "cross_attention", "shared_attention"):
+        return 0
+    heads = fields.required("num_attention_heads")
+    latent = fields.size("kv_lora_rank")
+    if latent is not None:
+        rotated, plain = fields.required("qk_rope_head_dim"), fields.required("qk_nope_head_dim")
+        values, query = fields.size("v_head_dim") or plain, fields.size("q_lora_rank")
+        asked = heads * (rotated + plain)
+        queries = hidden * asked if query is None else query * (hidden + asked)
+        return queries + hidden * (latent + rotated) + latent * heads * (plain + values) + heads * values * hidden
+    width = fields.head_dim()
+    if kind == "shared_attention":
+        return 2 * hidden * width * heads
+    shared_query = fields.size("share_q_dim")
+    if shared_query is not None:
+        return shared_query * (hidden + heads * width) + hidden * width * (heads + 2 * count_kv_heads(fields))
+    gated = 2 if fields.architecture.memory.gated_attention else 1
+    return hidden * width * ((1 + gated) * heads + 2 * count_kv_heads(fields))
+
+
+def weight_bytes(config: Source) -> tuple[float, str]:
+    """Return (bytes, storage type) of the weights, as the config says they are stored."""
+    model = ModelConfig.read(config)
+    held = find_file_bytes(model.mapping)
+    if held is not None:
+        return float(held), "GGUF file"
+    count, places = parameters(model), (model.mapping, model.fields.config)
+    each, stored, _ = find_weight_storage(*places)
+    return count * each, stored
+
+
+def count_experts(fields: Fields) -> int | None:
+    """Return how many routed experts a layer with experts has, None for a dense model."""
+    names = ("n_routed_experts", "num_local_experts", "num_experts", *OTHER_NAMES["num_experts"])
+    for name in names:
+        value = first_number(fields.value(name))
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+    return None
+
+
+def is_layer_dense(fields: Fields, index: int) -> bool:
+    """Return whether a layer of a model with experts has none."""
+    config, first = fields.config, fields.architecture.memory.first_dense
+    if first and "moe_layer_start_index" not in config and not config.get("first_k_dense_replace"):
+        config = {"first_k_dense_replace": first, **config}
+    if fields.value(LISTED) is not None:
+        config = {**config, LISTED: fields.value(LISTED)}
+    return is_dense(config.get, index)
+
+
+def count_feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:
+    """Return the number of weights of a layer's feed-forward part; `dense`: it has no experts."""
+    facts, config = fields.architecture.memory, fields.config
+    matrices = 2 if facts.two_matrix_mlp else 3
+    inner = fields.size("intermediate_size") or 4 * hidden
+    inner //= 2 if facts.halves_intermediate else 1
+    experts = count_experts(fields)
+    if experts is None or dense:
+        other = (config.get("dense_intermediate_size") or config.get("intermediate_size_mlp")) if experts else None
+        return matrices * hidden * int(other or inner)
+    width = first_number(fields.value("moe_intermediate_size")) or inner
+    names = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
+    many = next((first_number(config[name]) for name in names if config.get(name) is not None), facts.shared_experts)
+    own = next(
+        (fields.value(name) for name in ("shared_expert_intermediate_size", "share_expert_dim") if fields.value(name)),
+        0,
+    )
+    shared = (own or (width if facts.shared_expert else 0)) if not many else many * width
+    return int(matrices * hidden * (experts * width + shared) + experts * hidden)
+
+
+PARTS = ("vision_config", "audio_config", "vision_tower_config", "audio_encoder_config", "visual", "vit_config")
+
+
+def count_other_parts(config: Mapping[str, Any], text_width: int) -> tuple[int, tuple[str, ...]]:
+    """Return (number of weights, parts whose sizes are missing) of vision and audio towers at one level of a config."""
+    total, missing = 0, []
+    for key in PARTS:
+        part = config.get(key)
+        if not isinstance(part, Mapping) or not part:
+            continue
+        count = count_tower(part, text_width)
+        if count is None:
+            missing.append(key)
+        total += count or 0
+    return total, tuple(missing)
+
+
+def read_size(part: Mapping[str, Any], *names: str) -> int:
+    """Return the first of these sizes that is a whole number, 0 where none is."""
+    values = (part.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool) and value > 0), 0)
+
+
+def count_tower(part: Mapping[str, Any], text_width: int) -> int | None:
+    """Return the number of weights of one tower with its projector, None where its sizes are missing."""
+    depth = read_size(part, "depth", "num_hidden_layers", "encoder_layers", "num_layers", "layers", "n_layers")
+    width = read_size(part, "embed_dim", "hidden_size", "d_model", "width", "n_embd")
+    out = read_size(part, "out_hidden_size", "output_dim", "projector_output_dim") or text_width
+    if "embed_dim" in part and "out_hidden_size" not in part:
+        out = read_size(part, "hidden_size") or text_width
+    if not depth or not width:
+        return None
+    inner = read_size(part, "intermediate_size", "encoder_ffn_dim", "ffn_dim")
+    inner = inner or int(width * (part.get("mlp_ratio") or 4))
+    gated = 3 if part.get("hidden_act") in ("silu", "swiglu") else 2
+    depth += read_size(part, "num_global_layers")
+    total = depth * (4 * width * width + gated * width * inner + 4 * width)
+    patch, channels = read_size(part, "patch_size"), read_size(part, "in_channels", "num_channels", "in_chans") or 3
+    total += width * channels * patch * patch * (read_size(part, "temporal_patch_size") or 1)
+    total += width * read_size(part, "num_position_embeddings")
+    merge = read_size(part, "spatial_merge_size")
+    if merge:
+        merged = width * merge * merge
+        indexes = part.get("deepstack_visual_indexes")
+        mergers = 1 + (len(indexes) if isinstance(indexes, (list, tuple)) else 0)
+        return total + mergers * merged * (merged + out)
+    return total + width * out

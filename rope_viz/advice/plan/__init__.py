@@ -1,0 +1,1 @@
+"""How to reach a longer context, and the config for it."""

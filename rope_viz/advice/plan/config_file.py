@@ -1,0 +1,318 @@
+"""The config.json to write: in which keys, which runtimes read it as intended, and what the check finds in it.
+
+The file is written in the keys from before transformers 5 wherever they can say it: releases 4 and 5 read them alike,
+and so do the servers. Only otherwise is it `rope_parameters`, which no release before 5 reads.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rope_viz.advice.lint import Finding, check
+from rope_viz.advice.plan.check_change import find_new_findings, find_strayed_layers, has_same_angles
+from rope_viz.advice.plan.export import (
+    TARGETS,
+    config_to_change,
+    describe_difference,
+    export,
+    find_changed_layers,
+    require_target,
+    with_known_methods,
+)
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.edit_config import write_new_keys, write_old_keys
+from rope_viz.models.formats.source_note import FILE, without_source
+from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.user_config import join_words
+from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
+
+GENERAL = " (general rules, not verified for this model)"
+COMPARE = "Compare the running model's frequencies with rope-viz verify before you rely on it."
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """The whole config.json to write.
+
+    `fragment` are its keys that are new or changed (null: the key has to go; {}: nothing changes). `generation` says
+    which keys it is written in. `runtimes` are those that compute the intended frequencies from it, `others` those that
+    do not, each with the reason. `unverified` are those that do by their general rules, while it is
+    not known how they read this model. `findings` are those of the check, by the rules that may find an error.
+    `layers` are the layer types that were computed, () where all share one embedding, `parts` the other parts of the
+    model that were written and read back.
+    `is_safe`: the check finds nothing in it that it does not find in the config before, and other layers are unchanged.
+    """
+
+    config: Mapping[str, Any]
+    fragment: Mapping[str, Any]
+    generation: str
+    runtimes: tuple[str, ...]
+    others: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    unverified: tuple[str, ...] = ()
+    is_safe: bool = True
+    layers: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+
+    @property
+    def fit(self) -> bool:
+        """Whether the check finds no error in it, so that it may be offered."""
+        return all(finding.severity != "error" for finding in self.findings)
+
+    @property
+    def proof(self) -> tuple[str, ...]:
+        """Which runtimes read it as it is meant, which do not, and for which that is not known, in sentences."""
+        computed = [f"layer types {join_words(list(self.layers))}"] if self.layers else []
+        computed += [f"also in {join_words(list(self.parts))}"] if self.parts else []
+        where = f" ({'; '.join(computed)})" if computed else ""
+        able = (
+            (f"Checked: {join_words(list(self.runtimes))} {compute(self.runtimes)} from this{where}.",)
+            if self.runtimes
+            else ()
+        )
+        unable = tuple(f"Not in {other.rstrip('.')}." for other in self.others)
+        if not self.unverified:
+            return able + unable
+        general = f"By general rules, not verified for this model, {join_words(list(self.unverified))}"
+        return (*able, *unable, f"{general} {compute(self.unverified)}{' too' if able else ''}. {COMPARE}")
+
+
+@dataclass(frozen=True)
+class RuntimeSupport:
+    """Which runtimes compute the embedding from a file, which do not, and which do by general rules only."""
+
+    able: tuple[str, ...] = ()
+    unable: tuple[str, ...] = ()
+    unverified: tuple[str, ...] = ()
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """How good a file is: the newest transformers must read it, then as many runtimes as can."""
+        return any(name.startswith("transformers 5") for name in self.able), len(self.able), len(self.unverified)
+
+    def count_readers(self, targets: Sequence[str]) -> int:
+        """Return how many of these targets of `export` compute the embedding from the file."""
+        return sum(is_reader(target, (*self.able, *self.unverified)) for target in targets)
+
+    def reads_all(self, targets: Sequence[str]) -> bool:
+        """Return whether each of these targets computes the embedding from the file."""
+        return self.count_readers(targets) == len(targets)
+
+
+def is_reader(target: str, names: Sequence[str]) -> bool:
+    """Return whether a target of `export` is one of the runtimes with these names and versions."""
+    runtime, version, _ = TARGETS[target]
+    return f"{runtime} {version.split(' ')[0]}" in names
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to write the file: in old keys or not, the file, its changes, who reads it, and whether it is safe."""
+
+    old: bool
+    file: ModelConfig
+    fragment: Mapping[str, Any]
+    support: RuntimeSupport
+    is_safe: bool
+
+
+def write_config_file(
+    spec: RopeSpec, config: Source | None, layer: str | None = None, runtimes: Sequence[str] = ()
+) -> ConfigFile:
+    """Return the config.json to write, the same for every runtime that reads one.
+
+    `runtimes` are targets of `export` that should read it, if there is such a file.
+    """
+    model = drop_source(config_to_change(config, spec))
+    if model.specs.get(layer if layer in model.specs else model.main_layer) == spec:
+        return check_config_file(model, {}, "The file does not need to change.", find_support(model, spec, layer))
+    wanted = [require_target(name) for name in runtimes]
+    written: list[Candidate] = []
+    for old in (True, False):
+        try:
+            change = (write_old_keys if old else write_new_keys)(model, spec, layer)
+        except ValueError:
+            continue
+        written.append(judge_file(model, spec, layer, old, change.whole, change.fragment))
+        if written[-1].is_safe and not written[-1].support.unable:
+            break  # every runtime reads it, and the old keys are preferred
+    # A runtime may read only what is written for it alone, such as both names of the type.
+    for name in wanted if not any(one.is_safe and one.support.reads_all(wanted) for one in written) else ():
+        made = export(spec, to=name, config=model, layer_type=layer)
+        if made.fragment:
+            old = "rope_parameters" not in made.fragment
+            written.append(judge_file(model, spec, layer, old, made.config, made.fragment))
+    if not written:
+        made = export(spec, to="transformers", config=model, layer_type=layer)
+        written.append(judge_file(model, spec, layer, False, made.config, made.fragment))
+    best = max(written, key=lambda one: (one.is_safe, one.support.count_readers(wanted), one.support.rank, one.old))
+    # A value that is equal stays as it is written: 4 does not become 4.0.
+    mapping = best.file.mapping
+    same = {key: value for key, value in model.mapping.items() if key in mapping and mapping[key] == value}
+    whole = {key: same.get(key, value) for key, value in mapping.items()}
+    others = extend_other_parts(model, spec)
+    whole, fragment = {**whole, **others.whole}, {**best.fragment, **others.fragment}
+    fragment = {key: value for key, value in fragment.items() if model.mapping.get(key, best) != value}
+    generation = " ".join((describe_generation(best.old, best.support, model), *others.notes))
+    file = check_config_file(ModelConfig.read(whole), fragment, generation, best.support, best.is_safe)
+    return dataclasses.replace(file, parts=tuple(others.whole))
+
+
+def drop_source(model: ModelConfig) -> ModelConfig:
+    """Return a config without what is known of the GGUF file that it was read from: another file is written."""
+    return ModelConfig.read(without_source(model.mapping), known=model.known) if FILE in model.mapping else model
+
+
+def judge_file(
+    model: ModelConfig,
+    spec: RopeSpec,
+    layer: str | None,
+    old: bool,
+    whole: Mapping[str, Any],
+    fragment: Mapping[str, Any],
+) -> Candidate:
+    """Return a file with the runtimes that read it as intended and whether the check finds nothing new in it."""
+    file, main = ModelConfig.read(whole), layer if layer in model.specs else model.main_layer
+    safe = not file.problems and not find_strayed_layers(model, file, main) and not find_new_findings(model, file)
+    return Candidate(old, file, fragment, find_support(file, spec, layer, before=model), safe)
+
+
+def check_config_file(
+    model: ModelConfig, fragment: Mapping[str, Any], generation: str, found: RuntimeSupport, is_safe: bool = True
+) -> ConfigFile:
+    """Return a file with what the check finds in it, without slow rules that find no errors."""
+    slow = ("runtimes-differ", "trained-length", "not-as-shipped", "base-too-small")
+    findings = tuple(check(model, without=slow))
+    layers = () if model.problems else tuple(name for name in model.specs if name)
+    return ConfigFile(
+        model.mapping,
+        fragment,
+        generation,
+        found.able,
+        found.unable,
+        findings,
+        found.unverified,
+        is_safe,
+        layers,
+    )
+
+
+def describe_generation(old: bool, found: RuntimeSupport, model: ModelConfig) -> str:
+    """Return which keys a file is written in, who reads those, and what transformers_version has to do with it."""
+    four = any(name.startswith("transformers 4") for name in found.able)
+    if not found.able and found.unverified:
+        keys = "rope_theta and rope_scaling" if old else "rope_parameters"
+        text = f"Written as {keys}, by general rules: it is unknown whether any release of transformers reads them."
+    elif old and four:
+        text = "Written as rope_theta and rope_scaling: transformers 4 and 5 read these in the same way."
+    elif old:
+        text = "Written as rope_theta and rope_scaling; no executed release 4 of transformers has this model."
+    else:
+        text = "Written as rope_parameters, for transformers 5: releases before 5 do not read this key."
+    version = model.mapping.get("transformers_version") or model.part.config.get("transformers_version")
+    if isinstance(version, str):
+        text += (
+            f' transformers_version stays "{version[:20]}": it names the release that wrote the file. No runtime uses '
+            "it to decide how to read these keys."
+        )
+    return text
+
+
+def compute(names: Sequence[str]) -> str:
+    """Return the end of a sentence about these runtimes, with the verb in the right number."""
+    return f"{'computes' if len(names) == 1 else 'compute'} the intended frequencies"
+
+
+def find_support(
+    model: ModelConfig, spec: RopeSpec, layer: str | None, *, before: ModelConfig | None = None
+) -> RuntimeSupport:
+    """Return which runtimes compute the embedding from the file as it is.
+
+    With `before`, the config before the change, its layers of other types must keep their embeddings.
+    """
+    able: list[str] = []
+    unable: list[str] = []
+    unverified: list[str] = []
+    length = spec.target if spec.scaling.name in ("longrope", "dynamic") else None
+    try:
+        case = read_case(model, length=length, layer_type=layer)
+    except ValueError as error:
+        return RuntimeSupport(unable=(f"any runtime: {error}",))
+    for runtime, version in RUNTIMES:
+        if runtime in ("paper", "tensorrt-llm"):
+            continue
+        name, why = f"{runtime} {version.split(' ')[0]}", ""
+        try:
+            found = emulate_case(runtime, version, case)
+        except ValueError as error:
+            unable.append(f"{name}, which cannot be emulated: {error}")
+            continue
+        if found.remote:
+            why = f"which refuses it without the model's own code: {found.remote}"
+        elif not found.supported:
+            why = f"which refuses it: {found.reason}"
+        elif describe_difference(spec, found, length):
+            applied = "; ".join(rule.text.rstrip(".") for rule in found.rules)
+            why = f"by its rules: {applied or 'it reads other keys'}"
+        elif before is not None and len(before.specs) > 1:
+            strayed = find_changed_layers(before, model, layer or before.main_layer, runtime, version)
+            why = f"where it also changes the {join_words(strayed)} layers" if strayed else ""
+        unknown = found.known.how == "not known"
+        if why:
+            unable.append(f"{name}, {why.rstrip('.')}{GENERAL if unknown else ''}")
+        else:
+            (unverified if unknown else able).append(name)
+    return RuntimeSupport(tuple(able), tuple(unable), tuple(unverified))
+
+
+PARTS = re.compile("encoder|decoder|expert|dit_config")
+"""Names of parts that read the same positions as the language model, such as the action expert of pi0."""
+
+
+@dataclass(frozen=True)
+class OtherParts:
+    """`whole` and `fragment` of each other part that is extended too, and `notes` on those that are not."""
+
+    whole: Mapping[str, Mapping[str, Any]]
+    fragment: Mapping[str, Mapping[str, Any]]
+    notes: tuple[str, ...]
+
+
+def extend_other_parts(model: ModelConfig, spec: RopeSpec) -> OtherParts:
+    """Return the other parts of a wrapper with the same embedding, where they had the same before.
+
+    Source: transformers 5.23.0; the action expert of pi0 continues the positions of its language model, and the
+    cross-attention layers of Mllama do not rotate.
+    """
+    whole: dict[str, Mapping[str, Any]] = {}
+    fragment: dict[str, Mapping[str, Any]] = {}
+    notes: list[str] = []
+    name = model.path[0] if model.path else None
+    crossing = model.part.config.get("cross_attention_layers")
+    if isinstance(crossing, list) and crossing:
+        notes.append(f"The {len(crossing)} cross-attention layers stay as they are: they have no positions.")
+    for key, given in model.mapping.items() if name is not None else ():
+        if key == name or not PARTS.search(str(key)) or not isinstance(given, Mapping):
+            continue
+        part = ModelConfig.read({"model_type": model.model_type, **given})
+        if part.problems:
+            continue
+        layer = part.main_layer
+        before, ours = part.specs[layer], model.specs[model.main_layer]
+        if before.context != ours.context or not has_same_angles(before, ours):
+            notes.append(f"{key} stays as it is: it has positions of its own, up to {part.limit:,}.")
+            continue
+        write = write_new_keys if "rope_parameters" in given else write_old_keys
+        change = write(part, next(with_known_methods(spec)), layer or None)
+        written = ModelConfig.read(change.whole)
+        if written.problems or not has_same_angles(spec, written.specs[layer]):
+            notes.append(f"{key} stays as it is: its class cannot say this embedding.")
+            continue
+        whole[key] = {inner: value for inner, value in change.whole.items() if inner != "model_type" or inner in given}
+        fragment[key] = change.fragment
+        notes.append(f"{key} is extended in the same way.")
+    return OtherParts(whole, fragment, tuple(notes))

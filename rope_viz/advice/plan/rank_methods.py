@@ -1,0 +1,330 @@
+"""What to do for a longer context, and why: what the maker documented first, then the methods in order for this model.
+
+The order among methods that nobody documented for a model is a judgement. Each states its reasons in numbers: pairs at
+angles never seen in training, neighbours that move together, the first negative mean cosine, the factor on the logits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rope_viz.advice.plan.extend import extend, fits, unseen_pairs
+from rope_viz.advice.plan.ways import RANKS, Rank, Way, describe_short_texts
+from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, LongRope, Proportional, Yarn
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
+from rope_viz.models.identity.identify_model import Identity
+from rope_viz.models.identity.shipped_scaling import family_name, is_added_later
+from rope_viz.models.identity.shipped_scaling import is_factor_for_length as differs_by_factor
+from rope_viz.models.model_config import ModelConfig, Source, from_config
+from rope_viz.models.rope_config import ORIGINAL
+
+# The order of the methods that nobody documented for a model, the best first.
+USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """All ways for one model and one length, the best first; `short` says what the best costs on short texts."""
+
+    recognised: Identity
+    target: int
+    ways: tuple[Way, ...]
+    short: tuple[str, ...]
+
+    @property
+    def best(self) -> Way:
+        """The first way."""
+        return self.ways[0]
+
+    def way(self, id: str) -> Way:
+        """Return the way of this short name; the best where there is none."""
+        return next((way for way in self.ways if way.id == id), self.best)
+
+
+def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpec | None = None) -> Advice:
+    """Return every way to reach `target` tokens; `own` is an embedding that the user has set.
+
+    Raises `ValueError` where `target` is no length.
+    """
+    require_number(target, "the length", least=1, most=MAX_LENGTH, integer=True)
+    model = ModelConfig.read(config)
+    ways = [*documented_ways(model, recognised, int(target))]
+    # The config's own embedding stays under its own name, even if it is one that we would choose anyway.
+    kept = [one.spec for one in ways if one.id == "kept"]
+    others = other_ways(recognised, int(target))
+    ways += [one for one in others if not any(is_same_embedding(one.spec, spec) for spec in kept)]
+    ways = [*keep_within_windows(model, recognised, int(target), ways)]
+    if own is not None:
+        ways.append(Way("as set", own, int(target), recognised, "The settings of the other pages"))
+    seen: dict[str, Way] = {}
+    for found in sorted(ways, key=lambda one: RANKS.index(one.rank)):
+        if found.rank == "as set" or not any(is_same_embedding(found.spec, one.spec) for one in seen.values()):
+            seen.setdefault(found.id, found)
+    chosen = tuple(seen.values())
+    return Advice(recognised, int(target), chosen, tuple(describe_short_texts(chosen[0], recognised)))
+
+
+def keep_within_windows(model: ModelConfig, recognised: Identity, target: int, ways: list[Way]) -> Iterator[Way]:
+    """Yield the ways; where no distance exceeds a window, a longer limit first and scaling not advised."""
+    window, spec = model.find_layer_window(recognised.layer), recognised.spec
+    # A window longer than the trained length does reach new angles.
+    in_vain = window is not None and window <= max(recognised.reach, recognised.trained.length) and window < target
+    if not in_vain or any(way.rank == "as it is" for way in ways):
+        yield from ways
+        return
+    which = f"the {recognised.layer} layers" if recognised.layer else "every layer that rotates"
+    because = f"Distances stay within {window:,} tokens in {which}, so scaling extends nothing."
+    made = raise_limit(spec, target)
+    title = (
+        "Keep the config: its limit reaches" if made == spec else "Raise max_position_embeddings only, no new scaling"
+    )
+    yield Way("usual", made, target, recognised, title, because=because)
+    for way in ways:
+        if not is_same_embedding(way.spec, made):
+            yield dataclasses.replace(way, rank="not advised", because=because)
+
+
+def is_same_embedding(one: RopeSpec, other: RopeSpec) -> bool:
+    """Return whether two embeddings rotate every pair alike, for as many tokens."""
+    return one == other or (
+        isinstance(one.scaling, Yarn)
+        and isinstance(other.scaling, Yarn)
+        # DeepSeek's attention multiplies its softmax scale by a power of it.
+        and (one.scaling.mscale_all_dim or 0.0) == (other.scaling.mscale_all_dim or 0.0)
+        and one.target == other.target
+        and np.array_equal(one.inv_freq(), other.inv_freq())
+        and one.attention_factor() == other.attention_factor()
+    )
+
+
+def start(recognised: Identity) -> RopeSpec:
+    """Return the model as it was trained: its own sizes and base, nothing scaled, its trained length as the context."""
+    length = recognised.trained.length
+    return dataclasses.replace(recognised.spec, context=length, target=length, scaling=Scaling())
+
+
+def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> Iterator[Way]:
+    """Yield the ways that need no judgement: the config as it is where it reaches, and what the maker documented."""
+    model, spec, reach, trained = recognised.model, recognised.spec, recognised.reach, recognised.trained
+    label, scaled = LABELS[spec.scaling.name], spec.scaling.name != "none"
+    documented = [] if model is None or target <= trained.length else model.documented
+    if documented and is_scaled_by_another(config, recognised):
+        documented = []
+    entry = min((one for one in documented if one["to"] >= target), key=lambda one: int(one["to"]), default=None)
+    if entry is not None:
+        made = documented_spec(config, recognised, entry["rope_scaling"])
+        yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])
+    ships = find_shipped_way(recognised, target)
+    if ships is not None and entry is None:
+        yield ships
+    if target <= reach and not (recognised.exact and target > spec.target):
+        if scaled:
+            title = f"Keep the config: {label}, {describe_owner(config, recognised)}, reaches {reach:,} tokens"
+            source = model.source if recognised.exact and model is not None else "the config itself"
+            rank: Rank = "as it is" if entry is None and not is_doubtful(recognised, ships) else "possible"
+            yield Way(rank, spec, target, recognised, title, source, reach)
+        else:
+            why = "the model was trained on" if trained.is_known else "its limit is"
+            title = f"Keep the config: {why} {trained.length:,} tokens"
+            yield Way("as it is", spec, target, recognised, title, trained.source)
+    elif isinstance(spec.scaling, LongRope):
+        stretched = stretch_long_list(spec, reach, target)
+        if stretched is not None:
+            title = f"LongRoPE from its trained lists: the long one goes on from {reach:,} tokens"
+            yield Way("its own, further", stretched, target, recognised, title)
+    elif isinstance(spec.scaling, Proportional) and spec.scaling.factor == 1.0:
+        return  # it has no factor to enlarge
+    elif target > reach and scaled and getattr(spec.scaling, "factor", None) is not None:
+        if not 1e-6 < spec.scaling.factor_for(spec) * target / reach < LARGEST_FACTOR:
+            return
+        made = with_larger_factor(recognised, target)
+        title = f"{label} with a larger factor than its maker used"
+        if made.scaling == spec.scaling:
+            title = f"Raise max_position_embeddings: {label} with its present factor"
+        elif not recognised.exact:
+            title = f"{label} with a larger factor than the config has"
+        yield Way("its own, further", made, target, recognised, title)
+
+
+def is_scaled_by_another(config: ModelConfig, recognised: Identity) -> bool:
+    """Return whether a model made from another one has a scaling that its maker chose, as InternVL3 does over Qwen2.5.
+
+    What the other maker documents is then about another model.
+    """
+    scaled = recognised.spec.scaling.name != "none"
+    return scaled and recognised.how == "fine-tune" and describe_owner(config, recognised).endswith("does not use")
+
+
+def describe_owner(config: ModelConfig, recognised: Identity) -> str:
+    """Return whose scaling the config has: the model's own, what its maker documents, or what somebody has changed."""
+    model, spec = recognised.model, recognised.spec
+    if model is None:
+        return "as in the config"
+    name = family_name(model)
+    if recognised.exact:
+        return f"as {name} ships it"
+    if recognised.departs:
+        return f"with {' and '.join(recognised.departs.values())} as in {name}"
+    for one in model.documented:
+        made = documented_spec(config, recognised, one["rope_scaling"])
+        if is_same_embedding(made, dataclasses.replace(spec, target=one["to"])):
+            return f"which the maker of {name} documents"
+    if spec in from_config(model.config).values() and is_added_later(model):
+        return f"which the maker of {name} documents"
+    return f"which {name} does not use"
+
+
+def find_shipped_way(recognised: Identity, target: int) -> Way | None:
+    """Return what the catalog's model ships with, where the config has it otherwise or says a smaller limit."""
+    model, ships, spec = recognised.model, recognised.shipped, recognised.spec
+    if model is None or ships is None or ships.target < target or recognised.trained.length >= target:
+        return None
+    name, label = family_name(model), LABELS[ships.scaling.name]
+    if recognised.departs:
+        title = f"{label} as {name} ships it, which reaches {ships.target:,} tokens; your config has "
+        title += " and ".join(recognised.departs.values())
+    elif target > spec.target:
+        title = f"Raise max_position_embeddings: {label}, as {name} ships it, reaches {ships.target:,} tokens; "
+        title += f"{spec.target:,} is only a limit in the config"
+    else:
+        return None
+    return Way("documented", ships, target, recognised, title, model.source, ships.target)
+
+
+def is_doubtful(recognised: Identity, ships: Way | None) -> bool:
+    """Return whether a changed scaling is rather a slip than what somebody trained a model with."""
+    theirs = recognised.shipped
+    if ships is None or theirs is None or not recognised.departs or recognised.how == "fine-tune":
+        return False
+    return not differs_by_factor(recognised.spec, theirs, recognised.departs)
+
+
+def with_larger_factor(recognised: Identity, target: int) -> RopeSpec:
+    """Return the config's own method with a factor as much larger as the length is; the rest of it stays."""
+    spec, reach = recognised.spec, recognised.reach
+    factor = spec.scaling.factor_for(spec)
+    if spec.scaling.name in ("yarn", "llama3") and not recognised.exact:
+        # These reach at least as far as their factor says, even if max_position_embeddings is smaller.
+        reach = max(reach, round(factor * spec.context))
+    scaling: Any = spec.scaling
+    return dataclasses.replace(
+        spec, target=target, scaling=dataclasses.replace(scaling, factor=factor * max(1.0, target / reach))
+    )
+
+
+def documented_spec(config: ModelConfig, recognised: Identity, rope: Mapping[str, Any]) -> RopeSpec:
+    """Return the embedding of the model with the documented keys in its config."""
+    part, dicts = config.part, ("rope_parameters", "rope_scaling")
+    kept = {
+        key: value
+        for name in dicts
+        for key, value in (part.config.get(name) or {}).items()
+        if key in ("partial_rotary_factor", "mrope_section", "mrope_interleaved")
+    }
+    keys = {key: value for key, value in part.config.items() if key not in dicts}
+    keys |= {"model_type": part.kind, "rope_theta": recognised.spec.base, "rope_scaling": {**kept, **rope}}
+    keys["max_position_embeddings"] = round(float(rope["factor"]) * int(rope[ORIGINAL]))
+    found = from_config(keys)
+    return found.get(recognised.layer, next(iter(found.values())))
+
+
+def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
+    """Yield the methods that nobody documented for this model, each with its rank."""
+    base, trained = start(recognised), recognised.trained.length
+    if target <= trained:
+        return
+    if isinstance(recognised.spec.scaling, Proportional):
+        yield from partly_rotating_ways(recognised, target)
+        return
+    plain = Way("not advised", extend(base, "none", target), target, recognised, "No scaling, only a longer limit")
+    if unseen_pairs(plain.spec, target) == 0:
+        which = "never seen in training" if recognised.trained.is_known else f"beyond those of {trained:,} tokens"
+        yield dataclasses.replace(plain, rank="usual", title=f"No scaling needed: no pair reaches an angle {which}")
+        return
+    for name in USUAL:
+        if fits(base, name, target):
+            rank: Rank = "usual" if name == "yarn" else "possible"
+            if isinstance(recognised.spec.scaling, LongRope) and recognised.spec.scaling.long_factor:
+                rank = "not advised"  # it would discard the trained lists
+            title = f"{LABELS[name]}, s = {target / trained:.4g}"
+            yield Way(rank, extend(like_shipped(base, name, recognised), name, target), target, recognised, title)
+    yield plain
+
+
+def like_shipped(base: RopeSpec, method: str, recognised: Identity) -> RopeSpec:
+    """Return the model with what its maker ships of this method (thresholds, attention factor), if it ships it."""
+    theirs = recognised.shipped
+    if theirs is None or theirs.scaling.name != method:
+        return base
+    return dataclasses.replace(base, scaling=theirs.scaling)
+
+
+def partly_rotating_ways(recognised: Identity, target: int) -> Iterator[Way]:
+    """Yield the ways that keep the pairs of zero frequency, which other methods would rotate."""
+    spec, trained = recognised.spec, recognised.trained.length
+    grown = grow_base(spec, trained, target)
+    because = "The head's pairs of zero frequency stay so; methods for whole heads would rotate them."
+    if grown is not None:
+        title = f"NTK-aware by a larger base, s = {target / trained:.4g}"
+        yield Way("usual", grown, target, recognised, title, because=because)
+    # The factor is read by transformers alone.
+    if spec.scaling.factor_for(spec) == 1.0:
+        made = extend(dataclasses.replace(spec, context=trained), "proportional", target)
+        title = f"Linear over the rotating pairs, s = {target / trained:.4g}"
+        yield Way("possible", dataclasses.replace(made, target=target), target, recognised, title, because=because)
+    title = "No scaling, only a longer limit"
+    yield Way("not advised", raise_limit(spec, target), target, recognised, title)
+
+
+FAST, SLOW = 32.0, 1.0
+"""Turns within the trained length from which a pair keeps its frequency, and below which it is divided in full.
+
+Source: YaRN, https://arxiv.org/abs/2309.00071, section 3.2.
+"""
+
+LARGEST_BASE = 1e15
+
+
+def stretch_long_list(spec: RopeSpec, reach: int, target: int) -> RopeSpec | None:
+    """Return LongRoPE whose long list goes on from the trained one to the target; None where it has no list.
+
+    Pairs that turn often within `reach` keep the trained divisor, slow ones are divided by target / reach more.
+    """
+    scaling = spec.scaling
+    if not isinstance(scaling, LongRope) or not scaling.long_factor:
+        return None
+    trained, ratio = np.asarray(scaling.long_factor, dtype=np.float64), max(target / reach, 1.0)
+    turned = reach * spec.plain_inv_freq / trained / (2.0 * math.pi)
+    weight = np.clip((turned - SLOW) / (FAST - SLOW), 0.0, 1.0)
+    longer = trained / (weight + (1.0 - weight) / ratio)
+    if longer.max() >= LARGEST_FACTOR:
+        return None
+    lists = dataclasses.replace(scaling, long_factor=tuple(float(f"{value:.12g}") for value in longer))
+    if lists.factor is not None:
+        lists = dataclasses.replace(lists, factor=min(lists.factor * ratio, LARGEST_FACTOR))
+    return dataclasses.replace(spec, target=target, scaling=lists)
+
+
+def grow_base(spec: RopeSpec, length: int, target: int) -> RopeSpec | None:
+    """Return a partly rotating head with a larger base, which divides its slowest rotating pair by target / length.
+
+    None for other methods: only this one has pairs of zero frequency, which other methods would rotate.
+    """
+    if not isinstance(spec.scaling, Proportional):
+        return None
+    slowest = int(np.count_nonzero(spec.inv_freq())) - 1
+    if slowest < 1:
+        return None
+    base = spec.base * (target / length) ** (spec.rotary_dim / (2.0 * slowest))
+    return dataclasses.replace(spec, base=base, target=target) if base < LARGEST_BASE else None
+
+
+def raise_limit(spec: RopeSpec, target: int) -> RopeSpec:
+    """Return the embedding as it is with a longer limit."""
+    return dataclasses.replace(spec, target=max(spec.target, target))

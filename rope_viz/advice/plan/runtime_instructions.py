@@ -1,0 +1,224 @@
+"""What to give each runtime, checked by emulation: the file or the flags, the command, how to see that it worked."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rope_viz.advice.plan.config_file import COMPARE, ConfigFile, is_reader
+from rope_viz.advice.plan.export import TARGETS, Export, as_json, config_to_change, export, require_target
+from rope_viz.advice.plan.snippets import find_auto_class, find_snippet
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.config_reader import has_one_axis
+from rope_viz.models.edit_config import write_old_keys
+from rope_viz.models.formats.other_files import source_file
+from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.user_config import join_words
+from rope_viz.runtimes.releases import format_release
+
+NAMES = {target: format_release(name, version) for target, (name, version, _) in TARGETS.items()}
+"""Each runtime that can be written for, with the version that was read and run."""
+LENGTH_FLAGS = {"vllm": "--max-model-len", "sglang": "--context-length", "llama.cpp": "-c"}
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """What to give one runtime: `text` to copy, and the `command` that starts it.
+
+    `notes` are about generations of keys, GGUF and older versions. `log` is the line to look for. `check` is a snippet
+    that writes the frequencies of the running model for `rope-viz verify`.
+    """
+
+    runtime: str
+    name: str
+    made: Export
+    text: str
+    language: str
+    command: str
+    notes: tuple[str, ...]
+    log: str
+    check: str
+
+    @property
+    def is_checked(self) -> bool | None:
+        """Whether the runtime computes what is meant; None where it is not known how it reads this model."""
+        return None if self.made.known.how == "not known" or self.made.remote else self.made.faithful
+
+    @property
+    def proof(self) -> str:
+        """Whether the runtime computes what is meant, in a sentence."""
+        if self.made.remote:
+            gives = "gives" if self.made.faithful else "does not give"
+            return (
+                f"Not verified: {self.name} alone refuses this model, because {self.made.remote}. The model's own code "
+                f"was read, not executed in it: with that code the file {gives} the intended frequencies. {COMPARE}"
+            )
+        if self.is_checked is None:
+            gives = "give" if self.made.faithful else "do not give"
+            why, source = in_brackets(self.made.reason), in_brackets(self.made.known.source)
+            return (
+                f"Not verified: it is unknown how {self.name} reads this model{source}. "
+                f"Its general rules {gives} the intended frequencies{why}. {COMPARE}"
+            )
+        if self.made.faithful:
+            kept = f" The {join_words(list(self.made.kept))} layers keep theirs." if self.made.kept else ""
+            which = f" for the {self.made.changed[0]} layers" if self.made.changed else ""
+            return f"Checked: {self.name} computes the intended frequencies and factor from this{which}.{kept}"
+        size = f" (off by up to ×{self.made.effect.ratio:.3g})" if self.made.effect else ""
+        return f"{self.name} cannot do this{size}: {self.made.reason.rstrip('.')}."
+
+
+def in_brackets(text: str) -> str:
+    """Return a reason in brackets; empty where there is none."""
+    return f" ({text.rstrip('.')})" if text else ""
+
+
+def write_instructions(
+    spec: RopeSpec,
+    runtime: str,
+    *,
+    config: Source | None = None,
+    layer: str | None = None,
+    length: int | None = None,
+    file: ConfigFile | None = None,
+) -> Instructions:
+    """Return what to write for one of `NAMES`, to serve `length` tokens, by default the spec's target.
+
+    With `file`, the config.json to write, runtimes that read it and have no flags for this get its keys. Raises
+    `ValueError` for another name, and for a config that cannot be read.
+    """
+    runtime = require_target(runtime)
+    model = None if config is None else ModelConfig.read(config)
+    made = export(spec, to=runtime, config=model, layer_type=layer)
+    served, text, name = length or spec.target, made.text, NAMES[runtime]
+    is_read = file is not None and is_reader(runtime, (*file.runtimes, *file.unverified))
+    if file is not None and is_read and not file.fragment:
+        text = f"{LENGTH_FLAGS[runtime]} {served}" if runtime in LENGTH_FLAGS else ""
+    elif file is not None and is_read and text.startswith("{"):
+        text = as_json(dict(file.fragment))
+    for option in LENGTH_FLAGS.values():
+        text = text.replace(f"{option} {spec.target}", f"{option} {served}")
+    language = "bash" if text and not text.startswith("{") else "json"
+    more = tuple(list_notes(runtime, spec, made, model, served))
+    keys: Mapping[str, Any] = {} if model is None else model.mapping
+    main = "" if model is None else layer or model.main_layer
+    start, log = write_command(runtime, text, served, find_auto_class(keys)), find_log_line(runtime, spec, served)
+    return Instructions(runtime, name, made, text, language, start, more, log, find_snippet(runtime, keys, main))
+
+
+def write_command(runtime: str, text: str, served: int, auto_class: str) -> str:
+    """Return the command that starts a runtime; `auto_class` loads the model in transformers."""
+    flags = "" if text.startswith("{") else text.strip()
+    if runtime.startswith("transformers"):
+        return f"python -c \"from transformers import {auto_class} as M; M.from_pretrained('./model')\""
+    if runtime == "vllm":
+        return f"vllm serve ./model {flags}".strip()
+    if runtime == "sglang":
+        if flags.startswith("#"):
+            return f"python -m sglang.launch_server --model-path ./model --context-length {served}"
+        return f"python -m sglang.launch_server --model-path ./model {flags}".strip()
+    if runtime == "llama.cpp":
+        return f"llama-server -m model.gguf {flags if not flags.startswith('#') else f'-c {served}'}"
+    return "mlx_lm.server --model ./model"
+
+
+def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | None, served: int) -> Iterator[str]:
+    """Yield what else there is to know: generations of keys, GGUF, older versions."""
+    if runtime == "vllm":
+        yield "--hf-overrides is merged into the loaded config, in the keys of transformers 5; the file can stay."
+        rope = old_rope_scaling(spec, model)
+        if rope and spec.scaling.name != "none":
+            older = f"--rope-scaling {shlex.quote(json.dumps(rope))} --max-model-len {served}"
+            yield f"vLLM before 0.11.1 has its own option, which was not executed here: {older}"
+    if runtime == "sglang":
+        yield (
+            "The override is merged into the loaded config, too. If --context-length is above the config's limit, set "
+            "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment."
+        )
+    if runtime == "llama.cpp":
+        yield from describe_gguf(spec, made, "" if model is None else source_file(model.mapping).get("architecture"))
+        yield from describe_desktop(spec, served)
+    if runtime.startswith("transformers") and spec.scaling.name != "none":
+        yield "generate() ignores the limit. The factor is in the file, so it applies to every text."
+    if model is not None and not has_one_axis(model.mapping):
+        # Imported here because plain configs do not need the rooms about several axes.
+        from rope_viz.runtimes.axes import in_words
+
+        text = in_words(model.mapping, runtime)
+        if text:
+            yield text
+
+
+def old_rope_scaling(spec: RopeSpec, model: ModelConfig | None) -> dict[str, Any]:
+    """Return the rope_scaling that says this embedding; {} where there is none."""
+    try:
+        return write_old_keys(config_to_change(model, spec), spec).keys.get("rope_scaling") or {}
+    except ValueError:
+        return {}
+
+
+def describe_gguf(spec: RopeSpec, made: Export, architecture: str | None) -> Iterator[str]:
+    """Yield what a GGUF file holds, and whether it has to be converted again.
+
+    Source of the cap: https://github.com/ggml-org/llama.cpp/pull/28030, read.
+    """
+    arch = architecture or "<arch>"
+    if made.text.startswith("#"):
+        yield "Convert the GGUF again: no flag can do this, so write it into config.json before."
+        return
+    yield "The GGUF does not need to change: flags override its contents."
+    cap = f"llama-server serves at most {arch}.context_length of the GGUF"
+    override = f"--override-kv {arch}.context_length=int:{spec.target}"
+    if spec.scaling.name == "yarn":
+        yield f"{cap}. Newer releases raise it by the YaRN flags; for releases before September 2026 add {override}."
+    else:
+        yield f"{cap}. If that is less than {spec.target:,}, add {override}."
+    keys = [f"{arch}.context_length = {spec.target}", f"{arch}.rope.freq_base = {spec.base:g}"]
+    if spec.scaling.name in ("yarn", "linear"):
+        keys += [
+            f"{arch}.rope.scaling.type = {spec.scaling.name}",
+            f"{arch}.rope.scaling.factor = {spec.scaling.factor_for(spec):g}",
+            f"{arch}.rope.scaling.original_context_length = {spec.context}",
+        ]
+    yield f"Converted again from the new config.json it contains {', '.join(keys)}, and needs only -c."
+
+
+def describe_desktop(spec: RopeSpec, served: int) -> Iterator[str]:
+    """Yield the line of an Ollama Modelfile and the settings of LM Studio.
+
+    Sources, read and not run: https://ollama.readthedocs.io/en/modelfile/ and the load settings of LM Studio
+    (https://huggingface.co/lmstudio-community/DeepSeek-V2.5-1210-GGUF/discussions/1).
+    """
+    scaled = spec.scaling.name != "none"
+    converted = " of a GGUF that holds this scaling: no parameter of a Modelfile sets it" if scaled else ""
+    yield f"Ollama, in the Modelfile{converted}: PARAMETER num_ctx {served}"
+    settings = f"LM Studio, when the model is loaded: Context Length {served}"
+    if spec.scaling.name == "linear":
+        yield f"{settings}, RoPE Frequency Scale {1.0 / spec.scaling.factor_for(spec):g} (not run)."
+    elif scaled:
+        yield f"{settings}. It has settings for the base and a linear scale only, so the GGUF must hold this scaling."
+    else:
+        yield f"{settings}."
+
+
+def find_log_line(runtime: str, spec: RopeSpec, served: int) -> str:
+    """Return the line to look for when a runtime starts."""
+    if runtime == "vllm":
+        return f"max_seq_len={served} in the line that begins with: Initializing a V1 LLM engine"
+    if runtime == "sglang":
+        return f"context_length={served} in the line that begins with: server_args=ServerArgs("
+    if runtime == "llama.cpp":
+        scale = 1.0 / spec.scaling.factor_for(spec)
+        return f"llama_context: n_ctx = {served}, freq_base = {spec.base:.1f}, freq_scale = {scale:g}"
+    return ""
+
+
+def format_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return what changes in the file, as a unified diff of the two."""
+    old, new = (json.dumps(one, indent=2, ensure_ascii=False).splitlines() for one in (before, after))
+    lines = difflib.unified_diff(old, new, "config.json (yours)", "config.json (to write)", lineterm="", n=2)
+    return "\n".join(lines)

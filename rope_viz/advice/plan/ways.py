@@ -1,0 +1,268 @@
+"""A way to a longer context: its rank, its reasons and what it costs on short texts, in sentences with numbers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from rope_viz.advice.plan.extend import Option, measure
+from rope_viz.embedding.scaling import LABELS
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.identity.identify_model import Identity
+from rope_viz.models.identity.shipped_scaling import TRAINED_WITH, family_name, is_same_scaling
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One published finding about these methods and these models of the catalog (none: all), with its source."""
+
+    methods: tuple[str, ...]
+    models: tuple[str, ...]
+    text: str
+    source: str
+
+
+QWEN3 = ("qwen3-8b", "qwen3-8b-yarn")
+
+EVIDENCE = (
+    Evidence(
+        ("yarn",),
+        QWEN3,
+        "RULER scores of Qwen3-8B with YaRN × 4, not thinking: 96.3 at 4k, 91.2 at 32k, 82.1 at 64k, 77.4 at 128k. "
+        "Thinking: 94.7, 80.8, 78.3, 72.0.",
+        "Qwen3 Technical Report, table 23, https://arxiv.org/abs/2505.09388",
+    ),
+    Evidence(
+        ("yarn",),
+        (),
+        "YaRN needed 10 times fewer tokens and 2.5 times fewer training steps than earlier methods.",
+        "Peng et al., abstract, https://arxiv.org/abs/2309.00071",
+    ),
+    Evidence(
+        ("yarn",),
+        ("deepseek-v3", "deepseek-v2", "deepseek-v2-lite"),
+        "DeepSeek-V3 was extended with YaRN from 4k to 32k and then to 128k, in 1,000 steps each.",
+        "DeepSeek-V3 Technical Report, section 4.3, https://arxiv.org/abs/2412.19437",
+    ),
+    Evidence(
+        ("linear",),
+        (),
+        "Fine-tuning with linear interpolation extended LLaMA models to 32,768 tokens within 1,000 steps.",
+        "Chen et al., abstract, https://arxiv.org/abs/2306.15595",
+    ),
+    Evidence(
+        ("longrope",),
+        (),
+        "LongRoPE reached over 2 million tokens with divisors found by search, after 1,000 fine-tuning steps at 256k.",
+        "Ding et al., abstract, https://arxiv.org/abs/2402.13753",
+    ),
+    Evidence(
+        ("ntk", "dynamic", "none"),
+        (),
+        "With a base too small for the length, a model has good perplexity but cannot retrieve. "
+        "The mean cosine over the head should stay positive up to the length.",
+        "Men et al., https://arxiv.org/abs/2405.14591",
+    ),
+)
+
+
+def evidence(method: str, model: str = "") -> tuple[Evidence, ...]:
+    """Return what was measured of a method: for this model first, then in general."""
+    found = [one for one in EVIDENCE if method in one.methods and (not one.models or model in one.models)]
+    return tuple(sorted(found, key=lambda one: not one.models))
+
+
+Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
+RANKS: tuple[Rank, ...] = get_args(Rank)
+
+SUPPORT: dict[Rank, str] = {
+    "as it is": "as shipped",
+    "documented": "vendor method",
+    "its own, further": "vendor method, extrapolated",
+    "usual": "common",
+    "possible": "untested",
+    "as set": "set by you",
+    "not advised": "not recommended",
+}
+"""How a rank is called in texts; the ranks themselves are values in the JSON of `rope-viz extend`."""
+
+
+NOT_DOCUMENTED = "The trained length is not documented, so it is not known which angles training showed."
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to reach the length `target`: `reach` is the length that it is documented to reach, None if none is.
+
+    `because` is a reason that is not in its numbers.
+    Its numbers and its reasons are computed when they are first needed, because they take a while.
+    """
+
+    rank: Rank
+    spec: RopeSpec
+    target: int
+    recognised: Identity
+    title: str
+    source: str = ""
+    reach: int | None = None
+    because: str = ""
+
+    @property
+    def method(self) -> str:
+        """The name of the scaling method."""
+        return self.spec.scaling.name
+
+    @property
+    def option(self) -> Option:
+        """Its numbers at the length: pairs at unseen angles and so on."""
+        return measure_once(self.spec, self.target)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why, in words."""
+        return tuple(list_reasons(self))
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """What was measured for the method, this model's own numbers first."""
+        return evidence(self.method, self.recognised.model.id if self.recognised.model is not None else "")
+
+    @property
+    def id(self) -> str:
+        """A short name for addresses: the method, or "documented", "kept" or "set" where it is that."""
+        if self.rank == "possible" and self.spec == self.recognised.spec:
+            return "kept"  # ranked behind what its maker documents
+        if self.method == "proportional" and self.spec.scaling == self.recognised.spec.scaling:
+            return "none" if self.spec.base == self.recognised.spec.base else "ntk"
+        return {"documented": "documented", "as it is": "kept", "as set": "set"}.get(self.rank, self.method)
+
+
+@functools.lru_cache(maxsize=256)
+def measure_once(spec: RopeSpec, target: int) -> Option:
+    """Return the numbers of a spec at a length, cached: the mean cosine takes a while at a million tokens."""
+    return measure(spec, target, factor=spec.scaling.factor_for(spec))
+
+
+def list_reasons(way: Way) -> Iterator[str]:
+    """Yield the reasons, in sentences with the numbers of this model at this length."""
+    spec, target, reach, measured = way.spec, way.target, way.reach, way.option
+    trained = way.recognised.trained.length
+    if way.because:
+        yield way.because
+    if reach is not None and reach > target:
+        yield f"It reaches {reach:,} tokens; you need {target:,}."
+    if target <= trained and spec.scaling.name == "none":
+        if way.recognised.trained.is_known:
+            yield "Every angle up to this length was seen in training."
+        else:
+            yield f"The config's limit is {trained:,} tokens. {NOT_DOCUMENTED}"
+        return
+    yield describe_angles(way)
+    yield from describe_method(spec, measured, target, way.recognised.spec)
+    if measured.first_negative is not None:
+        yield (
+            f"The mean cosine over the head is first negative at distance {measured.first_negative:,}: from there "
+            "similar tokens are no longer preferred on average."
+        )
+    if abs(measured.logit_factor - 1.0) > 1e-3:
+        yield f"All logits are multiplied by {measured.logit_factor:.3g}, because attention spreads over more tokens."
+
+
+def describe_angles(way: Way) -> str:
+    """Return a sentence on the pairs that reach angles beyond the trained length, as far as that is known."""
+    target, trained, shipped = way.target, way.recognised.trained, way.recognised.shipped
+    unseen, pairs = way.option.unseen, way.spec.pairs
+    if shipped is not None and target <= shipped.target and is_same_scaling(way.spec, shipped):
+        return f"The model ships with this scaling and reaches {shipped.target:,} tokens with it."
+    if trained.is_known:
+        if not unseen:
+            return f"At {target:,} tokens no pair reaches an angle never seen in training."
+        beyond = f"reach angles never seen in training on {trained.length:,} tokens"
+        return f"At {target:,} tokens {unseen} of {pairs} pairs {beyond}."
+    few = f"{unseen} of {pairs} pairs reach angles" if unseen else "no pair reaches an angle"
+    return f"At {target:,} tokens {few} beyond those of {trained.length:,} tokens. {NOT_DOCUMENTED}"
+
+
+def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
+    """Yield what a method does to neighbouring tokens, and what it needs."""
+    name, pairs = spec.scaling.name, spec.pairs
+    nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
+    if name == "linear" and nearest < 1.0:
+        yield (
+            f"Every frequency is divided by {1.0 / nearest:.3g}, so neighbouring tokens are harder to tell apart: the "
+            "model needs fine-tuning."
+        )
+    elif name in ("yarn", "llama3") and measured.kept:
+        yield f"{measured.kept} of {pairs} pairs keep their frequency: neighbouring tokens stay as distinct as before."
+    elif name in ("ntk", "dynamic"):
+        yield "The highest frequency stays, the lowest is divided by the full factor, the others by less."
+    elif name == "longrope":
+        yield "Its lists were found by search for one length of this model and do not apply to another."
+    elif name == "none":
+        yield "No frequency changes, so short texts lose nothing and long texts gain nothing."
+    if name == "dynamic":
+        yield (
+            "Only transformers computes its base from the current length, so short texts do not change there. Cached "
+            "keys keep the base of an earlier length. vLLM, SGLang and llama.cpp do not scale by the length."
+        )
+    if name == "llama3":
+        yield "Known models with this method were trained with it. It has no factor on cos and sin."
+
+
+def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
+    """Yield what the method costs below the trained length."""
+    trained, spec = recognised.trained.length, best.spec
+    if spec.scaling.name == "none":
+        return
+    if spec.scaling.name == "dynamic":
+        yield f"Up to {spec.context:,} tokens nothing changes, because dynamic NTK scales by the length."
+        return
+    if recognised.shipped is not None and is_same_scaling(spec, recognised.shipped):
+        yield "The model was trained with this scaling, so short texts work as its maker intended."
+        return
+    if best.rank == "as it is" and recognised.departs and recognised.model is not None:
+        yield (
+            f"{family_name(recognised.model)} was trained with other values; this config has "
+            f"{' and '.join(recognised.departs.values())}. Unless the model was trained again with these values, short "
+            "texts no longer match its training."
+        )
+        return
+    if best.rank == "as it is" and recognised.model is None:
+        yield from describe_unlisted(best, trained)
+        return
+    if spec.scaling.name == "longrope":
+        yield f"Up to {spec.context:,} tokens the short list is used, beyond that the long one."
+        return
+    turning = spec.inv_freq() > 0
+    changed = turning & (
+        np.abs(spec.inv_freq() / np.where(spec.plain_inv_freq > 0, spec.plain_inv_freq, 1.0) - 1.0) > 1e-9
+    )
+    count, factor = int(np.count_nonzero(changed)), spec.attention_factor() ** 2
+    logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
+    slower = f"{count} of {spec.pairs} pairs have a lower frequency below {trained:,} tokens, too"
+    yield f"The factor is always on: {slower}{logits}."
+    yield (
+        f"If most texts are shorter than {trained:,} tokens, serve them with the original config and long texts with "
+        "this one. transformers scales by the length with dynamic and longrope only; vLLM, SGLang, llama.cpp and "
+        "mlx-lm never do."
+    )
+
+
+def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
+    """Yield the same for a config that stays as it is, of a model that is not in the catalog."""
+    name = best.spec.scaling.name
+    yield "It is unknown whether this model was trained with this scaling: it is not in the list of models."
+    if name in TRAINED_WITH:
+        label = f"{LABELS[name]} scaling" if name == "llama3" else LABELS[name]
+        yield f"{label} is normally part of the training; then short texts work as its maker intended."
+    elif name == "linear":
+        yield "Linear scaling needs training. If the model was trained with it, short texts work as its maker intended."
+    else:
+        yield (
+            f"Some models were trained with {LABELS[name]}; for others it was added later, as their model cards tell. "
+            f"Those read texts below {trained:,} tokens better with a config without it."
+        )

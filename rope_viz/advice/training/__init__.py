@@ -1,0 +1,1 @@
+"""Trainers against servers."""

@@ -1,0 +1,1 @@
+"""Evaluation of served models, and the search for better frequencies."""

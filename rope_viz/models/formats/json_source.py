@@ -1,0 +1,257 @@
+"""A config.json as bytes: what it holds, and at which line each key is.
+
+Python's JSON reader takes NaN, Infinity and repeated keys, and so does transformers; it does not take a byte order
+mark, which is read here and named. Published configs have Infinity outside RoPE (time_step_limit).
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from rope_viz.embedding.spec import short_repr
+from rope_viz.models.formats.gguf import is_gguf, read_header, summarise_header
+from rope_viz.models.formats.other_files import read_other_text, to_config
+from rope_viz.storage.decode_json import DEEPEST, is_deeper
+
+Path: TypeAlias = tuple[str, ...]
+
+LARGEST = 4 << 20
+"""Bytes without long lists. A config.json is a few kilobytes; anything beyond is another file."""
+LARGEST_FILE = 32 << 20
+"""Bytes with long lists. Those of a quantised model with many experts take several megabytes."""
+LONG_LISTS = frozenset(
+    (
+        *("id2label", "label2id", "ignore", "ignored_layers", "modules_to_not_convert", "exclude", "exclude_modules"),
+        *("quantized_layers", "layer_quant_config", "extra_config", "targets", "llm_int8_skip_modules"),
+        *("block_name_to_quantize", "modules_in_block_to_quantize"),
+    )
+)
+"""Keys of label lists and of lists of layers that are quantised, or are not. Nothing here reads them."""
+SHORT_LIST = 16 << 10
+"""Bytes. Shorter lists are never left out."""
+LONGEST_PATH = 1000
+"""Characters. A long key above many others would make paths of gigabytes."""
+MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+# What a failed download leaves in place of a config, by how it begins.
+OTHERS = {
+    "version https://git-lfs": "it is not JSON but a Git LFS pointer: run git lfs pull",
+    "<": "it is not JSON but a web page or XML: download the raw file",
+}
+KEY_OR_BRACKET = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")(\s*:)?|[\[\]{}]', re.DOTALL)
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+class NotJsonError(ValueError):
+    """A text that is not JSON; `line` and `column` count from 1."""
+
+    def __init__(self, sentence: str, line: int, column: int) -> None:
+        super().__init__(sentence)
+        self.line, self.column = line, column
+
+
+@dataclass(frozen=True)
+class Raw:
+    """The object that a text holds, and the text.
+
+    `repeated` are the paths of keys that occur twice; `marked` is true if the text starts with a byte order mark.
+    `left_out` names the keys whose long lists are empty in the object.
+    """
+
+    config: Mapping[str, Any]
+    text: str
+    repeated: tuple[Path, ...] = ()
+    marked: bool = False
+    left_out: tuple[str, ...] = ()
+
+
+def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
+    """Read the object of a JSON text. Raises `ValueError` with one sentence that tells what to do.
+
+    It is a `NotJsonError` where a place in the text breaks the rules of JSON. With `skip_lists`, long lists of labels
+    and layers are read as empty; they never count towards `LARGEST`.
+    """
+    if data[:4] == b"GGUF":
+        raise ValueError("it is a GGUF file, of which only the header is read: name it by its path")
+    if len(data) > LARGEST_FILE:
+        raise ValueError(f"it is larger than {LARGEST_FILE >> 20} MiB, so it is not a config.json")
+    text = decode_utf8(data) if isinstance(data, bytes) else data
+    marked = text.startswith("\ufeff")
+    text = text.removeprefix("\ufeff")
+    left_out: list[str] = []
+    if len(text) > (SHORT_LIST if skip_lists else LARGEST):
+        lists = find_long_lists(text)
+        if len(data) - sum(stop - start for _, start, stop in lists) > LARGEST:
+            raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so it is not a config.json")
+        if skip_lists:
+            text = empty_lists(text, lists)
+            left_out = [name for name, _, _ in lists]
+    if not text.strip():
+        raise ValueError("it is empty")
+    twice: dict[int, list[str]] = {}
+    kept: list[dict[str, Any]] = []
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            twice[id(found)] = [name for name, count in counts.items() if count > 1]
+            kept.append(found)
+        return found
+
+    try:
+        config = json.loads(text, object_pairs_hook=once)
+    except json.JSONDecodeError as error:
+        other = next((message for begin, message in OTHERS.items() if text.lstrip().startswith(begin)), None)
+        if other is not None:
+            raise ValueError(other) from None
+        found = read_other_text(text)
+        if found is not None:
+            # It has none of the keys of the config, so it has no lines to name.
+            return Raw(found, "")
+        sentence = f"it is not JSON: {describe_json_error(text, error)}"
+        raise NotJsonError(sentence, error.lineno, error.colno) from None
+    except RecursionError:
+        raise ValueError("it is not readable JSON: nested too deeply") from None
+    except ValueError:
+        # A number of more digits than Python converts.
+        raise ValueError("it contains a number that is too long") from None
+    if not isinstance(config, dict):
+        raise ValueError(f"a config must be an object, {{…}}, got {short_repr(config)}")
+    if is_deeper(config, DEEPEST):
+        raise ValueError(f"it is nested more than {DEEPEST} levels deep, which no config is")
+    return Raw(
+        to_config(config), text, tuple(find_repeated_keys(config, twice)) if twice else (), marked, tuple(left_out)
+    )
+
+
+def read_file(path: pathlib.Path) -> Raw:
+    """Read a config.json, or the header of a GGUF file. Raises `ValueError` as `read_raw` does, and `OSError`."""
+    return read_raw(read_content(path))
+
+
+def read_content(path: pathlib.Path) -> bytes:
+    """Return the bytes of a file, up to one more than are read; of a GGUF file its header as JSON.
+
+    Raises `ValueError` for a broken GGUF file, and `OSError`.
+    """
+    # Pipes and devices have no size to check, and nothing can be read from them twice.
+    if path.is_file() and is_gguf(path):
+        return json.dumps(summarise_header(read_header(path))).encode()
+    with path.open("rb") as file:
+        return file.read(LARGEST_FILE + 1)
+
+
+def find_long_lists(text: str) -> list[tuple[str, int, int]]:
+    """Return (key, start, stop) of every list or object of more than `SHORT_LIST` characters under a known key."""
+    found: list[tuple[str, int, int]] = []
+    depth, key, begun = 0, "", (-1, 0)
+    for token in KEY_OR_BRACKET.finditer(text):
+        word, start = token.group(), token.start()
+        if token.group(1) is not None:
+            key = token.group(1)[1:-1] if token.group(2) else ""
+        elif word in "[{":
+            if begun[0] < 0 and key in LONG_LISTS:
+                begun, name = (depth, start), key
+            depth, key = depth + 1, ""
+        else:
+            depth -= 1
+            if depth == begun[0]:
+                if token.end() - begun[1] > SHORT_LIST:
+                    found.append((name, begun[1], token.end()))
+                begun = (-1, 0)
+    return found
+
+
+def empty_lists(text: str, lists: Sequence[tuple[str, int, int]]) -> str:
+    """Return the text with these lists and objects empty."""
+    parts, done = [], 0
+    for _, start, stop in lists:
+        parts += [text[done : start + 1], text[stop - 1]]
+        done = stop
+    return "".join((*parts, text[done:]))
+
+
+def decode_utf8(data: bytes) -> str:
+    """Return the text of a UTF-8 file. Raises `ValueError` that says what the file may be instead."""
+    if b"\x00" in data[:4096] or data[:2] in MARKS:
+        unmarked = data[:2] in (b"{\x00", b"\x00{")
+        kind = MARKS.get(data[:2]) or ("UTF-16" if unmarked else None)
+        kind = "UTF-32" if kind and b"\x00\x00" in data[:8] else kind
+        raise ValueError(f"it is not JSON: {f'text in {kind}, save it as UTF-8' if kind else 'not text in UTF-8'}")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        shown = data[error.start]
+        brace = data.lstrip()[:1] == b"{"
+        hint = f": line {line} has the byte 0x{shown:02x}; save it as UTF-8" if brace else ""
+        raise ValueError(f"it is not JSON: not text in UTF-8{hint}") from None
+
+
+def describe_json_error(text: str, error: json.JSONDecodeError) -> str:
+    """Return what is wrong with a text that is no JSON, and what to change."""
+    message = error.msg.removesuffix(" at")
+    where, rest, before = f"line {error.lineno}, column {error.colno}", text[error.pos :], text[: error.pos].rstrip()
+    if rest.startswith(("//", "/*", "#")):
+        return f"a comment at {where}, which JSON does not allow"
+    if (before.endswith(",") and rest.lstrip()[:1] in ("}", "]")) or "trailing comma" in error.msg:
+        return f"a comma before the closing bracket at {where}"
+    if rest.startswith("'"):
+        return f"single quotes at {where}; JSON needs double quotes"
+    if rest.startswith(("None", "True", "False")):
+        return f"{re.split('[^A-Za-z]', rest)[0]} at {where}; JSON uses null, true and false"
+    if not rest.strip() or error.msg.startswith("Unterminated string"):
+        return f"{message} at {where}, where the file ends: it is truncated"
+    if message == "Extra data":
+        return f"text after the end of the object, at {where}"
+    if rest[0] > "\x7f":
+        return f"{message} at {where}, at {rest[0]!r} (U+{ord(rest[0]):04X})"
+    return f"{message} at {where}"
+
+
+def find_repeated_keys(part: Any, twice: Mapping[int, list[str]], path: Path = ()) -> Iterator[Path]:
+    """Return the paths of keys that occur twice in one object."""
+    waiting: list[tuple[Any, Path]] = [(part, path)]
+    while waiting:
+        part, path = waiting.pop()
+        if isinstance(part, dict):
+            yield from ((*path, name) for name in dict.fromkeys(twice.get(id(part), ())))
+            waiting += [(inner, (*path, name)) for name, inner in reversed(part.items())]
+        elif isinstance(part, list):
+            waiting += [(inner, (*path, str(index))) for index, inner in enumerate(part)]
+
+
+def find_key_lines(text: str) -> dict[str, tuple[int, int]]:
+    """Return {path of a key, joined by dots: its line and column, from 1}; of a repeated key the last one.
+
+    Paths of more than `LONGEST_PATH` characters are left out.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    stack: list[list[Any]] = []
+    line, start, last_break = 1, 0, -1
+    tokens = list(TOKEN.finditer(text))
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        word = token.group()
+        line += text.count("\n", start, token.start())
+        # Searched from the last token on: a search to the start of a long line would take quadratic time.
+        last_break = max(last_break, text.rfind("\n", start, token.start()))
+        start = token.start()
+        if word in ("{", "["):
+            stack.append([word, 0])
+        elif word in ("}", "]"):
+            if stack:
+                stack.pop()
+        elif word == "," and stack and stack[-1][0] == "[":
+            stack[-1][1] += 1
+        elif after is not None and after.group() == ":" and stack and word.startswith('"'):
+            stack[-1][1] = json.loads(word, strict=False)
+            path = [str(key) for _, key in stack]
+            if sum(map(len, path)) <= LONGEST_PATH:
+                found[".".join(path)] = (line, token.start() - last_break)
+    return found

@@ -1,0 +1,1 @@
+"""Which released model a config is."""

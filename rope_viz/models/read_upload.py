@@ -1,0 +1,93 @@
+"""Read a user's config, with one position axis or several, into the form that all pages use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rope_viz.embedding.axis_sections import analyse_spec
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.config_reader import name_config, read_model_type
+from rope_viz.models.long_names import cut_long_names, describe_long_names
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.several_axes.model_axes import from_model, is_encoder
+from rope_viz.models.user_config import (
+    Upload,
+    check_shape,
+    complete_config,
+    empty_long_values,
+    join_words,
+    note_emptied,
+    parse_config,
+)
+
+SIDE = 64  # patches along the side of an image: 1024 pixels of FLUX
+
+
+def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = "the current settings") -> Upload:
+    """Return the upload of a config.json, or of a bare rope_scaling with missing sizes from `current`, called `name`.
+
+    Raises `ValueError` with one sentence that says what is wrong.
+    """
+    notes: list[str] = []
+    config = parse_config(text, notes, skip_lists=True)
+    config, emptied = empty_long_values(config)
+    check_shape(config)
+    notes += note_emptied(emptied)
+    cut, long_names = cut_long_names(config)
+    config = dict(cut)
+    notes += [sentence for _, sentence in describe_long_names(long_names)]
+    if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
+        return multi_axis_upload(config, notes)
+    config, filled = complete_config(config, current or RopeSpec())
+    if filled:
+        notes.append(
+            f"Your config leaves out {join_words(filled)}: taken from {name}. Change them with the knobs below."
+        )
+    return single_axis_upload(config, notes)
+
+
+def single_axis_upload(config: Mapping[str, Any], notes: Sequence[str] = ()) -> Upload:
+    """Return the upload of a language model's config. Raises `ValueError` if RoPE cannot be computed from it."""
+    read = ModelConfig.read(config)
+    return Upload(name_config(config), config, read.start_specs, (*notes, *read.notes))
+
+
+def is_encoder_only(config: Mapping[str, Any]) -> bool:
+    """Return True for an image or video encoder with several axes and without a language model."""
+    if not ModelConfig.read(config).problems:
+        return False
+    try:
+        parts = from_model(config) if is_encoder(read_model_type(config), config) else {}
+        return any(len(part.axes) > 1 for part in parts.values())
+    except (ValueError, ArithmeticError, RecursionError):
+        return False
+
+
+def multi_axis_upload(config: dict[str, Any], notes: Sequence[str] = ()) -> Upload:
+    """Return the upload of a diffusion transformer or an encoder: the frequencies of each axis for pages of one axis.
+
+    If no base describes the frequencies, those pages show plain RoPE with as many pairs, and a note explains it. Raises
+    `ValueError` for an unknown class. Time comes last, because an image has one frame.
+    """
+    part = next(iter(from_model(config).values()))
+    found = analyse_spec(part)
+    is_diffusion_model = isinstance(config.get("_class_name"), str)
+    name = re.sub(r"\W", "", config["_class_name"])[:48] if is_diffusion_model else name_config(config)
+    ladders = {} if found is None else {axis: each for axis, each in found.ladders.items() if each.first == 1.0}
+    kind = "a diffusion transformer" if is_diffusion_model else "an encoder"
+    what = f"{name} is {kind} with {len(part.axes)} axes: page Axes"
+    if ladders:
+        note = f"{what} shows them all, the others one of them, over {SIDE} patches or frames."
+    else:
+        note = (
+            f"{what} shows them as they are. No base describes its frequencies: the other pages show plain RoPE of "
+            f"{part.pairs} pairs instead, which this model does not compute."
+        )
+    specs = {
+        axis: RopeSpec(head_dim=2 * each.pairs, base=each.base, context=SIDE, pairing="interleaved")
+        for axis, each in sorted(ladders.items(), key=lambda item: item[0] == "t")
+    }
+    plain = RopeSpec(head_dim=2 * part.pairs, context=SIDE, pairing="interleaved")
+    return Upload(name, config, specs or {"": plain}, (*notes, note))

@@ -1,0 +1,1 @@
+"""Configs of models whose positions have several axes, by model family."""

@@ -1,0 +1,311 @@
+"""Choices of the page Axes: a model, one of its parts, and the user's changes to that part."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Hashable, Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+from rope_viz.embedding.axes_spec import AxesSpec, place_frequencies
+from rope_viz.embedding.axis_sections import WAYS, Anatomy, Way, analyse_spec, rebuild_spec
+from rope_viz.embedding.spec import Knob, RopeSpec
+from rope_viz.models.user_config import Upload
+from rope_viz.multi_axis.catalog import axes_catalog
+from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, model_scenes
+from rope_viz.pages.axes.figures import TEXTS
+from rope_viz.picture.axis_choice import _sidebar, find_sidebar_scenes, own_upload
+from rope_viz.picture.choices import Borders, Menu, Number, Pick
+from rope_viz.picture.config_cache import cache_by_config
+from rope_viz.picture.picture_request import Choice, Now
+
+SIDEBAR = "sidebar"
+RELEASED = "released"
+NOTHING = "none"
+FIRST = "qwen2-vl-7b"
+NEIGHBOURS = {
+    "text": ("qwen3-vl-8b", "qwen2-vl-7b"),
+    "vision": ("rope-vit-mixed-b", "rope-vit-axial-b"),
+    "transformer": ("hunyuan-video", "flux.1-dev"),
+}
+PART_MOST = 60
+BASE_KNOB = Knob(TEXTS("choices.base"), 2.0, 1e9, TEXTS("choices.base_help"), log=True)
+
+
+@functools.lru_cache(maxsize=128)
+def _catalog_scenes(id: str) -> Mapping[str, Scene]:
+    return MappingProxyType(model_scenes(id))
+
+
+def _models(now: Now) -> Mapping[str, str]:
+    own = {SIDEBAR: TEXTS("choices.sidebar_model", name=now.name)} if find_sidebar_scenes(now) else {}
+    return own | {id: model.name for id, model in axes_catalog().items()}
+
+
+def _is_model(name: str) -> bool:
+    return name == SIDEBAR or name in axes_catalog()
+
+
+def _is_part_name(name: str) -> bool:
+    return 0 < len(name) <= PART_MOST and name.isprintable()
+
+
+MODEL = Menu(
+    key="axes.model",
+    label=TEXTS("choices.model"),
+    entries=_models,
+    usual=lambda now: SIDEBAR if find_sidebar_scenes(now) else FIRST,
+    check=_is_model,
+)
+
+
+def parts(now: Now, model: str) -> Mapping[str, Scene]:
+    """Return {part: scene} of a model of the menu."""
+    return find_sidebar_scenes(now) if model == SIDEBAR else _catalog_scenes(model)
+
+
+def _labels(names: Mapping[str, Scene]) -> Mapping[str, str]:
+    return {name: name for name in names}
+
+
+PART = Menu(
+    key="axes.part",
+    label=TEXTS("choices.part"),
+    entries=lambda now: _labels(parts(now, now[MODEL])),
+    usual=lambda now: _default_part(parts(now, now[MODEL])),
+    check=_is_part_name,
+    width=190,
+    needs=(MODEL,),
+)
+WHICH: tuple[Choice[Any], ...] = (MODEL, PART)
+
+
+def _default_part(found: Mapping[str, Scene]) -> str:
+    """Return the default part: the first with several axes."""
+    return next((name for name, scene in found.items() if len(scene.spec.axes) > 1), next(iter(found)))
+
+
+def released_scene(now: Now) -> Scene:
+    """Return the unchanged part: as released, or with the sidebar's current frequencies."""
+    if now[MODEL] == SIDEBAR and now[PART].startswith("text") and now.spec != now.start:
+        return _with_frequencies(now.model, own_upload(now), now[PART], now.spec)
+    return parts(now, now[MODEL])[now[PART]]
+
+
+def frequencies_of_sidebar(now: Now) -> Hashable:
+    """Return what the page depends on of the sidebar's model: nothing while another model is chosen on the page."""
+    if now[MODEL] != SIDEBAR:
+        return None
+    spec = released_scene(now).spec
+    return now[PART], spec.weights.tobytes(), spec.factor
+
+
+@cache_by_config(64)
+def _with_frequencies(model: str, own: Upload | None, part: str, spec: RopeSpec) -> Scene:
+    """Return a text part of the sidebar's model with the frequencies of `spec`, where it has as many pairs."""
+    scene, frequencies = _sidebar(model, own)[part], spec.inv_freq(spec.target)
+    axes = scene.spec
+    if not axes.is_aligned or len(frequencies) != axes.pairs:
+        return scene
+    weights = place_frequencies(frequencies, axes.owner.tolist(), len(axes.axes))
+    factor = spec.attention_factor(spec.target)
+    return dataclasses.replace(scene, spec=dataclasses.replace(axes, weights=weights, factor=factor))
+
+
+def find_anatomy(now: Now) -> Anatomy | None:
+    """Return how the part's spec is built from axes, or None if that is unknown."""
+    return analyse_spec(released_scene(now).spec)
+
+
+def _can_reallocate(now: Now) -> bool:
+    """True if the pairs can be allocated to the axes in another way."""
+    own = find_anatomy(now)
+    return own is not None and (own.shared or set(own.ladders) == set(own.counts))
+
+
+def _ways(now: Now) -> Mapping[Way, str]:
+    own = find_anatomy(now)
+    if own is None or not own.shared:
+        return {"own": ALL_WAYS["own"]}
+    three = len(own.counts) == 3
+    ways = {name: ALL_WAYS[name] for name in WAYS if name != "in turn" or three}
+    return {"own": ALL_WAYS["own"], **ways} if own.way == "own" else ways
+
+
+def _way(now: Now) -> Way:
+    own = find_anatomy(now)
+    return "own" if own is None else own.way
+
+
+ALL_WAYS = cast(dict[Way, str], TEXTS.group("ways"))
+WAY: Pick[Way] = Pick(
+    key="axes.way",
+    label=TEXTS("choices.way"),
+    options=ALL_WAYS,
+    offered=_ways,
+    usual=_way,
+    when=lambda now: len(_ways(now)) > 1,
+    needs=WHICH,
+)
+
+
+def _shares(now: Now) -> Mapping[str, int]:
+    own = find_anatomy(now)
+    return {} if own is None else own.counts
+
+
+SECTIONS = Borders(
+    key="axes.sections", label=TEXTS("choices.sections"), shares=_shares, when=_can_reallocate, needs=WHICH
+)
+
+
+def _base(key: str, label: str, find: Callable[[Now], str | None]) -> Number:
+    """Make the slider for a base that `find` locates; bases that the sidebar controls have none."""
+
+    def usual(now: Now) -> float:
+        own, axis = find_anatomy(now), find(now)
+        return 10_000.0 if own is None or axis is None else own.ladders[axis].base
+
+    knob = dataclasses.replace(BASE_KNOB, label=label)
+    return Number(key=key, label=label, knob=knob, usual=usual, when=lambda now: find(now) is not None, needs=WHICH)
+
+
+def _shared_base(now: Now) -> str | None:
+    own = find_anatomy(now)
+    if own is None or not own.shared or now[MODEL] == SIDEBAR:
+        return None
+    return "" if "" in own.ladders else None
+
+
+def _axis_of(role: Role) -> Callable[[Now], str | None]:
+    def find(now: Now) -> str | None:
+        own = find_anatomy(now)
+        return None if own is None else next((axis for axis in own.ladders if ROLE_OF.get(axis) == role), None)
+
+    return find
+
+
+BASES: Mapping[Number, Callable[[Now], str | None]] = {
+    _base("axes.base", TEXTS("choices.base"), _shared_base): _shared_base,
+    _base("axes.base-time", TEXTS("choices.base_time"), _axis_of("time")): _axis_of("time"),
+    _base("axes.base-row", TEXTS("choices.base_row"), _axis_of("row")): _axis_of("row"),
+    _base("axes.base-column", TEXTS("choices.base_column"), _axis_of("column")): _axis_of("column"),
+}
+"""Each base's slider, and the function that finds its axis ("" for a shared base)."""
+
+
+def _side(role: Role, name: str, most: int) -> Number:
+    label = TEXTS(f"choices.{name}")
+    knob = Knob(label, 1, most, TEXTS("choices.size_help"), log=True, integer=True)
+    return Number(
+        key=f"axes.{name}",
+        label=label,
+        knob=knob,
+        usual=lambda now: released_scene(now).sides.get(role, 1),
+        when=lambda now: role in released_scene(now).roles,
+        needs=WHICH,
+    )
+
+
+SIDES: Mapping[Role, Number] = {
+    "row": _side("row", "rows", 1024),
+    "column": _side("column", "columns", 1024),
+    "time": _side("time", "frames", 8192),
+}
+
+
+def _neighbour(model: str, part: str) -> str:
+    """Return a model of the same kind that handles its axes differently."""
+    kind = next((kind for kind in NEIGHBOURS if part.startswith(kind)), "text")
+    return next(name for name in NEIGHBOURS[kind] if name != model)
+
+
+def _comparisons(now: Now) -> Mapping[str, str]:
+    return {RELEASED: TEXTS("choices.same_released"), NOTHING: TEXTS("choices.no_model")} | {
+        id: model.name for id, model in axes_catalog().items()
+    }
+
+
+COMPARED = Menu(
+    key="axes.beside",
+    label=TEXTS("choices.compare"),
+    entries=_comparisons,
+    usual=lambda now: _neighbour(now[MODEL], now[PART]),
+    check=lambda name: name in (RELEASED, NOTHING) or name in axes_catalog(),
+    needs=WHICH,
+)
+COMPARED_PART = Menu(
+    key="axes.beside-part",
+    label=TEXTS("choices.compare_part"),
+    entries=lambda now: _labels(_catalog_scenes(now[COMPARED])) if now[COMPARED] in axes_catalog() else {"": ""},
+    usual=lambda now: _same_part(now),
+    check=lambda name: name == "" or _is_part_name(name),
+    when=lambda now: now[COMPARED] in axes_catalog(),
+    width=190,
+    needs=(PART, COMPARED),
+)
+
+
+def _same_part(now: Now) -> str:
+    """Return the second model's part that matches the first model's part."""
+    found = _catalog_scenes(now[COMPARED]) if now[COMPARED] in axes_catalog() else {}
+    return next((name for name in found if name == now[PART]), _default_part(found) if found else "")
+
+
+CHANGES: tuple[Choice[Any], ...] = (WAY, SECTIONS, *BASES, *SIDES.values())
+OTHER: tuple[Choice[Any], ...] = (COMPARED, COMPARED_PART)
+
+
+def scene(now: Now) -> Scene:
+    """Return the part with the user's changes, for an image of the chosen size."""
+    plain = released_scene(now)
+    own = analyse_spec(plain.spec)
+    if own is None:
+        changed = plain
+    else:
+        bases = {find(now): now[base] for base, find in BASES.items() if find(now) is not None}
+        moved = {axis: value for axis, value in bases.items() if axis is not None and _is_changed(own, axis, value)}
+        sections: tuple[int, ...] = now[SECTIONS]
+        wanted: Way = now[WAY]
+        counts = dict(zip(own.counts, sections, strict=True)) if _can_reallocate(now) else dict(own.counts)
+        way = wanted if own.shared else None
+        if moved or counts != dict(own.counts) or way not in (None, own.way):
+            new_counts = None if counts == dict(own.counts) else tuple(counts.items())
+            changed = dataclasses.replace(plain, spec=_rebuilt(plain.spec, new_counts, way, tuple(moved.items())))
+        else:
+            changed = plain
+    return changed.with_sides({role: int(now[side]) for role, side in SIDES.items() if side.when(now)})
+
+
+@functools.lru_cache(maxsize=64)
+def _rebuilt(
+    spec: AxesSpec, counts: tuple[tuple[str, int], ...] | None, way: Way | None, bases: tuple[tuple[str, float], ...]
+) -> AxesSpec:
+    return rebuild_spec(spec, counts=None if counts is None else dict(counts), way=way, bases=dict(bases) or None)
+
+
+def _is_changed(own: Anatomy, axis: str, base: float) -> bool:
+    return abs(base / min(max(own.ladders[axis].base, BASE_KNOB.low), BASE_KNOB.high) - 1.0) > 1e-12
+
+
+def compared_scenes(now: Now) -> list[Scene]:
+    """Return the part and, if one is chosen, the part to compare with."""
+    first, name = scene(now), now[COMPARED]
+    if name == NOTHING:
+        return [first]
+    if name == RELEASED:
+        plain = released_scene(now)
+        return [first, dataclasses.replace(plain, name=TEXTS("scenes.released", model=plain.name))]
+    return [first, _catalog_scenes(name)[now[COMPARED_PART]]]
+
+
+def models(now: Now, *, with_compared: bool) -> dict[str, str]:
+    """Return {id: name} of the page's model, and of the compared one if `with_compared`; the sidebar's keeps its id."""
+    ids = [now[MODEL], *([now[COMPARED]] if with_compared and now[COMPARED] not in (NOTHING, RELEASED) else [])]
+    return dict((now.model, now.name) if id == SIDEBAR else (id, axes_catalog()[id].name) for id in ids)
+
+
+def directions(scene: Scene) -> tuple[Role, ...]:
+    """Return the directions along which an image or video of this part can grow."""
+    return tuple(role for role in ROLES if role in scene.roles)

@@ -1,0 +1,131 @@
+"""Pictures of the page Two models: what differs between the model and a second one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rope_viz.advice.plan.compare_models import ModelComparison, Side, compare_models, default_length
+from rope_viz.embedding.spec import MAX_LENGTH, short_repr
+from rope_viz.models.catalog import catalog
+from rope_viz.models.model_config import ModelConfig, read_catalog_model
+from rope_viz.models.user_config import Upload
+from rope_viz.pages.compare import figures, words
+from rope_viz.pages.compare.words import TEXTS
+from rope_viz.picture import config_link
+from rope_viz.picture.choices import length
+from rope_viz.picture.config_cache import cache_by_config
+from rope_viz.picture.configs import numbers_config
+from rope_viz.picture.outputs import ROW, Figure, Table
+from rope_viz.picture.page import Page
+from rope_viz.picture.picture_request import Choice, Now
+
+UNKNOWN_LENGTH = 4096
+"""The default length in tokens if a trained length is not known."""
+USUAL = ("llama-3.1-8b", "qwen3-8b")
+"""The default second model: the first of these that is not the first model."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SecondModel(Choice[str]):
+    """A second model: the id of one of the catalog, or a config as the value of an address (`config_link`)."""
+
+    reads_outside: ClassVar[bool] = True
+
+    def default(self, now: Now) -> str:
+        return next(name for name in USUAL if name != now.model)
+
+    def parse(self, text: str) -> str:
+        if text in catalog():
+            return text
+        try:
+            config_link.read_config(text)
+        except ValueError as error:
+            if len(text) > 60:
+                raise
+            value = short_repr(text)
+            raise ValueError(TEXTS("choices.invalid", name=self.key, value=value)) from error
+        return text
+
+    def describe(self) -> str:
+        return TEXTS("choices.form")
+
+
+WITH = SecondModel(key="compare.with", label=TEXTS("choices.with"))
+LENGTH = length(
+    "compare.length",
+    TEXTS("choices.length"),
+    lambda now: _usual_length(now),
+    least=1,
+    most=MAX_LENGTH,
+    needs=(WITH,),
+)
+PAGE = Page("compare", (WITH, LENGTH), sees=lambda now: None)
+
+
+def second(text: str) -> Side:
+    """Return the second model of a choice."""
+    if text in catalog():
+        return Side(catalog()[text].name, read_catalog_model(text))
+    own = config_link.read_config(text)
+    return Side(own.name, own.model_config)
+
+
+def problem(now: Now) -> str:
+    """Return why the two models cannot be compared, "" if they can."""
+    try:
+        found(now)
+    except ValueError as error:
+        return TEXTS("unreadable", problem=str(error).rstrip("."))
+    return ""
+
+
+def found(now: Now) -> ModelComparison:
+    """Return the comparison. Raise `ValueError` with one sentence if RoPE of one model cannot be computed."""
+    # The config that a link brought holds the comparison, so that it is counted with the link.
+    own = now.own if now[WITH] in catalog() else config_link.read_config(now[WITH])
+    return _compare(now.name, config_of(now), own, now[WITH], now[LENGTH])
+
+
+def config_of(now: Now) -> ModelConfig:
+    """Return the first model's config; without one, a config made from the numbers of its embedding."""
+    return now.model_config or numbers_config(now.spec)
+
+
+def table_height(now: Now) -> int:
+    """Return the height in pixels of a row per property that differs."""
+    return ROW * (2 if problem(now) else 2 + sum(fact.differs for fact in found(now).facts))
+
+
+@PAGE.picture(WITH, LENGTH, config=True, refuses=problem)
+def ratio(now: Now) -> Figure:
+    """The frequencies of a second model over those of the first."""
+    both = found(now)
+    first, other = (side.name for side in both.sides)
+    title = TEXTS("ratio_title", first=first, second=other)
+    return Figure(figures.ratio(both), title, words.describe_ratio(both))
+
+
+@PAGE.picture(WITH, LENGTH, config=True, height=lambda now: table_height(now), refuses=problem)
+def differences(now: Now) -> Table:
+    """What differs between two models: RoPE, lengths, layers that rotate and memory."""
+    both = found(now)
+    first, other = (side.name for side in both.sides)
+    facts = [fact for fact in both.facts if fact.differs]
+    columns = {
+        TEXTS("columns.property"): [fact.label for fact in facts],
+        **{name: [fact.words[index] for fact in facts] for index, name in enumerate((first, other))},
+    }
+    return Table(columns, TEXTS("table_title", first=first, second=other), words.describe_differences(both), words=True)
+
+
+@cache_by_config(64)
+def _compare(name: str, config: ModelConfig, own: Upload | None, other: str, length: int) -> ModelComparison:
+    return compare_models(Side(name, config), second(other), length=length)
+
+
+def _usual_length(now: Now) -> int:
+    try:
+        return default_length(config_of(now), second(now[WITH]).config)
+    except ValueError:
+        return UNKNOWN_LENGTH

@@ -1,0 +1,58 @@
+"""Pictures of the page Frequencies: the frequency of every pair, and its number of turns in training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rope_viz.figures import theme
+from rope_viz.figures import wavelengths as figures_wavelengths
+from rope_viz.figures.compared import compared
+from rope_viz.models.variant import Variant
+from rope_viz.pages.frequencies import figures, words
+from rope_viz.pages.frequencies.figures import TEXTS
+from rope_viz.picture.axis_choice import axis_of, axis_sentence, looked
+from rope_viz.picture.choices import Pick, length
+from rope_viz.picture.outputs import Figure, Table
+from rope_viz.picture.page import Page, embedding
+from rope_viz.picture.picture_request import Now
+from rope_viz.texts import join
+
+QUANTITY = Pick(key="frequencies.show", label=TEXTS("choices.quantity"), options=figures.QUANTITIES)
+LENGTH = length("frequencies.length", TEXTS("choices.length"), lambda now: now.spec.target, most=figures.MAX_POSITION)
+AXIS = axis_of("frequencies")
+
+
+def drawn_variants(now: Now) -> Mapping[int, Variant]:
+    """Return the pinned curves; none next to the pairs of one axis."""
+    return now.variants if now[AXIS] == "all" else {}
+
+
+PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH), sees=lambda now: embedding(now, without=("attention",)))
+
+
+@PAGE.picture(
+    AXIS, pin=True, variants=True, config=True, height=lambda now: theme.height_of_bars(1 + len(drawn_variants(now)))
+)
+def wavelengths(now: Now) -> Figure:
+    """The wavelength of every pair, before and after scaling."""
+    spec = looked(now, AXIS)
+    sentence = join(axis_sentence(now, AXIS), words.describe_frequencies(spec))
+    variants = drawn_variants(now)
+    curves = compared(spec, [], variants, current=now.current) if variants else []
+    figure = figures_wavelengths.wavelengths(spec, pin=now.pin, curves=curves)
+    return Figure(figure, TEXTS("wavelengths_title"), sentence, pins="x")
+
+
+@PAGE.picture(AXIS, QUANTITY, LENGTH, pin=True, zooms=True, height=380, config=True)
+def heatmap(now: Now) -> Figure:
+    """cos, sin or angle of every pair over the positions, as the exact mean of each bin."""
+    stop, quantity = now[LENGTH], now[QUANTITY]
+    view, bins = now.visible_range((-0.5, stop - 0.5)), 300 if now.coarse else 800
+    figure = figures.heatmap(looked(now, AXIS), stop=stop, view=view, quantity=quantity, bins=bins, pin=now.pin)
+    return Figure(figure, TEXTS(f"heatmap_titles.{quantity}", last=stop - 1), pins="y")
+
+
+@PAGE.picture(AXIS, height=320, config=True)
+def pairs(now: Now) -> Table:
+    """Every pair's dimensions, frequencies, wavelengths, turns and band in numbers."""
+    return Table(figures.pairs(looked(now, AXIS)), TEXTS("pairs_title"), words.describe_ranges(now.spec))

@@ -1,0 +1,443 @@
+"""Pictures of the page Heads: which pairs a real model's heads use, from q and k captured before rotation."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
+from rope_viz.figures import head_curves, theme
+from rope_viz.figures.compared import short_label
+from rope_viz.pages.heads import figures, real_figures, words
+from rope_viz.pages.heads.figures import TEXTS
+from rope_viz.pages.heads.real_figures import JOB_NAMES, LETTERS
+from rope_viz.picture import stored_files
+from rope_viz.picture.choices import Held, Kept, Menu, Number, Pick
+from rope_viz.picture.outputs import Figure
+from rope_viz.picture.page import Page
+from rope_viz.picture.picture_request import Now
+from rope_viz.real_models.measured_file import MeasuredModel, read_measured
+from rope_viz.studies import heads as studies
+from rope_viz.studies.capture_file import Captured, Layer, read_capture
+from rope_viz.studies.heads import Heads, PairStatistics, Turning
+from rope_viz.studies.real_model import (
+    HeadMap,
+    MeasuredHead,
+    find_head,
+    load_heads,
+    load_results,
+    load_sentence,
+    real_spec,
+)
+from rope_viz.texts import join
+from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
+from rope_viz.tiny_lm.checkpoints import scaled
+
+FIRST_HEAD = "L16H0"
+"""The head that the page opens with: the strongest previous-token head."""
+
+NAME = re.compile(r"L\d{1,3}H\d{1,3}")
+
+MEASURED = stored_files.json_file(
+    read_measured,
+    key="heads.measured",
+    label=TEXTS("choices.measured"),
+    help=TEXTS("choices.measured_help"),
+    instead=TEXTS("choices.file_fallback"),
+)
+
+
+def own_model(now: Now) -> MeasuredModel | None:
+    """Return the user's measured model, None without a file."""
+    held = now[MEASURED]
+    return None if held is None else held.value
+
+
+def head_map(now: Now) -> HeadMap:
+    """Return the heads of the user's model, or of the real model."""
+    own = own_model(now)
+    return load_heads() if own is None else own.heads
+
+
+@functools.lru_cache(maxsize=4)
+def list_heads(heads: HeadMap) -> Mapping[str, str]:
+    """Return {name: label} of all heads, layer by layer, as a click on the map counts them."""
+    found = {}
+    for (layer, head), each in sorted(heads.heads.items()):
+        label = TEXTS("real.head", layer=layer, head=head)
+        jobs = [JOB_NAMES[job] for job in each.jobs]
+        found[f"L{layer}H{head}"] = f"{label}: {', '.join(jobs).lower()}" if jobs else label
+    return found
+
+
+def example_head(now: Now) -> str:
+    """Return the name of the strongest previous-token head, with which the page opens."""
+    if own_model(now) is None:
+        return FIRST_HEAD
+    layer, head = np.unravel_index(np.argmax(head_map(now).scores("previous token")), head_map(now).shape)
+    return f"L{layer}H{head}"
+
+
+CHOSEN = Menu(
+    key="heads.real",
+    label=TEXTS("choices.real"),
+    entries=lambda now: list_heads(head_map(now)),
+    usual=example_head,
+    check=lambda text: NAME.fullmatch(text) is not None,
+    needs=(MEASURED,),
+    width=340,
+)
+
+THRESHOLDS = {job.split()[0]: least for job, least in load_results("heads")["about"]["thresholds"].items()}
+"""{first word of a job: mean attention on the right tokens above which a head has it}."""
+
+ROTATIONS = {name: label for name, label in TEXTS.group("rotations").items() if name != "trained"}
+
+ROTATION = Pick(
+    key="heads.rotation",
+    label=TEXTS("choices.rotation"),
+    options=ROTATIONS,
+    usual=lambda now: "linear 2",
+    when=lambda now: own_model(now) is None,
+    needs=(MEASURED,),
+)
+
+
+def chosen_head(now: Now) -> MeasuredHead:
+    """Return the chosen head."""
+    return head_map(now).heads[find_head(now[CHOSEN])]
+
+
+def chosen_spec(now: Now) -> RopeSpec:
+    """Return the embedding of the chosen head as trained."""
+    own = own_model(now)
+    return real_spec() if own is None else own.spec(chosen_head(now).layer)
+
+
+def explain_no_sentence(now: Now) -> str:
+    """Return why the sentence is not shown, "" if it is: its q and k are those of the real model."""
+    return "" if own_model(now) is None else TEXTS("real.no_sentence")
+
+
+def scaled_spec(rotation: str, spec: RopeSpec | None = None) -> RopeSpec:
+    """Return an embedding, the real model's by default, under a rotation such as "yarn 2"."""
+    method, factor = rotation.split()
+    spec = spec or real_spec()
+    return scaled(spec, method, int(factor) * spec.context)
+
+
+def attend(head: MeasuredHead, spec: RopeSpec) -> FloatArray:
+    """Return the attention of a head on the sentence, (tokens, tokens), rotated by `spec`."""
+    layer = load_sentence()[0].layer(head.layer).as_heads(spec)
+    rows = studies.sample_queries(layer.tokens, layer.tokens)
+    return studies.weights(layer, head.head, rows, Turning.from_spec(spec))
+
+
+Capture: TypeAlias = Captured | OwnCapture
+NEAR = 64
+"""Number of distances at which attention is drawn."""
+COLUMNS = 600
+"""Columns of the curve over distance; each holds the minimum and maximum of its distances."""
+KEPT_LAYERS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """One layer of a capture with its analysis; `order` lists the heads from positional to semantic."""
+
+    name: str
+    number: int
+    layer: Layer
+    heads: Heads
+    spec: RopeSpec
+    by_pair: PairStatistics
+    positional: FloatArray
+    order: tuple[int, ...]
+
+    @property
+    def unrotated(self) -> int:
+        """Return the number of columns (pairs of dimensions) that do not rotate."""
+        return int(self.by_pair.strength.shape[1]) - self.spec.pairs
+
+    def label(self, head: int) -> str:
+        """Return a head's label, by its number in the model."""
+        return TEXTS("head", number=self.number_of(head))
+
+    def number_of(self, head: int) -> int:
+        """Return a head's number in the model."""
+        return self.layer.heads[head] if self.layer.heads else head
+
+
+def decode(content: bytes) -> Captured:
+    """Decode a stored capture. Raise `ValueError` with one sentence, before computing anything."""
+    return read_capture(stored_files.data_of(content))
+
+
+def require_drawable(held: Held[Captured], now: Now) -> object:
+    """Raise `ValueError` if the layer cannot be drawn."""
+    return looked(now)
+
+
+FILE = Kept(
+    key="heads.file",
+    label=TEXTS("choices.file"),
+    help=TEXTS("choices.file_help"),
+    decode=decode,
+    load=stored_files.load_file,
+    check=require_drawable,
+    suffixes=(".safetensors",),
+    instead=TEXTS("choices.file_fallback"),
+    missing="",  # the sentence of the picture says what is shown
+)
+
+LIVE = Kept(
+    key="heads.live",
+    label=TEXTS("choices.live"),
+    help=TEXTS("choices.live_help"),
+    decode=decode,
+    load=stored_files.load_file,
+)
+
+
+@functools.cache
+def demo_capture() -> OwnCapture:
+    """Return the capture shown without a file: q and k of tiny_lm on a text with facts, 256 tokens."""
+    return OwnCapture(checkpoints.load_tiny_lm(checkpoints.SEEDS[0]), 256)
+
+
+def source(now: Now) -> Capture:
+    """Return the user's capture, else that of the text read on the page, else that of tiny_lm."""
+    held = now[FILE] or now[LIVE]
+    return demo_capture() if held is None else held.value
+
+
+def layer_at(now: Now) -> int:
+    """Return the number of the chosen layer."""
+    layers = source(now).layers
+    return layers[min(int(now[LAYER]), len(layers) - 1)]
+
+
+def count(now: Now) -> int:
+    """Return the number of heads of the layer, from the file's header only."""
+    found = source(now)
+    return (
+        found.tiny_lm.heads
+        if isinstance(found, OwnCapture)
+        else found.file.entries[f"layers.{layer_at(now)}.q"].shape[0]
+    )
+
+
+LAYER = Number(
+    key="heads.layer",
+    knob=Knob(TEXTS("choices.layer"), 0, 511, "", integer=True),
+    usual=0,
+    limit=lambda now: max(len(source(now).layers) - 1, 0),
+    needs=(FILE, LIVE),
+)
+SHOW: Pick[str] = Pick(key="heads.show", label=TEXTS("choices.show"), options=figures.QUANTITIES)
+HEAD = Number(
+    key="heads.head",
+    knob=Knob(TEXTS("choices.head"), 0, 1023, "", integer=True),
+    usual=0,
+    limit=lambda now: count(now) - 1,
+    needs=(FILE, LIVE, LAYER),
+)
+PAGE = Page(
+    "heads", (MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD), sees=lambda now: drawn_embeddings(now)
+)
+
+
+def looked(now: Now) -> Looked:
+    """Return the chosen layer with its analysis, cached. Raise `ValueError` for values that are not numbers."""
+    return analyse_layer(source(now), layer_at(now))
+
+
+@functools.lru_cache(maxsize=KEPT_LAYERS)
+def analyse_layer(capture: Capture, number: int) -> Looked:
+    """Analyse a layer. Raise `ValueError` for values that are not numbers."""
+    layer, spec = capture.layer(number), capture.spec(number)
+    heads = layer.as_heads(spec)
+    positional = studies.positional_share(heads, Turning.from_spec(spec, heads.tokens))
+    order = tuple(int(head) for head in np.argsort(-positional, kind="stable"))
+    return Looked(
+        capture.name, number, layer, heads, spec, studies.pair_statistics(heads, spec.pairs), positional, order
+    )
+
+
+def problem(now: Now) -> str:
+    """Return why a capture cannot be drawn, "" if it can."""
+    try:
+        looked(now)
+    except ValueError as error:
+        return join(TEXTS("layer.problem", error=error), TEXTS("layer.repair"))
+    return ""
+
+
+def compared_specs(now: Now, captured: RopeSpec) -> list[tuple[str, str, str, RopeSpec]]:
+    """Return (label, colour, dash, spec) as captured and, if different, under the chosen method."""
+    out: list[tuple[str, str, str, RopeSpec]] = [(TEXTS("captured"), theme.PLAIN, "dot", captured)]
+    try:
+        spec = checkpoints.spec_for(now.spec, captured)
+    except ValueError:  # the method's lists are for another number of pairs
+        return out
+    if spec.scaling != captured.scaling or spec.base != captured.base:
+        out.append((short_label(spec.scaling.name), theme.CURRENT, "solid", spec))
+    return out
+
+
+def drawn_embeddings(now: Now) -> Hashable:
+    """Return what the page depends on of the sidebar's model: the frequencies and factors that it compares."""
+    specs = [spec for *_, spec in compared_specs(now, source(now).spec(layer_at(now)))]
+    return tuple(
+        (spec.scaling.name, spec.inv_freq(length).tobytes(), spec.attention_factor(length))
+        for spec in specs
+        for length in (None, spec.target)
+    )
+
+
+def bands(spec: RopeSpec) -> spectrum.Bands:
+    """Return the bands at the target length."""
+    return spectrum.bands(spec, length=spec.target)
+
+
+def scored_job(now: Now) -> str | None:
+    """Return the job of the chosen head whose score was measured under other rotations, or None."""
+    head = chosen_head(now)
+    return next((job for job in head.jobs if "linear 2" in head.changed.get(job, ())), None)
+
+
+def explain_no_score(now: Now) -> str:
+    """Return why no other rotation can be shown for the chosen head, "" if it can."""
+    job = next((job for job in chosen_head(now).jobs if job in LETTERS), None)
+    return "" if scored_job(now) else TEXTS("real.no_rotations" if job else "real.no_score")
+
+
+@PAGE.picture(CHOSEN, sets=CHOSEN, height=real_figures.MAP_HEIGHT, narrow=real_figures.NARROW_MAP_HEIGHT)
+def jobs(now: Now) -> Figure:
+    """The jobs of all 270 heads of a real model: previous token, copying, same token, first token."""
+    heads, head, own = head_map(now), chosen_head(now), own_model(now)
+    fig = real_figures.job_map(heads, (head.layer, head.head))
+    sentence = words.describe_jobs(heads, heads.heads[find_head(example_head(now))], "" if own is None else own.name)
+    title = TEXTS("jobs_title") if own is None else TEXTS("own_jobs_title", model=own.name)
+    return Figure(fig, title, sentence, pins="cell", variant="" if own is None else own.name)
+
+
+@PAGE.picture(CHOSEN, height=real_figures.SIDE_HEIGHT)
+def uses(now: Now) -> Figure:
+    """What each pair of a head of the real model adds to the logit of the right token."""
+    head, spec = chosen_head(now), chosen_spec(now)
+    job = next(iter(head.jobs), None)
+    margin = head.margin if job is None else head.job_margin[job]
+    first = spec.pairs - int((spec.context * spec.plain_inv_freq < 2 * np.pi).sum())
+    sentence = words.describe_uses(list_heads(head_map(now))[now[CHOSEN]], margin, first, spec.context)
+    shown = scaled_spec("yarn 2", spec) if spec.scaling.name == "none" else spec
+    return Figure(real_figures.pair_margins(head, job, bands(shown)), TEXTS("uses_title"), sentence)
+
+
+@PAGE.picture(CHOSEN, height=real_figures.SIDE_HEIGHT, refuses=explain_no_score)
+def changed(now: Now) -> Figure:
+    """What linear interpolation, NTK and YaRN do to the score of a head of the real model."""
+    head, job = chosen_head(now), scored_job(now)
+    if job is None:
+        raise ValueError(explain_no_score(now))
+    sentence = words.describe_rotations(head, job)
+    return Figure(real_figures.changed_scores(head, job), TEXTS("changed_title"), sentence)
+
+
+@PAGE.picture(CHOSEN, ROTATION, narrow=420, refuses=explain_no_sentence)
+def sentence(now: Now) -> Figure:
+    """The attention of a head of the real model on a sentence, as trained and under another rotation."""
+    head, name = chosen_head(now), now[ROTATION]
+    both = [(TEXTS("rotations.trained"), real_spec()), (ROTATIONS[name], scaled_spec(name))]
+    tokens = load_sentence()[1]
+    fig = real_figures.sentence_attention([(label, attend(head, spec)) for label, spec in both], tokens)
+    return Figure(fig, TEXTS("sentence_title"), TEXTS("real.sentence", tokens=len(tokens)))
+
+
+@PAGE.picture(FILE, LIVE, LAYER, SHOW, pin=True, sets=HEAD, refuses=problem, height=figures.MAP_HEIGHT)
+def across(now: Now) -> Figure:
+    """What every head of a layer carries in every pair, heads from positional to semantic."""
+    what = looked(now)
+    rows = list(what.order)
+    values = np.asarray(getattr(what.by_pair, now[SHOW]))[rows]
+    names = [what.label(head) for head in rows]
+    drawn = compared_specs(now, what.spec)[-1][3]
+    fig = figures.heads_map(values, names, bands(drawn), quantity=now[SHOW], unrotated=what.unrotated, pin=now.pin)
+    sentence = words.describe_layer(what.name, what.number, what.by_pair.strength, what.positional, what.unrotated)
+    return Figure(fig, TEXTS("across_title"), sentence, variant=f"{what.name} {what.number}", pins="y")
+
+
+def open_head(now: Now) -> tuple[Looked, int]:
+    """Return the layer and the index of the open head."""
+    what = looked(now)
+    return what, what.order[int(now[HEAD])]
+
+
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem)
+def distance(now: Now) -> Figure:
+    """The mean logit of the open head by distance, over all pairs of tokens, as captured and as chosen."""
+    what, head = open_head(now)
+    one = one_head(what, head)
+    curves, near, last = [], [], what.spec
+    for label, colour, dash, spec in compared_specs(now, what.spec):
+        values = studies.mean_logit(one, Turning.from_spec(spec, one.tokens))[0]
+        curves.append((label, colour, dash, *columns(values)))
+        near.append(float(studies.attention_by_distance(one, 0, Turning.from_spec(spec, one.tokens))[:NEAR].sum()))
+        last = spec
+    parts = studies.contributions(one, 0, Turning.from_spec(last, one.tokens))
+    sentence = join(
+        words.describe_head(what.number_of(head), float(what.positional[head]), bands(last), parts),
+        words.describe_change(NEAR, min(near[0], 1.0), min(near[-1], 1.0)) if len(near) > 1 else "",
+    )
+    fig = figures.mean_logits(curves, tokens=one.tokens)
+    return Figure(fig, TEXTS("distance_title"), sentence, variant=f"{one.tokens}")
+
+
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
+def attention(now: Now) -> Figure:
+    """Mean attention of the open head to the tokens at each distance, as captured and under the chosen method."""
+    what, head = open_head(now)
+    one = one_head(what, head)
+    curves = [
+        (label, colour, dash, studies.attention_by_distance(one, 0, Turning.from_spec(spec, one.tokens)))
+        for label, colour, dash, spec in compared_specs(now, what.spec)
+    ]
+    fig = head_curves.attention_by_distance(curves, most=min(NEAR, one.tokens))
+    return Figure(fig, TEXTS("attention_title"))
+
+
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
+def pairs(now: Now) -> Figure:
+    """What each pair adds to the logits of the tokens attended to, by band; marked what it added as captured."""
+    what, head = open_head(now)
+    one = one_head(what, head)
+    drawn = compared_specs(now, what.spec)
+    found = [studies.contributions(one, 0, Turning.from_spec(spec, one.tokens)) for *_, spec in drawn]
+    before = found[0] if len(found) > 1 else None
+    fig = head_curves.parts(found[-1], bands(drawn[-1][3]), before=before, still=what.unrotated)
+    return Figure(fig, TEXTS("pairs_title"))
+
+
+def one_head(what: Looked, head: int) -> Heads:
+    """Return one query head with its key head."""
+    heads = what.heads
+    sinks = None if heads.sinks is None else heads.sinks[head : head + 1]
+    q, k = heads.q[head : head + 1], heads.key_of(head)[None]
+    return Heads(q, k, heads.pairing, heads.scale, heads.cap, heads.window, sinks)
+
+
+def columns(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return (distance, minimum, maximum) in at most `COLUMNS` columns, log-spaced from distance 1 on."""
+    edges = np.unique(np.geomspace(1, len(values), COLUMNS + 1).round().astype(int))
+    starts = edges[:-1]
+    if not len(starts):
+        return np.ones(1), values[-1:], values[-1:]
+    low, high = (part.reduceat(values, starts) for part in (np.minimum, np.maximum))
+    return np.sqrt(starts * (edges[1:] - 1.0).clip(1)), low, high

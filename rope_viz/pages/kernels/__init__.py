@@ -1,0 +1,85 @@
+"""Pictures of the page Kernels: how exactly and how fast kernels rotate q and k."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from rope_viz.kernels import report_file
+from rope_viz.kernels.measurement_process import Report
+from rope_viz.pages.kernels import figures, words
+from rope_viz.pages.kernels.figures import TEXTS
+from rope_viz.picture.choices import Kept, Pick, Switch
+from rope_viz.picture.outputs import Figure, Table
+from rope_viz.picture.page import MAIN_HEIGHT, Page, embedding
+from rope_viz.picture.picture_request import Now
+
+PAIRING = Pick(key="kernels.pairing", label=TEXTS("choices.pairing"), options=figures.PAIRING_NAMES)
+DTYPE = Pick(key="kernels.dtype", label=TEXTS("choices.dtype"), options=figures.DTYPES)
+TOKENS = Pick(key="kernels.tokens", label=TEXTS("choices.tokens"), options=figures.TOKENS)
+DEVICE = Pick(key="kernels.device", label=TEXTS("choices.device"), options=figures.DEVICES)
+COMPILE = Switch(key="kernels.compile", label=TEXTS("choices.compile"), on=True, help=TEXTS("choices.compile_help"))
+
+
+def pack_report(report: Report) -> bytes:
+    """Encode a measurement for the store and for download."""
+    return json.dumps(dataclasses.asdict(report), indent=1, allow_nan=False).encode()
+
+
+REPORT = Kept(
+    key="kernels.report",
+    label=TEXTS("choices.report"),
+    help=TEXTS("choices.report_help"),
+    decode=lambda content: report_file.read_report(content, TEXTS("problems.no_report")),
+    load=lambda written: Path(written).read_bytes(),
+)
+PAGE = Page(
+    "kernels",
+    (PAIRING, DTYPE, TOKENS, DEVICE, COMPILE, REPORT),
+    sees=lambda now: embedding(now, without=("pairing", "attention")),
+)
+
+
+@PAGE.picture()
+def errors(now: Now) -> Figure:
+    """Largest error of cos or sin by position, by how the angle is made."""
+    quick = now.coarse
+    return Figure(
+        figures.errors(now.spec, quick=quick), TEXTS("errors_title"), words.describe_errors(now.spec, quick=quick)
+    )
+
+
+@PAGE.picture(
+    REPORT, height=lambda now: 96 + 46 * len(read_report(now).ran) if now[REPORT] else MAIN_HEIGHT, still=True
+)
+def speeds(now: Now) -> Figure:
+    """The speed of every way to rotate q and k, as it was measured."""
+    report = read_report(now)
+    return Figure(figures.speeds(report), TEXTS("speeds_title"), words.describe_speed(report))
+
+
+@PAGE.picture(REPORT, height=424, still=True)
+def ways(now: Now) -> Table:
+    """The speed and the error of every way in numbers."""
+    report = read_report(now)
+    return Table(figures.ways_table(report), TEXTS("ways_title"), words.list_left_out(report))
+
+
+@PAGE.picture(REPORT, height=320, still=True)
+def agreement(now: Now) -> Table:
+    """How well pairings, dtypes and backends agree."""
+    return Table(figures.agreement_table(read_report(now)), TEXTS("agreement_title"), words.explain_agreement())
+
+
+def workload(now: Now) -> dict[str, Any]:
+    """Return the arguments of a measurement."""
+    rotated = figures.workload(now[PAIRING], now[DTYPE], now[TOKENS], now[DEVICE])
+    return {"workload": rotated, "rounds": figures.ROUNDS, "compiled": now[COMPILE]}
+
+
+def read_report(now: Now) -> Report:
+    """Return the measurement, an empty one if there is none."""
+    stored = now[REPORT]
+    return Report({}) if stored is None else stored.value

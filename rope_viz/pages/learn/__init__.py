@@ -1,0 +1,107 @@
+"""Pictures of Learn: the story of eight scenes, and a static figure of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import plotly.graph_objects as go
+
+from rope_viz.embedding.spec import Knob
+from rope_viz.figures import hands
+from rope_viz.pages.learn import figures, scenes
+from rope_viz.picture.choices import Number
+from rope_viz.picture.outputs import Clocks, Figure
+from rope_viz.picture.page import Page
+from rope_viz.picture.picture_request import Now
+
+
+@dataclass(frozen=True)
+class Story(Clocks):
+    """The eight scenes of Learn, which the user goes through, packed by `figures.learn`."""
+
+    renderer: ClassVar[str] = "learn"
+
+    def draw_static(self) -> go.Figure:
+        """Draw it for a file that does not move."""
+        return scenes.draw_static(self.message)
+
+    def numbers(self) -> Mapping[str, Any]:
+        """Return its numbers by column."""
+        return scenes.numbers(self.message)
+
+
+SCENE = Number(key="learn.scene", knob=Knob("Scene", 1, figures.SCENES, "", integer=True), usual=1)
+M = Number(key="learn.m", knob=Knob("Position m", 0, 20, "How often the pair is turned.", integer=True), usual=6)
+PAGE = Page("learn", (SCENE, M), sees=lambda now: None)
+
+OLD_KEY, OLD_STEPS = "learn.step", (1, 2, 4, 3, 3, 5, 5, 5, 6, 7, 7, 7)
+"""The former key of the address, with values from 1 to 12, and the scene that took over each step."""
+
+
+def scene_of_step(step: str) -> str:
+    """Return the scene that took over a step of a former address, the first one if there was no such step."""
+    known = step.isascii() and step.isdecimal() and 1 <= int(step[:4]) <= len(OLD_STEPS)
+    return str(OLD_STEPS[int(step) - 1] if known else 1)
+
+
+@PAGE.picture(SCENE, height=760, narrow=900)
+def story(now: Now) -> Story:
+    """Learn RoPE in eight scenes: predict, do, see."""
+    message = figures.message(int(now[SCENE])) | {"embed": "scene/"}
+    return Story(message)
+
+
+@PAGE.picture(M, height=scenes.HEIGHT)
+def arrow(now: Now) -> Figure:
+    """One pair of numbers, turned by its position."""
+    return Figure(*scenes.one_hand(int(now[M])))
+
+
+@PAGE.picture()
+def scene1(now: Now) -> Figure:
+    """The same word twice: scores without position and with RoPE."""
+    return Figure(*scenes.STATIC[1]())
+
+
+@PAGE.picture(height=scenes.HEIGHT)
+def scene2(now: Now) -> Figure:
+    """One hand on a circle."""
+    return Figure(*scenes.STATIC[2]())
+
+
+@PAGE.picture(height=hands.HEIGHT)
+def scene3(now: Now) -> Figure:
+    """Two hands: only the angle between them counts."""
+    return Figure(*scenes.STATIC[3]())
+
+
+@PAGE.picture()
+def scene4(now: Now) -> Figure:
+    """Fast and slow: the angle between two tokens on four pairs."""
+    return Figure(*scenes.STATIC[4]())
+
+
+@PAGE.picture()
+def scene5(now: Now) -> Figure:
+    """A real head: which of its pairs complete a turn within the original length."""
+    return Figure(*scenes.STATIC[5]())
+
+
+@PAGE.picture()
+def scene6(now: Now) -> Figure:
+    """Beyond the trained length: measured loss by position."""
+    return Figure(*scenes.STATIC[6]())
+
+
+@PAGE.picture()
+def scene7(now: Now) -> Figure:
+    """Three repairs: the share of each pair's frequency that is left."""
+    return Figure(*scenes.STATIC[7]())
+
+
+@PAGE.picture()
+def scene8(now: Now) -> Figure:
+    """The proof: keys found by length of the text."""
+    return Figure(*scenes.STATIC[8]())

@@ -1,0 +1,271 @@
+"""Pictures and choices of the page Extend: from a config to a longer context."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from rope_viz.advice.lint import Finding
+from rope_viz.advice.memory.kv_cache import DTYPES
+from rope_viz.advice.memory.layer_kinds import Layers, list_layers
+from rope_viz.advice.plan.extension_plan import MOST_SEQUENCES, Plan, estimate_memory, find_mistakes, make_plan
+from rope_viz.advice.plan.rank_methods import Advice, recommend, start
+from rope_viz.advice.plan.runtime_instructions import NAMES
+from rope_viz.embedding.scaling import LABELS
+from rope_viz.embedding.spec import Knob, RopeSpec, is_equal_except
+from rope_viz.figures import compared, method_curves
+from rope_viz.models.catalog import catalog
+from rope_viz.models.identity.identify_model import Identity
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.read_upload import is_encoder_only
+from rope_viz.models.user_config import Upload
+from rope_viz.pages.model.extend import figures, layer_figures, words
+from rope_viz.pages.model.runtimes.figures import options as methods
+from rope_viz.pages.model.runtimes.words import extension
+from rope_viz.picture.choices import FirstOf, Number, Pick, length
+from rope_viz.picture.config_cache import cache_by_config
+from rope_viz.picture.configs import numbers_config
+from rope_viz.picture.outputs import Figure, Table
+from rope_viz.picture.page import Page
+from rope_viz.picture.picture_request import Now, config_of
+
+# Cache size: enough for all unchanged catalog models, which are computed at start.
+from rope_viz.texts import Texts
+
+KEPT = 256
+SIZES = (16, 24, 40, 48, 80, 96, 141, 192, 288)
+"""GB of memory of a GPU."""
+WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages", **LABELS}
+
+
+LONGEST = 16_777_216
+TARGET = length("extend.target", "Context needed", lambda now: wanted(now), least=128, most=LONGEST, shared="target")
+TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=LONGEST, shared="context")
+RUNTIMES = FirstOf(key="extend.for", label="Runtime", options=NAMES, usual=lambda now: "vllm", menu=190)
+GPU = Pick(
+    key="extend.gpu",
+    label="GPU memory",
+    options={str(size): f"{size} GB" for size in SIZES},
+    usual=lambda now: "80",
+    menu=130,
+)
+DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
+SEQUENCES = Number(
+    key="extend.sequences",
+    label="Parallel requests",
+    knob=Knob("Parallel requests", 1, MOST_SEQUENCES, "", log=True, integer=True, unit="sequences"),
+    usual=1,
+)
+WAY = Pick(
+    key="extend.way",
+    label="Method to write",
+    options=WAYS,
+    offered=lambda now: offered(now),
+    needs=(TARGET, TRAINED, RUNTIMES),
+    menu=260,
+)
+TABS = {name: words.TEXTS(f"tabs.{name}") for name in ("changes", "why", "runtimes", "training", "verify")}
+TAB = Pick(key="extend.tab", label="Details", options=TABS)
+PAGE = Page(
+    "extend",
+    (TAB, TARGET, TRAINED, RUNTIMES, GPU, DTYPE, SEQUENCES, WAY),
+    # The page answers for the model as it is. An embedding set on other pages is one more method.
+    sees=lambda now: (now.layer, now.spec.context, now.spec.target),
+)
+
+
+def wanted(now: Now) -> int:
+    """Return the target length that was set, else the default: what the model reaches by its scaling, or twice as much.
+
+    If the config only raised its limit without scaling, that limit is taken as the wanted length.
+    """
+    spec, start = now.spec, origin(now)
+    found = _recognised(start, now.model, now.layer, now.own)
+    if spec.target != start.target:
+        return spec.target
+    if found is not None and found.mistakes and start.scaling.name == "none":
+        return max(start.target, found.says)
+    extended = start.target > start.context and start.scaling.name != "none"
+    return start.target if extended else max(131_072, spec.context)
+
+
+def origin(now: Now) -> RopeSpec:
+    """Return the embedding to extend: what the model starts from, or all numbers if there is no config."""
+    return now.spec if now.config is None else now.start
+
+
+def config(now: Now) -> Mapping[str, Any]:
+    """Return the model's config, or a Llama config with the sidebar's sizes if there is none."""
+    return _config(origin(now), now.model, now.own).mapping
+
+
+def trained(now: Now) -> int:
+    """Return the trained length that was set, else what the config tells of it."""
+    return _recognised_length(now) if now.spec.context == origin(now).context else now.spec.context
+
+
+def _recognised_length(now: Now) -> int:
+    found = _recognised(origin(now), now.model, now.layer, now.own)
+    return origin(now).context if found is None else found.trained.length
+
+
+def problem(now: Now) -> str:
+    """Return why there is no answer, "" if there is one."""
+    if now.config is not None and "_class_name" in now.config:
+        return 'A diffusion transformer has no context in tokens. See "Beyond the grid" on the page Axes.'
+    if now.own is not None and is_encoder_only(now.own.config):
+        return 'An image encoder has no context in tokens. See "Beyond the grid" on the page Axes.'
+    try:
+        _rank_ways(*_arguments(now))
+    except (ValueError, ArithmeticError) as error:
+        return f"This config cannot be extended: {error}."
+    return ""
+
+
+def offered(now: Now) -> Mapping[str, str]:
+    """Return the possible ways, id -> short name, the best one for the chosen runtimes first."""
+    if problem(now):
+        return {}
+    return {way.id: WAYS[way.id] for way in _best_plan(_arguments(now), (now[RUNTIMES],)).advice.ways}
+
+
+def unknown(now: Now) -> str:
+    """Return why the memory cannot be shown, "" if it can."""
+    return problem(now) or words.unknown(answer(now))
+
+
+def answer(now: Now) -> Plan:
+    """Return the full plan. Raise `ValueError` if there is none; `problem` says why."""
+    return _answer(_arguments(now), (now[RUNTIMES],), now[WAY], now[DTYPE], now[SEQUENCES])
+
+
+Arguments: TypeAlias = tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]
+
+
+def _arguments(now: Now) -> Arguments:
+    start, given = origin(now), now[TRAINED]
+    # A length alone is a question and no embedding that the user has made.
+    changed = None if is_equal_except(now.spec, start, "context", "target") else now.spec
+    given = None if given == _recognised_length(now) else given
+    return start, changed, now.model, now.layer, now.own, now[TARGET], given
+
+
+@PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem)
+def ways(now: Now) -> Table:
+    """The ways to reach the length, in order, each with its reasons and what was measured."""
+    made = answer(now)
+    return Table(figures.ways(made), "Methods that reach this length, best first", words.best(made), words=True)
+
+
+@PAGE.picture(TARGET, TRAINED, WAY, config=True, pin=True, refuses=problem)
+def speeds(now: Now) -> Figure:
+    """The factor by which the chosen way changes the frequency of every pair, compared with plain RoPE."""
+    made = answer(now)
+    curves = compared.compared(made.way.spec, [start(made.recognised)])
+    figure = method_curves.ratios(curves, pin=now.pin)
+    title = Texts("scaling")("view_titles.ratio", curves=", ".join(curve.label for curve in curves))
+    return Figure(figure, title, words.speeds(made), pins="x")
+
+
+@PAGE.picture(
+    TARGET,
+    TRAINED,
+    DTYPE,
+    SEQUENCES,
+    config=True,
+    refuses=unknown,
+)
+def memory(now: Now) -> Figure:
+    """The KV cache by length on top of the weights, and one 80 GB GPU."""
+    made = answer(now)
+    figure, title = figures.memory(made.memory, made.target, made.recognised.trained.length)
+    return Figure(figure, title, words.memory(made))
+
+
+def no_layers(now: Now) -> str:
+    """Return why the layers cannot be shown, "" if they can."""
+    try:
+        _layers(*_layer_arguments(now))
+    except ValueError as error:
+        return words.no_layers(str(error))
+    return ""
+
+
+def layer_height(now: Now) -> int:
+    """Return the height of the strip of layers, which depends on how many kinds there are."""
+    rows = 0 if no_layers(now) else len(layer_figures.find_rows(_layers(*_layer_arguments(now))))
+    return layer_figures.height(rows)
+
+
+@PAGE.picture(config=True, height=layer_height, refuses=no_layers)
+def layers(now: Now) -> Figure:
+    """What each layer sees, which layers rotate, and which of them scaling reaches."""
+    found = _layers(*_layer_arguments(now))
+    return Figure(layer_figures.strip(found), words.layers_title(found), words.layers(found))
+
+
+def _layer_arguments(now: Now) -> tuple[RopeSpec, str, str, Upload | None]:
+    return origin(now), now.model, now.layer, now.own
+
+
+@cache_by_config(KEPT)
+def _layers(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Layers:
+    known, config = catalog().get(model), _config(spec, model, own)
+    return list_layers(config if known is None else ModelConfig.read(known.whole, known=known), layer)
+
+
+@PAGE.picture(TARGET, TRAINED, config=True, height=420, still=True, refuses=problem)
+def options(now: Now) -> Table:
+    """Every method in numbers at the wanted length, from the trained length."""
+    base = start(answer(now).recognised)
+    return Table(methods(base, now[TARGET]), "Every method at this length", extension(base, now[TARGET]))
+
+
+@cache_by_config(KEPT)
+def _config(spec: RopeSpec, model: str, own: Upload | None) -> ModelConfig:
+    config = config_of(model, own)
+    if config is not None:
+        return ModelConfig.read(config)
+    return numbers_config(spec)
+
+
+@cache_by_config(KEPT)
+def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Identity | None:
+    try:
+        return _config(spec, model, own).identify(known=catalog().get(model), layer=layer or None)
+    except ValueError:
+        return None
+
+
+@cache_by_config(KEPT)
+def _rank_ways(
+    spec: RopeSpec, changed: RopeSpec | None, model: str, layer: str, own: Upload | None, target: int, given: int | None
+) -> Advice:
+    """Return the ranked ways, which tells whether there is an answer."""
+    config, known = _config(spec, model, own), catalog().get(model)
+    return recommend(config, config.identify(known=known, trained=given, layer=layer or None), target, own=changed)
+
+
+@cache_by_config(KEPT)
+def _best_plan(asked: Arguments, runtimes: tuple[str, ...]) -> Plan:
+    """Return the plan that the command line gives, too: with the first way that is safe and that the runtimes read."""
+    spec, _, model, _, own, target, _ = asked
+    found = _mistakes(spec, model, own)
+    return make_plan(_config(spec, model, own), target, runtimes, advice=_rank_ways(*asked), found=found)
+
+
+@cache_by_config(KEPT)
+def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, sequences: int) -> Plan:
+    spec, _, model, _, own, target, _ = asked
+    config, best = _config(spec, model, own), _best_plan(asked, runtimes)
+    if way == best.way.id:
+        memory = estimate_memory(config, best.recognised, target, dtype=dtype, sequences=sequences)
+        return dataclasses.replace(best, memory=memory)
+    given: dict[str, Any] = {"advice": best.advice, "found": best.found}
+    return make_plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, **given)
+
+
+@cache_by_config(KEPT)
+def _mistakes(spec: RopeSpec, model: str, own: Upload | None) -> tuple[Finding, ...]:
+    return find_mistakes(_config(spec, model, own))

@@ -1,0 +1,137 @@
+"""Sentences of the page Extend, with the current numbers."""
+
+from __future__ import annotations
+
+from rope_viz.advice.memory.layer_kinds import Layers
+from rope_viz.advice.plan.extension_plan import Plan
+from rope_viz.advice.plan.ways import SUPPORT, Rank
+from rope_viz.figures.words.common import footnote, plain
+from rope_viz.models.identity.shipped_scaling import describe_method
+from rope_viz.pages.model.extend.layer_figures import find_rows, row_of
+from rope_viz.texts import Sentence, Texts, join
+from rope_viz.texts.lists import join_list
+from rope_viz.texts.numbers import format_number, format_tokens
+
+TEXTS = Texts("model")
+RANKS: dict[Rank, str] = {
+    "as it is": "shipped",
+    "documented": "documented",
+    "its own, further": "further",
+    "usual": "common",
+    "possible": "untested",
+    "as set": "set",
+    "not advised": "not_advised",
+}
+
+
+def headline(plan: Plan) -> str:
+    """Return the verdict in a few words."""
+    way, before = plan.way, plan.recognised.spec
+    if not plan.file.fragment:
+        return TEXTS("verdict.keep")
+    if way.spec.scaling == before.scaling and way.spec.base == before.base:
+        return TEXTS("verdict.limit")
+    if way.spec.base != before.base:
+        return TEXTS("verdict.base", base=way.spec.base)
+    return TEXTS("verdict.method", method=describe_method(way.spec))
+
+
+def reason(plan: Plan) -> str:
+    """Return why this is the answer, in one or two sentences."""
+    way = plan.way
+    first = plain(way.because) or TEXTS(f"reason.{RANKS[way.rank]}", reach=way.reach or plan.target)
+    unseen = way.option.unseen
+    angles = TEXTS("reason.unseen" if unseen else "reason.seen", unseen=unseen, pairs=way.spec.pairs)
+    return f"{first} {angles}"
+
+
+def list_costs(plan: Plan) -> list[str]:
+    """Return what it costs short texts, and how well the model was measured on long ones."""
+    measured = [f"{plain(one.text)}{footnote(one.source)}" for one in plan.way.evidence[:1]]
+    return [*(plain(sentence) for sentence in plan.advice.short[:1]), *measured]
+
+
+def have(plan: Plan) -> str:
+    """Name the recognised model and its trained length, with the source as a footnote."""
+    known = plan.recognised
+    return f"**{plain(known.sentence)}**{footnote(known.trained.source)}"
+
+
+def list_mistakes(plan: Plan) -> str:
+    """List likely mistakes in the length keys of the config as Markdown, "" if there are none."""
+    return "\n".join(f"- **Probably a mistake:** {plain(mistake)}" for mistake in plan.recognised.mistakes)
+
+
+def best(plan: Plan) -> str:
+    """Recommend the best method in one sentence."""
+    first = plan.advice.best
+    support = f"Support: {SUPPORT[first.rank]}.{footnote(first.source)}"
+    return f"For **{format_tokens(plan.target)}** tokens: **{plain(first.title)}**. {support}"
+
+
+def speeds(plan: Plan) -> str:
+    """Describe what the chosen method does to the pairs."""
+    numbers = plan.way.option
+    unseen = "no pair reaches" if not numbers.unseen else f"{numbers.unseen} pairs reach"
+    return (
+        f"**{numbers.kept}** of {plan.way.spec.pairs} pairs keep their frequency; {numbers.blended} are blended and "
+        f"{numbers.divided} divided. At {format_tokens(plan.target)} tokens **{unseen}** angles never seen in "
+        f"training. Logits are multiplied by {format_number(numbers.logit_factor)}."
+    )
+
+
+def short(plan: Plan) -> str:
+    """Describe the effect on short texts."""
+    return " ".join(plain(sentence) for sentence in plan.advice.short)
+
+
+def memory(plan: Plan) -> str:
+    """Give cache, weights and the longest length that fits."""
+    return " ".join(plain(sentence) for sentence in plan.memory.sentences(plan.target))
+
+
+def unknown(plan: Plan) -> str:
+    """Return why the memory is unknown, "" if it is known."""
+    return "" if plan.memory.cache is not None else plain(plan.memory.sentences(plan.target)[0])
+
+
+def describe_support(plan: Plan) -> str:
+    """Return which runtimes read the written file as intended."""
+    return " ".join(plain(sentence) for sentence in (plan.file.generation, *plan.file.proof))
+
+
+def layers(found: Layers) -> Sentence:
+    """Say how many layers there are of each kind, and how many of them scaling reaches."""
+    count, parts = len(found.layers), _layer_parts(found)
+    first = TEXTS("layers.all", count=count, part=_kind_of_row(next(iter(find_rows(found))), found))
+    if len(parts) > 1:
+        first = TEXTS("layers.mixed", count=count, parts=join_list(parts))
+    key = "reached_all" if found.scaled == count else "reached" if found.scaled else "reached_none"
+    reach = found.longest_reach
+    short = "" if reach is None else TEXTS("layers.short", reach=reach)
+    assumed = TEXTS("layers.assumed", count=count) if found.assumed else ""
+    return join(first, TEXTS(f"layers.{key}", scaled=found.scaled), short, assumed)
+
+
+def layers_title(found: Layers) -> str:
+    """Return the accessible name of the strip of layers."""
+    return TEXTS("layers.title", parts=join_list(_layer_parts(found)), scaled=found.scaled)
+
+
+def no_layers(problem: str) -> str:
+    """Say why the layers are not known."""
+    return TEXTS("layers.unknown", problem=plain(problem))
+
+
+def _layer_parts(found: Layers) -> list[Sentence]:
+    rows = [row_of(layer) for layer in found.layers]
+    names = [name for name in find_rows(found) if name in rows]
+    return [TEXTS("layers.part", number=rows.count(name), kind=_kind_of_row(name, found)) for name in names]
+
+
+def _kind_of_row(name: str, found: Layers) -> Sentence:
+    reaches = {layer.reach for layer in found.layers if row_of(layer) == name}
+    reach = reaches.pop() if len(reaches) == 1 else None
+    if name in ("window", "chunk") and reach is not None:
+        return TEXTS(f"layers.kinds.{name}_of", reach=reach)
+    return TEXTS(f"layers.kinds.{name}")

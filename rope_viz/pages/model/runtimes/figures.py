@@ -1,0 +1,250 @@
+"""Figures and tables of how each runtime handles one config."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rope_viz.advice.plan import extend, runtime_matrix
+from rope_viz.advice.plan.runtime_matrix import Asked, Board, Row, find_largest_ratio
+from rope_viz.embedding.scaling import LABELS, METHODS
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.spectrum import find_peak
+from rope_viz.figures import compared, line_styles, method_curves, theme
+from rope_viz.figures.rules import pin_rule_x
+from rope_viz.figures.words.common import footnote
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.pages.model.runtimes.words import UNKNOWN
+from rope_viz.runtimes.axes import AxesAnswer
+from rope_viz.runtimes.query_temperature import describe_temperature
+from rope_viz.runtimes.releases import RELEASES
+from rope_viz.texts import Texts
+
+TEXTS = Texts("model/runtimes")
+LENGTHS = {"start": "Short sequences", "target": "At the target length"}
+
+
+def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[go.Figure, str]:
+    """Draw each differing runtime's frequencies over the reference's; if all agree, scaled over plain frequency."""
+    groups = runtime_matrix.group_differing(answers)
+    if not groups:
+        fig = method_curves.ratios(compared.compared(spec, []), pin=pin)
+        return fig, "Scaled over plain frequency of each pair, the same in every runtime that accepts the config"
+    reference = answers.rows[0]
+    remote = bool(reference.comparison.emulation.remote)
+    ref_name = "The model's own code" if remote else reference.name
+    agreeing = sum(row.comparison.agrees and row.comparison.emulation.supported for row in answers.rows) - (not remote)
+    more = f" and {agreeing} more" if agreeing > 0 else ""
+    pairs = max(spec.pairs, *(len(values) for _, values in groups))
+    pair = np.arange(pairs)
+    traces = [
+        theme.line(
+            pair,
+            np.ones(pairs),
+            ref_name,
+            theme.CURRENT,
+            width=2.5,
+            hovertemplate=f"{ref_name}{more}: 1<extra></extra>",
+        )
+    ]
+    peaks = []
+    for (rows, values), (colour, dash) in zip(groups, line_styles.take_slots(len(groups)), strict=True):
+        names = ", ".join(row.name for row in rows)
+        traces.append(
+            theme.line(
+                np.arange(len(values)),
+                values,
+                names,
+                colour,
+                dash=dash,
+                hovertemplate=f"{names}: ×%{{y:.4~g}}{explained(rows[0])}<extra></extra>",
+            )
+        )
+        top = find_peak(np.abs(np.log(values)))
+        short = rows[0].name if len(rows) == 1 else f"{rows[0].name} and {len(rows) - 1} more"
+        peaks.append((top, float(values[top]), short, colour))
+    ends = [1.0, *(y for _, y, _, _ in peaks)]
+    low, high = min(0.5, rounded(min(ends) / 1.3, math.floor)), max(2.0, rounded(max(ends) * 1.3, math.ceil))
+    ticks = [2.0**e for e in range(round(math.log2(low)), round(math.log2(high)) + 1)]
+    fig = theme.figure(
+        traces,
+        x=theme.pair_axis(pairs),
+        y={
+            "title": f"θᵢ over that of {reference.name} (log)",
+            "type": "log",
+            "range": theme.log_range(low, high),
+            "tickvals": ticks[:: 1 + len(ticks) // 9],
+            "ticktext": [times(value) for value in ticks[:: 1 + len(ticks) // 9]],
+        },
+        shapes=pin_rule_x(pin, spec),
+        notes=[base_label(f"{reference.name}{more}", min(ends) < 0.99), *peak_labels(peaks, pairs, low, high)],
+        margin={"l": 68, "r": 24, "t": 26, "b": 48},
+    )
+    names = "; ".join(f"{name} {times(y)} at pair {x}" for x, y, name, _ in peaks)
+    return fig, f"Frequency of each pair over that of {reference.name}: {names}"
+
+
+def matrix(answers: Board, config: ModelConfig) -> list[dict[str, str]]:
+    """Return a table row per runtime, with a column for the attention temperature of a model that has one."""
+    return [
+        {
+            "runtime": row.name,
+            "frequencies and factors": "the reference" if reference(row, answers) else row.verdict,
+            "why, and what repairs it": f"{reason(row)} {remedy(row)}".strip(),
+        }
+        | _temperature(row, config)
+        for row in answers.rows
+    ]
+
+
+def _temperature(row: Row, config: ModelConfig) -> dict[str, str]:
+    emulation = row.comparison.emulation
+    found = describe_temperature(config, emulation.runtime, emulation.version)
+    return {TEXTS("temperature.column"): TEXTS(f"temperature.{found}")} if found else {}
+
+
+def reason(row: Row) -> str:
+    """Return why a runtime's answer is what it is; the file that was not read is a footnote."""
+    return f"{UNKNOWN}{footnote(row.why)}" if row.comparison.how == "not known" else row.why
+
+
+def reference(row: Row, answers: Board) -> bool:
+    """Return True if `row` is the reference of the others: the first one, unless unknown or the model's own code."""
+    known = row.comparison.how != "not known" and not row.comparison.emulation.remote
+    return row is answers.rows[0] and known
+
+
+def remedy(row: Row) -> str:
+    """Return the fix for a row as a sentence, "" if there is none."""
+    _, colon, why = row.repair.partition("nothing: ")
+    if colon:
+        return f"No repair: {why}."
+    return f"Repair: {row.repair}" if row.repair else ""
+
+
+def model_list(*, everything: bool = False) -> list[dict[str, str]]:
+    """Return the catalog against every runtime, as by `compact`; by default only models with differences."""
+    rows = []
+    for name, answers in runtime_matrix.compare_catalog():
+        if everything or find_largest_ratio(answers.rows) > 1.0:
+            cells = {row.name: compact(row.verdict) for row in answers.rows}
+            rows.append({"model": name, **{key: cells[key] for key in sorted(cells, key=order)}})
+    # Drop columns without a difference, such as the reference's.
+    silent = [key for key in rows[0] if all(row[key] == "·" for row in rows)]
+    return [{key: text for key, text in row.items() if key not in silent} for row in rows]
+
+
+def several(answers: Sequence[AxesAnswer]) -> list[dict[str, str]]:
+    """Return how each runtime treats the position axes; a single row for a one-axis model."""
+    if not answers:
+        return [{"runtime": "all", "pairs of each axis": "one axis: every token has one position"}]
+    return [
+        {
+            "runtime": answer.name,
+            "pairs of each axis": answer.sections,
+            "against transformers": answer.against,
+            "text behind the film": "-" if answer.behind is None else f"at {answer.behind:g}",
+            "times of four grids": "-" if answer.times is None else ", ".join(f"{time:g}" for time in answer.times),
+            "YaRN": answer.extension or "-",
+        }
+        for answer in answers
+    ]
+
+
+def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
+    """Return what each method would do to this model at the target length, a row per method."""
+    rows = [
+        {
+            "method": LABELS[option.method],
+            # Plain RoPE has no factor, whatever the target length.
+            "factor s": 1.0 if option.method == "none" else option.factor,
+            "kept": option.kept,
+            "blended": option.blended,
+            "divided": option.divided,
+            "sped up": option.sped,
+            "still": option.still,
+            "pairs at unseen angles": option.unseen,
+            "attention factor": option.attention_factor,
+            "logits × (λ)": option.logit_factor,
+            "first negative distance": "none" if option.first_negative is None else f"{option.first_negative:,}",
+        }
+        for option in runtime_matrix.measure_methods(spec, target)
+    ]
+    return compared.without_zeros(rows)
+
+
+def methods(asked: Asked, target: int) -> dict[str, str]:
+    """Return the methods that can extend this model, YaRN first."""
+    names = sorted(METHODS, key=lambda name: name != "yarn")
+    return {name: LABELS[name] for name in names if name != "none" and extend.fits(asked.spec, name, target)}
+
+
+def compact(verdict: str) -> str:
+    """Shorten a verdict for a narrow cell: · agrees, ∘ agrees by rule, ? unknown."""
+    signs = {"agrees": "·", "agrees (by rule)": "∘", "not known": "?"}
+    return signs.get(
+        verdict, verdict.replace(" at pair ", " · ").replace("cos and sin", "cos").replace("(by rule)", "∘")
+    )
+
+
+def order(name: str) -> int:
+    """Return a runtime's rank in the matrix: serving runtimes first, older releases and the paper last."""
+    servers = [runtime.name for key, runtime in RELEASES.items() if key not in ("transformers", "paper")]
+    places = (*servers, "transformers 5", "transformers 4.5", "transformers")
+    return next((place for place, start in enumerate(places) if name.startswith(start)), len(places))
+
+
+def explained(row: Row) -> str:
+    """Return the reason and the fix as extra lines of a hover text."""
+    out = f"<br>{wrapped(row.why)}" if row.why else ""
+    return out + (f"<br>{wrapped(remedy(row))}" if row.repair else "")
+
+
+def wrapped(text: str, width: int = 64) -> str:
+    """Wrap the text at `width` characters and neutralise Plotly's markup."""
+    lines, line = [], ""
+    for word in text.replace("<", "‹").replace(">", "›").replace("%{", "% {").split():
+        if line and len(line) + len(word) >= width:
+            lines.append(line)
+            line = ""
+        line = f"{line} {word}".strip()
+    return "<br>".join([*lines, line])
+
+
+def rounded(value: float, how: Any) -> float:
+    """Round to a power of two, with `how` for the exponent (floor or ceil)."""
+    return float(2.0 ** how(math.log2(value)))
+
+
+def times(value: float) -> str:
+    """Format a ratio for a tick."""
+    return "1" if value == 1 else f"×{value:.3g}" if value > 1 else f"÷{1 / value:.3g}"
+
+
+def base_label(text: str, below: bool) -> dict[str, Any]:
+    """Return the reference's label at its line, on the side with fewer curves."""
+    where = {"x": 0, "y": 0.0, "xanchor": "left", "yanchor": "bottom" if below else "top", "showarrow": False}
+    return where | {"name": "reference", "text": text, "font": {"color": theme.CURRENT, "size": 13}}
+
+
+def peak_labels(peaks: list[tuple[int, float, str, str]], pairs: int, low: float, high: float) -> list[dict[str, Any]]:
+    """Label each curve with its ratio at its largest deviation; labels that would overlap are shifted apart."""
+    pixels = (theme.MAIN_HEIGHT - 74) / math.log10(high / low)
+    notes: list[dict[str, Any]] = []
+    taken: list[tuple[int, float]] = []
+    for x, y, name, colour in sorted(peaks, key=lambda peak: -abs(math.log(peak[1]))):
+        side = 1 if y > 1 else -1
+        at = math.log10(y) * pixels + 13 * side
+        while any(abs(at - other) < 17 and abs(x - place) < pairs / 3 for place, other in taken):
+            at += 6 * side
+        taken.append((x, at))
+        anchor = "left" if x < pairs / 5 else "right" if x > 0.8 * pairs else "center"
+        where = {"x": x, "y": math.log10(y), "xanchor": anchor, "yanchor": "middle", "showarrow": False}
+        text = f"{name} {times(y)}"
+        shift = at - math.log10(y) * pixels
+        notes.append(where | {"name": "peak", "text": text, "yshift": shift, "font": {"color": colour, "size": 13}})
+    return notes

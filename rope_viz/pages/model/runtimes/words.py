@@ -1,0 +1,208 @@
+"""Sentences of the page Runtimes, with the current numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rope_viz.advice.plan import runtime_matrix
+from rope_viz.advice.plan.export import Export
+from rope_viz.advice.plan.runtime_matrix import Asked, Board, Row, compare_catalog, find_largest_ratio, release_history
+from rope_viz.advice.training.match_training import describe_match
+from rope_viz.advice.training.training_matrix import TrainingMatrix, state_of
+from rope_viz.advice.verify.check_rope import Finding
+from rope_viz.advice.verify.identify_rotation import Identified, Method
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.words.common import footnote, plain
+from rope_viz.models.user_config import join_words
+from rope_viz.runtimes.axes import AxesAnswer
+from rope_viz.runtimes.provenance import converted_only, executed_counts
+from rope_viz.runtimes.releases import REFERENCE, format_name
+from rope_viz.texts import Texts
+from rope_viz.texts.numbers import format_number, format_tokens
+
+TABLE = (
+    "×r: off by up to that factor, up or down. Verdicts without a remark: this architecture was executed in the "
+    "runtime, and tests compare them with it. *By rule*: only the runtime's code was read. "
+    "*Not known*: neither was done."
+)
+UNKNOWN = "The code for this architecture was neither executed nor read."
+
+
+def describe_marks(board: Board) -> str:
+    """Explain the lines of the main figure: each runtime over the reference, or the scaling on which all agree."""
+    if runtime_matrix.group_differing(board):
+        return (
+            "A flat line at 1: the runtime agrees with the reference. Above 1 a pair's frequency is higher than in the "
+            "reference, below 1 it is lower."
+        )
+    return "One line, because no runtime's frequencies differ: 1 = unchanged, 1/s = divided by the full factor s."
+
+
+def agreement(board: Board) -> str:
+    """Count the runtimes that agree, and list those that differ, refuse or are unknown."""
+    if board.problem:
+        return f"The runtimes cannot be compared: {board.problem}."
+    rows = [row for row in board.rows if row.runtime]
+    unknown = [row.name for row in rows if row.comparison.how == "not known"]
+    if len(unknown) == len(rows):
+        return f"**Not known**. {UNKNOWN}{footnote(rows[0].why)} The curves show the general rules."
+    same = [row for row in rows if row.comparison.agrees and row.comparison.emulation.supported]
+    ruled = [row.name for row in same if row.comparison.how == "by rule"]
+    reference = "the model's own code" if board.rows[0].comparison.emulation.remote else board.rows[0].name
+    other = [f"{row.name} differs: {row.verdict}" for row in rows if row.differs and not row.comparison.effect]
+    refusing = [row.name for row in rows if refuses(row) and row.name not in unknown]
+    parts = [*gathered(rows), *other]
+    if refusing:
+        parts.append(f"{join_words(refusing)} {'refuse' if len(refusing) > 1 else 'refuses'} it")
+    if ruled:
+        parts.append(f"{join_words(ruled)} by rule, not executed")
+    if unknown:
+        parts.append(f"for {join_words(unknown)} it is **not known**")
+    if len(same) == len(rows):
+        softmax = "and, where it was measured, softmax"
+        all_agree = f"**All {len(rows)} runtimes agree** on frequencies, factor on cos and sin {softmax}"
+        return f"{'; '.join([all_agree, *parts])}."
+    count = f"**{len(same)} of {len(rows)} runtimes agree** ({reference} is the reference)"
+    return f"{count}; {'; '.join(parts)}."
+
+
+def refuses(row: Row) -> bool:
+    """Return True if a runtime rejects the model; running it by the model's own code counts as rejecting it."""
+    return bool(row.comparison.emulation.remote) or not row.comparison.emulation.supported
+
+
+def gathered(rows: list[Row]) -> list[str]:
+    """List the runtimes that differ, those with the same verdict together."""
+    out: dict[str, list[str]] = {}
+    for row in rows:
+        if row.comparison.effect:
+            out.setdefault(row.verdict, []).append(row.name)
+    return [f"{join_words(names)} {'are' if len(names) > 1 else 'is'} off by **{text}**" for text, names in out.items()]
+
+
+def whose(asked: Asked, length: int | None) -> str:
+    """Name the config and the length in question."""
+    at = "" if length is None else f", at {format_tokens(length)} tokens"
+    layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
+    problem = (
+        f" No config expresses exactly this ({plain(asked.problem)}). This is the closest." if asked.problem else ""
+    )
+    changed = "".join(f" {text}." for text in release_history(asked, length))
+    return f"{plain(asked.whose)}{layer}{at}.{problem}{changed}"
+
+
+def counts() -> str:
+    """Count the executed architectures per runtime."""
+    found = [f"{format_name(name)} {version}: {count}" for name, version, count in executed_counts()]
+    alone = len(converted_only())
+    return f"Executed architectures: {', '.join(found)}. For {alone} of llama.cpp's only the converter was executed."
+
+
+def faithful(made: Export, name: str) -> str:
+    """Return whether the exported text gives the intended frequencies."""
+    if made.faithful:
+        return f"**Faithful.** From this, {name} computes the intended frequencies and factor on cos and sin."
+    off = (
+        f" Frequencies would be off by up to ×{format_number(made.effect.ratio)}, at pair {made.effect.pair}."
+        if made.effect
+        else ""
+    )
+    return f"**{name} cannot do this**: {plain(made.reason.rstrip('.'))}.{off}"
+
+
+def extension(spec: RopeSpec, target: int) -> str:
+    """Describe the table of methods."""
+    factor, start = format_number(max(1.0, target / spec.context)), format_tokens(spec.context)
+    return (
+        f"From the {spec.length_name} length {start} to **{format_tokens(target)}**, s = {factor}. "
+        "*Unseen angles* counts the pairs that reach angles never seen in training. *First negative distance*: there "
+        "the mean cosine over the head first falls below zero; unrotated dimensions count with cos 0 = 1. "
+        "These numbers cannot tell which method your model tolerates. Test it."
+    )
+
+
+def model_list() -> str:
+    """Count the models of the catalog that some runtime computes differently."""
+    found = compare_catalog()
+    differing = sum(find_largest_ratio(board.rows) > 1.0 for _, board in found)
+    return (
+        f"**{differing} of {len(found)} models** are computed differently by at least one runtime that accepts them. "
+        f"Dot: agrees with {REFERENCE}, executed. Ring (∘): agrees by rule. Question mark: not known. "
+        "×8.93 · 19: off by up to 8.93, at pair 19."
+    )
+
+
+def several(answers: Sequence[AxesAnswer]) -> str:
+    """Return where text continues after a video, and which runtimes assign pairs to axes differently."""
+    if not answers:
+        return "The positions of this model have one axis."
+    known = [answer for answer in answers if answer.behind is not None]
+    groups: dict[float, list[str]] = {}
+    for answer in known:
+        groups.setdefault(answer.behind or 0.0, []).append(answer.name)
+    video = "After a video of six grids of 2 × 2 tokens that begins at position 3, text continues"
+    if len(groups) == 1:
+        parts = [f"{video} at {next(iter(groups)):g} in every runtime."]
+    elif groups:
+        parts = [f"{video} {'; '.join(f'**at {at:g}** in {join_words(names)}' for at, names in groups.items())}."]
+    else:
+        parts = []
+    diffs = [f"in {answer.name} {answer.against}" for answer in answers if answer.against not in ("-", "agrees")]
+    parts.append(
+        f"The pairs of each axis: {'; '.join(diffs)}."
+        if diffs
+        else "All runtimes that support this model assign the same pairs to each axis."
+    )
+    parts.append(
+        "For models that count seconds the times are those of four grids, 1.5 s apart, at 2 positions per second."
+    )
+    return " ".join(parts)
+
+
+TEXTS = Texts("model/training")
+
+
+def summarise(found: TrainingMatrix) -> str:
+    """Count the trainers that agree with the first server, and describe the largest difference."""
+    if found.problem:
+        return str(TEXTS("problem", problem=plain(found.problem)))
+    states = [state_of(row[0]) for row in found.rows]
+    counts = {state: states.count(state) for state in ("same", "differs", "refused", "not known")}
+    first = found.emulations[0].name
+    parts = [TEXTS("agree", same=counts["same"], count=len(states), server=first)]
+    parts += [TEXTS(f"counts.{key}", count=counts[key]) for key in ("differs", "refused") if counts[key]]
+    if counts["not known"]:
+        parts = [TEXTS("unknown", server=first)]
+    sentence = "" if found.worst is None else plain(describe_match(found.find(*found.worst)))
+    largest = TEXTS("worst", sentence=sentence) if sentence else TEXTS("none_differs")
+    return f"{'; '.join(parts)}. {largest}"
+
+
+def describe_rotation(found: Identified) -> str:
+    """Describe the layout, base and method of values, and how they differ from the config."""
+    parts = [str(TEXTS("identify.rotated", size=found.rotary_dim))]
+    if found.layout is not None:
+        parts.append(str(TEXTS(f"identify.layouts.{found.layout or 'none'}")))
+        if abs(found.attention_factor - 1.0) > 1e-3:
+            parts.append(str(TEXTS("identify.attention", factor=found.attention_factor)))
+    if found.method is not None:
+        parts.append(describe_method(found.method))
+        if found.method.still:
+            parts.append(str(TEXTS("identify.still", count=found.method.still)))
+    few = f" {TEXTS('identify.few')}" if found.method is None else ""
+    against = " ".join(map(describe_finding, found.findings)) or TEXTS("identify.same")
+    return f"{' · '.join(parts)}.{few} {against}"
+
+
+def describe_method(method: Method) -> str:
+    """Describe the base and scaling of frequencies."""
+    values = {"base": method.base, "factor": method.factor, "kept": method.kept, "divided": method.divided}
+    return str(TEXTS(f"identify.methods.{method.name or 'none'}", **values if method.name else {}))
+
+
+def describe_finding(finding: Finding) -> str:
+    """Describe one difference between values and a config, with the mistake that explains it."""
+    if not finding.mistake:
+        return str(TEXTS("identify.unexplained", detail=finding.detail))
+    key = "differs" if finding.is_wrong else "note"
+    return str(TEXTS(f"identify.{key}", mistake=finding.mistake, detail=finding.detail))

@@ -1,0 +1,396 @@
+"""Pictures of the page Recall: which facts tiny_lm still finds under any scaling, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from rope_viz.embedding import spectrum
+from rope_viz.embedding.spec import RopeSpec, Scaling
+from rope_viz.evaluation.evaluation_plan import read_evaluation
+from rope_viz.evaluation.search_results import SearchResult, read_search
+from rope_viz.figures import head_curves, theme
+from rope_viz.figures.compared import short_label
+from rope_viz.figures.line_styles import METHODS, take_slots
+from rope_viz.pages.recall import figures, words
+from rope_viz.pages.recall import real_model as real_model
+from rope_viz.pages.recall.choices import (
+    ASKED,
+    AT,
+    BAND,
+    COMPARE,
+    FIRST,
+    HOW,
+    LAST,
+    PAGE,
+    QUICK,
+    READ_TO,
+    SEARCH_FILE,
+    SEARCHED,
+    TUNED,
+    UP_TO,
+    default_length,
+)
+from rope_viz.pages.recall.figures import TEXTS
+from rope_viz.pages.recall.queries import (
+    TRAINED,
+    explain_misfit,
+    find_interval,
+    is_known,
+    load_models,
+    measure_kept_attention,
+    measure_recall,
+    name_method,
+    tiny_lm_spec,
+)
+from rope_viz.picture.outputs import ROW, Figure, Table
+from rope_viz.picture.picture_request import Now
+from rope_viz.texts import Sentence, join
+from rope_viz.tiny_lm import attention_diagnosis, checkpoints
+from rope_viz.tiny_lm import loss as chains
+from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, Switch, needle_map, read_ahead
+from rope_viz.tiny_lm.recall import recall as evaluate
+
+
+@functools.cache
+def load_example() -> SearchResult:
+    """Return the search of docs/scaling.md with seed 0, as measured."""
+    return read_search((checkpoints.FOLDER / "searched.json").read_bytes())
+
+
+def find_search(now: Now) -> tuple[SearchResult, str]:
+    """Return the user's file, else the search started on the page, else the measured one, and the name of its content.
+
+    The name is "" for the measured one.
+    """
+    held = now[SEARCH_FILE] or now[SEARCHED]
+    return (load_example(), "") if held is None else (held.value, held.name)
+
+
+def count_parts(now: Now) -> int:
+    """Return the number of parts: to 1,024 tokens, 2,048 and each doubling to 8,192; one per seed beyond that."""
+    longest = int(now[UP_TO])
+    return 1 + sum(longest > tokens for tokens in (1024, 2048, 4096)) + 3 * (longest > 8192)
+
+
+def list_stages(now: Now) -> list[tuple[int, int]]:
+    """Return (longest length, seeds) of the parts up to the current one."""
+    stages = [(1024, 3), (2048, 3), (4096, 3), (8192, 3), (LONGEST, 1), (LONGEST, 2), (LONGEST, 3)]
+    return stages[: min(now.part + 1, count_parts(now))]
+
+
+def count_texts(now: Now, tokens: int) -> int:
+    """Return the number of texts at a length, with 16 questions each: fewer for long ones and in the first part."""
+    many = 4 if tokens <= 512 else 2 if tokens <= 2048 else 1
+    return many if now.part else max(1, many // 2)
+
+
+def count_seeds(now: Now, tokens: int) -> int:
+    """Return how many seeds have evaluated this length so far."""
+    return max((seeds for longest, seeds in list_stages(now) if tokens <= longest), default=0)
+
+
+def choose_points(now: Now, spec: RopeSpec) -> list[tuple[int, int, int]]:
+    """Return (tokens, texts, seeds) of a line's points so far; few while a knob moves, unless they are cached."""
+    full = [(tokens, count_texts(now, tokens), count_seeds(now, tokens)) for tokens in LENGTHS if tokens <= now[UP_TO]]
+    full = [each for each in full if each[2]]
+    if not now.coarse or all(is_known(spec, *each) for each in full):
+        return full
+    return [(tokens, 1, 1) for tokens in LENGTHS if tokens <= min(QUICK, now[UP_TO])]
+
+
+def find_switched_pairs(now: Now) -> tuple[int, ...]:
+    """Return the pairs to switch."""
+    spec, band = tiny_lm_spec(now), now[BAND]
+    if band == "range":
+        first, last = sorted((int(now[FIRST]), int(now[LAST])))
+        return tuple(range(first, last + 1))
+    if band == "none":
+        return ()
+    if band == "all":
+        return tuple(range(spec.pairs))
+    if band in ("fast", "slow"):
+        return tuple(range(4)) if band == "fast" else tuple(range(spec.pairs - 4, spec.pairs))
+    kinds = spectrum.bands(spec, length=spec.target).kind
+    return tuple(int(pair) for pair in np.flatnonzero(kinds == ("kept", "blended", "divided").index(band)))
+
+
+def make_switch(now: Now) -> Switch | None:
+    """Return the user's switch, None if the band has no pairs."""
+    pairs = find_switched_pairs(now)
+    return Switch(pairs, now[HOW]) if pairs and max(pairs) < tiny_lm_spec(now).pairs else None
+
+
+STEPS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
+NEAR = 16
+"""Number of distances shown for the head that looks one token back."""
+SWITCHED = (64, 128, 256, 512, 1024)
+
+
+def list_compared(now: Now) -> list[RopeSpec]:
+    """Return tiny_lm's spec under each method to compare, with the factor that just reaches the target."""
+    spec = tiny_lm_spec(now)
+    reach = max(spec.target / spec.context, 1.0)
+    found = []
+    for name in now[COMPARE]:
+        kind = checkpoints.MAIN_METHODS[name]
+        scaling = kind() if name == "none" else kind(factor=reach)  # type: ignore[call-arg]
+        found.append(dataclasses.replace(spec, scaling=scaling))
+    return found
+
+
+def evaluate_line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.Line:
+    """Return recall over length for a spec, at these points."""
+    found = [(tokens, measure_recall(spec, tokens, *many)) for tokens, *many in questions]
+    rows = [(tokens, each.share, *each.interval) for tokens, each in found]
+    return figures.Line(name_method(spec), colour, dash, *np.array(rows, dtype=float).T)
+
+
+@PAGE.picture(COMPARE, UP_TO, refuses=explain_misfit, parts=count_parts)
+def lengths(now: Now) -> Figure:
+    """The share of facts that tiny_lm finds over the length of the text, with a 95 % band for each method."""
+    spec = tiny_lm_spec(now)
+    looks = {spec: (theme.CURRENT, "solid")}
+    looks |= {other: METHODS[other.scaling.name] for other in list_compared(now) if other.scaling != spec.scaling}
+    questions = {each: choose_points(now, each) for each in looks}
+    few = [each for each, of in questions.items() if all(many == [1, 1] for _, *many in of)]
+    if few:
+        read_ahead(load_models()[0], few, [tokens for tokens, *_ in questions[few[0]]])
+    lines = [evaluate_line(each, questions[each], *look) for each, look in looks.items()]
+    most = now[UP_TO]
+    fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(LENGTHS[0], most))
+    return Figure(fig, TEXTS("lengths_title"), describe_recall(now, spec))
+
+
+def describe_recall(now: Now, spec: RopeSpec) -> Sentence:
+    """Return the sentence on recall at the target, and on the two heads' part in it."""
+    tokens = int(min(default_length(now), list_stages(now)[-1][0]))
+    share = measure_recall(spec, tokens, *((1, 1) if now.coarse else (count_texts(now, tokens), 3))).share
+    plain = dataclasses.replace(spec, scaling=Scaling())
+    many = (count_texts(now, tokens), 3)
+    if now.coarse and not is_known(plain, tokens, *many):
+        many = (1, 1)
+    without = None if spec.scaling.name == "none" else measure_recall(plain, tokens, *many).share
+    kept = measure_kept_attention(spec, tokens)
+    sentence = words.describe_recall(name_method(spec), tokens, TRAINED.context, share, without, *kept)
+    return join(sentence, describe_progress(now))
+
+
+def describe_progress(now: Now) -> Sentence:
+    """Return a note on the progress of a picture in parts, "" when it is complete."""
+    part, last = min(now.part + 1, count_parts(now)), count_parts(now)
+    if now.coarse or part == last:
+        return Sentence()
+    return TEXTS("progress", evaluated=list_stages(now)[-1][0], part=part, parts=last)
+
+
+@PAGE.picture(UP_TO, refuses=explain_misfit, parts=count_parts, still=True, narrow=620)
+def needle(now: Now) -> Figure:
+    """Recall by depth and length of the text, without scaling and with it."""
+    spec = tiny_lm_spec(now)
+    lengths = tuple(tokens for tokens in STEPS if tokens <= max(now[UP_TO], 512))
+    specs = [dataclasses.replace(spec, scaling=Scaling())]
+    if spec.scaling.name != "none":
+        specs.append(spec)
+    maps = []
+    for each in specs:
+        found = [
+            measure_recall(each, tokens, count_texts(now, tokens), seeds)
+            for tokens in lengths
+            if (seeds := count_seeds(now, tokens))
+        ]
+        values = np.full((16, len(lengths)), np.nan)
+        values[:, : len(found)] = needle_map(found)
+        maps.append((TEXTS("lines.unscaled_map") if each.scaling.name == "none" else name_method(each), values))
+    (_, plain), (method, current) = maps[0], maps[-1]
+    alone = len(maps) == 1
+    sentence = words.describe_one_map() if alone else words.describe_maps(lengths, plain, current, method)
+    fig = figures.needle_maps(maps, lengths)
+    return Figure(fig, TEXTS("maps_title"), join(sentence, describe_progress(now)), variant=f"{len(maps)}")
+
+
+def list_states(now: Now) -> list[tuple[str, RopeSpec, Switch | None]]:
+    """Return (text key, spec, switch) of tiny_lm as trained and as it is now, with the switched pairs."""
+    return [("trained", TRAINED, None), ("now", tiny_lm_spec(now), make_switch(now))]
+
+
+SWITCHES = (BAND, HOW, FIRST, LAST)
+
+
+@PAGE.picture(*SWITCHES, refuses=explain_misfit)
+def switched(now: Now) -> Figure:
+    """Recall over length with some pairs at zero, plain or divided frequency, compared with recall as it is."""
+    spec, turned = tiny_lm_spec(now), make_switch(now)
+    seeds, sequences = (1, 1) if now.coarse else (3, 2)
+    lines = []
+    ways: list[tuple[str, str, str, Switch | None]] = [(TEXTS("lines.unchanged"), theme.CURRENT, "solid", None)]
+    if turned:
+        ways.append((TEXTS("lines.switched"), theme.DIVIDED, "dash", turned))
+    for name, colour, dash, how in ways:
+        found = [evaluate(load_models()[:seeds], spec, n, sequences=sequences, switch=how) for n in SWITCHED]
+        rows = [(one.length, one.share, *one.interval) for one in found]
+        lines.append(figures.Line(name, colour, dash, *np.array(rows, dtype=float).T))
+    fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(SWITCHED[0], SWITCHED[-1]))
+    before, after = (float(lines[which].mean[SWITCHED.index(256)]) for which in (0, -1))
+    if turned:
+        drops_all = len(turned.pairs) == spec.pairs and turned.how == "still"
+        sentence = words.describe_switch(turned.pairs, turned.how, after, before)
+        sentence = join(sentence, TEXTS("switched.dropped") if drops_all else "")
+    else:
+        sentence = TEXTS("switched.choose" if now[BAND] == "none" else "switched.none")
+    return Figure(fig, TEXTS("switched_title"), sentence)
+
+
+@PAGE.picture(HOW, AT, refuses=explain_misfit, zooms=True, parts=lambda now: 2, height=theme.SIDE_HEIGHT)
+def carry(now: Now) -> Figure:
+    """Recall with one pair switched, pair by pair: which of them matter. A zoomed range is switched as a whole."""
+    spec, how, tokens = tiny_lm_spec(now), now[HOW], int(now[AT])
+    seeds, sequences = (1 if now.coarse or not now.part else 3), 1
+
+    def share(pairs: tuple[int, ...]) -> float:
+        turned = Switch(pairs, how) if pairs else None
+        return evaluate(load_models()[:seeds], spec, tokens, sequences=sequences, switch=turned).share
+
+    values = np.array([share((pair,)) for pair in range(spec.pairs)])
+    seen = now.visible_range((-0.5, spec.pairs - 0.5))
+    brushed = () if seen is None else tuple(range(math.ceil(seen[0]), math.floor(seen[1]) + 1))
+    sentence = words.describe_single_pairs(values, share(()), how, tokens)
+    if brushed:
+        sentence = join(sentence, words.describe_switch(brushed, how, share(brushed), share(()), tokens))
+    bands = spectrum.bands(spec, length=spec.target)
+    return Figure(figures.carried(values, share(()), bands), TEXTS("carry_title"), sentence, pins="")
+
+
+@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT)
+def previous(now: Now) -> Figure:
+    """Attention of the previous-token head by distance, as trained and now."""
+    model, curves, hits = load_models()[0], [], []
+    for name, spec, turned in list_states(now):
+        trained = name == "trained"
+        work = attention_diagnosis.previous_token(
+            model, spec, TRAINED.context if trained else int(now[AT]), switch=turned
+        )
+        late = work.rows >= NEAR
+        places = work.rows[late][:, None] - np.arange(NEAR)
+        near = np.take_along_axis(work.attention[late], places, axis=1).mean(axis=0)
+        curves.append((TEXTS(f"lines.{name}"), *((theme.PLAIN, "dot") if trained else (theme.CURRENT, "solid")), near))
+        hits.append(work.hit)
+    fig = head_curves.attention_by_distance(curves, most=NEAR)
+    return Figure(fig, TEXTS("previous_title"), words.describe_attention("previous", *hits))
+
+
+@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT)
+def finder(now: Now) -> Figure:
+    """Attention of the induction head on the correct token by its distance, as trained and now."""
+    model, works = load_models()[0], []
+    for (name, spec, turned), colour in zip(list_states(now), (theme.PLAIN, theme.CURRENT), strict=True):
+        tokens = TRAINED.context if name == "trained" else int(now[AT])
+        works.append((TEXTS(f"lines.{name}"), colour, attention_diagnosis.finder(model, spec, tokens, switch=turned)))
+    fig = figures.attention_on_target(works, title="attention on the correct token")
+    hits = (work.hit for _, _, work in works)
+    return Figure(fig, TEXTS("finder_title"), words.describe_attention("finder", *hits))
+
+
+@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT)
+def previous_pairs(now: Now) -> Figure:
+    """The contribution of each pair to the logit of the previous token, by band; as trained for comparison."""
+    return draw_contributions(now, "previous", attention_diagnosis.previous_token)
+
+
+@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT)
+def finder_pairs(now: Now) -> Figure:
+    """The contribution of each pair to the logit of the value asked for, by band; as trained for comparison."""
+    return draw_contributions(now, "finder", attention_diagnosis.finder)
+
+
+def draw_contributions(now: Now, head: str, diagnose: Callable[..., attention_diagnosis.Work]) -> Figure:
+    """Return the figure of the contributions by pair for one of the two heads."""
+    model, spec = load_models()[0], tiny_lm_spec(now)
+    values = diagnose(model, spec, int(now[AT]), switch=make_switch(now)).parts
+    before = diagnose(model, TRAINED, TRAINED.context).parts
+    fig = head_curves.parts(values, spectrum.bands(spec, length=spec.target), before=before)
+    title = TEXTS("contributions_title", target=TEXTS(f"contributions.{head}"))
+    return Figure(fig, title, words.describe_contributions(values, head))
+
+
+@PAGE.picture(TUNED)
+def recover(now: Now) -> Figure:
+    """Recall over steps of fine-tuning at four times the length, at that length and at the trained one."""
+    lines, recalls = [], {}
+    rows = checkpoints.measured()["recover"]
+    for method in now[TUNED]:
+        mine = [row for row in rows if row["method"] == method]
+        pair = []
+        for place in ("target", "trained"):
+            at = sorted((row["step"], row["recall"], *find_interval(row)) for row in mine if row["at"] == place)
+            colour, dash = METHODS[method]
+            pair.append(figures.Line(short_label(method), colour, dash, *np.array(at, dtype=float).T))
+        lines.append((pair[0], pair[1]))
+        recalls[short_label(method)] = (pair[0].mean[0], pair[0].mean[-1], pair[1].mean[0], pair[1].mean[-1])
+    last = max(row["step"] for row in rows)
+    fig = figures.recover(lines, target=checkpoints.TUNED_LENGTH, trained=TRAINED.context)
+    sentence = words.describe_recovery(recalls, last, checkpoints.TUNED_LENGTH, TRAINED.context)
+    return Figure(fig, TEXTS("recover_title"), sentence)
+
+
+@PAGE.picture(READ_TO, refuses=explain_misfit, still=True, parts=lambda now: 2)
+def loss(now: Now) -> Figure:
+    """Loss by position on Markov chains, without scaling and with it, compared with the lowest possible loss."""
+    spec, tokens = tiny_lm_spec(now), int(now[READ_TO])
+    plain = dataclasses.replace(spec, scaling=Scaling())
+    drawn = [("none", plain, *METHODS["none"])]
+    if spec.scaling.name != "none":
+        drawn.append((name_method(spec), spec, theme.CURRENT, "solid"))
+    lines, trained, beyond, best = [], 0.0, None, None
+    for name, each, colour, dash in drawn:
+        found = chains.chain_loss(load_models()[: 3 if now.part else 1], each, tokens, sequences=8 if now.part else 2)
+        x, y = chains.smoothed(found.loss.mean(axis=0))
+        lines.append((TEXTS("lines.unscaled") if name == "none" else name, colour, dash, x, y))
+        best = np.stack(chains.smoothed(found.best))
+        excess = found.loss.mean(axis=0) - found.best
+        trained = float(excess[32 : TRAINED.context].mean())
+        beyond = float(excess[TRAINED.context :].mean()) if tokens > TRAINED.context else None
+    sentence = words.describe_loss(trained, beyond, TRAINED.context)
+    fig = figures.losses(lines, best, trained=TRAINED.context)  # type: ignore[arg-type]
+    return Figure(fig, TEXTS("loss_title"), sentence, variant=f"{len(lines)}")
+
+
+@PAGE.picture(ASKED)
+def yours(now: Now) -> Figure:
+    """Recall of another model over the length of the text, from an evaluation file; without one, seed 0's."""
+    held, lines = now[ASKED], []
+    found = read_evaluation(checkpoints.FOLDER / "evaluated.json") if held is None else held.value
+    others = [method for method in found.methods if method not in METHODS]
+    taken = [METHODS[method] for method in found.methods if method in METHODS]
+    looks = METHODS | dict(zip(others, take_slots(len(others), taken), strict=True))
+    for method in found.methods:
+        colour, dash = looks[method]
+        x = np.array(found.lengths, dtype=float)
+        lines.append(figures.Line(method, colour, dash, x, *found.over_lengths(method)))
+    fig = figures.over_lengths(lines, ends=(found.lengths[0], found.lengths[-1]))
+    return Figure(
+        fig,
+        TEXTS("yours_title"),
+        words.describe_evaluation("" if held is None else found.model, len(found.rows)),
+        variant=found.model,
+    )
+
+
+@PAGE.picture(SEARCH_FILE, SEARCHED)
+def searched(now: Now) -> Figure:
+    """The frequencies that a search found for a longer text, next to YaRN's; without one of yours, as measured."""
+    result, name = find_search(now)
+    fig = figures.compare_with_yarn(result.spec)
+    return Figure(fig, figures.make_title(result), words.describe_search(result, own=bool(name)), variant=name)
+
+
+@PAGE.picture(SEARCH_FILE, SEARCHED, height=lambda now: ROW * (2 + len(find_search(now)[0].starts)))
+def searched_scores(now: Now) -> Table:
+    """Right answers and their loss with the frequencies that a search found, and with those that it started from."""
+    result, name = find_search(now)
+    title = TEXTS("search.scores_title")
+    return Table(words.list_scores(result), title, words.describe_gain(result), words=True, variant=name)

@@ -1,0 +1,129 @@
+"""Choices of the page Recall."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from rope_viz.embedding.spec import Knob
+from rope_viz.evaluation.evaluation_plan import read_evaluation
+from rope_viz.evaluation.search_results import read_search
+from rope_viz.figures.compared import short_label
+from rope_viz.pages.recall.figures import TEXTS
+from rope_viz.pages.recall.queries import TRAINED, explain_misfit, tiny_lm_spec
+from rope_viz.picture import blob_store, stored_files
+from rope_viz.picture.choices import Kept, Number, Pick, Several, length
+from rope_viz.picture.page import Page
+from rope_viz.picture.picture_request import Now
+from rope_viz.real_models.measured_file import read_measured
+from rope_viz.real_models.text_results import read_found_keys, read_text_losses
+from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm.recall import LONGEST, How
+
+QUICK = 2048
+"""The longest text, in tokens, that is evaluated while a knob moves."""
+
+
+def default_longest(now: Now) -> float:
+    """Return the default longest length: twice the target, from 2,048 to 4,096."""
+    return float(2048 if explain_misfit(now) else min(max(2 * tiny_lm_spec(now).target, 2048), 4096))
+
+
+def default_length(now: Now) -> float:
+    """Return the target, or four times the trained length for a target within it, at most `QUICK`."""
+    target = TRAINED.context if explain_misfit(now) else tiny_lm_spec(now).target
+    return float(min(target if target > TRAINED.context else 4 * TRAINED.context, QUICK))
+
+
+def default_carry_length(now: Now) -> float:
+    """Return `default_length`, at most 512: short enough to be evaluated once per pair."""
+    return min(default_length(now), 512.0)
+
+
+def is_range(now: Now) -> bool:
+    """True if a range of pairs is chosen rather than a band."""
+    return now[BAND] == "range"
+
+
+COMPARE = Several(
+    key="recall.with",
+    label=TEXTS("choices.compare"),
+    options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
+    offered=lambda now: {name: short_label(name) for name in checkpoints.MAIN_METHODS if name != now.spec.scaling.name},
+    usual=lambda now: [name for name in ("none", "linear", "yarn", "ntk") if name != now.spec.scaling.name][:3],
+)
+UP_TO = length("recall.length", TEXTS("choices.length"), default_longest, least=512, most=LONGEST)
+AT = length("recall.at", TEXTS("choices.carry_length"), default_carry_length, least=64, most=1024)
+BAND = Pick(key="recall.band", label=TEXTS("choices.band"), options=TEXTS.group("bands"))
+TURNS = cast(dict[How, str], TEXTS.group("frequencies"))
+HOW: Pick[How] = Pick(key="recall.how", label=TEXTS("choices.how"), options=TURNS)
+FIRST = Number(
+    key="recall.first",
+    knob=Knob(TEXTS("choices.first"), 0, 15, "", integer=True),
+    usual=0,
+    when=is_range,
+    needs=(BAND,),
+)
+LAST = Number(
+    key="recall.last",
+    knob=Knob(TEXTS("choices.last"), 0, 15, "", integer=True),
+    usual=3,
+    when=is_range,
+    needs=(BAND,),
+)
+READ_TO = length("recall.chain", TEXTS("choices.chain"), 1024, least=128, most=QUICK)
+TUNED = Several(
+    key="recall.tuned",
+    label=TEXTS("choices.tuned"),
+    options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
+    usual=lambda now: ("none", "linear", "yarn"),
+)
+ASKED = stored_files.json_file(
+    read_evaluation,
+    largest=blob_store.LARGEST,
+    key="recall.file",
+    label=TEXTS("choices.file"),
+    help=TEXTS("choices.file_help"),
+    instead=TEXTS("choices.file_fallback"),
+)
+REPORT = Kept(
+    key="recall.report",
+    label=TEXTS("choices.report"),
+    help=TEXTS("choices.report_help"),
+    decode=read_text_losses,
+    load=stored_files.load_bytes,
+)
+KEYS = Kept(
+    key="recall.keys",
+    label=TEXTS("choices.keys"),
+    help=TEXTS("choices.keys_help"),
+    decode=read_found_keys,
+    load=stored_files.load_bytes,
+)
+SEARCHED = Kept(
+    key="recall.searched",
+    label=TEXTS("choices.searched"),
+    help=TEXTS("choices.searched_help"),
+    decode=read_search,
+    load=stored_files.load_bytes,
+)
+SEARCH_FILE = stored_files.json_file(
+    read_search,
+    key="recall.search",
+    label=TEXTS("choices.search"),
+    help=TEXTS("choices.search_help"),
+    instead=TEXTS("choices.search_fallback"),
+    missing="",  # the sentence of the picture says what is shown
+)
+MEASURED = stored_files.json_file(
+    read_measured,
+    key="recall.measured",
+    label=TEXTS("choices.measured"),
+    help=TEXTS("choices.measured_help"),
+    instead=TEXTS("choices.file_fallback"),
+    missing="",  # without a file nothing is shown
+)
+PAGE = Page(
+    "recall",
+    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED, REPORT, KEYS, MEASURED, SEARCHED, SEARCH_FILE),
+    sees=lambda now: explain_misfit(now) or tiny_lm_spec(now),
+)

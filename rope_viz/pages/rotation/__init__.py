@@ -1,0 +1,195 @@
+"""Pictures of the page Rotation: what rotating q and k does, and why only the distance matters."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+
+from rope_viz.embedding.spec import FloatArray, Knob, Pairing, RopeSpec
+from rope_viz.figures import clocks
+from rope_viz.figures.compared import compared
+from rope_viz.models.catalog import catalog
+from rope_viz.models.variant import Variant
+from rope_viz.pages.rotation import figures, words
+from rope_viz.pages.rotation.figures import TEXTS
+from rope_viz.picture import vectors
+from rope_viz.picture.choices import Number, Pick, Positions, Switch, length
+from rope_viz.picture.outputs import ROW, Clocks, Figure, Table
+from rope_viz.picture.page import Page, embedding
+from rope_viz.picture.picture_request import Now
+from rope_viz.studies import conversion
+from rope_viz.studies import rotation as study
+from rope_viz.studies.vectors import draw_normals
+
+HEADS_KNOB = Knob(TEXTS("choices.heads"), 1, 128, TEXTS("choices.heads_help"), integer=True)
+VECTOR = "A vector of your own"
+"""The name of the user's vector in stored contents."""
+
+
+def has_matrix(now: Now) -> bool:
+    """True if the matrix of a head is small enough to show."""
+    return now.spec.head_dim <= study.MAX_DENSE_DIM
+
+
+def too_large(now: Now) -> str:
+    """Return why there is no matrix, "" if there is one."""
+    return "" if has_matrix(now) else words.describe_matrix(now.spec)
+
+
+SHOW = Pick(key="rotation.show", label=TEXTS("choices.show"), options=clocks.MODES)
+PLAIN = Switch(
+    key="rotation.plain",
+    label=TEXTS("choices.plain"),
+    on=True,
+    when=lambda now: clocks.has_two_hands(now.spec, now[SHOW]),
+    needs=(SHOW,),
+)
+AT = Positions(
+    key="rotation.at",
+    label=TEXTS("choices.at"),
+    usual=lambda now: clocks.STARTS[now[SHOW]],
+    most=clocks.LAST_POSITION,
+    needs=(SHOW,),
+)
+PART = Pick(key="rotation.part", label=TEXTS("choices.part"), options=figures.PARTS, when=has_matrix)
+M = length("rotation.m", TEXTS("choices.m"), 1000, least=1, when=has_matrix)
+N = length("rotation.n", TEXTS("choices.n"), 900, least=1, when=has_matrix)
+X = vectors.texts(
+    "rotation.x",
+    lambda now: _worked(now.spec),
+    names={VECTOR: TEXTS("choices.vector")},
+    label=TEXTS("choices.vector"),
+    when=has_matrix,
+)
+POSITION = length("rotation.position", TEXTS("choices.position"), 1000, least=1, when=has_matrix)
+FROM = Pick(key="rotation.from", label=TEXTS("choices.from"), options=figures.WAYS)
+LIBRARY = Pick(key="rotation.library", label=TEXTS("choices.library"), options=figures.LIBRARIES)
+HEADS = Number(key="rotation.heads", knob=HEADS_KNOB, usual=lambda now: _heads(now.model))
+PAGE = Page(
+    "rotation",
+    (SHOW, PLAIN, AT, PART, M, N, X, POSITION, FROM, LIBRARY, HEADS),
+    sees=lambda now: embedding(now, without=("attention",)),
+)
+
+
+def drawn_variants(now: Now) -> Mapping[int, Variant]:
+    """Return the pinned curves that have hands: those of a single position."""
+    return now.variants if now[SHOW] == "turn" else {}
+
+
+@PAGE.picture(
+    SHOW,
+    PLAIN,
+    AT,
+    pin=True,
+    variants=True,
+    sets=AT,
+    height=lambda now: clocks.heights(now[SHOW], len(drawn_variants(now)))[0],
+    narrow=lambda now: clocks.heights(now[SHOW], len(drawn_variants(now)))[1],
+)
+def turning(now: Now) -> Clocks:
+    """The pairs as clocks: one position, or a query and a key."""
+    variants = compared(now.spec, [], drawn_variants(now), current=now.current)[1:]
+    message = clocks.message(now.spec, pin=now.pin, mode=now[SHOW], plain=now[PLAIN], start=now[AT], variants=variants)
+    return Clocks(message, words.describe_dials(now.spec, now[SHOW]), variant="clocks")
+
+
+@PAGE.picture(PART, M, refuses=too_large)
+def matrices(now: Now) -> Figure:
+    """The rotation matrix of a position in both pairings, with the permutation between them."""
+    figure = figures.matrices(now.spec, now[M], part=now[PART])
+    return Figure(figure, TEXTS("matrices_title", position=now[M]), words.describe_matrix(now.spec))
+
+
+@PAGE.picture(M, N, height=5 * ROW, refuses=too_large)
+def laws(now: Now) -> Table:
+    """The laws of rotation, each with its largest error."""
+    rows = words.list_laws(_laws(now.spec, now[M], now[N]), now[M], now[N])
+    return Table(rows, TEXTS("laws_title"), words=True)
+
+
+@PAGE.picture(X, POSITION, height=5 * ROW, refuses=too_large)
+def forms(now: Now) -> Table:
+    """The cost of each of the equivalent forms: what it computes and moves."""
+    return Table(figures.costs(_forms(now)), TEXTS("forms_title"), words.compare_forms(now.spec))
+
+
+@PAGE.picture(X, POSITION, height=220, refuses=too_large)
+def rotated(now: Now) -> Table:
+    """One vector rotated by every equivalent form."""
+    return Table(figures.results(_forms(now), vector(now)), TEXTS("rotated_title"))
+
+
+@PAGE.picture(FROM, HEADS, height=270)
+def permutation(now: Now) -> Figure:
+    """The new place of every row of a q or k weight when its pairing is converted."""
+    source, to = pairings_of(now)
+    figure = figures.permutation(now.spec, now[HEADS], source, to)
+    return Figure(figure, TEXTS("permutation_title", source=source, to=to), words.explain_converting(now.spec))
+
+
+@PAGE.picture(height=340)
+def mistakes(now: Now) -> Figure:
+    """The scores by distance when the conversion is forgotten."""
+    found = _mistakes(now.spec)
+    return Figure(figures.mistakes(found), TEXTS("mistakes_title"), words.describe_mistakes(now.spec, found))
+
+
+@PAGE.picture(height=320, still=True)
+def pairings(now: Now) -> Table:
+    """The pairing of every model of the list, with its source."""
+    return Table(figures.pairings(), TEXTS("pairings_title"), words.explain_pairings())
+
+
+def pairings_of(now: Now) -> tuple[Pairing, Pairing]:
+    """Return the pairings that a weight is converted from and to."""
+    return ("interleaved", "half") if now[FROM] == "interleaved" else ("half", "interleaved")
+
+
+def code(now: Now) -> str:
+    """Return Python code for the conversion."""
+    source, to = pairings_of(now)
+    return conversion.conversion_code(now.spec, now[HEADS], source, to, "numpy" if now[LIBRARY] == "numpy" else "torch")
+
+
+def pairing_here(now: Now) -> str:
+    """Describe the current model's pairing."""
+    known = catalog().get(now.model)
+    if known is not None:
+        return TEXTS("pairings.model", name=known.name, pairing=known.pairing)
+    return TEXTS("pairings.embedding", pairing=figures.PAIRING_NAMES[now.spec.pairing])
+
+
+def vector(now: Now) -> FloatArray:
+    """Return the user's vector; a fixed random one if there is none or it does not fit the head."""
+    usual = _worked(now.spec)
+    try:
+        return vectors.typed(now[X], now.spec, usual)[0]
+    except ValueError:
+        return usual[VECTOR]  # the control shows the problem
+
+
+def _worked(spec: RopeSpec) -> dict[str, FloatArray]:
+    return {VECTOR: np.round(draw_normals("worked vector", spec.head_dim), 3)}
+
+
+def _forms(now: Now) -> tuple[study.Form, ...]:
+    return study.equivalent_forms(now.spec, vector(now), now[POSITION], length=now.spec.target)
+
+
+def _heads(model: str) -> int:
+    known = catalog().get(model)
+    counted = known.config.get("num_attention_heads") if known else None
+    return counted if isinstance(counted, int) else 32
+
+
+@functools.lru_cache(maxsize=64)
+def _laws(spec: RopeSpec, m: int, n: int) -> tuple[study.Law, ...]:
+    return study.matrix_laws(spec, m, n, length=spec.target)
+
+
+@functools.lru_cache(maxsize=64)
+def _mistakes(spec: RopeSpec) -> tuple[conversion.Mistake, ...]:
+    return conversion.conversion_mistakes(spec, np.arange(figures.DISTANCES), length=spec.target)

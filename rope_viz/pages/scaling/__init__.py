@@ -1,0 +1,143 @@
+"""Pictures of the page Scaling: the effect of the scaling method on every pair, compared with other methods."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec
+from rope_viz.figures import compared, theme
+from rope_viz.models.variant import Variant
+from rope_viz.pages.scaling import figures, words
+from rope_viz.pages.scaling.figures import TEXTS
+from rope_viz.picture.axis_choice import axis_of, axis_sentence, looked
+from rope_viz.picture.choices import Pick, Several
+from rope_viz.picture.outputs import ROW, Figure, Table
+from rope_viz.picture.page import Page
+from rope_viz.picture.picture_request import Now
+from rope_viz.studies.distance_maps import SHORTEST, Chunks, Groups
+from rope_viz.texts import join
+
+SHOW = Pick(key="scaling.show", label=TEXTS("choices.show"), options=figures.VIEWS)
+EXAMPLE = Pick(
+    key="scaling.example",
+    label=TEXTS("choices.example"),
+    options={name: compared.short_label(name) for name in ("yarn", "linear", "ntk", "llama3")}
+    | {"none": TEXTS("choices.no_example")},
+    when=lambda now: now.spec.scaling.name == "none",
+)
+COMPARE = Several(
+    key="scaling.with",
+    label=TEXTS("choices.compare"),
+    options={name: compared.short_label(name) for name in METHODS if name != "none"},
+    offered=lambda now: compared.choices(shown(now, now.spec)),
+    usual=lambda now: figures.usual(shown(now, now.spec)),
+    drawn=lambda now: () if now[SHOW] == "paper" else compared.choices(shown(now, now.spec), ramps=now[SHOW] == "ramp"),
+    needs=(EXAMPLE,),
+)
+AXIS = axis_of("scaling")
+PAGE = Page(
+    "scaling",
+    (SHOW, AXIS, EXAMPLE, COMPARE),
+    # The compared methods depend on fields that the present one may not use.
+    sees=lambda now: (now.layer, dataclasses.replace(now.spec, pairing="half")),
+)
+
+
+@PAGE.picture(
+    SHOW,
+    AXIS,
+    EXAMPLE,
+    COMPARE,
+    pin=True,
+    variants=True,
+    config=True,
+    height=lambda now: theme.height_of_bars(
+        1 + len(now[COMPARE]) + len(drawn_variants(now)) if now[SHOW] in ("ratio", "wavelength") else 1
+    ),
+)
+def comparison(now: Now) -> Figure:
+    """The model's own method compared with others."""
+    spec = shown(now, looked(now, AXIS))
+    curves = compared.compared(spec, other_methods(now), drawn_variants(now), current=now.current)
+    if is_example := spec.scaling != now.spec.scaling:
+        curves[0] = dataclasses.replace(curves[0], label=TEXTS("example_line", method=curves[0].label))
+    figure, title = figures.view(now[SHOW], curves, pin=now.pin)
+    if now[AXIS] != "all":
+        # The pairs of one axis may have gaps: connect the lines across them and mark the actual pairs by points.
+        figure.update_traces(connectgaps=True, mode="lines+markers", selector={"type": "scatter", "mode": "lines"})
+    pins = "" if now[SHOW] == "ramp" else "x"
+    sentence = join(axis_sentence(now, AXIS), words.describe_scaling(spec, example=is_example))
+    return Figure(figure, title, sentence, variant=now[SHOW], pins=pins)
+
+
+@PAGE.picture(AXIS, EXAMPLE, COMPARE, config=True, height=lambda now: ROW * (2 + len(now[COMPARE])))
+def methods(now: Now) -> Table:
+    """The methods in numbers, one row each."""
+    names = now[COMPARE]
+    spec = shown(now, looked(now, AXIS))
+    curves = compared.compared(spec, compared.alternatives(spec, names))
+    return Table(figures.summary(curves), TEXTS("methods_title"), words.describe_attention_factor(spec))
+
+
+def other_methods(now: Now) -> list[RopeSpec]:
+    """Return the spec under each method that the main figure compares."""
+    names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]
+    return compared.alternatives(shown(now, looked(now, AXIS)), names)
+
+
+def has_variants(now: Now) -> bool:
+    """True if the main figure draws pinned curves: not next to one axis, nor next to the paper's ramp."""
+    return now[AXIS] == "all" and now[SHOW] != "paper"
+
+
+def drawn_variants(now: Now) -> Mapping[int, Variant]:
+    """Return the pinned curves that the main figure draws."""
+    return now.variants if has_variants(now) else {}
+
+
+def shown(now: Now, spec: RopeSpec) -> RopeSpec:
+    """Return the spec, under the example method if the model is not scaled: by 4, or more for a longer target."""
+    if now.spec.scaling.name != "none" or now[EXAMPLE] == "none":
+        return spec
+    longer = dataclasses.replace(spec, target=max(spec.target, min(4 * spec.context, MAX_LENGTH)))
+    return compared.alternative(longer, now[EXAMPLE]) or spec
+
+
+def find_chunks(now: Now) -> tuple[int, Chunks] | None:
+    """Return the trained length and the chunks of the model's own dual chunk attention, None where it has none."""
+    if now.model_config is None:
+        return None
+    given = now.model_config.part.config.get("dual_chunk_attention_config")
+    if not isinstance(given, Mapping):
+        return None
+    found = [given.get(key) for key in ("original_max_position_embeddings", "chunk_size", "local_size")]
+    sizes = [size for size in found if isinstance(size, int) and not isinstance(size, bool)]
+    if len(sizes) != len(found):
+        return None
+    trained, size, local = sizes
+    return (trained, Chunks(size, local)) if SHORTEST <= size <= trained and 0 < local < size else None
+
+
+def lengths_of_maps(now: Now) -> tuple[int, int, Chunks]:
+    """Return the trained length, the target and the chunks that the maps of distances show."""
+    own, spec = find_chunks(now), shown(now, now.spec)
+    trained = max(spec.context, SHORTEST)
+    trained, chunks = (trained, Chunks.from_length(trained)) if own is None else own
+    return trained, max(spec.target, trained), chunks
+
+
+def needs_maps(now: Now) -> bool:
+    """True if the target is beyond the trained length, so that methods which change distances have a use."""
+    trained, target, _ = lengths_of_maps(now)
+    return target > trained
+
+
+@PAGE.picture(EXAMPLE, config=True, height=figures.HEIGHT, narrow=figures.NARROW_HEIGHT)
+def maps(now: Now) -> Figure:
+    """The distance that dual chunk attention and SelfExtend give to each query and key, next to that of RoPE."""
+    trained, target, chunks = lengths_of_maps(now)
+    groups = Groups.from_lengths(trained, target)
+    sentence = words.describe_maps(trained, chunks, groups, own=find_chunks(now) is not None)
+    return Figure(figures.maps(trained, target, chunks, groups), TEXTS("maps.title"), sentence)

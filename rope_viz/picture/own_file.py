@@ -1,0 +1,35 @@
+"""A file that a user drops or pastes as a config: the config, or why it is none."""
+
+from __future__ import annotations
+
+from rope_viz.advice.lint.diagnose import Diagnosis, describe_refusal, diagnose
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.read_upload import read_upload
+from rope_viz.models.user_config import Upload
+from rope_viz.picture import config_link
+from rope_viz.picture.configs import prove_cheap
+
+
+def read_file(content: str | bytes, current: RopeSpec, name: str) -> Upload | Diagnosis:
+    """Return the config of a file, or why it cannot be read; `current` and `name` are as in `read_upload`."""
+    try:
+        own = read_upload(content, current, name)
+    except ValueError:
+        found = diagnose(content, current, name)
+        _ = found.changes, found.excerpt  # computed here, because comparing lines takes long
+        return found
+    try:
+        return with_link(prove_cheap(own))
+    except ValueError as error:
+        return Diagnosis((describe_refusal(error),))
+
+
+def read_stored(text: str) -> Upload:
+    """Return a config that the browser stored or that has no page of its own. Raise `ValueError` if it is none."""
+    return with_link(prove_cheap(read_upload(text)))
+
+
+def with_link(own: Upload) -> Upload:
+    """Return a config with its link, which a session needs at once."""
+    config_link.write_config(own)
+    return own

@@ -1,0 +1,181 @@
+"""All pages by name, and the conversion between a picture's address and its request."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rope_viz.embedding.spec import knobs, require_number, short_repr
+from rope_viz.models import spec_url
+from rope_viz.models.spec_url import Opened
+from rope_viz.models.user_config import Upload
+from rope_viz.models.variant import KEYS as VARIANT_KEYS
+from rope_viz.models.variant import Variant, from_compared_models, read_variant, write_variant
+from rope_viz.picture import blob_store, config_link, configs
+from rope_viz.picture.choices import Borders, Kept, Number
+from rope_viz.picture.page import Page
+from rope_viz.picture.picture_request import Choice, Now
+from rope_viz.texts import Texts
+
+TEXTS = Texts("app")
+
+MODEL_KEYS = (*spec_url.KEYS, config_link.KEY)
+"""Query keys of the model, with the user's own config."""
+STORED_KEYS = ("own", "spec")
+"""Query keys of stored contents, in addition to those of a page."""
+OTHER_KEYS = ("pin", *VARIANT_KEYS, "view", "knob", "value", "coarse", "part", *STORED_KEYS)
+"""Query keys other than those of the model and of the page's choices."""
+
+COMPARED_MODELS = "decay.models"
+"""The key of compared models in addresses before curves could be pinned; it is still read."""
+
+FILE = "file"
+"""The value of `own` in the address of a copied command: the config is in a file that the command names."""
+
+
+def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None) -> Now:
+    """Read a query. Raise `ValueError` with a sentence for anything in it that is unknown or invalid.
+
+    `own` is the user's config if the query comes with a file.
+    """
+    query = rename_models(query)
+    known = {*MODEL_KEYS, *OTHER_KEYS, *(choice.key for choice in page.choices)}
+    for key in query:
+        if key not in known:
+            raise ValueError(TEXTS("address.key", name=short_repr(key)))
+    opened, own = read_model({key: text for key, text in query.items() if key in MODEL_KEYS}, own)
+    if opened.problems:
+        raise ValueError(" ".join(opened.problems))
+    held = {key: query[key] for key in ("own", "spec") if key in query}
+    own = blob_store.STORE.load(held["own"], configs.upload_of) if "own" in held else own
+    spec = blob_store.STORE.load(held["spec"], configs.spec_of) if "spec" in held else opened.spec
+    if own is not None and opened.model != spec_url.CUSTOM:
+        raise ValueError(TEXTS("address.own", custom=spec_url.CUSTOM, model=opened.model))
+    coarse, given = query.get("coarse") == "1", strict(page.choices, query)
+    pin, view, part = pin_of(query, spec.pairs), view_of(query), part_of(query)
+    now = Now(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
+    now = dataclasses.replace(now, variants=variants_of(query, now.current))
+    return moved(page, now, query["knob"], query.get("value", "")) if "knob" in query else now
+
+
+def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Opened, Upload | None]:
+    """Read the query of `write_model`; `own` is the config if the caller has it.
+
+    Raise `ValueError` with a sentence for a config that cannot be read.
+    """
+    if config_link.KEY in params and own is None:
+        own = config_link.read_config(params[config_link.KEY])
+    if own is not None and params.get("model") != spec_url.CUSTOM:
+        raise ValueError(TEXTS("link.model", custom=spec_url.CUSTOM))
+    return spec_url.read_query(params, own=None if own is None else own.specs), own
+
+
+def stored_contents(page: Page, query: Mapping[str, str]) -> tuple[bytes, ...]:
+    """Return the salted contents that a query names. Raise `UnknownError` for one that is not stored."""
+    keys = (*STORED_KEYS, *(choice.key for choice in page.choices if isinstance(choice, Kept)))
+    found = []
+    for name in dict.fromkeys(query[key] for key in keys if key in query):
+        salted = blob_store.STORE.salted(name)
+        if salted is None:
+            raise blob_store.UnknownError(name)
+        found.append(salted)
+    return tuple(found)
+
+
+def needs_reading(page: Page, query: Mapping[str, str]) -> bool:
+    """True if a query has a config or names a content, which a server reads in a process with limits."""
+    keys = (config_link.KEY, *STORED_KEYS, *(choice.key for choice in page.choices if choice.reads_outside))
+    return any(key in query for key in keys)
+
+
+def moved(page: Page, now: Now, name: str, value: str) -> Now:
+    """Return `now` with one knob of the spec, its method or the page moved. Raise `ValueError` if it is invalid."""
+    choice = next((each for each in page.choices if each.key == name and isinstance(each, Number | Borders)), None)
+    if choice is not None:
+        return dataclasses.replace(now, given={**now.given, name: choice.parse(value)})
+    knob = (knobs(now.spec) | knobs(now.spec.scaling)).get(name)
+    if knob is None:
+        raise ValueError(TEXTS("address.knob", name=short_repr(name)))
+    number = spec_url.parse_number(value, knob.unit)
+    require_number(number, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
+    spec = spec_url.move_knob(now.spec, name, number)
+    pin = now.pin if now.pin is not None and now.pin < spec.pairs else None
+    return dataclasses.replace(now, spec=spec, pin=pin)
+
+
+def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:
+    """Read choices from a page's address: drop unreadable values and clamp numbers."""
+    out: dict[str, Any] = {}
+    for choice in choices:
+        if choice.key in query:
+            text = query[choice.key]
+            try:
+                out[choice.key] = choice.near(text) if isinstance(choice, Number) else choice.parse(text)
+            except ValueError:
+                continue
+    return out
+
+
+def strict(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:
+    """Read choices from a query. Raise `ValueError` with a sentence for an invalid one."""
+    return {choice.key: choice.parse(query[choice.key]) for choice in choices if choice.key in query}
+
+
+def rename_models(query: Mapping[str, str]) -> Mapping[str, str]:
+    """Return a query of an older release with its compared models as variants."""
+    if COMPARED_MODELS not in query:
+        return query
+    rest = {key: text for key, text in query.items() if key != COMPARED_MODELS}
+    return from_compared_models(query[COMPARED_MODELS]) | rest
+
+
+def variants_of(query: Mapping[str, str], current: Variant) -> dict[int, Variant]:
+    """Read the pinned curves by number. Raise `ValueError` if one is invalid."""
+    return {number: read_variant(query[key], current) for key, number in VARIANT_KEYS.items() if key in query}
+
+
+def lenient_variants(query: Mapping[str, str], current: Variant) -> tuple[dict[int, Variant], list[str]]:
+    """Read the pinned curves of a page's address; return them with a sentence for each unusable one."""
+    found, problems = dict[int, Variant](), list[str]()
+    for key, number in VARIANT_KEYS.items():
+        try:
+            if key in query:
+                variant = read_variant(query[key], current)
+                write_variant(variant)  # raises if no address can hold it
+                found[number] = variant
+        except ValueError as error:
+            problems.append(str(TEXTS("variants.ignored", name=key, error=error)))
+    return found, problems
+
+
+def pin_of(query: Mapping[str, str], pairs: int) -> int | None:
+    """Read the pinned pair. Raise `ValueError` if it is invalid."""
+    text = query.get("pin")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 6 and int(text) < pairs):
+        raise ValueError(TEXTS("address.pin", last=pairs - 1, value=short_repr(text)))
+    return int(text)
+
+
+def part_of(query: Mapping[str, str]) -> int:
+    """Read the part of a slow picture. Raise `ValueError` if it is invalid."""
+    text = query.get("part", "0")
+    if not (text.isascii() and text.isdecimal() and len(text) < 3):
+        raise ValueError(TEXTS("address.part", value=short_repr(text)))
+    return int(text)
+
+
+def view_of(query: Mapping[str, str]) -> tuple[float, float] | None:
+    """Read the zoomed x range. Raise `ValueError` if it is invalid."""
+    text = query.get("view")
+    if text is None:
+        return None
+    try:
+        low, high = sorted(float(end) for end in text.split(","))
+    except ValueError:
+        raise ValueError(TEXTS("address.view", value=short_repr(text))) from None
+    if not (-1e15 < low < high < 1e15):
+        raise ValueError(TEXTS("address.view_range", value=short_repr(text)))
+    return low, high

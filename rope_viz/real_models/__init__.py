@@ -1,0 +1,1 @@
+"""Real models: GGUF files, captures of q and k, measurements of heads and losses."""

@@ -1,0 +1,1 @@
+"""What knows all pages: the gallery, reports, pictures by name."""

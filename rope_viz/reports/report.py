@@ -1,0 +1,301 @@
+"""A report on one model: every picture of every page with its sentence, and the check's findings.
+
+Either an offline HTML page with plotly.js included once, or Markdown with a folder of SVG files for a model card.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from rope_viz import __version__
+from rope_viz.advice.lint import Finding, check
+from rope_viz.figures import theme
+from rope_viz.figures.files.html_json import plotly_js, to_json_values
+from rope_viz.pages import registry
+from rope_viz.picture import export, write_address
+from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
+from rope_viz.picture.page import Picture
+from rope_viz.picture.picture_request import Now
+from rope_viz.picture.wire_format import cells, markdown_to_html, strip_markup
+from rope_viz.texts import Texts
+
+TEXTS = Texts("report")
+MOST_ROWS = 200
+# Draw each chart when it scrolls near the view, fitted to its width.
+DRAW = """const near = new IntersectionObserver((seen) => {
+  for (const { target, isIntersecting } of seen) {
+    if (!isIntersecting) continue;
+    near.unobserve(target);
+    const { data, layout } = figures[target.id];
+    const changes = target.clientWidth < 560 ? (layout.meta?.narrow ?? {}) : {};
+    for (const [key, value] of Object.entries(changes)) {
+      layout[key] = typeof value === "object" ? { ...layout[key], ...value } : value;
+    }
+    target.style.height = `${layout.height}px`;
+    Plotly.newPlot(target, data, layout, { responsive: true, displaylogo: false, showSendToCloud: false });
+  }
+}, { rootMargin: "600px" });
+for (const place of Object.keys(figures)) near.observe(document.getElementById(place));"""
+WIDE = 'class="wide" role="region" tabindex="0"'
+
+
+@dataclass(frozen=True)
+class Part:
+    """One picture with its sentence; `drawn` is None if there is none for this model, and `sentence` says why."""
+
+    picture: Picture
+    drawn: Kind | None
+    sentence: str
+
+    @property
+    def title(self) -> str:
+        """Return the title."""
+        return self.picture.about if self.drawn is None else self.drawn.title
+
+
+def parts(now: Now, addresses: Sequence[str] = ()) -> Iterator[Part]:
+    """Yield every picture for this model in menu order, or only those named, with the default choices."""
+    for picture in registry.pictures():
+        if picture.page == "compare":
+            continue  # a report is about one model
+        if addresses and picture.address not in addresses:
+            continue
+        if reason := picture.refuses(now):
+            yield Part(picture, None, reason)
+            continue
+        with theme.skip_validation():
+            drawn = picture(picture.finished(now))
+        if isinstance(drawn, Table) and not any(len(values) for values in cells(drawn).values()):
+            continue  # empty until the user measures or uploads something
+        yield Part(picture, drawn, drawn.sentence)
+
+
+def findings(now: Now) -> list[Finding]:
+    """Return the check's findings in the model's config, [] if there is no config."""
+    return [] if now.config is None else check(now.config)
+
+
+def sections(now: Now, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[Part]]]:
+    """Yield (name, title, pictures) of every page that has something to show."""
+    drawn = list(parts(now, addresses))
+    for name, title in registry.PAGES.items():
+        if mine := [part for part in drawn if part.picture.page == name]:
+            yield name, title, mine
+
+
+def about(now: Now) -> list[tuple[str, str]]:
+    """Return the model's main numbers as (name, value)."""
+    spec = now.spec
+    rotating = TEXTS("model.head_dim_value", head_dim=spec.head_dim, rotary_dim=spec.rotary_dim)
+    rows: list[tuple[str, str]] = [
+        (TEXTS("model.head_dim"), rotating),
+        (TEXTS("model.base"), f"{spec.base:,.10g}"),
+        *lengths(now),
+        (TEXTS("model.target"), TEXTS("model.length_value", length=spec.target)),
+        (TEXTS("model.scaling"), spec.scaling.name),
+        (TEXTS("model.layer"), now.layer),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def lengths(now: Now) -> list[tuple[str, str]]:
+    """Return the model's lengths, the trained one with its source."""
+    config = now.model_config
+    trained = None if config is None or config.problems else config.trained_length
+    rows: list[tuple[str, str]] = []
+    if trained is not None:
+        value = TEXTS("model.trained_value", length=trained.length, source=trained.source)
+        rows.append((TEXTS("model.trained"), value))
+    named = TEXTS("model.length", length_name=now.spec.length_name)
+    has_it = bool(rows) and rows[0][0] == named
+    return rows if has_it else [*rows, (named, TEXTS("model.length_value", length=now.spec.context))]
+
+
+def address(now: Now, picture: Picture) -> str:
+    """Return the page's address relative to the app, "" for a config that no address can hold."""
+    try:
+        return (
+            "/" + ("" if picture.page == "home" else picture.page) + "?" + urlencode(write_address.query(now, picture))
+        )
+    except KeyError:
+        return ""
+
+
+# --- As a page
+
+
+def to_html(now: Now, addresses: Sequence[str] = (), *, plotly: str = "", before: str = "", above: str = "") -> bytes:
+    """Return one offline HTML page with zoomable charts, moving clocks and tables.
+
+    `addresses` names the pictures, all if empty. `plotly` is the address of plotly.js, which is else in the page.
+    `before` is HTML for the menu's beginning, `above` for sections above the pictures.
+    """
+    body, menu, figures, clocks = [], [before] if before else [], [], []
+    for name, title, mine in sections(now, addresses):
+        menu.append(f'<a href="#{name}">{html.escape(title)}</a>')
+        body.append(f'<section id="{name}"><h2>{html.escape(title)}</h2>')
+        for part in mine:
+            body.append(f"<h3>{html.escape(part.title)}</h3><p>{markdown_to_html(part.sentence)}</p>")
+            place = part.picture.address.replace("/", "-")
+            label = html.escape(part.title)
+            if isinstance(part.drawn, Figure):
+                figures.append((place, part.drawn))
+                height = part.drawn.fig.layout.height or theme.MAIN_HEIGHT
+                body.append(f'<div id="{place}" role="img" aria-label="{label}" style="height:{height}px"></div>')
+            elif isinstance(part.drawn, Clocks):
+                clocks.append((place, part.drawn))
+                body.append(f'<div id="{place}" class="rv-{export.moving(part.drawn)}"></div>')
+            elif part.drawn is not None:
+                body.append(f'<div {WIDE} aria-label="{label}">{table(part.drawn)}</div>')
+        body.append("</section>")
+    title = html.escape(TEXTS("title", name=now.name))
+    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in about(now))
+    head = f"<h1>{title}</h1><table>{rows}</table><nav>{' '.join(menu)}</nav>"
+    found = f'<section id="findings"><h2>{TEXTS("findings")}</h2>{found_html(findings(now))}</section>'
+    footer = TEXTS("footer", version=__version__)
+    page = f"<main>{head}{found}{above}{''.join(body)}<footer>{footer}</footer></main>"
+    meta = f'<meta name="rope-viz:spec" content="{html.escape(json.dumps(now.spec_json, default=str))}">'
+    script = f'<script src="{html.escape(plotly)}"></script>' if plotly else f"<script>{plotly_js()}</script>"
+    return document(title, f"{page}\n{script}\n<script>{drawing(figures)}</script>\n{turning(clocks)}", meta)
+
+
+def document(title: str, body: str, meta: str = "") -> bytes:
+    """Return a page in the report's style; the title and the body are HTML."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>{meta}'
+        f"<style>{STYLE}</style></head>\n<body>{body}</body></html>\n"
+    ).encode()
+
+
+def drawing(figures: Sequence[tuple[str, Figure]]) -> str:
+    """Return the script that draws each chart when it scrolls near the view."""
+    made = {}
+    for place, drawn in figures:
+        plain = drawn.fig.to_plotly_json()
+        layout = {key: value for key, value in plain["layout"].items() if key not in ("template", "width")}
+        made[place] = to_json_values({"data": plain["data"], "layout": layout})
+    data = json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return f"const figures = {data};\n{DRAW}"
+
+
+def turning(clocks: Sequence[tuple[str, Clocks]]) -> str:
+    """Return the modules that animate the clocks and the patch, one for each kind."""
+    calls: dict[str, list[str]] = {}
+    for place, drawn in clocks:
+        data = json.dumps({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
+        root = f'root: document.getElementById("{place}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
+        calls.setdefault(drawn.renderer, []).append(f"show({{ {root} }}, {data});")
+    return "\n".join(
+        f'<script type="module">{export.script(name)}\n{chr(10).join(mine)}</script>' for name, mine in calls.items()
+    )
+
+
+def table(drawn: Table) -> str:
+    """Return a table's first rows as HTML."""
+    given = cells(drawn)
+    rows = list(zip(*given.values(), strict=True))
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in given)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(as_text(cell))}</td>" for cell in row) + "</tr>" for row in rows[:MOST_ROWS]
+    )
+    more = f"<p>{TEXTS('more_rows', count=len(rows) - MOST_ROWS)}</p>" if len(rows) > MOST_ROWS else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{more}"
+
+
+def found_html(found: Sequence[Finding]) -> str:
+    """Return the findings as an HTML list."""
+    if not found:
+        return f"<p>{TEXTS('no_findings')}</p>"
+    items = [
+        f"<li><strong>{each.severity}</strong> {html.escape(f'{each.key} {each.message}')} "
+        f"<small>{html.escape(each.rule)}</small></li>"
+        for each in found
+    ]
+    return f"<ul>{''.join(items)}</ul>"
+
+
+# --- As Markdown
+
+
+def to_markdown(now: Now, folder: str) -> tuple[bytes, dict[str, bytes]]:
+    """Return the Markdown text, and by name the SVG files to put into `folder` next to it."""
+    files: dict[str, bytes] = {}
+    out = ["# " + TEXTS("title", name=escaped(now.name)), ""]
+    out += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in about(now)), ""]
+    out += ["## " + TEXTS("findings"), "", *found_lines(findings(now)), ""]
+    for _, title, mine in sections(now):
+        out += [f"## {title}", ""]
+        for part in mine:
+            out += [f"### {escaped(part.title)}", ""]
+            if part.sentence:
+                out += [" ".join(part.sentence.split()), ""]
+            if isinstance(part.drawn, Table):
+                out += [*table_lines(part.drawn), ""]
+            elif part.drawn is not None:
+                name = part.picture.address.replace("/", "-") + ".svg"
+                files[name] = export.render(part.picture, now, "svg")
+                out += [f"![{escaped(part.title)}]({folder}/{name})", ""]
+    out += [TEXTS("made_by", version=__version__), ""]
+    return "\n".join(out).encode(), files
+
+
+def table_lines(drawn: Table) -> list[str]:
+    """Return a table's first rows as Markdown."""
+    given = cells(drawn)
+    rows = list(zip(*given.values(), strict=True))
+    lines = [_row(list(given)), "|" + "---|" * len(given)]
+    lines += [_row([as_text(cell) for cell in row]) for row in rows[:MOST_ROWS]]
+    return [*lines, *(["\n" + TEXTS("more_rows", count=len(rows) - MOST_ROWS)] if len(rows) > MOST_ROWS else [])]
+
+
+def found_lines(found: Sequence[Finding]) -> list[str]:
+    """Return the findings as a Markdown list."""
+    items = [f"- **{each.severity}** {escaped(f'{each.key} {each.message}'.strip())} ({each.rule})" for each in found]
+    return items or [TEXTS("no_findings")]
+
+
+def _row(values: Sequence[str]) -> str:
+    return "| " + " | ".join(escaped(value) for value in values) + " |"
+
+
+def as_text(cell: Any) -> str:
+    """Format a table cell."""
+    return "" if cell is None else f"{cell:.6g}" if isinstance(cell, float) else strip_markup(str(cell))
+
+
+def escaped(text: str) -> str:
+    """Escape Markdown and join lines."""
+    out = "".join(f"\\{sign}" if sign in "\\`*_[]|<>#" else sign for sign in " ".join(text.split()))
+    return out
+
+
+STYLE = f"""
+body {{
+  margin: 0; background: {theme.BACKGROUND}; color: {theme.TEXT};
+  font: 16px/1.5 "Helvetica Neue", Helvetica, Arial, sans-serif;
+  --st-background-color: {theme.BACKGROUND}; --st-text-color: {theme.TEXT}; --st-border-color: {theme.RULE};
+  --st-primary-color: {theme.CURRENT}; --st-font: sans-serif;
+}}
+main {{ max-width: 1080px; margin: 0 auto; padding: 16px; }}
+h1 {{ font-size: 28px; }}
+h2 {{ margin-top: 40px; border-bottom: 1px solid {theme.RULE}; }}
+h3 {{ margin: 28px 0 4px; font-size: 17px; }}
+p {{ margin: 0 0 8px; }}
+table {{ border-collapse: collapse; font-size: 14px; }}
+th, td {{
+  text-align: left; vertical-align: top; padding: 4px 12px 4px 0; border-bottom: 1px solid {theme.GRID};
+}}
+.wide {{ overflow: auto; max-height: 480px; }}
+.index {{ overflow-x: auto; }}
+nav {{ position: sticky; top: 0; z-index: 3; padding: 8px 0; background: {theme.BACKGROUND}; }}
+nav a {{ margin-right: 12px; color: {theme.CURRENT}; }}
+section {{ scroll-margin-top: 48px; }}
+footer {{ margin: 40px 0; font-size: 14px; }}
+@media print {{ nav {{ position: static; }} .wide {{ max-height: none; }} }}
+"""

@@ -1,0 +1,162 @@
+"""A static site with a page for each of many models, and an index.
+
+Every page has the check's findings, the memory and a few pictures. All pages share one file of plotly.js.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+from urllib.parse import quote
+
+from rope_viz import __version__
+from rope_viz.advice.lint import SEVERITIES, Finding
+from rope_viz.advice.lint.check_text import check_text
+from rope_viz.advice.memory.estimate_memory import describe_memory, memory
+from rope_viz.advice.memory.kv_cache import human
+from rope_viz.embedding.scaling import LABELS
+from rope_viz.embedding.spec import UNCOMPUTABLE
+from rope_viz.figures.files.html_json import plotly_js
+from rope_viz.models.model_config import read_catalog_model
+from rope_viz.models.no_rope_types import NoRope
+from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import CUSTOM
+from rope_viz.picture.picture_request import Now
+from rope_viz.reports import report
+from rope_viz.texts import Texts
+
+TEXTS = Texts("report")
+PICTURES = ("frequencies/wavelengths", "scaling/comparison", "decay/curves")
+FOLDER = "models"
+"""The folder of the models' pages."""
+SCRIPT = "plotly.js"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the index. `problem` is why there are no pictures, `status` "" or the key of its short text."""
+
+    label: str
+    file: str
+    model_type: str = ""
+    scaling: str = ""
+    trained: int | None = None
+    limit: int | None = None
+    cache: int | None = None
+    findings: tuple[int, ...] = (0,) * len(SEVERITIES)
+    status: str = ""
+    problem: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return asdict(self)
+
+
+def read_entry(values: dict[str, Any]) -> Entry:
+    """Return the entry of `as_dict`. Raises `TypeError` or `KeyError` for other values."""
+    return Entry(**{**values, "findings": tuple(values["findings"])})
+
+
+def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = False) -> tuple[Entry, bytes]:
+    """Return a model's line in the index and its page.
+
+    `source` is the text of a config.json, or the id of a model of the list. A config that cannot be read, or that has
+    no RoPE, gets a page that says why.
+    """
+    try:
+        now, notes = read_now(source)
+        now.spec.inv_freq()
+    except ArithmeticError:
+        return problem_page(Entry(label, file, status="unread", problem=f"{UNCOMPUTABLE}."), source)
+    except ValueError as error:
+        status = "no_rope" if isinstance(error, NoRope) else "unread"
+        return problem_page(Entry(label, file, status=status, problem=f"{str(error).rstrip('.')}."), source)
+    model = now.model_config
+    entry = Entry(
+        label, file, scaling=now.spec.scaling.name, limit=now.spec.context, findings=count(report.findings(now))
+    )
+    lines = list(notes)
+    if model is not None:
+        entry = replace(entry, model_type=model.model_type)
+        if not model.problems:
+            entry = replace(entry, trained=model.trained_length.length, limit=model.limit)
+        try:
+            held = memory(model, length=entry.limit or now.spec.context)
+            entry = replace(entry, cache=held["kv_cache_bytes"])
+            lines += describe_memory(held).splitlines()
+        except ValueError as error:
+            lines.append(str(error))
+    paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    above = f'<section id="memory"><h2>{TEXTS("site.memory")}</h2>{paragraphs}</section>'
+    addresses = () if is_full else PICTURES
+    return entry, report.to_html(now, addresses, plotly=f"../{SCRIPT}", before=BACK, above=above)
+
+
+BACK = f'<a href="../index.html">{TEXTS("site.back")}</a>'
+
+
+def read_now(source: bytes | str) -> tuple[Now, tuple[str, ...]]:
+    """Return the request of a model and notes on its config. Raises `ValueError` if it has no RoPE to compute."""
+    if isinstance(source, str):
+        model = read_catalog_model(source)
+        layer = model.find_layer(None)
+        return Now(model.start_specs[layer], source, layer, None), ()
+    upload = read_upload(source)
+    return Now(upload.specs[upload.layer], CUSTOM, upload.layer, upload), upload.notes
+
+
+def problem_page(entry: Entry, source: bytes | str = b"") -> tuple[Entry, bytes]:
+    """Return the entry and the page of a model without pictures: the reason, and what the check finds."""
+    found: Sequence[Finding] = ()
+    if isinstance(source, bytes):
+        with contextlib.suppress(ValueError, OSError, ArithmeticError):
+            found = check_text(source)[1]
+    entry = replace(entry, findings=count(found))
+    title = html.escape(entry.label)
+    listed = f"<h2>{TEXTS('findings')}</h2>{report.found_html(found)}" if found else ""
+    body = f"<main><h1>{title}</h1><nav>{BACK}</nav><p>{html.escape(entry.problem)}</p>{listed}</main>"
+    return entry, report.document(title, body)
+
+
+def count(findings: Sequence[Finding]) -> tuple[int, ...]:
+    """Return the number of findings of each severity, in the order of `SEVERITIES`."""
+    return tuple(sum(one.severity == severity for one in findings) for severity in SEVERITIES)
+
+
+def index_page(entries: Sequence[Entry]) -> bytes:
+    """Return the site's first page: a table with a line for each model, those with errors first."""
+    columns = ("model", "type", "scaling", "trained", "limit", "cache", "findings")
+    head = "".join(f"<th>{TEXTS(f'site.column_{name}')}</th>" for name in columns)
+    in_order = sorted(entries, key=lambda entry: ([-found for found in entry.findings[:2]], entry.label.lower()))
+    rows = "".join(f"<tr>{index_row(entry)}</tr>" for entry in in_order)
+    problems = sum(any(entry.findings[:2]) for entry in entries)
+    unread = sum(entry.status in ("unread", "failed", "ended") for entry in entries)
+    lead = [TEXTS("site.lead", count=len(entries), problems=problems)]
+    lead += [TEXTS("site.lead_unread", unread=unread)] if unread else []
+    title = TEXTS("site.title", count=len(entries))
+    table = f'<div class="index"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    footer = f"<footer>{TEXTS('footer', version=__version__)}</footer>"
+    return report.document(title, f"<main><h1>{title}</h1><p>{' '.join(lead)}</p>{table}{footer}</main>")
+
+
+def index_row(entry: Entry) -> str:
+    """Return the cells of a model's line."""
+    link = f'<a href="{FOLDER}/{quote(entry.file)}">{html.escape(entry.label)}</a>'
+    lengths = ["" if length is None else f"{length:,}" for length in (entry.trained, entry.limit)]
+    scaling = TEXTS(f"site.{entry.status}") if entry.status else LABELS.get(entry.scaling, entry.scaling)
+    cache = "" if entry.cache is None else human(entry.cache)
+    found = ", ".join(
+        f"{number} {severity}{'' if number == 1 else 's'}"
+        for number, severity in zip(entry.findings, SEVERITIES, strict=True)
+        if number
+    )
+    texts = (entry.model_type, scaling, *lengths, cache, found or TEXTS("site.no_findings"))
+    return f"<td>{link}</td>" + "".join(f"<td>{html.escape(text)}</td>" for text in texts)
+
+
+def script() -> bytes:
+    """Return plotly.js, which all pages share."""
+    return plotly_js().encode()

@@ -1,0 +1,74 @@
+"""HTML pages that need no session and no network: the story of Learn, one of its scenes, and the picture of Home."""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rope_viz import __version__
+from rope_viz.figures import theme
+from rope_viz.pages.learn import figures as learn
+from rope_viz.picture.export import script
+from rope_viz.texts import Texts
+
+HOME = Texts("home")
+STYLE = """
+body { margin: 0; background: var(--st-background-color); color: var(--st-text-color); }
+main { max-width: 1216px; margin: 0 auto; padding: 16px 32px 32px; }
+h1 { font: 600 17px/24px var(--st-font); margin: 0 0 12px; }
+footer { margin-top: 32px; font: 14px/20px var(--st-font); }
+a { color: inherit; }
+@media (max-width: 760px) { main { padding: 12px 16px; } footer { padding-bottom: 72px; } }
+"""
+FONT = "'Source Sans 3', 'Source Sans Pro', system-ui, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
+
+
+@functools.lru_cache(maxsize=learn.SCENES + 1)
+def story_page(only: int = 0, app: str | None = None) -> bytes:
+    """Return the page: all scenes, or one scene (`only`, 1 to 8) with a link to the whole story.
+
+    `app` is the address of the app, which links begin with; None for a page without such links.
+    """
+    data: dict[str, Any] = learn.message(only or 1) | {"only": only, "app": app, "outside": True}
+    data["whole"] = f"{app or ''}/learn?learn.scene={only}"
+    title = data["scenes"][only - 1]["texts"]["title"] if only else data["title"]
+    return _page("learn", data, title, str(data["title"]), "" if only else f"RoPE Viz {__version__}")
+
+
+def home_page(message: Mapping[str, Any], app: str) -> bytes:
+    """Return the picture of Home alone, with a link to the app at the address `app`. `message` is of figures.hands."""
+    link = f'<a href="{html.escape(app)}" target="_blank">{html.escape(HOME("whole"))}</a>'
+    return _page("hands", message, str(message["title"]), str(HOME("title")), link)
+
+
+def _page(name: str, data: Mapping[str, Any], title: str, heading: str, below: str) -> bytes:
+    """Return a page on which the script `name` shows its message; `below` is HTML under it."""
+    light, dark = (_colours(dark=each) for each in (False, True))
+    body = json.dumps(data).replace("<", "\\u003c")
+    start = f'show({{ root: document.querySelector(".rv-{name}"), memory: {{}} }}, {body});'
+    # The picture reads its colours when it is shown, so a changed theme shows it again.
+    again = 'matchMedia("(prefers-color-scheme: dark)").addEventListener("change", run);'
+    footer = f"<footer>{below}</footer>" if below else ""
+    text = (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)} · RoPE Viz</title><style>:root {{ {light}; --st-font: {FONT} }}"
+        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}{STYLE}</style></head>"
+        f'<body><main><h1>{html.escape(heading)}</h1><div class="rv-{name}"></div>{footer}</main>'
+        f'<script type="module">{script(name)}\nconst run = () => {start}\nrun();\n{again}</script></body></html>'
+    )
+    return text.encode()
+
+
+def _colours(*, dark: bool) -> str:
+    named = {"background": theme.BACKGROUND, "text": theme.TEXT}
+    shown = {name: theme.DARK[colour] if dark else colour for name, colour in named.items()}
+    return "; ".join(
+        [
+            *(f"--st-{name}-color: {colour}" for name, colour in shown.items()),
+            f"color-scheme: {'dark' if dark else 'light'}",
+        ]
+    )
