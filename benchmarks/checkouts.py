@@ -21,11 +21,15 @@ ROOT = Path(__file__).resolve().parents[1]
 
 LIST_PAGES = """
 import json
-from rope_viz.pictures import registry
 try:
-    from rope_viz.pictures.doors import TITLES as PAGES
+    from rope_viz.pages import registry
+    PAGES = registry.TITLES
 except ImportError:  # an older checkout
-    PAGES = registry.PAGES
+    from rope_viz.pictures import registry
+    try:
+        from rope_viz.pictures.doors import TITLES as PAGES
+    except ImportError:
+        PAGES = registry.PAGES
 # A page that shows pictures of others is listed without any.
 print(json.dumps({name: list(registry.page(name).pictures) if name in registry.PAGES else [] for name in PAGES}))
 """

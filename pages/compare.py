@@ -1,5 +1,128 @@
 """What differs between two models: RoPE, frequencies, layers that rotate, and memory."""
 
-from rope_viz.ui import compare_page
+from __future__ import annotations
 
-compare_page.show()
+import streamlit as st
+
+from rope_viz.models import spec_url
+from rope_viz.models.catalog import catalog
+from rope_viz.pages import compare
+from rope_viz.picture import config_link, own_file
+from rope_viz.picture.outside import read_outside
+from rope_viz.picture.picture_request import Now
+from rope_viz.texts import Texts
+from rope_viz.ui import controls, page, query_params, state, upload
+from rope_viz.ui.notes import warn
+
+TEXTS = Texts("compare")
+
+
+def show() -> None:
+    """Show the page."""
+    now = page.now(compare.PAGE)
+    problem = compare.problem(now)
+    if problem:
+        page.start(TEXTS("needs_title"), problem)
+        _models(now)
+        return
+    first, second = (side.name for side in compare.found(now).sides)
+    page.start(str(TEXTS("title", first=first, second=second)), says=compare.differences)
+    _models(now)
+    page.show(compare.differences)
+    page.picture_sentence(compare.ratio)
+    page.controls(compare.LENGTH)
+    page.show(compare.ratio)
+    page.legend(TEXTS("legend"))
+    page.next_page_link("model", TEXTS("next_page"))
+    page.end("compare")
+
+
+def _models(now: Now) -> None:
+    """Show the menus of both models, the button that swaps them, and the field for a second config."""
+    with st.container(key="models", horizontal=True, vertical_alignment="bottom", gap="small"):
+        with st.container(width=280):
+            controls.model_menu()
+        with st.container(width=280):
+            _second_menu(now)
+        st.button(TEXTS("swap"), key="swap", icon=":material/swap_horiz:", on_click=_swap, args=(now,))
+        with st.popover(TEXTS("first"), key="first"):
+            upload.drop_field()
+            upload.paste_field()
+            upload.state_of_config()
+        with st.popover(TEXTS("own"), key="second"):
+            _second_config()
+    if problem := st.session_state.pop("second.problem", ""):
+        warn(problem)
+
+
+def _second_menu(now: Now) -> None:
+    """Show the menu of second models, the user's own first."""
+    key, value = "choice.compare.with", now[compare.WITH]
+    names = {name: model.name for name, model in catalog().items()}
+    if value not in names:
+        names = {value: TEXTS("own_name")} | names
+    st.session_state[key] = value
+
+    def changed() -> None:
+        _take(st.session_state[key], now)
+
+    st.selectbox(TEXTS("choices.with"), list(names), format_func=names.__getitem__, key=key, on_change=changed)
+
+
+def _second_config() -> None:
+    """Show fields to drop or paste the second config."""
+    st.file_uploader(TEXTS("dropped"), key="second.file", on_change=_dropped)
+    with st.form("second.form", border=False):
+        st.text_area(TEXTS("pasted"), key="second.text", height=140)
+        st.form_submit_button(TEXTS("use"), on_click=_pasted, width="stretch")
+
+
+def _dropped() -> None:
+    file = st.session_state["second.file"]
+    if file is not None:
+        _read(file.getvalue())
+
+
+def _pasted() -> None:
+    _read(st.session_state["second.text"] or "")
+
+
+def _read(content: str | bytes) -> None:
+    """Make a config the second model, or say why it is none."""
+    query_params.catch_up()
+    try:
+        text = config_link.write_config(read_outside(own_file.read_stored, content)[0])
+    except ValueError as error:
+        st.session_state["second.problem"] = str(TEXTS("refused", error=str(error).rstrip(".")))
+        return
+    if not text:
+        st.session_state["second.problem"] = str(TEXTS("too_long"))
+        return
+    _take(text)
+
+
+def _take(text: str, now: Now | None = None) -> None:
+    default = "" if now is None else compare.WITH.default(now)
+    state.set_param(compare.WITH.key, text, default=default)
+    # The two models may have another length in common.
+    state.set_param(compare.LENGTH.key, "", default="")
+    state.frame_too()
+
+
+def _swap(now: Now) -> None:
+    """Make the second model the first (a callback)."""
+    query_params.catch_up()
+    first, second = now.model, now[compare.WITH]
+    if first == spec_url.CUSTOM:
+        first = "" if now.own is None else config_link.write_config(now.own)
+        if not first:
+            st.session_state["second.problem"] = str(TEXTS("too_long"))
+            return
+    if second in catalog():
+        state.choose_model(second, spec_url.main_layer_of(second))
+    else:
+        state.adopt(config_link.read_config(second))
+    _take(first)
+
+
+show()

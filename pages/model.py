@@ -1,5 +1,219 @@
 """One model: what it is, how to serve it with the context that is needed, and what each runtime computes."""
 
-from rope_viz.ui import model_page
+from __future__ import annotations
 
-model_page.show()
+import streamlit as st
+
+from rope_viz.advice.memory.kv_cache import USED, human
+from rope_viz.advice.plan.extension_plan import Plan
+from rope_viz.figures.words.common import footnote, plain
+from rope_viz.models.identity.shipped_scaling import describe_method
+from rope_viz.pages.model import extend, runtimes
+from rope_viz.pages.model.extend import words
+from rope_viz.pages.model.runtimes import words as runtime_words
+from rope_viz.picture.picture_request import Now
+from rope_viz.texts import Texts
+from rope_viz.ui import configs, controls, extend_sections, page, state, training_section, upload
+from rope_viz.ui.components.copy import copy_button
+
+TEXTS = Texts("model")
+
+
+def show() -> None:
+    """Show the page."""
+    now = page.now(extend.PAGE)
+    problem = extend.problem(now)
+    _model(now, None if problem else extend.answer(now))
+    if problem:
+        page.paragraph(problem)
+        _runtimes(now)
+        return
+    with st.container(key="needed"), page.row():
+        page.controls(extend.TARGET, extend.RUNTIMES)
+    plan = extend.answer(now)
+    left, right = st.columns([11, 8], gap="large")
+    with left, st.container(key="answer"):
+        _answer(plan)
+    with right:
+        _memory(now, plan)
+        _cost(plan)
+    page.picture_sentence(extend.layers)
+    page.show(extend.layers)
+    _details(now, plan)
+    page.link("compare", TEXTS("compare"))
+
+
+def _model(now: Now, plan: Plan | None) -> None:
+    """Show which model it is in one line, and the ways to another one."""
+    worst = "none" if plan is None else next((one.severity for one in plan.found), "none")
+    name = now.name if plan is None else plan.recognised.name
+    left, right = st.columns([12, 7], vertical_alignment="center", gap="medium")
+    with left, st.container(key="model", horizontal=True, vertical_alignment="center", gap="small"):
+        st.html(f'<span class="rv-mark rv-{worst}" role="img" aria-label="{TEXTS(f"found.{worst}")}"></span>', width=30)
+        st.title(plain(name), anchor=False, width="content")
+        with st.container(key="facts", width="content"):
+            st.markdown(join_facts(now, plan))
+    with right, st.container(key="other", horizontal=True, vertical_alignment="center"):
+        upload.drop_field()
+        with st.popover(TEXTS("other"), key="pick"):
+            controls.model_menu()
+            controls.layer_menu()
+            upload.paste_field()
+            upload.state_of_config()
+
+
+def join_facts(now: Now, plan: Plan | None) -> str:
+    """Return the facts next to the model's name, with the source of its trained length as a footnote."""
+    spec = now.start
+    method = describe_method(spec)
+    facts = [
+        *([] if plan is None else [_trained(plan)]),
+        TEXTS("facts.base", base=spec.base),
+        TEXTS("facts.pairs", pairs=spec.pairs),
+        method,
+        *([] if plan is None or not plan.found else [configs.summed_up(plan.config)]),
+    ]
+    return " · ".join(facts)
+
+
+def _trained(plan: Plan) -> str:
+    trained = plan.recognised.trained
+    return TEXTS("facts.trained", length=trained.length) + footnote(trained.source)
+
+
+def _answer(plan: Plan) -> None:
+    """Show the verdict, its reason, what to copy and what was checked."""
+    st.header(words.headline(plan), anchor=False)
+    st.markdown(words.reason(plan))
+    one = plan.instructions[0] if plan.instructions else None
+    if one is None:
+        st.markdown(TEXTS("no_runtime"))
+        return
+    with st.container(key="command"):
+        st.code(one.command, language="bash", wrap_lines=True)
+    copy, file = st.columns(2)
+    with copy:
+        copy_button("copy.command", TEXTS("copy"), one.command)
+    with file:
+        if plan.file.fit:
+            configs.download(TEXTS("download"), plan.file.config, "whole", stretch=True)
+    st.caption(plain(one.proof))
+
+
+def _memory(now: Now, plan: Plan) -> None:
+    """Show weights and cache as a bar against one GPU of a chosen size."""
+    size = int(now[extend.GPU])
+    memory = plan.memory
+    if memory.cache is None:
+        st.markdown(f"**{TEXTS('memory.title')}**  \n{words.unknown(plan)}")
+        return
+    room = USED * size * 1e9 - memory.weights
+    longest = 0 if room <= 0 else memory.cache.longest(room, memory.sequences)
+    fits = memory.weights + memory.cached <= USED * size * 1e9
+    st.markdown(f"**{TEXTS('memory.fits' if fits else 'memory.too_large', size=size)}**")
+    whole = max(size * 1e9, memory.weights + memory.cached)
+    parts = {"weights": memory.weights, "cache": memory.cached}
+    bars = "".join(
+        f'<i class="rv-{name}" style="width:{100 * value / whole:.2f}%">{human(value)}</i>'
+        for name, value in parts.items()
+    )
+    limit = 100 * USED * size * 1e9 / whole
+    label = TEXTS("memory.bar", weights=human(memory.weights), cache=human(memory.cached), size=size)
+    st.html(
+        f'<div class="rv-memory" role="img" aria-label="{label}"><div>{bars}<b style="left:{limit:.2f}%"></b></div>'
+        f'<p><span class="rv-weights">{TEXTS("memory.weights")}</span>'
+        f'<span class="rv-cache">{TEXTS("memory.cache", count=memory.sequences)}</span>'
+        f"<span>{TEXTS('memory.limit', size=size)}</span></p></div>"
+    )
+    key = "any" if longest is None else "none" if longest == 0 else "longest"
+    st.markdown(TEXTS(f"memory.{key}", stored=memory.stored, length=longest or 0))
+    with st.popover(TEXTS("memory.change")):
+        page.controls(extend.GPU, extend.SEQUENCES, extend.DTYPE)
+        st.markdown(words.memory(plan))
+
+
+def _cost(plan: Plan) -> None:
+    """Say what the method costs short texts, and how well long texts were measured."""
+    st.markdown(f"**{TEXTS('cost')}**")
+    short = words.list_costs(plan)
+    st.markdown("\n\n".join(short))
+
+
+def _details(now: Now, plan: Plan) -> None:
+    """Show the evidence in tabs; only the open one is computed."""
+    shown = (_changes, _why, _runtime_tab, _training, _verify)
+    st.session_state["choice.tab"] = extend.TABS[now[extend.TAB]]
+    tabs = st.tabs(list(extend.TABS.values()), key="choice.tab", on_change=_open_tab)
+    for show_tab, tab in zip(shown, tabs, strict=True):
+        if tab.open:
+            with tab:
+                show_tab(now, plan)
+
+
+def _open_tab() -> None:
+    label = st.session_state["choice.tab"]
+    name = next((name for name, each in extend.TABS.items() if each == label), "changes")
+    state.set_param(extend.TAB.key, name, default="changes")
+
+
+def _changes(now: Now, plan: Plan) -> None:
+    extend_sections.file(plan)
+    extend_sections.runtimes(plan)
+
+
+def _why(now: Now, plan: Plan) -> None:
+    extend_sections.have(plan)
+    page.controls(extend.TRAINED, extend.WAY)
+    page.picture_sentence(extend.ways)
+    page.show(extend.ways)
+    for picture in (extend.speeds, extend.options, extend.memory):
+        page.picture_sentence(picture)
+        page.show(picture)
+    page.link("recall", TEXTS("recall"))
+    page.explain("model/extend")
+
+
+def _runtime_tab(now: Now, plan: Plan) -> None:
+    _runtimes(now)
+
+
+def _runtimes(now: Now) -> None:
+    """Show what each runtime computes from the config, and what is wrong with it."""
+    asked = page.now(runtimes.PAGE)
+    if runtimes.diffusion(asked):
+        st.markdown(runtimes.diffusion(asked))
+        page.link("axes", TEXTS("axes"))
+        _all_models()
+        return
+    page.controls(runtimes.AT, runtimes.VLLM, runtimes.SGLANG)
+    page.picture_sentence(runtimes.curves)
+    page.show(runtimes.curves)
+    page.legend(runtime_words.describe_marks(runtimes.answers(asked)))
+    page.picture_sentence(runtimes.matrix)
+    page.show(runtimes.matrix)
+    page.paragraph(f"{runtime_words.TABLE} {runtime_words.counts()}")
+    if runtimes.several(asked):
+        page.section(TEXTS("several"), says=runtimes.axes)
+        page.show(runtimes.axes)
+        page.link("axes", TEXTS("axes"))
+    page.section(TEXTS("check"))
+    configs.findings(runtimes.config_in_question(asked))
+    _all_models()
+    page.explain("model/runtimes")
+
+
+def _all_models() -> None:
+    page.section(TEXTS("all"), says=runtimes.models)
+    page.controls(runtimes.ALL)
+    page.show(runtimes.models)
+
+
+def _training(now: Now, plan: Plan) -> None:
+    training_section.show(page.now(runtimes.PAGE))
+
+
+def _verify(now: Now, plan: Plan) -> None:
+    extend_sections.checks(plan)
+
+
+show()

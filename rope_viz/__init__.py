@@ -55,10 +55,10 @@ _HOME = {
     "emulate": "runtimes",
     "check": "advice.lint",
     "repair": "advice.lint",
-    "export": "advice.export",
-    "plan": "advice.extension_plan",
-    "memory": "advice.estimate_memory",
-    "capture": "tiny_lm.capture",
+    "export": "advice.plan.export",
+    "plan": "advice.plan.extension_plan",
+    "memory": "advice.memory.estimate_memory",
+    "capture": "real_models.capture",
 }
 TAKES_NAMES = frozenset(("from_config", "emulate", "check", "repair", "plan", "memory"))
 """Functions whose first argument may also be the name of a config."""
@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     if name in TAKES_NAMES:
-        value = importlib.import_module(f"{__name__}.models.named_config").takes_names(value)
+        value = importlib.import_module(f"{__name__}.models.identity.named_config").takes_names(value)
     globals()[name] = value
     return value
 

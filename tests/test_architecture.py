@@ -41,19 +41,21 @@ FLOORS = (
     ("embedding", "web", "texts", "storage"),
     ("models",),
     ("multi_axis", "studies", "kernels"),
-    ("tiny_lm", "runtimes"),
+    ("tiny_lm", "real_models", "evaluation", "runtimes"),
     ("advice",),
     ("figures",),
-    ("pictures",),
-    ("ui", "cli"),
+    ("picture",),
     ("pages",),
+    ("reports",),
+    ("ui", "cli"),
+    ("layouts",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
 def room(path: Path) -> str:
     relative = path.relative_to(ROOT)
-    return relative.parts[1] if relative.parts[0] == "rope_viz" and len(relative.parts) > 2 else "pages"
+    return relative.parts[1] if relative.parts[0] == "rope_viz" and len(relative.parts) > 2 else "layouts"
 
 
 def arrows() -> set[tuple[str, str]]:
@@ -68,7 +70,7 @@ def arrows() -> set[tuple[str, str]]:
 
 def test_every_folder_is_a_known_room():
     doors = {"rope_viz/__init__.py", "rope_viz/__main__.py"}
-    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(FLOOR) - {"pages"}
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} == set(FLOOR) - {"layouts"}
     assert {name_of(path) for path in PACKAGE.glob("*.py")} == doors
 
 
@@ -113,11 +115,11 @@ TORCH_ELSEWHERE = {"rope_viz/studies/scores.py"}
 @for_each(SOURCES, name_of)
 def test_heavy_libraries_stay_in_their_rooms(path):
     roots = {module.split(".")[0] for module in imports(path)}
-    if room(path) not in ("ui", "pages"):
+    if room(path) not in ("ui", "layouts"):
         assert "streamlit" not in roots
-    if room(path) not in ("figures", "pictures", "ui", "cli"):
+    if room(path) not in ("figures", "picture", "pages", "reports", "ui", "cli"):
         assert "plotly" not in roots
-    if room(path) not in ("kernels", "tiny_lm") and name_of(path) not in TORCH_ELSEWHERE:
+    if room(path) not in ("kernels", "tiny_lm", "real_models", "evaluation") and name_of(path) not in TORCH_ELSEWHERE:
         assert not roots & {"torch", "triton"}
 
 
@@ -131,7 +133,7 @@ def test_a_file_begins_with_a_docstring(path):
     assert ast.get_docstring(parsed(path))
 
 
-@for_each([path for path in SOURCES if room(path) != "pages"], name_of)
+@for_each([path for path in SOURCES if room(path) != "layouts"], name_of)
 def test_public_names_have_docstrings(path):
     named = [node for node in parsed(path).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
     public = [node for node in named if not node.name.startswith("_")]
@@ -149,6 +151,14 @@ def test_dataclasses_with_arrays_do_not_compare_them(path):
         held = [field for field in fields if re.search(r": .*(Array|Tensor)", field) and "compare=False" not in field]
         held = [field for field in held if "Callable" not in field]
         assert not held or "eq=False" in how, f"{node.name} is compared by {held}"
+
+
+def test_no_page_imports_another():
+    """What two pages need belongs to the rooms below; only the list of pages knows them all, by name."""
+    for path in (PACKAGE / "pages").rglob("*.py"):
+        own = path.relative_to(PACKAGE / "pages").parts[0]
+        others = [module for module in imports(path) if module.startswith("rope_viz.pages.")]
+        assert {module.split(".")[2] for module in others} <= {own}, f"{name_of(path)} imports {others}"
 
 
 def test_importing_the_package_is_light():

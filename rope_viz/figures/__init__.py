@@ -1,6 +1,6 @@
-"""Plotly figures of specs and results: one function per figure, one shared style.
+"""What figures share: the style, compared curves, tables, clocks, and files. A page has its own figures.
 
-In a notebook: `from rope_viz import figures`, then `figures.scaling.ratios(...)`. Modules are imported on first access.
+In a notebook: `from rope_viz import figures`, then `figures.method_curves.ratios(...)`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from types import ModuleType
 __all__ = sorted(module.name for module in pkgutil.iter_modules(__path__))
 # Names from before 0.3, which notebooks may still use.
 RENAMED = {
-    "beyond": "axis_extrapolation",
     "dials": "static_clocks",
-    "distance": "per_distance",
     "grids": "heatmap_grid",
     "looks": "line_styles",
     "numbers": "cell_text",

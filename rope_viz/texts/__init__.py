@@ -1,4 +1,4 @@
-"""Texts of the screen: `rope_viz/texts/<language>/<page>.toml`, one entry per sentence with named placeholders."""
+"""Texts of the screen: one entry per sentence, in a page's `texts.<language>.toml` or, if shared, in `<language>/`."""
 
 from rope_viz.texts.texts import Sentence, Texts, join
 

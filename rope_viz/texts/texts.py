@@ -99,6 +99,17 @@ def find_file(page: str, language: str) -> Path:
     return own if own.is_file() else FOLDER / language / f"{page}.toml"
 
 
+def list_texts(language: str) -> list[str]:
+    """Return the names of all texts: those of pages and those that pages share."""
+    own = [
+        path.relative_to(PAGES).as_posix().removesuffix(f".{language}.toml")
+        for path in PAGES.rglob(f"*.{language}.toml")
+    ]
+    return sorted(
+        [name.removesuffix("/texts") for name in own] + [path.stem for path in (FOLDER / language).glob("*.toml")]
+    )
+
+
 @functools.cache
 def _read_page(page: str, language: str) -> dict[str, str]:
     return dict(_flatten(tomllib.loads(find_file(page, language).read_text(encoding="utf-8"))))

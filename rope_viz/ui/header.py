@@ -12,6 +12,7 @@ from pathlib import Path
 
 from streamlit import config
 
+from rope_viz import web
 from rope_viz.pages.registry import DOORS, TITLES, door_of
 from rope_viz.texts import Texts
 
@@ -60,6 +61,6 @@ def script() -> str:
         | {"base": base, "baseFontSize": config.get_option("theme.baseFontSize")}
         for base, name in enumerate(("light", "dark"))
     }
-    text = (HERE / "header.js").read_text(encoding="utf-8")
+    text = (web.FOLDER / "inline" / "header.js").read_text(encoding="utf-8")
     named = {page: door_of(page) for pages in DOORS.values() for page in pages}
     return text.replace("DOORS[", f"({json.dumps(named)})[", 1).replace("THEMES", json.dumps(themes), 1)

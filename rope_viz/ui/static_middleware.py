@@ -21,6 +21,7 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 
+from rope_viz import web
 from rope_viz.embedding.spec import short_repr
 from rope_viz.pages import registry
 from rope_viz.pages.registry import FIRST, MOVED, TITLES, groups_of
@@ -226,10 +227,12 @@ def loading() -> str:
     parts = {
         "LOADING": TEXTS("loading.page"),
         "NO_JAVASCRIPT": TEXTS("loading.no_javascript"),
-        "ADDRESS": (HERE / "history.js").read_text(encoding="utf-8"),
+        "ADDRESS": (web.FOLDER / "inline" / "history.js").read_text(encoding="utf-8"),
         "PICTURES": json.dumps(named),
-        "EARLY": (HERE / "preload.js").read_text(encoding="utf-8").replace("SCRIPTS", f"{PREFIX}/{version()}"),
-        "STILL": (HERE / "placeholder.js").read_text(encoding="utf-8"),
+        "EARLY": (web.FOLDER / "inline" / "preload.js")
+        .read_text(encoding="utf-8")
+        .replace("SCRIPTS", f"{PREFIX}/{version()}"),
+        "STILL": (web.FOLDER / "inline" / "placeholder.js").read_text(encoding="utf-8"),
         "PICTURE_LABEL": json.dumps(TEXTS("loading.picture")),
         "HEADER_SCRIPT": header.script(),
     }

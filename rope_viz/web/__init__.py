@@ -1,4 +1,4 @@
-"""Scripts that turn clocks and move a patch: the app serves them, and a saved HTML file holds them."""
+"""All JavaScript: the app serves it, saved HTML files hold some of it; `inline/` is in the page itself."""
 
 from pathlib import Path
 

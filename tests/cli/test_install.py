@@ -57,7 +57,7 @@ def test_wheel_holds_the_whole_app_and_nothing_else(wheel):
     for name in ("app.py", "pages/_frame.py", "pages/scaling.py", "assets/logo.svg", ".streamlit/config.toml"):
         assert f"rope_viz/app/{name}" in names
     assert "rope_viz/models/catalog/llama-3.1-8b.json" in names
-    assert "rope_viz/texts/en/scaling.toml" in names
+    assert "rope_viz/pages/scaling/texts.en.toml" in names
     assert "rope_viz/web/dials.js" in names
     assert all(name.startswith(("rope_viz/", "rope_viz-")) for name in names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".png")]

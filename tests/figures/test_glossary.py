@@ -7,12 +7,11 @@ import pytest
 import rope_viz
 from rope_viz.figures.words import glossary
 from rope_viz.texts import Texts
+from rope_viz.texts.texts import list_texts
 
 ROOT = Path(rope_viz.__file__).parent
 EXPLANATIONS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "ui" / "texts").glob("*.md")} | {
-    path.stem: entries["explain.text"]
-    for path in (ROOT / "texts" / "en").glob("*.toml")
-    if "explain.text" in (entries := Texts(path.stem).entries)
+    name: entries["explain.text"] for name in list_texts("en") if "explain.text" in (entries := Texts(name).entries)
 }
 
 

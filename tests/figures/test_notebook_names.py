@@ -8,7 +8,7 @@ from rope_viz import figures
 
 
 def test_figures_modules_are_listed_and_lazily_loaded():
-    assert {"scaling", "decay", "frequencies"} <= set(dir(figures))
+    assert {"compared", "method_curves", "wavelengths"} <= set(dir(figures))
     for name in dir(figures):
         assert getattr(figures, name) is importlib.import_module(f"rope_viz.figures.{name}")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -37,7 +37,7 @@ def test_a_picture_is_a_function_at_module_level(picture):
     assert getattr(module, picture.name) is picture
     # A page with many pictures has several modules; that of the page imports the others.
     assert picture is registry.picture(picture.page, picture.name)
-    assert module.__name__.startswith("rope_viz.picture.")
+    assert module.__name__.startswith(("rope_viz.pages.", "rope_viz.picture."))
     assert picture.about.endswith(".")
 
 

@@ -8,16 +8,16 @@ import tomllib
 import pytest
 
 from rope_viz.texts import Sentence, Texts, join
-from rope_viz.texts.texts import FOLDER, FORMATS, _flatten
+from rope_viz.texts.texts import FOLDER, FORMATS, _flatten, find_file, list_texts
 from tests.offenders import for_each
 
 LANGUAGES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and not path.name.startswith("_"))
-PAGES = sorted(path.stem for path in (FOLDER / "en").glob("*.toml"))
+PAGES = list_texts("en")
 MOST_WORDS, USUAL_WORDS = 25, 20
 
 
 def read_entries(page, language="en"):
-    return dict(_flatten(tomllib.loads((FOLDER / language / f"{page}.toml").read_text(encoding="utf-8"))))
+    return dict(_flatten(tomllib.loads(find_file(page, language).read_text(encoding="utf-8"))))
 
 
 def split_sentences(text):

@@ -1,6 +1,6 @@
-"""python -m rope_viz.tiny_lm train: makes every checkpoint, in under half an hour on two cores.
+"""python -m tools.tiny_lm train: makes every checkpoint, in under half an hour on two cores.
 
-`python -m rope_viz.tiny_lm recall` stores what the three seeds find in long texts without scaling.
+`python -m tools.tiny_lm recall` stores what the three seeds find in long texts without scaling.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rope_viz.tiny_lm.checkpoints import FOLDER, UNSCALED
 
 def main() -> None:
     """Run a command."""
-    top = argparse.ArgumentParser(prog="python -m rope_viz.tiny_lm", description=__doc__)
+    top = argparse.ArgumentParser(prog="python -m tools.tiny_lm", description=__doc__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     train = commands.add_parser("train", help="train three seeds and fine-tune them, and write what was measured")
     train.add_argument("--out", type=Path, default=FOLDER, help="where the checkpoints go (default: next to the code)")

@@ -32,7 +32,7 @@ def footnote(source: str) -> str:
     """Return a source as a footnote in Markdown, "" if there is none.
 
     It is a link to `#source` with the source as its text. The browser shows a number instead, which opens the source
-    (ui/components/navigation.js); plain text shows the source in brackets (`spell_out_footnotes`).
+    (web/navigation.js); plain text shows the source in brackets (`spell_out_footnotes`).
     """
     return f"[{plain(source)}](#source)" if source else ""
 

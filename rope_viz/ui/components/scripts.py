@@ -18,8 +18,7 @@ from rope_viz.figures.words import glossary
 from rope_viz.texts import Texts
 
 PREFIX = "/rope-viz"
-HERE = Path(__file__).parent
-OWN = [*HERE.glob("*.js"), *web.FOLDER.glob("*.js")]
+OWN = [*web.FOLDER.glob("*.js")]
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 SCRIPTS = {path.name: path for path in [*sorted(OWN, key=lambda path: path.name), PLOTLY]}
 # plotly.js is one function passed as an argument. Browsers parse such a function lazily, so its four megabytes would be

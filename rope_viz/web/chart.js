@@ -16,7 +16,7 @@ export const prepare = () => loadPlotly();
 function loadPlotly() {
   return (plotly ??= waitForClocks().then(() => new Promise((resolve, reject) => {
     if (window.Plotly) return resolve(window.Plotly);
-    const preloaded = document.querySelector(`script[src="${SOURCE}"]`); // ui/preload.js
+    const preloaded = document.querySelector(`script[src="${SOURCE}"]`); // web/inline/preload.js
     const script = preloaded ?? Object.assign(document.createElement("script"), { src: SOURCE });
     script.addEventListener("load", () => resolve(window.Plotly));
     script.addEventListener("error", () => (script.remove(), (plotly = null), reject(new Error("plotly.js did not load"))));
