@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.lint import check
-from rope_viz.advice.plan.check_change import IN_VAIN, find_strayed_layers
+from rope_viz.advice.plan.config_file import IN_VAIN, find_strayed_layers
 from rope_viz.advice.plan.extension_plan import Plan, make_plan
 from rope_viz.embedding.spec import MAX_LENGTH
 from rope_viz.models.catalog import catalog

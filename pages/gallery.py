@@ -3,7 +3,7 @@
 from rope_viz.reports import gallery
 from rope_viz.texts import Texts
 from rope_viz.ui import page
-from rope_viz.ui.components.gallery import show
+from rope_viz.ui.components.component import show
 
 TEXTS = Texts("gallery")
 

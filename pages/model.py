@@ -14,7 +14,7 @@ from rope_viz.pages.model.runtimes import words as runtime_words
 from rope_viz.picture.picture_request import Now
 from rope_viz.texts import Texts
 from rope_viz.ui import configs, controls, extend_sections, page, state, training_section, upload
-from rope_viz.ui.components.copy import copy_button
+from rope_viz.ui.components.component import copy_button
 
 TEXTS = Texts("model")
 

@@ -164,7 +164,7 @@ def add_training(report: Report, trainer: str, ignored: Sequence[str]) -> Report
 
 def add_draft(report: Report, draft: str, ignored: Sequence[str]) -> Report:
     """Return the report with what does not fit between this config and a draft model's."""
-    from rope_viz.advice.lint.draft_rules import find_draft_mistakes
+    from rope_viz.advice.lint.training_rules import find_draft_mistakes
     from rope_viz.cli.spec import read_config
 
     other = ModelConfig.read(read_config(draft))

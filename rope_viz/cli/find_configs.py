@@ -15,7 +15,7 @@ from rope_viz.models.catalog import Model
 from rope_viz.models.formats.json_source import LARGEST_FILE, read_content, read_raw
 from rope_viz.models.identity import named_config
 from rope_viz.models.identity.hf_cache import NAME, find_in_cache, is_model_id
-from rope_viz.models.unknown_types import is_model_config
+from rope_viz.models.no_rope_types import is_model_config
 
 # Folders without a model's own files.
 PASSED_OVER = frozenset((".git", "node_modules", "__pycache__", ".venv", "venv", ".tox", "site-packages"))

@@ -32,9 +32,8 @@ from rope_viz.models.formats.source_note import without_source
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
-from rope_viz.runtimes.compare import Comparison, compare, compare_with, histories
+from rope_viz.runtimes.compare import Comparison, compare, compare_with, describe_temperature, histories
 from rope_viz.runtimes.provenance import Known
-from rope_viz.runtimes.query_temperature import describe_temperature
 from rope_viz.texts import Texts
 
 

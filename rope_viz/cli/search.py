@@ -12,9 +12,8 @@ from rope_viz.cli.find_pictures import describe_formats
 from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import read_model_folder, tokens
 from rope_viz.embedding.spec import short_repr
-from rope_viz.evaluation.divisor_curves import STARTS
 from rope_viz.evaluation.score_divisors import GgufScorer, Scorer, TinyScorer, TransformersScorer
-from rope_viz.evaluation.search_divisors import GOALS, TINY, SearchPlan, search
+from rope_viz.evaluation.search_divisors import GOALS, STARTS, TINY, SearchPlan, search
 from rope_viz.evaluation.search_results import SearchResult, read_search
 from rope_viz.figures.files import FORMS
 from rope_viz.models.identity.local_models import MODELS

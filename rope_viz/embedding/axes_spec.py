@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -395,3 +395,24 @@ def read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
 def set_field(spec: AxesSpec, name: str, value: object) -> None:
     """Set a field of a frozen spec during its construction."""
     object.__setattr__(spec, name, value)
+
+
+@dataclass(frozen=True)
+class AlongAxis(RopeSpec):
+    """A RopeSpec in which only the pairs `listens` (indices), those of one axis, rotate.
+
+    Scaling is still that of the whole ladder, over the pair index.
+    """
+
+    listens: tuple[int, ...] = ()
+
+    def inv_freq(self, length: int | None = None) -> FloatArray:
+        """Return radians per position along the axis, (pairs,); 0 for pairs of other axes."""
+        rotating = np.isin(np.arange(self.pairs), self.listens)
+        return freeze(np.where(rotating, super().inv_freq(length), 0.0))
+
+
+def along_axis(spec: RopeSpec, pairs: Iterable[int]) -> AlongAxis:
+    """Return the spec along the axis that these pairs belong to."""
+    fields = {item.name: getattr(spec, item.name) for item in dataclasses.fields(RopeSpec)}
+    return AlongAxis(**fields, listens=tuple(int(pair) for pair in pairs))

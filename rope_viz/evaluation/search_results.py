@@ -8,8 +8,7 @@ from typing import Any
 
 from rope_viz.embedding.scaling import LongRope
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
-from rope_viz.evaluation.divisor_curves import STARTS
-from rope_viz.evaluation.search_divisors import MOST_TEXTS, MOST_TRIALS, VERSION
+from rope_viz.evaluation.search_divisors import MOST_TEXTS, MOST_TRIALS, STARTS, VERSION
 from rope_viz.models.model_config import from_config
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.texts import Texts

@@ -9,15 +9,149 @@ overwritten, and can be differentiated again.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
-from rope_viz.kernels import flash_attn_checks as parts
 from rope_viz.kernels import torch_library
 from rope_viz.kernels.buffers import Float32Buffers
-from rope_viz.kernels.flash_attn_checks import Way
+from rope_viz.kernels.torch_ops import Turn
+
+MAX_HEADDIM = 256
+
+# Ranges of heads along dimension 2 that share a table, as `torch_library.rotate_within` takes them, and the table.
+Stretch: TypeAlias = tuple[list[int], Tensor, Tensor]
+
+
+class RefusedError(AssertionError, ValueError):
+    """An assertion of the original, also with python -O; a ValueError like every other refusal here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """Arguments shared by all functions, with their original names."""
+
+    interleaved: bool
+    seqlen_offsets: int | Tensor = 0
+    cu_seqlens: Tensor | None = None
+    max_seqlen: int | None = None
+    conjugate: bool = False
+
+
+def rotate_whole_in_place(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> None:
+    """Rotate x (batch, seqlen, nheads, headdim), or packed (total, nheads, headdim), in place; not differentiable."""
+    batched = [x if way.cu_seqlens is None else x[None]]
+    rows, turn, bounded = _angles(x, cos, sin, way)
+    torch_library.rotate_into(batched, batched, rows, turn, bounded=bounded)
+
+
+def rotate_whole(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> Tensor:
+    """Return x rotated as a new tensor; differentiable."""
+    rows, turn, bounded = _angles(x, cos, sin, way)
+    if way.cu_seqlens is None:
+        return torch_library.rotate_copies([x], rows, turn, bounded=bounded)[0]
+    return torch_library.rotate_copies([x[None]], rows, turn, bounded=bounded)[0][0]
+
+
+def rotate_stretches_in_place(whole: Tensor, stretches: list[Stretch], way: Way) -> None:
+    """Rotate the stretches of `whole` in place; not differentiable."""
+    for bounds, cos, sin in stretches:
+        rows, turn, bounded = _angles(torch_library.split_parts(whole, bounds)[0], cos, sin, way)
+        torch_library.rotate_within(whole, bounds, rows, turn, bounded=bounded)
+
+
+def rotate_stretches(whole: Tensor, stretches: list[Stretch], way: Way) -> Tensor:
+    """Return a new tensor like `whole` with its stretches, contiguous from 0, rotated; differentiable."""
+    turned: list[Tensor] = []
+    for bounds, cos, sin in stretches:
+        parts = torch_library.split_parts(whole, bounds)
+        rows, turn, bounded = _angles(parts[0], cos, sin, way)
+        turned += torch_library.rotate_copies(parts, rows, turn, bounded=bounded)
+    if whole.dim() == 5:
+        turned = [part.unsqueeze(2) for part in turned]
+    return torch.cat((*turned, whole[:, :, stretches[-1][0][-1] :]), dim=2)
+
+
+def rotate_gradient(gradient: Tensor, stretches: list[Stretch], way: Way) -> Tensor:
+    """Return `rotate_stretches`, in place on a copy if no gradient follows: a third less memory traffic."""
+    if torch.is_grad_enabled() or torch_library.is_transformed(gradient):
+        return rotate_stretches(gradient, stretches, way)
+    result = gradient.clone()
+    rotate_stretches_in_place(result, stretches, way)
+    return result
+
+
+def qk_stretches(
+    qkv: Tensor, cos: Tensor, sin: Tensor, cos_k: Tensor | None, sin_k: Tensor | None, num_heads_q: int | None
+) -> list[Stretch]:
+    """Return the stretches of q and k in qkv (batch, seqlen, 3, nheads, headdim) or (batch, seqlen, heads, headdim)."""
+    if qkv.dim() == 5:
+        require(qkv.shape[2] == 3, "qkv must have shape (batch, seqlen, 3, nheads, headdim)")
+        if num_heads_q is not None and num_heads_q != qkv.shape[3]:
+            raise RefusedError(f"num_heads_q is {num_heads_q}, but qkv has {qkv.shape[3]} heads of q: leave it out")
+        q, k = [0, 1], [1, 2]
+    else:
+        require(qkv.dim() == 4, "qkv must have 5 dimensions, or 4 with num_heads_q")
+        if num_heads_q is None:
+            raise RefusedError("num_heads_q must be given where qkv has 4 dimensions")
+        num_heads_k = (qkv.shape[2] - num_heads_q) // 2
+        if num_heads_q < 1 or num_heads_k < 1 or qkv.shape[2] != num_heads_q + 2 * num_heads_k:
+            raise RefusedError(
+                "qkv must hold num_heads_q heads of q and equally many of k and v, "
+                f"but has {qkv.shape[2]} heads where num_heads_q is {num_heads_q}"
+            )
+        q, k = [0, num_heads_q], [num_heads_q, num_heads_q + num_heads_k]
+    if cos_k is None and sin_k is None:
+        return [([*q, *k], cos, sin)]
+    return [(q, cos, sin), (k, cos if cos_k is None else cos_k, sin if sin_k is None else sin_k)]
+
+
+def k_stretch(kv: Tensor, cos: Tensor, sin: Tensor) -> list[Stretch]:
+    """Return the one stretch of k in kv (batch, seqlen, 2, nheads, headdim)."""
+    require(kv.dim() == 5 and kv.shape[2] == 2, "kv must have shape (batch, seqlen, 2, nheads, headdim)")
+    return [([0, 1], cos, sin)]
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise `RefusedError` with the message unless the condition holds."""
+    if not condition:
+        raise RefusedError(message)
+
+
+def _angles(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> tuple[Tensor, Turn, bool]:
+    """Return (the row of cos and sin for every token, the turn by them, whether the rows are known to exist)."""
+    seqlen_ro, pairs = cos.shape
+    require(sin.shape == cos.shape, "cos and sin must have the same shape")
+    require(2 * pairs <= x.shape[-1], "rotary_dim must be <= headdim")
+    require(x.shape[-1] <= MAX_HEADDIM, f"Only support headdim <= {MAX_HEADDIM}")
+    dimensions = 4 if way.cu_seqlens is None else 3
+    require(x.dim() == dimensions, f"x must have {dimensions} dimensions")
+    batch, seqlen = x.shape[:2]
+    offsets = way.seqlen_offsets
+    if way.cu_seqlens is not None:
+        if way.max_seqlen is None:
+            raise RefusedError("If cu_seqlens is passed in, then max_seqlen must be passed")
+        batch, seqlen = way.cu_seqlens.shape[0] - 1, way.max_seqlen
+    require(seqlen_ro >= seqlen, "seqlen_ro must be >= seqlen")
+    if isinstance(offsets, Tensor):
+        require(offsets.shape == (batch,), "seqlen_offsets must have shape (batch,)")
+        require(offsets.dtype in (torch.int32, torch.int64), "seqlen_offsets must be int32 or int64")
+    else:
+        require(offsets + seqlen <= seqlen_ro, "seqlen_offsets + seqlen must be <= seqlen_ro")
+        if offsets < 0:
+            raise ValueError(f"seqlen_offsets must not be negative, got {offsets}")
+    if way.cu_seqlens is not None:
+        starts = offsets if isinstance(offsets, Tensor) else None
+        rows = torch_library.packed_positions(way.cu_seqlens, x.shape[0], starts, longest=way.max_seqlen)
+        rows = (rows if isinstance(offsets, Tensor) else rows + offsets)[None]
+    else:
+        rows = torch.arange(seqlen, device=x.device)[None]
+        rows = rows + (offsets.long()[:, None] if isinstance(offsets, Tensor) else offsets)
+    turn = Turn(None, cos.detach(), sin.detach(), way.interleaved, way.conjugate, 1.0)
+    return rows, turn, not isinstance(offsets, Tensor)
+
 
 __all__ = [
     "ApplyRotaryEmb",
@@ -52,7 +186,7 @@ def apply_rotary_emb(
         return ApplyRotaryEmb.apply(  # type: ignore[no-any-return, no-untyped-call]
             x, cos, sin, interleaved, inplace, seqlen_offsets, cu_seqlens, max_seqlen
         )
-    y = parts.rotate_whole(x, cos, sin, Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen))
+    y = rotate_whole(x, cos, sin, Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen))
     return x.copy_(y) if inplace else y
 
 
@@ -75,8 +209,8 @@ def apply_rotary_emb_qkv_(
     num_heads_q given. cos_k, sin_k: other tables for k.
     """
     if torch_library.is_transformed(qkv):
-        stretches = parts.qk_stretches(qkv, cos, sin, cos_k, sin_k, num_heads_q)
-        return qkv.copy_(parts.rotate_stretches(qkv, stretches, Way(interleaved, seqlen_offsets)))
+        stretches = qk_stretches(qkv, cos, sin, cos_k, sin_k, num_heads_q)
+        return qkv.copy_(rotate_stretches(qkv, stretches, Way(interleaved, seqlen_offsets)))
     return ApplyRotaryEmbQKV_.apply(  # type: ignore[no-any-return, no-untyped-call]
         qkv, cos, sin, cos_k, sin_k, interleaved, seqlen_offsets, num_heads_q
     )
@@ -87,7 +221,7 @@ def apply_rotary_emb_kv_(
 ) -> Tensor:
     """Rotate k inside kv (batch, seqlen, 2, nheads, headdim), in place; differentiable in kv."""
     if torch_library.is_transformed(kv):
-        return kv.copy_(parts.rotate_stretches(kv, parts.k_stretch(kv, cos, sin), Way(interleaved, seqlen_offsets)))
+        return kv.copy_(rotate_stretches(kv, k_stretch(kv, cos, sin), Way(interleaved, seqlen_offsets)))
     return ApplyRotaryEmbKV_.apply(kv, cos, sin, interleaved, seqlen_offsets)  # type: ignore[no-any-return, no-untyped-call]
 
 
@@ -106,8 +240,8 @@ def apply_rotary(
     way = Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen, conjugate)
     with torch.no_grad():
         if not inplace:
-            return parts.rotate_whole(x, cos, sin, way)
-        parts.rotate_whole_in_place(x, cos, sin, way)
+            return rotate_whole(x, cos, sin, way)
+        rotate_whole_in_place(x, cos, sin, way)
     return x
 
 
@@ -117,7 +251,7 @@ def apply_rotary_emb_torch(x: Tensor, cos: Tensor, sin: Tensor, interleaved: boo
     x: (batch, seqlen, nheads, headdim); cos, sin: (seqlen, rotary_dim / 2) or (batch, seqlen, rotary_dim / 2).
     """
     width = 2 * cos.shape[-1]
-    parts.require(width <= x.shape[-1], "rotary_dim must be <= headdim")
+    require(width <= x.shape[-1], "rotary_dim must be <= headdim")
     cos, sin = cos.unsqueeze(-2), sin.unsqueeze(-2)
     body = x[..., :width]
     first, second = (body[..., 0::2], body[..., 1::2]) if interleaved else body.chunk(2, dim=-1)
@@ -227,7 +361,7 @@ class ApplyRotaryEmb(torch.autograd.Function):
         cos, sin, cu_seqlens, seqlen_offsets = _load_saved(ctx)
         max_seqlen, interleaved = ctx.flags
         way = Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen, conjugate=True)
-        return parts.rotate_whole(grads[0], cos, sin, way), *[None] * 7
+        return rotate_whole(grads[0], cos, sin, way), *[None] * 7
 
 
 class ApplyRotaryEmbQKV_(torch.autograd.Function):  # noqa: N801 (its published name)
@@ -245,8 +379,8 @@ class ApplyRotaryEmbQKV_(torch.autograd.Function):  # noqa: N801 (its published 
         seqlen_offsets: int | Tensor = 0,
         num_heads_q: int | None = None,
     ) -> Tensor:
-        stretches = parts.qk_stretches(qkv, cos, sin, cos_k, sin_k, num_heads_q)
-        parts.rotate_stretches_in_place(qkv, stretches, Way(interleaved, seqlen_offsets))
+        stretches = qk_stretches(qkv, cos, sin, cos_k, sin_k, num_heads_q)
+        rotate_stretches_in_place(qkv, stretches, Way(interleaved, seqlen_offsets))
         _save(ctx, cos, sin, cos_k, sin_k, seqlen_offsets)
         ctx.flags = interleaved, num_heads_q
         return qkv
@@ -255,9 +389,9 @@ class ApplyRotaryEmbQKV_(torch.autograd.Function):  # noqa: N801 (its published 
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         cos, sin, cos_k, sin_k, seqlen_offsets = _load_saved(ctx)
         interleaved, num_heads_q = ctx.flags
-        stretches = parts.qk_stretches(grads[0], cos, sin, cos_k, sin_k, num_heads_q)
+        stretches = qk_stretches(grads[0], cos, sin, cos_k, sin_k, num_heads_q)
         way = Way(interleaved, seqlen_offsets, conjugate=True)
-        return parts.rotate_gradient(grads[0], stretches, way), *[None] * 7
+        return rotate_gradient(grads[0], stretches, way), *[None] * 7
 
 
 class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published name)
@@ -267,7 +401,7 @@ class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published n
     def forward(
         ctx: Any, kv: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False, seqlen_offsets: int | Tensor = 0
     ) -> Tensor:
-        parts.rotate_stretches_in_place(kv, parts.k_stretch(kv, cos, sin), Way(interleaved, seqlen_offsets))
+        rotate_stretches_in_place(kv, k_stretch(kv, cos, sin), Way(interleaved, seqlen_offsets))
         _save(ctx, cos, sin, seqlen_offsets)
         ctx.interleaved = interleaved
         return kv
@@ -276,7 +410,7 @@ class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published n
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         cos, sin, seqlen_offsets = _load_saved(ctx)
         way = Way(ctx.interleaved, seqlen_offsets, conjugate=True)
-        return parts.rotate_gradient(grads[0], parts.k_stretch(grads[0], cos, sin), way), *[None] * 4
+        return rotate_gradient(grads[0], k_stretch(grads[0], cos, sin), way), *[None] * 4
 
 
 def __getattr__(name: str) -> Any:

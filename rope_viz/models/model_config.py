@@ -15,8 +15,7 @@ from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.catalog import Model, catalog
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.formats.json_source import read_file
-from rope_viz.models.formats.other_files import describe_source, to_config
+from rope_viz.models.formats.json_source import describe_source, read_file, to_config
 from rope_viz.models.identity.hf_cache import NAME
 from rope_viz.models.identity.identify_model import Identity, TrainedLength, identify_model
 from rope_viz.models.layer_patterns import (
@@ -28,10 +27,10 @@ from rope_viz.models.layer_patterns import (
     resolve_layer_types,
 )
 from rope_viz.models.long_names import cut_long_names, describe_long_names
+from rope_viz.models.no_rope_types import describe_doubt
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import LAYER_TYPES, Layers, resolve_rope_parameters
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
-from rope_viz.models.unknown_types import describe_doubt
 
 
 class HasDict(Protocol):

@@ -16,7 +16,7 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.models import no_rope_types
 from rope_viz.models.architecture import Architecture, TextPart, find_architecture
 from rope_viz.models.config_reader import Fields, read_model_type
-from rope_viz.models.unknown_types import read_unknown_fields, refuse_others
+from rope_viz.models.no_rope_types import read_unknown_fields, refuse_others
 
 Path: TypeAlias = tuple[str, ...]
 

@@ -17,9 +17,8 @@ from rope_viz.embedding.position_ids import Positions
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.models.several_axes.diffusion import read_diffusion
-from rope_viz.models.several_axes.model_axes import from_model
-from rope_viz.models.several_axes.music import music_positions, musicflamingo
-from rope_viz.models.several_axes.names import plain_name
+from rope_viz.models.several_axes.learned_directions import plain_name
+from rope_viz.models.several_axes.model_axes import from_model, music_positions, musicflamingo
 from rope_viz.models.several_axes.text import read_text, round_to_float32, text_name
 from rope_viz.models.several_axes.vision import Specs, find_tower, read_vision
 from rope_viz.multi_axis.diffusion_positions import diffusion_positions

@@ -8,8 +8,7 @@ from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
-from rope_viz.embedding.axes_spec import AxesSpec
-from rope_viz.embedding.single_axis import along_axis
+from rope_viz.embedding.axes_spec import AxesSpec, along_axis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
@@ -20,7 +19,7 @@ from rope_viz.picture.choices import Pick
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.picture_request import Now, config_of
 from rope_viz.texts import Sentence, Texts, join
-from rope_viz.texts.lists import join_list
+from rope_viz.texts.texts import join_list
 
 Along: TypeAlias = Literal["all", "time", "row", "column"]
 

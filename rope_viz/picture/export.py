@@ -8,23 +8,62 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 import plotly.graph_objects as go
 
 from rope_viz import __version__, web
 from rope_viz.figures import clocks, files, table_figure, theme
-from rope_viz.figures.files import Style
+from rope_viz.figures.files import Style, is_key
 from rope_viz.figures.files.apply_style import apply_style, css
 from rope_viz.figures.files.colours import grey_pair
 from rope_viz.figures.files.html_json import to_meta_elements
 from rope_viz.figures.files.redraw_json import columns_to_json
-from rope_viz.picture import provenance, write_address
+from rope_viz.models import spec_url
+from rope_viz.picture import ROUTE, write_address
 from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import Now
 from rope_viz.picture.wire_format import cells, columns, markdown_to_html, packed, strip_markup
 from rope_viz.texts import Texts
+
+HELD = ("config", "choices")
+"""Metadata that only JSON files contain."""
+
+
+def address(picture: Picture, query: Mapping[str, str]) -> str:
+    """Return the address of a picture."""
+    text = urlencode(query)
+    return f"{ROUTE}/{picture.address}?{text}" if text else f"{ROUTE}/{picture.address}"
+
+
+def view_query(picture: Picture, now: Now) -> dict[str, str]:
+    """Return the part of a picture's query about its zoom and refinement."""
+    view = {"view": ",".join(map(spec_url.format_value, now.view))} if picture.zooms and now.view is not None else {}
+    part = min(now.part, picture.parts(now) - 1)
+    return view | ({"part": str(part)} if part else {})
+
+
+def restyle_address(address: str, look: Style) -> str:
+    """Return a picture's address with another style."""
+    path, _, before = address.partition("?")
+    query = {key: text for key, text in parse_qsl(before, keep_blank_values=True) if not is_key(key)} | look.query()
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def own_inputs(picture: Picture, now: Now) -> dict[str, Any]:
+    """Return what a picture depends on besides the spec, for its JSON: the choices and the user's config."""
+    own = {"config": now.own.config} if picture.config and now.own is not None else {}
+    try:
+        return own | {"choices": write_address.choices_query(now, picture)}
+    except KeyError:
+        return own
+
+
+def drop_json_only(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop the metadata that only JSON files contain."""
+    return {key: value for key, value in saved.items() if key not in HELD}
+
 
 TEXTS = Texts("export")
 FORMS = {
@@ -50,7 +89,7 @@ def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> 
             return packed(picture, now, drawn)
         look = look or Style()
         facts = meta(picture, now, drawn, look)
-        return to_file(drawn, form, look, facts | provenance.own_inputs(picture, now) if form == "json" else facts)
+        return to_file(drawn, form, look, facts | own_inputs(picture, now) if form == "json" else facts)
 
 
 def to_file(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> bytes:
@@ -89,13 +128,13 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
     try:
         query = write_address.query(now, picture)
         text = urlencode(query)
-        address = f"/{page}?{text}" if text else f"/{page}"
-        own = {"figure": provenance.address(picture, query | provenance.view_query(picture, now) | look.query())}
+        page_address = f"/{page}?{text}" if text else f"/{page}"
+        own = {"figure": address(picture, query | view_query(picture, now) | look.query())}
     except KeyError:
         # A stored content (a user's own config) has no name outside a session.
-        address = ""
+        page_address = ""
     zoom = {"zoom": list(now.view)} if picture.zooms and now.view is not None else {}
-    facts = {"picture": picture.address, "view": view, "address": address, **own, **zoom}
+    facts = {"picture": picture.address, "view": view, "address": page_address, **own, **zoom}
     # The spec is the sidebar's, even if a page shows other models.
     shown = write_address.other_models(now, picture)
     of = {"models": ", ".join(shown.values())} if shown else {}

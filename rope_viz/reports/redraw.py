@@ -16,7 +16,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
 from rope_viz.picture import blob_store as contents
-from rope_viz.picture import configs, provenance, read_address
+from rope_viz.picture import configs, export, read_address
 from rope_viz.picture.export import to_file
 from rope_viz.picture.outputs import Clocks, Table
 from rope_viz.picture.page import Picture
@@ -90,14 +90,14 @@ def redraw_saved(content: bytes, form: str, look: Mapping[str, str]) -> bytes:
     style = Style.read(then | PRESETS.get(look.get("preset", ""), {}) | dict(look))
     title, saved = str(facts.get("title") or ""), {key: each for key, each in facts.items() if key not in WRITTEN_ANEW}
     if "figure" in saved:
-        saved["figure"] = provenance.restyle_address(str(saved["figure"]), style)
+        saved["figure"] = export.restyle_address(str(saved["figure"]), style)
     try:
         if form in ("csv", "json") or not (fig.data and fig.data[0].type == "table"):
-            meta = saved if form == "json" else provenance.drop_json_only(saved)
+            meta = saved if form == "json" else export.drop_json_only(saved)
             return files.render(fig, form, options=style, title=title, meta=meta)
         sentence = escape_markup(str(saved.get("sentence") or ""))
         drawn = redraw_clocks(saved) or Table(fig.table(), title, sentence)
-        return to_file(drawn, form, style, provenance.drop_json_only(saved))
+        return to_file(drawn, form, style, export.drop_json_only(saved))
     except Exception as error:
         if isinstance(error, (ValueError, OSError)) and "could not convert" not in str(error):
             raise

@@ -27,7 +27,7 @@ from typing import IO, Any
 from rope_viz.figures.files import Style
 from rope_viz.pages import registry
 from rope_viz.picture import blob_store, export, own_file, read_address, wire_format
-from rope_viz.picture.object_size import measure
+from rope_viz.picture.outside import measure
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
 

@@ -149,7 +149,7 @@ def to_html(now: Now, addresses: Sequence[str] = (), *, plotly: str = "", before
                 body.append(f'<div id="{place}" role="img" aria-label="{label}" style="height:{height}px"></div>')
             elif isinstance(part.drawn, Clocks):
                 clocks.append((place, part.drawn))
-                body.append(f'<div id="{place}" class="rv-{export.moving(part.drawn)}"></div>')
+                body.append(f'<div id="{place}" class="rv-{part.drawn.renderer}"></div>')
             elif part.drawn is not None:
                 body.append(f'<div {WIDE} aria-label="{label}">{table(part.drawn)}</div>')
         body.append("</section>")

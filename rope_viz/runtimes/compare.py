@@ -11,7 +11,8 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import find_peak
-from rope_viz.models.model_config import Source
+from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.query_temperature import find_temperature
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
@@ -198,3 +199,26 @@ def find_max_ratio(ours: FloatArray, theirs: FloatArray) -> Effect | None:
     apart[turning] = np.abs(np.log(ours[turning]) - np.log(theirs[turning]))
     pair = find_peak(apart)
     return Effect(float(np.exp(apart[pair])), pair) if apart[pair] > 1e-9 else None
+
+
+def describe_temperature(config: ModelConfig, runtime: str, version: str) -> str:
+    """Return the kind of answer: "reference", "learned", "own_code", "paper", "not_known" or what the record has.
+
+    "backend" where the code of transformers runs the model; "" for a model without attention temperature, or whose
+    numbers cannot be read.
+    """
+    try:
+        found = find_temperature(config)
+        if found is None:
+            return ""
+    except ValueError:
+        return ""
+    if runtime == "paper":
+        return "paper"
+    if version != RELEASES[runtime].today[0]:
+        return "not_known"
+    if runtime == "transformers":
+        own = "learned" if found.is_learned else "reference"
+        return "own_code" if config.architecture.remote_code else own
+    facts = config.architecture.runtime(runtime)
+    return str(facts.get("temperature", "backend" if facts.get("file") == "transformers" else "not_known"))

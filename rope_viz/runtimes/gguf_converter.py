@@ -12,7 +12,7 @@ from typing import Any
 
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import require_number
-from rope_viz.models.formats.other_files import source_file
+from rope_viz.models.formats.json_source import source_file
 from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.models.unknown_types import letters_of
+from rope_viz.models.no_rope_types import letters_of
 
 
 @dataclass(frozen=True)

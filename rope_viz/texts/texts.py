@@ -6,7 +6,7 @@ import functools
 import os
 import string
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +120,15 @@ def _flatten(table: Mapping[str, Any], start: str = "") -> list[tuple[str, str]]
     for key, value in table.items():
         found += _flatten(value, f"{start}{key}.") if isinstance(value, dict) else [(start + key, value)]
     return found
+
+
+TEXTS = Texts("lists")
+
+
+def join_list(items: Sequence[str]) -> Sentence:
+    """Return "a, b and c" with the values and entries of all items; empty for no items."""
+    joined = ""
+    for index, item in enumerate(items):
+        is_last = index == len(items) - 1
+        joined = TEXTS("end" if is_last else "more", items=joined, item=item) if index else item
+    return joined if isinstance(joined, Sentence) else Sentence(joined)

@@ -8,10 +8,70 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rope_viz.tiny_lm import language, tasks
+from rope_viz.embedding.spec import short_repr
+from rope_viz.tiny_lm import tasks
+
+_ANIMALS = (
+    "ant ape bat bear bee bird boar bull calf cat clam cod colt cow crab crow "
+    "cub deer dog dove duck eel elk emu ewe fish flea fly foal fox frog gnat "
+    "goat goose gull hare hawk hen horse ibis jay kid kiwi lamb lark lion lynx mole "
+    "moose moth mouse mule newt owl ox pig pony pug ram rat seal shark sheep toad"
+)
+
+_FILLERS = (
+    "the be to of and a in that have i it for not on with he as you "
+    "do at this but his by from they we say her she or an will my one all "
+    "would there their what so up out if about who get which go me when make can like "
+    "time no just him know take people into year your"
+)
+
+ANIMALS, FILLERS = _ANIMALS.split(), _FILLERS.split()
+
+LETTERS = [chr(ord("A") + state) for state in range(tasks.STATES)]
+
+WORDS = ("<s>", *ANIMALS, *map(str, range(tasks.VALUES)), *FILLERS, *LETTERS)
+"""The word of every token, in the order of `tasks`."""
+
+IDS = {word: token for token, word in enumerate(WORDS)}
+
+
+def parse(text: str) -> list[int]:
+    """Return the tokens of a text. Raises `ValueError` that names a word outside the vocabulary."""
+    words = text.split()
+    for word in words:
+        if word not in IDS:
+            raise ValueError(f"tiny_lm does not know the word {short_repr(word)}; it knows {len(WORDS)} words")
+    return [IDS[word] for word in words]
+
+
+def tokenizer() -> dict[str, Any]:
+    """Return `tokenizer.json` for the tokenizers library: one token per word, split at spaces."""
+    return {
+        "version": "1.0",
+        "added_tokens": [
+            {
+                "id": tasks.START,
+                "content": "<s>",
+                "special": True,
+                "single_word": False,
+                "lstrip": True,
+                "rstrip": True,
+                "normalized": False,
+            }
+        ],
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "model": {"type": "WordLevel", "vocab": IDS, "unk_token": "<s>"},
+    }
+
+
+def tokenizer_config() -> dict[str, Any]:
+    """Return the matching `tokenizer_config.json`."""
+    return {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "unk_token": "<s>"}
+
 
 OPENING = (
     "There is an important info hidden inside a lot of irrelevant text. "
@@ -74,11 +134,11 @@ def tiny_lm_language(pieces: int, depth: float, seed: int) -> Question:
     """Return animals with numbers among `pieces` words; the animal in question is after the share `depth` of them."""
     random = np.random.default_rng([seed, pieces, round(depth * 10_000)])
     facts = max(1, min(tasks.FACTS, pieces // 4))
-    animals = random.permutation(language.ANIMALS)[:facts]
+    animals = random.permutation(ANIMALS)[:facts]
     numbers = random.integers(0, tasks.VALUES, facts)
     # The first fact is the one asked for; the others are anywhere.
     places = [round(depth * pieces), *random.integers(0, pieces + 1, facts - 1).tolist()]
-    words = random.choice(language.FILLERS, pieces).tolist()
+    words = random.choice(FILLERS, pieces).tolist()
     text: list[str] = []
     for place in range(pieces + 1):
         for fact in np.flatnonzero(np.array(places) == place):

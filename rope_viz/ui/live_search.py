@@ -14,7 +14,7 @@ from rope_viz.pages.recall import find_search
 from rope_viz.pages.recall.choices import PAGE, SEARCH_FILE, SEARCHED
 from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture.picture_request import Now
-from rope_viz.texts.lists import join_list
+from rope_viz.texts.texts import join_list
 from rope_viz.ui import page
 from rope_viz.ui.measurement_button import run_button
 

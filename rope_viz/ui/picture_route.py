@@ -32,7 +32,7 @@ from rope_viz.texts.texts import LANGUAGE
 from rope_viz.ui.border import BORDER
 from rope_viz.ui.long_jobs import NoProcessError
 from rope_viz.ui.render_queue import FILES, MOVING, SHOWN, BusyError, Gallery, RenderError
-from rope_viz.ui.response_parts import PART
+from rope_viz.ui.request_bodies import PART
 from rope_viz.ui.visitors import visitor_name
 
 LOG = logging.getLogger(__name__)

@@ -34,8 +34,7 @@ from rope_viz.texts import Texts
 from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.border import BORDER
 from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
-from rope_viz.ui.request_bodies import RequestBodies
-from rope_viz.ui.response_parts import IDLE_SECONDS, ResponseParts
+from rope_viz.ui.request_bodies import IDLE_SECONDS, RequestBodies, ResponseParts
 from rope_viz.ui.session_limits import LARGEST_MESSAGE, OpenPages, install
 from rope_viz.ui.static_middleware import Packing
 

@@ -15,7 +15,8 @@ from rope_viz.picture import stored_files
 from rope_viz.picture.choices import Borders, Kept, Line, Menu, Number, Pick, Pieces, Several, Switch, clean_line
 from rope_viz.picture.picture_request import Choice, Now
 from rope_viz.texts import Texts
-from rope_viz.ui import browser_storage, state
+from rope_viz.ui import state
+from rope_viz.ui.components import navigation
 from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
@@ -138,11 +139,11 @@ def _texts_or_file(choice: Kept[Any], now: Now) -> None:
 
 def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
     texts = st.session_state.setdefault(f"texts.{choice.key}", {})
-    turn = browser_storage.turn(choice.key)
+    turn = navigation.turn(choice.key)
     keys = {name: f"choice.{choice.key}.{name}{f'.{turn}' if turn else ''}" for name in fields}
 
     def changed() -> None:
-        if turn != browser_storage.turn(choice.key):
+        if turn != navigation.turn(choice.key):
             return  # ignore the change event of fields that are about to be replaced
         texts.update({name: st.session_state[key] for name, key in keys.items()})
         filled = {name: text for name, text in texts.items() if text.strip()}

@@ -1,4 +1,4 @@
-// A presented picture: its size, the keys, the swipe and the buttons of the thin bar; rope_viz/ui/present_page.py mounts it.
+// A presented picture: its size, the keys, the swipe and the buttons of the thin bar; rope_viz/ui/app_shell.py mounts it.
 
 import { addStyle, element } from "./element.js";
 import { room } from "./fit.js";

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.plan.check_change import find_new_findings, find_strayed_layers
+from rope_viz.advice.plan.config_file import find_new_findings, find_strayed_layers
 from rope_viz.advice.plan.extension_plan import make_plan
 from rope_viz.models.model_config import ModelConfig, from_config
 

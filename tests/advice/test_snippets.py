@@ -6,7 +6,7 @@ import re
 import pytest
 
 from rope_viz.advice.plan.extension_plan import make_plan
-from rope_viz.advice.plan.snippets import find_auto_class
+from rope_viz.advice.plan.runtime_instructions import find_auto_class
 from rope_viz.cli.main import main
 from tests.goldens.records import read_records
 

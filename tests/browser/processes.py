@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
-from rope_viz.cli.server_process import tied
+from rope_viz.cli.app import tied
 
 ROOT = Path(__file__).parents[2]
 # Full browsers first: Debian's headless shell takes less processor time, but it is not what users have.

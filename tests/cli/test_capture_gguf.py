@@ -102,7 +102,7 @@ def test_several_files_in_a_folder_must_be_named(model, text, tmp_path, capsys):
 def test_rows_of_q_return_to_halves(model):
     loaded = load_gguf(model / "small.gguf")
     from rope_viz.models.formats.gguf import read_header
-    from rope_viz.real_models.gguf_tensors import read_tensor
+    from rope_viz.real_models.gguf_model import read_tensor
 
     stored = read_tensor(read_header(model / "small.gguf"), "blk.0.attn_q.weight")
     np.testing.assert_array_equal(permute(loaded.layers[0].q, 4), stored)

@@ -13,8 +13,7 @@ from rope_viz.pages.learn import OLD_STEPS, SCENE, scene_of_step
 from rope_viz.pages.learn import figures as learn
 from rope_viz.picture import read_address
 from rope_viz.reports.story_page import story_page
-from rope_viz.studies.real_model import load_results
-from rope_viz.studies.smollm2 import read_measurements
+from rope_viz.studies.real_model import load_results, read_measurements
 from rope_viz.texts.texts import FOLDER
 
 STORY = learn.message()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rope_viz.figures.line_names import HIGH, LETTER, OWN, WIDTH, Named, name_lines
+from rope_viz.figures.method_curves import HIGH, LETTER, OWN, WIDTH, Named, name_lines
 from rope_viz.models.catalog import catalog
 from rope_viz.reports.draw import figure
 

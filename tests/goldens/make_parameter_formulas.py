@@ -22,7 +22,7 @@ from symbolic_sizes import Poly, Quotient, Symbol, add, formula, tracing, write
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers.models.auto import modeling_auto
 
-from rope_viz.models.expert_layers import is_dense
+from rope_viz.models.parameter_formulas import is_dense
 
 PATH = Path(__file__).parents[2] / "rope_viz" / "models" / "parameter_formulas.json"
 # Numbers that no parameter depends on; a symbol in their place would only cost time.

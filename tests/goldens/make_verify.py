@@ -20,7 +20,7 @@ import numpy as np
 import transformers
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from rope_viz.advice.plan.snippets import find_snippet
+from rope_viz.advice.plan.runtime_instructions import find_snippet
 
 PATH = Path(__file__).with_name("verify.json")
 SMALL = {

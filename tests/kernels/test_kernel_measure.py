@@ -4,9 +4,10 @@ import math
 
 import pytest
 
+from rope_viz.kernels import measure as kernels_measure
+
 torch = pytest.importorskip("torch")
 
-from rope_viz.kernels import baselines  # noqa: E402
 from rope_viz.kernels.measure import Measurement, Workload, agreement, measure  # noqa: E402
 
 SMALL = {"tokens": 16, "heads": 2, "head_dim": 16}
@@ -59,7 +60,7 @@ def test_failing_kernel_is_reported_and_the_others_run(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("no compiler\nand a long story")
 
-    monkeypatch.setattr(baselines, "eager_half", broken)
+    monkeypatch.setattr(kernels_measure, "eager_half", broken)
     _, results = results_of()
     assert "no compiler" in results["eager rotate_half"].note
     assert results["ours"].seconds

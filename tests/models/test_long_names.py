@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rope_viz.advice.lint import check
-from rope_viz.models import unknown_types
+from rope_viz.models import no_rope_types
 from rope_viz.models.architecture import listed_types
 from rope_viz.models.long_names import LONGEST, cut_long_names
 from rope_viz.models.model_config import ModelConfig
@@ -43,8 +43,8 @@ def test_config_with_a_long_name_is_read_with_a_note(place):
 
 def test_long_model_type_is_spelled_out_once(monkeypatch):
     asked = []
-    letters_of = unknown_types.letters_of
-    monkeypatch.setattr(unknown_types, "letters_of", lambda kind: asked.append(len(kind)) or letters_of(kind))
+    letters_of = no_rope_types.letters_of
+    monkeypatch.setattr(no_rope_types, "letters_of", lambda kind: asked.append(len(kind)) or letters_of(kind))
     check(llama(model_type=LONG))
     read_upload(json.dumps(llama(model_type=LONG)))
     known = sum(map(len, listed_types()))

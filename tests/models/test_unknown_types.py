@@ -6,7 +6,7 @@ import pytest
 from rope_viz.advice.lint import check
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.model_config import ModelConfig, from_config
-from rope_viz.models.unknown_types import describe_doubt
+from rope_viz.models.no_rope_types import describe_doubt
 
 SIZES = {"model_type": "nobody_knows", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.axes_spec import AxesSpec
-from rope_viz.embedding.axis_scaling import ImageNtk, ImageYarn, Riflex
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.models.architecture import Axes
@@ -25,6 +24,7 @@ from rope_viz.models.several_axes.vision import SPECIAL, TOWERS, ladder, tower_n
 from rope_viz.multi_axis import positions, read_family
 from rope_viz.multi_axis.prompt_positions import RUNTIMES, lay_out
 from rope_viz.runtimes.axes import VERSIONS
+from rope_viz.studies.axis_extrapolation import ImageNtk, ImageYarn, Riflex
 from tests.offenders import for_each
 
 FOLDER = Path(__file__).parents[1] / "goldens"

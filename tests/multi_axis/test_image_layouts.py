@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.axes_spec import ladder_per_axis
-from rope_viz.embedding.axis_scaling import ImageYarn, Riflex
 from rope_viz.embedding.scaling import NtkAware, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import model_scenes, own_scenes, read_merge
 from rope_viz.studies.axis_extrapolation import (
+    ImageYarn,
+    Riflex,
     available_methods,
     count_unturned_pairs,
     extend_axis,

@@ -5,9 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rope_viz.embedding.axes_spec import THW, interleave_sections, shared_ladder
+from rope_viz.embedding.axes_spec import THW, along_axis, interleave_sections, shared_ladder
 from rope_viz.embedding.scaling import Yarn
-from rope_viz.embedding.single_axis import along_axis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import catalog
 from rope_viz.models.config_reader import has_one_axis

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rope_viz.picture import blob_store
-from rope_viz.picture.object_size import memory_of
+from rope_viz.picture.outside import memory_of
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.pages import registry
 from rope_viz.picture import read_address
 from rope_viz.runtimes import RUNTIMES
-from rope_viz.runtimes.query_temperature import describe_temperature
+from rope_viz.runtimes.compare import describe_temperature
 
 COLUMN = "attention temperature by position"
 PAGE, MATRIX = registry.page("runtimes"), registry.picture("runtimes", "matrix")

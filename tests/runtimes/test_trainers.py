@@ -9,7 +9,7 @@ import pytest
 
 from rope_viz.advice.training.match_training import match_training
 from rope_viz.runtimes.trainers import TRAINERS, find_trainer, train
-from rope_viz.runtimes.trainers.trainer import short_version
+from rope_viz.runtimes.trainers.arguments import short_version
 from tests.configs import DEEPSEEK_V3, LLAMA_3_1_8B, QWEN3, llama, llama3, yarn
 from tests.offenders import for_each
 

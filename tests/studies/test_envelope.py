@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rope_viz.studies.envelope import column_edges, envelope, reduce_block
+from rope_viz.studies.scores import column_edges, envelope, reduce_block
 
 
 @given(st.integers(1, 3000), st.integers(1, 700), st.integers(1, 10_000_000), st.booleans(), st.integers(0, 2**32))

@@ -24,10 +24,10 @@ from rope_viz.studies.precision import (
     first_position_beyond,
     norm_error,
     rotate_rounded,
+    round_to,
     shift_test,
     worst_error,
 )
-from rope_viz.studies.rounding import round_to
 from rope_viz.studies.rounding_in_practice import PRACTICES, find_practices
 from tests.offenders import for_each
 

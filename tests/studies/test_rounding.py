@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from rope_viz.studies.rounding import FORMATS, round_to
+from rope_viz.studies.precision import FORMATS, round_to
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "rounding_ml_dtypes.json").read_text())
 TORCH = {

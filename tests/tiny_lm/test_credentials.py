@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from rope_viz.cli import evaluation_servers
+from rope_viz.cli import evaluate
 from rope_viz.cli.main import make_parser
 from rope_viz.evaluation.completion_clients import Server, is_unencrypted, origin
 
@@ -98,6 +98,6 @@ def test_the_key_leaves_the_machine_encrypted(monkeypatch, capsys, url, flags, s
     parsed = make_parser(["evaluate"]).parse_args(
         ["evaluate", "--server", f"none={url}", "--served-model", "m", "-o", "a.json", *flags]
     )
-    assert evaluation_servers.connect_server(parsed, url).key == ("secret" if sent else None)
+    assert evaluate.connect_server(parsed, url).key == ("secret" if sent else None)
     assert ("OPENAI_API_KEY is not sent" in capsys.readouterr().err) == (not sent)
     assert is_unencrypted(url) == (not sent or bool(flags))

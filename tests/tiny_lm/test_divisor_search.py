@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from rope_viz.cli.main import main
 from rope_viz.embedding.scaling import NtkAware
-from rope_viz.evaluation.divisor_curves import STARTS, DivisorCurve, longrope_spec, start_divisors
 from rope_viz.evaluation.score_divisors import Scores, TinyScorer, rate_answers
-from rope_viz.evaluation.search_divisors import SearchPlan, search
+from rope_viz.evaluation.search_divisors import STARTS, DivisorCurve, SearchPlan, longrope_spec, search, start_divisors
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import recall

@@ -10,7 +10,7 @@ import pytest
 from rope_viz.embedding.scaling import Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import checkpoints, language, numpy_model, tasks
+from rope_viz.tiny_lm import checkpoints, numpy_model, passkey, tasks
 
 # What LlamaForCausalLM.from_pretrained computed on the same folder; make_reader_golden.py made it.
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "reader_transformers.json").read_text())
@@ -140,7 +140,7 @@ def test_saved_tokenizer_matches_ours():
     tokenizer = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(checkpoints.FOLDER / SEED)
 
     tokens = text(256).tokens[0]
-    spelled = " ".join(language.WORDS[token] for token in tokens)
+    spelled = " ".join(passkey.WORDS[token] for token in tokens)
     assert tokenizer(spelled, add_special_tokens=False)["input_ids"] == tokens.tolist()
     assert tokenizer.decode(tokens) == spelled
 
@@ -192,4 +192,4 @@ def test_missing_checkpoint_is_named():
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in checkpoints.FOLDER.glob("*/tokenizer.json")))
 def test_every_checkpoint_has_the_same_tokenizer(name):
-    assert json.loads((checkpoints.FOLDER / name / "tokenizer.json").read_text("utf-8")) == language.tokenizer()
+    assert json.loads((checkpoints.FOLDER / name / "tokenizer.json").read_text("utf-8")) == passkey.tokenizer()

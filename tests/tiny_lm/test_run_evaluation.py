@@ -386,7 +386,7 @@ def test_local_model_answers_match_our_computation(tmp_path, capsys):
     assert share["yarn"].min() >= 0.75
     assert "0.00" in capsys.readouterr().out
     # Each answer is the one that our own forward pass gives.
-    from rope_viz.tiny_lm import checkpoints, language, numpy_model
+    from rope_viz.tiny_lm import checkpoints, numpy_model
 
     reader = checkpoints.load_tiny_lm("seed-0")
     turn = Turning.from_spec(checkpoints.scaled(reader.spec, "yarn", 512))
@@ -394,9 +394,9 @@ def test_local_model_answers_match_our_computation(tmp_path, capsys):
     pieces = passkey.pieces_for(wording, 512, lambda text: len(text.split()))
     for row in found.rows:
         if (row.method, row.length) == ("yarn", 512):
-            tokens = language.parse(wording.make(pieces, row.depth, row.repeat).text)
+            tokens = passkey.parse(wording.make(pieces, row.depth, row.repeat).text)
             ours = numpy_model.logits(reader, tokens, turn, rows=[len(tokens) - 1])[0].argmax()
-            assert row.answer == language.WORDS[ours]
+            assert row.answer == passkey.WORDS[ours]
 
 
 def test_folder_without_a_model_is_refused(tmp_path):

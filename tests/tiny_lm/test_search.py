@@ -9,12 +9,19 @@ import pytest
 
 from rope_viz import RopeSpec
 from rope_viz.cli.main import main
-from rope_viz.evaluation.divisor_curves import STARTS, DivisorCurve, longrope_spec, start_divisors
 from rope_viz.evaluation.score_divisors import DEPTH_STEP, Scores, TransformersScorer, rate_answers
-from rope_viz.evaluation.search_divisors import SearchPlan, difference_interval, search
+from rope_viz.evaluation.search_divisors import (
+    STARTS,
+    DivisorCurve,
+    SearchPlan,
+    difference_interval,
+    longrope_spec,
+    search,
+    start_divisors,
+)
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import checkpoints, language, numpy_model
+from rope_viz.tiny_lm import checkpoints, numpy_model, passkey
 from rope_viz.tiny_lm.passkey import WORDINGS
 
 SPEC = RopeSpec(64, base=10_000.0, context=1024)
@@ -132,9 +139,9 @@ def test_a_folder_is_scored_as_the_demo_model_in_it():
     found = scorer.score(turn, 512, range(3))
     for seed in range(3):
         question = wording.make(scorer.pieces[512], seed * DEPTH_STEP % 1.0, seed)
-        tokens = language.parse(question.text)
+        tokens = passkey.parse(question.text)
         ours = numpy_model.logits(model, tokens, turn, rows=[len(tokens) - 1]).astype(np.float64)
-        right, loss = rate_answers(ours, np.array([language.WORDS.index(question.answer)]))
+        right, loss = rate_answers(ours, np.array([passkey.WORDS.index(question.answer)]))
         assert (found.right[0, seed], found.loss[0, seed]) == (right, pytest.approx(loss, abs=1e-3))
 
 

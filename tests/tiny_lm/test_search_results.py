@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.evaluation.divisor_curves import start_divisors
 from rope_viz.evaluation.score_divisors import GgufScorer, TinyScorer
+from rope_viz.evaluation.search_divisors import start_divisors
 from rope_viz.evaluation.search_process import STARTS, SearchRun, has_optuna
 from rope_viz.evaluation.search_results import read_search
 from rope_viz.kernels.measurement_process import BusyError

@@ -12,7 +12,7 @@ from rope_viz.cli.main import main
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import checkpoints, language, numpy_model, passkey
+from rope_viz.tiny_lm import checkpoints, numpy_model, passkey
 from tests.browser.processes import find_free_port, running_process, wait_for_answer
 
 pytestmark = pytest.mark.slow
@@ -50,9 +50,9 @@ def test_real_server_answers_match_our_computation(served, tmp_path, capsys):
     turn = Turning.from_spec(checkpoints.scaled(READER.spec, "yarn", LENGTH))
     for row in rows:
         pieces = passkey.pieces_for(wording, row.length, lambda text: len(text.split()))
-        tokens = language.parse(wording.make(pieces, row.depth, row.repeat).text)
+        tokens = passkey.parse(wording.make(pieces, row.depth, row.repeat).text)
         ours = numpy_model.logits(READER, tokens, turn, rows=[len(tokens) - 1])[0].argmax()
-        assert row.answer == language.WORDS[ours], (row.length, row.depth)
+        assert row.answer == passkey.WORDS[ours], (row.length, row.depth)
     assert "8 of 8 asked" in capsys.readouterr().err
     # It is not asked again for what it has answered: so it may be gone.
     assert main([*words, "--lengths", f"256,{LENGTH}", "-o", str(out), "--retries", "0"]) == 0

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rope_viz.tiny_lm import language, tasks
+from rope_viz.tiny_lm import passkey, tasks
 
 
 @pytest.mark.parametrize("even", [True, False])
@@ -93,10 +93,10 @@ def test_no_other_guess_beats_the_best_loss_on_average():
 
 
 def test_words_and_tokens_are_inverse_mappings():
-    assert len(language.WORDS) == len(set(language.WORDS)) == tasks.VOCABULARY
+    assert len(passkey.WORDS) == len(set(passkey.WORDS)) == tasks.VOCABULARY
     asked = tasks.questions(np.random.default_rng(8), 1, 64).tokens[0]
-    text = " ".join(language.WORDS[token] for token in asked)
-    assert language.parse(text) == asked.tolist()
+    text = " ".join(passkey.WORDS[token] for token in asked)
+    assert passkey.parse(text) == asked.tolist()
     assert text.startswith("<s> ")
     with pytest.raises(ValueError, match="does not know the word 'zebra'"):
-        language.parse("the zebra")
+        passkey.parse("the zebra")

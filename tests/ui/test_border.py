@@ -21,9 +21,10 @@ from rope_viz.pages.model import extend, runtimes
 from rope_viz.picture import blob_store, config_link, configs, outside, own_file, read_address, write_address
 from rope_viz.reports.render_process import Result
 from rope_viz.storage.decode_json import ContentError
-from rope_viz.ui import border, browser_storage, link_preview, picture_route, server, upload
+from rope_viz.ui import border, link_preview, picture_route, server, upload
 from rope_viz.ui import state as ui_state
 from rope_viz.ui.border import Border, Turns
+from rope_viz.ui.components import navigation
 from rope_viz.ui.long_jobs import LongJobs
 from rope_viz.ui.render_queue import BusyError
 from tests.configs import llama
@@ -307,7 +308,7 @@ def test_session_reads_its_contents_behind_the_border(recorded, enter_session):
     assert ui_state.blob("recall.search") is None
     enter_session()
     salted = blob_store.salt() + b'{"q": "3", "k": "2"}'
-    browser_storage.bring_back({"decay.typed": base64.b64encode(salted).decode()})
+    navigation.bring_back({"decay.typed": base64.b64encode(salted).decode()})
     assert recorded[-1] == typed.decode
     assert st.session_state["texts.decay.typed"] == {"q": "3", "k": "2"}
 

@@ -8,7 +8,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rope_viz.picture import blob_store
-from rope_viz.ui import browser_storage, state
+from rope_viz.ui import state
+from rope_viz.ui.components import navigation
 
 
 @pytest.fixture
@@ -33,11 +34,11 @@ def encode(content):
 
 def test_stored_inputs_return_in_a_new_session(new_session):
     state.store_blob("decay.typed", TYPED)
-    names, contents = browser_storage.names(), browser_storage.contents()
+    names, contents = navigation.names(), navigation.contents()
     assert list(names) == ["decay.typed"]
     new_session()
-    browser_storage.bring_back({key: contents[name] for key, name in names.items()})
-    assert browser_storage.names() == names
+    navigation.bring_back({key: contents[name] for key, name in names.items()})
+    assert navigation.names() == names
     assert state.blob("decay.typed") == TYPED
     assert st.session_state["texts.decay.typed"] == {"q": "1, 2", "k": "3"}
     assert blob_store.STORE.salted(names["decay.typed"]).endswith(TYPED)
@@ -45,23 +46,23 @@ def test_stored_inputs_return_in_a_new_session(new_session):
 
 def test_inputs_are_sent_once_and_removed_ones_are_dropped(new_session):
     first = state.store_blob("decay.typed", TYPED)
-    browser_storage.record_stored_names([first])
-    assert browser_storage.contents() == {}
+    navigation.record_stored_names([first])
+    assert navigation.contents() == {}
     second = state.store_blob("decay.typed", b"{}")
-    assert list(browser_storage.contents()) == [second] != [first]
+    assert list(navigation.contents()) == [second] != [first]
     state.store_blob("decay.typed", None)
-    assert browser_storage.names() == {}
+    assert navigation.names() == {}
 
 
 def draw_fields():
     """Run two text fields; the browser's stored texts arrive after they were drawn."""
     import streamlit as st
 
-    from rope_viz.ui import browser_storage, widgets
+    from rope_viz.ui import widgets
 
-    widgets._texts(browser_storage.choices()["decay.typed"], {"q": ("q", ""), "k": ("k", "")})
+    widgets._texts(navigation.choices()["decay.typed"], {"q": ("q", ""), "k": ("k", "")})
     if stored := st.session_state.pop("stored", None):
-        browser_storage.bring_back(stored)
+        navigation.bring_back(stored)
 
 
 def test_stale_empty_fields_do_not_erase_restored_inputs():
@@ -78,15 +79,15 @@ def test_stale_empty_fields_do_not_erase_restored_inputs():
 
 def test_too_large_inputs_do_not_block_the_others(new_session):
     name = state.store_blob("decay.typed", TYPED)
-    state.store_blob("decay.file", b"mine.npz\0" + bytes(browser_storage.LARGEST))
-    assert browser_storage.names() == {"decay.typed": name}
-    assert list(browser_storage.contents()) == [name]
+    state.store_blob("decay.file", b"mine.npz\0" + bytes(navigation.LARGEST))
+    assert navigation.names() == {"decay.typed": name}
+    assert list(navigation.contents()) == [name]
 
 
 def test_inputs_of_the_session_win_over_stored_ones(new_session):
     name = state.store_blob("decay.typed", TYPED)
-    browser_storage.bring_back({"decay.typed": encode(bytes(blob_store.SALT) + b"{}")})
-    assert browser_storage.names() == {"decay.typed": name}
+    navigation.bring_back({"decay.typed": encode(bytes(blob_store.SALT) + b"{}")})
+    assert navigation.names() == {"decay.typed": name}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_inputs_of_the_session_win_over_stored_ones(new_session):
     ids=str,
 )
 def test_unreadable_stored_inputs_are_ignored(new_session, sent):
-    browser_storage.bring_back(sent)
-    assert browser_storage.names() == {}
-    browser_storage.record_stored_names(sent)
-    browser_storage.record_stored_names([{}])
+    navigation.bring_back(sent)
+    assert navigation.names() == {}
+    navigation.record_stored_names(sent)
+    navigation.record_stored_names([{}])

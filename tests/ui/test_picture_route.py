@@ -21,7 +21,7 @@ from rope_viz.picture import blob_store, config_link, configs, export, read_addr
 from rope_viz.picture.choices import Kept
 from rope_viz.ui import long_jobs, picture_route, render_queue, server
 from rope_viz.ui.components.scripts import PREFIX
-from rope_viz.ui.response_parts import PART
+from rope_viz.ui.request_bodies import PART
 from tests.configs import QWEN3_8B
 from tests.example_models import example_model
 

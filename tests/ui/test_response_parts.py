@@ -4,7 +4,7 @@ import asyncio
 
 from starlette.responses import Response
 
-from rope_viz.ui.response_parts import PART, ResponseParts
+from rope_viz.ui.request_bodies import PART, ResponseParts
 
 CONTENT = bytes(range(256)) * (5 * PART // 256) + b"end"
 

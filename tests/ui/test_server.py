@@ -20,7 +20,7 @@ from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 
 from rope_viz.ui import server
 from rope_viz.ui.components import scripts
-from rope_viz.ui.response_parts import IDLE_SECONDS
+from rope_viz.ui.request_bodies import IDLE_SECONDS
 from rope_viz.ui.session_limits import LARGEST_MESSAGE
 
 IDLE = getattr(socket, "TCP_USER_TIMEOUT", 18)

@@ -19,7 +19,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 from rope_viz.models.user_config import LARGEST as LARGEST_CONFIG
 from rope_viz.picture import blob_store, config_link
 from rope_viz.ui import picture_route, render_queue, request_bodies, session_limits, state, static_middleware
-from rope_viz.ui.response_parts import IDLE_SECONDS
+from rope_viz.ui.request_bodies import IDLE_SECONDS
 from rope_viz.ui.session_limits import LostSessions, OpenPages, Uploads, take_upload
 
 ROOT = Path(__file__).parents[2]

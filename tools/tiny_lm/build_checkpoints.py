@@ -23,7 +23,7 @@ import torch
 from rope_viz.embedding.scaling import Llama3, NtkAware, NtkByParts
 from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.storage.write_file import write_file
-from rope_viz.tiny_lm import language, tasks
+from rope_viz.tiny_lm import passkey, tasks
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS, TUNED_LENGTH, scaled
 from rope_viz.tiny_lm.numpy_model import load
 from rope_viz.tiny_lm.recall import recall
@@ -159,8 +159,8 @@ def save_tiny_lm(network: Any, folder: Path, config: Config, about: dict[str, st
     """Write the weights, the config and the tokenizer."""
     save(network, folder, config, about)
     for name, content in (
-        ("tokenizer.json", language.tokenizer()),
-        ("tokenizer_config.json", language.tokenizer_config()),
+        ("tokenizer.json", passkey.tokenizer()),
+        ("tokenizer_config.json", passkey.tokenizer_config()),
     ):
         write_file(folder / name, (json.dumps(content) + "\n").encode())
 

@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 
-from rope_viz.advice.lint import contradictions, key_names, lengths, note_rules, rules, runtime_rules, size_rules
+from rope_viz.advice.lint import contradictions, key_names, rules, runtime_rules, size_rules
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
@@ -28,7 +28,7 @@ COMMON_NOTES = ("head-dim-derived", "base-too-small")
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     key_names.long_names,
     contradictions.numbers_as_text,
-    *(rules.missing_original, lengths.trained_length, lengths.not_as_shipped, rules.factor_mismatch),
+    *(rules.missing_original, size_rules.trained_length, size_rules.not_as_shipped, rules.factor_mismatch),
     *(rules.swapped_betas, rules.integer_factor, contradictions.out_of_range, size_rules.base_not_read),
     *(size_rules.remote_dynamic_ntk, rules.nested_truncate, runtime_rules.type_spelling, rules.type_keys),
     *(size_rules.scaled_sliding, size_rules.scaled_window, size_rules.head_dim_derived, size_rules.null_head_dim),
@@ -42,8 +42,8 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
         size_rules.fixed_ntk,
         size_rules.dual_chunk_attention,
         size_rules.some_layers,
-        note_rules.learned_frequencies,
-        note_rules.megatron_scaling,
+        rules.learned_frequencies,
+        rules.megatron_scaling,
         multi_axis.sections_do_not_add_up,
         multi_axis.interleaving_by_another_key,
     ),

@@ -10,8 +10,8 @@ from rope_viz.advice.lint.lint_context import Finding, View, inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import SECTION_KEYS, Fields
 from rope_viz.models.long_names import LONGEST, describe_long_names
+from rope_viz.models.no_rope_types import UNMISTAKABLE, letters_of
 from rope_viz.models.rope_config import ORIGINAL
-from rope_viz.models.unknown_types import UNMISTAKABLE, letters_of
 
 # Keys that this project reads for every model type.
 USUAL_KEYS = frozenset(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View
 from rope_viz.advice.training.match_training import Match, describe_match, match_training
-from rope_viz.models.model_config import Source
+from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.runtimes import emulate
+from rope_viz.runtimes.compare import compare_with
 from rope_viz.runtimes.rule_engine import ORIGINAL
 from rope_viz.runtimes.trainers import find_trainer
 
@@ -58,3 +61,72 @@ def state_keys(view: View, trainer: str, version: str | None, layer: str) -> Con
         return None
     config = view.changed(site.path, **missing)
     return config if find_match(view, trainer, version, layer, config).same else None
+
+
+SOURCE = "config/speculative.py of vLLM 0.33.0, read; Automodel#2399, sglang#6783, vllm-ascend#6612"
+
+
+def find_draft_mistakes(target: ModelConfig, draft: ModelConfig) -> list[Finding]:
+    """Return what does not fit between a target and its draft. Raises `ValueError` where RoPE cannot be read."""
+    for name, model in (("target", target), ("draft", draft)):
+        if model.problems:
+            raise ValueError(f"the {name} cannot be read: {model.problems[0]}")
+    found = [*compare_vocabularies(target, draft), *compare_limits(target, draft)]
+    return found + ([*compare_rope(target, draft)] if shares_positions(draft) else [])
+
+
+def shares_positions(draft: ModelConfig) -> bool:
+    """Return whether this is a head on the target's hidden states (EAGLE and its like), not a model of its own."""
+    names = draft.mapping.get("architectures")
+    classes = [str(name).lower() for name in names] if isinstance(names, list) else []
+    is_head = any(word in name for name in classes for word in ("eagle", "draft", "speculator", "mtp", "nextn"))
+    return is_head or "draft_vocab_size" in draft.part.config or "speculators_config" in draft.mapping
+
+
+def find_vocabulary(model: ModelConfig, key: str = "vocab_size") -> int | None:
+    """Return a vocabulary size, None where it is missing or no whole number."""
+    value: Any = model.part.config.get(key, model.mapping.get(key))
+    if value is None and key == "vocab_size":
+        value = model.architecture.defaults.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def compare_vocabularies(target: ModelConfig, draft: ModelConfig) -> Iterator[Finding]:
+    """Yield a finding where vLLM refuses the two vocabularies."""
+    own, other = find_vocabulary(target), find_vocabulary(draft)
+    short = find_vocabulary(draft, "draft_vocab_size")
+    if own is not None and short is not None and short > own:
+        text = f"The draft proposes among {short:,} tokens, but the target has {own:,}."
+        yield Finding("draft", "error", "draft_vocab_size", text, source=SOURCE)
+    if own is None or other is None:
+        text = "vocab_size is not in both configs, so it was not compared. vLLM refuses different sizes."
+        yield Finding("draft", "note", "vocab_size", text, source=SOURCE)
+    elif own != other and not (shares_positions(draft) and short is not None):
+        text = f"The target has a vocabulary of {own:,}, the draft of {other:,}. Token ids must mean the same in both"
+        text += ": vLLM refuses this pair." if not shares_positions(draft) else "."
+        yield Finding("draft", "error", "vocab_size", text, source=SOURCE)
+
+
+def compare_limits(target: ModelConfig, draft: ModelConfig) -> Iterator[Finding]:
+    """Yield a finding where the draft ends before the target."""
+    if draft.limit >= target.limit:
+        return
+    text = (
+        f"The draft reaches {draft.limit:,} tokens, the target {target.limit:,}. Longer requests are drafted badly or "
+        f"not at all: vLLM limits the draft to {draft.limit:,}."
+    )
+    yield Finding("draft", "warning", "max_position_embeddings", text, source=SOURCE)
+
+
+def compare_rope(target: ModelConfig, draft: ModelConfig) -> Iterator[Finding]:
+    """Yield a finding where a head rotates the positions of its target otherwise."""
+    one = compare_with(emulate(target, "transformers"), emulate(draft, "transformers"))
+    if one.agrees or not one.emulation.supported:
+        return
+    if one.pairs_differ:
+        pairs = [model.specs[model.main_layer].rotary_dim // 2 for model in (target, draft)]
+        how = f"The target rotates {pairs[0]} pairs, the draft {pairs[1]}."
+    else:
+        how = f"At the same positions the draft's RoPE differs from the target's: {one.words('×{:.4g}'.format)}."
+    text = f"{how} This is right only if the draft was trained so. If its keys were lost, copy the target's."
+    yield Finding("draft", "warning", "rope_parameters", text, one.effect, source=SOURCE)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from rope_viz.advice.memory.kv_cache import DTYPES, Cache, cache, has_no_cache, human
-from rope_viz.advice.memory.memory_fields import list_assumed_sizes, read_memory_fields
-from rope_viz.advice.memory.parameter_count import parameters
-from rope_viz.advice.memory.weight_storage import WEIGHT_TYPES, find_file_bytes, find_weight_storage
+from rope_viz.advice.memory.kv_cache import (
+    DTYPES,
+    Cache,
+    cache,
+    has_no_cache,
+    human,
+    list_assumed_sizes,
+    read_memory_fields,
+)
+from rope_viz.advice.memory.parameter_count import WEIGHT_TYPES, find_file_bytes, find_weight_storage, parameters
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors

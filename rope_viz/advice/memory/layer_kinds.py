@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from rope_viz.advice.memory.kv_cache import find_layer_kinds, find_layer_window
-from rope_viz.advice.memory.memory_fields import list_assumed_sizes, read_memory_fields
+from rope_viz.advice.memory.kv_cache import find_layer_kinds, find_layer_window, list_assumed_sizes, read_memory_fields
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.layer_patterns import resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, normalise_errors

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rope_viz.advice.lint import Finding, check
-from rope_viz.advice.plan.check_change import find_new_findings, find_strayed_layers, has_same_angles
 from rope_viz.advice.plan.export import (
     TARGETS,
     config_to_change,
@@ -29,6 +30,46 @@ from rope_viz.models.formats.source_note import FILE, without_source
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
+
+IN_VAIN = ("scaled-window", "scaled-sliding")
+"""Rules about scaling that extends nothing: their findings count, whatever their severity."""
+
+TOLERANCE = 1e-6
+
+
+def find_new_findings(before: ModelConfig, after: ModelConfig, *, without: tuple[str, ...] = ()) -> tuple[Finding, ...]:
+    """Return errors, warnings and scaling in vain that the check finds in a changed config and not in the one before.
+
+    Differences between runtimes are left out: every requested runtime is emulated on its own.
+    """
+    slow = ("runtimes-differ", *without)
+    known = {finding.rule for finding in check(before, without=slow)}
+    return tuple(
+        finding
+        for finding in check(after, without=slow)
+        if finding.rule not in known and (finding.severity in ("error", "warning") or finding.rule in IN_VAIN)
+    )
+
+
+def find_strayed_layers(before: ModelConfig, after: ModelConfig, layer: str) -> tuple[str, ...]:
+    """Return the layer types other than `layer` whose embedding has changed, or which are no longer there."""
+    found = after.specs
+    return tuple(
+        name
+        for name, spec in before.specs.items()
+        if name != layer and (name not in found or not has_same_angles(spec, found[name]))
+    )
+
+
+def has_same_angles(one: RopeSpec, other: RopeSpec) -> bool:
+    """Return whether two embeddings have the same frequencies and factor on cos and sin, below and beyond training."""
+    return all(
+        one.inv_freq(length).shape == other.inv_freq(length).shape
+        and np.allclose(one.inv_freq(length), other.inv_freq(length), rtol=TOLERANCE, atol=0.0)
+        and abs(one.attention_factor(length) - other.attention_factor(length)) < TOLERANCE
+        for length in (1, one.target)
+    )
+
 
 GENERAL = " (general rules, not verified for this model)"
 COMPARE = "Compare the running model's frequencies with rope-viz verify before you rely on it."

@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import theme
-from rope_viz.figures.files import colourbars, legends
+from rope_viz.figures.files import colourbars
 from rope_viz.figures.files import lines as named
 from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.band_bars import find_bars
-from rope_viz.figures.files.canvas import LEADING
+from rope_viz.figures.files.canvas import LEADING, Box
 from rope_viz.figures.files.label_placement import spread_labels
 from rope_viz.figures.files.layout import (
     BIGGER,
@@ -29,7 +30,54 @@ from rope_viz.figures.files.layout import (
     text_height,
     wrap_text,
 )
-from rope_viz.figures.files.rich_text import Lines, parse, strip_markup, wrap_lines
+from rope_viz.figures.files.rich_text import Lines, Run, parse, strip_markup, wrap_lines
+
+# Width of a line sample and the gap to its name.
+KEY = 34.0
+
+
+def too_long_message(label: str) -> str:
+    """Return the error message for a label that leaves no room."""
+    return f"the label {short_repr(label)} is too long for this size: take a shorter one, a larger size or smaller type"
+
+
+def require_room(plan: Plan) -> None:
+    """Raise `ValueError` if a word of the legend is wider than the sheet."""
+    for (left, _, _, _), _, words in plan.legend:
+        wide, _ = plan.canvas.size(words, plan.size * 12 / 13)
+        if left + KEY * plan.scale + wide > plan.canvas.width - 2 and wide > 8 * plan.size:
+            raise ValueError(too_long_message(" ".join("".join(run.text for run in line).strip() for line in words)))
+
+
+def place_entries(plan: Plan, left: float, right: float) -> list[tuple[Box, Any, Lines]]:
+    """Return (box, trace, lines of its name) of the legend's entries, in rows from the top."""
+    if not plan.sheet.layout.get("showlegend"):
+        return []
+    s, size = plan.scale, plan.size * 12 / 13
+    y = PAD * s + text_height(plan.heading, plan.size * BIGGER)
+    out, x, row, seen = [], left, 0.0, set()
+    for trace in plan.sheet.data:
+        name = named.line_name(trace)
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        words = [[Run("".join(run.text for run in line))] for line in parse(name)]
+        words = wrap_lines(words, right - left - KEY * s, lambda run: plan.canvas.measure(run, size))
+        wide = KEY * s + plan.canvas.size(words, size)[0]
+        if x > left and x + wide > right:
+            x, y, row = left, y + row, 0.0
+        high = plan.size * 1.35 + text_height(words[1:], size)
+        out.append(((x, y, x + wide, y + high), trace, words))
+        x, row = x + wide + 14 * s, max(row, high)
+    return out
+
+
+def legend_height(plan: Plan) -> float:
+    """Return the height of the legend with a gap."""
+    return max((box[3] for box, _, _ in plan.legend), default=0.0) - (
+        min((box[1] for box, _, _ in plan.legend), default=0.0) - 4 * plan.scale if plan.legend else 0.0
+    )
+
 
 ROUNDS = 4
 LEAST = 30.0
@@ -53,7 +101,7 @@ def place_panels(plan: Plan) -> None:
             named.place_labels(sheet.data, sheet.layout, "legend")
         plan.headings, plan.strips = _find_headings(plan), _find_strips(plan)
         left, right, over, under = _measure_margins(plan)
-        plan.legend = legends.place_entries(plan, pad + left[0], wide - pad)
+        plan.legend = place_entries(plan, pad + left[0], wide - pad)
         right_bars, low_bars = plan.bar_room = colourbars.measure_room(plan)
         gaps = [
             max(right[i] + left[i + 1] + pad, 0.6 * wide * (b[0] - a[1]))
@@ -61,16 +109,16 @@ def place_panels(plan: Plan) -> None:
         ]
         plan.column_pixels = _divide(plan.columns, pad + left[0], wide - pad - right[-1] - right_bars, gaps)
         gaps = [under[i + 1] + over[i] + pad for i in range(len(plan.rows) - 1)]
-        first = pad + text_height(plan.heading, plan.size * BIGGER) + legends.legend_height(plan) + over[-1]
+        first = pad + text_height(plan.heading, plan.size * BIGGER) + legend_height(plan) + over[-1]
         plan.row_pixels = _divide(plan.rows, high - pad - low_bars - under[0], first, gaps)
-    legends.require_room(plan)
+    require_room(plan)
     thin = min(b - a for a, b in plan.column_pixels) < LEAST
     if thin or min(a - b for a, b in plan.row_pixels) < min(LEAST, 0.2 * high):
         names = [note["text"] for note in sheet.layout.get("annotations", ()) if note.get("name") == "end"]
         widths = [plan.canvas.size(parse(name), plan.size)[0] for name in names]
         if max(widths, default=0.0) > max(WIDEST_END * wide, 8 * plan.size):
             raise ValueError(
-                f"{legends.too_long_message(strip_markup(names[widths.index(max(widths))]))}; or take legend=legend"
+                f"{too_long_message(strip_markup(names[widths.index(max(widths))]))}; or take legend=legend"
             )
         what = f"{wide:.0f} by {high:.0f} pixels with type of {plan.size:.3g}"
         raise ValueError(f"{what} leave no room for the figure: take a larger size, or smaller type")

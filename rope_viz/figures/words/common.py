@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import Any
+
+import numpy as np
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.spec import RopeSpec
-from rope_viz.embedding.spectrum import KEPT, STILL
+from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
+from rope_viz.texts import Sentence, Texts, join
+from rope_viz.texts.numbers import format_number
+from rope_viz.texts.texts import join_list
 
 
 def is_scaled(spec: RopeSpec) -> bool:
@@ -62,3 +68,53 @@ FOOTNOTE = re.compile(r"\[((?:\\.|[^\\\]])*)\]\(#source\)")
 # Characters with a meaning anywhere, a colon before a word (":red["), and list markers at the start.
 POWERFUL = re.compile(r"[\\`*_\[\]<>$~|#&]|:(?=\S)|^[-+]|(?<=^\d)[.)]")
 ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=\S)(?=@\S)", re.IGNORECASE)
+
+BAND_TEXTS = Texts("scaling")
+
+BANDS = {KEPT: "kept", BLENDED: "blended", DIVIDED: "divided", SPED: "sped", STILL: "zero"}
+"""The name of each band in the text file, in the order of a sentence."""
+
+
+def describe_bands(spec: RopeSpec) -> Sentence:
+    """Count the pairs of each band at the target length, with the smallest and largest change of frequency."""
+    share, kind = spectrum.ratio(spec, length=spec.target), spectrum.bands(spec, length=spec.target).kind
+    found = {band: share[kind == band] for band in BANDS if band in kind}
+    if len(found) == 1:
+        ((band, shares),) = found.items()
+        each = "only" if spec.pairs == 1 else "all"
+        return BAND_TEXTS(f"bands.{each}.{BANDS[band]}", pairs=spec.pairs, **_numbers(band, shares))
+    kept = len(found.pop(KEPT, ()))
+    first = BAND_TEXTS("bands.kept" if kept else "bands.none_kept", count=kept, kept=kept, pairs=spec.pairs)
+    others = [
+        BAND_TEXTS(f"bands.some.{BANDS[band]}", count=len(shares), **_numbers(band, shares))
+        for band, shares in found.items()
+    ]
+    return join(first, BAND_TEXTS("bands.others", others=join_list(others)))
+
+
+def _numbers(band: int, shares: FloatArray) -> dict[str, Any]:
+    """Return the number of pairs of a band and, if it is divided or sped up, the smallest and largest factor."""
+    name = BANDS[band]
+    if band not in (DIVIDED, SPED):
+        return {name: len(shares)}
+    factors = 1.0 / shares if band == DIVIDED else shares
+    low, high = float(factors.min()), float(factors.max())
+    is_range = format_number(low) != format_number(high)
+    by = BAND_TEXTS("bands.factors" if is_range else "bands.one_factor", low=low, high=high)
+    return {name: len(shares), "by": by, f"{name}_low": low, f"{name}_high": high}
+
+
+TURNS = Texts("frequencies")
+
+
+def count_unturned(spec: RopeSpec) -> Sentence:
+    """Count the pairs with zero frequency, and of the others those without a full turn in training, before scaling."""
+    turns = spectrum.trained_inv_freq(spec) * spec.context / spectrum.TAU
+    zero, slow = int(np.count_nonzero(turns == 0.0)), int(np.count_nonzero((turns > 0.0) & (turns < 1.0)))
+    others = spec.pairs - zero
+    how_many = "all" if not slow else "none" if slow == others else "some"
+    length = TURNS("training.length", length_name=spec.length_name, count=spec.context, context=spec.context)
+    numbers = {"slow": slow, "pairs": spec.pairs, "zero": zero, "others": others, "length": length}
+    if not zero:
+        return TURNS(f"training.{how_many}", **numbers)
+    return join(TURNS("training.zero", count=zero, **numbers), TURNS(f"training.others_{how_many}", **numbers))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rope_viz.models.formats.json_source import NotJsonError, Raw, decode_utf8, read_raw
-from rope_viz.texts.lists import join_list
+from rope_viz.texts.texts import join_list
 
 Kind: TypeAlias = Literal["comma", "comment", "quotes"]
 NAMES: dict[Kind, tuple[str, str]] = {

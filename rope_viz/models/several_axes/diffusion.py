@@ -28,8 +28,14 @@ from rope_viz.embedding.axes_spec import (
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, Scaling
 from rope_viz.models.config_reader import HEADS, WIDTH, ConfigReader
-from rope_viz.models.several_axes.learned_directions import HW, MAX_HEADS, WH, draw_uniform, learned_heads
-from rope_viz.models.several_axes.names import find_known_name
+from rope_viz.models.several_axes.learned_directions import (
+    HW,
+    MAX_HEADS,
+    WH,
+    draw_uniform,
+    find_known_name,
+    learned_heads,
+)
 from rope_viz.models.several_axes.vision import Specs, join_parts, ladder, split_heads
 
 Read: TypeAlias = Callable[[ConfigReader], Specs]

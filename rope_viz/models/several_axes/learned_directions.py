@@ -7,12 +7,30 @@ names a seed: the weights are then those that the class starts with under `torch
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, mix_axes
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, require_number
 from rope_viz.models.config_reader import ConfigReader
+
+
+def plain_name(name: str) -> str:
+    """Reduce a name to its letters and digits, in lower case."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def find_known_name(name: str, known: Mapping[str, str], endings: Sequence[str]) -> str | None:
+    """Look a name up in `known`, with or without a class ending; None if it is unknown.
+
+    >>> find_known_name("FLUX.2-PosEmbed", {"flux2": "flux2"}, ["posembed"])
+    'flux2'
+    """
+    plain = plain_name(name)
+    candidates = [plain, *(plain.removesuffix(ending) for ending in endings if plain.endswith(ending))]
+    return next((known[candidate] for candidate in candidates if candidate in known), None)
+
 
 HW, WH = ("h", "w"), ("w", "h")
 MAX_HEADS = 4096  # limit for models whose heads are read one by one

@@ -5,18 +5,48 @@ Frequencies are those of the formula in float64; `read` in this package returns 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.embedding.axes_spec import AxesSpec
+import numpy as np
+
+from rope_viz.embedding.axes_spec import AxesSpec, ladder_per_axis
+from rope_viz.embedding.position_ids import Positions, require_token_count
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import ConfigReader, read_model_type
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.several_axes.diffusion import find_rule, read_diffusion, require_rule
-from rope_viz.models.several_axes.music import musicflamingo
 from rope_viz.models.several_axes.text import text_layers
-from rope_viz.models.several_axes.vision import MEMORY, TOWERS, Specs, find_tower, read_vision
+from rope_viz.models.several_axes.vision import MEMORY, TOWERS, Specs, find_tower, ladder, partial_factor, read_vision
 from rope_viz.models.text_config import TEXT_KEYS
+
+MUSIC_AXES = ("seconds×window", "seconds×frame")
+
+
+def musicflamingo(config: Mapping[str, Any]) -> AxesSpec:
+    """Return the rotation of MusicFlamingo: two copies of the rotating part of the width."""
+    settings = ConfigReader(config)
+    width = settings.size("head_dim", "hidden_size", default=1280)
+    one = ladder(int(width * partial_factor(settings, 0.2)), settings.base(1200.0))
+    return ladder_per_axis([one, one], MUSIC_AXES, pairing="interleaved", head_dim=max(width, 4 * one.pairs))
+
+
+def music_positions(settings: ConfigReader) -> Positions:
+    """MusicFlamingo: −2π·seconds·window/length and −2π·seconds·2π·frame/length; `tokens` are (window, frame)."""
+    length = settings.number("max_position_embeddings", default=settings.base(1200.0), above=0.0)
+    frames = settings.size("frames_per_window", default=750)
+    step = 4.0 * settings.number("audio_frame_step", default=0.01, above=0.0, most=1e6)
+    starts = np.array(settings.numbers("window_starts_seconds", default=(0.0,)))
+    require_token_count(len(starts), frames)
+    index = np.arange(frames)
+    seconds = starts[:, None] + index * step if settings.value("timestamps") is None else settings.array("timestamps")
+    if seconds.shape != (len(starts), frames):
+        raise ValueError(f"timestamps must be one row per window of {frames} seconds, got shape {seconds.shape}")
+    turn, window = -2.0 * math.pi * seconds, np.round(starts / (step * frames))[:, None]
+    values = np.stack([turn * window / length, turn * 2.0 * math.pi * index / length], axis=-1)
+    return Positions(values.reshape(-1, 2), MUSIC_AXES)
+
 
 # Types whose config describes an encoder only.
 ENCODERS = (

@@ -28,7 +28,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
 from rope_viz.models.architecture import Axes, all_architectures, find_architecture
 from rope_viz.models.config_reader import SECTION_KEYS
 from rope_viz.models.model_config import ModelConfig, from_config
-from rope_viz.models.several_axes.names import find_known_name, plain_name
+from rope_viz.models.several_axes.learned_directions import find_known_name, plain_name
 from rope_viz.models.text_config import TEXT_KEYS
 
 XDROPE_AXES = ("position", "width", "height", "image")

@@ -29,8 +29,7 @@ from rope_viz.embedding.axes_spec import (
 )
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, require_number, short_repr
 from rope_viz.models.config_reader import ConfigReader
-from rope_viz.models.several_axes.learned_directions import HW, WH, lightglue, rope_mixed
-from rope_viz.models.several_axes.names import find_known_name, plain_name
+from rope_viz.models.several_axes.learned_directions import HW, WH, find_known_name, lightglue, plain_name, rope_mixed
 
 Specs: TypeAlias = AxesSpec | list[AxesSpec]
 

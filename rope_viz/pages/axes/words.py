@@ -16,7 +16,7 @@ from rope_viz.pages.axes.prompt import RUNTIMES, format_position, format_signed,
 from rope_viz.studies.axis_extrapolation import LEAST_PEAK, ExtendedAxis, Peak, count_unturned_pairs, find_peaks
 from rope_viz.studies.distance_2d import block_means
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.lists import join_list
+from rope_viz.texts.texts import join_list
 
 FAINT = 0.75  # from this score at (reach, reach) on, the arms of the cross are barely visible
 FLAT = 0.9995  # scores from here on are shown as 1.000

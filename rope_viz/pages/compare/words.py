@@ -7,7 +7,7 @@ import numpy as np
 from rope_viz.advice.plan.compare_models import ModelComparison
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.texts import Sentence, Texts, join
-from rope_viz.texts.lists import join_list
+from rope_viz.texts.texts import join_list
 
 TEXTS = Texts("compare")
 NEAR = 1e-6

@@ -19,7 +19,7 @@ from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Now
 from rope_viz.studies.scores import even_parts
 from rope_viz.texts import Texts, join
-from rope_viz.texts.lists import join_list
+from rope_viz.texts.texts import join_list
 
 APP = Texts("app")
 

@@ -9,7 +9,7 @@ from rope_viz.embedding.spectrum import Bands
 from rope_viz.pages.heads.figures import TEXTS
 from rope_viz.studies.real_model import JOBS, HeadMap, MeasuredHead
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.lists import join_list
+from rope_viz.texts.texts import join_list
 
 BANDS = ("kept", "blended", "divided")
 LEAST_SHARE = 0.05

@@ -18,7 +18,7 @@ from rope_viz.figures import clocks, theme
 from rope_viz.figures.hands import FEW, nearest_pair
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.studies import attention
-from rope_viz.studies.smollm2 import read_measurements
+from rope_viz.studies.real_model import read_measurements
 from rope_viz.texts import Texts
 
 TEXTS = Texts("learn")

@@ -13,7 +13,7 @@ from rope_viz.figures import hands, theme, wavelengths
 from rope_viz.figures.hands import fold_angle
 from rope_viz.models.catalog import catalog
 from rope_viz.pages.learn import figures
-from rope_viz.studies.smollm2 import read_measurements
+from rope_viz.studies.real_model import read_measurements
 
 HEIGHT = 430
 LONG = "position (tokens)"

@@ -31,13 +31,10 @@ from rope_viz.pages.recall.choices import (
     READ_TO,
     SEARCH_FILE,
     SEARCHED,
+    TRAINED,
     TUNED,
     UP_TO,
     default_length,
-)
-from rope_viz.pages.recall.figures import TEXTS
-from rope_viz.pages.recall.queries import (
-    TRAINED,
     explain_misfit,
     find_interval,
     is_known,
@@ -47,11 +44,11 @@ from rope_viz.pages.recall.queries import (
     name_method,
     tiny_lm_spec,
 )
+from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture.outputs import ROW, Figure, Table
 from rope_viz.picture.picture_request import Now
 from rope_viz.texts import Sentence, join
-from rope_viz.tiny_lm import attention_diagnosis, checkpoints
-from rope_viz.tiny_lm import loss as chains
+from rope_viz.tiny_lm import attention_diagnosis, checkpoints, recall
 from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, Switch, needle_map, read_ahead
 from rope_viz.tiny_lm.recall import recall as evaluate
 
@@ -347,10 +344,10 @@ def loss(now: Now) -> Figure:
         drawn.append((name_method(spec), spec, theme.CURRENT, "solid"))
     lines, trained, beyond, best = [], 0.0, None, None
     for name, each, colour, dash in drawn:
-        found = chains.chain_loss(load_models()[: 3 if now.part else 1], each, tokens, sequences=8 if now.part else 2)
-        x, y = chains.smoothed(found.loss.mean(axis=0))
+        found = recall.chain_loss(load_models()[: 3 if now.part else 1], each, tokens, sequences=8 if now.part else 2)
+        x, y = recall.smoothed(found.loss.mean(axis=0))
         lines.append((TEXTS("lines.unscaled") if name == "none" else name, colour, dash, x, y))
-        best = np.stack(chains.smoothed(found.best))
+        best = np.stack(recall.smoothed(found.best))
         excess = found.loss.mean(axis=0) - found.best
         trained = float(excess[32 : TRAINED.context].mean())
         beyond = float(excess[TRAINED.context :].mean()) if tokens > TRAINED.context else None

@@ -12,7 +12,7 @@ from rope_viz.figures.words.common import plain
 from rope_viz.pages.recall.figures import TEXTS, Line
 from rope_viz.studies.real_model import BIN, compare_losses
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.lists import join_list
+from rope_viz.texts.texts import join_list
 
 FINDS = 0.9
 LEAST = 0.8  # a head with less than this share of its attention in training has failed

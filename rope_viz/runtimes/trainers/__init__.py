@@ -36,7 +36,7 @@ from rope_viz.runtimes.trainers import (
     torchtune,
     unsloth,
 )
-from rope_viz.runtimes.trainers.trainer import Evidence, Trainer, short_version
+from rope_viz.runtimes.trainers.arguments import Evidence, Trainer, short_version
 
 Place: TypeAlias = Literal["none", "cos_sin", "q_k", "softmax"]
 

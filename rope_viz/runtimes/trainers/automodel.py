@@ -11,8 +11,7 @@ import math
 from rope_viz.embedding.scaling import mscale
 from rope_viz.runtimes import transformers
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Rule, Test, all_hold, has, has_type, is_not, refuse, rule
-from rope_viz.runtimes.trainers.arguments import is_given, mapping, set_rope, set_yarn
-from rope_viz.runtimes.trainers.trainer import Trainer
+from rope_viz.runtimes.trainers.arguments import Trainer, is_given, mapping, set_rope, set_yarn
 
 NAME = "nemo-automodel"
 DEEPSEEK_KEYS = ("factor", "beta_fast", "beta_slow", ORIGINAL)

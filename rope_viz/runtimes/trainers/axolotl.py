@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from rope_viz.runtimes import transformers
 from rope_viz.runtimes.rule_engine import Case, Refused, Rule, is_not, refuse, rule
-from rope_viz.runtimes.trainers.arguments import is_given, mapping, set_rope
-from rope_viz.runtimes.trainers.trainer import Trainer
+from rope_viz.runtimes.trainers.arguments import Trainer, is_given, mapping, set_rope
 
 OVERRIDES = "overrides_of_model_config"
 TRAINED_BASE = "base_model_rope_theta"

@@ -23,8 +23,7 @@ from rope_viz.runtimes.rule_engine import (
     rule,
 )
 from rope_viz.runtimes.trainers import megatron
-from rope_viz.runtimes.trainers.arguments import argument, is_given, set_rope
-from rope_viz.runtimes.trainers.trainer import Trainer
+from rope_viz.runtimes.trainers.arguments import Trainer, argument, is_given, set_rope
 
 BRIDGE, MBRIDGE = "megatron-bridge", "mbridge"
 IMPORTED = is_not(is_given(*YARN, "rotary_base", "rope_scaling", "seq_len_interpolation_factor"))

@@ -9,8 +9,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.runtimes.rule_engine import Case, Rule, is_scaled, rule
-from rope_viz.runtimes.trainers.arguments import argument, number, set_base, set_inv_freq, set_rope, set_rotary
-from rope_viz.runtimes.trainers.trainer import Trainer
+from rope_viz.runtimes.trainers.arguments import Trainer, argument, number, set_base, set_inv_freq, set_rope, set_rotary
 
 # {precision: bits of its mantissa with the hidden one, exponent of its smallest step}
 PRECISIONS = {"float16": (11, -24), "bfloat16": (8, -133), "float32": (24, -149)}

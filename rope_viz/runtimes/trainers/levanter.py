@@ -12,6 +12,7 @@ import numpy as np
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Rule, has_type, is_not, refuse, rule
 from rope_viz.runtimes.trainers.arguments import (
+    Trainer,
     is_given,
     mapping,
     plain_inv_freq,
@@ -21,7 +22,6 @@ from rope_viz.runtimes.trainers.arguments import (
     set_llama3,
     set_rope,
 )
-from rope_viz.runtimes.trainers.trainer import Trainer
 
 
 @rule("from-hf-config", is_given("from_hf_config", "rope_theta"))

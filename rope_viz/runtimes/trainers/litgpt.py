@@ -13,6 +13,7 @@ from rope_viz.embedding.scaling import correction_dim, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, rule
 from rope_viz.runtimes.trainers.arguments import (
+    Trainer,
     describe_arguments,
     has_arguments,
     mapping,
@@ -23,7 +24,6 @@ from rope_viz.runtimes.trainers.arguments import (
     set_llama3,
     set_rotary,
 )
-from rope_viz.runtimes.trainers.trainer import Trainer
 
 
 def write_arguments(case: Case) -> dict[str, Any]:

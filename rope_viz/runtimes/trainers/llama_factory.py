@@ -9,8 +9,7 @@ import math
 
 from rope_viz.runtimes import transformers
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Rule, is_not, refuse, rule
-from rope_viz.runtimes.trainers.arguments import argument, is_given, mapping, number, set_rope
-from rope_viz.runtimes.trainers.trainer import Trainer
+from rope_viz.runtimes.trainers.arguments import Trainer, argument, is_given, mapping, number, set_rope
 
 TYPES = ("linear", "dynamic", "yarn", "llama3")
 

@@ -11,6 +11,7 @@ from typing import Any
 from rope_viz.embedding.scaling import mscale
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Rule, rule
 from rope_viz.runtimes.trainers.arguments import (
+    Trainer,
     argument,
     describe_arguments,
     has_arguments,
@@ -23,7 +24,6 @@ from rope_viz.runtimes.trainers.arguments import (
     set_rotary,
     set_yarn,
 )
-from rope_viz.runtimes.trainers.trainer import Trainer
 
 YARN = ("rope_factor", ORIGINAL, "beta_fast", "beta_slow", "rope_attention_scaling", "rope_truncate", "rope_theta")
 

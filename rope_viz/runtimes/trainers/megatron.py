@@ -21,6 +21,7 @@ from rope_viz.models.formats.megatron_config import (
 )
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, has_type, rule
 from rope_viz.runtimes.trainers.arguments import (
+    Trainer,
     argument,
     describe_arguments,
     has_arguments,
@@ -32,7 +33,6 @@ from rope_viz.runtimes.trainers.arguments import (
     set_rotary,
     set_yarn,
 )
-from rope_viz.runtimes.trainers.trainer import Trainer
 
 OLD = "0.12.0"
 

@@ -11,8 +11,7 @@ from typing import Any
 from rope_viz.embedding.spec import short_repr
 from rope_viz.runtimes import transformers
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, is_not, rule
-from rope_viz.runtimes.trainers.arguments import argument, is_given, mapping, number, set_base, set_rope
-from rope_viz.runtimes.trainers.trainer import Trainer
+from rope_viz.runtimes.trainers.arguments import Trainer, argument, is_given, mapping, number, set_base, set_rope
 
 NAMED = ("linear", "dynamic", "yarn")
 

@@ -6,8 +6,15 @@ Executed: src/nanotron/nn/rotary.py (tests/goldens/training.json).
 from __future__ import annotations
 
 from rope_viz.runtimes.rule_engine import Case, Rule, is_scaled, rule
-from rope_viz.runtimes.trainers.arguments import argument, has_arguments, number, set_base, set_linear, set_rope
-from rope_viz.runtimes.trainers.trainer import Trainer
+from rope_viz.runtimes.trainers.arguments import (
+    Trainer,
+    argument,
+    has_arguments,
+    number,
+    set_base,
+    set_linear,
+    set_rope,
+)
 
 FACTORS = ("seq_len_scaling_factor", "rope_seq_len_interpolation_factor", "seq_len_interpolation_factor")
 

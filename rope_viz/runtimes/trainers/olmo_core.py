@@ -14,6 +14,7 @@ from rope_viz.embedding.scaling import correction_dim, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, rule
 from rope_viz.runtimes.trainers.arguments import (
+    Trainer,
     describe_arguments,
     has_arguments,
     is_given,
@@ -24,7 +25,6 @@ from rope_viz.runtimes.trainers.arguments import (
     set_llama3,
     set_rope,
 )
-from rope_viz.runtimes.trainers.trainer import Trainer
 
 BANDS = ("low_freq_proportion", "high_freq_proportion")
 BETAS = ("beta_fast", "beta_slow")

@@ -11,6 +11,7 @@ from typing import Any
 from rope_viz.embedding.scaling import mscale
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, has, has_type, refuse, rule
 from rope_viz.runtimes.trainers.arguments import (
+    Trainer,
     argument,
     describe_arguments,
     has_arguments,
@@ -21,7 +22,6 @@ from rope_viz.runtimes.trainers.arguments import (
     set_rotary,
     set_yarn,
 )
-from rope_viz.runtimes.trainers.trainer import Trainer
 
 NAME = "torchtitan"
 LLAMA3 = {"scaling_factor": "factor", "low_freq_factor": "low_freq_factor", "high_freq_factor": "high_freq_factor"}

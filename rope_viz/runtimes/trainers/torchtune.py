@@ -7,8 +7,7 @@ Executed: `RotaryPositionalEmbeddings`, `Llama3ScaledRoPE` and `Qwen2RotaryPosit
 from __future__ import annotations
 
 from rope_viz.runtimes.rule_engine import Case, Rule, has, has_type, is_not, is_scaled, rule
-from rope_viz.runtimes.trainers.arguments import set_llama3, set_rope
-from rope_viz.runtimes.trainers.trainer import Trainer
+from rope_viz.runtimes.trainers.arguments import Trainer, set_llama3, set_rope
 
 NAME = "torchtune"
 

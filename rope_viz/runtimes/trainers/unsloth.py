@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from rope_viz.runtimes import transformers
 from rope_viz.runtimes.rule_engine import Case, Rule, has_type, is_not, rule
-from rope_viz.runtimes.trainers.arguments import is_given, mapping, number, set_linear, set_rope
-from rope_viz.runtimes.trainers.trainer import Trainer
+from rope_viz.runtimes.trainers.arguments import Trainer, is_given, mapping, number, set_linear, set_rope
 
 # Releases before a fix of July 2026, which a public report describes; none was executed.
 BEFORE_7028 = "before-7028"

@@ -20,7 +20,7 @@ from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.user_config import Upload
-from rope_viz.pages.model.extend import figures, layer_figures, words
+from rope_viz.pages.model.extend import figures, words
 from rope_viz.pages.model.runtimes.figures import options as methods
 from rope_viz.pages.model.runtimes.words import extension
 from rope_viz.picture.choices import FirstOf, Number, Pick, length
@@ -194,15 +194,15 @@ def no_layers(now: Now) -> str:
 
 def layer_height(now: Now) -> int:
     """Return the height of the strip of layers, which depends on how many kinds there are."""
-    rows = 0 if no_layers(now) else len(layer_figures.find_rows(_layers(*_layer_arguments(now))))
-    return layer_figures.height(rows)
+    rows = 0 if no_layers(now) else len(figures.find_rows(_layers(*_layer_arguments(now))))
+    return figures.height(rows)
 
 
 @PAGE.picture(config=True, height=layer_height, refuses=no_layers)
 def layers(now: Now) -> Figure:
     """What each layer sees, which layers rotate, and which of them scaling reaches."""
     found = _layers(*_layer_arguments(now))
-    return Figure(layer_figures.strip(found), words.layers_title(found), words.layers(found))
+    return Figure(figures.strip(found), words.layers_title(found), words.layers(found))
 
 
 def _layer_arguments(now: Now) -> tuple[RopeSpec, str, str, Upload | None]:

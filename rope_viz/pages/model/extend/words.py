@@ -7,10 +7,10 @@ from rope_viz.advice.plan.extension_plan import Plan
 from rope_viz.advice.plan.ways import SUPPORT, Rank
 from rope_viz.figures.words.common import footnote, plain
 from rope_viz.models.identity.shipped_scaling import describe_method
-from rope_viz.pages.model.extend.layer_figures import find_rows, row_of
+from rope_viz.pages.model.extend.figures import find_rows, row_of
 from rope_viz.texts import Sentence, Texts, join
-from rope_viz.texts.lists import join_list
 from rope_viz.texts.numbers import format_number, format_tokens
+from rope_viz.texts.texts import join_list
 
 TEXTS = Texts("model")
 RANKS: dict[Rank, str] = {

@@ -16,7 +16,7 @@ from rope_viz.figures.words.common import plain
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.user_config import Upload
-from rope_viz.pages.model.runtimes import figures, training_figures, words
+from rope_viz.pages.model.runtimes import figures, words
 from rope_viz.picture.choices import Menu, Pick, Switch
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.outputs import ROW, Figure, Grid, Table
@@ -160,7 +160,7 @@ def training(now: Now) -> Grid:
     """Every trainer against every server on this config: same, differs, refused or not known."""
     found = trainings(now)
     return Grid(
-        training_figures.matrix(found),
+        figures.training_matrix(found),
         words.TEXTS("title"),
         words.summarise(found),
         states=[state_of(match) for row in found.rows for match in row],
