@@ -203,8 +203,8 @@ async def measure_drag(page: Page, slider: str, seconds: float) -> float:
     await page.mouse.move(box["x"] + 0.4 * box["width"], middle)
     await page.mouse.down()
     start, moves = time.perf_counter(), []
-    while (now := time.perf_counter() - start) < seconds:
-        share = 0.3 + 0.4 * abs(now % 3.0 / 1.5 - 1)
+    while (request := time.perf_counter() - start) < seconds:
+        share = 0.3 + 0.4 * abs(request % 3.0 / 1.5 - 1)
         moves.append(asyncio.ensure_future(page.mouse.move(box["x"] + share * box["width"], middle)))
         await asyncio.sleep(max(0.0, start + len(moves) / MOVES - time.perf_counter()))
     rate = (await page.evaluate("window.__redraws.length") - count) / (time.perf_counter() - start)

@@ -22,7 +22,7 @@ from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.pages.model import runtimes
 from rope_viz.picture import wire_format
 from rope_viz.picture.page import Picture
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -60,9 +60,9 @@ def measure(picture: Picture, model: str) -> float:
         cached.cache_clear()
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)
-    now = Now(specs[layer], model, layer)
+    request = PictureRequest(specs[layer], model, layer)
     began = time.perf_counter()
-    wire_format.packed(picture, now, picture(now))
+    wire_format.packed(picture, request, picture(request))
     return 1e3 * (time.perf_counter() - began)
 
 

@@ -5,13 +5,13 @@ from rope_viz.pages.attention import words
 from rope_viz.pages.attention.figures import TEXTS
 from rope_viz.ui import page
 
-now = page.now(attention.PAGE)
+request = page.picture_request(attention.PAGE)
 page.start(TEXTS("title"), says=attention.maps)
 page.controls(attention.SENTENCE)
 page.control_row(attention.OFFSET, attention.SHOW, attention.CAUSAL)
 page.show(attention.maps)
 page.mobile_knobs("base", "factor")
-page.legend(words.describe_marks(now[attention.SHOW], now[attention.SENTENCE]))
+page.legend(words.describe_marks(request[attention.SHOW], request[attention.SENTENCE]))
 page.next_page_link("rotation", TEXTS("next_page"))
 
 page.section(TEXTS("headings.products"), says=attention.products)

@@ -7,9 +7,9 @@ from rope_viz.picture import axis_choice
 from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=axes.sight)
-now = page.now(axes.PAGE)
-if not axis_choice.find_sidebar_scenes(now):
-    page.paragraph(TEXTS("example", model=now.name))
+request = page.picture_request(axes.PAGE)
+if not axis_choice.find_sidebar_scenes(request):
+    page.paragraph(TEXTS("example", model=request.name))
 page.control_row(*choices.WHICH, *choices.OTHER)
 page.show(axes.sight)
 page.legend(TEXTS("legend"))
@@ -30,7 +30,7 @@ page.show(axes.costs)
 page.section(TEXTS("headings.further"), says=axes.further)
 page.control_row(axes.ALONG, axes.METHOD, axes.GROWTH)
 page.show(axes.further)
-if query := axes.decay_query(now):
+if query := axes.decay_query(request):
     page.link("decay", TEXTS("decay_link"), more=query)
 
 page.section(TEXTS("headings.patch"), says=axes.clocks)

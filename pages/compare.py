@@ -9,7 +9,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pages import compare
 from rope_viz.picture import config_link, own_file
 from rope_viz.picture.outside import read_outside
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, page, query_params, state, upload
 from rope_viz.ui.notes import warn
@@ -19,15 +19,15 @@ TEXTS = Texts("compare")
 
 def show() -> None:
     """Show the page."""
-    now = page.now(compare.PAGE)
-    problem = compare.problem(now)
+    request = page.picture_request(compare.PAGE)
+    problem = compare.problem(request)
     if problem:
         page.start(TEXTS("needs_title"), problem)
-        _models(now)
+        _models(request)
         return
-    first, second = (side.name for side in compare.found(now).sides)
+    first, second = (side.name for side in compare.found(request).sides)
     page.start(str(TEXTS("title", first=first, second=second)), says=compare.differences)
-    _models(now)
+    _models(request)
     page.show(compare.differences)
     page.picture_sentence(compare.ratio)
     page.controls(compare.LENGTH)
@@ -37,14 +37,14 @@ def show() -> None:
     page.end("compare")
 
 
-def _models(now: Now) -> None:
+def _models(request: PictureRequest) -> None:
     """Show the menus of both models, the button that swaps them, and the field for a second config."""
     with st.container(key="models", horizontal=True, vertical_alignment="bottom", gap="small"):
         with st.container(width=280):
             controls.model_menu()
         with st.container(width=280):
-            _second_menu(now)
-        st.button(TEXTS("swap"), key="swap", icon=":material/swap_horiz:", on_click=_swap, args=(now,))
+            _second_menu(request)
+        st.button(TEXTS("swap"), key="swap", icon=":material/swap_horiz:", on_click=_swap, args=(request,))
         with st.popover(TEXTS("first"), key="first"):
             upload.drop_field()
             upload.paste_field()
@@ -55,16 +55,16 @@ def _models(now: Now) -> None:
         warn(problem)
 
 
-def _second_menu(now: Now) -> None:
+def _second_menu(request: PictureRequest) -> None:
     """Show the menu of second models, the user's own first."""
-    key, value = "choice.compare.with", now[compare.WITH]
+    key, value = "choice.compare.with", request[compare.WITH]
     names = {name: model.name for name, model in catalog().items()}
     if value not in names:
         names = {value: TEXTS("own_name")} | names
     st.session_state[key] = value
 
     def changed() -> None:
-        _take(st.session_state[key], now)
+        _take(st.session_state[key], request)
 
     st.selectbox(TEXTS("choices.with"), list(names), format_func=names.__getitem__, key=key, on_change=changed)
 
@@ -101,20 +101,20 @@ def _read(content: str | bytes) -> None:
     _take(text)
 
 
-def _take(text: str, now: Now | None = None) -> None:
-    default = "" if now is None else compare.WITH.default(now)
+def _take(text: str, request: PictureRequest | None = None) -> None:
+    default = "" if request is None else compare.WITH.default(request)
     state.set_param(compare.WITH.key, text, default=default)
     # The two models may have another length in common.
     state.set_param(compare.LENGTH.key, "", default="")
     state.frame_too()
 
 
-def _swap(now: Now) -> None:
+def _swap(request: PictureRequest) -> None:
     """Make the second model the first (a callback)."""
     query_params.catch_up()
-    first, second = now.model, now[compare.WITH]
+    first, second = request.model, request[compare.WITH]
     if first == spec_url.CUSTOM:
-        first = "" if now.own is None else config_link.write_config(now.own)
+        first = "" if request.own is None else config_link.write_config(request.own)
         if not first:
             st.session_state["second.problem"] = str(TEXTS("too_long"))
             return

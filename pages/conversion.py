@@ -7,7 +7,7 @@ from rope_viz.ui import page
 page.start(page.TEXTS("pages.conversion"), says=rotation.permutation)
 page.control_row(rotation.FROM, rotation.LIBRARY, rotation.HEADS)
 page.show(rotation.permutation)
-page.code(rotation.code(page.now(rotation.PAGE)))
+page.code(rotation.code(page.picture_request(rotation.PAGE)))
 
 page.section(TEXTS("headings.mistakes"), says=rotation.mistakes)
 page.show(rotation.mistakes)

@@ -7,12 +7,12 @@ from rope_viz.ui import page
 page.start(TEXTS("title"), says=decay.curves)
 page.control_row(decay.SHOW, decay.AXIS, decay.LENGTH, decay.LOG)
 page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE)
-now = page.now(decay.PAGE)
-if decay.has_variants(now):
-    page.pin_row(now, others=decay.other_methods(now))
+request = page.picture_request(decay.PAGE)
+if decay.has_variants(request):
+    page.pin_row(request, others=decay.other_methods(request))
 page.show(decay.curves)
 page.mobile_knobs("base", "context", "target", "factor")
-page.legend(TEXTS(f"legends.{now[decay.SHOW]}"))
+page.legend(TEXTS(f"legends.{request[decay.SHOW]}"))
 page.next_page_link("attention", TEXTS("next_page"))
 page.controls(decay.BACKEND)
 
@@ -24,7 +24,7 @@ page.section(TEXTS("headings.map"), TEXTS("map_title"))
 page.control_row(decay.WEIGHTS, decay.FIRST)
 page.show(decay.attention)
 
-if decay.temperature_of(now) is not None:
+if decay.temperature_of(request) is not None:
     page.section(TEXTS("headings.temperature"), says=decay.temperature)
     page.show(decay.temperature)
 

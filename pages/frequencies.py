@@ -6,9 +6,9 @@ from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=frequencies.wavelengths)
 page.controls(frequencies.AXIS)
-now = page.now(frequencies.PAGE)
-if now[frequencies.AXIS] == "all":
-    page.pin_row(now)
+request = page.picture_request(frequencies.PAGE)
+if request[frequencies.AXIS] == "all":
+    page.pin_row(request)
 page.show(frequencies.wavelengths)
 page.mobile_knobs("base", "context", "target", "factor")
 page.legend(TEXTS("legend"))

@@ -15,7 +15,7 @@ for column, picture in zip(page.columns(), (heads.uses, heads.changed), strict=T
     with column:
         page.show(picture)
 page.picture_sentence(heads.changed)
-is_own = heads.own_model(page.now(heads.PAGE)) is not None
+is_own = heads.own_model(page.picture_request(heads.PAGE)) is not None
 page.paragraph(TEXTS("real.own_caveat" if is_own else "real.caveat"))
 
 page.section(TEXTS("headings.sentence"), says=heads.sentence)
@@ -24,7 +24,7 @@ page.show(heads.sentence)
 
 page.section(TEXTS("headings.own"), says=heads.across)
 page.controls(heads.FILE)
-live_capture.capture_own_text(page.now(heads.PAGE))
+live_capture.capture_own_text(page.picture_request(heads.PAGE))
 page.control_row(heads.SHOW, heads.LAYER)
 page.show(heads.across)
 page.legend(TEXTS("legend"))

@@ -13,7 +13,7 @@ page.next_page_link("model", TEXTS("next_page"))
 
 page.section(TEXTS("headings.measure"), words.explain_measurement())
 page.control_row(kernels.PAIRING, kernels.DTYPE, kernels.TOKENS, kernels.DEVICE, kernels.COMPILE)
-report = measurement_button.measurement("kernels", **kernels.workload(page.now(kernels.PAGE)))
+report = measurement_button.measurement("kernels", **kernels.workload(page.picture_request(kernels.PAGE)))
 if report:
     page.picture_sentence(kernels.speeds)
     page.show(kernels.speeds)

@@ -11,7 +11,7 @@ from rope_viz.models.identity.shipped_scaling import describe_method
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.pages.model.extend import words
 from rope_viz.pages.model.runtimes import words as runtime_words
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import configs, controls, extend_sections, page, state, training_section, upload
 from rope_viz.ui.components.component import copy_button
@@ -21,38 +21,38 @@ TEXTS = Texts("model")
 
 def show() -> None:
     """Show the page."""
-    now = page.now(extend.PAGE)
-    problem = extend.problem(now)
-    _model(now, None if problem else extend.answer(now))
+    request = page.picture_request(extend.PAGE)
+    problem = extend.problem(request)
+    _model(request, None if problem else extend.answer(request))
     if problem:
         page.paragraph(problem)
-        _runtimes(now)
+        _runtimes(request)
         return
     with st.container(key="needed"), page.row():
         page.controls(extend.TARGET, extend.RUNTIMES)
-    plan = extend.answer(now)
+    plan = extend.answer(request)
     left, right = st.columns([11, 8], gap="large")
     with left, st.container(key="answer"):
         _answer(plan)
     with right:
-        _memory(now, plan)
+        _memory(request, plan)
         _cost(plan)
     page.picture_sentence(extend.layers)
     page.show(extend.layers)
-    _details(now, plan)
+    _details(request, plan)
     page.link("compare", TEXTS("compare"))
 
 
-def _model(now: Now, plan: Plan | None) -> None:
+def _model(request: PictureRequest, plan: Plan | None) -> None:
     """Show which model it is in one line, and the ways to another one."""
     worst = "none" if plan is None else next((one.severity for one in plan.found), "none")
-    name = now.name if plan is None else plan.recognised.name
+    name = request.name if plan is None else plan.recognised.name
     left, right = st.columns([12, 7], vertical_alignment="center", gap="medium")
     with left, st.container(key="model", horizontal=True, vertical_alignment="center", gap="small"):
         st.html(f'<span class="rv-mark rv-{worst}" role="img" aria-label="{TEXTS(f"found.{worst}")}"></span>', width=30)
         st.title(plain(name), anchor=False, width="content")
         with st.container(key="facts", width="content"):
-            st.markdown(join_facts(now, plan))
+            st.markdown(join_facts(request, plan))
     with right, st.container(key="other", horizontal=True, vertical_alignment="center"):
         upload.drop_field()
         with st.popover(TEXTS("other"), key="pick"):
@@ -62,9 +62,9 @@ def _model(now: Now, plan: Plan | None) -> None:
             upload.state_of_config()
 
 
-def join_facts(now: Now, plan: Plan | None) -> str:
+def join_facts(request: PictureRequest, plan: Plan | None) -> str:
     """Return the facts next to the model's name, with the source of its trained length as a footnote."""
-    spec = now.start
+    spec = request.start
     method = describe_method(spec)
     facts = [
         *([] if plan is None else [_trained(plan)]),
@@ -100,9 +100,9 @@ def _answer(plan: Plan) -> None:
     st.caption(plain(one.proof))
 
 
-def _memory(now: Now, plan: Plan) -> None:
+def _memory(request: PictureRequest, plan: Plan) -> None:
     """Show weights and cache as a bar against one GPU of a chosen size."""
-    size = int(now[extend.GPU])
+    size = int(request[extend.GPU])
     memory = plan.memory
     if memory.cache is None:
         st.markdown(f"**{TEXTS('memory.title')}**  \n{words.unknown(plan)}")
@@ -139,15 +139,15 @@ def _cost(plan: Plan) -> None:
     st.markdown("\n\n".join(short))
 
 
-def _details(now: Now, plan: Plan) -> None:
+def _details(request: PictureRequest, plan: Plan) -> None:
     """Show the evidence in tabs; only the open one is computed."""
     shown = (_changes, _why, _runtime_tab, _training, _verify)
-    st.session_state["choice.tab"] = extend.TABS[now[extend.TAB]]
+    st.session_state["choice.tab"] = extend.TABS[request[extend.TAB]]
     tabs = st.tabs(list(extend.TABS.values()), key="choice.tab", on_change=_open_tab)
     for show_tab, tab in zip(shown, tabs, strict=True):
         if tab.open:
             with tab:
-                show_tab(now, plan)
+                show_tab(request, plan)
 
 
 def _open_tab() -> None:
@@ -156,12 +156,12 @@ def _open_tab() -> None:
     state.set_param(extend.TAB.key, name, default="changes")
 
 
-def _changes(now: Now, plan: Plan) -> None:
+def _changes(request: PictureRequest, plan: Plan) -> None:
     extend_sections.file(plan)
     extend_sections.runtimes(plan)
 
 
-def _why(now: Now, plan: Plan) -> None:
+def _why(request: PictureRequest, plan: Plan) -> None:
     extend_sections.have(plan)
     page.controls(extend.TRAINED, extend.WAY)
     page.picture_sentence(extend.ways)
@@ -173,13 +173,13 @@ def _why(now: Now, plan: Plan) -> None:
     page.explain("model/extend")
 
 
-def _runtime_tab(now: Now, plan: Plan) -> None:
-    _runtimes(now)
+def _runtime_tab(request: PictureRequest, plan: Plan) -> None:
+    _runtimes(request)
 
 
-def _runtimes(now: Now) -> None:
+def _runtimes(request: PictureRequest) -> None:
     """Show what each runtime computes from the config, and what is wrong with it."""
-    asked = page.now(runtimes.PAGE)
+    asked = page.picture_request(runtimes.PAGE)
     if runtimes.diffusion(asked):
         st.markdown(runtimes.diffusion(asked))
         page.link("axes", TEXTS("axes"))
@@ -208,11 +208,11 @@ def _all_models() -> None:
     page.show(runtimes.models)
 
 
-def _training(now: Now, plan: Plan) -> None:
-    training_section.show(page.now(runtimes.PAGE))
+def _training(request: PictureRequest, plan: Plan) -> None:
+    training_section.show(page.picture_request(runtimes.PAGE))
 
 
-def _verify(now: Now, plan: Plan) -> None:
+def _verify(request: PictureRequest, plan: Plan) -> None:
     extend_sections.checks(plan)
 
 

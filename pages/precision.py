@@ -19,7 +19,7 @@ page.show(precision.scores)
 page.section(TEXTS("headings.table"), says=precision.roundings)
 page.show(precision.roundings)
 
-where = page.now(precision.PAGE)[precision.WHERE]
+where = page.picture_request(precision.PAGE)[precision.WHERE]
 page.section(TEXTS("headings.practices"), words.list_implementations(where))
 page.paragraph(words.format_practices(where))
 page.end("precision")

@@ -21,7 +21,7 @@ page.section(TEXTS("headings.real_keys"), says=real_model.real_keys)
 page.show(real_model.real_keys)
 
 page.section(TEXTS("headings.live"))
-live_text.show_own_losses(page.now(choices.PAGE))
+live_text.show_own_losses(page.picture_request(choices.PAGE))
 
 page.section(TEXTS("headings.maps"), says=recall.needle)
 page.show(recall.needle)
@@ -48,7 +48,7 @@ page.section(TEXTS("headings.loss"), says=recall.loss)
 page.controls(choices.READ_TO)
 page.show(recall.loss)
 page.section(TEXTS("headings.search"))
-live_search.search_frequencies(page.now(choices.PAGE))
+live_search.search_frequencies(page.picture_request(choices.PAGE))
 
 page.section(TEXTS("headings.yours"), says=recall.yours)
 page.controls(choices.ASKED)

@@ -6,9 +6,9 @@ from rope_viz.ui import page
 
 page.start(TEXTS("title"), says=rotation.turning)
 page.control_row(rotation.SHOW, rotation.PLAIN)
-now = page.now(rotation.PAGE)
-if now[rotation.SHOW] == "turn":
-    page.pin_row(now)
+request = page.picture_request(rotation.PAGE)
+if request[rotation.SHOW] == "turn":
+    page.pin_row(request)
 page.show(rotation.turning)
 page.mobile_knobs("base", "context", "target", "factor")
 page.legend(TEXTS("legend"))

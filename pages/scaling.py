@@ -5,21 +5,21 @@ from rope_viz.pages.scaling import words
 from rope_viz.pages.scaling.figures import TEXTS
 from rope_viz.ui import page
 
-now = page.now(scaling.PAGE)
+request = page.picture_request(scaling.PAGE)
 page.start(TEXTS("title"), says=scaling.comparison)
 page.control_row(scaling.SHOW, scaling.AXIS)
 page.controls(scaling.EXAMPLE)
 page.controls(scaling.COMPARE)
-if scaling.has_variants(now):
-    page.pin_row(now, scaling.shown(now, now.spec), scaling.other_methods(now))
+if scaling.has_variants(request):
+    page.pin_row(request, scaling.shown(request, request.spec), scaling.other_methods(request))
 page.show(scaling.comparison)
 page.mobile_knobs("factor", "context", "target", "base")
-page.legend(words.describe_marks(now[scaling.SHOW], others=bool(now[scaling.COMPARE])))
+page.legend(words.describe_marks(request[scaling.SHOW], others=bool(request[scaling.COMPARE])))
 page.next_page_link("decay", TEXTS("next_page"))
 
 page.section(TEXTS("headings.methods"), says=scaling.methods)
 page.show(scaling.methods)
-if scaling.needs_maps(now):
+if scaling.needs_maps(request):
     page.section(TEXTS("headings.maps"), says=scaling.maps)
     page.show(scaling.maps)
 page.end("scaling")

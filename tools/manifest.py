@@ -122,9 +122,9 @@ def hash_part(part: int) -> dict[str, str]:
             found[f"choice {choice.key}"] = digest(describe_choice(kit, name, choice))
     for picture in pictures[part::2]:
         for model, form in list_files(picture.address):
-            now = kit.read_request(kit.groups[picture.page], {"model": model})
+            request = kit.read_request(kit.groups[picture.page], {"model": model})
             try:
-                content = kit.render(picture, picture.finished(now), form)
+                content = kit.render(picture, picture.finished(request), form)
             except ValueError as error:
                 content = f"refused: {error}".encode()
             found[f"{picture.address} {model} {form}"] = digest(content)
@@ -144,9 +144,9 @@ def describe_choice(kit: Kit, group: str, choice: Any) -> str:
     """Return a choice's key, label and options, with its default for each model."""
     defaults = []
     for model in MODELS:
-        now = kit.read_request(kit.groups[group], {"model": model})
+        request = kit.read_request(kit.groups[group], {"model": model})
         try:
-            defaults.append(choice.text(choice.default(now)))
+            defaults.append(choice.text(choice.default(request)))
         except (ValueError, KeyError) as error:
             defaults.append(f"{type(error).__name__}: {error}")
     return json.dumps([choice.key, choice.label, choice.help, type(choice).__name__, choice.describe(), defaults])

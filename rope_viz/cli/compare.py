@@ -110,7 +110,7 @@ def draw(parsed: argparse.Namespace, length: int) -> bytes:
     """Return the picture of the ratio as a file. Raise `ValueError` with one sentence for an unknown format."""
     from rope_viz.pages import compare
     from rope_viz.picture import config_link, export
-    from rope_viz.picture.picture_request import Now
+    from rope_viz.picture.picture_request import PictureRequest
 
     if parsed.output == STDOUT:
         raise ValueError("-o needs the name of a file, as in -o ratio.svg")
@@ -131,8 +131,8 @@ def draw(parsed: argparse.Namespace, length: int) -> bytes:
         if not other:
             raise ValueError(f"{parsed.other}: this config is too long for a picture's address; name it first")
     given = {compare.WITH.key: other, compare.LENGTH.key: length}
-    now = Now(spec, first, "" if own is None else own.layer, own, given=given)
-    return export.render(compare.ratio, now, form)
+    request = PictureRequest(spec, first, "" if own is None else own.layer, own, given=given)
+    return export.render(compare.ratio, request, form)
 
 
 def print_comparison(found: ModelComparison) -> None:

@@ -26,7 +26,7 @@ from rope_viz.picture import ROUTE
 from rope_viz.reports import redraw
 
 if TYPE_CHECKING:
-    from rope_viz.picture.picture_request import Choice, Now
+    from rope_viz.picture.picture_request import Choice, PictureRequest
 
 NOT_IN_IT = {
     "own": "this address does not contain your config. Name the file after it, as in "
@@ -139,10 +139,12 @@ def run(parsed: argparse.Namespace) -> int:
         look = Style.read(styled | PRESETS.get(given_looks.get("preset", ""), {}) | given_looks)
         own = read_flags(parsed).own if brought else None
         # With "file" the address has only what was changed in the config.
-        now = read_address.read_request(registry.page(picture.page), asked, own if named == read_address.FILE else None)
+        request = read_address.read_request(
+            registry.page(picture.page), asked, own if named == read_address.FILE else None
+        )
         if brought:
-            now = dataclasses.replace(now, own=own)
-        write_output(parsed.output, render(picture, picture.finished(now), form, look))
+            request = dataclasses.replace(request, own=own)
+        write_output(parsed.output, render(picture, picture.finished(request), form, look))
         return 0
     given: dict[str, Any] = {}
     for choice in find_choices(name):
@@ -151,25 +153,27 @@ def run(parsed: argparse.Namespace) -> int:
         given[choice.key] = (
             Held("", choice.decode(choice.load(text))) if isinstance(choice, Kept) else choice.parse(text)
         )
-    now = read_flags(parsed)
+    request = read_flags(parsed)
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
-    pin, view = read_address.pin_of(marks, now.spec.pairs), read_address.view_of(marks)
-    now = dataclasses.replace(now, pin=pin, given=given, view=view, variants=read_variants(parsed.variant, now.current))
-    if now.variants and not picture.variants:
+    pin, view = read_address.pin_of(marks, request.spec.pairs), read_address.view_of(marks)
+    request = dataclasses.replace(
+        request, pin=pin, given=given, view=view, variants=read_variants(parsed.variant, request.current)
+    )
+    if request.variants and not picture.variants:
         shown = ", ".join(each.address for each in registry.pictures() if each.variants)
         raise ValueError(f"{picture.address} shows one curve: --variant works with {shown}")
-    write_output(parsed.output, render(picture, picture.finished(now), form, look))
+    write_output(parsed.output, render(picture, picture.finished(request), form, look))
     return 0
 
 
-def read_flags(parsed: argparse.Namespace) -> Now:
+def read_flags(parsed: argparse.Namespace) -> PictureRequest:
     """Return the request that the flags describe. Raise `ValueError` with one sentence."""
-    from rope_viz.picture.picture_request import Now
+    from rope_viz.picture.picture_request import PictureRequest
 
     spec, config, layer = read_spec(parsed)
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
     own = single_axis_upload(config) if config is not None and not listed else None
-    return Now(spec, parsed.model if listed else spec_url.CUSTOM, layer or "", own)
+    return PictureRequest(spec, parsed.model if listed else spec_url.CUSTOM, layer or "", own)
 
 
 def addressed(word: str) -> str:

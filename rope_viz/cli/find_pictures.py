@@ -16,7 +16,7 @@ from rope_viz.pages import registry
 if TYPE_CHECKING:
     from rope_viz.figures.files.style import Style
     from rope_viz.picture.page import Picture
-    from rope_viz.picture.picture_request import Choice, Now
+    from rope_viz.picture.picture_request import Choice, PictureRequest
 
 
 def describe_formats(output: str, given: str | None, forms: Sequence[str]) -> str:
@@ -45,13 +45,13 @@ def open_variant(name: str) -> Variant:
     return make_variant(spec_url.CUSTOM, own.layer, own.specs[own.layer], own.name)
 
 
-def render(picture: Picture, now: Now, form: str, look: Style) -> bytes:
+def render(picture: Picture, request: PictureRequest, form: str, look: Style) -> bytes:
     """Render a picture to a file's bytes. Raise `ValueError` with the renderer's sentence, freed of Markdown."""
     from rope_viz.picture import export
     from rope_viz.picture.wire_format import strip_markup
 
     try:
-        return export.render(picture, now, form, look)
+        return export.render(picture, request, form, look)
     except ValueError as error:
         raise ValueError(strip_markup(str(error))) from None
 

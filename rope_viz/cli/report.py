@@ -55,12 +55,12 @@ def run(parsed: argparse.Namespace) -> int:
             raise ValueError("a report in Markdown has a folder of picture files: name a file, as in -o report.md")
         # Before the pictures are drawn, which takes a minute.
         check_folder(folder_of(path))
-    now = read_flags(parsed)
+    request = read_flags(parsed)
     if form == "html":
-        write_output(parsed.output, report.to_html(now))
+        write_output(parsed.output, report.to_html(request))
         return 0
     folder = folder_of(path)
-    text, files = report.to_markdown(now, folder.name.replace(" ", "%20"))
+    text, files = report.to_markdown(request, folder.name.replace(" ", "%20"))
     folder.mkdir(exist_ok=True)
     # The marker first and the text last: after a kill the next report may write here, and the old text is whole.
     for name, content in {MARKER: b"", **files}.items():

@@ -32,7 +32,7 @@ from rope_viz.models.spec_url import format_value
 from rope_viz.models.variant import KEYS, MOST, read_variant, split_pairs
 from rope_viz.pages import registry
 from rope_viz.picture.choices import Kept
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 
 OWN_KEYS = ("file", "picture", "model", "variants", "labels")
 
@@ -121,29 +121,31 @@ def render_entry(entry: Mapping[str, Any], style: Mapping[str, str], folder: Pat
         if model not in (*catalog(), spec_url.CUSTOM):
             own = single_axis_upload(read_config(str(folder / str(model))))
             query["model"] = spec_url.CUSTOM
-    now = read_address.read_request(registry.page(picture.page), query, own)
-    now = with_variants(now, entry.get("variants", []), folder)
-    if now.variants and not picture.variants:
+    request = read_address.read_request(registry.page(picture.page), query, own)
+    request = with_variants(request, entry.get("variants", []), folder)
+    if request.variants and not picture.variants:
         raise ValueError(f"{picture.address} shows one curve and takes no variants")
     if files:
         from rope_viz.picture.choices import Held
 
-        now = dataclasses.replace(now, given={**now.given, **{key: Held("", value) for key, value in files.items()}})
+        request = dataclasses.replace(
+            request, given={**request.given, **{key: Held("", value) for key, value in files.items()}}
+        )
     look = Style.read(looks | read_labels(entry.get("labels", {})))
-    return render(picture, picture.finished(now), form, look)
+    return render(picture, picture.finished(request), form, look)
 
 
-def with_variants(now: Now, variants: Any, folder: Path) -> Now:
+def with_variants(request: PictureRequest, variants: Any, folder: Path) -> PictureRequest:
     """Return the request with the variants of an entry. Raise `ValueError` with one sentence."""
     if not isinstance(variants, list) or not all(isinstance(each, str) for each in variants):
         raise ValueError('variants must be a list of texts such as ["base=5e5"]')
     if len(variants) > MOST:
         raise ValueError(f"one figure shows at most {MOST} variants, got {len(variants)}")
     found = {
-        number: read_variant(text, now.current, lambda name: open_variant(str(folder / name)))
+        number: read_variant(text, request.current, lambda name: open_variant(str(folder / name)))
         for number, text in enumerate(variants, 1)
     }
-    return dataclasses.replace(now, variants=found) if found else now
+    return dataclasses.replace(request, variants=found) if found else request
 
 
 def expand_key(key: str, picture: str) -> str:

@@ -47,11 +47,11 @@ class Worker:
         """True unless the last thing that it did was a temporary failure."""
         return self.in_a_row == 0
 
-    def wait_time(self, now: float) -> float | None:
+    def wait_time(self, request: float) -> float | None:
         """Return the seconds until it may have one more question, or None if another one must end first."""
         if self.running >= (self.slots if self.works else 1):
             return None
-        return max(self.paused_until - now, 0.0)
+        return max(self.paused_until - request, 0.0)
 
     def summary(self) -> str:
         """Return its counts as one line."""
@@ -139,15 +139,15 @@ class Board:
         only once against it. If no server of a method is reached after `retries` retries, all its questions are.
         """
         with self.changed:
-            now, method = time.monotonic(), task.cell[0]
+            request, method = time.monotonic(), task.cell[0]
             worker.running -= 1
             worker.failures, worker.problem = worker.failures + 1, str(error)
             task.failures += error.is_reached or worker.works
             if started >= worker.failed_at:  # else it ended together with one that was counted
-                worker.in_a_row, worker.failed_at = worker.in_a_row + 1, now
+                worker.in_a_row, worker.failed_at = worker.in_a_row + 1, request
                 worker.unreached = 0 if error.is_reached else worker.unreached + 1
                 pause = min(self.wait * 2 ** (worker.in_a_row - 1), LONGEST_PAUSE)
-                worker.paused_until = now + (pause if error.pause is None else min(error.pause, LONGEST_WISH))
+                worker.paused_until = request + (pause if error.pause is None else min(error.pause, LONGEST_WISH))
             task.failed_with.add(worker)
             given_up = [task]
             if all(other.unreached > self.retries for other in self.workers[method]):

@@ -112,18 +112,18 @@ def write_new_keys(source: Source, spec: RopeSpec, layer: str | None = None) -> 
     stays as it is: read the result back to see. Raises `ValueError` where transformers has no such method, or where the
     config cannot be read or has no such layers.
     """
-    now = Current.from_config(ModelConfig.read(source), layer)
-    rope = {**now.model_keys(now.layer), **now.parameters(spec, now.layer)}
-    if now.layer:
-        rope = {**now.keys_beside_layers(), **now.other_layers(), now.layer: rope}
-    keys = now.sizes(spec)
-    if "rope_scaling" in now.raw:
+    request = Current.from_config(ModelConfig.read(source), layer)
+    rope = {**request.model_keys(request.layer), **request.parameters(spec, request.layer)}
+    if request.layer:
+        rope = {**request.keys_beside_layers(), **request.other_layers(), request.layer: rope}
+    keys = request.sizes(spec)
+    if "rope_scaling" in request.raw:
         keys["rope_scaling"] = None
-    keys |= now.top_level(spec)
+    keys |= request.top_level(spec)
     # Fuyu takes the old key only from its own level.
-    only_old = bool(now.config.part.taken) and "rope_parameters" not in now.config.part.taken
+    only_old = bool(request.config.part.taken) and "rope_parameters" not in request.config.part.taken
     keys["rope_scaling" if only_old else "rope_parameters"] = rope
-    return Change(now.config.mapping, now.config.part, keys)
+    return Change(request.config.mapping, request.config.part, keys)
 
 
 def write_old_keys(source: Source, spec: RopeSpec, layer: str | None = None, *, both_types: bool = False) -> Change:
@@ -132,38 +132,40 @@ def write_old_keys(source: Source, spec: RopeSpec, layer: str | None = None, *, 
     `both_types` writes the type under both its names, as mlx-lm's model files differ in which they read. Raises
     `ValueError` as `write_new_keys` does.
     """
-    now = Current.from_config(ModelConfig.read(source), layer)
+    request = Current.from_config(ModelConfig.read(source), layer)
     # The one rope_scaling belongs to the full layers where layer types differ.
-    shared = now.layer if now.layer in ("", "full_attention", "main") else now.config.main_layer
-    if "compress" in now.config.specs:
+    shared = request.layer if request.layer in ("", "full_attention", "main") else request.config.main_layer
+    if "compress" in request.config.specs:
         shared = "compress"  # DeepSeek V4 scales these layers alone by it
-    full = spec if shared == now.layer else now.config.specs[shared]
-    params = {**now.model_keys(shared), **now.parameters(full, shared)}
-    keys = now.sizes(spec)
+    full = spec if shared == request.layer else request.config.specs[shared]
+    params = {**request.model_keys(shared), **request.parameters(full, shared)}
+    keys = request.sizes(spec)
     keys["rope_theta"] = params.pop("rope_theta")
     if shared == "compress":
         keys["compress_rope_theta"] = keys["rope_theta"]
-        keys["rope_theta"] = now.config.rope_parameters["main"]["rope_theta"] if now.layer != "main" else spec.base
-    for other, (name, _) in now.config.architecture.rope.bases.items():
-        if name and other in now.config.rope_parameters:
-            keys[name] = spec.base if other == now.layer else now.config.rope_parameters[other]["rope_theta"]
+        keys["rope_theta"] = (
+            request.config.rope_parameters["main"]["rope_theta"] if request.layer != "main" else spec.base
+        )
+    for other, (name, _) in request.config.architecture.rope.bases.items():
+        if name and other in request.config.rope_parameters:
+            keys[name] = spec.base if other == request.layer else request.config.rope_parameters[other]["rope_theta"]
     share = params.pop("partial_rotary_factor", None)
-    if "partial_rotary_factor" in now.raw or (share is not None and shared != "compress"):
+    if "partial_rotary_factor" in request.raw or (share is not None and shared != "compress"):
         keys["partial_rotary_factor"] = share
     if isinstance(full.scaling, LongRope):
         keys[ORIGINAL] = params[ORIGINAL]
-        if now.config.architecture.runtime("transformers 4").get("phi3_three_keys"):
+        if request.config.architecture.runtime("transformers 4").get("phi3_three_keys"):
             # The class takes exactly these keys before transformers 5.
             params = {"type": "longrope", **{key: params[key] for key in ("short_factor", "long_factor")}}
-    elif ORIGINAL in now.raw:
+    elif ORIGINAL in request.raw:
         keys[ORIGINAL] = params.get(ORIGINAL)
     if both_types:
         params["type"] = params.get("rope_type", params.get("type"))
-    plain = params.get("rope_type") == "default" and not now.model_keys(shared)
+    plain = params.get("rope_type") == "default" and not request.model_keys(shared)
     keys["rope_scaling"] = None if plain else params
-    if "rope_parameters" in now.raw:
+    if "rope_parameters" in request.raw:
         keys["rope_parameters"] = None
-    return Change(now.config.mapping, now.config.part, keys)
+    return Change(request.config.mapping, request.config.part, keys)
 
 
 @dataclass(frozen=True)

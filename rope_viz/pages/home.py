@@ -6,14 +6,14 @@ from rope_viz.figures import hands
 from rope_viz.models.catalog import catalog
 from rope_viz.picture.outputs import Hands
 from rope_viz.picture.page import Page, embedding
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 
-PAGE = Page("home", sees=lambda now: embedding(now, without=("pairing", "attention")))
+PAGE = Page("home", sees=lambda request: embedding(request, without=("pairing", "attention")))
 
 
 @PAGE.picture(height=hands.HEIGHTS[0], narrow=hands.HEIGHTS[1])
-def turning(now: Now) -> Hands:
+def turning(request: PictureRequest) -> Hands:
     """A query and a key as two hands on a circle, the angle between them and their score."""
-    known = catalog().get(now.model)
-    message = hands.message(now.spec, "" if known is None else known.name)
+    known = catalog().get(request.model)
+    message = hands.message(request.spec, "" if known is None else known.name)
     return Hands(message, hands.describe(message), variant="hands")

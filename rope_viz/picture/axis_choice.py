@@ -17,7 +17,7 @@ from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, own_scenes
 from rope_viz.picture.choices import Pick
 from rope_viz.picture.config_cache import cache_by_config
-from rope_viz.picture.picture_request import Now, config_of
+from rope_viz.picture.picture_request import PictureRequest, config_of
 from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.texts import join_list
 
@@ -27,18 +27,18 @@ TEXTS = Texts("axis_choice")
 LABELS = cast(dict[Along, str], TEXTS.group("axes"))
 
 
-def rotation(now: Now) -> AxesSpec | None:
+def rotation(request: PictureRequest) -> AxesSpec | None:
     """Return the text rotation of the sidebar's model if it has several axes and the sidebar's pairs, else None."""
-    found = find_sidebar_scenes(now)
-    scene = found.get(f"text {now.layer}", found.get("text"))
-    if scene is None or len(scene.spec.axes) < 2 or not scene.spec.is_aligned or scene.spec.pairs != now.spec.pairs:
+    found = find_sidebar_scenes(request)
+    scene = found.get(f"text {request.layer}", found.get("text"))
+    if scene is None or len(scene.spec.axes) < 2 or not scene.spec.is_aligned or scene.spec.pairs != request.spec.pairs:
         return None
     return scene.spec
 
 
-def roles(now: Now) -> dict[Role, list[int]]:
+def roles(request: PictureRequest) -> dict[Role, list[int]]:
     """Return the pair indices of each direction, {} for a model with one axis."""
-    spec = rotation(now)
+    spec = rotation(request)
     if spec is None:
         return {}
     named = {ROLE_OF[axis]: axis for axis in spec.axes if axis in ROLE_OF}
@@ -52,48 +52,55 @@ def axis_of(page: str) -> Pick[Along]:
         key=f"{page}.axis",
         label=TEXTS("label"),
         options=LABELS,
-        offered=lambda now: {"all": LABELS["all"], **{role: LABELS[role] for role in roles(now)}},
-        when=lambda now: bool(roles(now)),
+        offered=lambda request: {"all": LABELS["all"], **{role: LABELS[role] for role in roles(request)}},
+        when=lambda request: bool(roles(request)),
     )
 
 
-def looked(now: Now, choice: Pick[Along]) -> RopeSpec:
+def looked(request: PictureRequest, choice: Pick[Along]) -> RopeSpec:
     """Return the spec that applies to a move along the chosen axis."""
-    axis = now[choice]
-    return now.spec if axis == "all" else along_axis(now.spec, roles(now)[axis])
+    axis = request[choice]
+    return request.spec if axis == "all" else along_axis(request.spec, roles(request)[axis])
 
 
-def axis_sentence(now: Now, choice: Pick[Along]) -> Sentence:
+def axis_sentence(request: PictureRequest, choice: Pick[Along]) -> Sentence:
     """Name the chosen axis and count its pairs; empty for a model with one axis."""
-    found, axis = roles(now), now[choice]
+    found, axis = roles(request), request[choice]
     if not found:
-        return sidebar_axis_sentence(now)
+        return sidebar_axis_sentence(request)
     if axis == "all":
         counts = {role: len(pairs) for role, pairs in found.items()}
         shares = join_list([TEXTS(f"shares.{role}", **{role: count}) for role, count in counts.items()])
         return join(TEXTS("text"), TEXTS("split", shares=shares))
-    return TEXTS("one", axis=TEXTS(f"names.{axis}"), turning=len(found[axis]), pairs=now.spec.pairs)
+    return TEXTS("one", axis=TEXTS(f"names.{axis}"), turning=len(found[axis]), pairs=request.spec.pairs)
 
 
-def sidebar_axis_sentence(now: Now) -> Sentence:
+def sidebar_axis_sentence(request: PictureRequest) -> Sentence:
     """Name the sidebar's axis of an image model and the other axes; empty for other models."""
-    if now.own is None or now.model != spec_url.CUSTOM or now.layer not in ROLE_OF or len(now.own.specs) < 2:
+    if (
+        request.own is None
+        or request.model != spec_url.CUSTOM
+        or request.layer not in ROLE_OF
+        or len(request.own.specs) < 2
+    ):
         return Sentence()
-    others = [TEXTS(f"names.{ROLE_OF[axis]}") for axis in now.own.specs if axis != now.layer and axis in ROLE_OF]
+    others = [
+        TEXTS(f"names.{ROLE_OF[axis]}") for axis in request.own.specs if axis != request.layer and axis in ROLE_OF
+    ]
     return join(
-        TEXTS("own", axis=TEXTS(f"names.{ROLE_OF[now.layer]}"), pairs=now.spec.pairs),
+        TEXTS("own", axis=TEXTS(f"names.{ROLE_OF[request.layer]}"), pairs=request.spec.pairs),
         TEXTS("others", others=join_list(others)) if others else "",
     )
 
 
-def find_sidebar_scenes(now: Now) -> Mapping[str, Scene]:
+def find_sidebar_scenes(request: PictureRequest) -> Mapping[str, Scene]:
     """Return {part: scene} of the sidebar's model, {} if none of its parts has several axes."""
-    return _sidebar(now.model, own_upload(now))
+    return _sidebar(request.model, own_upload(request))
 
 
-def own_upload(now: Now) -> Upload | None:
+def own_upload(request: PictureRequest) -> Upload | None:
     """Return the user's config if the page shows it, None for a model of the list."""
-    return now.own if now.model == spec_url.CUSTOM else None
+    return request.own if request.model == spec_url.CUSTOM else None
 
 
 @cache_by_config(64)

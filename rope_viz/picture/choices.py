@@ -2,7 +2,7 @@
 
 A choice has a key, `<page>.<name>`, a default and a text form. `parse` reads text and raises `ValueError` with a
 sentence if it can never be valid; `settled` moves a value to the nearest one that the rest allows.
-Options, limits and defaults may be functions of `Now`.
+Options, limits and defaults may be functions of `PictureRequest`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 from rope_viz.embedding.spec import Knob, short_repr
 from rope_viz.models import spec_url
 from rope_viz.picture import blob_store
-from rope_viz.picture.picture_request import Choice, Now, T, always
+from rope_viz.picture.picture_request import Choice, PictureRequest, T, always
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -32,17 +32,17 @@ class Pick(Choice[Name]):
     """
 
     options: Mapping[Name, str]
-    offered: Callable[[Now], Mapping[Name, str]] | None = None
-    usual: Callable[[Now], Name] | None = None
+    offered: Callable[[PictureRequest], Mapping[Name, str]] | None = None
+    usual: Callable[[PictureRequest], Name] | None = None
     menu: int = 0
 
-    def shown(self, now: Now) -> Mapping[Name, str]:
+    def shown(self, request: PictureRequest) -> Mapping[Name, str]:
         """Return the options that currently apply."""
-        return self.options if self.offered is None else self.offered(now)
+        return self.options if self.offered is None else self.offered(request)
 
-    def default(self, now: Now) -> Name:
-        shown = self.shown(now)
-        if self.usual is not None and (preferred := self.usual(now)) in shown:
+    def default(self, request: PictureRequest) -> Name:
+        shown = self.shown(request)
+        if self.usual is not None and (preferred := self.usual(request)) in shown:
             return preferred
         return next(iter(shown), next(iter(self.options)))
 
@@ -53,8 +53,8 @@ class Pick(Choice[Name]):
         options = ", ".join(self.options)
         raise ValueError(TEXTS("choices.one_of", name=self.key, options=options, value=short_repr(text)))
 
-    def resolve(self, value: Name, now: Now) -> Name:
-        return value if value in self.shown(now) else self.default(now)
+    def resolve(self, value: Name, request: PictureRequest) -> Name:
+        return value if value in self.shown(request) else self.default(request)
 
     def describe(self) -> str:
         return ", ".join(self.options)
@@ -75,13 +75,13 @@ class Menu(Choice[str]):
     The default is `usual` if present, else the first. `check` is true for a name that can be valid at all.
     """
 
-    entries: Callable[[Now], Mapping[str, str]]
-    usual: Callable[[Now], str]
+    entries: Callable[[PictureRequest], Mapping[str, str]]
+    usual: Callable[[PictureRequest], str]
     check: Callable[[str], bool]
     width: int = 260
 
-    def default(self, now: Now) -> str:
-        shown, preferred = self.entries(now), self.usual(now)
+    def default(self, request: PictureRequest) -> str:
+        shown, preferred = self.entries(request), self.usual(request)
         return preferred if preferred in shown else next(iter(shown))
 
     def parse(self, text: str) -> str:
@@ -89,18 +89,18 @@ class Menu(Choice[str]):
             raise ValueError(TEXTS("choices.no_entry", name=self.key, value=short_repr(text)))
         return text
 
-    def resolve(self, value: str, now: Now) -> str:
-        return value if value in self.entries(now) else self.default(now)
+    def resolve(self, value: str, request: PictureRequest) -> str:
+        return value if value in self.entries(request) else self.default(request)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Borders(Choice[tuple[int, ...]]):
     """A division of pairs among names, shown as a bar with movable borders; `shares` (name -> share) is the default."""
 
-    shares: Callable[[Now], Mapping[str, int]]
+    shares: Callable[[PictureRequest], Mapping[str, int]]
 
-    def default(self, now: Now) -> tuple[int, ...]:
-        return tuple(self.shares(now).values())
+    def default(self, request: PictureRequest) -> tuple[int, ...]:
+        return tuple(self.shares(request).values())
 
     def parse(self, text: str) -> tuple[int, ...]:
         counts = text.split(",")
@@ -108,8 +108,8 @@ class Borders(Choice[tuple[int, ...]]):
             raise ValueError(TEXTS("choices.shares", name=self.key, value=short_repr(text)))
         return tuple(int(count) for count in counts)
 
-    def resolve(self, value: tuple[int, ...], now: Now) -> tuple[int, ...]:
-        default = self.default(now)
+    def resolve(self, value: tuple[int, ...], request: PictureRequest) -> tuple[int, ...]:
+        default = self.default(request)
         return value if len(value) == len(default) and sum(value) == sum(default) else default
 
     def text(self, value: tuple[int, ...]) -> str:
@@ -127,12 +127,12 @@ class Several(Choice[Names]):
     """
 
     options: Mapping[str, str]
-    usual: Callable[[Now], Sequence[str]]
-    offered: Callable[[Now], Mapping[str, str]] | None = None
-    drawn: Callable[[Now], Collection[str]] | None = None
+    usual: Callable[[PictureRequest], Sequence[str]]
+    offered: Callable[[PictureRequest], Mapping[str, str]] | None = None
+    drawn: Callable[[PictureRequest], Collection[str]] | None = None
 
-    def default(self, now: Now) -> Names:
-        return tuple(self.usual(now))
+    def default(self, request: PictureRequest) -> Names:
+        return tuple(self.usual(request))
 
     def parse(self, text: str) -> Names:
         names = tuple(dict.fromkeys(name for name in text.split(",") if name))
@@ -142,18 +142,18 @@ class Several(Choice[Names]):
                 raise ValueError(TEXTS("choices.several", name=self.key, options=options, value=short_repr(name)))
         return names
 
-    def resolve(self, value: Names, now: Now) -> Names:
-        shown = self.shown(now)
+    def resolve(self, value: Names, request: PictureRequest) -> Names:
+        shown = self.shown(request)
         return tuple(name for name in value if name in shown)
 
-    def shown(self, now: Now) -> Mapping[str, str]:
+    def shown(self, request: PictureRequest) -> Mapping[str, str]:
         """Return the options that currently apply."""
-        return self.options if self.offered is None else self.offered(now)
+        return self.options if self.offered is None else self.offered(request)
 
-    def visible(self, now: Now) -> Mapping[str, str]:
+    def visible(self, request: PictureRequest) -> Mapping[str, str]:
         """Return the options that the widget shows."""
-        drawn = self.options if self.drawn is None else self.drawn(now)
-        return {name: label for name, label in self.shown(now).items() if name in drawn}
+        drawn = self.options if self.drawn is None else self.drawn(request)
+        return {name: label for name, label in self.shown(request).items() if name in drawn}
 
     def text(self, value: Names) -> str:
         return ",".join(value)
@@ -168,7 +168,7 @@ class Switch(Choice[bool]):
 
     on: bool = False
 
-    def default(self, now: Now) -> bool:
+    def default(self, request: PictureRequest) -> bool:
         return self.on
 
     def parse(self, text: str) -> bool:
@@ -185,18 +185,18 @@ class Number(Choice[Any]):
     """A number with a slider. `limit` lowers the knob's maximum depending on the other choices."""
 
     knob: Knob
-    usual: float | Callable[[Now], float]
-    limit: Callable[[Now], float] | None = None
+    usual: float | Callable[[PictureRequest], float]
+    limit: Callable[[PictureRequest], float] | None = None
     label: str = ""
 
-    def ends(self, now: Now) -> Knob:
+    def ends(self, request: PictureRequest) -> Knob:
         """Return the knob with its current maximum."""
         if self.limit is None:
             return self.knob
-        return Knob(**{**vars(self.knob), "high": max(self.knob.low, min(self.knob.high, self.limit(now)))})
+        return Knob(**{**vars(self.knob), "high": max(self.knob.low, min(self.knob.high, self.limit(request)))})
 
-    def default(self, now: Now) -> float:
-        return self.resolve(self.usual(now) if callable(self.usual) else self.usual, now)
+    def default(self, request: PictureRequest) -> float:
+        return self.resolve(self.usual(request) if callable(self.usual) else self.usual, request)
 
     def parse(self, text: str) -> float:
         knob = self.knob
@@ -215,8 +215,8 @@ class Number(Choice[Any]):
         value = min(max(spec_url.parse_number(text, self.knob.unit), self.knob.low), self.knob.high)
         return round(value) if self.knob.integer else value
 
-    def resolve(self, value: float, now: Now) -> float:
-        knob = self.ends(now)
+    def resolve(self, value: float, request: PictureRequest) -> float:
+        knob = self.ends(request)
         value = min(max(value, knob.low), knob.high)
         return round(value) if knob.integer else float(value)
 
@@ -228,13 +228,13 @@ class Number(Choice[Any]):
 def length(
     key: str,
     label: str,
-    usual: float | Callable[[Now], float],
+    usual: float | Callable[[PictureRequest], float],
     *,
     least: int = 16,
     most: int = 10_000_000,
     unit: str = "tokens",
-    limit: Callable[[Now], float] | None = None,
-    when: Callable[[Now], bool] = always,
+    limit: Callable[[PictureRequest], float] | None = None,
+    when: Callable[[PictureRequest], bool] = always,
     needs: tuple[Choice[Any], ...] = (),
     shared: str = "",
 ) -> Number:
@@ -254,7 +254,7 @@ class Line(Choice[str]):
     check: Callable[[str], object]
     most: int = 400
 
-    def default(self, now: Now) -> str:
+    def default(self, request: PictureRequest) -> str:
         return self.usual
 
     def parse(self, text: str) -> str:
@@ -271,7 +271,7 @@ class Pieces(Line):
     """
 
     parts: Callable[[str], Sequence[Mapping[str, Any]]]
-    kinds: Callable[[Now], Sequence[str]]
+    kinds: Callable[[PictureRequest], Sequence[str]]
     count: int
 
     def describe(self) -> str:
@@ -286,11 +286,11 @@ UNSET = -1
 class Positions(Choice[tuple[int, int]]):
     """Two positions, as `m,n`, each at most `most`: of the query and of the key, whose default completes `m` alone."""
 
-    usual: Callable[[Now], tuple[int, int]]
+    usual: Callable[[PictureRequest], tuple[int, int]]
     most: int
 
-    def default(self, now: Now) -> tuple[int, int]:
-        return self.usual(now)
+    def default(self, request: PictureRequest) -> tuple[int, int]:
+        return self.usual(request)
 
     def parse(self, text: str) -> tuple[int, int]:
         given = text.split(",")
@@ -299,9 +299,9 @@ class Positions(Choice[tuple[int, int]]):
         m, n = [min(int(one), self.most) for one in given] if len(given) == 2 else [min(int(text), self.most), UNSET]
         return m, n
 
-    def resolve(self, value: tuple[int, int], now: Now) -> tuple[int, int]:
+    def resolve(self, value: tuple[int, int], request: PictureRequest) -> tuple[int, int]:
         m, n = value
-        return m, self.usual(now)[1] if n == UNSET else n
+        return m, self.usual(request)[1] if n == UNSET else n
 
     def describe(self) -> str:
         return TEXTS("choices.positions_form")
@@ -315,7 +315,7 @@ class Held(Generic[T]):
     value: T = field(compare=False)
 
 
-def accept_any(held: Held[Any], now: Now) -> None:
+def accept_any(held: Held[Any], request: PictureRequest) -> None:
     """Accept every value: the default `check`."""
 
 
@@ -332,14 +332,14 @@ class Kept(Choice[Held[T] | None]):
     reads_outside: ClassVar[bool] = True
     decode: Callable[[bytes], T]
     load: Callable[[str], bytes]
-    check: Callable[[Held[T], Now], object] = accept_any
+    check: Callable[[Held[T], PictureRequest], object] = accept_any
     instead: str = TEXTS("controls.not_used")
     missing: str = TEXTS("controls.no_file")
-    typed: Callable[[Now], Mapping[str, tuple[str, str]]] | None = None
+    typed: Callable[[PictureRequest], Mapping[str, tuple[str, str]]] | None = None
     suffixes: tuple[str, ...] = ()
     largest: int = blob_store.LARGEST
 
-    def default(self, now: Now) -> Held[T] | None:
+    def default(self, request: PictureRequest) -> Held[T] | None:
         return None
 
     def parse(self, text: str) -> Held[T] | None:

@@ -23,7 +23,7 @@ from rope_viz.models import spec_url
 from rope_viz.picture import ROUTE, write_address
 from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
 from rope_viz.picture.page import Picture
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.wire_format import cells, columns, markdown_to_html, packed, strip_markup
 from rope_viz.texts import Texts
 
@@ -37,10 +37,14 @@ def address(picture: Picture, query: Mapping[str, str]) -> str:
     return f"{ROUTE}/{picture.address}?{text}" if text else f"{ROUTE}/{picture.address}"
 
 
-def view_query(picture: Picture, now: Now) -> dict[str, str]:
+def view_query(picture: Picture, request: PictureRequest) -> dict[str, str]:
     """Return the part of a picture's query about its zoom and refinement."""
-    view = {"view": ",".join(map(spec_url.format_value, now.view))} if picture.zooms and now.view is not None else {}
-    part = min(now.part, picture.parts(now) - 1)
+    view = (
+        {"view": ",".join(map(spec_url.format_value, request.view))}
+        if picture.zooms and request.view is not None
+        else {}
+    )
+    part = min(request.part, picture.parts(request) - 1)
     return view | ({"part": str(part)} if part else {})
 
 
@@ -51,11 +55,11 @@ def restyle_address(address: str, look: Style) -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def own_inputs(picture: Picture, now: Now) -> dict[str, Any]:
+def own_inputs(picture: Picture, request: PictureRequest) -> dict[str, Any]:
     """Return what a picture depends on besides the spec, for its JSON: the choices and the user's config."""
-    own = {"config": now.own.config} if picture.config and now.own is not None else {}
+    own = {"config": request.own.config} if picture.config and request.own is not None else {}
     try:
-        return own | {"choices": write_address.choices_query(now, picture)}
+        return own | {"choices": write_address.choices_query(request, picture)}
     except KeyError:
         return own
 
@@ -81,15 +85,15 @@ WHOLE = ("png", "pdf")
 IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+\.js)";$', re.MULTILINE)
 
 
-def render(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
+def render(picture: Picture, request: PictureRequest, form: str, look: Style | None = None) -> bytes:
     """Render a picture in one of `FORMS`. Raise `ValueError` with a sentence if it cannot be rendered."""
     with theme.skip_validation():
-        drawn = picture(now)
+        drawn = picture(request)
         if form == "packed":
-            return packed(picture, now, drawn)
+            return packed(picture, request, drawn)
         look = look or Style()
-        facts = meta(picture, now, drawn, look)
-        return to_file(drawn, form, look, facts | own_inputs(picture, now) if form == "json" else facts)
+        facts = meta(picture, request, drawn, look)
+        return to_file(drawn, form, look, facts | own_inputs(picture, request) if form == "json" else facts)
 
 
 def to_file(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> bytes:
@@ -108,16 +112,16 @@ def to_file(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> by
     return files.render(fig, form, options=look, title=drawn.title, meta=facts)
 
 
-def compressed(picture: Picture, now: Now, form: str, look: Style | None = None) -> bytes:
+def compressed(picture: Picture, request: PictureRequest, form: str, look: Style | None = None) -> bytes:
     """Render and gzip a picture for the server's cache; formats with built-in compression are left as they are.
 
     Streamlit would otherwise compress it for every response, on the server's event loop.
     """
-    content = render(picture, now, form, look)
-    return content if form in WHOLE else gzip.compress(content, 1 if now.coarse else 6, mtime=0)
+    content = render(picture, request, form, look)
+    return content if form in WHOLE else gzip.compress(content, 1 if request.coarse else 6, mtime=0)
 
 
-def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]:
+def meta(picture: Picture, request: PictureRequest, drawn: Kind, look: Style) -> dict[str, Any]:
     """Return a file's metadata: the picture, the page's sentence, addresses and the spec.
 
     "address" is the page's address; "figure" is the picture's own, with its zoom and style.
@@ -126,19 +130,19 @@ def meta(picture: Picture, now: Now, drawn: Kind, look: Style) -> dict[str, Any]
     page = "" if picture.page == "home" else picture.page
     own: dict[str, str] = {}
     try:
-        query = write_address.query(now, picture)
+        query = write_address.query(request, picture)
         text = urlencode(query)
         page_address = f"/{page}?{text}" if text else f"/{page}"
-        own = {"figure": address(picture, query | view_query(picture, now) | look.query())}
+        own = {"figure": address(picture, query | view_query(picture, request) | look.query())}
     except KeyError:
         # A stored content (a user's own config) has no name outside a session.
         page_address = ""
-    zoom = {"zoom": list(now.view)} if picture.zooms and now.view is not None else {}
+    zoom = {"zoom": list(request.view)} if picture.zooms and request.view is not None else {}
     facts = {"picture": picture.address, "view": view, "address": page_address, **own, **zoom}
     # The spec is the sidebar's, even if a page shows other models.
-    shown = write_address.other_models(now, picture)
+    shown = write_address.other_models(request, picture)
     of = {"models": ", ".join(shown.values())} if shown else {}
-    return facts | of | {"sentence": strip_markup(drawn.sentence), "spec": now.spec_json}
+    return facts | of | {"sentence": strip_markup(drawn.sentence), "spec": request.spec_json}
 
 
 def figure(drawn: Kind) -> go.Figure:

@@ -10,35 +10,35 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from rope_viz.picture.outputs import Kind
-from rope_viz.picture.picture_request import Choice, Now
+from rope_viz.picture.picture_request import Choice, PictureRequest
 
 MAIN_HEIGHT = 430
-Draw: TypeAlias = Callable[[Now], Kind]
-Height: TypeAlias = int | Callable[[Now], int]
+Draw: TypeAlias = Callable[[PictureRequest], Kind]
+Height: TypeAlias = int | Callable[[PictureRequest], int]
 
 
-def never(now: Now) -> str:
+def never(request: PictureRequest) -> str:
     """Never refuse: the default `refuses`."""
     return ""
 
 
-def whole(now: Now) -> int:
+def whole(request: PictureRequest) -> int:
     """Return 1, the default `parts`: the picture is rendered at once."""
     return 1
 
 
-def embedding(now: Now, *, without: tuple[str, ...] = ()) -> Hashable:
+def embedding(request: PictureRequest, *, without: tuple[str, ...] = ()) -> Hashable:
     """Return what a page depends on that draws the embedding and its lengths, the default of `Page.sees`.
 
     `without`: of "pairing", "context", "target" and "attention", what the page does not depend on.
     """
-    spec = now.spec
+    spec = request.spec
     sizes = (spec.head_dim, spec.rotary_dim, spec.base, "" if "pairing" in without else spec.pairing)
     lengths = (None,) if "target" in without else (None, spec.target)
     frequencies = tuple(spec.inv_freq(length).tobytes() for length in lengths)
     factors = () if "attention" in without else tuple(spec.attention_factor(length) for length in lengths)
     target = 0 if "target" in without else spec.target
-    return now.layer, sizes, target, 0 if "context" in without else spec.context, frequencies, factors
+    return request.layer, sizes, target, 0 if "context" in without else spec.context, frequencies, factors
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +56,11 @@ class Picture:
     sets: Choice[Any] | None = None
     config: bool = False
     still: bool = False
-    refuses: Callable[[Now], str] = never
-    parts: Callable[[Now], int] = whole
+    refuses: Callable[[PictureRequest], str] = never
+    parts: Callable[[PictureRequest], int] = whole
     choices: tuple[Choice[Any], ...] = ()
     """All choices of its page, in their order."""
-    shows: Callable[[Now, Picture], Mapping[str, str]] | None = None
+    shows: Callable[[PictureRequest, Picture], Mapping[str, str]] | None = None
     """As `Page.shows`."""
 
     @property
@@ -95,20 +95,20 @@ class Picture:
                 left += choice.needs
         return frozenset(found)
 
-    def heights(self, now: Now) -> tuple[int, int]:
+    def heights(self, request: PictureRequest) -> tuple[int, int]:
         """Return the height in pixels on a wide and on a narrow screen."""
-        wide, narrow = (each(now) if callable(each) else each for each in (self.height, self.narrow or self.height))
+        wide, narrow = (each(request) if callable(each) else each for each in (self.height, self.narrow or self.height))
         return wide, narrow
 
-    def finished(self, now: Now) -> Now:
+    def finished(self, request: PictureRequest) -> PictureRequest:
         """Return the request for the last part, which contains all."""
-        return dataclasses.replace(now, part=self.parts(now) - 1)
+        return dataclasses.replace(request, part=self.parts(request) - 1)
 
-    def __call__(self, now: Now) -> Kind:
+    def __call__(self, request: PictureRequest) -> Kind:
         """Render the picture for a request. Raise `ValueError` with a sentence if there is none."""
-        if problem := self.refuses(now):
+        if problem := self.refuses(request):
             raise ValueError(problem)
-        return self.draw(now)
+        return self.draw(request)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +118,9 @@ class Page:
     name: str
     choices: tuple[Choice[Any], ...] = ()
     pictures: dict[str, Picture] = field(default_factory=dict)
-    shows: Callable[[Now, Picture], Mapping[str, str]] | None = None
+    shows: Callable[[PictureRequest, Picture], Mapping[str, str]] | None = None
     """{id: name} of the models in a picture, if they may differ from the sidebar's."""
-    sees: Callable[[Now], Hashable] = embedding
+    sees: Callable[[PictureRequest], Hashable] = embedding
     """What the page depends on of the sidebar's model; a control that changes nothing of it is not shown."""
 
     def picture(
@@ -134,17 +134,17 @@ class Page:
         sets: Choice[Any] | None = None,
         config: bool = False,
         still: bool = False,
-        refuses: Callable[[Now], str] = never,
-        parts: Callable[[Now], int] = whole,
+        refuses: Callable[[PictureRequest], str] = never,
+        parts: Callable[[PictureRequest], int] = whole,
     ) -> Callable[[Draw], Picture]:
         """Decorate a function that draws a picture of this page from the model and these choices only.
 
         `height` is the reserved height in pixels, `narrow` that on a narrow screen (default: the same); both may depend
-        on `Now`. `pin`: it shows the pinned pair. `variants`: it shows the pinned curves. `zooms`: it is rendered again
-        for `now.visible_range`. `sets`: a click sets this choice instead of the pin. `config`: it depends on the
+        on the request. `pin`: it shows the pinned pair. `variants`: it shows the pinned curves. `zooms`: it is rendered
+        again for `request.visible_range`. `sets`: a click sets this choice instead of the pin. `config`: it depends on the
         model's config.json, not only on the spec. `still`: it is slow, so it is not updated while a knob moves.
         `refuses`: returns why there is nothing to draw, a sentence shown in its place. `parts`: the number of requests,
-        `now.part` = 0, 1, …, with which a slow picture is refined.
+        `request.part` = 0, 1, …, with which a slow picture is refined.
         """
 
         def add(draw: Draw) -> Picture:

@@ -22,7 +22,7 @@ View: TypeAlias = tuple[float, float]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def always(now: Now) -> bool:
+def always(request: PictureRequest) -> bool:
     """Return True, the default `when`: the choice always applies."""
     return True
 
@@ -40,7 +40,7 @@ class Choice(Generic[T]):
     key: str
     label: str
     help: str = ""
-    when: Callable[[Now], bool] = always
+    when: Callable[[PictureRequest], bool] = always
     needs: tuple[Choice[Any], ...] = ()
     shared: str = ""
 
@@ -49,7 +49,7 @@ class Choice(Generic[T]):
         """Return the key without its page."""
         return self.key.rpartition(".")[2]
 
-    def default(self, now: Now) -> T:
+    def default(self, request: PictureRequest) -> T:
         """Return the value if none was chosen."""
         raise NotImplementedError
 
@@ -57,7 +57,7 @@ class Choice(Generic[T]):
         """Read a value from text. Raise `ValueError` if it can never be valid."""
         raise NotImplementedError
 
-    def resolve(self, value: T, now: Now) -> T:
+    def resolve(self, value: T, request: PictureRequest) -> T:
         """Return the nearest value that the other choices allow."""
         return value
 
@@ -71,8 +71,8 @@ class Choice(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Now:
-    """All that a picture may depend on. `now[SHOW]` is the value of one of the page's own choices.
+class PictureRequest:
+    """All that a picture may depend on. `request[SHOW]` is the value of one of the page's own choices.
 
     `model` and `layer` name where `spec` started; `own` is the user's config if `model` is "custom". `pin` is the
     pinned pair, `view` the zoomed x range in the axis's units (powers of ten on a log axis). `coarse` requests a

@@ -15,7 +15,7 @@ from rope_viz.models.variant import Variant, from_compared_models, read_variant,
 from rope_viz.picture import blob_store, config_link, configs
 from rope_viz.picture.choices import Borders, Kept, Number
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Choice, Now
+from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -34,7 +34,7 @@ FILE = "file"
 """The value of `own` in the address of a copied command: the config is in a file that the command names."""
 
 
-def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None) -> Now:
+def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None) -> PictureRequest:
     """Read a query. Raise `ValueError` with a sentence for anything in it that is unknown or invalid.
 
     `own` is the user's config if the query comes with a file.
@@ -54,9 +54,9 @@ def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None
         raise ValueError(TEXTS("address.own", custom=spec_url.CUSTOM, model=opened.model))
     coarse, given = query.get("coarse") == "1", strict(page.choices, query)
     pin, view, part = pin_of(query, spec.pairs), view_of(query), part_of(query)
-    now = Now(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
-    now = dataclasses.replace(now, variants=variants_of(query, now.current))
-    return moved(page, now, query["knob"], query.get("value", "")) if "knob" in query else now
+    request = PictureRequest(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
+    request = dataclasses.replace(request, variants=variants_of(query, request.current))
+    return moved(page, request, query["knob"], query.get("value", "")) if "knob" in query else request
 
 
 def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Opened, Upload | None]:
@@ -89,19 +89,19 @@ def needs_reading(page: Page, query: Mapping[str, str]) -> bool:
     return any(key in query for key in keys)
 
 
-def moved(page: Page, now: Now, name: str, value: str) -> Now:
-    """Return `now` with one knob of the spec, its method or the page moved. Raise `ValueError` if it is invalid."""
+def moved(page: Page, request: PictureRequest, name: str, value: str) -> PictureRequest:
+    """Return `request` with one knob of the spec, its method or the page moved. Raise `ValueError` if it is invalid."""
     choice = next((each for each in page.choices if each.key == name and isinstance(each, Number | Borders)), None)
     if choice is not None:
-        return dataclasses.replace(now, given={**now.given, name: choice.parse(value)})
-    knob = (knobs(now.spec) | knobs(now.spec.scaling)).get(name)
+        return dataclasses.replace(request, given={**request.given, name: choice.parse(value)})
+    knob = (knobs(request.spec) | knobs(request.spec.scaling)).get(name)
     if knob is None:
         raise ValueError(TEXTS("address.knob", name=short_repr(name)))
     number = spec_url.parse_number(value, knob.unit)
     require_number(number, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
-    spec = spec_url.move_knob(now.spec, name, number)
-    pin = now.pin if now.pin is not None and now.pin < spec.pairs else None
-    return dataclasses.replace(now, spec=spec, pin=pin)
+    spec = spec_url.move_knob(request.spec, name, number)
+    pin = request.pin if request.pin is not None and request.pin < spec.pairs else None
+    return dataclasses.replace(request, spec=spec, pin=pin)
 
 
 def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:

@@ -10,28 +10,28 @@ from rope_viz.embedding.scaling import METHODS, LongRope, Yarn
 from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, knobs
 from rope_viz.models import spec_url
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 
 LAYER, METHOD, PAIRING = "layer", "method", "pairing"
 TOGETHER = ("mscale", "mscale_all_dim")
 """Fields that count only if both are set, so each is tried with the other."""
 
 
-def find_used_controls(page: Page, now: Now, layers: tuple[str, ...] = ()) -> frozenset[str]:
+def find_used_controls(page: Page, request: PictureRequest, layers: tuple[str, ...] = ()) -> frozenset[str]:
     """Return the controls that change something on the page, moved from their present values.
 
     Names: fields of the spec and of its method, "pairing", "method", and "layer" for one of `layers`.
     """
-    before = page.sees(now)
+    before = page.sees(request)
     used = {choice.shared for choice in page.choices if choice.shared}
 
-    def changes(spec: RopeSpec, layer: str = now.layer) -> bool:
-        return page.sees(dataclasses.replace(now, spec=spec, layer=layer)) != before
+    def changes(spec: RopeSpec, layer: str = request.layer) -> bool:
+        return page.sees(dataclasses.replace(request, spec=spec, layer=layer)) != before
 
-    for name, moves in list_moves(now.spec).items():
+    for name, moves in list_moves(request.spec).items():
         if any(changes(spec) for spec in make_valid(moves)):
             used.add(name)
-    starts = {layer: dataclasses.replace(now, layer=layer).start for layer in layers if layer != now.layer}
+    starts = {layer: dataclasses.replace(request, layer=layer).start for layer in layers if layer != request.layer}
     if any(changes(spec, layer) for layer, spec in starts.items()):
         used.add(LAYER)
     return frozenset(used)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.picture import stored_files
 from rope_viz.picture.choices import Held, Kept
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.studies import scores, vectors
 from rope_viz.texts import Texts
@@ -44,7 +44,11 @@ class Own:
 
 
 def texts(
-    key: str, start: Callable[[Now], Mapping[str, FloatArray]], *, names: Mapping[str, str] | None = None, **more: Any
+    key: str,
+    start: Callable[[PictureRequest], Mapping[str, FloatArray]],
+    *,
+    names: Mapping[str, str] | None = None,
+    **more: Any,
 ) -> Kept[Mapping[str, str]]:
     """Make a choice of typed vectors with the names of `start`, whose values are the defaults.
 
@@ -61,20 +65,20 @@ def texts(
             raise ValueError(TEXTS("errors.typed", choice=key))
         return found
 
-    def labels(now: Now) -> Mapping[str, tuple[str, str]]:
+    def labels(request: PictureRequest) -> Mapping[str, tuple[str, str]]:
         return {
             name: (
-                TEXTS("typed", name=(names or {}).get(name, name), size=now.spec.head_dim),
+                TEXTS("typed", name=(names or {}).get(name, name), size=request.spec.head_dim),
                 ", ".join(f"{value:.3f}" for value in vector[:6]) + ", …",
             )
-            for name, vector in start(now).items()
+            for name, vector in start(request).items()
         }
 
     return Kept(
         key=key,
         decode=decode,
         load=load,
-        check=lambda held, now: typed(held, now.spec, start(now)),
+        check=lambda held, request: typed(held, request.spec, start(request)),
         typed=labels,
         **more,
     )
@@ -90,7 +94,7 @@ def file(key: str, **more: Any) -> Kept[Mapping[str, vectors.Array]]:
         key=key,
         decode=decode,
         load=stored_files.load_file,
-        check=lambda held, now: from_file(held, now.spec),
+        check=lambda held, request: from_file(held, request.spec),
         suffixes=vectors.SUFFIXES,
         **more,
     )
@@ -119,23 +123,23 @@ def random(spec: RopeSpec, seed: int = 0) -> dict[str, FloatArray]:
 
 
 def select_head(
-    now: Now,
+    request: PictureRequest,
     source: str,
     seed: int,
     text: Held[Mapping[str, str]] | None,
     given: Held[Mapping[str, vectors.Array]] | None,
 ) -> Own:
     """Return the chosen q and k; random ones if typed or uploaded ones do not fit the head's size."""
-    start = random(now.spec, seed if source in ("seed", "same") else 0)
+    start = random(request.spec, seed if source in ("seed", "same") else 0)
     try:
         if source == "file" and given is not None:
-            return from_file(given, now.spec)
+            return from_file(given, request.spec)
         if source == "typed":
-            q, k = typed(text, now.spec, start)
-            return measured(now.spec, q, k)
+            q, k = typed(text, request.spec, start)
+            return measured(request.spec, q, k)
     except ValueError:
         pass  # the control shows the problem
-    return measured(now.spec, start["q"], start["q"] if source == "same" else start["k"])
+    return measured(request.spec, start["q"], start["q"] if source == "same" else start["k"])
 
 
 def measured(spec: RopeSpec, q: FloatArray, k: FloatArray, sequence: Sequence | None = None) -> Own:

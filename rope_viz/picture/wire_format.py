@@ -20,12 +20,12 @@ from rope_viz.figures.words.common import FOOTNOTE, plain_cell, spell_out_footno
 from rope_viz.picture import write_address
 from rope_viz.picture.outputs import Clocks, Grid, Kind, Table
 from rope_viz.picture.page import Picture
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 
 SHORT = {"float64": "f8", "float32": "f4", "int32": "i4", "int8": "i1", "uint8": "u1"}
 
 
-def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
+def packed(picture: Picture, request: PictureRequest, drawn: Kind) -> bytes:
     """Return the message that shows a picture on its page."""
     message: dict[str, Any] = {
         "kind": picture.kind.renderer,
@@ -33,41 +33,41 @@ def packed(picture: Picture, now: Now, drawn: Kind) -> bytes:
         "title": drawn.title,
         "sentence": glossary.linked_html(markdown_to_html(drawn.sentence, footnotes=True)),
         "variant": drawn.variant,
-        "file": file(picture, now, drawn.variant),
+        "file": file(picture, request, drawn.variant),
     }
     if isinstance(drawn, Clocks):
         return framed(message | dict(drawn.message))
     if isinstance(drawn, Table):
         message |= {"columns": cells(drawn, footnotes=True), "words": drawn.words}
         return framed(message | ({"states": drawn.states, "chosen": drawn.chosen} if isinstance(drawn, Grid) else {}))
-    message |= {"spec": now.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
+    message |= {"spec": request.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
     # to_plotly_json would copy these, which takes a quarter of a picture's time.
     traces, layout = drawn.fig._data, drawn.fig._layout
     axes = {key: axis.get("title", {}).get("text", "") for key, axis in layout.items() if key[1:].startswith("axis")}
     # The axes whose ticks are powers of two, also after a zoom.
     message["lengths"] = [key for key, title in axes.items() if is_length(title)]
-    if not now.coarse:
+    if not request.coarse:
         # The lines that the user may rename in a file.
         message["lines"] = line_names(traces)
-    return pack(traces, layout, message, quick=now.coarse)
+    return pack(traces, layout, message, quick=request.coarse)
 
 
-def file(picture: Picture, now: Now, variant: str = "", look: Style | None = None) -> str:
+def file(picture: Picture, request: PictureRequest, variant: str = "", look: Style | None = None) -> str:
     """Return the stem of the picture's file name: what it shows, of which models, over which range."""
     look = look or Style()
-    pinned = [*now.variants.values()] if picture.variants else []
-    others = [model for model in dict.fromkeys(each.model for each in pinned) if model != now.model]
-    length = next((now[choice] for choice in picture.uses if choice.name == "length"), None)
+    pinned = [*request.variants.values()] if picture.variants else []
+    others = [model for model in dict.fromkeys(each.model for each in pinned) if model != request.model]
+    length = next((request[choice] for choice in picture.uses if choice.name == "length"), None)
     given = format_span(look.xmin, look.xmax, "x"), format_span(look.ymin, look.ymax, "y")
     # Axis limits set by the user replace the default range in the name.
     span = (0, length) if isinstance(length, int) and not given[0] else None
-    zoom = now.view if picture.zooms and not (look.xmin is not None and look.xmax is not None) else None
+    zoom = request.view if picture.zooms and not (look.xmin is not None and look.xmax is not None) else None
     count = f"{len(pinned)}-pinned" if pinned else ""
     extra = [part for part in (format_span(*zoom, "zoom") if zoom else "", *given, count) if part]
     name = f"{picture.page}-{variant or picture.name}"
-    own = write_address.other_models(now, picture)
-    spec = now.spec if not own or now.model in own else None
-    return format_stem(name, [*(own or [now.model]), *others], spec=spec, span=span, extra=extra)
+    own = write_address.other_models(request, picture)
+    spec = request.spec if not own or request.model in own else None
+    return format_stem(name, [*(own or [request.model]), *others], spec=spec, span=span, extra=extra)
 
 
 def cells(table: Table, *, footnotes: bool = False) -> dict[str, list[Any]]:

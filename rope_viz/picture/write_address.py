@@ -14,7 +14,7 @@ from rope_viz.picture import config_link
 from rope_viz.picture.choices import Held
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.page import Picture
-from rope_viz.picture.picture_request import NOTHING, Now
+from rope_viz.picture.picture_request import NOTHING, PictureRequest
 from rope_viz.picture.read_address import read_model
 
 LONGEST = 2000
@@ -29,52 +29,52 @@ def write_model(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> d
     return spec_url.write_query(spec, model=model, layer=layer, own=own.specs) | {config_link.KEY: text}
 
 
-def query(now: Now, picture: Picture) -> dict[str, str]:
+def query(request: PictureRequest, picture: Picture) -> dict[str, str]:
     """Return the shortest query that holds everything this picture depends on.
 
     Raise `KeyError` if an address cannot hold it and no content is stored for it.
     """
-    own = None if "own" in now.held else now.own
-    linked, fits = _linked(now.spec, now.model, now.layer, own if picture.config else None)
+    own = None if "own" in request.held else request.own
+    linked, fits = _linked(request.spec, request.model, request.layer, own if picture.config else None)
     if not fits:
         # The config may hold lists that are too long for an address.
-        linked, fits = _linked(now.spec, now.model, now.layer, own)
+        linked, fits = _linked(request.spec, request.model, request.layer, own)
     out = dict(linked)
     if not fits:
-        out = {key: text for key, text in out.items() if key in ("model", "layer")} | {"spec": now.held["spec"]}
-    if picture.config and now.own is not None and config_link.KEY not in out:
-        out["own"] = now.held["own"]
-    return out | choices_query(now, picture)
+        out = {key: text for key, text in out.items() if key in ("model", "layer")} | {"spec": request.held["spec"]}
+    if picture.config and request.own is not None and config_link.KEY not in out:
+        out["own"] = request.held["own"]
+    return out | choices_query(request, picture)
 
 
-def link_query(now: Now, picture: Picture) -> dict[str, str]:
+def link_query(request: PictureRequest, picture: Picture) -> dict[str, str]:
     """Return the query of a link to a picture, which another server can read: it carries the user's config.
 
     It is that of `query` if no address can hold what the picture depends on.
     """
     try:
-        return query(dataclasses.replace(now, held=NOTHING), picture)
+        return query(dataclasses.replace(request, held=NOTHING), picture)
     except KeyError:
-        return query(now, picture)
+        return query(request, picture)
 
 
-def choices_query(now: Now, picture: Picture) -> dict[str, str]:
+def choices_query(request: PictureRequest, picture: Picture) -> dict[str, str]:
     """Return the part of the query for the pin and the page's own choices. Raise `KeyError` as `query` does."""
-    out = {"pin": str(now.pin)} if picture.pin and now.pin is not None else {}
+    out = {"pin": str(request.pin)} if picture.pin and request.pin is not None else {}
     if picture.variants:
-        out |= {f"variant{number}": write_variant(each) for number, each in now.variants.items()}
+        out |= {f"variant{number}": write_variant(each) for number, each in request.variants.items()}
     for choice in picture.choices:
-        if choice.key in picture.depends and (value := now[choice]) != choice.default(now):
+        if choice.key in picture.depends and (value := request[choice]) != choice.default(request):
             if isinstance(value, Held) and not value.name:
                 raise KeyError(choice.key)
             out[choice.key] = choice.text(value)
     return out
 
 
-def other_models(now: Now, picture: Picture) -> dict[str, str]:
+def other_models(request: PictureRequest, picture: Picture) -> dict[str, str]:
     """Return {id: name} of the models in a picture, {} if it shows just the sidebar's."""
-    found = {} if picture.shows is None else dict(picture.shows(now, picture))
-    return {} if list(found) == [now.model] else found
+    found = {} if picture.shows is None else dict(picture.shows(request, picture))
+    return {} if list(found) == [request.model] else found
 
 
 def fits_in_url(spec: RopeSpec, model: str, layer: str) -> bool:

@@ -28,5 +28,5 @@ def figure(address: str, form: str = "svg") -> bytes:
         raise ValueError(error.args[0]) from None
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
-    now = read_address.read_request(registry.page(picture.page), query)
-    return export.render(picture, picture.finished(now), form, look)
+    request = read_address.read_request(registry.page(picture.page), query)
+    return export.render(picture, picture.finished(request), form, look)

@@ -15,7 +15,7 @@ from rope_viz.pages import registry
 from rope_viz.pages.registry import DOORS, MOVED, SHOWN_ON, TITLES, door_of
 from rope_viz.picture import read_address
 from rope_viz.picture.page import Picture
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 
 SMALL_FORMS = ("home", "learn")
 """Pages whose pictures repeat those of others."""
@@ -52,7 +52,7 @@ class Card:
         }
 
 
-def default_request(picture: Picture) -> Now:
+def default_request(picture: Picture) -> PictureRequest:
     """Return the request for a picture of the default model without any choice."""
     return read_address.read_request(registry.page(picture.page), {})
 

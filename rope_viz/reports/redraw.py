@@ -20,7 +20,7 @@ from rope_viz.picture import configs, export, read_address
 from rope_viz.picture.export import to_file
 from rope_viz.picture.outputs import Clocks, Table
 from rope_viz.picture.page import Picture
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.wire_format import escape_markup
 from rope_viz.texts import Texts
 
@@ -48,7 +48,7 @@ def redraw_clocks(saved: Mapping[str, Any]) -> Clocks | None:
     return drawn
 
 
-def read_saved(picture: Picture, saved: Mapping[str, Any]) -> Now:
+def read_saved(picture: Picture, saved: Mapping[str, Any]) -> PictureRequest:
     """Return the request of a saved picture. Raise `ValueError` with a sentence if the file lacks data."""
     page = registry.page(picture.page)
     spec, choices = saved.get("spec"), saved.get("choices")
@@ -75,8 +75,8 @@ def read_saved(picture: Picture, saved: Mapping[str, Any]) -> Now:
         given = read_address.strict(page.choices, query)
     except contents.UnknownError:
         raise ValueError(TEXTS("problems.too_little")) from None
-    now = Now(made, model, layer, own, read_address.pin_of(query, made.pairs), given)
-    return dataclasses.replace(now, variants=read_address.variants_of(query, now.current))
+    request = PictureRequest(made, model, layer, own, read_address.pin_of(query, made.pairs), given)
+    return dataclasses.replace(request, variants=read_address.variants_of(query, request.current))
 
 
 def redraw_saved(content: bytes, form: str, look: Mapping[str, str]) -> bytes:

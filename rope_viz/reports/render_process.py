@@ -125,12 +125,12 @@ def render(job: Job) -> Result:
         for salted in job.contents:
             blob_store.STORE.keep(salted)
         page = registry.page(job.page)
-        picture, now = page.pictures[job.name], read_address.read_request(page, job.query)
+        picture, request = page.pictures[job.name], read_address.read_request(page, job.query)
         if job.form != "packed" and "part" not in job.query:
             # A page renders slow pictures in parts; a file always holds the finished picture.
-            now = picture.finished(now)
-        content = export.compressed(picture, now, job.form, job.look)
-        return Result(content, wire_format.file(picture, now, look=job.look))
+            request = picture.finished(request)
+        content = export.compressed(picture, request, job.form, job.look)
+        return Result(content, wire_format.file(picture, request, look=job.look))
     except ValueError as error:
         return Result(problem=str(error), unreadable=isinstance(error, ContentError))
     except MemoryError:

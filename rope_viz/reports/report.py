@@ -20,7 +20,7 @@ from rope_viz.pages import registry
 from rope_viz.picture import export, write_address
 from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
 from rope_viz.picture.page import Picture
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.wire_format import cells, markdown_to_html, strip_markup
 from rope_viz.texts import Texts
 
@@ -58,69 +58,72 @@ class Part:
         return self.picture.about if self.drawn is None else self.drawn.title
 
 
-def parts(now: Now, addresses: Sequence[str] = ()) -> Iterator[Part]:
+def parts(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[Part]:
     """Yield every picture for this model in menu order, or only those named, with the default choices."""
     for picture in registry.pictures():
         if picture.page == "compare":
             continue  # a report is about one model
         if addresses and picture.address not in addresses:
             continue
-        if reason := picture.refuses(now):
+        if reason := picture.refuses(request):
             yield Part(picture, None, reason)
             continue
         with theme.skip_validation():
-            drawn = picture(picture.finished(now))
+            drawn = picture(picture.finished(request))
         if isinstance(drawn, Table) and not any(len(values) for values in cells(drawn).values()):
             continue  # empty until the user measures or uploads something
         yield Part(picture, drawn, drawn.sentence)
 
 
-def findings(now: Now) -> list[Finding]:
+def findings(request: PictureRequest) -> list[Finding]:
     """Return the check's findings in the model's config, [] if there is no config."""
-    return [] if now.config is None else check(now.config)
+    return [] if request.config is None else check(request.config)
 
 
-def sections(now: Now, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[Part]]]:
+def sections(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[Part]]]:
     """Yield (name, title, pictures) of every page that has something to show."""
-    drawn = list(parts(now, addresses))
+    drawn = list(parts(request, addresses))
     for name, title in registry.PAGES.items():
         if mine := [part for part in drawn if part.picture.page == name]:
             yield name, title, mine
 
 
-def about(now: Now) -> list[tuple[str, str]]:
+def about(request: PictureRequest) -> list[tuple[str, str]]:
     """Return the model's main numbers as (name, value)."""
-    spec = now.spec
+    spec = request.spec
     rotating = TEXTS("model.head_dim_value", head_dim=spec.head_dim, rotary_dim=spec.rotary_dim)
     rows: list[tuple[str, str]] = [
         (TEXTS("model.head_dim"), rotating),
         (TEXTS("model.base"), f"{spec.base:,.10g}"),
-        *lengths(now),
+        *lengths(request),
         (TEXTS("model.target"), TEXTS("model.length_value", length=spec.target)),
         (TEXTS("model.scaling"), spec.scaling.name),
-        (TEXTS("model.layer"), now.layer),
+        (TEXTS("model.layer"), request.layer),
     ]
     return [(name, value) for name, value in rows if value]
 
 
-def lengths(now: Now) -> list[tuple[str, str]]:
+def lengths(request: PictureRequest) -> list[tuple[str, str]]:
     """Return the model's lengths, the trained one with its source."""
-    config = now.model_config
+    config = request.model_config
     trained = None if config is None or config.problems else config.trained_length
     rows: list[tuple[str, str]] = []
     if trained is not None:
         value = TEXTS("model.trained_value", length=trained.length, source=trained.source)
         rows.append((TEXTS("model.trained"), value))
-    named = TEXTS("model.length", length_name=now.spec.length_name)
+    named = TEXTS("model.length", length_name=request.spec.length_name)
     has_it = bool(rows) and rows[0][0] == named
-    return rows if has_it else [*rows, (named, TEXTS("model.length_value", length=now.spec.context))]
+    return rows if has_it else [*rows, (named, TEXTS("model.length_value", length=request.spec.context))]
 
 
-def address(now: Now, picture: Picture) -> str:
+def address(request: PictureRequest, picture: Picture) -> str:
     """Return the page's address relative to the app, "" for a config that no address can hold."""
     try:
         return (
-            "/" + ("" if picture.page == "home" else picture.page) + "?" + urlencode(write_address.query(now, picture))
+            "/"
+            + ("" if picture.page == "home" else picture.page)
+            + "?"
+            + urlencode(write_address.query(request, picture))
         )
     except KeyError:
         return ""
@@ -129,14 +132,16 @@ def address(now: Now, picture: Picture) -> str:
 # --- As a page
 
 
-def to_html(now: Now, addresses: Sequence[str] = (), *, plotly: str = "", before: str = "", above: str = "") -> bytes:
+def to_html(
+    request: PictureRequest, addresses: Sequence[str] = (), *, plotly: str = "", before: str = "", above: str = ""
+) -> bytes:
     """Return one offline HTML page with zoomable charts, moving clocks and tables.
 
     `addresses` names the pictures, all if empty. `plotly` is the address of plotly.js, which is else in the page.
     `before` is HTML for the menu's beginning, `above` for sections above the pictures.
     """
     body, menu, figures, clocks = [], [before] if before else [], [], []
-    for name, title, mine in sections(now, addresses):
+    for name, title, mine in sections(request, addresses):
         menu.append(f'<a href="#{name}">{html.escape(title)}</a>')
         body.append(f'<section id="{name}"><h2>{html.escape(title)}</h2>')
         for part in mine:
@@ -153,13 +158,15 @@ def to_html(now: Now, addresses: Sequence[str] = (), *, plotly: str = "", before
             elif part.drawn is not None:
                 body.append(f'<div {WIDE} aria-label="{label}">{table(part.drawn)}</div>')
         body.append("</section>")
-    title = html.escape(TEXTS("title", name=now.name))
-    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in about(now))
+    title = html.escape(TEXTS("title", name=request.name))
+    rows = "".join(
+        f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in about(request)
+    )
     head = f"<h1>{title}</h1><table>{rows}</table><nav>{' '.join(menu)}</nav>"
-    found = f'<section id="findings"><h2>{TEXTS("findings")}</h2>{found_html(findings(now))}</section>'
+    found = f'<section id="findings"><h2>{TEXTS("findings")}</h2>{found_html(findings(request))}</section>'
     footer = TEXTS("footer", version=__version__)
     page = f"<main>{head}{found}{above}{''.join(body)}<footer>{footer}</footer></main>"
-    meta = f'<meta name="rope-viz:spec" content="{html.escape(json.dumps(now.spec_json, default=str))}">'
+    meta = f'<meta name="rope-viz:spec" content="{html.escape(json.dumps(request.spec_json, default=str))}">'
     script = f'<script src="{html.escape(plotly)}"></script>' if plotly else f"<script>{plotly_js()}</script>"
     return document(title, f"{page}\n{script}\n<script>{drawing(figures)}</script>\n{turning(clocks)}", meta)
 
@@ -223,13 +230,13 @@ def found_html(found: Sequence[Finding]) -> str:
 # --- As Markdown
 
 
-def to_markdown(now: Now, folder: str) -> tuple[bytes, dict[str, bytes]]:
+def to_markdown(request: PictureRequest, folder: str) -> tuple[bytes, dict[str, bytes]]:
     """Return the Markdown text, and by name the SVG files to put into `folder` next to it."""
     files: dict[str, bytes] = {}
-    out = ["# " + TEXTS("title", name=escaped(now.name)), ""]
-    out += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in about(now)), ""]
-    out += ["## " + TEXTS("findings"), "", *found_lines(findings(now)), ""]
-    for _, title, mine in sections(now):
+    out = ["# " + TEXTS("title", name=escaped(request.name)), ""]
+    out += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in about(request)), ""]
+    out += ["## " + TEXTS("findings"), "", *found_lines(findings(request)), ""]
+    for _, title, mine in sections(request):
         out += [f"## {title}", ""]
         for part in mine:
             out += [f"### {escaped(part.title)}", ""]
@@ -239,7 +246,7 @@ def to_markdown(now: Now, folder: str) -> tuple[bytes, dict[str, bytes]]:
                 out += [*table_lines(part.drawn), ""]
             elif part.drawn is not None:
                 name = part.picture.address.replace("/", "-") + ".svg"
-                files[name] = export.render(part.picture, now, "svg")
+                files[name] = export.render(part.picture, request, "svg")
                 out += [f"![{escaped(part.title)}]({folder}/{name})", ""]
     out += [TEXTS("made_by", version=__version__), ""]
     return "\n".join(out).encode(), files

@@ -24,7 +24,7 @@ from rope_viz.models.model_config import read_catalog_model
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import CUSTOM
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import report
 from rope_viz.texts import Texts
 
@@ -67,16 +67,20 @@ def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = F
     no RoPE, gets a page that says why.
     """
     try:
-        now, notes = read_now(source)
-        now.spec.inv_freq()
+        request, notes = read_report_request(source)
+        request.spec.inv_freq()
     except ArithmeticError:
         return problem_page(Entry(label, file, status="unread", problem=f"{UNCOMPUTABLE}."), source)
     except ValueError as error:
         status = "no_rope" if isinstance(error, NoRope) else "unread"
         return problem_page(Entry(label, file, status=status, problem=f"{str(error).rstrip('.')}."), source)
-    model = now.model_config
+    model = request.model_config
     entry = Entry(
-        label, file, scaling=now.spec.scaling.name, limit=now.spec.context, findings=count(report.findings(now))
+        label,
+        file,
+        scaling=request.spec.scaling.name,
+        limit=request.spec.context,
+        findings=count(report.findings(request)),
     )
     lines = list(notes)
     if model is not None:
@@ -84,7 +88,7 @@ def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = F
         if not model.problems:
             entry = replace(entry, trained=model.trained_length.length, limit=model.limit)
         try:
-            held = memory(model, length=entry.limit or now.spec.context)
+            held = memory(model, length=entry.limit or request.spec.context)
             entry = replace(entry, cache=held["kv_cache_bytes"])
             lines += describe_memory(held).splitlines()
         except ValueError as error:
@@ -92,20 +96,20 @@ def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = F
     paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
     above = f'<section id="memory"><h2>{TEXTS("site.memory")}</h2>{paragraphs}</section>'
     addresses = () if is_full else PICTURES
-    return entry, report.to_html(now, addresses, plotly=f"../{SCRIPT}", before=BACK, above=above)
+    return entry, report.to_html(request, addresses, plotly=f"../{SCRIPT}", before=BACK, above=above)
 
 
 BACK = f'<a href="../index.html">{TEXTS("site.back")}</a>'
 
 
-def read_now(source: bytes | str) -> tuple[Now, tuple[str, ...]]:
+def read_report_request(source: bytes | str) -> tuple[PictureRequest, tuple[str, ...]]:
     """Return the request of a model and notes on its config. Raises `ValueError` if it has no RoPE to compute."""
     if isinstance(source, str):
         model = read_catalog_model(source)
         layer = model.find_layer(None)
-        return Now(model.start_specs[layer], source, layer, None), ()
+        return PictureRequest(model.start_specs[layer], source, layer, None), ()
     upload = read_upload(source)
-    return Now(upload.specs[upload.layer], CUSTOM, upload.layer, upload), upload.notes
+    return PictureRequest(upload.specs[upload.layer], CUSTOM, upload.layer, upload), upload.notes
 
 
 def problem_page(entry: Entry, source: bytes | str = b"") -> tuple[Entry, bytes]:

@@ -47,7 +47,9 @@ def find_presented(page: str) -> Picture | None:
     if name is None:
         return None
     found = {each.name: each for group in groups_of(page) for each in registry.page(group).pictures.values()}
-    drawn = {each: picture for each, picture in found.items() if not picture.refuses(state.now(picture.page))}
+    drawn = {
+        each: picture for each, picture in found.items() if not picture.refuses(state.picture_request(picture.page))
+    }
     first = FIRST.get(page, "").rpartition("/")[2]
     presented = drawn.get(first) or next(iter(drawn.values()), None) if name == MAIN else drawn.get(name)
     if presented is None:
@@ -57,17 +59,17 @@ def find_presented(page: str) -> Picture | None:
 
 def show_presented(page: str, picture: Picture) -> None:
     """Show a picture with its sentence, and below it the sliders and the script that listens to the keys."""
-    now = state.now(picture.page)
+    request = state.picture_request(picture.page)
     positions = [
-        each for each in picture.uses if isinstance(each, Number) and each.name in POSITIONS and each.when(now)
+        each for each in picture.uses if isinstance(each, Number) and each.name in POSITIONS and each.when(request)
     ]
     with st.container(key="present"):
         st.title(TITLES[page], anchor=False)
         st.html(f'<p class="rv-says" data-says="{picture.address}"></p>')
-        place(picture, now)
+        place(picture, request)
         with st.container(key="present-bar"):
             if positions:
-                widgets.sliders(positions[:1], now)
+                widgets.sliders(positions[:1], request)
             length = controls.presented_knobs(LENGTHS)
             data = {
                 "picture": picture.address,
@@ -111,7 +113,7 @@ def run(folder: Path) -> None:
     state.follow_link(name)
     state.invalidate()
     shown = {group: registry.page(group).pictures.values() for group in groups_of(name)}
-    rooms = "".join(picture.rooms(pictures, state.now(group)) for group, pictures in shown.items())
+    rooms = "".join(picture.rooms(pictures, state.picture_request(group)) for group, pictures in shown.items())
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     door = door_of(name)
@@ -189,6 +191,6 @@ async def ahead() -> None:
     """
     await asyncio.to_thread(config_keys.known_keys)
     for model in catalog():
-        now = read_address.read_request(extend.PAGE, {"model": model})
-        if not await asyncio.to_thread(extend.problem, now):
-            await asyncio.to_thread(extend.answer, now)
+        request = read_address.read_request(extend.PAGE, {"model": model})
+        if not await asyncio.to_thread(extend.problem, request):
+            await asyncio.to_thread(extend.answer, request)

@@ -46,9 +46,9 @@ def used_controls(page: str) -> frozenset[str]:
     used: set[str] = set()
     for found in map(registry.page, groups_of(page)):
         # A run asks more than once.
-        now, before = state.now(found.name), st.session_state.get("used controls")
-        if before is None or before[0] is not now:
-            before = st.session_state["used controls"] = now, find_used_controls(found, now, tuple(_layers()))
+        request, before = state.picture_request(found.name), st.session_state.get("used controls")
+        if before is None or before[0] is not request:
+            before = st.session_state["used controls"] = request, find_used_controls(found, request, tuple(_layers()))
         used |= before[1]
         used -= {choice.shared for choice in found.choices}
     return frozenset(used)
@@ -77,45 +77,45 @@ def address_messages() -> None:
 
 def _layers() -> list[str]:
     """Return the layer types of the model, [] if the choice has one that it does not know."""
-    now, mine = state.current_choice(), own()
-    if now.model != spec_url.CUSTOM:
-        return list(model_specs(now.model))
-    return list(mine.specs) if mine is not None and now.layer in mine.specs else []
+    request, mine = state.current_choice(), own()
+    if request.model != spec_url.CUSTOM:
+        return list(model_specs(request.model))
+    return list(mine.specs) if mine is not None and request.layer in mine.specs else []
 
 
 def model_menu() -> None:
     """Show the menu of all models, the user's own first."""
-    now = state.current_choice()
+    request = state.current_choice()
     names = {
         key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
         for key, model in catalog().items()
     }
     mine = own()
-    if mine is not None or now.model == spec_url.CUSTOM:
+    if mine is not None or request.model == spec_url.CUSTOM:
         names = {
             spec_url.CUSTOM: state.name()
             if mine is None
             else TEXTS("model.linked" if is_from_link() else "model.yours", name=mine.name)
         } | names
-    _select("Model", TEXTS("model.label"), names, now.model, _take_model, TEXTS("model.help"))
+    _select("Model", TEXTS("model.label"), names, request.model, _take_model, TEXTS("model.help"))
 
 
 def layer_menu(used: Collection[str] = (LAYER,)) -> None:
     """Show the menu of the model's layer types, or the one type there is."""
-    now, layers = state.current_choice(), _layers()
+    request, layers = state.current_choice(), _layers()
     if len(layers) > 1:
         if LAYER in used:
             labels = {name: name.replace("_", " ") for name in layers}
-            _select("Layers", TEXTS("model.layers"), labels, now.layer, _take_layer)
-    elif now.model == spec_url.CUSTOM and now.layer:
-        st.caption(TEXTS("model.layer", layer=plain(now.layer.replace("_", " "))))
+            _select("Layers", TEXTS("model.layers"), labels, request.layer, _take_layer)
+    elif request.model == spec_url.CUSTOM and request.layer:
+        st.caption(TEXTS("model.layer", layer=plain(request.layer.replace("_", " "))))
 
 
 def _model(used: Collection[str]) -> None:
-    now = state.current_choice()
+    request = state.current_choice()
     model_menu()
     layer_menu(used)
-    if now.model != spec_url.CUSTOM and not catalog()[now.model].verified:
+    if request.model != spec_url.CUSTOM and not catalog()[request.model].verified:
         st.caption(TEXTS("model.unconfirmed"))
     upload.box()
 
@@ -130,22 +130,22 @@ def _sizes(used: Collection[str]) -> None:
 
 def _length_label() -> str:
     """Return "Original length" if the config's scaling divides from one, else "Trained length"."""
-    now = state.current_choice()
-    return TEXTS(f"sizes.{state.start(now.model, now.layer).length_name}")
+    request = state.current_choice()
+    return TEXTS(f"sizes.{state.start(request.model, request.layer).length_name}")
 
 
 def _method(used: Collection[str]) -> None:
     if METHOD not in used:
         return
-    now = state.current_choice().spec
-    spec, scaling = now, now.scaling
+    request = state.current_choice().spec
+    spec, scaling = request, request.scaling
     labels = {name: LABELS[name] for name in METHODS}
     _select("Scaling method", TEXTS("method.label"), labels, scaling.name, _take_method)
     _column("method", {name: knob for name, knob in knobs(scaling).items() if name in used}, scaling)
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
-        is_released = now == state.start(state.current_choice().model, state.current_choice().layer)
+        is_released = request == state.start(state.current_choice().model, state.current_choice().layer)
         key = "method.released" if is_released else "method.factor"
         st.caption(TEXTS(key, wanted=wanted, length_name=spec.length_name, factor=factor))
 
@@ -177,10 +177,10 @@ def presented_knobs(lengths: Sequence[str]) -> str:
 
 def _used_rows(names: Sequence[str]) -> dict[str, tuple[Knob, float]]:
     """Return those of these knobs that the open page uses and the current method has, each with its value."""
-    now, used = state.current_choice(), used_controls(state.current_page())
-    found = knobs(RopeSpec) | knobs(now.spec.scaling)
+    request, used = state.current_choice(), used_controls(state.current_page())
+    found = knobs(RopeSpec) | knobs(request.spec.scaling)
     values = {
-        name: getattr(now.spec, name, getattr(now.spec.scaling, name, None))
+        name: getattr(request.spec, name, getattr(request.spec.scaling, name, None))
         for name in names
         if name in found and name in used
     }
@@ -201,9 +201,11 @@ def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None
 
 def _more(used: Collection[str]) -> None:
     """Show rarely used controls. They are built only when open: with YaRN they take a seventh of a run."""
-    now = state.current_choice()
-    optional = [name for name in (*knobs(now.spec.scaling), "truncate", *LISTS.values()) if name in used]
-    optional = [name for name in optional if name not in knobs(now.spec.scaling) or _is_optional(now.spec, name)]
+    request = state.current_choice()
+    optional = [name for name in (*knobs(request.spec.scaling), "truncate", *LISTS.values()) if name in used]
+    optional = [
+        name for name in optional if name not in knobs(request.spec.scaling) or _is_optional(request.spec, name)
+    ]
     if not ({"rotary_dim", PAIRING} & set(used) or optional):
         return
     # Streamlit would close the expander with every change of page.
@@ -213,14 +215,14 @@ def _more(used: Collection[str]) -> None:
         return
     with more:
         rotated = knobs(RopeSpec)["rotary_dim"]
-        rotated = dataclasses.replace(rotated, high=now.spec.head_dim)
+        rotated = dataclasses.replace(rotated, high=request.spec.head_dim)
         if "rotary_dim" in used:
-            _column("rotated", {"rotary_dim": rotated}, now.spec)
+            _column("rotated", {"rotary_dim": rotated}, request.spec)
         if PAIRING in used:
             labels = {str(name): TEXTS(f"pairings.{name}") for name in PAIRINGS}
             label, help_text = TEXTS("more.pairing"), TEXTS("more.pairing_help")
-            _select("Pairing", label, labels, now.spec.pairing, _take_pairing, help_text)
-        _optional(now.spec, optional)
+            _select("Pairing", label, labels, request.spec.pairing, _take_pairing, help_text)
+        _optional(request.spec, optional)
 
 
 def _more_opened() -> None:
@@ -277,20 +279,20 @@ def copied_texts() -> dict[str, str | None]:
 
     The label of the address says what of the user's config it carries.
     """
-    now, mine = state.current_choice(), own()
+    request, mine = state.current_choice(), own()
     label = "copy.link"
-    if now.model == spec_url.CUSTOM:
+    if request.model == spec_url.CUSTOM:
         label = "copy.config" if mine is not None and config_link.write_config(mine) else "copy.numbers"
-    return {TEXTS(label): None, TEXTS("copy.parameters"): json.dumps(now.spec_json, indent=1)}
+    return {TEXTS(label): None, TEXTS("copy.parameters"): json.dumps(request.spec_json, indent=1)}
 
 
 def _origin(used: Collection[str]) -> None:
-    now = state.current_choice()
-    changed = now.typed or now.spec != state.start(now.model, now.layer)
-    if used or now.typed:
+    request = state.current_choice()
+    changed = request.typed or request.spec != state.start(request.model, request.layer)
+    if used or request.typed:
         st.button(TEXTS("model.reset"), on_click=_reset, disabled=not changed, width="stretch", key="reset")
-    if now.model != spec_url.CUSTOM:
-        model = catalog()[now.model]
+    if request.model != spec_url.CUSTOM:
+        model = catalog()[request.model]
         with st.expander(TEXTS("model.source"), key="source"):
             st.caption("\n".join(f"- {plain(source)}" for source in model.source.split("; ")))
             st.caption(plain(model.note))
@@ -326,8 +328,8 @@ def _take_layer(layer: str) -> None:
 
 
 def _reset() -> None:
-    now = state.current_choice()
-    state.choose(spec=state.start(now.model, now.layer), revision=now.revision + 1, typed=frozenset())
+    request = state.current_choice()
+    state.choose(spec=state.start(request.model, request.layer), revision=request.revision + 1, typed=frozenset())
 
 
 def _take_method(method: str) -> None:

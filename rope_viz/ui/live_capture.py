@@ -7,7 +7,7 @@ import streamlit as st
 from rope_viz.pages.heads import FILE, LIVE
 from rope_viz.pages.heads.figures import TEXTS
 from rope_viz.pages.recall.figures import TEXTS as RECALL
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.capture_text import LEAST, MOST, CaptureReport, CaptureRun
 from rope_viz.ui import page
 from rope_viz.ui.live_text import find_weights
@@ -18,9 +18,9 @@ LONGEST = 2_000
 FIELD = "live.heads"
 
 
-def capture_own_text(now: Now) -> None:
+def capture_own_text(request: PictureRequest) -> None:
     """Show the text field and the button; or that a file is shown; or how to install the model where it is missing."""
-    if now[FILE] is not None:
+    if request[FILE] is not None:
         page.paragraph(TEXTS("live.file"))
         return
     weights = find_weights()

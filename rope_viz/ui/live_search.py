@@ -13,15 +13,15 @@ from rope_viz.pages import recall
 from rope_viz.pages.recall import find_search
 from rope_viz.pages.recall.choices import PAGE, SEARCH_FILE, SEARCHED
 from rope_viz.pages.recall.figures import TEXTS
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts.texts import join_list
 from rope_viz.ui import page
 from rope_viz.ui.measurement_button import run_button
 
 
-def search_frequencies(now: Now) -> None:
+def search_frequencies(request: PictureRequest) -> None:
     """Show the button with its progress, the best frequencies so far or at the end, and the field for a file."""
-    if now[SEARCH_FILE] is not None:
+    if request[SEARCH_FILE] is not None:
         page.paragraph(TEXTS("search.file"))
     elif not has_optuna():
         page.paragraph(TEXTS("search.install"))
@@ -40,7 +40,7 @@ def search_frequencies(now: Now) -> None:
     page.show(recall.searched)
     page.picture_sentence(recall.searched_scores)
     page.show(recall.searched_scores)
-    result, _ = find_search(page.now(PAGE))
+    result, _ = find_search(page.picture_request(PAGE))
     page.paragraph(TEXTS("search.config"))
     page.code(format_config(result.config), "json")
     page.controls(SEARCH_FILE)

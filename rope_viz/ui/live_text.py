@@ -10,7 +10,7 @@ from rope_viz.models.identity.local_models import MODELS
 from rope_viz.pages.recall import real_model as real_recall
 from rope_viz.pages.recall.choices import COMPARE, KEYS, MEASURED, REPORT
 from rope_viz.pages.recall.figures import TEXTS
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measure_text import TextRun
 from rope_viz.real_models.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, Result
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
@@ -22,14 +22,14 @@ LONGEST = 12_000
 FIELD, KEY_FIELD = "live.text", "live.key"
 
 
-def show_own_losses(now: Now) -> None:
+def show_own_losses(request: PictureRequest) -> None:
     """Show the real model's reading of a user's text, or instead the losses of the user's measured model in a file."""
-    if now[MEASURED] is None:
-        read_own_text(now)
+    if request[MEASURED] is None:
+        read_own_text(request)
     else:
         page.paragraph(TEXTS("live.file"))
     page.controls(MEASURED)
-    if now[MEASURED] is not None:
+    if request[MEASURED] is not None:
         page.picture_sentence(real_recall.live_loss)
         page.show(real_recall.live_loss)
 
@@ -43,12 +43,12 @@ def find_weights() -> Path | None:
     return None
 
 
-def read_own_text(now: Now) -> None:
+def read_own_text(request: PictureRequest) -> None:
     """Show the text field, the buttons and their results; or how to install the model where it is missing."""
     weights = find_weights()
     if weights is None:
         return
-    chosen = dict.fromkeys(("none", now.spec.scaling.name, *now[COMPARE]))
+    chosen = dict.fromkeys(("none", request.spec.scaling.name, *request[COMPARE]))
     methods = [method for method in chosen if method in MAIN_METHODS]
     page.paragraph(TEXTS("live.about", most=MOST))
     placeholder = TEXTS("live.placeholder", least=LEAST)

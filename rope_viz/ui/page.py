@@ -21,7 +21,7 @@ from rope_viz.models.variant import MOST, Variant, write_variant
 from rope_viz.pages.registry import DOORS, TITLES
 from rope_viz.picture.choices import Number
 from rope_viz.picture.page import Page, Picture
-from rope_viz.picture.picture_request import Choice, Now
+from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
@@ -29,15 +29,15 @@ from rope_viz.ui.components.picture import place
 from rope_viz.ui.notes import warn
 
 
-def pin_row(now: Now, spec: RopeSpec | None = None, others: Sequence[RopeSpec] = ()) -> None:
+def pin_row(request: PictureRequest, spec: RopeSpec | None = None, others: Sequence[RopeSpec] = ()) -> None:
     """Show a chip for each pinned curve, in its colour and dash, and the button that pins the current one.
 
     `spec` is the drawn spec if it is not that of the sidebar, `others` are further methods in the figure.
     """
-    spec = now.spec if spec is None else spec
-    current = Variant(now.current.model, now.current.layer, spec, now.current.name)
-    curves = compared(spec, others, now.variants, current=current)
-    pinned = dict(zip(now.variants, curves[1 + len(others) :], strict=True))
+    spec = request.spec if spec is None else spec
+    current = Variant(request.current.model, request.current.layer, spec, request.current.name)
+    curves = compared(spec, others, request.variants, current=current)
+    pinned = dict(zip(request.variants, curves[1 + len(others) :], strict=True))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pinned"):
         if pinned:
             st.html(f"<style>{''.join(_chip_style(number, each) for number, each in pinned.items())}</style>")
@@ -45,7 +45,7 @@ def pin_row(now: Now, spec: RopeSpec | None = None, others: Sequence[RopeSpec] =
             remove = TEXTS("variants.unpin", name=each.label)
             options: dict[str, Any] = {"icon": ":material/close:", "icon_position": "right", "help": remove}
             st.button(plain(each.label), key=f"unpin.{number}", on_click=unpin_curve, args=(number,), **options)
-        is_full, is_pinned = len(now.variants) >= MOST, current in now.variants.values()
+        is_full, is_pinned = len(request.variants) >= MOST, current in request.variants.values()
         label, about = TEXTS("variants.pin"), TEXTS("variants.pin_help")
         blocked = is_full or is_pinned
         options = {"icon": ":material/keep:", "help": about, "disabled": blocked}
@@ -92,9 +92,9 @@ def _chip_style(number: int, curve: Compared) -> str:
 TEXTS = Texts("app")
 
 
-def now(page: Page) -> Now:
+def picture_request(page: Page) -> PictureRequest:
     """Return the model and the choices of a page, for its text and code."""
-    return state.now(page.name)
+    return state.picture_request(page.name)
 
 
 def start(title: str, sentence: str = "", *, says: Picture | None = None) -> None:
@@ -123,13 +123,13 @@ def control_row(*choices: Choice[Any]) -> None:
         controls(*choices)
 
 
-def _now(choice: Choice[Any]) -> Now:
-    return state.now(choice.key.partition(".")[0])
+def _now(choice: Choice[Any]) -> PictureRequest:
+    return state.picture_request(choice.key.partition(".")[0])
 
 
 def show(picture: Picture) -> None:
     """Reserve the place of a picture. The browser requests the picture itself by its address."""
-    at = state.now(picture.page)
+    at = state.picture_request(picture.page)
     if not picture.refuses(at):
         place(picture, at)
 
@@ -237,7 +237,7 @@ def _say(sentence: str, says: Picture | None) -> None:
     if sentence:
         st.markdown(glossary.linked(sentence))
     if says is not None:
-        refusal = says.refuses(state.now(says.page))
+        refusal = says.refuses(state.picture_request(says.page))
         if refusal:
             st.markdown(refusal)
         else:

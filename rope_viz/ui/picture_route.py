@@ -172,17 +172,17 @@ async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, 
 def read_small(picture: Picture, form: str, look: Style, job: Job) -> Asked:
     """Read a query whose contents are small."""
     query, contents = job.query, job.contents
-    now = read_address.read_request(registry.page(picture.page), query)
+    request = read_address.read_request(registry.page(picture.page), query)
     if form != "packed" and "part" not in query:
         # A page renders slow pictures in parts; a file always holds the finished picture.
-        now = picture.finished(now)
-    is_long = form != "packed" or (not now.coarse and min(now.part, picture.parts(now) - 1) >= LATE_PART)
+        request = picture.finished(request)
+    is_long = form != "packed" or (not request.coarse and min(request.part, picture.parts(request) - 1) >= LATE_PART)
     return Asked(
-        cache_key.key(now, picture),
-        now.coarse,
+        cache_key.key(request, picture),
+        request.coarse,
         bool(contents),
-        functools.partial(export.compressed, picture, now, form, look),
-        wire_format.file(picture, now, look=look),
+        functools.partial(export.compressed, picture, request, form, look),
+        wire_format.file(picture, request, look=look),
         job if is_long else None,
     )
 

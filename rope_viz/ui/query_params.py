@@ -23,8 +23,8 @@ def write(query: Mapping[str, str]) -> None:
 
 def record_address(query: Mapping[str, str]) -> None:
     """Record the current address."""
-    now, before = _without_ranges(query), st.session_state.get("addresses", [])
-    st.session_state["addresses"] = [*[each for each in before if each != now][-RECENT:], now]
+    request, before = _without_ranges(query), st.session_state.get("addresses", [])
+    st.session_state["addresses"] = [*[each for each in before if each != request][-RECENT:], request]
 
 
 def catch_up() -> None:

@@ -45,11 +45,11 @@ class RenderWorkers:
 
     def record_wait(self, waited: float) -> None:
         """Record that a picture waited this many seconds; start the workers if that happened often."""
-        now = time.monotonic()
+        request = time.monotonic()
         if waited < LATE:
             return
-        self._late_times.append(now)
-        if len(self._late_times) == OFTEN and now - self._late_times[0] < WITHIN and now >= self._restart_at:
+        self._late_times.append(request)
+        if len(self._late_times) == OFTEN and request - self._late_times[0] < WITHIN and request >= self._restart_at:
             self.start()
 
     def start(self) -> None:

@@ -25,7 +25,7 @@ from rope_viz.pages.registry import TITLES, groups_of
 from rope_viz.picture import blob_store, config_link, configs, own_file, read_address, write_address
 from rope_viz.picture.choices import Held, Kept
 from rope_viz.picture.outside import read_outside
-from rope_viz.picture.picture_request import Now, name_of
+from rope_viz.picture.picture_request import PictureRequest, name_of
 from rope_viz.picture.picture_request import start as start_of
 from rope_viz.texts import Texts
 from rope_viz.ui import own_config, query_params
@@ -43,7 +43,7 @@ _LOCK = threading.Lock()
 
 
 def invalidate() -> None:
-    """Invalidate the cached `state.now`: at the start of a run and after a change."""
+    """Invalidate the cached `state.picture_request`: at the start of a run and after a change."""
     st.session_state["now is current"] = False
 
 
@@ -213,9 +213,9 @@ def _set(value: Chosen) -> None:
     invalidate()
 
 
-def now(page: str) -> Now:
+def picture_request(page: str) -> PictureRequest:
     """Return the input of a page's pictures: the choice and the page's own choices; computed once per run."""
-    before: tuple[str, Now] | None = st.session_state.get("now")
+    before: tuple[str, PictureRequest] | None = st.session_state.get("now")
     if before is not None and before[0] == page and st.session_state.get("now is current"):
         return before[1]
     at, choices = current_choice(), registry.page(page).choices
@@ -232,7 +232,7 @@ def now(page: str) -> Now:
         names["own"] = store_blob("own", configs.upload_bytes(mine), of=mine)
     if not write_address.fits_in_url(at.spec, at.model, at.layer):
         names["spec"] = store_blob("spec", configs.spec_bytes(at.spec), of=at.spec)
-    fresh = Now(at.spec, at.model, at.layer, mine, at.pin, given, held=names, variants=at.variants)
+    fresh = PictureRequest(at.spec, at.model, at.layer, mine, at.pin, given, held=names, variants=at.variants)
     # The previous request caches the values of its choices, so reuse it if equal.
     if before is None or before != (page, fresh):
         before = st.session_state["now"] = page, fresh
@@ -250,9 +250,9 @@ def bring_back(text: str, *, here: bool) -> None:
         mine, _ = read_outside(own_file.read_stored, text)
     except ValueError:
         return  # from an older release, or edited by hand
-    now, link = current_choice(), config_link.write_config(mine)
+    request, link = current_choice(), config_link.write_config(mine)
     if (held := own()) is not None:
-        if now.model == spec_url.CUSTOM and link and link == config_link.write_config(held):
+        if request.model == spec_url.CUSTOM and link and link == config_link.write_config(held):
             own_config.remember_upload(mine)  # the whole file of the config in the address
             invalidate()
         return
@@ -260,15 +260,15 @@ def bring_back(text: str, *, here: bool) -> None:
     starts = {
         layer: spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()
     }
-    if now.model == spec_url.CUSTOM and numbers not in starts.values() and (link or not here):
+    if request.model == spec_url.CUSTOM and numbers not in starts.values() and (link or not here):
         return
     own_config.remember_upload(mine)
-    _set(dataclasses.replace(now, typed=find_typed(now.spec, now.model, now.layer)))
+    _set(dataclasses.replace(request, typed=find_typed(request.spec, request.model, request.layer)))
     for layer, start in starts.items():
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
-        if now.model == spec_url.CUSTOM and start == numbers:
-            spec, revision = mine.specs[layer], now.revision + 1
-            _set(Chosen(now.model, layer, spec, now.pin, revision=revision, variants=now.variants))
+        if request.model == spec_url.CUSTOM and start == numbers:
+            spec, revision = mine.specs[layer], request.revision + 1
+            _set(Chosen(request.model, layer, spec, request.pin, revision=revision, variants=request.variants))
             write_link()
 
 
@@ -283,25 +283,27 @@ def adopt(upload: Upload) -> None:
     """Make a user's own config the model."""
     own_config.remember_upload(upload)
     layer = upload.layer
-    now = current_choice()
-    choose_model(spec_url.CUSTOM, layer, problems=upload.notes, revision=now.revision + 1)
+    request = current_choice()
+    choose_model(spec_url.CUSTOM, layer, problems=upload.notes, revision=request.revision + 1)
 
 
 def choose_model(model: str, layer: str, **changes: Any) -> None:
     """Choose a model and a layer type. A target length that the user has set stays, because it is not the model's."""
     dismiss()
-    now, spec = current_choice(), start(model, layer)
-    typed = now.typed & {"target"}
+    request, spec = current_choice(), start(model, layer)
+    typed = request.typed & {"target"}
     if typed:
-        spec = spec_url.with_sizes(spec, target=now.spec.target)
+        spec = spec_url.with_sizes(spec, target=request.spec.target)
     choose(model=model, layer=layer, spec=spec, typed=typed, **changes)
     frame_too()  # the header names the model, and its links carry it
 
 
 def set_size(name: str, value: float) -> None:
     """Set a length of the spec, "context" or "target", from a page. Raise `ValueError` if the spec cannot have it."""
-    now = current_choice()
-    choose(spec=spec_url.move_knob(now.spec, name, value), typed=now.typed | {name}, revision=now.revision + 1)
+    request = current_choice()
+    choose(
+        spec=spec_url.move_knob(request.spec, name, value), typed=request.typed | {name}, revision=request.revision + 1
+    )
     frame_too()  # the sidebar has the same numbers
 
 
@@ -445,17 +447,17 @@ def page(name: str) -> st.Page:
 def choose(**changes: Any) -> None:
     """Change the choice and the address, as one step for the Back button."""
     query_params.catch_up()
-    now = dataclasses.replace(current_choice(), **{"problems": (), **changes})
-    if now.pin is not None and now.pin >= now.spec.pairs:
-        now = dataclasses.replace(now, pin=None)
-    _set(now)
+    request = dataclasses.replace(current_choice(), **{"problems": (), **changes})
+    if request.pin is not None and request.pin >= request.spec.pairs:
+        request = dataclasses.replace(request, pin=None)
+    _set(request)
     write_link()
 
 
 def refuse(problem: str) -> None:
     """Keep the choice, show the problem and reset the controls."""
-    now = current_choice()
-    _set(dataclasses.replace(now, problems=(problem,), revision=now.revision + 1))
+    request = current_choice()
+    _set(dataclasses.replace(request, problems=(problem,), revision=request.revision + 1))
 
 
 def write_link(*, restore: str = "", again: bool = False) -> None:
@@ -502,11 +504,11 @@ def set_param(key: str, value: str, *, default: str) -> None:
 
 def address(of: Chosen | None = None) -> dict[str, str]:
     """Return the choice as query parameters."""
-    now = of or current_choice()
-    ours = write_address.write_model(now.spec, now.model, now.layer, own())
-    ours |= {key: str(getattr(now.spec, name)) for key, name in LENGTHS.items() if name in now.typed}
-    ours |= {f"variant{number}": write_variant(each) for number, each in now.variants.items()}
-    return ours | ({"pin": str(now.pin)} if now.pin is not None else {})
+    request = of or current_choice()
+    ours = write_address.write_model(request.spec, request.model, request.layer, own())
+    ours |= {key: str(getattr(request.spec, name)) for key, name in LENGTHS.items() if name in request.typed}
+    ours |= {f"variant{number}": write_variant(each) for number, each in request.variants.items()}
+    return ours | ({"pin": str(request.pin)} if request.pin is not None else {})
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:

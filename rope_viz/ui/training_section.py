@@ -10,7 +10,7 @@ from rope_viz.advice.verify.identify_rotation import identify, read_values
 from rope_viz.figures.words.common import footnote, plain
 from rope_viz.pages.model import runtimes
 from rope_viz.pages.model.runtimes.words import TEXTS, describe_rotation
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.runtimes.releases import format_version
 from rope_viz.ui import page
 from rope_viz.ui.notes import warn
@@ -19,9 +19,9 @@ LARGEST = 64
 """MiB that the field accepts: above the limit of such a file, because Streamlit rejects files without a message."""
 
 
-def show(now: Now) -> None:
+def show(request: PictureRequest) -> None:
     """Show the matrix and the chosen cell."""
-    problem = runtimes.unmatched(now)
+    problem = runtimes.unmatched(request)
     if problem:
         page.paragraph(problem)
         return
@@ -29,13 +29,13 @@ def show(now: Now) -> None:
     page.picture_sentence(runtimes.training)
     page.show(runtimes.training)
     page.legend(TEXTS("legend"))
-    match = runtimes.chosen_match(now)
+    match = runtimes.chosen_match(request)
     with st.container(key="match"):
         _match(match)
-        _remedy(match, runtimes.chosen_remedy(now))
+        _remedy(match, runtimes.chosen_remedy(request))
         st.caption(TEXTS("command"))
         page.code(write_command(match), "bash")
-    _identify(now)
+    _identify(request)
 
 
 def _match(match: Match) -> None:
@@ -62,7 +62,7 @@ def _remedy(match: Match, remedy: Remedy) -> None:
         page.code(remedy.text, "json" if remedy.is_config else "bash")
 
 
-def _identify(now: Now) -> None:
+def _identify(request: PictureRequest) -> None:
     """Show the field to drop frequencies or rotated vectors into, and what they are."""
     page.section(TEXTS("identify.title"))
     file = st.file_uploader(
@@ -75,7 +75,7 @@ def _identify(now: Now) -> None:
     except ValueError as error:
         warn(TEXTS("identify.refused", problem=str(error).rstrip(".")))
         return
-    asked = runtimes.config_in_question(now)
+    asked = runtimes.config_in_question(request)
     try:
         found = identify(values, asked.clean, asked.layer)
     except ValueError as error:

@@ -13,7 +13,7 @@ from rope_viz.figures.words.common import plain
 from rope_viz.pages import registry
 from rope_viz.picture import stored_files
 from rope_viz.picture.choices import Borders, Kept, Line, Menu, Number, Pick, Pieces, Several, Switch, clean_line
-from rope_viz.picture.picture_request import Choice, Now
+from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.components import navigation
@@ -28,53 +28,53 @@ SLIDER, GAP = 300, 16
 """Pixels: the width of a slider, and the gap to the next."""
 
 
-def control(choice: Choice[Any], now: Now) -> None:
+def control(choice: Choice[Any], request: PictureRequest) -> None:
     """Show the widget of a choice that is not a number, if the choice currently applies."""
-    if not choice.when(now):
+    if not choice.when(request):
         return
     key = f"choice.{choice.key}"
-    value, default = now[choice], choice.text(choice.default(now))
+    value, default = request[choice], choice.text(choice.default(request))
 
     def keep(value: Any) -> None:
         state.set_param(choice.key, choice.text(value), default=default)
         page = registry.page(choice.key.partition(".")[0])
-        if page.sees(state.now(page.name)) != page.sees(now):
+        if page.sees(state.picture_request(page.name)) != page.sees(request):
             state.frame_too()  # the sidebar shows only what the page depends on
 
     def changed() -> None:
         new = st.session_state[key]
         if isinstance(choice, Several):
             # Hidden options stay selected.
-            new = (*new, *(name for name in value if name not in choice.visible(now)))
+            new = (*new, *(name for name in value if name not in choice.visible(request)))
         # After a restart the server may receive a label that its predecessor offered.
         with contextlib.suppress(ValueError):
             keep(choice.parse(choice.text(tuple(new) if isinstance(new, list) else new)))
 
     if isinstance(choice, Kept):
-        return _texts_or_file(choice, now)
+        return _texts_or_file(choice, request)
     if isinstance(choice, Borders):
-        return _bar(choice, now, keep)
+        return _bar(choice, request, keep)
     if isinstance(choice, Pieces):
-        return _pieces(choice, now, keep)
+        return _pieces(choice, request, keep)
     st.session_state[key] = list(value) if isinstance(value, tuple) else value
     options: dict[str, Any] = {"key": key, "on_change": changed, "help": choice.help or None}
     unlabelled = {**options, "label_visibility": "collapsed"}
     if isinstance(choice, Pick):
-        shown = choice.shown(now)
+        shown = choice.shown(request)
         names, show = list(shown), shown.__getitem__
         if choice.menu:
             st.selectbox(choice.label, names, format_func=show, width=choice.menu, **options)
         else:
             st.segmented_control(choice.label, names, required=True, format_func=show, **unlabelled)
     elif isinstance(choice, Menu):
-        entries = choice.entries(now)
+        entries = choice.entries(request)
         names, show = list(entries), entries.__getitem__
         if len(names) < 3:
             st.segmented_control(choice.label, names, required=True, format_func=show, **options)
         else:
             st.selectbox(choice.label, names, format_func=show, width=choice.width, **options)
     elif isinstance(choice, Several):
-        shown = choice.visible(now)
+        shown = choice.visible(request)
         if not shown:
             return
         st.session_state[key] = [name for name in value if name in shown]
@@ -86,9 +86,9 @@ def control(choice: Choice[Any], now: Now) -> None:
         _line(choice, keep, key)
 
 
-def sliders(choices: Sequence[Number], now: Now) -> None:
+def sliders(choices: Sequence[Number], request: PictureRequest) -> None:
     """Show the sliders of one page's numbers that currently apply, side by side where there is room."""
-    shown = {choice.name: choice for choice in choices if choice.when(now)}
+    shown = {choice.name: choice for choice in choices if choice.when(request)}
     if not shown:
         return
 
@@ -98,36 +98,36 @@ def sliders(choices: Sequence[Number], now: Now) -> None:
             state.set_size(choice.shared, value)
             return
         # A default that depends on the model may be another one tomorrow: what was typed is kept in any case.
-        default = "" if callable(choice.usual) else choice.text(choice.default(now))
+        default = "" if callable(choice.usual) else choice.text(choice.default(request))
         state.set_param(choice.key, choice.text(value), default=default)
 
     page = choices[0].key.partition(".")[0]
     with st.container(width=SLIDER * len(shown) + GAP * (len(shown) - 1)):
-        ends = {name: (choice.ends(now), now[choice]) for name, choice in shown.items()}
+        ends = {name: (choice.ends(request), request[choice]) for name, choice in shown.items()}
         knobs(f"knob.{choices[0].key}", ends, keep, page=page, across=True)
 
 
-def _bar(choice: Borders, now: Now, keep: Callable[[Any], None]) -> None:
+def _bar(choice: Borders, request: PictureRequest, keep: Callable[[Any], None]) -> None:
     def changed(text: str) -> None:
         with contextlib.suppress(ValueError):  # the bar's own values always parse
-            keep(choice.resolve(choice.parse(text), now))
+            keep(choice.resolve(choice.parse(text), request))
 
     with st.container(width=520):
-        counts: tuple[int, ...] = now[choice]
-        sections(choice.key, dict(zip(choice.shares(now), counts, strict=True)), changed)
+        counts: tuple[int, ...] = request[choice]
+        sections(choice.key, dict(zip(choice.shares(request), counts, strict=True)), changed)
 
 
-def _texts_or_file(choice: Kept[Any], now: Now) -> None:
+def _texts_or_file(choice: Kept[Any], request: PictureRequest) -> None:
     """Show text fields or a file box; unusable content stays, with a warning that says why it is not shown."""
     if choice.suffixes:
         _file(choice)
     elif choice.typed is not None:
-        _texts(choice, choice.typed(now))
-    held = state.now(choice.key.partition(".")[0])[choice]
+        _texts(choice, choice.typed(request))
+    held = state.picture_request(choice.key.partition(".")[0])[choice]
     problem = st.session_state.pop(f"problem.{choice.key}", "")
     try:
         if held is not None:
-            choice.check(held, now)
+            choice.check(held, request)
     except ValueError as error:
         problem = str(error)
     if problem:
@@ -200,7 +200,7 @@ def _line(choice: Line, keep: Callable[[Any], None], key: str) -> None:
         warn(TEXTS("controls.default_line", error=error))
 
 
-def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
+def _pieces(choice: Pieces, request: PictureRequest, keep: Callable[[Any], None]) -> None:
     """Show a line as cards, one per piece; an unusable text stays in its field, with a warning."""
     text = _tidy(choice, state.local(choice.key))
     parts, problem = None, ""
@@ -213,6 +213,6 @@ def _pieces(choice: Pieces, now: Now, keep: Callable[[Any], None]) -> None:
         keep(_tidy(choice, line))
 
     limits = {"most": choice.count, "longest": choice.most}
-    prompt(choice.key, text, parts, changed, kinds=list(choice.kinds(now)), **limits)
+    prompt(choice.key, text, parts, changed, kinds=list(choice.kinds(request)), **limits)
     if problem:
         warn(TEXTS("controls.default_prompt", error=problem))

@@ -94,11 +94,11 @@ def test_command_line_and_page_agree(capsys, tmp_path):
             uploads = [single_axis_upload(json.loads(Path(name).read_text())) for name in (first, second)]
             first_text, second_text = map(config_link.write_config, uploads)
             query = {"model": "custom", "config": first_text, "compare.with": second_text}
-        now = read_address.read_request(compare.PAGE, query)
-        both = compare.found(now)
+        request = read_address.read_request(compare.PAGE, query)
+        both = compare.found(request)
         assert both.as_dict()["differences"] == printed["differences"]
         assert both.as_dict()["memory"] == printed["memory"]
-        shown = columns(compare.differences(now))
+        shown = columns(compare.differences(request))
         assert len(shown["property"]) == len(printed["differences"])
         assert main(["compare", first, second]) == 0
         lines = capsys.readouterr().out.splitlines()
@@ -127,8 +127,8 @@ def test_what_two_configs_cannot_have_is_refused(capsys, arguments, reason):
 
 
 def test_numbers_without_a_config_are_those_of_a_llama():
-    now = read_address.read_request(compare.PAGE, {"model": "custom", "base": "5e5", "compare.with": "llama-2-7b"})
-    assert compare.found(now).as_dict()["differences"]["base"] == [500_000.0, 10_000.0]
+    request = read_address.read_request(compare.PAGE, {"model": "custom", "base": "5e5", "compare.with": "llama-2-7b"})
+    assert compare.found(request).as_dict()["differences"]["base"] == [500_000.0, 10_000.0]
 
 
 def test_an_unknown_second_model_is_refused():

@@ -12,7 +12,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pages import registry
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from tests.offenders import for_each
 
 # Made by make_turning.py: which layers call a rotation in transformers 5.23.0.
@@ -40,8 +40,8 @@ PUBLISHED = {
 }
 
 
-def now_of(model: str) -> Now:
-    return Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model))
+def now_of(model: str) -> PictureRequest:
+    return PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model))
 
 
 @pytest.mark.parametrize("row", ROTATING, ids=[f"{i}-{row['config']['model_type']}" for i, row in enumerate(ROTATING)])

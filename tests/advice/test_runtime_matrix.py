@@ -156,8 +156,8 @@ def test_no_config_breaks_the_page(model, sizes, kind, rope, key):
 def test_inexpressible_method_gets_answers_but_no_repair():
     # Phi-3's class takes LongRoPE alone: there is nothing that could be exported.
     page = registry.page("runtimes")
-    now = read_address.read_request(page, {"model": "phi-3-mini-128k-2024-04", "method": "dynamic"})
-    assert page.pictures["curves"](now).fig.data
-    repairs = {row.repair for row in pictures.answers(now).rows}
+    request = read_address.read_request(page, {"model": "phi-3-mini-128k-2024-04", "method": "dynamic"})
+    assert page.pictures["curves"](request).fig.data
+    repairs = {row.repair for row in pictures.answers(request).rows}
     assert repairs - {""}
     assert all(repair.startswith("nothing: ") for repair in repairs - {""})

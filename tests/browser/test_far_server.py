@@ -78,11 +78,11 @@ def test_two_quick_changes_both_take_effect(visit, far_server):
 
     type_base("777000")
     main.get_by_text("Wavelengths", exact=True).click()
-    now = {"model": "llama-2-7b", "base": "777000", "scaling.show": "wavelength"}
-    wait_for_query(**now)
+    request = {"model": "llama-2-7b", "base": "777000", "scaling.show": "wavelength"}
+    wait_for_query(**request)
     main.get_by_text("Ramp γ", exact=True).click()
     choose_method()
-    wait_for_query(**now | {"scaling.show": "ramp", "method": "linear"})
+    wait_for_query(**request | {"scaling.show": "ramp", "method": "linear"})
     type_base("888000")
     view.page.locator("#rv-tabs").get_by_role("link", name="Decay", exact=True).click()
     wait_for_query(model="llama-2-7b", base="888000", method="linear")

@@ -13,7 +13,7 @@ from rope_viz.models.read_upload import read_upload
 from rope_viz.pages import registry
 from rope_viz.pages.model import extend
 from rope_viz.picture import read_address
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import report
 from tests.configs import yarn
 from tests.offenders import for_each
@@ -48,22 +48,22 @@ def assert_every_command_agrees(capsys, name, wanted):
     assert f"trained length {wanted[0]:,} (" in capsys.readouterr().out.splitlines()[0]
 
 
-def assert_pages_agree(now, wanted):
+def assert_pages_agree(request, wanted):
     trained, original, _ = wanted
     # The sidebar's length: what the file's scaling divides from, else the trained length.
-    assert now.start.context == (trained if now.start.scaling.name == "none" else now.start.context)
-    assert extend.trained(now) == trained
-    rows = dict(report.about(now))
+    assert request.start.context == (trained if request.start.scaling.name == "none" else request.start.context)
+    assert extend.trained(request) == trained
+    rows = dict(report.about(request))
     assert rows["trained length"].startswith(f"{trained:,} tokens")
     if original is not None:
-        assert (now.start.length_name, now.start.context) == ("original", original)
+        assert (request.start.length_name, request.start.context) == ("original", original)
         assert rows["original length"] == f"{original:,} tokens"
     for page in registry.PAGES:
         assert (
             read_address.read_request(
-                registry.page(page), spec_url.write_query(now.spec, model=now.model, layer=now.layer)
+                registry.page(page), spec_url.write_query(request.spec, model=request.model, layer=request.layer)
             ).spec
-            == now.spec
+            == request.spec
         )
 
 
@@ -74,7 +74,9 @@ def test_catalog_model_has_one_trained_length(id, capsys):
     if catalog()[id].layer is None:
         assert_every_command_agrees(capsys, id, (config.trained_length.length, original, config.limit))
     opened = spec_url.read_query({"model": id})
-    assert_pages_agree(Now(opened.spec, id, opened.layer), (config.trained_length.length, None, config.limit))
+    assert_pages_agree(
+        PictureRequest(opened.spec, id, opened.layer), (config.trained_length.length, None, config.limit)
+    )
 
 
 @pytest.mark.parametrize("name", OWN)

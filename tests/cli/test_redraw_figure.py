@@ -12,7 +12,7 @@ from rope_viz.models.model_config import from_config
 from rope_viz.models.read_upload import read_upload
 from rope_viz.pages import registry
 from rope_viz.picture import write_address
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from tests.configs import LONGROPE, QWEN3_8B
 
 
@@ -252,7 +252,7 @@ def test_picture_link_with_a_config_is_drawn_alike(tmp_path, name):
     config.write_text(json.dumps(QWEN3_8B))
     own = read_upload(config.read_text())
     picture = registry.picture(*name.split("/"))
-    query = write_address.link_query(Now(own.specs[""], spec_url.CUSTOM, "", own), picture)
+    query = write_address.link_query(PictureRequest(own.specs[""], spec_url.CUSTOM, "", own), picture)
     copied = {key: text for key, text in query.items() if key != "config"} | {"own": "file"}
     assert figure(name, config, "-o", files[0]) == 0
     assert figure(f"{name}?{urlencode(query)}", "-o", files[1]) == 0

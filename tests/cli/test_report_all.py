@@ -153,7 +153,7 @@ def test_a_full_page_has_every_picture(monkeypatch, tmp_path):
     some = [picture for picture in registry.pictures() if picture.page in ("scaling", "rotation")]
     monkeypatch.setattr(registry, "pictures", lambda: some)
     entry, page = report_site.render_page("m", "m.html", IDS[0], is_full=True)
-    titles = {title for _, title, _ in report.sections(report_site.read_now(IDS[0])[0])}
+    titles = {title for _, title, _ in report.sections(report_site.read_report_request(IDS[0])[0])}
     assert all(f"<h2>{title}</h2>" in page.decode() for title in titles)
     assert entry.label == "m"
 

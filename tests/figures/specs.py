@@ -109,7 +109,7 @@ def scaled(spec):
 
 
 def turning_share(spec):
-    return [now / before for now, before in zip(scaled(spec), plain(spec), strict=True)]
+    return [request / before for request, before in zip(scaled(spec), plain(spec), strict=True)]
 
 
 def kinds(spec):

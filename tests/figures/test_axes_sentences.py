@@ -170,10 +170,10 @@ def test_an_extension_gives_its_peak_and_the_former_one(method):
     done = extend_axis(HUNYUAN, "time", method, 2.0)
     values = axes.describe_extension(done).values
     assert values["slow"] == sum(each * 33 < TAU for each in done.plain)
-    now, before = (peak_beyond(speeds, 33, 66) for speeds in (done.extended, done.plain))
+    request, before = (peak_beyond(speeds, 33, 66) for speeds in (done.extended, done.plain))
     assert "further.rings" in axes.describe_extension(done).entries
     if method == "none":
-        assert (values["score"], values["at"]) == pytest.approx(now)
+        assert (values["score"], values["at"]) == pytest.approx(request)
         assert values["at"] == 50
         return
     assert (values["before"], values["first"]) == pytest.approx(before)
@@ -181,8 +181,8 @@ def test_an_extension_gives_its_peak_and_the_former_one(method):
         math.fsum(math.cos(50 * each) for each in done.extended) / len(done.extended)
     )
     assert values["changed"] == sum(abs(a - b) > 1e-9 * b for a, b in zip(done.extended, done.plain, strict=True))
-    if now[1] != before[1]:
-        assert (values["score"], values["at"]) == pytest.approx(now)
+    if request[1] != before[1]:
+        assert (values["score"], values["at"]) == pytest.approx(request)
 
 
 def test_riflex_slows_one_pair_beyond_the_whole_video():

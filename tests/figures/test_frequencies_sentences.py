@@ -14,7 +14,7 @@ YARN = {name: spec for name, spec in SPECS.items() if isinstance(spec.scaling, Y
 
 def in_training(spec):
     """Frequencies in training: unscaled, but zero where scaling sets zero."""
-    return [0.0 if now == 0.0 else was for now, was in zip(scaled(spec), plain(spec), strict=True)]
+    return [0.0 if request == 0.0 else was for request, was in zip(scaled(spec), plain(spec), strict=True)]
 
 
 def changes_frequencies(spec):

@@ -127,8 +127,8 @@ def test_no_two_lines_of_a_figure_share_a_colour(name):
 @pytest.mark.parametrize(("address", "query"), COMPARISONS, ids=[" ".join(map(str, each)) for each in COMPARISONS])
 def test_no_two_lines_of_a_page_share_a_colour(address, query):
     page, name = address.split("/")
-    now = read_address.read_request(registry.page(page), query)
-    figure = registry.page(page).pictures[name].draw(now).fig
+    request = read_address.read_request(registry.page(page), query)
+    figure = registry.page(page).pictures[name].draw(request).fig
     # On "recover" a method has one colour at both lengths.
     assert_distinct(figure, most=2 if name == "recover" else 1)
 

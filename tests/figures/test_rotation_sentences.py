@@ -30,10 +30,10 @@ def test_turning_gives_the_wavelengths_of_both_ends(spec):
 def test_turning_counts_unfinished_and_zero_frequencies(spec):
     values = rotation.describe_turning(spec).values
     pairs = list(zip(plain(spec), scaled(spec), strict=True))
-    zero = sum(now == 0.0 for _, now in pairs)
+    zero = sum(request == 0.0 for _, request in pairs)
     if zero < spec.pairs:
         assert (values["pairs"], values["zero"]) == (spec.pairs, zero)
-        assert values["slow"] == sum(now != 0.0 and spec.context * was < TAU for was, now in pairs)
+        assert values["slow"] == sum(request != 0.0 and spec.context * was < TAU for was, request in pairs)
         assert (values["context"], values["length_name"]) == (spec.context, spec.length_name)
 
 

@@ -15,7 +15,7 @@ from rope_viz.pages.axes import choices as axes_model
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.picture import axis_choice
 from rope_viz.picture.configs import upload_bytes, upload_of
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 
 FLUX = {"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [16, 56, 56], "attention_head_dim": 128}
 
@@ -37,10 +37,10 @@ def test_shared_ladder_is_read_as_one() -> None:
 
 def test_axes_page_shows_the_dropped_model() -> None:
     mine = read_upload(json.dumps(FLUX))
-    now = Now(mine.specs["h"], spec_url.CUSTOM, "h", own=mine)
-    assert now[axes_model.MODEL] == axes_model.SIDEBAR
-    assert axes_model.released_scene(now).spec.axes == ("t", "h", "w")
-    assert "FluxTransformer2DModel" in axes.sight(now).sentence
+    request = PictureRequest(mine.specs["h"], spec_url.CUSTOM, "h", own=mine)
+    assert request[axes_model.MODEL] == axes_model.SIDEBAR
+    assert axes_model.released_scene(request).spec.axes == ("t", "h", "w")
+    assert "FluxTransformer2DModel" in axes.sight(request).sentence
 
 
 def test_upload_survives_storing_for_the_pictures() -> None:
@@ -67,10 +67,10 @@ def test_config_without_a_ladder_raises_a_clear_error(config: dict[str, Any], sa
 def test_model_without_a_ladder_is_plain_outside_the_axes_page(id: str) -> None:
     mine = read_upload(json.dumps(dict(axes_catalog()[id].config)))
     assert "No base describes its frequencies: the other pages show plain RoPE" in mine.notes[-1]
-    now = Now(mine.specs[""], spec_url.CUSTOM, "", own=mine)
-    assert now[axes_model.MODEL] == axes_model.SIDEBAR
+    request = PictureRequest(mine.specs[""], spec_url.CUSTOM, "", own=mine)
+    assert request[axes_model.MODEL] == axes_model.SIDEBAR
     released = from_model(axes_catalog()[id].config)
-    assert axes_model.released_scene(now).spec in [*released.values(), *add_all_heads(released).values()]
+    assert axes_model.released_scene(request).spec in [*released.values(), *add_all_heads(released).values()]
 
 
 def test_dropped_encoder_has_a_ladder_for_each_axis() -> None:
@@ -78,10 +78,10 @@ def test_dropped_encoder_has_a_ladder_for_each_axis() -> None:
     assert {axis: spec.head_dim for axis, spec in mine.specs.items()} == {"w": 32, "h": 32}
     assert "an encoder with 2 axes" in mine.notes[-1]
     assert dict(upload_of(upload_bytes(mine)).specs) == dict(mine.specs)
-    now = Now(mine.specs["h"], spec_url.CUSTOM, "h", own=mine)
-    assert "an encoder without a language model" in runtimes.diffusion(now)
-    assert "no context in tokens" in extend.problem(now)
-    sentence = axis_choice.axis_sentence(now, frequencies.AXIS)
+    request = PictureRequest(mine.specs["h"], spec_url.CUSTOM, "h", own=mine)
+    assert "an encoder without a language model" in runtimes.diffusion(request)
+    assert "no context in tokens" in extend.problem(request)
+    sentence = axis_choice.axis_sentence(request, frequencies.AXIS)
     assert sentence.entries[0] == "own"
     assert (sentence.values["axis"], sentence.values["pairs"], sentence.values["others"]) == ("row", 16, "column")
 

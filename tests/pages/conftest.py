@@ -95,7 +95,7 @@ def page_text(picture_requests):
     def read(app):
         texts = [item.value for kind in ("html", "markdown") for item in app.get(kind)]
         return " ".join(
-            [*texts, *(strip_markup(picture(now).sentence) for picture, now in picture_requests(app).items())]
+            [*texts, *(strip_markup(picture(request).sentence) for picture, request in picture_requests(app).items())]
         )
 
     return read

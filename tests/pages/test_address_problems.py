@@ -61,5 +61,5 @@ def test_unrelated_query_keys_are_ignored(open_page):
 def test_single_position_in_a_link_is_the_query(open_page, picture_requests):
     app = open_page("rotation", **{"rotation.at": "12000"})
     assert not app.warning
-    now = next(now for picture, now in picture_requests(app).items() if picture.page == "rotation")
-    assert now[rotation.AT] == (12_000, rotation.AT.default(now)[1])
+    request = next(request for picture, request in picture_requests(app).items() if picture.page == "rotation")
+    assert request[rotation.AT] == (12_000, rotation.AT.default(request)[1])

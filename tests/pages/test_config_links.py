@@ -50,8 +50,8 @@ def test_a_link_opens_the_config_in_another_session(paste, open_page, picture_re
     assert not opened.warning
     before, after = picture_requests(sent), picture_requests(opened)
     assert [picture.address for picture in before] == [picture.address for picture in after]
-    for picture, now in before.items():
-        assert after[picture].spec == now.spec
+    for picture, request in before.items():
+        assert after[picture].spec == request.spec
         assert after[picture].spec.context == 32_768
         if picture.config:
             assert after[picture].model_config.identity.model.id == "qwen3-8b"
@@ -123,7 +123,9 @@ def test_link_contains_config_and_changed_numbers(paste, open_page, picture_requ
     opened = open_page("scaling", **link_query(paste("scaling", QWEN3_8B)), method="yarn", factor="8", base="20000")
     spec = opened.session_state["chosen"].spec
     assert (spec.base, spec.scaling.name, spec.scaling.factor, spec.context) == (20_000, "yarn", 8, 32_768)
-    assert {now.spec for picture, now in picture_requests(opened).items() if picture.page == "scaling"} == {spec}
+    assert {request.spec for picture, request in picture_requests(opened).items() if picture.page == "scaling"} == {
+        spec
+    }
 
 
 @pytest.mark.parametrize("page", ["extend", "runtimes", "scaling"])
@@ -141,9 +143,9 @@ def test_old_link_shows_numbers_without_a_model(open_page, page_text, page):
 def test_extend_of_an_old_link_uses_its_numbers(open_page, page_text, picture_requests):
     opened = open_page("extend", **OLD_LINK)
     assert "Numbers only: without a config no model is recognised" in page_text(opened)
-    assert {now[extend.TRAINED] for picture, now in picture_requests(opened).items() if picture.page == "extend"} == {
-        40_960
-    }
+    assert {
+        request[extend.TRAINED] for picture, request in picture_requests(opened).items() if picture.page == "extend"
+    } == {40_960}
     assert '"rope_theta": 1000000' in " ".join(one.value for one in opened.code)
 
 

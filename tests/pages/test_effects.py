@@ -37,12 +37,12 @@ def coarse_recall(monkeypatch):
     monkeypatch.setattr(recall, "is_known", lambda *_: False)
 
 
-def picture_content(picture, now):
+def picture_content(picture, request):
     """Return everything that a picture shows, as bytes."""
-    now = dataclasses.replace(now, coarse=True)
-    if reason := picture.refuses(now):
+    request = dataclasses.replace(request, coarse=True)
+    if reason := picture.refuses(request):
         return reason.encode()
-    drawn = picture(now)
+    drawn = picture(request)
     shown = drawn.fig.to_json() if hasattr(drawn, "fig") else getattr(drawn, "message", None) or drawn.columns
     return pickle.dumps((shown, drawn.title, drawn.sentence))
 
@@ -66,28 +66,34 @@ def shown_controls(app):
 def has_effect(picture_requests, app, open_page, page, moved_requests):
     """Return True if a picture or a text of the page differs for one of the moved requests."""
     pictures = picture_requests(app)
-    for now in moved_requests:
+    for request in moved_requests:
         for picture, before in pictures.items():
-            after = dataclasses.replace(before, spec=now.spec, layer=now.layer, given=now.given)
+            after = dataclasses.replace(before, spec=request.spec, layer=request.layer, given=request.given)
             if picture_content(picture, before) != picture_content(picture, after):
                 return True
     before = list_texts(app)
-    return any(list_texts(open_page(page, **query_of(page, now))) != before for now in moved_requests)
+    return any(list_texts(open_page(page, **query_of(page, request))) != before for request in moved_requests)
 
 
-def query_of(page, now):
-    query = spec_url.write_query(now.spec, model=now.model, layer=now.layer)
+def query_of(page, request):
+    query = spec_url.write_query(request.spec, model=request.model, layer=request.layer)
     choices = {choice.key: choice for choice in registry.page(page).choices}
-    return query | {key: choices[key].text(value) for key, value in now.given.items()}
+    return query | {key: choices[key].text(value) for key, value in request.given.items()}
 
 
-def list_moved_requests(now, name):
+def list_moved_requests(request, name):
     if name == LAYER:
-        layers = model_specs(now.model)
+        layers = model_specs(request.model)
         return [
-            dataclasses.replace(now, layer=layer, spec=spec) for layer, spec in layers.items() if layer != now.layer
+            dataclasses.replace(request, layer=layer, spec=spec)
+            for layer, spec in layers.items()
+            if layer != request.layer
         ]
-    return [dataclasses.replace(now, spec=spec) for spec in make_valid(list_moves(now.spec)[name]) if spec != now.spec]
+    return [
+        dataclasses.replace(request, spec=spec)
+        for spec in make_valid(list_moves(request.spec)[name])
+        if spec != request.spec
+    ]
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page != "learn"])
@@ -97,28 +103,28 @@ def test_each_shown_control_of_the_model_changes_the_page(open_page, picture_req
         app.session_state["more.open"] = True
         app.run()
         assert not app.exception
-        now = read_address.read_request(registry.page(page), situation)
+        request = read_address.read_request(registry.page(page), situation)
         for name in shown_controls(app):
-            assert has_effect(picture_requests, app, open_page, page, list_moved_requests(now, name)), (
+            assert has_effect(picture_requests, app, open_page, page, list_moved_requests(request, name)), (
                 f"{situation} {name}: nothing changes"
             )
 
 
-def other_values(choice, now):
+def other_values(choice, request):
     """Return other values of a choice of the page."""
-    value = now[choice]
+    value = request[choice]
     if isinstance(choice, Pick):
-        return [name for name in choice.shown(now) if name != value]
+        return [name for name in choice.shown(request) if name != value]
     if isinstance(choice, Menu):
-        return [name for name in choice.entries(now) if name != value][:3]
+        return [name for name in choice.entries(request) if name != value][:3]
     if isinstance(choice, Several):
-        return [(name,) for name in choice.visible(now) if (name,) != value]
+        return [(name,) for name in choice.visible(request) if (name,) != value]
     if isinstance(choice, Switch):
         return [not value]
     if isinstance(choice, Number):
-        ends = choice.ends(now)
+        ends = choice.ends(request)
         return [
-            each for each in (choice.resolve(end, now) for end in (ends.low, value * 2, ends.high)) if each != value
+            each for each in (choice.resolve(end, request) for end in (ends.low, value * 2, ends.high)) if each != value
         ]
     return []
 
@@ -127,13 +133,15 @@ def other_values(choice, now):
 def test_each_choice_of_a_page_changes_the_page(open_page, picture_requests, page):
     query = {"model": "qwen3-8b-yarn"}
     app = open_page(page, **query)
-    now = read_address.read_request(registry.page(page), query)
+    request = read_address.read_request(registry.page(page), query)
     names = {name for key in list_controls(app, page) for name in [key.removeprefix("choice.")]}
     for element in app.get("bidi_component"):
         if element.proto.component_name.startswith("rope_viz_knob"):
             names |= {row["key"] for row in json.loads(element.proto.bytes)["knobs"]}
     for choice in registry.page(page).choices:
-        moved_requests = [dataclasses.replace(now, given={choice.key: value}) for value in other_values(choice, now)]
+        moved_requests = [
+            dataclasses.replace(request, given={choice.key: value}) for value in other_values(choice, request)
+        ]
         if (
             choice.key not in names
             or choice.key in MEASUREMENT_CHOICES

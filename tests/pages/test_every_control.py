@@ -100,10 +100,10 @@ def read_pictures(element):
 
 def read_state(app):
     session = app.session_state
-    now = session["chosen"]
+    request = session["chosen"]
     return (
         dict(app.query_params),
-        (now.model, now.layer, now.spec, now.pin),
+        (request.model, request.layer, request.spec, request.pin),
         [item.value for item in app.warning],
         sorted(session["held"]) if "held" in session else [],
         "own" in session,
@@ -137,11 +137,11 @@ def move_knobs(app, page, element):
     """Move every knob of a column; it shows the new value, or a warning says why not. Return their keys."""
     keys = [row["key"] for row in json.loads(element.proto.bytes)["knobs"]]
     for name in [row["name"] for row in json.loads(element.proto.bytes)["knobs"]]:
-        now = list_controls(app, page)[element.key]
-        row = next(row for row in json.loads(now.proto.bytes)["knobs"] if row["name"] == name)
+        request = list_controls(app, page)[element.key]
+        row = next(row for row in json.loads(request.proto.bytes)["knobs"] if row["name"] == name)
         value = other_value(row)
         before = read_state(app)
-        post(app, now, name, value)
+        post(app, request, name, value)
         assert not app.exception, f"{name}: {app.exception[0].value}"
         assert read_state(app) != before, f"{element.key} {name}: nothing happened"
         refused = bool(app.warning)
@@ -158,16 +158,16 @@ def move_knobs(app, page, element):
 def click_marks(app, page, element):
     """Click the marks of each picture and set the position of its dials; each has an effect."""
     for address in read_pictures(element):
-        picture, now, before = (
+        picture, request, before = (
             registry.picture(*address.split("/")),
             list_controls(app, page)["pictures"],
             read_state(app),
         )
         if isinstance(picture.sets, Positions):
-            post(app, now, f"{address} at", {"m": 7, "n": 3})
+            post(app, request, f"{address} at", {"m": 7, "n": 3})
         elif picture.pin or picture.sets is not None:
             pair = 0 if picture.sets is not None and picture.sets.key in app.query_params else 1
-            post(app, now, f"{address} pin", pair)
+            post(app, request, f"{address} pin", pair)
         else:
             continue
         assert not app.exception, f"{address}: {app.exception[0].value}"
@@ -185,10 +185,10 @@ def list_options(app, element):
     page = registry.page(element.key.removeprefix("choice.").split(".")[0])
     choice = next(choice for choice in page.choices if element.key == f"choice.{choice.key}")
     known = (*spec_url.KEYS, *(choice.key for choice in page.choices))
-    now = read_address.read_request(page, {key: value for key, value in app.query_params.items() if key in known})
+    request = read_address.read_request(page, {key: value for key, value in app.query_params.items() if key in known})
     if isinstance(choice, Menu):
-        return list(choice.entries(now))
-    return list(choice.visible(now) if isinstance(choice, Several) else choice.shown(now))
+        return list(choice.entries(request))
+    return list(choice.visible(request) if isinstance(choice, Several) else choice.shown(request))
 
 
 def operate(app, page, element):

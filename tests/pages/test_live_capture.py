@@ -54,9 +54,9 @@ def test_text_is_read_and_its_capture_is_shown(open_page, picture_requests, runs
     app.run()
     assert not app.exception
     assert not app.warning
-    now = picture_requests(app)[heads.across]
-    assert "on your text" in heads.across(now).sentence
-    assert heads.across(now).fig.data[0].z.shape == (4, 3)
+    request = picture_requests(app)[heads.across]
+    assert "on your text" in heads.across(request).sentence
+    assert heads.across(request).fig.data[0].z.shape == (4, 3)
     assert heads.looked(picture_requests(app)[heads.distance]).heads.tokens == 256
     assert heads.FILE.key not in app.session_state["held"]
 

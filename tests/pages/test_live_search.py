@@ -52,9 +52,9 @@ def test_button_searches_and_the_page_shows_the_result(open_page, picture_reques
     assert not app.exception
     assert not app.warning
     assert not app.button(key=BUTTON).disabled
-    now = picture_requests(app)[recall.searched]
-    assert "After 4 trials" in recall.searched(now).sentence
-    assert "held-out" in recall.searched(now).sentence
+    request = picture_requests(app)[recall.searched]
+    assert "After 4 trials" in recall.searched(request).sentence
+    assert "held-out" in recall.searched(request).sentence
     assert '"max_position_embeddings": 512' in " ".join(each.value for each in app.code)
 
 
@@ -68,8 +68,8 @@ def test_stopped_search_shows_the_best_result(open_page, picture_requests, short
     app.run()
     assert not app.exception
     assert run.problem in [each.value for each in app.warning]
-    now = picture_requests(app)[recall.searched]
-    assert "the best frequencies give" in recall.searched(now).sentence
+    request = picture_requests(app)[recall.searched]
+    assert "the best frequencies give" in recall.searched(request).sentence
 
 
 def upload(app, name, content):

@@ -72,10 +72,10 @@ def test_config_stays_in_the_menu_while_another_model_is_shown(paste, page_text)
 def test_the_pictures_are_those_of_the_pasted_config(paste, picture_requests, page):
     odd = GEMMA | {"rope_theta": 1.5, "rope_scaling": {"rope_type": "linear", "factor": 1e9}}
     for config in (GEMMA, odd):
-        for picture, now in picture_requests(paste(page, json.dumps(config))).items():
-            assert now.spec == from_config(config)["full_attention"]
-            assert not picture.config or now.config == config
-            assert picture(now).title
+        for picture, request in picture_requests(paste(page, json.dumps(config))).items():
+            assert request.spec == from_config(config)["full_attention"]
+            assert not picture.config or request.config == config
+            assert picture(request).title
 
 
 def test_link_carries_the_numbers_of_the_config(paste, open_page):
@@ -175,9 +175,9 @@ def test_a_flag_of_the_app_switches_the_cache_on():
 
 def test_raised_limit_becomes_the_wanted_length(paste, picture_requests):
     app = paste("extend", json.dumps({**QWEN3_8B, "max_position_embeddings": 131_072}))
-    assert {now[extend.TARGET] for picture, now in picture_requests(app).items() if picture.page == "extend"} == {
-        131_072
-    }
+    assert {
+        request[extend.TARGET] for picture, request in picture_requests(app).items() if picture.page == "extend"
+    } == {131_072}
     assert any('"factor": 4.0' in one.value for one in app.code)
 
 

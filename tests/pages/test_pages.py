@@ -83,7 +83,7 @@ def test_choosing_a_model_changes_the_page(open_page, page_text):
 def test_script_run_renders_no_picture(open_page, monkeypatch, page):
     for picture in registry.pictures():
         monkeypatch.setattr(
-            type(picture), "__call__", lambda self, now: pytest.fail(f"the run rendered {self.address}")
+            type(picture), "__call__", lambda self, request: pytest.fail(f"the run rendered {self.address}")
         )
     assert not open_page(page, model="qwen3-8b-yarn").exception
 
@@ -112,14 +112,18 @@ def test_every_choice_has_a_control_and_reaches_its_pictures(open_page, follow, 
         options = list(choice.options) if isinstance(choice, Pick) else ["yes", "no"]
         follow(app, **{choice.key: options[-1]})
         assert not app.exception
-        for picture, now in picture_requests(app).items():
-            if choice.key in picture.depends and choice.when(now) and options[-1] in allowed_values(choice, now):
-                assert choice.text(now[choice]) == options[-1]
+        for picture, request in picture_requests(app).items():
+            if (
+                choice.key in picture.depends
+                and choice.when(request)
+                and options[-1] in allowed_values(choice, request)
+            ):
+                assert choice.text(request[choice]) == options[-1]
     assert start
 
 
-def allowed_values(choice, now):
-    return choice.shown(now) if isinstance(choice, Pick) else ("yes", "no")
+def allowed_values(choice, request):
+    return choice.shown(request) if isinstance(choice, Pick) else ("yes", "no")
 
 
 # A picture that the page has for one model or choice and not for another: (page, queries with it, queries without).

@@ -20,8 +20,8 @@ def test_the_button_pins_the_curve_that_is_shown(open_page, picture_requests):
     find_button(app, PIN).click().run()
     assert app.query_params["variant1"] == "model=llama-3.1-8b,base=20000"
     assert find_button(app, PIN).disabled
-    now = picture_requests(app)[frequencies.wavelengths]
-    assert now.variants[1].spec == now.spec
+    request = picture_requests(app)[frequencies.wavelengths]
+    assert request.variants[1].spec == request.spec
     find_button(app, "unpin.1").click().run()
     assert "variant1" not in app.query_params
     assert not picture_requests(app)[frequencies.wavelengths].variants

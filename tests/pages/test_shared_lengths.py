@@ -43,7 +43,7 @@ def read_query(app):
 
 
 def read_lengths(picture_requests, app, choice):
-    return {now[choice] for picture, now in picture_requests(app).items() if picture.page == "extend"}
+    return {request[choice] for picture, request in picture_requests(app).items() if picture.page == "extend"}
 
 
 def test_a_typed_length_survives_the_next_file(open_page, picture_requests):

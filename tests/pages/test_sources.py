@@ -42,8 +42,8 @@ def list_texts(app):
 
 def list_picture_texts(picture_requests, app):
     """Yield the sentence of each picture and the cells of its table, without the column of sources."""
-    for picture, now in picture_requests(app).items():
-        drawn = picture(now)
+    for picture, request in picture_requests(app).items():
+        drawn = picture(request)
         yield picture.address, drawn.sentence
         if isinstance(drawn, Table):
             for name, values in columns(drawn, footnotes=True).items():

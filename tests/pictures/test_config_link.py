@@ -16,7 +16,7 @@ from rope_viz.models.read_upload import read_upload
 from rope_viz.pages import registry
 from rope_viz.picture import config_link, read_address, write_address
 from rope_viz.picture.config_keys import cut_config, known_keys
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.runtimes.axes import axes_answers
 from rope_viz.runtimes.compare import compare
 from tests.configs import LONGROPE, QWEN3_8B
@@ -155,19 +155,21 @@ def test_config_too_large_for_a_link_has_none():
 def test_picture_link_carries_the_config(address):
     picture = registry.picture(*address.split("/"))
     own = upload(LONGROPE)
-    now = Now(own.specs[""], "custom", "", own, held={"own": "A" * 43})
-    query = write_address.link_query(now, picture)
+    request = PictureRequest(own.specs[""], "custom", "", own, held={"own": "A" * 43})
+    query = write_address.link_query(request, picture)
     assert query["config"] == config_link.write_config(own)
     assert not {"own", "base", "short", "long"} & set(query)
     opened = read_address.read_request(registry.page(picture.page), query)
-    assert opened.spec == now.spec
-    assert opened.model_config.identity.model == now.model_config.identity.model
+    assert opened.spec == request.spec
+    assert opened.model_config.identity.model == request.model_config.identity.model
 
 
 def test_changed_numbers_are_in_the_link_with_the_config():
     own = upload(QWEN3_8B)
     spec = own.specs[""]
-    changed = read_address.moved(registry.page("scaling"), Now(spec, "custom", "", own), "base", "20000").spec
+    changed = read_address.moved(
+        registry.page("scaling"), PictureRequest(spec, "custom", "", own), "base", "20000"
+    ).spec
     query = write_address.write_model(changed, "custom", "", own)
     assert query == {"model": "custom", "base": "20000", "config": config_link.write_config(own)}
     opened, found = read_address.read_model(query)

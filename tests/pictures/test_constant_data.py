@@ -154,11 +154,11 @@ def test_constant_data_are_drawn(tmp_path, key, case):
     name = blob_store.STORE.keep(blob_store.salt() + CONSTANT[key][case](tmp_path))
     drawn = 0
     for query in queries(key):
-        now = read_address.read_request(page, query | {key: name})
+        request = read_address.read_request(page, query | {key: name})
         for picture in page.pictures.values():
-            if key not in picture.depends or picture.refuses(now):
+            if key not in picture.depends or picture.refuses(request):
                 continue
-            export.render(picture, picture.finished(now), "packed")
+            export.render(picture, picture.finished(request), "packed")
             drawn += 1
     assert drawn
 

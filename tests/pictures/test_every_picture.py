@@ -20,7 +20,7 @@ from rope_viz.picture import cache_key, export, read_address, wire_format
 from rope_viz.picture.choices import Kept, Number, Several
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Picture
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from tests.example_models import example_model
 
 PICTURES = registry.pictures()
@@ -31,7 +31,7 @@ DTYPES = {"f8": np.float64, "f4": np.float32, "i4": np.int32, "i1": np.int8, "u1
 
 
 def of(model="qwen3-8b-yarn", **more):
-    return Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
+    return PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
 
 
 def unpacked(content):
@@ -87,15 +87,15 @@ def test_picture_depends_only_on_its_declared_inputs(picture):
     changes = [("pin", "3"), ("view", "0.5,1.5")] + [(choice.key, text) for choice, text in variations(page)]
     tried = 0
     for name, text in changes:
-        now = read_address.read_request(page, start | {name: text})
-        if cache_key.key(now, picture) == key:
+        request = read_address.read_request(page, start | {name: text})
+        if cache_key.key(request, picture) == key:
             tried += 1
-            assert export.render(picture, now, "packed") == content, f"{name} = {text} changes {picture.address}"
+            assert export.render(picture, request, "packed") == content, f"{name} = {text} changes {picture.address}"
     assert tried
 
 
-class Recorder(Now):
-    """A `Now` that knows which choices were looked at."""
+class Recorder(PictureRequest):
+    """A `PictureRequest` that knows which choices were looked at."""
 
     def __getitem__(self, choice):
         self.__dict__.setdefault("looked", set()).add(choice.key)
@@ -109,29 +109,29 @@ CHOICES = [choice for name in registry.PAGES for choice in registry.page(name).c
 def test_choice_reads_only_its_declared_inputs(choice):
     """The page asks for a picture again when one of these moves, and its address holds them."""
     page = registry.page(choice.key.partition(".")[0])
-    known = Picture(page.name, lambda now: None, (choice,)).depends
+    known = Picture(page.name, lambda request: None, (choice,)).depends
     changes = [{}, *({other.key: text} for other, text in variations(page) if other.key in known)]
     for model in ("llama-3.2-1b", "qwen3.5-9b"):
         for change in changes:
             read = read_address.read_request(page, {"model": model, **change})
-            now = Recorder(read.spec, read.model, read.layer, given=read.given)
-            now[choice], choice.default(now), choice.when(now)
-            assert now.looked <= known, change
+            request = Recorder(read.spec, read.model, read.layer, given=read.given)
+            request[choice], choice.default(request), choice.when(request)
+            assert request.looked <= known, change
 
 
 @each_picture
 def test_every_option_fits_the_reserved_height(picture):
     page, asked = registry.page(picture.page), picture.depends
     for query in [{}, *({choice.key: text} for choice, text in variations(page) if choice.key in asked)]:
-        now = read_address.read_request(page, {"model": example_model(picture, "qwen3-8b-yarn"), **query})
-        drawn = picture(now)
+        request = read_address.read_request(page, {"model": example_model(picture, "qwen3-8b-yarn"), **query})
+        drawn = picture(request)
         assert drawn.title
         if isinstance(drawn, Figure):
             narrow = (drawn.fig.layout.meta or {}).get("narrow", {}).get("height", drawn.fig.layout.height)
-            assert picture.heights(now) == (drawn.fig.layout.height, narrow), query
+            assert picture.heights(request) == (drawn.fig.layout.height, narrow), query
             # What the browser gets is drawn without Plotly's checks, and would have passed them.
-            asked = export.render(picture, now, "packed")
-            assert lean(unpacked(asked)) == lean(unpacked(wire_format.packed(picture, now, drawn))), query
+            asked = export.render(picture, request, "packed")
+            assert lean(unpacked(asked)) == lean(unpacked(wire_format.packed(picture, request, drawn))), query
 
 
 def lean(value):
@@ -183,23 +183,27 @@ def test_random_walk_over_models_methods_and_knobs_works(picture, data):
     page = registry.page(picture.page)
     own = [choice for choice in page.choices if isinstance(choice, Number)]
     given = {choice.key: at_share(choice.knob, data.draw(SHARES)) for choice in own}
-    now = Now(spec, model, spec_url.main_layer_of(model), given=given, coarse=data.draw(strategies.booleans()))
-    if picture.refuses(now):
+    request = PictureRequest(
+        spec, model, spec_url.main_layer_of(model), given=given, coarse=data.draw(strategies.booleans())
+    )
+    if picture.refuses(request):
         with pytest.raises(ValueError, match=r"\w"):
-            picture(now)
+            picture(request)
     else:
-        assert export.render(picture, now, "packed")
+        assert export.render(picture, request, "packed")
 
 
 @each_picture
 def test_all_file_formats_hold_the_same_numbers(picture):
     """What csv, json and the browser's message hold, all digits; the files open."""
-    now = of(example_model(picture, "qwen3-8b-yarn"))
+    request = of(example_model(picture, "qwen3-8b-yarn"))
     # Fewer dots than usual: what takes long is packing them.
-    made = {form: export.render(picture, now, form, Style(dpi=40) if form == "png" else None) for form in export.FORMS}
+    made = {
+        form: export.render(picture, request, form, Style(dpi=40) if form == "png" else None) for form in export.FORMS
+    }
     message, plain = unpacked(made["packed"]), json.loads(made["json"])
-    assert message["title"] == plain["title"] == picture(now).title
-    assert wire_format.strip_markup(picture(now).sentence) == plain["sentence"]
+    assert message["title"] == plain["title"] == picture(request).title
+    assert wire_format.strip_markup(picture(request).sentence) == plain["sentence"]
     lines = made["csv"].decode().split("\n")
     rows = list(csv.reader(line for line in lines if line and not line.startswith("#")))
     if message["kind"] == "chart":
@@ -268,17 +272,17 @@ def test_prose_supports_bold_emphasis_and_code_only(sentence, html):
 @pytest.mark.parametrize("given", [{"label.foo": "x"}, {"xmin": "5"}])
 def test_tables_and_clocks_refuse_alike_in_every_format(address, form, given):
     picture = registry.picture(*address.split("/"))
-    now = read_address.read_request(registry.page(picture.page), {"model": "qwen3-8b"})
+    request = read_address.read_request(registry.page(picture.page), {"model": "qwen3-8b"})
     with pytest.raises(ValueError, match=r"no line .foo.|has no x axis"):
-        export.render(picture, now, form, Style.read(given))
+        export.render(picture, request, form, Style.read(given))
 
 
 @pytest.mark.parametrize("address", ["home/turning", "runtimes/matrix", "axes/clocks"])
 def test_html_of_tables_and_clocks_has_metadata_and_style(address):
     picture = registry.picture(*address.split("/"))
-    now = read_address.read_request(registry.page(picture.page), {"model": "qwen3-8b"})
+    request = read_address.read_request(registry.page(picture.page), {"model": "qwen3-8b"})
     look = Style.read({"font": "serif", "font_size": "20px", "title": "my <own>", "grey": "yes", "theme": "dark"})
-    page = export.render(picture, now, "html", look).decode()
+    page = export.render(picture, request, "html", look).decode()
     for name in ("spec", "address", "version", "picture"):
         assert f'<meta name="rope-viz:{name}" content="' in page
     assert "<h1>my &lt;own&gt;</h1>" in page

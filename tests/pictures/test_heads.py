@@ -11,7 +11,7 @@ import pytest
 from rope_viz.pages import heads, registry
 from rope_viz.picture import read_address, stored_files
 from rope_viz.picture.choices import Held
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.studies.capture_file import Layer, write_capture
 
 PAGE = registry.page("heads")
@@ -40,16 +40,16 @@ def content(tmp_path):
     return make
 
 
-def now(content, **given):
+def picture_request(content, **given):
     query = {"model": "rope-viz-reader", **{f"heads.{key}": text for key, text in given.items()}}
     resting = read_address.read_request(PAGE, query)
     held = Held("here", heads.decode(content))
-    return Now(resting.spec, resting.model, resting.layer, given={**resting.given, "heads.file": held})
+    return PictureRequest(resting.spec, resting.model, resting.layer, given={**resting.given, "heads.file": held})
 
 
 def test_the_map_is_the_mean_product_of_lengths_by_pair(content):
-    drawn = heads.across(now(content(), layer="1"))
-    order = heads.looked(now(content(), layer="1")).order
+    drawn = heads.across(picture_request(content(), layer="1"))
+    order = heads.looked(picture_request(content(), layer="1")).order
     q, k = ((x[..., :4] + 1j * x[..., 4:]) for x in (Q.astype(np.float32), K.astype(np.float32)))
     wanted = [0.5 * np.abs(q[head]).mean(axis=0) * np.abs(k[head // 2]).mean(axis=0) for head in order]
     np.testing.assert_allclose(drawn.fig.data[0].z, wanted, rtol=1e-5)
@@ -57,7 +57,7 @@ def test_the_map_is_the_mean_product_of_lengths_by_pair(content):
 
 
 def test_the_mean_logit_is_the_mean_over_all_pairs_of_tokens(content):
-    asked = now(content(), head="2")
+    asked = picture_request(content(), head="2")
     drawn = heads.distance(asked)
     head = heads.looked(asked).order[2]
     q, k = ((x[..., :4] + 1j * x[..., 4:]) for x in (Q[head], K[head // 2]))
@@ -74,16 +74,16 @@ def test_the_mean_logit_is_the_mean_over_all_pairs_of_tokens(content):
 def test_selected_method_is_drawn_with_the_captured_heads(content):
     resting = read_address.read_request(PAGE, {"model": "qwen3-8b-yarn"})
     held = Held("here", heads.decode(content()))
-    asked = Now(resting.spec, resting.model, resting.layer, given={"heads.file": held})
+    asked = PictureRequest(resting.spec, resting.model, resting.layer, given={"heads.file": held})
     assert [trace.name for trace in heads.attention(asked).fig.data] == ["as captured", "YaRN"]
-    same = heads.attention(now(content()))
+    same = heads.attention(picture_request(content()))
     assert same.fig.data[0].name == "as captured"
 
 
 def test_nonfinite_values_are_reported(content):
     bad = Q.copy()
     bad[0, 0, 0] = np.nan
-    asked = now(content(bad))
+    asked = picture_request(content(bad))
     assert "q of layer 1 holds 1 values that are not finite numbers" in heads.problem(asked)
     with pytest.raises(ValueError, match="not finite"):
         heads.across(asked)
@@ -100,7 +100,7 @@ def test_file_is_shown_before_the_text_read_on_the_page(content):
     resting = read_address.read_request(PAGE, {"model": "llama-3.1-8b"})
     both = {"heads.file": Held("file", file), "heads.live": Held("live", live)}
     for given, layers in (({"heads.live": both["heads.live"]}, (3,)), (both, (1, 5))):
-        asked = Now(resting.spec, resting.model, resting.layer, given={**resting.given, **given})
+        asked = PictureRequest(resting.spec, resting.model, resting.layer, given={**resting.given, **given})
         assert heads.source(asked).layers == layers
         assert heads.across(asked).sentence.startswith(f"Layer {layers[0]} of mine")
         for picture in (heads.distance, heads.attention, heads.pairs):
@@ -125,7 +125,7 @@ class YieldingName(str):
 
 
 def test_threads_may_read_many_layers_at_once(content):
-    held = now(content(numbers=range(8)))
+    held = picture_request(content(numbers=range(8)))
     capture = Held(YieldingName("here"), held.given["heads.file"].value)
     requests = [
         dataclasses.replace(held, given={**held.given, "heads.file": capture, "heads.layer": layer})

@@ -8,7 +8,7 @@ import pytest
 from rope_viz.models import spec_url
 from rope_viz.pages import registry
 from rope_viz.picture import cache_key, export, wire_format
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import redraw, report
 from tests.example_models import example_model
 
@@ -18,7 +18,7 @@ each_of_axes = pytest.mark.parametrize("picture", AXES, ids=[picture.name for pi
 
 
 def of(model, **more):
-    return Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
+    return PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
 
 
 def remarks(content):
@@ -27,24 +27,24 @@ def remarks(content):
 
 @each_of_axes
 def test_picture_of_a_model_other_than_the_sidebars_names_it(picture):
-    now = of("llama-2-7b")
-    drawn = picture(now)
+    request = of("llama-2-7b")
+    drawn = picture(request)
     assert "Qwen2-VL 7B" in drawn.title
-    assert "llama" not in wire_format.file(picture, now)
-    assert "qwen2-vl-7b" in wire_format.file(picture, now)
-    said = remarks(export.render(picture, now, "csv"))
+    assert "llama" not in wire_format.file(picture, request)
+    assert "qwen2-vl-7b" in wire_format.file(picture, request)
+    said = remarks(export.render(picture, request, "csv"))
     assert said["models"].startswith("Qwen2-VL 7B")
-    made = export.render(picture, now, "json")
+    made = export.render(picture, request, "json")
     assert json.loads(made)["models"] == said["models"]
     assert remarks(redraw.redraw_saved(made, "csv", {})) == said
 
 
 @each_of_axes
 def test_picture_of_the_sidebars_model_names_it(picture):
-    now = of("qwen3.5-9b")
-    assert "qwen3.5-9b" in wire_format.file(picture, now)
-    assert "Qwen3.5 9B" in picture(now).title
-    assert remarks(export.render(picture, now, "csv"))["spec"].startswith('{"model": "qwen3.5-9b"')
+    request = of("qwen3.5-9b")
+    assert "qwen3.5-9b" in wire_format.file(picture, request)
+    assert "Qwen3.5 9B" in picture(request).title
+    assert remarks(export.render(picture, request, "csv"))["spec"].startswith('{"model": "qwen3.5-9b"')
 
 
 def test_report_names_the_model_of_a_picture_if_it_differs(monkeypatch):
@@ -57,22 +57,22 @@ def test_report_names_the_model_of_a_picture_if_it_differs(monkeypatch):
 
 
 def test_report_uses_the_final_sentence_of_partial_pictures(monkeypatch):
-    now = of("qwen3-8b-yarn")
-    coming = [picture for picture in PICTURES if picture.parts(now) > 1]
+    request = of("qwen3-8b-yarn")
+    coming = [picture for picture in PICTURES if picture.parts(request) > 1]
     assert coming
     monkeypatch.setattr(registry, "pictures", lambda: coming)
-    for part in report.parts(now):
-        assert part.sentence == part.picture(part.picture.finished(now)).sentence != part.picture(now).sentence
+    for part in report.parts(request):
+        assert part.sentence == part.picture(part.picture.finished(request)).sentence != part.picture(request).sentence
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=[picture.address for picture in PICTURES])
 def test_equal_keys_give_equal_content(picture):
     """The first who asks decides what is kept for all: nothing may be in it that the key does not hold."""
-    now = of(example_model(picture, "qwen3-8b-yarn"))
+    request = of(example_model(picture, "qwen3-8b-yarn"))
     more = {} if picture.pin else {"pin": 7}
     if not picture.zooms:
         more["view"] = (1.0, 5.0)
-    other = dataclasses.replace(now, **more)
-    assert cache_key.key(now, picture) == cache_key.key(other, picture)
+    other = dataclasses.replace(request, **more)
+    assert cache_key.key(request, picture) == cache_key.key(other, picture)
     for form in ("json", "csv"):
-        assert export.render(picture, now, form) == export.render(picture, other, form)
+        assert export.render(picture, request, form) == export.render(picture, other, form)

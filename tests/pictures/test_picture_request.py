@@ -16,7 +16,7 @@ from rope_viz.pages import axes, decay, frequencies, registry, scaling
 from rope_viz.picture import blob_store, cache_key, configs, read_address, wire_format, write_address
 from rope_viz.picture.choices import Kept, Number
 from rope_viz.picture.page import Picture
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from tests.example_models import HAVING
 from tests.offenders import for_each
 
@@ -45,11 +45,11 @@ def test_a_picture_is_a_function_at_module_level(picture):
 def test_choice_belongs_to_one_page_and_survives_as_text(choice):
     page = registry.page(choice.key.partition(".")[0])
     assert [each.key for each in page.choices].count(choice.key) == 1
-    now = Now(RopeSpec(), given={})
-    value = now[choice]
+    request = PictureRequest(RopeSpec(), given={})
+    value = request[choice]
     if not isinstance(choice, Kept):
         assert choice.parse(choice.text(value)) == value
-    assert choice.resolve(value, now) == value
+    assert choice.resolve(value, request) == value
 
 
 def test_each_example_model_belongs_to_a_picture():
@@ -58,9 +58,11 @@ def test_each_example_model_belongs_to_a_picture():
 
 
 def test_a_picture_depends_on_what_its_choices_need():
-    doubled = Number(key="axes.doubled", knob=axes.REACH.knob, usual=lambda now: now[axes.REACH], needs=(axes.REACH,))
-    assert Picture("axes", lambda now: None, (doubled,)).depends == {"axes.doubled", "axes.reach"}
-    assert Now(RopeSpec(), given={"axes.reach": 20})[doubled] == 20
+    doubled = Number(
+        key="axes.doubled", knob=axes.REACH.knob, usual=lambda request: request[axes.REACH], needs=(axes.REACH,)
+    )
+    assert Picture("axes", lambda request: None, (doubled,)).depends == {"axes.doubled", "axes.reach"}
+    assert PictureRequest(RopeSpec(), given={"axes.reach": 20})[doubled] == 20
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=IDS)
@@ -75,10 +77,10 @@ def test_the_address_of_a_picture_leads_back_to_it(picture, data):
         if value is not None:
             given[choice.key] = value
     pin = data.draw(strategies.sampled_from([None, 0, 3]))
-    now = Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), pin=pin, given=given)
-    query = write_address.query(now, picture)
+    request = PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model), pin=pin, given=given)
+    query = write_address.query(request, picture)
     again = read_address.read_request(page, query)
-    assert cache_key.key(again, picture) == cache_key.key(now, picture)
+    assert cache_key.key(again, picture) == cache_key.key(request, picture)
     assert write_address.query(again, picture) == query, "the shortest query is its own"
 
 
@@ -95,7 +97,7 @@ def drawn(choice, data):
     if options is None:
         return None
     name = data.draw(strategies.sampled_from(list(options)))
-    return name if isinstance(choice.default(Now(RopeSpec())), str) else (name,)
+    return name if isinstance(choice.default(PictureRequest(RopeSpec())), str) else (name,)
 
 
 def test_order_and_spelling_do_not_change_the_key():
@@ -110,9 +112,9 @@ def test_unused_choices_are_not_in_the_key():
 
 
 def test_dependent_choice_adds_its_dependency_to_the_key():
-    now = read(decay.pairs, decay__length="128")
-    assert now[decay.AT] == 127
-    assert write_address.query(now, decay.pairs) == {"decay.length": "128"}
+    request = read(decay.pairs, decay__length="128")
+    assert request[decay.AT] == 127
+    assert write_address.query(request, decay.pairs) == {"decay.length": "128"}
 
 
 @pytest.mark.parametrize(
@@ -182,12 +184,12 @@ def test_spec_too_precise_for_a_link_is_stored_by_name():
     spec = RopeSpec(base=1.0000001, context=1)
     assert not write_address.fits_in_url(spec, spec_url.CUSTOM, "")
     name = blob_store.STORE.keep(blob_store.salt() + configs.spec_bytes(spec))
-    now = Now(spec, held={"spec": name})
-    query = write_address.query(now, scaling.comparison)
+    request = PictureRequest(spec, held={"spec": name})
+    query = write_address.query(request, scaling.comparison)
     assert query == {"model": "custom", "spec": name}
     again = read_address.read_request(scaling.PAGE, query)
     assert again.spec == spec
-    assert cache_key.key(again, scaling.comparison) == cache_key.key(now, scaling.comparison)
+    assert cache_key.key(again, scaling.comparison) == cache_key.key(request, scaling.comparison)
 
 
 def test_store_evicts_the_least_recently_used_content():

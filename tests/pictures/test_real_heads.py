@@ -8,7 +8,7 @@ import pytest
 from rope_viz.pages import heads, registry
 from rope_viz.picture import cache_key, read_address
 from rope_viz.picture.choices import Held
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measured_file import SCALED
 from rope_viz.studies import real_model
 from rope_viz.studies.real_model import FOLDER, JOBS, load_heads
@@ -17,14 +17,14 @@ PAGE = registry.page("heads")
 FILE = json.loads((FOLDER / "smollm2_heads.json").read_text(encoding="utf-8"))
 
 
-def now(**given):
+def picture_request(**given):
     return read_address.read_request(
         PAGE, {"model": "llama-3.1-8b"} | {f"heads.{key}": text for key, text in given.items()}
     )
 
 
 def test_a_cell_of_the_map_is_the_entry_of_the_menu():
-    fig = heads.jobs(now()).fig
+    fig = heads.jobs(picture_request()).fig
     rows, columns = np.shape(fig.data[0].z)
     names = list(heads.list_heads(load_heads()))
     assert (rows, columns, len(names)) == (9, 30, 270)
@@ -37,19 +37,19 @@ def test_a_cell_of_the_map_is_the_entry_of_the_menu():
 
 def test_the_chosen_head_shows_the_numbers_of_the_file():
     row = FILE["rows"]["L18H6"]["jobs"]["induction"]
-    drawn = heads.uses(now(real="L18H6"))
+    drawn = heads.uses(picture_request(real="L18H6"))
     np.testing.assert_allclose(drawn.fig.data[0].y, row["margin"])
     assert drawn.sentence.values["first"] == 20  # 8,192 · 100,000^(−2i/64) < 2π from i = 20 on
-    bar = heads.changed(now(real="L18H6")).fig.data[0]
+    bar = heads.changed(picture_request(real="L18H6")).fig.data[0]
     found = dict(zip(bar.y, bar.x, strict=True))
     assert (found["as trained"], found["linear × 2"]) == (row["score"], row["changed"]["linear 2"])
 
 
 def test_a_head_without_a_job_says_why_there_is_no_score():
-    assert "does not look one token back" in heads.changed.refuses(now(real="L0H0"))
+    assert "does not look one token back" in heads.changed.refuses(picture_request(real="L0H0"))
     with pytest.raises(ValueError, match="does not look one token back"):
-        heads.changed(now(real="L0H0"))
-    np.testing.assert_allclose(heads.uses(now(real="L0H0")).fig.data[0].y, FILE["rows"]["L0H0"]["margin"])
+        heads.changed(picture_request(real="L0H0"))
+    np.testing.assert_allclose(heads.uses(picture_request(real="L0H0")).fig.data[0].y, FILE["rows"]["L0H0"]["margin"])
 
 
 def test_attention_on_the_sentence_is_that_of_rotated_q_and_k():
@@ -64,7 +64,7 @@ def test_attention_on_the_sentence_is_that_of_rotated_q_and_k():
     wanted = np.exp(logits - logits.max(axis=1, keepdims=True))
     wanted /= wanted.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(heads.attend(head, heads.scaled_spec("linear 2")), wanted, atol=1e-5)
-    assert "28 tokens" in heads.sentence(now()).sentence
+    assert "28 tokens" in heads.sentence(picture_request()).sentence
 
 
 def measured_file(path, *, layers=2, heads=3, pairs=4, changed=True):
@@ -88,8 +88,8 @@ def measured_file(path, *, layers=2, heads=3, pairs=4, changed=True):
 
 def own(path, **given):
     held = Held("here", heads.MEASURED.decode(heads.MEASURED.load(str(path))))
-    resting = now()
-    return Now(resting.spec, resting.model, resting.layer, given={**given, "heads.measured": held})
+    resting = picture_request()
+    return PictureRequest(resting.spec, resting.model, resting.layer, given={**given, "heads.measured": held})
 
 
 def test_measured_file_replaces_the_map(tmp_path):
@@ -112,7 +112,7 @@ def test_measured_file_replaces_the_map(tmp_path):
 def test_same_head_of_two_models_is_not_one_cached_picture(tmp_path, picture):
     measured_file(tmp_path / "m.json")
     mine = own(tmp_path / "m.json", **{"heads.real": "L1H1"})
-    assert cache_key.key(mine, picture) != cache_key.key(now(real="L1H1"), picture)
+    assert cache_key.key(mine, picture) != cache_key.key(picture_request(real="L1H1"), picture)
 
 
 def test_scaled_model_has_a_map_and_no_other_rotation(tmp_path):

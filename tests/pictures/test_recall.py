@@ -16,32 +16,32 @@ PAGE = registry.page("recall")
 YARN = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024"}
 
 
-def now(**more):
+def picture_request(**more):
     return read_address.read_request(PAGE, YARN | {key.replace("_", "."): text for key, text in more.items()})
 
 
 @pytest.mark.parametrize(("target", "longest", "length"), [(300, 2048, 300), (1536, 3072, 1536), (8192, 4096, 2048)])
 def test_default_lengths_follow_the_target(target, longest, length):
-    request = now(target=str(target))
+    request = picture_request(target=str(target))
     assert recall_choices.default_longest(request) == longest
     assert recall_choices.default_length(request) == length
 
 
 def test_each_part_adds_a_length():
-    first, second = (recall.lengths(now(part=part)) for part in ("0", "1"))
+    first, second = (recall.lengths(picture_request(part=part)) for part in ("0", "1"))
     ends = [float(max(np.max(trace.x) for trace in drawn.fig.data)) for drawn in (first, second)]
     assert ends == [1024.0, 2048.0]
     assert (first.sentence.values["part"], first.sentence.values["parts"]) == (1, 2)
     assert first.sentence.values["evaluated"] == 1024
     assert "progress" not in second.sentence.entries
-    picture, longest = PAGE.pictures["lengths"], now(recall_length="16384")
-    assert [picture.parts(each) for each in (now(), longest)] == [2, 7]
+    picture, longest = PAGE.pictures["lengths"], picture_request(recall_length="16384")
+    assert [picture.parts(each) for each in (picture_request(), longest)] == [2, 7]
     keys = [cache_key.key(dataclasses.replace(longest, part=part), picture) for part in (0, 6, 7, 99)]
     assert keys[0] != keys[1] == keys[2] == keys[3]
 
 
 def test_the_main_line_is_the_share_that_tiny_lm_finds():
-    drawn = recall.lengths(now(part="1"))
+    drawn = recall.lengths(picture_request(part="1"))
     line = next(trace for trace in drawn.fig.data if trace.name == "YaRN")
     spec = checkpoints.scaled(recall.TRAINED, "yarn", 1024)
     models = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
@@ -56,7 +56,7 @@ def test_the_main_line_is_the_share_that_tiny_lm_finds():
 
 
 def test_switching_off_high_frequency_pairs_costs_recall():
-    drawn = recall.switched(now(recall_band="fast"))
+    drawn = recall.switched(picture_request(recall_band="fast"))
     as_it_is, switched = (trace for trace in drawn.fig.data if trace.name in ("as it is", "switched"))
     at = list(as_it_is.x).index(256)
     assert as_it_is.y[at] > 0.9
@@ -65,7 +65,7 @@ def test_switching_off_high_frequency_pairs_costs_recall():
     assert (values["first"], values["last"]) == (0, 3)
     assert (values["before"], values["after"]) == pytest.approx((as_it_is.y[at], switched.y[at]))
     assert drawn.sentence.entries == ("switched.changes", "switched.several", "switched.still")
-    assert recall.switched(now()).sentence.entries == ("switched.choose",)
+    assert recall.switched(picture_request()).sentence.entries == ("switched.choose",)
 
 
 def test_all_pairs_at_zero_frequency_is_a_model_without_rope():
@@ -76,13 +76,14 @@ def test_all_pairs_at_zero_frequency_is_a_model_without_rope():
     none = dataclasses.replace(recall.TRAINED, scaling=Proportional(share=0.0))
     found = recall.evaluate(recall.load_models()[:3], none, 256, sequences=2)
     assert switched.y[list(switched.x).index(256)] == pytest.approx(found.share)
-    assert "switched.dropped" not in recall.switched(now(recall_band="all", recall_how="plain")).sentence.entries
+    plain = recall.switched(picture_request(recall_band="all", recall_how="plain"))
+    assert "switched.dropped" not in plain.sentence.entries
 
 
 def test_zoomed_range_is_switched_completely():
-    drawn = recall.carry(now(view="-0.4,3.4"))
+    drawn = recall.carry(picture_request(view="-0.4,3.4"))
     assert (drawn.sentence.values["first"], drawn.sentence.values["last"]) == (0, 3)
-    assert "first" not in recall.carry(now()).sentence.values
+    assert "first" not in recall.carry(picture_request()).sentence.values
 
 
 def test_lists_for_another_number_of_pairs_are_refused():
@@ -91,7 +92,7 @@ def test_lists_for_another_number_of_pairs_are_refused():
 
 
 def test_steps_to_recover_match_the_measured_training():
-    drawn = recall.recover(now(recall_tuned="linear"))
+    drawn = recall.recover(picture_request(recall_tuned="linear"))
     rows = [row for row in checkpoints.measured()["recover"] if row["method"] == "linear" and row["at"] == "target"]
     line = next(trace for trace in drawn.fig.data if trace.name == "Linear")
     assert list(line.x) == [row["step"] for row in rows]
@@ -101,7 +102,7 @@ def test_steps_to_recover_match_the_measured_training():
 def test_moving_knob_reuses_known_lines_and_samples_the_rest():
     def drawn(**more):
         before = answered.cache_info().misses
-        traces = recall.lengths(now(recall_length="1024", **more)).fig.data
+        traces = recall.lengths(picture_request(recall_length="1024", **more)).fig.data
         lines = {trace.name: list(trace.y) for trace in traces if trace.name and not trace.name.startswith("YaRN")}
         return lines, answered.cache_info().misses - before
 
@@ -115,6 +116,6 @@ def test_moving_knob_reuses_known_lines_and_samples_the_rest():
 
 
 def test_an_evaluation_shows_no_trained_length():
-    drawn = recall.yours(now())
+    drawn = recall.yours(picture_request())
     assert [shape.label.text for shape in drawn.fig.layout.shapes] == [None]
     assert drawn.sentence.values["answers"] > 0

@@ -12,7 +12,7 @@ from rope_viz.evaluation.search_results import read_search
 from rope_viz.pages import recall, registry
 from rope_viz.picture import read_address
 from rope_viz.picture.choices import Held
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.wire_format import markdown_to_html
 from rope_viz.tiny_lm import checkpoints
 
@@ -21,10 +21,10 @@ RESTING = read_address.read_request(registry.page("recall"), {"model": "llama-3.
 SO_FAR = {key: value for key, value in EXAMPLE.items() if key != "gain"} | {"trials": 1}
 
 
-def request(**given):
+def picture_request(**given):
     """A request with a content for each of these choices."""
     held = {f"recall.{key}": Held(key, read_search(json.dumps(content).encode())) for key, content in given.items()}
-    return Now(RESTING.spec, RESTING.model, RESTING.layer, given={**RESTING.given, **held})
+    return PictureRequest(RESTING.spec, RESTING.model, RESTING.layer, given={**RESTING.given, **held})
 
 
 def test_lines_are_the_found_divisors_and_yarns():
@@ -50,30 +50,30 @@ def test_sentences_and_table_give_the_held_out_scores():
 
 
 def test_search_that_still_runs_claims_no_held_out_scores():
-    now = request(searched=SO_FAR)
-    sentence = recall.searched(now).sentence
+    request = picture_request(searched=SO_FAR)
+    sentence = recall.searched(request).sentence
     assert "After 1 trial, the best frequencies" in sentence
     assert "held-out" not in sentence
-    assert "known at the end" in recall.searched_scores(now).sentence
-    assert "(" not in recall.searched_scores(now).columns["Right answers"][0]
+    assert "known at the end" in recall.searched_scores(request).sentence
+    assert "(" not in recall.searched_scores(request).columns["Right answers"][0]
 
 
 def test_file_is_shown_before_the_search_of_the_page():
     file = json.loads(json.dumps(EXAMPLE).replace('"tiny"', '"mine"'))
-    both = request(searched=EXAMPLE, search=file)
+    both = picture_request(searched=EXAMPLE, search=file)
     assert "'mine'" in recall.searched(both).sentence
-    assert "Model: tiny_lm," in recall.searched(request(searched=EXAMPLE)).sentence
+    assert "Model: tiny_lm," in recall.searched(picture_request(searched=EXAMPLE)).sentence
     assert "example that we ran" not in recall.searched(both).sentence
 
 
 @pytest.mark.parametrize("loss", [-0.25, 0.25])
 def test_negative_gain_has_a_minus_sign(loss):
     gain = {"over": "ntk", "right": loss, "low": loss - 0.1, "high": loss + 0.1}
-    text = recall.searched_scores(request(search={**EXAMPLE, "gain": gain})).sentence
+    text = recall.searched_scores(picture_request(search={**EXAMPLE, "gain": gain})).sentence
     assert ("**−25 points**" if loss < 0 else "**+25 points**") in text
 
 
 def test_name_of_a_model_in_a_file_is_shown_literally():
     named = json.loads(json.dumps(EXAMPLE).replace('"tiny"', '"**b** [x](#source) <i>"'))
-    sentence = recall.searched(request(search=named)).sentence
+    sentence = recall.searched(picture_request(search=named)).sentence
     assert "'**b** [x](#source) &lt;i&gt;'" in markdown_to_html(sentence).replace("&#x27;", "'")

@@ -15,7 +15,7 @@ from rope_viz.pages import registry
 from rope_viz.picture import ROUTE, blob_store, cache_key, configs, export, read_address
 from rope_viz.picture.choices import Held
 from rope_viz.picture.outputs import Clocks
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import redraw
 from rope_viz.ui.components.scripts import PREFIX
 from tests.configs import LONGROPE
@@ -28,17 +28,17 @@ OWN = read_upload(json.dumps(LONGROPE))
 
 def of(picture, **more):
     model = example_model(picture, "qwen3-8b-yarn")
-    now = Now(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
-    return picture.finished(now)
+    request = PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
+    return picture.finished(request)
 
 
 def own(picture, **more):
-    now = Now(OWN.specs[""], spec_url.CUSTOM, "", OWN, **more)
-    return picture.finished(now)
+    request = PictureRequest(OWN.specs[""], spec_url.CUSTOM, "", OWN, **more)
+    return picture.finished(request)
 
 
-def drawn(picture, now, form, **look):
-    return export.render(picture, now, form, Style.read(look))
+def drawn(picture, request, form, **look):
+    return export.render(picture, request, form, Style.read(look))
 
 
 def body(svg):
@@ -51,10 +51,10 @@ def body(svg):
     ids=lambda each: getattr(each, "address", "zoomed" if each is True else "whole"),
 )
 def test_csv_of_saved_json_equals_the_direct_csv(picture, zoomed):
-    now = of(picture, view=(0.5, 2.5) if zoomed else None, pin=3)
-    made = drawn(picture, now, "json")
-    assert redraw.redraw_saved(made, "csv", {}).decode() == drawn(picture, now, "csv").decode()
-    assert redraw.redraw_saved(redraw.redraw_saved(made, "json", {}), "csv", {}) == drawn(picture, now, "csv")
+    request = of(picture, view=(0.5, 2.5) if zoomed else None, pin=3)
+    made = drawn(picture, request, "json")
+    assert redraw.redraw_saved(made, "csv", {}).decode() == drawn(picture, request, "csv").decode()
+    assert redraw.redraw_saved(redraw.redraw_saved(made, "json", {}), "csv", {}) == drawn(picture, request, "csv")
 
 
 @each_picture
@@ -70,13 +70,13 @@ def test_pandas_reads_its_csv_past_the_remarks(picture):
 
 @each_picture
 def test_json_of_a_user_config_redraws_that_config(picture):
-    now = own(picture)
-    if refusal := picture.refuses(now):
+    request = own(picture)
+    if refusal := picture.refuses(request):
         assert refusal.endswith("."), "nothing is drawn of this config, and a sentence says why"
         return
-    made = drawn(picture, now, "json")
+    made = drawn(picture, request, "json")
     for form in ("csv", "svg"):
-        direct, again = drawn(picture, now, form), redraw.redraw_saved(made, form, {})
+        direct, again = drawn(picture, request, form), redraw.redraw_saved(made, form, {})
         if form == "svg":
             direct, again = body(direct), body(again)
         assert again == direct
@@ -89,8 +89,11 @@ def test_json_of_an_upload_is_redrawn_without_the_server(address, monkeypatch):
     picture = registry.picture(*address.split("/"))
     name = blob_store.STORE.keep(blob_store.salt() + configs.upload_bytes(OWN))
     query = spec_url.write_query(OWN.specs[""], model=spec_url.CUSTOM) | {"own": name}
-    now = read_address.read_request(registry.page(picture.page), query)
-    made, direct = drawn(picture, now, "json"), {form: drawn(picture, now, form) for form in ("csv", "svg", "html")}
+    request = read_address.read_request(registry.page(picture.page), query)
+    made, direct = (
+        drawn(picture, request, "json"),
+        {form: drawn(picture, request, form) for form in ("csv", "svg", "html")},
+    )
     assert ("own=" in json.loads(made)["address"]) == picture.config
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     assert redraw.redraw_saved(made, "csv", {}) == direct["csv"]
@@ -130,9 +133,9 @@ def test_infinite_and_missing_numbers_survive_json():
 
 @each_picture
 def test_file_holds_the_address_of_its_picture(picture):
-    now = of(picture, view=(0.5, 2.5), pin=3)
+    request = of(picture, view=(0.5, 2.5), pin=3)
     look = {"width": "120mm", "theme": "dark"}
-    said = json.loads(drawn(picture, now, "json", **look))
+    said = json.loads(drawn(picture, request, "json", **look))
     address = said["figure"]
     assert address.startswith(f"{PREFIX}/picture/{picture.address}?")
     assert f"{PREFIX}/picture" == ROUTE
@@ -141,7 +144,7 @@ def test_file_holds_the_address_of_its_picture(picture):
     style = {key: query.pop(key) for key in look}
     assert style == look
     again = read_address.read_request(registry.page(picture.page), query)
-    assert cache_key.key(again, picture) == cache_key.key(now, picture)
+    assert cache_key.key(again, picture) == cache_key.key(request, picture)
     assert addressed(address) == picture.address
 
 
@@ -162,11 +165,11 @@ def test_picture_of_an_upload_has_no_address():
     out = io.BytesIO()
     np.savez(out, q=np.ones(128), k=np.ones(128))
     vectors = file.decode(b"vectors.npz\0" + out.getvalue())
-    now = of(picture, given={"decay.show": "own", "decay.source": "file", "decay.file": Held("", vectors)})
-    said = json.loads(drawn(picture, now, "json"))
+    request = of(picture, given={"decay.show": "own", "decay.source": "file", "decay.file": Held("", vectors)})
+    said = json.loads(drawn(picture, request, "json"))
     assert said["address"] == ""
     assert "figure" not in said
-    assert redraw.redraw_saved(json.dumps(said).encode(), "csv", {}) == drawn(picture, now, "csv")
+    assert redraw.redraw_saved(json.dumps(said).encode(), "csv", {}) == drawn(picture, request, "csv")
 
 
 @pytest.mark.parametrize("address", ["scaling/methods", "rotation/turning", "scaling/comparison"])

@@ -37,10 +37,10 @@ def test_python_and_command_line_make_the_same_bytes(tmp_path):
 def test_the_address_in_a_file_draws_the_file_again(picture):
     query = {"variant1": "base=1e4", "variant2": "model=qwen3-8b,scaling=yarn", "variant4": "dim=64", "base": "1e6"}
     page = registry.page(picture.page)
-    now = read_address.read_request(page, query)
-    written = write_address.query(now, picture)
+    request = read_address.read_request(page, query)
+    written = write_address.query(request, picture)
     again = read_address.read_request(page, dict(parse_qsl("&".join(f"{key}={text}" for key, text in written.items()))))
-    assert again.variants == now.variants
+    assert again.variants == request.variants
     saved = figure(f"{picture.address}?" + "&".join(f"{key}={text}" for key, text in query.items()), "json")
     own = figure(json.loads(saved)["figure"].replace("/rope-viz/picture/", ""), "json")
     assert own == saved

@@ -14,9 +14,9 @@ def test_extend_answers_of_the_catalog_are_precomputed():
         pool.submit(asyncio.run, app_shell.ahead()).result()
     before = extend._answer.cache_info()
     answered = [
-        extend.answer(now)
+        extend.answer(request)
         for model in catalog()
-        if not extend.problem(now := read_address.read_request(extend.PAGE, {"model": model}))
+        if not extend.problem(request := read_address.read_request(extend.PAGE, {"model": model}))
     ]
     after = extend._answer.cache_info()
     assert len(answered) > 40

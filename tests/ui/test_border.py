@@ -276,14 +276,14 @@ def test_hundreds_of_links_do_not_fill_the_memory(recorded, monkeypatch):
     monkeypatch.setattr(config_link, "LINKS", config_link.Links(most=4 << 20))
     for number in range(120):
         query = {"model": "custom", "config": make_link(rope_theta=FIRST_BASE + number, unread_lists=[[]] * 5000)}
-        now = read_address.read_request(extend.PAGE, query)
-        assert "unread_lists" not in now.own.config
-        write_address.query(now, next(iter(extend.PAGE.pictures.values())))
+        request = read_address.read_request(extend.PAGE, query)
+        assert "unread_lists" not in request.own.config
+        write_address.query(request, next(iter(extend.PAGE.pictures.values())))
         if number < 40:
-            extend.problem(now)
-            runtimes._several(now.model, now.own)
+            extend.problem(request)
+            runtimes._several(request.model, request.own)
     assert config_link.LINKS.size <= 4 << 20
-    del now
+    del request
     gc.collect()
     alive_configs = [each for each in gc.get_objects() if isinstance(each, Upload) and "rope_theta" in each.config]
     links = [each for each in alive_configs if 0 <= each.config["rope_theta"] - FIRST_BASE < 120]

@@ -192,7 +192,7 @@ def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
     at_once, most_at_once = 0, 0
     lock = threading.Lock()
 
-    def render(picture, now, form, look):
+    def render(picture, request, form, look):
         nonlocal at_once, most_at_once
         with lock:
             at_once += 1
@@ -200,7 +200,7 @@ def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
         time.sleep(0.005)  # long enough that several run at once
         with lock:
             at_once -= 1
-        return np.random.default_rng(int(now.spec.base)).bytes(1000)
+        return np.random.default_rng(int(request.spec.base)).bytes(1000)
 
     monkeypatch.setattr(export, "render", render)
     small = picture_route.Gallery(waiting=50, most=10_000)
@@ -220,8 +220,8 @@ def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
 def test_abandoned_request_is_not_rendered(monkeypatch):
     drawn = []
 
-    def render(picture, now, form, look):
-        drawn.append(now.spec.base)
+    def render(picture, request, form, look):
+        drawn.append(request.spec.base)
         time.sleep(0.05)  # longer than the abandoned clients wait
         return b"picture"
 

@@ -20,14 +20,14 @@ def test_sessions_in_one_thread_have_separate_requests(enter_session):
     found = []
     for model in (*models, *models):
         enter_session(sessions[model])
-        found.append(state.now("decay"))
-    assert [now.model for now in found] == [*models, *models]
+        found.append(state.picture_request("decay"))
+    assert [request.model for request in found] == [*models, *models]
     assert found[0] is found[2]
     state.invalidate()
-    assert state.now("decay") is found[3], "nothing has changed"
+    assert state.picture_request("decay") is found[3], "nothing has changed"
     st.session_state["chosen"] = choices["llama-2-7b"]
     state.invalidate()
-    assert state.now("decay").model == "llama-2-7b"
+    assert state.picture_request("decay").model == "llama-2-7b"
 
 
 def test_runs_in_one_thread_have_separate_picture_places(monkeypatch):

@@ -46,7 +46,7 @@ from rope_viz.picture.choices import Number, Pick, Pieces, Positions
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.outputs import ROW, Clocks, Figure, Table
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Choice, Now
+from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.runtimes.axes import axes_answers
 from rope_viz.studies.axis_extrapolation import available_methods, extend_axis
 from rope_viz.texts import join
@@ -74,50 +74,50 @@ SHADES = Pick(
     key="axes.shades",
     label=TEXTS("choices.shades"),
     options=axes.SHADES,
-    when=lambda now: len(compared_scenes(now)) > 1,
+    when=lambda request: len(compared_scenes(request)) > 1,
     needs=SHOWN,
 )
 
 
-def config_of(now: Now) -> Mapping[str, Any]:
+def config_of(request: PictureRequest) -> Mapping[str, Any]:
     """Return the config of the page's model."""
-    if now[MODEL] != SIDEBAR:
-        return axes_catalog()[now[MODEL]].config
-    return now.config or {}
+    if request[MODEL] != SIDEBAR:
+        return axes_catalog()[request[MODEL]].config
+    return request.config or {}
 
 
-def prompt_rules(now: Now) -> PromptRules | None:
+def prompt_rules(request: PictureRequest) -> PromptRules | None:
     """Return how the model lays out prompts, or None if it takes no supported ones."""
-    return find_prompt_rules(config_of(now))
+    return find_prompt_rules(config_of(request))
 
 
-def label(now: Now) -> str:
+def label(request: PictureRequest) -> str:
     """Return the name of the page's model."""
-    return next(iter(models(now, with_compared=False).values()))
+    return next(iter(models(request, with_compared=False).values()))
 
 
-def runtimes_of(now: Now) -> dict[str, str]:
+def runtimes_of(request: PictureRequest) -> dict[str, str]:
     """Return the runtimes known to support the model, as name -> label."""
-    rules = prompt_rules(now)
+    rules = prompt_rules(request)
     kind = "" if rules is None else rules.kind
     axes = find_axes(kind)
     names = ["transformers", "transformers-4.57", *(() if axes is None else axes.runtimes)]
     return {name: prompt.RUNTIMES[name] for name in names if kind != "glm_image" or name == "transformers"}
 
 
-def other_runtimes(now: Now) -> dict[str, str]:
+def other_runtimes(request: PictureRequest) -> dict[str, str]:
     """Return "none" and the runtimes other than the first, as name -> label."""
-    found = {name: label for name, label in runtimes_of(now).items() if name != now[RUNTIME]}
+    found = {name: label for name, label in runtimes_of(request).items() if name != request[RUNTIME]}
     return {"none": TEXTS("choices.no_runtime")} | found
 
 
-def prompt_problem(now: Now) -> str:
+def prompt_problem(request: PictureRequest) -> str:
     """Return why no prompt can be laid out, "" if one can."""
-    rules = prompt_rules(now)
+    rules = prompt_rules(request)
     if rules is None:
         return TEXTS("prompt.no_model")
     try:
-        lay_out_prompt(now)
+        lay_out_prompt(request)
     except ValueError as error:
         return TEXTS("prompt.impossible", problem=str(error))
     return ""
@@ -129,7 +129,7 @@ PROMPT = Pieces(
     usual=EXAMPLE,
     check=parse_pieces,
     parts=lambda line: [vars(piece) for piece in parse_pieces(line)],
-    kinds=lambda now: KINDS if (rules := prompt_rules(now)) is None else list_accepted_kinds(rules),
+    kinds=lambda request: KINDS if (rules := prompt_rules(request)) is None else list_accepted_kinds(rules),
     count=MOST_PIECES,
 )
 RUNTIME = Pick(
@@ -144,7 +144,7 @@ SECOND = Pick(
     label=TEXTS("choices.second"),
     options={"none": TEXTS("choices.no_runtime"), **prompt.RUNTIMES},
     offered=other_runtimes,
-    usual=lambda now: "vllm",
+    usual=lambda request: "vllm",
     menu=200,
     needs=(*WHICH, RUNTIME),
 )
@@ -155,27 +155,27 @@ ALONG: Pick[Role] = Pick(
     key="axes.along",
     label=TEXTS("choices.along"),
     options=DIRECTIONS,
-    offered=lambda now: {role: DIRECTIONS[role] for role in scene(now).roles},
-    usual=lambda now: direction(scene(now)),
+    offered=lambda request: {role: DIRECTIONS[role] for role in scene(request).roles},
+    usual=lambda request: direction(scene(request)),
     needs=ALL,
 )
 METHOD = Pick(
     key="axes.method",
     label=TEXTS("choices.method"),
     options=METHODS,
-    offered=lambda now: {name: METHODS[name] for name in available_methods(scene(now), now[ALONG])},
+    offered=lambda request: {name: METHODS[name] for name in available_methods(scene(request), request[ALONG])},
     needs=(*ALL, ALONG),
 )
 GROWTH = Number(
     key="axes.growth",
     knob=extrapolation.GROWTH,
-    usual=lambda now: 2.0 if now[ALONG] == "time" else 4.0,
+    usual=lambda request: 2.0 if request[ALONG] == "time" else 4.0,
     needs=(ALONG,),
 )
 AT = Positions(
     key="axes.at",
     label=TEXTS("choices.at"),
-    usual=lambda now: middle(scene(now)),
+    usual=lambda request: middle(scene(request)),
     most=1023,
     needs=ALL,
 )
@@ -183,14 +183,14 @@ FRAME = Number(
     key="axes.frame",
     knob=Knob(TEXTS("choices.frame"), 0, 8191, TEXTS("choices.frame_help"), integer=True),
     usual=0,
-    limit=lambda now: scene(now).sides.get("time", 1) - 1,
-    when=lambda now: "time" in scene(now).roles and scene(now).sides.get("time", 1) > 1,
+    limit=lambda request: scene(request).sides.get("time", 1) - 1,
+    when=lambda request: "time" in scene(request).roles and scene(request).sides.get("time", 1) > 1,
     needs=ALL,
 )
 PAGE = Page(
     "axes",
     (*SHOWN, REACH, SHADES, PROMPT, RUNTIME, SECOND, ALONG, METHOD, GROWTH, AT, FRAME),
-    shows=lambda now, picture: models(now, with_compared=OTHER[0] in picture.uses),
+    shows=lambda request, picture: models(request, with_compared=OTHER[0] in picture.uses),
     sees=frequencies_of_sidebar,
 )
 
@@ -211,35 +211,37 @@ def middle(of: Scene) -> tuple[int, int]:
     REACH,
     SHADES,
     height=axes.HEIGHT,
-    narrow=lambda now: axes.narrow_height(len(compared_scenes(now))),
+    narrow=lambda request: axes.narrow_height(len(compared_scenes(request))),
     config=True,
 )
-def sight(now: Now) -> Figure:
+def sight(request: PictureRequest) -> Figure:
     """The score of a patch with the patches around it."""
-    both, reach = compared_scenes(now), int(now[REACH])
-    figure = axes.sight(both, reach, shades=now[SHADES], coarse=now.coarse)
+    both, reach = compared_scenes(request), int(request[REACH])
+    figure = axes.sight(both, reach, shades=request[SHADES], coarse=request.coarse)
     title = TEXTS("map.title", reach=reach, scenes=axes.join_titles(both))
     return Figure(figure, title, words.describe_map(both, reach), variant="sight")
 
 
-@PAGE.picture(*SHOWN, height=lambda now: axes.speeds_height(compared_scenes(now)), config=True)
-def speeds(now: Now) -> Figure:
+@PAGE.picture(*SHOWN, height=lambda request: axes.speeds_height(compared_scenes(request)), config=True)
+def speeds(request: PictureRequest) -> Figure:
     """Which axis owns which frequencies: a tick for every pair at its wavelength."""
-    both = compared_scenes(now)
+    both = compared_scenes(request)
     title = TEXTS("wavelengths.title", scenes=axes.join_titles(both))
     return Figure(axes.speeds(both), title, words.describe_wavelengths(both))
 
 
 @PAGE.picture(*WHICH, PROMPT, RUNTIME, SECOND, height=prompt.HEIGHT, zooms=True, config=True, refuses=prompt_problem)
-def positions(now: Now) -> Figure:
+def positions(request: PictureRequest) -> Figure:
     """The positions of every axis along a prompt, in one runtime or two."""
-    first, second = lay_out_prompt(now)
-    name, other = now[RUNTIME], now[SECOND] if second is not None else ""
-    figure = prompt.positions(first, name, second, other, view=now.visible_range((0.0, float(first.positions.tokens))))
+    first, second = lay_out_prompt(request)
+    name, other = request[RUNTIME], request[SECOND] if second is not None else ""
+    figure = prompt.positions(
+        first, name, second, other, view=request.visible_range((0.0, float(first.positions.tokens)))
+    )
     sentence = words.describe_prompt(first, name, second, other)
     if "llama.cpp" in (name, other):
-        sentence = join(sentence, words.describe_zero_pairs(zero_pairs(now), "llama.cpp"))
-    return Figure(figure, TEXTS("prompt.title", model=label(now)), sentence)
+        sentence = join(sentence, words.describe_zero_pairs(zero_pairs(request), "llama.cpp"))
+    return Figure(figure, TEXTS("prompt.title", model=label(request)), sentence)
 
 
 @PAGE.picture(
@@ -247,50 +249,50 @@ def positions(now: Now) -> Figure:
     PROMPT,
     RUNTIME,
     SECOND,
-    height=lambda now: ROW * (len(parse_pieces(now[PROMPT])) + 1),
+    height=lambda request: ROW * (len(parse_pieces(request[PROMPT])) + 1),
     config=True,
     refuses=prompt_problem,
 )
-def costs(now: Now) -> Table:
+def costs(request: PictureRequest) -> Table:
     """The cost of every piece of the prompt, in tokens and in positions."""
-    first, second = lay_out_prompt(now)
-    found = [(now[RUNTIME], first), *([(now[SECOND], second)] if second is not None else [])]
-    return Table(prompt.table(found), TEXTS("prompt.costs_title", model=label(now)))
+    first, second = lay_out_prompt(request)
+    found = [(request[RUNTIME], first), *([(request[SECOND], second)] if second is not None else [])]
+    return Table(prompt.table(found), TEXTS("prompt.costs_title", model=label(request)))
 
 
 @PAGE.picture(*ALL, ALONG, METHOD, GROWTH, height=extrapolation.HEIGHT, config=True)
-def further(now: Now) -> Figure:
+def further(request: PictureRequest) -> Figure:
     """One direction of an image or video extended beyond the trained size, and where its score recurs."""
-    of, role = scene(now), now[ALONG]
-    done = extend_axis(of, role, now[METHOD], float(now[GROWTH]))
+    of, role = scene(request), request[ALONG]
+    done = extend_axis(of, role, request[METHOD], float(request[GROWTH]))
     unit = TEXTS(f"units.{role}")
     title = TEXTS("further.title", scene=axes.title(of), trained=done.trained, unit=unit)
-    return Figure(extrapolation.heights(done, unit, coarse=now.coarse), title, words.describe_extension(done))
+    return Figure(extrapolation.heights(done, unit, coarse=request.coarse), title, words.describe_extension(done))
 
 
 @PAGE.picture(*ALL, AT, FRAME, sets=AT, height=patch.HEIGHTS[0], narrow=patch.HEIGHTS[1], config=True)
-def clocks(now: Now) -> Patch:
+def clocks(request: PictureRequest) -> Patch:
     """The pairs of one patch as clocks, hands coloured by the axis that moves them."""
-    of = scene(now)
-    row, column = now[AT]
+    of = scene(request)
+    row, column = request[AT]
     at: dict[Role, int] = {"row": row, "column": column}
     at = {role: min(place, of.sides.get(role, 1) - 1) for role, place in at.items() if role in of.roles}
-    if FRAME.when(now):
-        at["time"] = int(now[FRAME])
+    if FRAME.when(request):
+        at["time"] = int(request[FRAME])
     return Patch(patch.message(of, at), words.describe_patch(of, at), variant="patch")
 
 
-def decay_query(now: Now) -> dict[str, str]:
+def decay_query(request: PictureRequest) -> dict[str, str]:
     """Return the query that makes the page Decay follow the same axis, {} if it has no such axis."""
-    known = now[MODEL] == SIDEBAR and now[PART].startswith("text") and now[ALONG] in roles(now)
-    return {axis_of("decay").key: now[ALONG]} if known else {}
+    known = request[MODEL] == SIDEBAR and request[PART].startswith("text") and request[ALONG] in roles(request)
+    return {axis_of("decay").key: request[ALONG]} if known else {}
 
 
-def lay_out_prompt(now: Now) -> tuple[PromptLayout, PromptLayout | None]:
+def lay_out_prompt(request: PictureRequest) -> tuple[PromptLayout, PromptLayout | None]:
     """Return the prompt as laid out in the first runtime, and in the second or None."""
-    own = (now[MODEL], now.model, now.own) if now[MODEL] == SIDEBAR else (now[MODEL], "", None)
-    first = _lay_out(*own, now[PROMPT], now[RUNTIME])
-    return first, None if now[SECOND] == "none" else _lay_out(*own, now[PROMPT], now[SECOND])
+    own = (request[MODEL], request.model, request.own) if request[MODEL] == SIDEBAR else (request[MODEL], "", None)
+    first = _lay_out(*own, request[PROMPT], request[RUNTIME])
+    return first, None if request[SECOND] == "none" else _lay_out(*own, request[PROMPT], request[SECOND])
 
 
 @cache_by_config(32)
@@ -304,9 +306,9 @@ def _lay_out(axes_model: str, model: str, own: Upload | None, line: str, runtime
     return lay_out_pieces(parse_pieces(line), rules, runtime)
 
 
-def zero_pairs(now: Now) -> tuple[int, ...]:
+def zero_pairs(request: PictureRequest) -> tuple[int, ...]:
     """Return the pairs that have zero frequency in llama.cpp."""
-    return _catalog_zero_pairs(now[MODEL]) if now[MODEL] != SIDEBAR else _config_zero_pairs(config_of(now))
+    return _catalog_zero_pairs(request[MODEL]) if request[MODEL] != SIDEBAR else _config_zero_pairs(config_of(request))
 
 
 @functools.lru_cache(maxsize=64)

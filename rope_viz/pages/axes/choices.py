@@ -18,7 +18,7 @@ from rope_viz.pages.axes.figures import TEXTS
 from rope_viz.picture.axis_choice import _sidebar, find_sidebar_scenes, own_upload
 from rope_viz.picture.choices import Borders, Menu, Number, Pick
 from rope_viz.picture.config_cache import cache_by_config
-from rope_viz.picture.picture_request import Choice, Now
+from rope_viz.picture.picture_request import Choice, PictureRequest
 
 SIDEBAR = "sidebar"
 RELEASED = "released"
@@ -38,8 +38,8 @@ def _catalog_scenes(id: str) -> Mapping[str, Scene]:
     return MappingProxyType(model_scenes(id))
 
 
-def _models(now: Now) -> Mapping[str, str]:
-    own = {SIDEBAR: TEXTS("choices.sidebar_model", name=now.name)} if find_sidebar_scenes(now) else {}
+def _models(request: PictureRequest) -> Mapping[str, str]:
+    own = {SIDEBAR: TEXTS("choices.sidebar_model", name=request.name)} if find_sidebar_scenes(request) else {}
     return own | {id: model.name for id, model in axes_catalog().items()}
 
 
@@ -55,14 +55,14 @@ MODEL = Menu(
     key="axes.model",
     label=TEXTS("choices.model"),
     entries=_models,
-    usual=lambda now: SIDEBAR if find_sidebar_scenes(now) else FIRST,
+    usual=lambda request: SIDEBAR if find_sidebar_scenes(request) else FIRST,
     check=_is_model,
 )
 
 
-def parts(now: Now, model: str) -> Mapping[str, Scene]:
+def parts(request: PictureRequest, model: str) -> Mapping[str, Scene]:
     """Return {part: scene} of a model of the menu."""
-    return find_sidebar_scenes(now) if model == SIDEBAR else _catalog_scenes(model)
+    return find_sidebar_scenes(request) if model == SIDEBAR else _catalog_scenes(model)
 
 
 def _labels(names: Mapping[str, Scene]) -> Mapping[str, str]:
@@ -72,8 +72,8 @@ def _labels(names: Mapping[str, Scene]) -> Mapping[str, str]:
 PART = Menu(
     key="axes.part",
     label=TEXTS("choices.part"),
-    entries=lambda now: _labels(parts(now, now[MODEL])),
-    usual=lambda now: _default_part(parts(now, now[MODEL])),
+    entries=lambda request: _labels(parts(request, request[MODEL])),
+    usual=lambda request: _default_part(parts(request, request[MODEL])),
     check=_is_part_name,
     width=190,
     needs=(MODEL,),
@@ -86,19 +86,19 @@ def _default_part(found: Mapping[str, Scene]) -> str:
     return next((name for name, scene in found.items() if len(scene.spec.axes) > 1), next(iter(found)))
 
 
-def released_scene(now: Now) -> Scene:
+def released_scene(request: PictureRequest) -> Scene:
     """Return the unchanged part: as released, or with the sidebar's current frequencies."""
-    if now[MODEL] == SIDEBAR and now[PART].startswith("text") and now.spec != now.start:
-        return _with_frequencies(now.model, own_upload(now), now[PART], now.spec)
-    return parts(now, now[MODEL])[now[PART]]
+    if request[MODEL] == SIDEBAR and request[PART].startswith("text") and request.spec != request.start:
+        return _with_frequencies(request.model, own_upload(request), request[PART], request.spec)
+    return parts(request, request[MODEL])[request[PART]]
 
 
-def frequencies_of_sidebar(now: Now) -> Hashable:
+def frequencies_of_sidebar(request: PictureRequest) -> Hashable:
     """Return what the page depends on of the sidebar's model: nothing while another model is chosen on the page."""
-    if now[MODEL] != SIDEBAR:
+    if request[MODEL] != SIDEBAR:
         return None
-    spec = released_scene(now).spec
-    return now[PART], spec.weights.tobytes(), spec.factor
+    spec = released_scene(request).spec
+    return request[PART], spec.weights.tobytes(), spec.factor
 
 
 @cache_by_config(64)
@@ -113,19 +113,19 @@ def _with_frequencies(model: str, own: Upload | None, part: str, spec: RopeSpec)
     return dataclasses.replace(scene, spec=dataclasses.replace(axes, weights=weights, factor=factor))
 
 
-def find_anatomy(now: Now) -> Anatomy | None:
+def find_anatomy(request: PictureRequest) -> Anatomy | None:
     """Return how the part's spec is built from axes, or None if that is unknown."""
-    return analyse_spec(released_scene(now).spec)
+    return analyse_spec(released_scene(request).spec)
 
 
-def _can_reallocate(now: Now) -> bool:
+def _can_reallocate(request: PictureRequest) -> bool:
     """True if the pairs can be allocated to the axes in another way."""
-    own = find_anatomy(now)
+    own = find_anatomy(request)
     return own is not None and (own.shared or set(own.ladders) == set(own.counts))
 
 
-def _ways(now: Now) -> Mapping[Way, str]:
-    own = find_anatomy(now)
+def _ways(request: PictureRequest) -> Mapping[Way, str]:
+    own = find_anatomy(request)
     if own is None or not own.shared:
         return {"own": ALL_WAYS["own"]}
     three = len(own.counts) == 3
@@ -133,8 +133,8 @@ def _ways(now: Now) -> Mapping[Way, str]:
     return {"own": ALL_WAYS["own"], **ways} if own.way == "own" else ways
 
 
-def _way(now: Now) -> Way:
-    own = find_anatomy(now)
+def _way(request: PictureRequest) -> Way:
+    own = find_anatomy(request)
     return "own" if own is None else own.way
 
 
@@ -145,13 +145,13 @@ WAY: Pick[Way] = Pick(
     options=ALL_WAYS,
     offered=_ways,
     usual=_way,
-    when=lambda now: len(_ways(now)) > 1,
+    when=lambda request: len(_ways(request)) > 1,
     needs=WHICH,
 )
 
 
-def _shares(now: Now) -> Mapping[str, int]:
-    own = find_anatomy(now)
+def _shares(request: PictureRequest) -> Mapping[str, int]:
+    own = find_anatomy(request)
     return {} if own is None else own.counts
 
 
@@ -160,33 +160,35 @@ SECTIONS = Borders(
 )
 
 
-def _base(key: str, label: str, find: Callable[[Now], str | None]) -> Number:
+def _base(key: str, label: str, find: Callable[[PictureRequest], str | None]) -> Number:
     """Make the slider for a base that `find` locates; bases that the sidebar controls have none."""
 
-    def usual(now: Now) -> float:
-        own, axis = find_anatomy(now), find(now)
+    def usual(request: PictureRequest) -> float:
+        own, axis = find_anatomy(request), find(request)
         return 10_000.0 if own is None or axis is None else own.ladders[axis].base
 
     knob = dataclasses.replace(BASE_KNOB, label=label)
-    return Number(key=key, label=label, knob=knob, usual=usual, when=lambda now: find(now) is not None, needs=WHICH)
+    return Number(
+        key=key, label=label, knob=knob, usual=usual, when=lambda request: find(request) is not None, needs=WHICH
+    )
 
 
-def _shared_base(now: Now) -> str | None:
-    own = find_anatomy(now)
-    if own is None or not own.shared or now[MODEL] == SIDEBAR:
+def _shared_base(request: PictureRequest) -> str | None:
+    own = find_anatomy(request)
+    if own is None or not own.shared or request[MODEL] == SIDEBAR:
         return None
     return "" if "" in own.ladders else None
 
 
-def _axis_of(role: Role) -> Callable[[Now], str | None]:
-    def find(now: Now) -> str | None:
-        own = find_anatomy(now)
+def _axis_of(role: Role) -> Callable[[PictureRequest], str | None]:
+    def find(request: PictureRequest) -> str | None:
+        own = find_anatomy(request)
         return None if own is None else next((axis for axis in own.ladders if ROLE_OF.get(axis) == role), None)
 
     return find
 
 
-BASES: Mapping[Number, Callable[[Now], str | None]] = {
+BASES: Mapping[Number, Callable[[PictureRequest], str | None]] = {
     _base("axes.base", TEXTS("choices.base"), _shared_base): _shared_base,
     _base("axes.base-time", TEXTS("choices.base_time"), _axis_of("time")): _axis_of("time"),
     _base("axes.base-row", TEXTS("choices.base_row"), _axis_of("row")): _axis_of("row"),
@@ -202,8 +204,8 @@ def _side(role: Role, name: str, most: int) -> Number:
         key=f"axes.{name}",
         label=label,
         knob=knob,
-        usual=lambda now: released_scene(now).sides.get(role, 1),
-        when=lambda now: role in released_scene(now).roles,
+        usual=lambda request: released_scene(request).sides.get(role, 1),
+        when=lambda request: role in released_scene(request).roles,
         needs=WHICH,
     )
 
@@ -221,7 +223,7 @@ def _neighbour(model: str, part: str) -> str:
     return next(name for name in NEIGHBOURS[kind] if name != model)
 
 
-def _comparisons(now: Now) -> Mapping[str, str]:
+def _comparisons(request: PictureRequest) -> Mapping[str, str]:
     return {RELEASED: TEXTS("choices.same_released"), NOTHING: TEXTS("choices.no_model")} | {
         id: model.name for id, model in axes_catalog().items()
     }
@@ -231,51 +233,53 @@ COMPARED = Menu(
     key="axes.beside",
     label=TEXTS("choices.compare"),
     entries=_comparisons,
-    usual=lambda now: _neighbour(now[MODEL], now[PART]),
+    usual=lambda request: _neighbour(request[MODEL], request[PART]),
     check=lambda name: name in (RELEASED, NOTHING) or name in axes_catalog(),
     needs=WHICH,
 )
 COMPARED_PART = Menu(
     key="axes.beside-part",
     label=TEXTS("choices.compare_part"),
-    entries=lambda now: _labels(_catalog_scenes(now[COMPARED])) if now[COMPARED] in axes_catalog() else {"": ""},
-    usual=lambda now: _same_part(now),
+    entries=lambda request: (
+        _labels(_catalog_scenes(request[COMPARED])) if request[COMPARED] in axes_catalog() else {"": ""}
+    ),
+    usual=lambda request: _same_part(request),
     check=lambda name: name == "" or _is_part_name(name),
-    when=lambda now: now[COMPARED] in axes_catalog(),
+    when=lambda request: request[COMPARED] in axes_catalog(),
     width=190,
     needs=(PART, COMPARED),
 )
 
 
-def _same_part(now: Now) -> str:
+def _same_part(request: PictureRequest) -> str:
     """Return the second model's part that matches the first model's part."""
-    found = _catalog_scenes(now[COMPARED]) if now[COMPARED] in axes_catalog() else {}
-    return next((name for name in found if name == now[PART]), _default_part(found) if found else "")
+    found = _catalog_scenes(request[COMPARED]) if request[COMPARED] in axes_catalog() else {}
+    return next((name for name in found if name == request[PART]), _default_part(found) if found else "")
 
 
 CHANGES: tuple[Choice[Any], ...] = (WAY, SECTIONS, *BASES, *SIDES.values())
 OTHER: tuple[Choice[Any], ...] = (COMPARED, COMPARED_PART)
 
 
-def scene(now: Now) -> Scene:
+def scene(request: PictureRequest) -> Scene:
     """Return the part with the user's changes, for an image of the chosen size."""
-    plain = released_scene(now)
+    plain = released_scene(request)
     own = analyse_spec(plain.spec)
     if own is None:
         changed = plain
     else:
-        bases = {find(now): now[base] for base, find in BASES.items() if find(now) is not None}
+        bases = {find(request): request[base] for base, find in BASES.items() if find(request) is not None}
         moved = {axis: value for axis, value in bases.items() if axis is not None and _is_changed(own, axis, value)}
-        sections: tuple[int, ...] = now[SECTIONS]
-        wanted: Way = now[WAY]
-        counts = dict(zip(own.counts, sections, strict=True)) if _can_reallocate(now) else dict(own.counts)
+        sections: tuple[int, ...] = request[SECTIONS]
+        wanted: Way = request[WAY]
+        counts = dict(zip(own.counts, sections, strict=True)) if _can_reallocate(request) else dict(own.counts)
         way = wanted if own.shared else None
         if moved or counts != dict(own.counts) or way not in (None, own.way):
             new_counts = None if counts == dict(own.counts) else tuple(counts.items())
             changed = dataclasses.replace(plain, spec=_rebuilt(plain.spec, new_counts, way, tuple(moved.items())))
         else:
             changed = plain
-    return changed.with_sides({role: int(now[side]) for role, side in SIDES.items() if side.when(now)})
+    return changed.with_sides({role: int(request[side]) for role, side in SIDES.items() if side.when(request)})
 
 
 @functools.lru_cache(maxsize=64)
@@ -289,21 +293,24 @@ def _is_changed(own: Anatomy, axis: str, base: float) -> bool:
     return abs(base / min(max(own.ladders[axis].base, BASE_KNOB.low), BASE_KNOB.high) - 1.0) > 1e-12
 
 
-def compared_scenes(now: Now) -> list[Scene]:
+def compared_scenes(request: PictureRequest) -> list[Scene]:
     """Return the part and, if one is chosen, the part to compare with."""
-    first, name = scene(now), now[COMPARED]
+    first, name = scene(request), request[COMPARED]
     if name == NOTHING:
         return [first]
     if name == RELEASED:
-        plain = released_scene(now)
+        plain = released_scene(request)
         return [first, dataclasses.replace(plain, name=TEXTS("scenes.released", model=plain.name))]
-    return [first, _catalog_scenes(name)[now[COMPARED_PART]]]
+    return [first, _catalog_scenes(name)[request[COMPARED_PART]]]
 
 
-def models(now: Now, *, with_compared: bool) -> dict[str, str]:
+def models(request: PictureRequest, *, with_compared: bool) -> dict[str, str]:
     """Return {id: name} of the page's model, and of the compared one if `with_compared`; the sidebar's keeps its id."""
-    ids = [now[MODEL], *([now[COMPARED]] if with_compared and now[COMPARED] not in (NOTHING, RELEASED) else [])]
-    return dict((now.model, now.name) if id == SIDEBAR else (id, axes_catalog()[id].name) for id in ids)
+    ids = [
+        request[MODEL],
+        *([request[COMPARED]] if with_compared and request[COMPARED] not in (NOTHING, RELEASED) else []),
+    ]
+    return dict((request.model, request.name) if id == SIDEBAR else (id, axes_catalog()[id].name) for id in ids)
 
 
 def directions(scene: Scene) -> tuple[Role, ...]:

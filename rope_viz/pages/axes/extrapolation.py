@@ -58,7 +58,7 @@ def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Fig
     if angles["text"] is None:
         angles["hovertemplate"] = f"{UNITS[done.role]} %{{x:,.0f}}<br>cos %{{z:.3f}}<extra></extra>"
     places = np.unique(np.linspace(0, done.target, min(stop, POINTS)).astype(np.int64))
-    plain, now = (curve[places] for curve in done.curves)
+    plain, request = (curve[places] for curve in done.curves)
     traces = [{key: value for key, value in angles.items() if value is not None}]
     notes = []
     label = TEXTS(f"methods.{done.method}")
@@ -67,13 +67,13 @@ def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Fig
             theme.line(places, plain, "as trained", theme.PLAIN, dash="dot", hovertemplate=hover("as trained"))
         )
         notes.append(
-            label_end(done.target, float(plain[-1]), "as trained", theme.PLAIN, -8 if plain[-1] < now[-1] else 8)
+            label_end(done.target, float(plain[-1]), "as trained", theme.PLAIN, -8 if plain[-1] < request[-1] else 8)
         )
-    traces.append(theme.line(places, now, label, theme.CURRENT, width=2.5, hovertemplate=hover(label)))
-    shift = 0 if not done.changed.size else 8 if plain[-1] < now[-1] else -8
-    notes.append(label_end(done.target, float(now[-1]), label, theme.CURRENT, shift))
+    traces.append(theme.line(places, request, label, theme.CURRENT, width=2.5, hovertemplate=hover(label)))
+    shift = 0 if not done.changed.size else 8 if plain[-1] < request[-1] else -8
+    notes.append(label_end(done.target, float(request[-1]), label, theme.CURRENT, shift))
     if len(places) == stop:
-        marks, named = ring_peaks(false_peaks(now, max(2, done.trained // 4))[:NAMED])
+        marks, named = ring_peaks(false_peaks(request, max(2, done.trained // 4))[:NAMED])
         traces += marks
         notes += named
     end = theme.rule(done.trained, f"trained {done.trained:,} {unit}", axis="x")
@@ -89,7 +89,7 @@ def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Fig
             "minallowed": -0.5,
             "maxallowed": done.target + 0.5,
         },
-        y={"title": "score", "domain": [0.0, SPLIT[0]], "range": [lowest(plain, now), 1.08]},
+        y={"title": "score", "domain": [0.0, SPLIT[0]], "range": [lowest(plain, request), 1.08]},
         yaxis2=theme.merge_dicts(
             theme.AXIS,
             frame,
@@ -101,7 +101,7 @@ def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Fig
         hovermode="closest",
         margin={"l": 68, "r": 92, "t": 30, "b": 48},
     )
-    scores = {"score as trained": plain} | ({f"score, {label}": now} if done.changed.size else {})
+    scores = {"score as trained": plain} | ({f"score, {label}": request} if done.changed.size else {})
     bins = {"from": edges[:-1], "to": edges[1:] - 1}
     angle = {f"pair {name}: mean of cos": row for name, row in zip(labels, mean.astype(np.float32), strict=True)}
     fig.table = lambda: {UNITS[done.role]: places} | scores | bins | angle

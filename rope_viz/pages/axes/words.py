@@ -170,9 +170,9 @@ def describe_extension(done: ExtendedAxis) -> Sentence:
     )
     found = find_peaks(done)
     rings = TEXTS("further.rings") if found and done.target < POINTS else ""
-    now = next((peak for peak in found if peak.at > trained), None)
+    request = next((peak for peak in found if peak.at > trained), None)
     if done.method == "none":
-        return join(first, describe_peak(now, unit), rings)
+        return join(first, describe_peak(request, unit), rings)
     parts = [first, TEXTS("further.changed", method=method, changed=len(done.changed), pairs=pairs)]
     if done.method == "riflex" and len(done.changed):
         place = int(np.flatnonzero(np.abs(done.extended - done.plain) > 0.0)[0])
@@ -184,9 +184,9 @@ def describe_extension(done: ExtendedAxis) -> Sentence:
     if before is not None:
         after = float(done.score(np.array([float(before.at)]))[0])
         parts.append(TEXTS("further.lowered", before=before.score, first=before.at, method=method, after=after))
-        if now is not None:
-            return join(*parts, describe_peak(now, unit, method) if now.at != before.at else "", rings)
-    return join(*parts, describe_peak(now, unit), rings)
+        if request is not None:
+            return join(*parts, describe_peak(request, unit, method) if request.at != before.at else "", rings)
+    return join(*parts, describe_peak(request, unit), rings)
 
 
 def describe_peak(peak: Peak | None, unit: str, method: str = "") -> Sentence:

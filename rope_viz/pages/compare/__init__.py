@@ -18,7 +18,7 @@ from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.configs import numbers_config
 from rope_viz.picture.outputs import ROW, Figure, Table
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Choice, Now
+from rope_viz.picture.picture_request import Choice, PictureRequest
 
 UNKNOWN_LENGTH = 4096
 """The default length in tokens if a trained length is not known."""
@@ -32,8 +32,8 @@ class SecondModel(Choice[str]):
 
     reads_outside: ClassVar[bool] = True
 
-    def default(self, now: Now) -> str:
-        return next(name for name in USUAL if name != now.model)
+    def default(self, request: PictureRequest) -> str:
+        return next(name for name in USUAL if name != request.model)
 
     def parse(self, text: str) -> str:
         if text in catalog():
@@ -55,12 +55,12 @@ WITH = SecondModel(key="compare.with", label=TEXTS("choices.with"))
 LENGTH = length(
     "compare.length",
     TEXTS("choices.length"),
-    lambda now: _usual_length(now),
+    lambda request: _usual_length(request),
     least=1,
     most=MAX_LENGTH,
     needs=(WITH,),
 )
-PAGE = Page("compare", (WITH, LENGTH), sees=lambda now: None)
+PAGE = Page("compare", (WITH, LENGTH), sees=lambda request: None)
 
 
 def second(text: str) -> Side:
@@ -71,45 +71,45 @@ def second(text: str) -> Side:
     return Side(own.name, own.model_config)
 
 
-def problem(now: Now) -> str:
+def problem(request: PictureRequest) -> str:
     """Return why the two models cannot be compared, "" if they can."""
     try:
-        found(now)
+        found(request)
     except ValueError as error:
         return TEXTS("unreadable", problem=str(error).rstrip("."))
     return ""
 
 
-def found(now: Now) -> ModelComparison:
+def found(request: PictureRequest) -> ModelComparison:
     """Return the comparison. Raise `ValueError` with one sentence if RoPE of one model cannot be computed."""
     # The config that a link brought holds the comparison, so that it is counted with the link.
-    own = now.own if now[WITH] in catalog() else config_link.read_config(now[WITH])
-    return _compare(now.name, config_of(now), own, now[WITH], now[LENGTH])
+    own = request.own if request[WITH] in catalog() else config_link.read_config(request[WITH])
+    return _compare(request.name, config_of(request), own, request[WITH], request[LENGTH])
 
 
-def config_of(now: Now) -> ModelConfig:
+def config_of(request: PictureRequest) -> ModelConfig:
     """Return the first model's config; without one, a config made from the numbers of its embedding."""
-    return now.model_config or numbers_config(now.spec)
+    return request.model_config or numbers_config(request.spec)
 
 
-def table_height(now: Now) -> int:
+def table_height(request: PictureRequest) -> int:
     """Return the height in pixels of a row per property that differs."""
-    return ROW * (2 if problem(now) else 2 + sum(fact.differs for fact in found(now).facts))
+    return ROW * (2 if problem(request) else 2 + sum(fact.differs for fact in found(request).facts))
 
 
 @PAGE.picture(WITH, LENGTH, config=True, refuses=problem)
-def ratio(now: Now) -> Figure:
+def ratio(request: PictureRequest) -> Figure:
     """The frequencies of a second model over those of the first."""
-    both = found(now)
+    both = found(request)
     first, other = (side.name for side in both.sides)
     title = TEXTS("ratio_title", first=first, second=other)
     return Figure(figures.ratio(both), title, words.describe_ratio(both))
 
 
-@PAGE.picture(WITH, LENGTH, config=True, height=lambda now: table_height(now), refuses=problem)
-def differences(now: Now) -> Table:
+@PAGE.picture(WITH, LENGTH, config=True, height=lambda request: table_height(request), refuses=problem)
+def differences(request: PictureRequest) -> Table:
     """What differs between two models: RoPE, lengths, layers that rotate and memory."""
-    both = found(now)
+    both = found(request)
     first, other = (side.name for side in both.sides)
     facts = [fact for fact in both.facts if fact.differs]
     columns = {
@@ -124,8 +124,8 @@ def _compare(name: str, config: ModelConfig, own: Upload | None, other: str, len
     return compare_models(Side(name, config), second(other), length=length)
 
 
-def _usual_length(now: Now) -> int:
+def _usual_length(request: PictureRequest) -> int:
     try:
-        return default_length(config_of(now), second(now[WITH]).config)
+        return default_length(config_of(request), second(request[WITH]).config)
     except ValueError:
         return UNKNOWN_LENGTH

@@ -14,45 +14,51 @@ from rope_viz.picture.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.picture.choices import Pick, length
 from rope_viz.picture.outputs import Figure, Table
 from rope_viz.picture.page import Page, embedding
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import join
 
 QUANTITY = Pick(key="frequencies.show", label=TEXTS("choices.quantity"), options=figures.QUANTITIES)
-LENGTH = length("frequencies.length", TEXTS("choices.length"), lambda now: now.spec.target, most=figures.MAX_POSITION)
+LENGTH = length(
+    "frequencies.length", TEXTS("choices.length"), lambda request: request.spec.target, most=figures.MAX_POSITION
+)
 AXIS = axis_of("frequencies")
 
 
-def drawn_variants(now: Now) -> Mapping[int, Variant]:
+def drawn_variants(request: PictureRequest) -> Mapping[int, Variant]:
     """Return the pinned curves; none next to the pairs of one axis."""
-    return now.variants if now[AXIS] == "all" else {}
+    return request.variants if request[AXIS] == "all" else {}
 
 
-PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH), sees=lambda now: embedding(now, without=("attention",)))
+PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH), sees=lambda request: embedding(request, without=("attention",)))
 
 
 @PAGE.picture(
-    AXIS, pin=True, variants=True, config=True, height=lambda now: theme.height_of_bars(1 + len(drawn_variants(now)))
+    AXIS,
+    pin=True,
+    variants=True,
+    config=True,
+    height=lambda request: theme.height_of_bars(1 + len(drawn_variants(request))),
 )
-def wavelengths(now: Now) -> Figure:
+def wavelengths(request: PictureRequest) -> Figure:
     """The wavelength of every pair, before and after scaling."""
-    spec = looked(now, AXIS)
-    sentence = join(axis_sentence(now, AXIS), words.describe_frequencies(spec))
-    variants = drawn_variants(now)
-    curves = compared(spec, [], variants, current=now.current) if variants else []
-    figure = figures_wavelengths.wavelengths(spec, pin=now.pin, curves=curves)
+    spec = looked(request, AXIS)
+    sentence = join(axis_sentence(request, AXIS), words.describe_frequencies(spec))
+    variants = drawn_variants(request)
+    curves = compared(spec, [], variants, current=request.current) if variants else []
+    figure = figures_wavelengths.wavelengths(spec, pin=request.pin, curves=curves)
     return Figure(figure, TEXTS("wavelengths_title"), sentence, pins="x")
 
 
 @PAGE.picture(AXIS, QUANTITY, LENGTH, pin=True, zooms=True, height=380, config=True)
-def heatmap(now: Now) -> Figure:
+def heatmap(request: PictureRequest) -> Figure:
     """cos, sin or angle of every pair over the positions, as the exact mean of each bin."""
-    stop, quantity = now[LENGTH], now[QUANTITY]
-    view, bins = now.visible_range((-0.5, stop - 0.5)), 300 if now.coarse else 800
-    figure = figures.heatmap(looked(now, AXIS), stop=stop, view=view, quantity=quantity, bins=bins, pin=now.pin)
+    stop, quantity = request[LENGTH], request[QUANTITY]
+    view, bins = request.visible_range((-0.5, stop - 0.5)), 300 if request.coarse else 800
+    figure = figures.heatmap(looked(request, AXIS), stop=stop, view=view, quantity=quantity, bins=bins, pin=request.pin)
     return Figure(figure, TEXTS(f"heatmap_titles.{quantity}", last=stop - 1), pins="y")
 
 
 @PAGE.picture(AXIS, height=320, config=True)
-def pairs(now: Now) -> Table:
+def pairs(request: PictureRequest) -> Table:
     """Every pair's dimensions, frequencies, wavelengths, turns and band in numbers."""
-    return Table(figures.pairs(looked(now, AXIS)), TEXTS("pairs_title"), words.describe_ranges(now.spec))
+    return Table(figures.pairs(looked(request, AXIS)), TEXTS("pairs_title"), words.describe_ranges(request.spec))

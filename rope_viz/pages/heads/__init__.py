@@ -21,7 +21,7 @@ from rope_viz.picture import stored_files
 from rope_viz.picture.choices import Held, Kept, Menu, Number, Pick
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measured_file import MeasuredModel, read_measured
 from rope_viz.studies import heads as studies
 from rope_viz.studies.capture_file import Captured, Layer, read_capture
@@ -54,15 +54,15 @@ MEASURED = stored_files.json_file(
 )
 
 
-def own_model(now: Now) -> MeasuredModel | None:
+def own_model(request: PictureRequest) -> MeasuredModel | None:
     """Return the user's measured model, None without a file."""
-    held = now[MEASURED]
+    held = request[MEASURED]
     return None if held is None else held.value
 
 
-def head_map(now: Now) -> HeadMap:
+def head_map(request: PictureRequest) -> HeadMap:
     """Return the heads of the user's model, or of the real model."""
-    own = own_model(now)
+    own = own_model(request)
     return load_heads() if own is None else own.heads
 
 
@@ -77,18 +77,18 @@ def list_heads(heads: HeadMap) -> Mapping[str, str]:
     return found
 
 
-def example_head(now: Now) -> str:
+def example_head(request: PictureRequest) -> str:
     """Return the name of the strongest previous-token head, with which the page opens."""
-    if own_model(now) is None:
+    if own_model(request) is None:
         return FIRST_HEAD
-    layer, head = np.unravel_index(np.argmax(head_map(now).scores("previous token")), head_map(now).shape)
+    layer, head = np.unravel_index(np.argmax(head_map(request).scores("previous token")), head_map(request).shape)
     return f"L{layer}H{head}"
 
 
 CHOSEN = Menu(
     key="heads.real",
     label=TEXTS("choices.real"),
-    entries=lambda now: list_heads(head_map(now)),
+    entries=lambda request: list_heads(head_map(request)),
     usual=example_head,
     check=lambda text: NAME.fullmatch(text) is not None,
     needs=(MEASURED,),
@@ -104,26 +104,26 @@ ROTATION = Pick(
     key="heads.rotation",
     label=TEXTS("choices.rotation"),
     options=ROTATIONS,
-    usual=lambda now: "linear 2",
-    when=lambda now: own_model(now) is None,
+    usual=lambda request: "linear 2",
+    when=lambda request: own_model(request) is None,
     needs=(MEASURED,),
 )
 
 
-def chosen_head(now: Now) -> MeasuredHead:
+def chosen_head(request: PictureRequest) -> MeasuredHead:
     """Return the chosen head."""
-    return head_map(now).heads[find_head(now[CHOSEN])]
+    return head_map(request).heads[find_head(request[CHOSEN])]
 
 
-def chosen_spec(now: Now) -> RopeSpec:
+def chosen_spec(request: PictureRequest) -> RopeSpec:
     """Return the embedding of the chosen head as trained."""
-    own = own_model(now)
-    return real_spec() if own is None else own.spec(chosen_head(now).layer)
+    own = own_model(request)
+    return real_spec() if own is None else own.spec(chosen_head(request).layer)
 
 
-def explain_no_sentence(now: Now) -> str:
+def explain_no_sentence(request: PictureRequest) -> str:
     """Return why the sentence is not shown, "" if it is: its q and k are those of the real model."""
-    return "" if own_model(now) is None else TEXTS("real.no_sentence")
+    return "" if own_model(request) is None else TEXTS("real.no_sentence")
 
 
 def scaled_spec(rotation: str, spec: RopeSpec | None = None) -> RopeSpec:
@@ -180,9 +180,9 @@ def decode(content: bytes) -> Captured:
     return read_capture(stored_files.data_of(content))
 
 
-def require_drawable(held: Held[Captured], now: Now) -> object:
+def require_drawable(held: Held[Captured], request: PictureRequest) -> object:
     """Raise `ValueError` if the layer cannot be drawn."""
-    return looked(now)
+    return looked(request)
 
 
 FILE = Kept(
@@ -212,25 +212,25 @@ def demo_capture() -> OwnCapture:
     return OwnCapture(checkpoints.load_tiny_lm(checkpoints.SEEDS[0]), 256)
 
 
-def source(now: Now) -> Capture:
+def source(request: PictureRequest) -> Capture:
     """Return the user's capture, else that of the text read on the page, else that of tiny_lm."""
-    held = now[FILE] or now[LIVE]
+    held = request[FILE] or request[LIVE]
     return demo_capture() if held is None else held.value
 
 
-def layer_at(now: Now) -> int:
+def layer_at(request: PictureRequest) -> int:
     """Return the number of the chosen layer."""
-    layers = source(now).layers
-    return layers[min(int(now[LAYER]), len(layers) - 1)]
+    layers = source(request).layers
+    return layers[min(int(request[LAYER]), len(layers) - 1)]
 
 
-def count(now: Now) -> int:
+def count(request: PictureRequest) -> int:
     """Return the number of heads of the layer, from the file's header only."""
-    found = source(now)
+    found = source(request)
     return (
         found.tiny_lm.heads
         if isinstance(found, OwnCapture)
-        else found.file.entries[f"layers.{layer_at(now)}.q"].shape[0]
+        else found.file.entries[f"layers.{layer_at(request)}.q"].shape[0]
     )
 
 
@@ -238,7 +238,7 @@ LAYER = Number(
     key="heads.layer",
     knob=Knob(TEXTS("choices.layer"), 0, 511, "", integer=True),
     usual=0,
-    limit=lambda now: max(len(source(now).layers) - 1, 0),
+    limit=lambda request: max(len(source(request).layers) - 1, 0),
     needs=(FILE, LIVE),
 )
 SHOW: Pick[str] = Pick(key="heads.show", label=TEXTS("choices.show"), options=figures.QUANTITIES)
@@ -246,17 +246,17 @@ HEAD = Number(
     key="heads.head",
     knob=Knob(TEXTS("choices.head"), 0, 1023, "", integer=True),
     usual=0,
-    limit=lambda now: count(now) - 1,
+    limit=lambda request: count(request) - 1,
     needs=(FILE, LIVE, LAYER),
 )
 PAGE = Page(
-    "heads", (MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD), sees=lambda now: drawn_embeddings(now)
+    "heads", (MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD), sees=lambda request: drawn_embeddings(request)
 )
 
 
-def looked(now: Now) -> Looked:
+def looked(request: PictureRequest) -> Looked:
     """Return the chosen layer with its analysis, cached. Raise `ValueError` for values that are not numbers."""
-    return analyse_layer(source(now), layer_at(now))
+    return analyse_layer(source(request), layer_at(request))
 
 
 @functools.lru_cache(maxsize=KEPT_LAYERS)
@@ -271,20 +271,20 @@ def analyse_layer(capture: Capture, number: int) -> Looked:
     )
 
 
-def problem(now: Now) -> str:
+def problem(request: PictureRequest) -> str:
     """Return why a capture cannot be drawn, "" if it can."""
     try:
-        looked(now)
+        looked(request)
     except ValueError as error:
         return join(TEXTS("layer.problem", error=error), TEXTS("layer.repair"))
     return ""
 
 
-def compared_specs(now: Now, captured: RopeSpec) -> list[tuple[str, str, str, RopeSpec]]:
+def compared_specs(request: PictureRequest, captured: RopeSpec) -> list[tuple[str, str, str, RopeSpec]]:
     """Return (label, colour, dash, spec) as captured and, if different, under the chosen method."""
     out: list[tuple[str, str, str, RopeSpec]] = [(TEXTS("captured"), theme.PLAIN, "dot", captured)]
     try:
-        spec = checkpoints.spec_for(now.spec, captured)
+        spec = checkpoints.spec_for(request.spec, captured)
     except ValueError:  # the method's lists are for another number of pairs
         return out
     if spec.scaling != captured.scaling or spec.base != captured.base:
@@ -292,9 +292,9 @@ def compared_specs(now: Now, captured: RopeSpec) -> list[tuple[str, str, str, Ro
     return out
 
 
-def drawn_embeddings(now: Now) -> Hashable:
+def drawn_embeddings(request: PictureRequest) -> Hashable:
     """Return what the page depends on of the sidebar's model: the frequencies and factors that it compares."""
-    specs = [spec for *_, spec in compared_specs(now, source(now).spec(layer_at(now)))]
+    specs = [spec for *_, spec in compared_specs(request, source(request).spec(layer_at(request)))]
     return tuple(
         (spec.scaling.name, spec.inv_freq(length).tobytes(), spec.attention_factor(length))
         for spec in specs
@@ -307,54 +307,56 @@ def bands(spec: RopeSpec) -> spectrum.Bands:
     return spectrum.bands(spec, length=spec.target)
 
 
-def scored_job(now: Now) -> str | None:
+def scored_job(request: PictureRequest) -> str | None:
     """Return the job of the chosen head whose score was measured under other rotations, or None."""
-    head = chosen_head(now)
+    head = chosen_head(request)
     return next((job for job in head.jobs if "linear 2" in head.changed.get(job, ())), None)
 
 
-def explain_no_score(now: Now) -> str:
+def explain_no_score(request: PictureRequest) -> str:
     """Return why no other rotation can be shown for the chosen head, "" if it can."""
-    job = next((job for job in chosen_head(now).jobs if job in LETTERS), None)
-    return "" if scored_job(now) else TEXTS("real.no_rotations" if job else "real.no_score")
+    job = next((job for job in chosen_head(request).jobs if job in LETTERS), None)
+    return "" if scored_job(request) else TEXTS("real.no_rotations" if job else "real.no_score")
 
 
 @PAGE.picture(CHOSEN, sets=CHOSEN, height=real_figures.MAP_HEIGHT, narrow=real_figures.NARROW_MAP_HEIGHT)
-def jobs(now: Now) -> Figure:
+def jobs(request: PictureRequest) -> Figure:
     """The jobs of all 270 heads of a real model: previous token, copying, same token, first token."""
-    heads, head, own = head_map(now), chosen_head(now), own_model(now)
+    heads, head, own = head_map(request), chosen_head(request), own_model(request)
     fig = real_figures.job_map(heads, (head.layer, head.head))
-    sentence = words.describe_jobs(heads, heads.heads[find_head(example_head(now))], "" if own is None else own.name)
+    sentence = words.describe_jobs(
+        heads, heads.heads[find_head(example_head(request))], "" if own is None else own.name
+    )
     title = TEXTS("jobs_title") if own is None else TEXTS("own_jobs_title", model=own.name)
     return Figure(fig, title, sentence, pins="cell", variant="" if own is None else own.name)
 
 
 @PAGE.picture(CHOSEN, height=real_figures.SIDE_HEIGHT)
-def uses(now: Now) -> Figure:
+def uses(request: PictureRequest) -> Figure:
     """What each pair of a head of the real model adds to the logit of the right token."""
-    head, spec = chosen_head(now), chosen_spec(now)
+    head, spec = chosen_head(request), chosen_spec(request)
     job = next(iter(head.jobs), None)
     margin = head.margin if job is None else head.job_margin[job]
     first = spec.pairs - int((spec.context * spec.plain_inv_freq < 2 * np.pi).sum())
-    sentence = words.describe_uses(list_heads(head_map(now))[now[CHOSEN]], margin, first, spec.context)
+    sentence = words.describe_uses(list_heads(head_map(request))[request[CHOSEN]], margin, first, spec.context)
     shown = scaled_spec("yarn 2", spec) if spec.scaling.name == "none" else spec
     return Figure(real_figures.pair_margins(head, job, bands(shown)), TEXTS("uses_title"), sentence)
 
 
 @PAGE.picture(CHOSEN, height=real_figures.SIDE_HEIGHT, refuses=explain_no_score)
-def changed(now: Now) -> Figure:
+def changed(request: PictureRequest) -> Figure:
     """What linear interpolation, NTK and YaRN do to the score of a head of the real model."""
-    head, job = chosen_head(now), scored_job(now)
+    head, job = chosen_head(request), scored_job(request)
     if job is None:
-        raise ValueError(explain_no_score(now))
+        raise ValueError(explain_no_score(request))
     sentence = words.describe_rotations(head, job)
     return Figure(real_figures.changed_scores(head, job), TEXTS("changed_title"), sentence)
 
 
 @PAGE.picture(CHOSEN, ROTATION, narrow=420, refuses=explain_no_sentence)
-def sentence(now: Now) -> Figure:
+def sentence(request: PictureRequest) -> Figure:
     """The attention of a head of the real model on a sentence, as trained and under another rotation."""
-    head, name = chosen_head(now), now[ROTATION]
+    head, name = chosen_head(request), request[ROTATION]
     both = [(TEXTS("rotations.trained"), real_spec()), (ROTATIONS[name], scaled_spec(name))]
     tokens = load_sentence()[1]
     fig = real_figures.sentence_attention([(label, attend(head, spec)) for label, spec in both], tokens)
@@ -362,31 +364,33 @@ def sentence(now: Now) -> Figure:
 
 
 @PAGE.picture(FILE, LIVE, LAYER, SHOW, pin=True, sets=HEAD, refuses=problem, height=figures.MAP_HEIGHT)
-def across(now: Now) -> Figure:
+def across(request: PictureRequest) -> Figure:
     """What every head of a layer carries in every pair, heads from positional to semantic."""
-    what = looked(now)
+    what = looked(request)
     rows = list(what.order)
-    values = np.asarray(getattr(what.by_pair, now[SHOW]))[rows]
+    values = np.asarray(getattr(what.by_pair, request[SHOW]))[rows]
     names = [what.label(head) for head in rows]
-    drawn = compared_specs(now, what.spec)[-1][3]
-    fig = figures.heads_map(values, names, bands(drawn), quantity=now[SHOW], unrotated=what.unrotated, pin=now.pin)
+    drawn = compared_specs(request, what.spec)[-1][3]
+    fig = figures.heads_map(
+        values, names, bands(drawn), quantity=request[SHOW], unrotated=what.unrotated, pin=request.pin
+    )
     sentence = words.describe_layer(what.name, what.number, what.by_pair.strength, what.positional, what.unrotated)
     return Figure(fig, TEXTS("across_title"), sentence, variant=f"{what.name} {what.number}", pins="y")
 
 
-def open_head(now: Now) -> tuple[Looked, int]:
+def open_head(request: PictureRequest) -> tuple[Looked, int]:
     """Return the layer and the index of the open head."""
-    what = looked(now)
-    return what, what.order[int(now[HEAD])]
+    what = looked(request)
+    return what, what.order[int(request[HEAD])]
 
 
 @PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem)
-def distance(now: Now) -> Figure:
+def distance(request: PictureRequest) -> Figure:
     """The mean logit of the open head by distance, over all pairs of tokens, as captured and as chosen."""
-    what, head = open_head(now)
+    what, head = open_head(request)
     one = one_head(what, head)
     curves, near, last = [], [], what.spec
-    for label, colour, dash, spec in compared_specs(now, what.spec):
+    for label, colour, dash, spec in compared_specs(request, what.spec):
         values = studies.mean_logit(one, Turning.from_spec(spec, one.tokens))[0]
         curves.append((label, colour, dash, *columns(values)))
         near.append(float(studies.attention_by_distance(one, 0, Turning.from_spec(spec, one.tokens))[:NEAR].sum()))
@@ -401,24 +405,24 @@ def distance(now: Now) -> Figure:
 
 
 @PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
-def attention(now: Now) -> Figure:
+def attention(request: PictureRequest) -> Figure:
     """Mean attention of the open head to the tokens at each distance, as captured and under the chosen method."""
-    what, head = open_head(now)
+    what, head = open_head(request)
     one = one_head(what, head)
     curves = [
         (label, colour, dash, studies.attention_by_distance(one, 0, Turning.from_spec(spec, one.tokens)))
-        for label, colour, dash, spec in compared_specs(now, what.spec)
+        for label, colour, dash, spec in compared_specs(request, what.spec)
     ]
     fig = head_curves.attention_by_distance(curves, most=min(NEAR, one.tokens))
     return Figure(fig, TEXTS("attention_title"))
 
 
 @PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
-def pairs(now: Now) -> Figure:
+def pairs(request: PictureRequest) -> Figure:
     """What each pair adds to the logits of the tokens attended to, by band; marked what it added as captured."""
-    what, head = open_head(now)
+    what, head = open_head(request)
     one = one_head(what, head)
-    drawn = compared_specs(now, what.spec)
+    drawn = compared_specs(request, what.spec)
     found = [studies.contributions(one, 0, Turning.from_spec(spec, one.tokens)) for *_, spec in drawn]
     before = found[0] if len(found) > 1 else None
     fig = head_curves.parts(found[-1], bands(drawn[-1][3]), before=before, still=what.unrotated)

@@ -14,7 +14,7 @@ from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.picture.choices import Kept, Pick, Switch
 from rope_viz.picture.outputs import Figure, Table
 from rope_viz.picture.page import MAIN_HEIGHT, Page, embedding
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 
 PAIRING = Pick(key="kernels.pairing", label=TEXTS("choices.pairing"), options=figures.PAIRING_NAMES)
 DTYPE = Pick(key="kernels.dtype", label=TEXTS("choices.dtype"), options=figures.DTYPES)
@@ -38,48 +38,52 @@ REPORT = Kept(
 PAGE = Page(
     "kernels",
     (PAIRING, DTYPE, TOKENS, DEVICE, COMPILE, REPORT),
-    sees=lambda now: embedding(now, without=("pairing", "attention")),
+    sees=lambda request: embedding(request, without=("pairing", "attention")),
 )
 
 
 @PAGE.picture()
-def errors(now: Now) -> Figure:
+def errors(request: PictureRequest) -> Figure:
     """Largest error of cos or sin by position, by how the angle is made."""
-    quick = now.coarse
+    quick = request.coarse
     return Figure(
-        figures.errors(now.spec, quick=quick), TEXTS("errors_title"), words.describe_errors(now.spec, quick=quick)
+        figures.errors(request.spec, quick=quick),
+        TEXTS("errors_title"),
+        words.describe_errors(request.spec, quick=quick),
     )
 
 
 @PAGE.picture(
-    REPORT, height=lambda now: 96 + 46 * len(read_report(now).ran) if now[REPORT] else MAIN_HEIGHT, still=True
+    REPORT,
+    height=lambda request: 96 + 46 * len(read_report(request).ran) if request[REPORT] else MAIN_HEIGHT,
+    still=True,
 )
-def speeds(now: Now) -> Figure:
+def speeds(request: PictureRequest) -> Figure:
     """The speed of every way to rotate q and k, as it was measured."""
-    report = read_report(now)
+    report = read_report(request)
     return Figure(figures.speeds(report), TEXTS("speeds_title"), words.describe_speed(report))
 
 
 @PAGE.picture(REPORT, height=424, still=True)
-def ways(now: Now) -> Table:
+def ways(request: PictureRequest) -> Table:
     """The speed and the error of every way in numbers."""
-    report = read_report(now)
+    report = read_report(request)
     return Table(figures.ways_table(report), TEXTS("ways_title"), words.list_left_out(report))
 
 
 @PAGE.picture(REPORT, height=320, still=True)
-def agreement(now: Now) -> Table:
+def agreement(request: PictureRequest) -> Table:
     """How well pairings, dtypes and backends agree."""
-    return Table(figures.agreement_table(read_report(now)), TEXTS("agreement_title"), words.explain_agreement())
+    return Table(figures.agreement_table(read_report(request)), TEXTS("agreement_title"), words.explain_agreement())
 
 
-def workload(now: Now) -> dict[str, Any]:
+def workload(request: PictureRequest) -> dict[str, Any]:
     """Return the arguments of a measurement."""
-    rotated = figures.workload(now[PAIRING], now[DTYPE], now[TOKENS], now[DEVICE])
-    return {"workload": rotated, "rounds": figures.ROUNDS, "compiled": now[COMPILE]}
+    rotated = figures.workload(request[PAIRING], request[DTYPE], request[TOKENS], request[DEVICE])
+    return {"workload": rotated, "rounds": figures.ROUNDS, "compiled": request[COMPILE]}
 
 
-def read_report(now: Now) -> Report:
+def read_report(request: PictureRequest) -> Report:
     """Return the measurement, an empty one if there is none."""
-    stored = now[REPORT]
+    stored = request[REPORT]
     return Report({}) if stored is None else stored.value

@@ -14,7 +14,7 @@ from rope_viz.pages.learn import figures, scenes
 from rope_viz.picture.choices import Number
 from rope_viz.picture.outputs import Clocks, Figure
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Story(Clocks):
 
 SCENE = Number(key="learn.scene", knob=Knob("Scene", 1, figures.SCENES, "", integer=True), usual=1)
 M = Number(key="learn.m", knob=Knob("Position m", 0, 20, "How often the pair is turned.", integer=True), usual=6)
-PAGE = Page("learn", (SCENE, M), sees=lambda now: None)
+PAGE = Page("learn", (SCENE, M), sees=lambda request: None)
 
 OLD_KEY, OLD_STEPS = "learn.step", (1, 2, 4, 3, 3, 5, 5, 5, 6, 7, 7, 7)
 """The former key of the address, with values from 1 to 12, and the scene that took over each step."""
@@ -47,61 +47,61 @@ def scene_of_step(step: str) -> str:
 
 
 @PAGE.picture(SCENE, height=760, narrow=900)
-def story(now: Now) -> Story:
+def story(request: PictureRequest) -> Story:
     """Learn RoPE in eight scenes: predict, do, see."""
-    message = figures.message(int(now[SCENE])) | {"embed": "scene/"}
+    message = figures.message(int(request[SCENE])) | {"embed": "scene/"}
     return Story(message)
 
 
 @PAGE.picture(M, height=scenes.HEIGHT)
-def arrow(now: Now) -> Figure:
+def arrow(request: PictureRequest) -> Figure:
     """One pair of numbers, turned by its position."""
-    return Figure(*scenes.one_hand(int(now[M])))
+    return Figure(*scenes.one_hand(int(request[M])))
 
 
 @PAGE.picture()
-def scene1(now: Now) -> Figure:
+def scene1(request: PictureRequest) -> Figure:
     """The same word twice: scores without position and with RoPE."""
     return Figure(*scenes.STATIC[1]())
 
 
 @PAGE.picture(height=scenes.HEIGHT)
-def scene2(now: Now) -> Figure:
+def scene2(request: PictureRequest) -> Figure:
     """One hand on a circle."""
     return Figure(*scenes.STATIC[2]())
 
 
 @PAGE.picture(height=hands.HEIGHT)
-def scene3(now: Now) -> Figure:
+def scene3(request: PictureRequest) -> Figure:
     """Two hands: only the angle between them counts."""
     return Figure(*scenes.STATIC[3]())
 
 
 @PAGE.picture()
-def scene4(now: Now) -> Figure:
+def scene4(request: PictureRequest) -> Figure:
     """Fast and slow: the angle between two tokens on four pairs."""
     return Figure(*scenes.STATIC[4]())
 
 
 @PAGE.picture()
-def scene5(now: Now) -> Figure:
+def scene5(request: PictureRequest) -> Figure:
     """A real head: which of its pairs complete a turn within the original length."""
     return Figure(*scenes.STATIC[5]())
 
 
 @PAGE.picture()
-def scene6(now: Now) -> Figure:
+def scene6(request: PictureRequest) -> Figure:
     """Beyond the trained length: measured loss by position."""
     return Figure(*scenes.STATIC[6]())
 
 
 @PAGE.picture()
-def scene7(now: Now) -> Figure:
+def scene7(request: PictureRequest) -> Figure:
     """Three repairs: the share of each pair's frequency that is left."""
     return Figure(*scenes.STATIC[7]())
 
 
 @PAGE.picture()
-def scene8(now: Now) -> Figure:
+def scene8(request: PictureRequest) -> Figure:
     """The proof: keys found by length of the text."""
     return Figure(*scenes.STATIC[8]())

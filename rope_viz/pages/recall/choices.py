@@ -16,7 +16,7 @@ from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture import blob_store, stored_files
 from rope_viz.picture.choices import Kept, Number, Pick, Several, length
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
@@ -32,18 +32,18 @@ MOST = 4096
 """Number of evaluations remembered in `_known`."""
 
 
-def explain_misfit(now: Now) -> str:
+def explain_misfit(request: PictureRequest) -> str:
     """Return why tiny_lm cannot use the chosen method, "" if it can."""
     try:
-        checkpoints.spec_for(now.spec, TRAINED)
+        checkpoints.spec_for(request.spec, TRAINED)
     except ValueError:
-        return TEXTS("refused", method=name_method(now.spec))
+        return TEXTS("refused", method=name_method(request.spec))
     return ""
 
 
-def tiny_lm_spec(now: Now) -> RopeSpec:
+def tiny_lm_spec(request: PictureRequest) -> RopeSpec:
     """Return the spec used by tiny_lm: the chosen one, or the chosen method on its own sizes."""
-    return checkpoints.spec_for(now.spec, TRAINED)
+    return checkpoints.spec_for(request.spec, TRAINED)
 
 
 def load_models() -> list[TinyLm]:
@@ -88,7 +88,7 @@ def measure_kept_attention(spec: RopeSpec, tokens: int) -> tuple[float, float]:
         )
         for name in HEADS
     ]
-    first, second = (now.hit / max(then.hit, 1e-9) for now, then in works)
+    first, second = (request.hit / max(then.hit, 1e-9) for request, then in works)
     return first, second
 
 
@@ -103,33 +103,35 @@ QUICK = 2048
 """The longest text, in tokens, that is evaluated while a knob moves."""
 
 
-def default_longest(now: Now) -> float:
+def default_longest(request: PictureRequest) -> float:
     """Return the default longest length: twice the target, from 2,048 to 4,096."""
-    return float(2048 if explain_misfit(now) else min(max(2 * tiny_lm_spec(now).target, 2048), 4096))
+    return float(2048 if explain_misfit(request) else min(max(2 * tiny_lm_spec(request).target, 2048), 4096))
 
 
-def default_length(now: Now) -> float:
+def default_length(request: PictureRequest) -> float:
     """Return the target, or four times the trained length for a target within it, at most `QUICK`."""
-    target = TRAINED.context if explain_misfit(now) else tiny_lm_spec(now).target
+    target = TRAINED.context if explain_misfit(request) else tiny_lm_spec(request).target
     return float(min(target if target > TRAINED.context else 4 * TRAINED.context, QUICK))
 
 
-def default_carry_length(now: Now) -> float:
+def default_carry_length(request: PictureRequest) -> float:
     """Return `default_length`, at most 512: short enough to be evaluated once per pair."""
-    return min(default_length(now), 512.0)
+    return min(default_length(request), 512.0)
 
 
-def is_range(now: Now) -> bool:
+def is_range(request: PictureRequest) -> bool:
     """True if a range of pairs is chosen rather than a band."""
-    return now[BAND] == "range"
+    return request[BAND] == "range"
 
 
 COMPARE = Several(
     key="recall.with",
     label=TEXTS("choices.compare"),
     options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
-    offered=lambda now: {name: short_label(name) for name in checkpoints.MAIN_METHODS if name != now.spec.scaling.name},
-    usual=lambda now: [name for name in ("none", "linear", "yarn", "ntk") if name != now.spec.scaling.name][:3],
+    offered=lambda request: {
+        name: short_label(name) for name in checkpoints.MAIN_METHODS if name != request.spec.scaling.name
+    },
+    usual=lambda request: [name for name in ("none", "linear", "yarn", "ntk") if name != request.spec.scaling.name][:3],
 )
 UP_TO = length("recall.length", TEXTS("choices.length"), default_longest, least=512, most=LONGEST)
 AT = length("recall.at", TEXTS("choices.carry_length"), default_carry_length, least=64, most=1024)
@@ -155,7 +157,7 @@ TUNED = Several(
     key="recall.tuned",
     label=TEXTS("choices.tuned"),
     options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
-    usual=lambda now: ("none", "linear", "yarn"),
+    usual=lambda request: ("none", "linear", "yarn"),
 )
 ASKED = stored_files.json_file(
     read_evaluation,
@@ -205,5 +207,5 @@ MEASURED = stored_files.json_file(
 PAGE = Page(
     "recall",
     (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED, REPORT, KEYS, MEASURED, SEARCHED, SEARCH_FILE),
-    sees=lambda now: explain_misfit(now) or tiny_lm_spec(now),
+    sees=lambda request: explain_misfit(request) or tiny_lm_spec(request),
 )

@@ -15,7 +15,7 @@ from rope_viz.pages.recall import figures, words
 from rope_viz.pages.recall.choices import KEYS, MEASURED, PAGE, REPORT
 from rope_viz.pages.recall.figures import TEXTS, Line
 from rope_viz.picture.outputs import ROW, Figure, Table
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.text_results import BLOCK, DEPTHS, FACTOR, FoundKeys, average_blocks
 from rope_viz.studies.real_model import (
     BIN,
@@ -34,7 +34,7 @@ SHORT_LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 
 
 @PAGE.picture()
-def real_loss(now: Now) -> Figure:
+def real_loss(request: PictureRequest) -> Figure:
     """Loss of a real model by position, without scaling and under each method, as measured."""
     losses, trained = load_losses(), real_spec().context
     fig = figures.loss_by_position(losses, trained)
@@ -42,9 +42,9 @@ def real_loss(now: Now) -> Figure:
 
 
 @PAGE.picture(REPORT, MEASURED)
-def live_loss(now: Now) -> Figure:
+def live_loss(request: PictureRequest) -> Figure:
     """Loss of a real model by position on your own text; without one, on the first tokens of a novel, as measured."""
-    found = own_losses(now)
+    found = own_losses(request)
     fig = figures.loss_by_position(found.losses, found.trained, found.block)
     sentence = words.describe_text(found.losses, found.tokens, found.block, found.factor, own=bool(found.name))
     title = TEXTS("own_loss_title", model=found.model) if found.model else TEXTS("live_loss_title")
@@ -52,9 +52,9 @@ def live_loss(now: Now) -> Figure:
 
 
 @PAGE.picture(KEYS, height=7 * ROW)
-def live_keys(now: Now) -> Table:
+def live_keys(request: PictureRequest) -> Table:
     """A pass key of yours in your text, by depth and method; without one, five-digit keys in novels, as measured."""
-    held = now[KEYS]
+    held = request[KEYS]
     # Each measured question has a key of its own, of five digits.
     found = FoundKeys("", 1024, FACTOR, "", dict(load_first_keys(1024, DEPTHS))) if held is None else held.value
     rows = words.list_text_keys(found.right, DEPTHS, len(found.key) or 5)
@@ -63,7 +63,7 @@ def live_keys(now: Now) -> Table:
 
 
 @PAGE.picture(height=7 * ROW)
-def real_cost(now: Now) -> Table:
+def real_cost(request: PictureRequest) -> Table:
     """The loss of a real model under each method within and beyond its trained length, against no scaling."""
     losses, trained = load_losses(), real_spec().context
     rows = words.list_costs(losses, trained)
@@ -74,7 +74,7 @@ def real_cost(now: Now) -> Table:
 
 
 @PAGE.picture(height=7 * ROW)
-def real_keys(now: Now) -> Table:
+def real_keys(request: PictureRequest) -> Table:
     """The pass keys that a real model finds by text length and method, as measured."""
     found = load_pass_keys()
     asked = max(count for rows in found.values() for _, count in rows.values())
@@ -83,7 +83,7 @@ def real_keys(now: Now) -> Table:
 
 
 @PAGE.picture(height=theme.SIDE_HEIGHT)
-def short_cost(now: Now) -> Figure:
+def short_cost(request: PictureRequest) -> Figure:
     """The loss that static YaRN adds to texts within the trained length, by their length, with intervals."""
     block, losses = load_short_losses()
     plain = losses["none", 1.0]
@@ -120,12 +120,12 @@ class OwnLosses:
     model: str = ""
 
 
-def own_losses(now: Now) -> OwnLosses:
+def own_losses(request: PictureRequest) -> OwnLosses:
     """Return the losses to show: of a measured file before those of a text that was read live."""
-    if (held := now[MEASURED]) is not None:
+    if (held := request[MEASURED]) is not None:
         own = held.value
         return OwnLosses(own.losses, own.block, own.tokens, own.factor, own.spec().context, held.name, own.name)
-    trained, live = real_spec().context, now[REPORT]
+    trained, live = real_spec().context, request[REPORT]
     if live is None:
         block, losses = load_first_losses()
         return OwnLosses(losses, block, block * losses["none"].shape[1], FACTOR, trained)

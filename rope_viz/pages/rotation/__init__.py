@@ -18,7 +18,7 @@ from rope_viz.picture import vectors
 from rope_viz.picture.choices import Number, Pick, Positions, Switch, length
 from rope_viz.picture.outputs import ROW, Clocks, Figure, Table
 from rope_viz.picture.page import Page, embedding
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.studies import conversion
 from rope_viz.studies import rotation as study
 from rope_viz.studies.vectors import draw_normals
@@ -28,14 +28,14 @@ VECTOR = "A vector of your own"
 """The name of the user's vector in stored contents."""
 
 
-def has_matrix(now: Now) -> bool:
+def has_matrix(request: PictureRequest) -> bool:
     """True if the matrix of a head is small enough to show."""
-    return now.spec.head_dim <= study.MAX_DENSE_DIM
+    return request.spec.head_dim <= study.MAX_DENSE_DIM
 
 
-def too_large(now: Now) -> str:
+def too_large(request: PictureRequest) -> str:
     """Return why there is no matrix, "" if there is one."""
-    return "" if has_matrix(now) else words.describe_matrix(now.spec)
+    return "" if has_matrix(request) else words.describe_matrix(request.spec)
 
 
 SHOW = Pick(key="rotation.show", label=TEXTS("choices.show"), options=clocks.MODES)
@@ -43,13 +43,13 @@ PLAIN = Switch(
     key="rotation.plain",
     label=TEXTS("choices.plain"),
     on=True,
-    when=lambda now: clocks.has_two_hands(now.spec, now[SHOW]),
+    when=lambda request: clocks.has_two_hands(request.spec, request[SHOW]),
     needs=(SHOW,),
 )
 AT = Positions(
     key="rotation.at",
     label=TEXTS("choices.at"),
-    usual=lambda now: clocks.STARTS[now[SHOW]],
+    usual=lambda request: clocks.STARTS[request[SHOW]],
     most=clocks.LAST_POSITION,
     needs=(SHOW,),
 )
@@ -58,7 +58,7 @@ M = length("rotation.m", TEXTS("choices.m"), 1000, least=1, when=has_matrix)
 N = length("rotation.n", TEXTS("choices.n"), 900, least=1, when=has_matrix)
 X = vectors.texts(
     "rotation.x",
-    lambda now: _worked(now.spec),
+    lambda request: _worked(request.spec),
     names={VECTOR: TEXTS("choices.vector")},
     label=TEXTS("choices.vector"),
     when=has_matrix,
@@ -66,17 +66,17 @@ X = vectors.texts(
 POSITION = length("rotation.position", TEXTS("choices.position"), 1000, least=1, when=has_matrix)
 FROM = Pick(key="rotation.from", label=TEXTS("choices.from"), options=figures.WAYS)
 LIBRARY = Pick(key="rotation.library", label=TEXTS("choices.library"), options=figures.LIBRARIES)
-HEADS = Number(key="rotation.heads", knob=HEADS_KNOB, usual=lambda now: _heads(now.model))
+HEADS = Number(key="rotation.heads", knob=HEADS_KNOB, usual=lambda request: _heads(request.model))
 PAGE = Page(
     "rotation",
     (SHOW, PLAIN, AT, PART, M, N, X, POSITION, FROM, LIBRARY, HEADS),
-    sees=lambda now: embedding(now, without=("attention",)),
+    sees=lambda request: embedding(request, without=("attention",)),
 )
 
 
-def drawn_variants(now: Now) -> Mapping[int, Variant]:
+def drawn_variants(request: PictureRequest) -> Mapping[int, Variant]:
     """Return the pinned curves that have hands: those of a single position."""
-    return now.variants if now[SHOW] == "turn" else {}
+    return request.variants if request[SHOW] == "turn" else {}
 
 
 @PAGE.picture(
@@ -86,87 +86,91 @@ def drawn_variants(now: Now) -> Mapping[int, Variant]:
     pin=True,
     variants=True,
     sets=AT,
-    height=lambda now: clocks.heights(now[SHOW], len(drawn_variants(now)))[0],
-    narrow=lambda now: clocks.heights(now[SHOW], len(drawn_variants(now)))[1],
+    height=lambda request: clocks.heights(request[SHOW], len(drawn_variants(request)))[0],
+    narrow=lambda request: clocks.heights(request[SHOW], len(drawn_variants(request)))[1],
 )
-def turning(now: Now) -> Clocks:
+def turning(request: PictureRequest) -> Clocks:
     """The pairs as clocks: one position, or a query and a key."""
-    variants = compared(now.spec, [], drawn_variants(now), current=now.current)[1:]
-    message = clocks.message(now.spec, pin=now.pin, mode=now[SHOW], plain=now[PLAIN], start=now[AT], variants=variants)
-    return Clocks(message, words.describe_dials(now.spec, now[SHOW]), variant="clocks")
+    variants = compared(request.spec, [], drawn_variants(request), current=request.current)[1:]
+    message = clocks.message(
+        request.spec, pin=request.pin, mode=request[SHOW], plain=request[PLAIN], start=request[AT], variants=variants
+    )
+    return Clocks(message, words.describe_dials(request.spec, request[SHOW]), variant="clocks")
 
 
 @PAGE.picture(PART, M, refuses=too_large)
-def matrices(now: Now) -> Figure:
+def matrices(request: PictureRequest) -> Figure:
     """The rotation matrix of a position in both pairings, with the permutation between them."""
-    figure = figures.matrices(now.spec, now[M], part=now[PART])
-    return Figure(figure, TEXTS("matrices_title", position=now[M]), words.describe_matrix(now.spec))
+    figure = figures.matrices(request.spec, request[M], part=request[PART])
+    return Figure(figure, TEXTS("matrices_title", position=request[M]), words.describe_matrix(request.spec))
 
 
 @PAGE.picture(M, N, height=5 * ROW, refuses=too_large)
-def laws(now: Now) -> Table:
+def laws(request: PictureRequest) -> Table:
     """The laws of rotation, each with its largest error."""
-    rows = words.list_laws(_laws(now.spec, now[M], now[N]), now[M], now[N])
+    rows = words.list_laws(_laws(request.spec, request[M], request[N]), request[M], request[N])
     return Table(rows, TEXTS("laws_title"), words=True)
 
 
 @PAGE.picture(X, POSITION, height=5 * ROW, refuses=too_large)
-def forms(now: Now) -> Table:
+def forms(request: PictureRequest) -> Table:
     """The cost of each of the equivalent forms: what it computes and moves."""
-    return Table(figures.costs(_forms(now)), TEXTS("forms_title"), words.compare_forms(now.spec))
+    return Table(figures.costs(_forms(request)), TEXTS("forms_title"), words.compare_forms(request.spec))
 
 
 @PAGE.picture(X, POSITION, height=220, refuses=too_large)
-def rotated(now: Now) -> Table:
+def rotated(request: PictureRequest) -> Table:
     """One vector rotated by every equivalent form."""
-    return Table(figures.results(_forms(now), vector(now)), TEXTS("rotated_title"))
+    return Table(figures.results(_forms(request), vector(request)), TEXTS("rotated_title"))
 
 
 @PAGE.picture(FROM, HEADS, height=270)
-def permutation(now: Now) -> Figure:
+def permutation(request: PictureRequest) -> Figure:
     """The new place of every row of a q or k weight when its pairing is converted."""
-    source, to = pairings_of(now)
-    figure = figures.permutation(now.spec, now[HEADS], source, to)
-    return Figure(figure, TEXTS("permutation_title", source=source, to=to), words.explain_converting(now.spec))
+    source, to = pairings_of(request)
+    figure = figures.permutation(request.spec, request[HEADS], source, to)
+    return Figure(figure, TEXTS("permutation_title", source=source, to=to), words.explain_converting(request.spec))
 
 
 @PAGE.picture(height=340)
-def mistakes(now: Now) -> Figure:
+def mistakes(request: PictureRequest) -> Figure:
     """The scores by distance when the conversion is forgotten."""
-    found = _mistakes(now.spec)
-    return Figure(figures.mistakes(found), TEXTS("mistakes_title"), words.describe_mistakes(now.spec, found))
+    found = _mistakes(request.spec)
+    return Figure(figures.mistakes(found), TEXTS("mistakes_title"), words.describe_mistakes(request.spec, found))
 
 
 @PAGE.picture(height=320, still=True)
-def pairings(now: Now) -> Table:
+def pairings(request: PictureRequest) -> Table:
     """The pairing of every model of the list, with its source."""
     return Table(figures.pairings(), TEXTS("pairings_title"), words.explain_pairings())
 
 
-def pairings_of(now: Now) -> tuple[Pairing, Pairing]:
+def pairings_of(request: PictureRequest) -> tuple[Pairing, Pairing]:
     """Return the pairings that a weight is converted from and to."""
-    return ("interleaved", "half") if now[FROM] == "interleaved" else ("half", "interleaved")
+    return ("interleaved", "half") if request[FROM] == "interleaved" else ("half", "interleaved")
 
 
-def code(now: Now) -> str:
+def code(request: PictureRequest) -> str:
     """Return Python code for the conversion."""
-    source, to = pairings_of(now)
-    return conversion.conversion_code(now.spec, now[HEADS], source, to, "numpy" if now[LIBRARY] == "numpy" else "torch")
+    source, to = pairings_of(request)
+    return conversion.conversion_code(
+        request.spec, request[HEADS], source, to, "numpy" if request[LIBRARY] == "numpy" else "torch"
+    )
 
 
-def pairing_here(now: Now) -> str:
+def pairing_here(request: PictureRequest) -> str:
     """Describe the current model's pairing."""
-    known = catalog().get(now.model)
+    known = catalog().get(request.model)
     if known is not None:
         return TEXTS("pairings.model", name=known.name, pairing=known.pairing)
-    return TEXTS("pairings.embedding", pairing=figures.PAIRING_NAMES[now.spec.pairing])
+    return TEXTS("pairings.embedding", pairing=figures.PAIRING_NAMES[request.spec.pairing])
 
 
-def vector(now: Now) -> FloatArray:
+def vector(request: PictureRequest) -> FloatArray:
     """Return the user's vector; a fixed random one if there is none or it does not fit the head."""
-    usual = _worked(now.spec)
+    usual = _worked(request.spec)
     try:
-        return vectors.typed(now[X], now.spec, usual)[0]
+        return vectors.typed(request[X], request.spec, usual)[0]
     except ValueError:
         return usual[VECTOR]  # the control shows the problem
 
@@ -175,8 +179,8 @@ def _worked(spec: RopeSpec) -> dict[str, FloatArray]:
     return {VECTOR: np.round(draw_normals("worked vector", spec.head_dim), 3)}
 
 
-def _forms(now: Now) -> tuple[study.Form, ...]:
-    return study.equivalent_forms(now.spec, vector(now), now[POSITION], length=now.spec.target)
+def _forms(request: PictureRequest) -> tuple[study.Form, ...]:
+    return study.equivalent_forms(request.spec, vector(request), request[POSITION], length=request.spec.target)
 
 
 def _heads(model: str) -> int:

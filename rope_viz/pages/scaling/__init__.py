@@ -15,7 +15,7 @@ from rope_viz.picture.axis_choice import axis_of, axis_sentence, looked
 from rope_viz.picture.choices import Pick, Several
 from rope_viz.picture.outputs import ROW, Figure, Table
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.studies.distance_maps import SHORTEST, Chunks, Groups
 from rope_viz.texts import join
 
@@ -25,15 +25,19 @@ EXAMPLE = Pick(
     label=TEXTS("choices.example"),
     options={name: compared.short_label(name) for name in ("yarn", "linear", "ntk", "llama3")}
     | {"none": TEXTS("choices.no_example")},
-    when=lambda now: now.spec.scaling.name == "none",
+    when=lambda request: request.spec.scaling.name == "none",
 )
 COMPARE = Several(
     key="scaling.with",
     label=TEXTS("choices.compare"),
     options={name: compared.short_label(name) for name in METHODS if name != "none"},
-    offered=lambda now: compared.choices(shown(now, now.spec)),
-    usual=lambda now: figures.usual(shown(now, now.spec)),
-    drawn=lambda now: () if now[SHOW] == "paper" else compared.choices(shown(now, now.spec), ramps=now[SHOW] == "ramp"),
+    offered=lambda request: compared.choices(shown(request, request.spec)),
+    usual=lambda request: figures.usual(shown(request, request.spec)),
+    drawn=lambda request: (
+        ()
+        if request[SHOW] == "paper"
+        else compared.choices(shown(request, request.spec), ramps=request[SHOW] == "ramp")
+    ),
     needs=(EXAMPLE,),
 )
 AXIS = axis_of("scaling")
@@ -41,7 +45,7 @@ PAGE = Page(
     "scaling",
     (SHOW, AXIS, EXAMPLE, COMPARE),
     # The compared methods depend on fields that the present one may not use.
-    sees=lambda now: (now.layer, dataclasses.replace(now.spec, pairing="half")),
+    sees=lambda request: (request.layer, dataclasses.replace(request.spec, pairing="half")),
 )
 
 
@@ -53,63 +57,63 @@ PAGE = Page(
     pin=True,
     variants=True,
     config=True,
-    height=lambda now: theme.height_of_bars(
-        1 + len(now[COMPARE]) + len(drawn_variants(now)) if now[SHOW] in ("ratio", "wavelength") else 1
+    height=lambda request: theme.height_of_bars(
+        1 + len(request[COMPARE]) + len(drawn_variants(request)) if request[SHOW] in ("ratio", "wavelength") else 1
     ),
 )
-def comparison(now: Now) -> Figure:
+def comparison(request: PictureRequest) -> Figure:
     """The model's own method compared with others."""
-    spec = shown(now, looked(now, AXIS))
-    curves = compared.compared(spec, other_methods(now), drawn_variants(now), current=now.current)
-    if is_example := spec.scaling != now.spec.scaling:
+    spec = shown(request, looked(request, AXIS))
+    curves = compared.compared(spec, other_methods(request), drawn_variants(request), current=request.current)
+    if is_example := spec.scaling != request.spec.scaling:
         curves[0] = dataclasses.replace(curves[0], label=TEXTS("example_line", method=curves[0].label))
-    figure, title = figures.view(now[SHOW], curves, pin=now.pin)
-    if now[AXIS] != "all":
+    figure, title = figures.view(request[SHOW], curves, pin=request.pin)
+    if request[AXIS] != "all":
         # The pairs of one axis may have gaps: connect the lines across them and mark the actual pairs by points.
         figure.update_traces(connectgaps=True, mode="lines+markers", selector={"type": "scatter", "mode": "lines"})
-    pins = "" if now[SHOW] == "ramp" else "x"
-    sentence = join(axis_sentence(now, AXIS), words.describe_scaling(spec, example=is_example))
-    return Figure(figure, title, sentence, variant=now[SHOW], pins=pins)
+    pins = "" if request[SHOW] == "ramp" else "x"
+    sentence = join(axis_sentence(request, AXIS), words.describe_scaling(spec, example=is_example))
+    return Figure(figure, title, sentence, variant=request[SHOW], pins=pins)
 
 
-@PAGE.picture(AXIS, EXAMPLE, COMPARE, config=True, height=lambda now: ROW * (2 + len(now[COMPARE])))
-def methods(now: Now) -> Table:
+@PAGE.picture(AXIS, EXAMPLE, COMPARE, config=True, height=lambda request: ROW * (2 + len(request[COMPARE])))
+def methods(request: PictureRequest) -> Table:
     """The methods in numbers, one row each."""
-    names = now[COMPARE]
-    spec = shown(now, looked(now, AXIS))
+    names = request[COMPARE]
+    spec = shown(request, looked(request, AXIS))
     curves = compared.compared(spec, compared.alternatives(spec, names))
     return Table(figures.summary(curves), TEXTS("methods_title"), words.describe_attention_factor(spec))
 
 
-def other_methods(now: Now) -> list[RopeSpec]:
+def other_methods(request: PictureRequest) -> list[RopeSpec]:
     """Return the spec under each method that the main figure compares."""
-    names = [name for name in now[COMPARE] if name in COMPARE.visible(now)]
-    return compared.alternatives(shown(now, looked(now, AXIS)), names)
+    names = [name for name in request[COMPARE] if name in COMPARE.visible(request)]
+    return compared.alternatives(shown(request, looked(request, AXIS)), names)
 
 
-def has_variants(now: Now) -> bool:
+def has_variants(request: PictureRequest) -> bool:
     """True if the main figure draws pinned curves: not next to one axis, nor next to the paper's ramp."""
-    return now[AXIS] == "all" and now[SHOW] != "paper"
+    return request[AXIS] == "all" and request[SHOW] != "paper"
 
 
-def drawn_variants(now: Now) -> Mapping[int, Variant]:
+def drawn_variants(request: PictureRequest) -> Mapping[int, Variant]:
     """Return the pinned curves that the main figure draws."""
-    return now.variants if has_variants(now) else {}
+    return request.variants if has_variants(request) else {}
 
 
-def shown(now: Now, spec: RopeSpec) -> RopeSpec:
+def shown(request: PictureRequest, spec: RopeSpec) -> RopeSpec:
     """Return the spec, under the example method if the model is not scaled: by 4, or more for a longer target."""
-    if now.spec.scaling.name != "none" or now[EXAMPLE] == "none":
+    if request.spec.scaling.name != "none" or request[EXAMPLE] == "none":
         return spec
     longer = dataclasses.replace(spec, target=max(spec.target, min(4 * spec.context, MAX_LENGTH)))
-    return compared.alternative(longer, now[EXAMPLE]) or spec
+    return compared.alternative(longer, request[EXAMPLE]) or spec
 
 
-def find_chunks(now: Now) -> tuple[int, Chunks] | None:
+def find_chunks(request: PictureRequest) -> tuple[int, Chunks] | None:
     """Return the trained length and the chunks of the model's own dual chunk attention, None where it has none."""
-    if now.model_config is None:
+    if request.model_config is None:
         return None
-    given = now.model_config.part.config.get("dual_chunk_attention_config")
+    given = request.model_config.part.config.get("dual_chunk_attention_config")
     if not isinstance(given, Mapping):
         return None
     found = [given.get(key) for key in ("original_max_position_embeddings", "chunk_size", "local_size")]
@@ -120,24 +124,24 @@ def find_chunks(now: Now) -> tuple[int, Chunks] | None:
     return (trained, Chunks(size, local)) if SHORTEST <= size <= trained and 0 < local < size else None
 
 
-def lengths_of_maps(now: Now) -> tuple[int, int, Chunks]:
+def lengths_of_maps(request: PictureRequest) -> tuple[int, int, Chunks]:
     """Return the trained length, the target and the chunks that the maps of distances show."""
-    own, spec = find_chunks(now), shown(now, now.spec)
+    own, spec = find_chunks(request), shown(request, request.spec)
     trained = max(spec.context, SHORTEST)
     trained, chunks = (trained, Chunks.from_length(trained)) if own is None else own
     return trained, max(spec.target, trained), chunks
 
 
-def needs_maps(now: Now) -> bool:
+def needs_maps(request: PictureRequest) -> bool:
     """True if the target is beyond the trained length, so that methods which change distances have a use."""
-    trained, target, _ = lengths_of_maps(now)
+    trained, target, _ = lengths_of_maps(request)
     return target > trained
 
 
 @PAGE.picture(EXAMPLE, config=True, height=figures.HEIGHT, narrow=figures.NARROW_HEIGHT)
-def maps(now: Now) -> Figure:
+def maps(request: PictureRequest) -> Figure:
     """The distance that dual chunk attention and SelfExtend give to each query and key, next to that of RoPE."""
-    trained, target, chunks = lengths_of_maps(now)
+    trained, target, chunks = lengths_of_maps(request)
     groups = Groups.from_lengths(trained, target)
-    sentence = words.describe_maps(trained, chunks, groups, own=find_chunks(now) is not None)
+    sentence = words.describe_maps(trained, chunks, groups, own=find_chunks(request) is not None)
     return Figure(figures.maps(trained, target, chunks, groups), TEXTS("maps.title"), sentence)

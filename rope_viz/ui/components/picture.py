@@ -14,7 +14,7 @@ import streamlit as st
 from rope_viz.picture import write_address
 from rope_viz.picture.choices import Menu, Positions
 from rope_viz.picture.page import Picture
-from rope_viz.picture.picture_request import Now
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.components.component import component
@@ -32,33 +32,33 @@ TOOLS = {
 
 TEXTS = Texts("app")
 KEY = "pictures"
-_places: ContextVar[dict[str, tuple[Picture, Now]]] = ContextVar("places")
+_places: ContextVar[dict[str, tuple[Picture, PictureRequest]]] = ContextVar("places")
 """The places of the running page, by address."""
 
 
-def rooms(pictures: Iterable[Picture], now: Now) -> str:
+def rooms(pictures: Iterable[Picture], request: PictureRequest) -> str:
     """Return CSS rules that reserve the height of these pictures before any script has loaded."""
     rules = []
     for picture in pictures:
-        if not picture.refuses(now):
+        if not picture.refuses(request):
             place = f"[data-place='{picture.address}']:not(:has(.rv-picture))"
-            wide, narrow = _room(picture, now)
+            wide, narrow = _room(picture, request)
             rules.append(f"{place} {{ min-height: {wide}px }} @media (max-width: 640px) ")
             rules.append(f"{{ {place} {{ min-height: {narrow}px }} }}")
     return "".join(rules)
 
 
-def _room(picture: Picture, now: Now) -> tuple[int, int]:
+def _room(picture: Picture, request: PictureRequest) -> tuple[int, int]:
     """Return a picture's height in pixels with its tools, on a wide and on a narrow screen."""
     below = TOOLS[picture.kind.renderer]
-    wide, narrow = (height + tools for height, tools in zip(picture.heights(now), below, strict=True))
+    wide, narrow = (height + tools for height, tools in zip(picture.heights(request), below, strict=True))
     return wide, narrow
 
 
 @contextlib.contextmanager
 def places() -> Iterator[None]:
     """Collect the places of a page and mount one component for all of them, which is cheaper than one each."""
-    found: dict[str, tuple[Picture, Now]] = {}
+    found: dict[str, tuple[Picture, PictureRequest]] = {}
     before = _places.set(found)
     try:
         yield
@@ -67,14 +67,14 @@ def places() -> Iterator[None]:
     _mount(found)
 
 
-def place(picture: Picture, now: Now) -> None:
+def place(picture: Picture, request: PictureRequest) -> None:
     """Reserve a place. Its HTML is equal in every run, so that Streamlit keeps what the browser put there."""
     message = f'<p class="rv-coming" role="status">{TEXTS("loading_picture")}</p>'
     st.html(f'<div data-place="{picture.address}">{message}</div>')
-    _places.get()[picture.address] = picture, now
+    _places.get()[picture.address] = picture, request
 
 
-def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
+def _mount(places: Mapping[str, tuple[Picture, PictureRequest]]) -> None:
     def take(name: str, value: Any) -> None:
         address, _, what = name.partition(" ")
         if name == "missing":
@@ -101,40 +101,44 @@ def _mount(places: Mapping[str, tuple[Picture, Now]]) -> None:
     component("picture", root_class="rv-pictures")(KEY, data, take)
 
 
-def _describe(picture: Picture, now: Now) -> dict[str, Any]:
+def _describe(picture: Picture, request: PictureRequest) -> dict[str, Any]:
     """Return what the browser needs to request the picture and to reserve its height."""
     return {
         "picture": picture.address,
         "kind": picture.kind.renderer,
-        "query": urlencode(write_address.query(now, picture)),
-        "link": urlencode(write_address.link_query(now, picture)) if now.held else "",
+        "query": urlencode(write_address.query(request, picture)),
+        "link": urlencode(write_address.link_query(request, picture)) if request.held else "",
         "still": picture.still,
-        "parts": picture.parts(now),
+        "parts": picture.parts(request),
         "knobs": sorted(picture.depends),
-        "height": picture.heights(now)[0],
-        "room": _room(picture, now),
+        "height": picture.heights(request)[0],
+        "room": _room(picture, request),
     }
 
 
-def _store_pin(picture: Picture, now: Now, value: int) -> None:
+def _store_pin(picture: Picture, request: PictureRequest, value: int) -> None:
     choice = picture.sets
     if isinstance(choice, Menu):
-        names = list(choice.entries(now))
-        state.set_param(choice.key, names[min(max(value, 0), len(names) - 1)], default=choice.default(now))
+        names = list(choice.entries(request))
+        state.set_param(choice.key, names[min(max(value, 0), len(names) - 1)], default=choice.default(request))
     elif choice is not None and not isinstance(choice, Positions):
-        state.set_param(choice.key, choice.text(choice.resolve(value, now)), default=choice.text(choice.default(now)))
-    elif 0 <= value < now.spec.pairs:
+        state.set_param(
+            choice.key, choice.text(choice.resolve(value, request)), default=choice.text(choice.default(request))
+        )
+    elif 0 <= value < request.spec.pairs:
         state.choose(pin=None if value == state.current_choice().pin else value)
 
 
-def _store_scene(picture: Picture, now: Now, scene: int) -> None:
+def _store_scene(picture: Picture, request: PictureRequest, scene: int) -> None:
     """Write the scene that the user went to into the address, which is a step for the Back button."""
     (choice,) = picture.uses
-    state.set_param(choice.key, choice.text(choice.resolve(scene, now)), default=choice.text(choice.default(now)))
+    state.set_param(
+        choice.key, choice.text(choice.resolve(scene, request)), default=choice.text(choice.default(request))
+    )
 
 
-def _store_positions(picture: Picture, now: Now, at: Mapping[str, Any]) -> None:
+def _store_positions(picture: Picture, request: PictureRequest, at: Mapping[str, Any]) -> None:
     m, n = at.get("m"), at.get("n")
     choice = picture.sets
     if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
-        state.set_param(choice.key, choice.text((m, n)), default=choice.text(choice.default(now)))
+        state.set_param(choice.key, choice.text((m, n)), default=choice.text(choice.default(request)))

@@ -28,7 +28,7 @@ from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.configs import numbers_config
 from rope_viz.picture.outputs import Figure, Table
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Now, config_of
+from rope_viz.picture.picture_request import PictureRequest, config_of
 
 # Cache size: enough for all unchanged catalog models, which are computed at start.
 from rope_viz.texts import Texts
@@ -40,14 +40,16 @@ WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on o
 
 
 LONGEST = 16_777_216
-TARGET = length("extend.target", "Context needed", lambda now: wanted(now), least=128, most=LONGEST, shared="target")
-TRAINED = length("extend.trained", "Trained length", lambda now: trained(now), most=LONGEST, shared="context")
-RUNTIMES = FirstOf(key="extend.for", label="Runtime", options=NAMES, usual=lambda now: "vllm", menu=190)
+TARGET = length(
+    "extend.target", "Context needed", lambda request: wanted(request), least=128, most=LONGEST, shared="target"
+)
+TRAINED = length("extend.trained", "Trained length", lambda request: trained(request), most=LONGEST, shared="context")
+RUNTIMES = FirstOf(key="extend.for", label="Runtime", options=NAMES, usual=lambda request: "vllm", menu=190)
 GPU = Pick(
     key="extend.gpu",
     label="GPU memory",
     options={str(size): f"{size} GB" for size in SIZES},
-    usual=lambda now: "80",
+    usual=lambda request: "80",
     menu=130,
 )
 DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
@@ -61,7 +63,7 @@ WAY = Pick(
     key="extend.way",
     label="Method to write",
     options=WAYS,
-    offered=lambda now: offered(now),
+    offered=lambda request: offered(request),
     needs=(TARGET, TRAINED, RUNTIMES),
     menu=260,
 )
@@ -71,17 +73,17 @@ PAGE = Page(
     "extend",
     (TAB, TARGET, TRAINED, RUNTIMES, GPU, DTYPE, SEQUENCES, WAY),
     # The page answers for the model as it is. An embedding set on other pages is one more method.
-    sees=lambda now: (now.layer, now.spec.context, now.spec.target),
+    sees=lambda request: (request.layer, request.spec.context, request.spec.target),
 )
 
 
-def wanted(now: Now) -> int:
+def wanted(request: PictureRequest) -> int:
     """Return the target length that was set, else the default: what the model reaches by its scaling, or twice as much.
 
     If the config only raised its limit without scaling, that limit is taken as the wanted length.
     """
-    spec, start = now.spec, origin(now)
-    found = _recognised(start, now.model, now.layer, now.own)
+    spec, start = request.spec, origin(request)
+    found = _recognised(start, request.model, request.layer, request.own)
     if spec.target != start.target:
         return spec.target
     if found is not None and found.mistakes and start.scaling.name == "none":
@@ -90,80 +92,80 @@ def wanted(now: Now) -> int:
     return start.target if extended else max(131_072, spec.context)
 
 
-def origin(now: Now) -> RopeSpec:
+def origin(request: PictureRequest) -> RopeSpec:
     """Return the embedding to extend: what the model starts from, or all numbers if there is no config."""
-    return now.spec if now.config is None else now.start
+    return request.spec if request.config is None else request.start
 
 
-def config(now: Now) -> Mapping[str, Any]:
+def config(request: PictureRequest) -> Mapping[str, Any]:
     """Return the model's config, or a Llama config with the sidebar's sizes if there is none."""
-    return _config(origin(now), now.model, now.own).mapping
+    return _config(origin(request), request.model, request.own).mapping
 
 
-def trained(now: Now) -> int:
+def trained(request: PictureRequest) -> int:
     """Return the trained length that was set, else what the config tells of it."""
-    return _recognised_length(now) if now.spec.context == origin(now).context else now.spec.context
+    return _recognised_length(request) if request.spec.context == origin(request).context else request.spec.context
 
 
-def _recognised_length(now: Now) -> int:
-    found = _recognised(origin(now), now.model, now.layer, now.own)
-    return origin(now).context if found is None else found.trained.length
+def _recognised_length(request: PictureRequest) -> int:
+    found = _recognised(origin(request), request.model, request.layer, request.own)
+    return origin(request).context if found is None else found.trained.length
 
 
-def problem(now: Now) -> str:
+def problem(request: PictureRequest) -> str:
     """Return why there is no answer, "" if there is one."""
-    if now.config is not None and "_class_name" in now.config:
+    if request.config is not None and "_class_name" in request.config:
         return 'A diffusion transformer has no context in tokens. See "Beyond the grid" on the page Axes.'
-    if now.own is not None and is_encoder_only(now.own.config):
+    if request.own is not None and is_encoder_only(request.own.config):
         return 'An image encoder has no context in tokens. See "Beyond the grid" on the page Axes.'
     try:
-        _rank_ways(*_arguments(now))
+        _rank_ways(*_arguments(request))
     except (ValueError, ArithmeticError) as error:
         return f"This config cannot be extended: {error}."
     return ""
 
 
-def offered(now: Now) -> Mapping[str, str]:
+def offered(request: PictureRequest) -> Mapping[str, str]:
     """Return the possible ways, id -> short name, the best one for the chosen runtimes first."""
-    if problem(now):
+    if problem(request):
         return {}
-    return {way.id: WAYS[way.id] for way in _best_plan(_arguments(now), (now[RUNTIMES],)).advice.ways}
+    return {way.id: WAYS[way.id] for way in _best_plan(_arguments(request), (request[RUNTIMES],)).advice.ways}
 
 
-def unknown(now: Now) -> str:
+def unknown(request: PictureRequest) -> str:
     """Return why the memory cannot be shown, "" if it can."""
-    return problem(now) or words.unknown(answer(now))
+    return problem(request) or words.unknown(answer(request))
 
 
-def answer(now: Now) -> Plan:
+def answer(request: PictureRequest) -> Plan:
     """Return the full plan. Raise `ValueError` if there is none; `problem` says why."""
-    return _answer(_arguments(now), (now[RUNTIMES],), now[WAY], now[DTYPE], now[SEQUENCES])
+    return _answer(_arguments(request), (request[RUNTIMES],), request[WAY], request[DTYPE], request[SEQUENCES])
 
 
 Arguments: TypeAlias = tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]
 
 
-def _arguments(now: Now) -> Arguments:
-    start, given = origin(now), now[TRAINED]
+def _arguments(request: PictureRequest) -> Arguments:
+    start, given = origin(request), request[TRAINED]
     # A length alone is a question and no embedding that the user has made.
-    changed = None if is_equal_except(now.spec, start, "context", "target") else now.spec
-    given = None if given == _recognised_length(now) else given
-    return start, changed, now.model, now.layer, now.own, now[TARGET], given
+    changed = None if is_equal_except(request.spec, start, "context", "target") else request.spec
+    given = None if given == _recognised_length(request) else given
+    return start, changed, request.model, request.layer, request.own, request[TARGET], given
 
 
 @PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem)
-def ways(now: Now) -> Table:
+def ways(request: PictureRequest) -> Table:
     """The ways to reach the length, in order, each with its reasons and what was measured."""
-    made = answer(now)
+    made = answer(request)
     return Table(figures.ways(made), "Methods that reach this length, best first", words.best(made), words=True)
 
 
 @PAGE.picture(TARGET, TRAINED, WAY, config=True, pin=True, refuses=problem)
-def speeds(now: Now) -> Figure:
+def speeds(request: PictureRequest) -> Figure:
     """The factor by which the chosen way changes the frequency of every pair, compared with plain RoPE."""
-    made = answer(now)
+    made = answer(request)
     curves = compared.compared(made.way.spec, [start(made.recognised)])
-    figure = method_curves.ratios(curves, pin=now.pin)
+    figure = method_curves.ratios(curves, pin=request.pin)
     title = Texts("scaling")("view_titles.ratio", curves=", ".join(curve.label for curve in curves))
     return Figure(figure, title, words.speeds(made), pins="x")
 
@@ -176,37 +178,37 @@ def speeds(now: Now) -> Figure:
     config=True,
     refuses=unknown,
 )
-def memory(now: Now) -> Figure:
+def memory(request: PictureRequest) -> Figure:
     """The KV cache by length on top of the weights, and one 80 GB GPU."""
-    made = answer(now)
+    made = answer(request)
     figure, title = figures.memory(made.memory, made.target, made.recognised.trained.length)
     return Figure(figure, title, words.memory(made))
 
 
-def no_layers(now: Now) -> str:
+def no_layers(request: PictureRequest) -> str:
     """Return why the layers cannot be shown, "" if they can."""
     try:
-        _layers(*_layer_arguments(now))
+        _layers(*_layer_arguments(request))
     except ValueError as error:
         return words.no_layers(str(error))
     return ""
 
 
-def layer_height(now: Now) -> int:
+def layer_height(request: PictureRequest) -> int:
     """Return the height of the strip of layers, which depends on how many kinds there are."""
-    rows = 0 if no_layers(now) else len(figures.find_rows(_layers(*_layer_arguments(now))))
+    rows = 0 if no_layers(request) else len(figures.find_rows(_layers(*_layer_arguments(request))))
     return figures.height(rows)
 
 
 @PAGE.picture(config=True, height=layer_height, refuses=no_layers)
-def layers(now: Now) -> Figure:
+def layers(request: PictureRequest) -> Figure:
     """What each layer sees, which layers rotate, and which of them scaling reaches."""
-    found = _layers(*_layer_arguments(now))
+    found = _layers(*_layer_arguments(request))
     return Figure(figures.strip(found), words.layers_title(found), words.layers(found))
 
 
-def _layer_arguments(now: Now) -> tuple[RopeSpec, str, str, Upload | None]:
-    return origin(now), now.model, now.layer, now.own
+def _layer_arguments(request: PictureRequest) -> tuple[RopeSpec, str, str, Upload | None]:
+    return origin(request), request.model, request.layer, request.own
 
 
 @cache_by_config(KEPT)
@@ -216,10 +218,10 @@ def _layers(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Layer
 
 
 @PAGE.picture(TARGET, TRAINED, config=True, height=420, still=True, refuses=problem)
-def options(now: Now) -> Table:
+def options(request: PictureRequest) -> Table:
     """Every method in numbers at the wanted length, from the trained length."""
-    base = start(answer(now).recognised)
-    return Table(methods(base, now[TARGET]), "Every method at this length", extension(base, now[TARGET]))
+    base = start(answer(request).recognised)
+    return Table(methods(base, request[TARGET]), "Every method at this length", extension(base, request[TARGET]))
 
 
 @cache_by_config(KEPT)

@@ -21,7 +21,7 @@ from rope_viz.picture.choices import Menu, Pick, Switch
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.outputs import ROW, Figure, Grid, Table
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Choice, Now, config_of
+from rope_viz.picture.picture_request import Choice, PictureRequest, config_of
 from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import list_releases
 from rope_viz.runtimes.trainers import TRAINERS
@@ -36,13 +36,13 @@ def list_cells() -> dict[str, str]:
     return {f"{trainer}_{server}": f"{one.label}, {server}" for trainer, one in TRAINERS.items() for server in SERVERS}
 
 
-def make_cell_choice(find_matrix: Callable[[Now], TrainingMatrix], needs: tuple[Choice[Any], ...]) -> Menu:
+def make_cell_choice(find_matrix: Callable[[PictureRequest], TrainingMatrix], needs: tuple[Choice[Any], ...]) -> Menu:
     """Return the choice of a cell; the default is the one with the largest difference. `needs` decide the matrix."""
     return Menu(
         key="runtimes.cell",
         label=TEXTS("cell"),
-        entries=lambda now: list_cells(),
-        usual=lambda now: "_".join(find_matrix(now).worst or ()),
+        entries=lambda request: list_cells(),
+        usual=lambda request: "_".join(find_matrix(request).worst or ()),
         check=lambda name: name in list_cells(),
         needs=needs,
     )
@@ -52,61 +52,79 @@ AT = Pick(
     key="runtimes.at",
     label="Length",
     options=figures.LENGTHS,
-    when=lambda now: runtime_matrix.depends_on_length(now.spec),
+    when=lambda request: runtime_matrix.depends_on_length(request.spec),
 )
 VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in list_releases()["vllm"]})
 SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in list_releases()["sglang"]})
 GRID_HEIGHTS = (745, 920)
 """Pixels of the table of trainers, on a wide and on a narrow screen."""
 ALL = Switch(key="runtimes.all", label="Also models on which all runtimes agree")
-CELL = make_cell_choice(lambda now: trainings(now), (AT, VLLM, SGLANG))
-PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL, CELL), sees=lambda now: config_and_length(now))
+CELL = make_cell_choice(lambda request: trainings(request), (AT, VLLM, SGLANG))
+PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL, CELL), sees=lambda request: config_and_length(request))
 
 
-def config_and_length(now: Now) -> Hashable:
+def config_and_length(request: PictureRequest) -> Hashable:
     """Return what the page depends on: the embedding in question, and the length that its frequencies depend on."""
-    spec = now.start if runtime_matrix.is_unchanged(now.spec, now.start) else now.spec
-    return now.layer, spec, now.spec.target if runtime_matrix.depends_on_length(now.spec) else 0
+    spec = request.start if runtime_matrix.is_unchanged(request.spec, request.start) else request.spec
+    return request.layer, spec, request.spec.target if runtime_matrix.depends_on_length(request.spec) else 0
 
 
-def config_in_question(now: Now) -> Asked:
+def config_in_question(request: PictureRequest) -> Asked:
     """Return the config in question: the model's own, or one made from the knobs."""
-    return _config_for(now.spec, now.model, now.layer, now.own)
+    return _config_for(request.spec, request.model, request.layer, request.own)
 
 
-def sequence_length(now: Now) -> int | None:
+def sequence_length(request: PictureRequest) -> int | None:
     """Return the length of the sequence, None for short ones."""
-    return now.spec.target if now[AT] == "target" else None
+    return request.spec.target if request[AT] == "target" else None
 
 
-def answers(now: Now) -> Board:
+def answers(request: PictureRequest) -> Board:
     """Return every runtime's answer."""
-    return _answers(now.spec, now.model, now.layer, now.own, sequence_length(now), now[VLLM], now[SGLANG])
+    return _answers(
+        request.spec,
+        request.model,
+        request.layer,
+        request.own,
+        sequence_length(request),
+        request[VLLM],
+        request[SGLANG],
+    )
 
 
-def trainings(now: Now) -> TrainingMatrix:
+def trainings(request: PictureRequest) -> TrainingMatrix:
     """Return every trainer against every server."""
-    return _trainings(now.spec, now.model, now.layer, now.own, sequence_length(now), now[VLLM], now[SGLANG])
+    return _trainings(
+        request.spec,
+        request.model,
+        request.layer,
+        request.own,
+        sequence_length(request),
+        request[VLLM],
+        request[SGLANG],
+    )
 
 
-def chosen_match(now: Now) -> Match:
+def chosen_match(request: PictureRequest) -> Match:
     """Return the match of the chosen trainer and server."""
-    trainer, _, server = now[CELL].partition("_")
-    return trainings(now).find(trainer, server)
+    trainer, _, server = request[CELL].partition("_")
+    return trainings(request).find(trainer, server)
 
 
-def chosen_remedy(now: Now) -> Remedy:
+def chosen_remedy(request: PictureRequest) -> Remedy:
     """Return what makes the chosen server compute what was trained."""
-    asked = config_in_question(now)
-    return find_remedy(chosen_match(now), asked.config, length=sequence_length(now), layer_type=asked.layer or None)
+    asked = config_in_question(request)
+    return find_remedy(
+        chosen_match(request), asked.config, length=sequence_length(request), layer_type=asked.layer or None
+    )
 
 
-def diffusion(now: Now) -> str:
+def diffusion(request: PictureRequest) -> str:
     """Return why these runtimes do not apply to a diffusion transformer or a lone encoder, "" otherwise."""
-    if now.own is None or now.config is None:
+    if request.own is None or request.config is None:
         return ""
-    drawn = "_class_name" in now.config
-    if not drawn and not is_encoder_only(now.config):
+    drawn = "_class_name" in request.config
+    if not drawn and not is_encoder_only(request.config):
         return ""
     one = (
         "a diffusion transformer: it runs in diffusers and similar libraries, not in these runtimes of language models"
@@ -114,41 +132,41 @@ def diffusion(now: Now) -> str:
         else "an encoder without a language model, and these runtimes are compared for language models only"
     )
     return (
-        f"**{plain(now.name)}** is {one}. "
+        f"**{plain(request.name)}** is {one}. "
         "The page [Axes](/axes) shows its axes, its frequencies and how to extend it beyond the trained grid."
     )
 
 
-def unmatched(now: Now) -> str:
+def unmatched(request: PictureRequest) -> str:
     """Return why trainers and servers are not compared, "" where they are."""
-    found = diffusion(now)
-    return found or (words.summarise(trainings(now)) if trainings(now).problem else "")
+    found = diffusion(request)
+    return found or (words.summarise(trainings(request)) if trainings(request).problem else "")
 
 
-def several(now: Now) -> tuple[AxesAnswer, ...]:
+def several(request: PictureRequest) -> tuple[AxesAnswer, ...]:
     """Return how every runtime handles the axes of the model's own config, () for a model with one axis."""
-    return _several(now.model, now.own)
+    return _several(request.model, request.own)
 
 
 @PAGE.picture(AT, VLLM, SGLANG, pin=True, config=True, refuses=diffusion)
-def curves(now: Now) -> Figure:
+def curves(request: PictureRequest) -> Figure:
     """The frequencies of the runtimes that differ, over those of transformers."""
-    figure, title = figures.curves(answers(now), now.spec, pin=now.pin)
-    return Figure(figure, title, words.agreement(answers(now)), pins="x")
+    figure, title = figures.curves(answers(request), request.spec, pin=request.pin)
+    return Figure(figure, title, words.agreement(answers(request)), pins="x")
 
 
 @PAGE.picture(AT, VLLM, SGLANG, config=True, height=430, refuses=diffusion)
-def matrix(now: Now) -> Table:
+def matrix(request: PictureRequest) -> Table:
     """Every runtime's answer as text, with its reason and its repair."""
-    sentence = words.whose(config_in_question(now), sequence_length(now))
-    rows = figures.matrix(answers(now), config_in_question(now).config)
+    sentence = words.whose(config_in_question(request), sequence_length(request))
+    rows = figures.matrix(answers(request), config_in_question(request).config)
     return Table(rows, "How each runtime reads this config", sentence, words=True)
 
 
-@PAGE.picture(config=True, height=lambda now: ROW * (len(several(now)) + 2), refuses=diffusion)
-def axes(now: Now) -> Table:
+@PAGE.picture(config=True, height=lambda request: ROW * (len(several(request)) + 2), refuses=diffusion)
+def axes(request: PictureRequest) -> Table:
     """What each runtime does with the axes of a model that reads images and videos: sections, positions, YaRN."""
-    found = several(now)
+    found = several(request)
     title = "What each runtime does with the axes of the positions"
     return Table(figures.several(found), title, words.several(found), words=True)
 
@@ -156,15 +174,15 @@ def axes(now: Now) -> Table:
 @PAGE.picture(
     AT, VLLM, SGLANG, CELL, sets=CELL, config=True, height=GRID_HEIGHTS[0], narrow=GRID_HEIGHTS[1], refuses=unmatched
 )
-def training(now: Now) -> Grid:
+def training(request: PictureRequest) -> Grid:
     """Every trainer against every server on this config: same, differs, refused or not known."""
-    found = trainings(now)
+    found = trainings(request)
     return Grid(
         figures.training_matrix(found),
         words.TEXTS("title"),
         words.summarise(found),
         states=[state_of(match) for row in found.rows for match in row],
-        chosen=list(list_cells()).index(now[CELL]),
+        chosen=list(list_cells()).index(request[CELL]),
     )
 
 
@@ -172,16 +190,18 @@ APART = 15
 """Number of catalog models that some runtime computes differently; a constant, because counting takes seconds."""
 
 
-def list_height(now: Now) -> int:
+def list_height(request: PictureRequest) -> int:
     """Return the height for one row per model; the full list scrolls."""
-    return 600 if now[ALL] else 2 + 35 * (APART + 1)
+    return 600 if request[ALL] else 2 + 35 * (APART + 1)
 
 
 # A short list has no filter field, which on a phone takes a second row below the table.
-@PAGE.picture(ALL, height=list_height, narrow=lambda now: list_height(now) - (0 if now[ALL] else 44), still=True)
-def models(now: Now) -> Table:
+@PAGE.picture(
+    ALL, height=list_height, narrow=lambda request: list_height(request) - (0 if request[ALL] else 44), still=True
+)
+def models(request: PictureRequest) -> Table:
     """The whole list of models against every runtime."""
-    rows = figures.model_list(everything=now[ALL])
+    rows = figures.model_list(everything=request[ALL])
     return Table(rows, "All models in every runtime", words.model_list())
 
 
@@ -196,8 +216,8 @@ def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
 
 @cache_by_config(64)
 def _config_for(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
-    now = Now(spec, model, layer, own)
-    return runtime_matrix.config_for(spec, start=now.start, config=now.config, layer=layer, name=now.name)
+    request = PictureRequest(spec, model, layer, own)
+    return runtime_matrix.config_for(spec, start=request.start, config=request.config, layer=layer, name=request.name)
 
 
 @cache_by_config(64)
