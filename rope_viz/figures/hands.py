@@ -33,7 +33,7 @@ def message(spec: RopeSpec, model: str = "") -> dict[str, Any]:
     """
     rates = spec.inv_freq(spec.target)
     few = [nearest_pair(rates, degrees) for degrees in FEW]
-    shown = {"headline": str(TEXTS("title")), **clocks.APP.group("video")}
+    shown = {"headline": str(TEXTS("heading")), **clocks.APP.group("video")}
     found: dict[str, Any] = {
         "inv_freq": rates.tolist(),
         "pair": few[1],

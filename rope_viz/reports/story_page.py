@@ -41,7 +41,7 @@ def story_page(only: int = 0, app: str | None = None) -> bytes:
 def home_page(message: Mapping[str, Any], app: str) -> bytes:
     """Return the picture of Home alone, with a link to the app at the address `app`. `message` is of figures.hands."""
     link = f'<a href="{html.escape(app)}" target="_blank">{html.escape(HOME("whole"))}</a>'
-    return _page("hands", message, str(message["title"]), str(HOME("title")), link)
+    return _page("hands", message, str(message["title"]), str(HOME("heading")), link)
 
 
 def _page(name: str, data: Mapping[str, Any], title: str, heading: str, below: str) -> bytes:

@@ -13,7 +13,7 @@ from pathlib import Path
 from streamlit import config
 
 from rope_viz import web
-from rope_viz.pages.registry import DOORS, TITLES, door_of
+from rope_viz.pages.registry import doors, title_of
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -31,18 +31,18 @@ THEME = """<svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true"><c
 @functools.cache
 def html() -> str:
     """Return the header and the tabs of every door; `header.js` shows those of the open one."""
-    doors = "".join(
-        f'<a data-door="{door}" data-to="{pages[0]}">{TEXTS(f"doors.{door}")}</a>' for door, pages in DOORS.items()
+    links = "".join(
+        f'<a data-door="{door}" data-to="{pages[0]}">{TEXTS(f"doors.{door}")}</a>' for door, pages in doors().items()
     )
-    tabs = "".join(
-        f'<div data-of="{door}" hidden>{"".join(f"""<a data-to="{name}">{TITLES[name]}</a>""" for name in pages)}</div>'
-        for door, pages in DOORS.items()
-        if len(pages) > 1
-    )
+    tabs = ""
+    for door, pages in doors().items():
+        if len(pages) > 1:
+            tab = "".join(f'<a data-to="{name}">{title_of(name)}</a>' for name in pages)
+            tabs += f'<div data-of="{door}" hidden>{tab}</div>'
     return (
         f'<header id="rv-header"><a class="rv-skip" href="#stMain">{TEXTS("header.skip")}</a>'
         f'<a class="rv-logo" data-to="" aria-label="RoPE Viz">{MARK}<span>RoPE Viz</span></a>'
-        f'<nav aria-label="{TEXTS("header.doors")}">{doors}</nav>'
+        f'<nav aria-label="{TEXTS("header.doors")}">{links}</nav>'
         f'<nav id="rv-tabs" aria-label="{TEXTS("header.pages")}" hidden>{tabs}</nav>'
         f'<div class="rv-actions"><button type="button" id="rv-chip" title="{TEXTS("header.model")}"><b></b>'
         f'<span></span></button><span id="rv-share"></span>'
@@ -62,5 +62,5 @@ def script() -> str:
         for base, name in enumerate(("light", "dark"))
     }
     text = (web.FOLDER / "inline" / "header.js").read_text(encoding="utf-8")
-    named = {page: door_of(page) for pages in DOORS.values() for page in pages}
+    named = {page: door for door, pages in doors().items() for page in pages}
     return text.replace("DOORS[", f"({json.dumps(named)})[", 1).replace("THEMES", json.dumps(themes), 1)

@@ -23,8 +23,7 @@ from streamlit import config
 
 from rope_viz import web
 from rope_viz.embedding.spec import short_repr
-from rope_viz.pages import registry
-from rope_viz.pages.registry import FIRST, MOVED, TITLES, groups_of
+from rope_viz.pages.registry import moved, pictures_on, titles
 from rope_viz.picture.page import Picture
 from rope_viz.texts import Texts
 from rope_viz.ui import header, link_preview
@@ -87,9 +86,9 @@ class Packing:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
             return await self.app(scope, receive, send)
-        if moved := MOVED.get(page_of(scope["path"])):
+        if target := moved().get(page_of(scope["path"])):
             # Relative to the page, because a proxy may put the app below a path.
-            page, tab = moved
+            page, tab = target
             query = "&".join(filter(None, (scope["query_string"].decode("ascii", "replace"), tab)))
             answer = RedirectResponse(f"{page}?{query}" if query else page, 307)
             return await answer(scope, receive, send)
@@ -195,7 +194,7 @@ def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
     if "/" not in page:
         return None
     up = "../" * page.count("/")
-    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in TITLES.items())
+    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in titles().items())
     text = TEXTS("not_found.text", path=html.escape(short_repr(page)))
     answer = message_page(TEXTS("not_found.title"), text, " · ".join(links))
     return lambda _: answer.encode()
@@ -242,9 +241,7 @@ def loading() -> str:
 @functools.cache
 def first_pictures() -> dict[str, Picture]:
     """Return the first picture of every page that has one."""
-    groups = {name: groups_of(name)[0] for name in TITLES if groups_of(name)}
-    found = {name: next(iter(registry.page(group).pictures.values())) for name, group in groups.items()}
-    return found | {name: registry.picture(*address.split("/")) for name, address in FIRST.items()}
+    return {name: pictures_on(name)[0] for name in titles() if pictures_on(name)}
 
 
 def first_picture(picture: Picture) -> list[str]:

@@ -94,7 +94,7 @@ WEIGHTS = Pick(key="decay.map", label=TEXTS("choices.map"), options=TEXTS.group(
 FIRST = length("decay.first", TEXTS("choices.first"), 16, least=1, most=1_000_000)
 AXIS = axis_of("decay")
 MINE = (SHOW, SOURCE, SEED, TYPED, FILE)
-PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, BACKEND, AT, WEIGHTS, FIRST))
+PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, BACKEND, AT, WEIGHTS, FIRST), door="explore")
 
 
 def user_qk(request: PictureRequest) -> vectors.Own:

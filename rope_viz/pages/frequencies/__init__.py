@@ -29,7 +29,12 @@ def drawn_variants(request: PictureRequest) -> Mapping[int, Variant]:
     return request.variants if request[AXIS] == "all" else {}
 
 
-PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH), sees=lambda request: embedding(request, without=("attention",)))
+PAGE = Page(
+    "frequencies",
+    (AXIS, QUANTITY, LENGTH),
+    sees=lambda request: embedding(request, without=("attention",)),
+    door="explore",
+)
 
 
 @PAGE.picture(

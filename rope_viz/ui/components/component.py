@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.pages.registry import DOORS
+from rope_viz.pages.registry import doors
 from rope_viz.reports.gallery import HEIGHT, WIDTH, Card
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params
@@ -83,7 +83,7 @@ APP, TEXTS = Texts("app"), Texts("gallery")
 def show(cards: Sequence[Card]) -> None:
     """Show the cards by door."""
     groups = []
-    for door in DOORS:
+    for door in doors():
         found = [card for card in cards if card.door == door]
         if found:
             count = str(TEXTS("figures", count=len(found)))
