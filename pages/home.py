@@ -6,6 +6,7 @@ import json
 
 import streamlit as st
 
+from rope_viz.figures import hands
 from rope_viz.pages import home
 from rope_viz.pages.registry import doors, title_of
 from rope_viz.texts import Texts
@@ -17,7 +18,7 @@ TEXTS = Texts("home")
 def show() -> None:
     """Show the page."""
     with st.container(key="home"):
-        page.start(TEXTS("heading"))
+        page.start(hands.TEXTS("headline"))
         page.show(home.turning)
     drop = json.dumps(TEXTS("doors.drop"), ensure_ascii=False)
     st.html(f"<style>.st-key-doors {{ --rv-drop: {drop} }}</style>")

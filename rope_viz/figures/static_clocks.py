@@ -18,7 +18,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.files.colours import ramp
 from rope_viz.texts import Texts
 
-TEXTS = Texts("rotation")
+TEXTS = Texts("clocks")
 MOST = 256
 TAU = 2.0 * math.pi
 RADIUS, CELL = 0.42, 1.0

@@ -6,9 +6,9 @@ import streamlit as st
 
 from rope_viz.pages.heads import FILE, LIVE
 from rope_viz.pages.heads.figures import TEXTS
-from rope_viz.pages.recall.figures import TEXTS as RECALL
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.capture_text import LEAST, MOST, CaptureReport, CaptureRun
+from rope_viz.real_models.capture_text import TEXTS as RUN
 from rope_viz.ui import page
 from rope_viz.ui.live_text import find_weights
 from rope_viz.ui.measurement_button import run_button
@@ -28,9 +28,9 @@ def capture_own_text(request: PictureRequest) -> None:
         return
     page.paragraph(TEXTS("live.about", most=MOST))
     placeholder = TEXTS("live.placeholder", least=LEAST)
-    st.text_area(RECALL("live.field"), key=FIELD, placeholder=placeholder, max_chars=LONGEST, height=120)
+    st.text_area(RUN("live.field"), key=FIELD, placeholder=placeholder, max_chars=LONGEST, height=120)
 
     def start() -> CaptureRun:
         return CaptureRun(weights, st.session_state.get(FIELD, ""))
 
-    run_button("heads", RECALL("live.button"), start, pack=CaptureReport.pack, choice=LIVE.key)
+    run_button("heads", RUN("live.button"), start, pack=CaptureReport.pack, choice=LIVE.key)

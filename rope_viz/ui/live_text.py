@@ -11,6 +11,7 @@ from rope_viz.pages.recall import real_model as real_recall
 from rope_viz.pages.recall.choices import COMPARE, KEYS, MEASURED, REPORT
 from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.real_models.measure_text import TEXTS as RUN
 from rope_viz.real_models.measure_text import TextRun
 from rope_viz.real_models.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, Result
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
@@ -52,12 +53,12 @@ def read_own_text(request: PictureRequest) -> None:
     methods = [method for method in chosen if method in MAIN_METHODS]
     page.paragraph(TEXTS("live.about", most=MOST))
     placeholder = TEXTS("live.placeholder", least=LEAST)
-    st.text_area(TEXTS("live.field"), key=FIELD, placeholder=placeholder, max_chars=LONGEST, height=120)
+    st.text_area(RUN("live.field"), key=FIELD, placeholder=placeholder, max_chars=LONGEST, height=120)
 
     def start(key: str | None = None) -> TextRun:
         return TextRun(weights, st.session_state.get(FIELD, ""), methods, key)
 
-    if run_button("recall", TEXTS("live.button"), start, pack=Result.pack, choice=REPORT.key):
+    if run_button("recall", RUN("live.button"), start, pack=Result.pack, choice=REPORT.key):
         page.picture_sentence(real_recall.live_loss)
         page.show(real_recall.live_loss)
         page.paragraph(TEXTS("real.caveat"))

@@ -7,9 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.kernels.measurement_process import BusyError, Report, Run
+from rope_viz.kernels.measurement_process import TEXTS, BusyError, Report, Run
 from rope_viz.pages.kernels import pack_report
-from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.ui import query_params, state
 from rope_viz.ui.notes import warn
 

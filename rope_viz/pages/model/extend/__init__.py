@@ -30,10 +30,8 @@ from rope_viz.picture.outputs import Figure, Table
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest, config_of
 
-# Cache size: enough for all unchanged catalog models, which are computed at start.
-from rope_viz.texts import Texts
-
 KEPT = 256
+"""Cache size: enough for all unchanged catalog models, which are computed at start."""
 SIZES = (16, 24, 40, 48, 80, 96, 141, 192, 288)
 """GB of memory of a GPU."""
 WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages", **LABELS}
@@ -167,8 +165,7 @@ def speeds(request: PictureRequest) -> Figure:
     made = answer(request)
     curves = compared.compared(made.way.spec, [start(made.recognised)])
     figure = method_curves.ratios(curves, pin=request.pin)
-    title = Texts("scaling")("view_titles.ratio", curves=", ".join(curve.label for curve in curves))
-    return Figure(figure, title, words.speeds(made), pins="x")
+    return Figure(figure, method_curves.title_ratios(curves), words.speeds(made), pins="x")
 
 
 @PAGE.picture(TARGET, TRAINED, DTYPE, SEQUENCES, config=True, refuses=unknown, query="extend.tab=why")
