@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 
 from rope_viz.advice.plan import extend, runtime_matrix
 from rope_viz.advice.plan.runtime_matrix import Asked, Board, Row, find_largest_ratio
-from rope_viz.advice.training.match_training import SCORE_TOLERANCE, Match
-from rope_viz.advice.training.training_matrix import TrainingMatrix, state_of
+from rope_viz.advice.training.match_training import SCORE_TOLERANCE, Match, TrainingMatrix, state_of
 from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import find_peak

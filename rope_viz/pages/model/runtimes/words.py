@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from rope_viz.advice.plan import runtime_matrix
 from rope_viz.advice.plan.export import Export
 from rope_viz.advice.plan.runtime_matrix import Asked, Board, Row, compare_catalog, find_largest_ratio, release_history
-from rope_viz.advice.training.match_training import describe_match
-from rope_viz.advice.training.training_matrix import TrainingMatrix, state_of
+from rope_viz.advice.training.match_training import TrainingMatrix, describe_match, state_of
 from rope_viz.advice.verify.check_rope import Finding
 from rope_viz.advice.verify.identify_rotation import Identified, Method
 from rope_viz.embedding.spec import RopeSpec
