@@ -10,7 +10,7 @@ from typing import Any
 from rope_viz.advice.memory.kv_cache import DTYPES
 from rope_viz.advice.plan.export import find_target
 from rope_viz.advice.plan.extension_plan import make_plan
-from rope_viz.advice.plan.report import data, markdown, text
+from rope_viz.advice.plan.report import FORMATS
 from rope_viz.advice.plan.runtime_instructions import NAMES
 from rope_viz.cli.find_configs import find_listed
 from rope_viz.cli.output import STDOUT, write_output
@@ -19,9 +19,6 @@ from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import named, read_config, refuse_diffusion, tokens
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.model_config import ModelConfig
-
-FORMATS = {"text": text, "markdown": markdown, "json": data}
-
 
 def add(commands: Any) -> None:
     """Add the command and its flags."""

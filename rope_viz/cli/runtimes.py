@@ -10,7 +10,7 @@ from typing import Any
 
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
 from rope_viz.advice.training.trainer_export import WRITERS, TrainerExport, export_training
-from rope_viz.cli import axes as cli_axes
+from rope_viz.cli import axes
 from rope_viz.cli.list_commands import print_rows, remarks
 from rope_viz.cli.override_flags import Override, add_override_flags, read_override
 from rope_viz.cli.spec import (
@@ -82,7 +82,7 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
             return run_overridden(parsed, config, override)
         found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=read_releases(parsed.release))
     if parsed.json:
-        print(json.dumps(cli_axes.merge_axes([comparison_dict(one) for one in found], config), indent=2))
+        print(json.dumps(axes.merge_axes([comparison_dict(one) for one in found], config), indent=2))
         return 0
     for text in remarks(config):
         print(text)
@@ -94,10 +94,10 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     for history in histories(config, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format):
         print(history.sentence(history.runtime))
     print_temperatures(found, read_model(parsed.config, config))
-    several = cli_axes.list_rows(config)
+    several = axes.list_rows(config)
     if several:
         print("\nthe axes of its positions; the video has six grids of 2 x 2 tokens and begins at 3")
-        print_rows(cli_axes.NAMES, several)
+        print_rows(axes.NAMES, several)
     return 0
 
 

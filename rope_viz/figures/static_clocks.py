@@ -16,9 +16,7 @@ from rope_viz.embedding.exact_angles import exact_angles
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.figures.files.colours import ramp
-from rope_viz.texts import Texts
 
-TEXTS = Texts("rotation")
 MOST = 256
 TAU = 2.0 * math.pi
 RADIUS, CELL = 0.42, 1.0

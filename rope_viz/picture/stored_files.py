@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rope_viz.picture.blob_store import require_size
 from rope_viz.picture.choices import Kept
+from rope_viz.picture.picture_request import T
 
-T = TypeVar("T")
 LARGEST_JSON = 4 << 20
 """Bytes of a file of numbers that one command wrote. A search of 100 points takes 100 kB."""
 

@@ -11,9 +11,7 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.pages.registry import PAGES, page
 from rope_viz.picture.choices import Kept, Line, Number
 from rope_viz.picture.picture_request import Choice
-from rope_viz.texts import Texts
 
-TEXTS = Texts("app")
 
 
 def address_problems(query: Mapping[str, str]) -> list[str]:
@@ -31,7 +29,7 @@ def address_problems(query: Mapping[str, str]) -> list[str]:
             close = difflib.get_close_matches(key, choices, 1)
             shown = short_repr(key)
             out.append(
-                TEXTS("address.meant", name=shown, meant=close[0]) if close else TEXTS("address.unknown", name=shown)
+                APP("address.meant", name=shown, meant=close[0]) if close else APP("address.unknown", name=shown)
             )
         elif not isinstance(choices[key], Line | Kept):
             out += _value_problem(choices[key], text)
@@ -45,6 +43,6 @@ def _value_problem(choice: Choice[Any], text: str) -> list[str]:
     except ValueError as error:
         if isinstance(choice, Number):
             with contextlib.suppress(ValueError):
-                return [TEXTS("address.clamped", problem=error, value=choice.text(choice.near(text)))]
-        return [TEXTS("address.ignored", problem=error)]
+                return [APP("address.clamped", problem=error, value=choice.text(choice.near(text)))]
+        return [APP("address.ignored", problem=error)]
     return []

@@ -26,7 +26,7 @@ from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import rejected_config
 
-TEXTS, HEADER = Texts("sidebar"), Texts("app")
+TEXTS, APP = Texts("sidebar"), Texts("app")
 
 
 def sidebar(page: str) -> None:
@@ -60,7 +60,7 @@ def describe_scaling() -> str:
     factor = getattr(spec.scaling, "factor", None)
     key = "plain" if spec.scaling.name == "none" else "scaling" if factor is None else "factor"
     method = LABELS[spec.scaling.name]
-    return HEADER(f"header.{key}", method=method, factor=factor or 1, context=spec.context, target=spec.target)
+    return APP(f"header.{key}", method=method, factor=factor or 1, context=spec.context, target=spec.target)
 
 
 def messages() -> None:

@@ -1,6 +1,7 @@
 """`measure` finds what the model itself computes: its attention, its losses under each method, and what fits."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -275,7 +276,7 @@ def test_a_missing_gpu_is_a_sentence(paths, capsys):
 
 @pytest.mark.parametrize("name", ["small.gguf", "folder"])
 def test_model_that_does_not_fit_is_refused_before_it_is_loaded(paths, name, monkeypatch, capsys):
-    monkeypatch.setattr(free_memory, "free_memory", lambda: 1000)
+    monkeypatch.setattr("rope_viz.real_models.free_memory.free_memory", lambda: 1000)
     for loader in ("load_gguf", "FolderSubject"):
         monkeypatch.setattr(measured_subjects, loader, None)
     words = [str(paths / name), "--text", str(paths / "text.txt"), "-o", str(paths / "x")]
@@ -286,18 +287,18 @@ def test_model_that_does_not_fit_is_refused_before_it_is_loaded(paths, name, mon
 
 
 def test_weights_and_work_are_counted_together(monkeypatch):
-    monkeypatch.setattr(free_memory, "free_memory", lambda: int(3e9))
+    monkeypatch.setattr("rope_viz.real_models.free_memory.free_memory", lambda: int(3e9))
     assert "2.5 GB of main memory, of which 3.0 GB are free" in require_memory("m", Need(int(2e9), int(0.5e9)))
     with pytest.raises(ValueError, match=r"about 3\.5 GB of main memory, and 3\.0 GB are free"):
         require_memory("m", Need(int(2e9), int(1.5e9)))
-    monkeypatch.setattr(free_memory, "free_memory", lambda: None)
+    monkeypatch.setattr("rope_viz.real_models.free_memory.free_memory", lambda: None)
     assert "how much is free is unknown" in require_memory("m", Need(1, 1))
 
 
 def test_limit_of_a_container_counts(monkeypatch, tmp_path):
-    monkeypatch.setattr(free_memory, "CGROUP", tmp_path)
-    monkeypatch.setattr(free_memory.sys, "platform", "linux")
-    monkeypatch.setattr(free_memory, "PROC", tmp_path / "meminfo")
+    monkeypatch.setattr("rope_viz.real_models.free_memory.CGROUP", tmp_path)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("rope_viz.real_models.free_memory.PROC", tmp_path / "meminfo")
     (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable: 5000 kB\n")
     assert free_memory.free_memory() == 5000 * 1024
     for file, content in (

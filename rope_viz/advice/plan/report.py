@@ -158,3 +158,6 @@ def runtime_lines(plan: Plan) -> Iterator[str]:
 def data(plan: Plan) -> str:
     """Return the plan as JSON."""
     return json.dumps(as_dict(plan), indent=2)
+
+
+FORMATS = {"text": text, "markdown": markdown, "json": data}
