@@ -20,6 +20,7 @@ from rope_viz.cli.spec import named, read_config, refuse_diffusion, tokens
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.model_config import ModelConfig
 
+
 def add(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(

@@ -11,10 +11,12 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.pages.registry import PAGES, page
 from rope_viz.picture.choices import Kept, Line, Number
 from rope_viz.picture.picture_request import Choice
+from rope_viz.texts import Texts
+
+APP = Texts("app")
 
 
-
-def address_problems(query: Mapping[str, str]) -> list[str]:
+def find_address_problems(query: Mapping[str, str]) -> list[str]:
     """Return a sentence for each of a page's choices in its address that cannot be read, and for each unknown one.
 
     Keys without the prefix of a page belong to others. Lines of text are reported next to their field.

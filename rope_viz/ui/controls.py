@@ -71,7 +71,7 @@ def messages() -> None:
 
 def address_messages() -> None:
     """Show one warning for each choice in the page's address that could not be used."""
-    for problem in address_problems.address_problems(st.query_params.to_dict()):
+    for problem in address_problems.find_address_problems(st.query_params.to_dict()):
         warn(problem)
 
 

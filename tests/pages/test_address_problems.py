@@ -21,7 +21,7 @@ def can_fail(choice):
 
 @pytest.mark.parametrize("choice", [one for one in READ if can_fail(one)], ids=lambda choice: choice.key)
 def test_an_unreadable_value_of_any_choice_is_named(choice):
-    (problem,) = address_problems.address_problems({choice.key: "<?>"})
+    (problem,) = address_problems.find_address_problems({choice.key: "<?>"})
     assert choice.key in problem
     assert "<?>" in problem
     assert problem.endswith("The default is shown.")

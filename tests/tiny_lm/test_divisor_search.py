@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("optuna")
 
 ROOT = Path(__file__).parents[2]
-FOLDER = Path(checkpoints.__file__).with_name("checkpoints") / "seed-0"
+FOLDER = checkpoints.FOLDER / "seed-0"
 MODEL = checkpoints.load_tiny_lm("seed-0")
 SPEC, LENGTH = MODEL.spec, 4096
 HIDDEN = np.geomspace(1.0, 20.0, SPEC.pairs) ** 0.7

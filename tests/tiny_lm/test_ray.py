@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ from rope_viz.evaluation.run_evaluation import Plan, evaluate
 from rope_viz.tiny_lm import checkpoints
 
 pytestmark = pytest.mark.ray
-FOLDER = Path(checkpoints.__file__).with_name("checkpoints") / "seed-0"
+FOLDER = checkpoints.FOLDER / "seed-0"
 WORDS = ["evaluate", str(FOLDER), "--words", "reader", "--lengths", "256,512", "--depths", "4"]
 
 

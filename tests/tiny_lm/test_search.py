@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,7 +131,7 @@ def test_the_command_searches_with_the_demo_models(tmp_path, capsys):
 
 def test_a_folder_is_scored_as_the_demo_model_in_it():
     """Transformers and our NumPy model answer the same questions with the same frequencies alike."""
-    folder = Path(checkpoints.__file__).with_name("checkpoints") / "seed-0"
+    folder = checkpoints.FOLDER / "seed-0"
     model, wording = checkpoints.load_tiny_lm("seed-0"), WORDINGS["reader"]
     turn = Turning.from_spec(checkpoints.scaled(model.spec, "yarn", 512))
     scorer = TransformersScorer(folder, model.spec, words="reader")

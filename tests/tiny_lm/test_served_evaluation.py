@@ -25,7 +25,7 @@ READER = checkpoints.load_tiny_lm("seed-0")
 def served(tmp_path):
     """The address of a server that runs the reader with YaRN in its config, and the folder's name."""
     folder = tmp_path / "reader-yarn"
-    shutil.copytree(Path(checkpoints.__file__).with_name("checkpoints") / "seed-0", folder)
+    shutil.copytree(checkpoints.FOLDER / "seed-0", folder)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     scaled = to_config(checkpoints.scaled(READER.spec, "yarn", LENGTH))
     (folder / "config.json").write_text(json.dumps(config | scaled), encoding="utf-8")
