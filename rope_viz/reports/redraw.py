@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import files
-from rope_viz.figures.files.style import PRESETS, Style
 from rope_viz.figures.files.redraw_json import first_reason
+from rope_viz.figures.files.style import PRESETS, Style
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
