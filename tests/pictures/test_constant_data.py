@@ -10,8 +10,7 @@ from rope_viz.cli.main import main
 from rope_viz.pages import registry
 from rope_viz.pages.kernels import pack_report
 from rope_viz.picture import blob_store, export, read_address
-from rope_viz.picture.choices import Kept
-from rope_viz.picture.stored_files import filed
+from rope_viz.picture.choices import Kept, filed
 from rope_viz.real_models.text_results import DEPTHS
 from rope_viz.studies.capture_file import Layer, encode_capture
 from rope_viz.tiny_lm import checkpoints

@@ -22,9 +22,8 @@ from rope_viz.models.read_upload import read_upload
 from rope_viz.pages import registry
 from rope_viz.pages.kernels import pack_report
 from rope_viz.pages.registry import PAGES
-from rope_viz.picture.choices import Kept
+from rope_viz.picture.choices import Kept, filed
 from rope_viz.picture.configs import spec_of, upload_of
-from rope_viz.picture.stored_files import filed
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
 from rope_viz.storage.decode_json import DEEPEST, ContentError, decode_content, decode_json

@@ -17,7 +17,7 @@ from rope_viz.figures.compared import short_label
 from rope_viz.pages.heads import figures, real_figures, words
 from rope_viz.pages.heads.figures import TEXTS
 from rope_viz.pages.heads.real_figures import JOB_NAMES, LETTERS
-from rope_viz.picture import stored_files
+from rope_viz.picture import choices
 from rope_viz.picture.choices import Held, Kept, Menu, Number, Pick
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Page
@@ -45,7 +45,7 @@ FIRST_HEAD = "L16H0"
 
 NAME = re.compile(r"L\d{1,3}H\d{1,3}")
 
-MEASURED = stored_files.json_file(
+MEASURED = choices.json_file(
     read_measured,
     key="heads.measured",
     label=TEXTS("choices.measured"),
@@ -177,7 +177,7 @@ class Looked:
 
 def decode(content: bytes) -> Captured:
     """Decode a stored capture. Raise `ValueError` with one sentence, before computing anything."""
-    return read_capture(stored_files.data_of(content))
+    return read_capture(choices.data_of(content))
 
 
 def require_drawable(held: Held[Captured], request: PictureRequest) -> object:
@@ -190,7 +190,7 @@ FILE = Kept(
     label=TEXTS("choices.file"),
     help=TEXTS("choices.file_help"),
     decode=decode,
-    load=stored_files.load_file,
+    load=choices.load_file,
     check=require_drawable,
     suffixes=(".safetensors",),
     instead=TEXTS("choices.file_fallback"),
@@ -202,7 +202,7 @@ LIVE = Kept(
     label=TEXTS("choices.live"),
     help=TEXTS("choices.live_help"),
     decode=decode,
-    load=stored_files.load_file,
+    load=choices.load_file,
 )
 
 

@@ -13,7 +13,7 @@ from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.compared import short_label
 from rope_viz.pages.recall.figures import TEXTS
-from rope_viz.picture import blob_store, stored_files
+from rope_viz.picture import blob_store, choices
 from rope_viz.picture.choices import Kept, Number, Pick, Several, length
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
@@ -159,7 +159,7 @@ TUNED = Several(
     options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
     usual=lambda request: ("none", "linear", "yarn"),
 )
-ASKED = stored_files.json_file(
+ASKED = choices.json_file(
     read_evaluation,
     largest=blob_store.LARGEST,
     key="recall.file",
@@ -172,23 +172,23 @@ REPORT = Kept(
     label=TEXTS("choices.report"),
     help=TEXTS("choices.report_help"),
     decode=read_text_losses,
-    load=stored_files.load_bytes,
+    load=choices.load_bytes,
 )
 KEYS = Kept(
     key="recall.keys",
     label=TEXTS("choices.keys"),
     help=TEXTS("choices.keys_help"),
     decode=read_found_keys,
-    load=stored_files.load_bytes,
+    load=choices.load_bytes,
 )
 SEARCHED = Kept(
     key="recall.searched",
     label=TEXTS("choices.searched"),
     help=TEXTS("choices.searched_help"),
     decode=read_search,
-    load=stored_files.load_bytes,
+    load=choices.load_bytes,
 )
-SEARCH_FILE = stored_files.json_file(
+SEARCH_FILE = choices.json_file(
     read_search,
     key="recall.search",
     label=TEXTS("choices.search"),
@@ -196,7 +196,7 @@ SEARCH_FILE = stored_files.json_file(
     instead=TEXTS("choices.search_fallback"),
     missing="",  # the sentence of the picture says what is shown
 )
-MEASURED = stored_files.json_file(
+MEASURED = choices.json_file(
     read_measured,
     key="recall.measured",
     label=TEXTS("choices.measured"),
