@@ -9,8 +9,7 @@ from typing import Any
 
 from rope_viz.cli.spec import tokens
 from rope_viz.embedding.spec import short_repr
-from rope_viz.real_models.capture import capture_folder
-from rope_viz.real_models.capture_gguf import capture_gguf, find_gguf
+from rope_viz.real_models.capture import capture_folder, capture_gguf, find_gguf
 
 MOST = 1000  # layers or heads in a list
 WIDTH = 30

@@ -10,7 +10,7 @@ from typing import Any
 
 from rope_viz.cli.capture import WIDTH, read_text
 from rope_viz.cli.spec import tokens
-from rope_viz.real_models.capture_gguf import find_gguf
+from rope_viz.real_models.capture import find_gguf
 from rope_viz.real_models.measured_file import LEAST
 from rope_viz.storage.write_file import write_file
 
