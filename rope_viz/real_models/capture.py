@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.formats.gguf import is_gguf, read_header
 from rope_viz.models.model_config import from_config
-from rope_viz.real_models.gguf_model import load_gguf, make_config
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer
+from rope_viz.real_models.gguf_model import load_gguf, make_config, make_tokenizer
 from rope_viz.studies.capture_file import Layer, write_capture
 from rope_viz.tiny_lm import numpy_model
 

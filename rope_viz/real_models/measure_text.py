@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from rope_viz.kernels.measurement_process import Run
 from rope_viz.models.formats.gguf import read_header
-from rope_viz.real_models.gguf_model import load_gguf
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer
+from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
 from rope_viz.real_models.text_results import (
     BLOCK,
     DEPTHS,
