@@ -11,9 +11,6 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.pages.registry import PAGES, page
 from rope_viz.picture.choices import Kept, Line, Number
 from rope_viz.picture.picture_request import Choice
-from rope_viz.texts import Texts
-
-APP = Texts("app")
 
 
 def find_address_problems(query: Mapping[str, str]) -> list[str]:

@@ -68,14 +68,15 @@ def test_bars_show_margins_and_changed_scores():
     assert dict(zip(bar.y, bar.x, strict=True)) == {"as trained": 0.77, "linear × 2": 0.1, "YaRN × 2": 0.7}
 
 
-@pytest.mark.parametrize("name", ["job_map", "pair_margins", "changed_scores"])
-def test_colours_have_dark_twins_and_axes_have_titles(name):
-    head = HEADS.heads[1, 1]
-    more = {
-        "job_map": (HEADS,),
-        "pair_margins": (head, "induction", bands(SPEC)),
-        "changed_scores": (head, "induction"),
-    }
-    fig = getattr(real_figures, name)(*more[name])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: real_figures.job_map(HEADS),
+        lambda: real_figures.pair_margins(HEADS.heads[1, 1], "induction", bands(SPEC)),
+        lambda: real_figures.changed_scores(HEADS.heads[1, 1], "induction"),
+    ],
+)
+def test_colours_have_dark_twins_and_axes_have_titles(draw):
+    fig = draw()
     assert set(re.findall(r'"(#[0-9A-Fa-f]{6})"', json.dumps(fig.to_plotly_json(), default=str))) <= set(theme.DARK)
     assert fig.layout.xaxis.title.text

@@ -15,7 +15,7 @@ from rope_viz.kernels.measurement_process import BusyError
 from rope_viz.models.identity.local_models import FOLDER_VARIABLE, MODELS
 from rope_viz.real_models.gguf_model import load_gguf
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm import checkpoints, numpy_model
 from rope_viz.tiny_lm.passkey import WORDINGS
 from tests.tiny_lm.gguf_writer import write_small_model
 
@@ -139,7 +139,6 @@ def small_model(tmp_path, monkeypatch):
 
 def test_gguf_model_is_scored_by_pytorchs_cross_entropy(small_model):
     torch = pytest.importorskip("torch")
-    from rope_viz.tiny_lm import numpy_model
 
     scorer, model = GgufScorer(small_model), load_gguf(small_model)
     turn = Turning(model.spec.plain_inv_freq / start_divisors(model.spec, "yarn", 2048)[0])
