@@ -9,7 +9,7 @@ from rope_viz.models import spec_url
 from rope_viz.pages import registry
 from rope_viz.picture import cache_key, export, wire_format
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.reports import redraw, report
+from rope_viz.reports import draw, report
 from tests.example_models import example_model
 
 PICTURES = registry.pictures()
@@ -36,7 +36,7 @@ def test_picture_of_a_model_other_than_the_sidebars_names_it(picture):
     assert said["models"].startswith("Qwen2-VL 7B")
     made = export.render(picture, request, "json")
     assert json.loads(made)["models"] == said["models"]
-    assert remarks(redraw.redraw_saved(made, "csv", {})) == said
+    assert remarks(draw.redraw_saved(made, "csv", {})) == said
 
 
 @each_of_axes
