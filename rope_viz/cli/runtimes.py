@@ -27,7 +27,7 @@ from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import merge_dicts
-from rope_viz.models.formats.source_note import without_source
+from rope_viz.models.formats import without_source
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate

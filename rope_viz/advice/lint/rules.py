@@ -10,8 +10,8 @@ from rope_viz.advice.lint.lint_context import Finding, Severity, Site, View, ins
 from rope_viz.embedding.scaling import DynamicNtk, mscale
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import SECTION_KEYS, Fields
+from rope_viz.models.formats import FILE
 from rope_viz.models.formats.megatron_config import FORMAT
-from rope_viz.models.formats.source_note import FILE
 from rope_viz.models.long_names import LONGEST, describe_long_names
 from rope_viz.models.model_config import LEARNED, from_config
 from rope_viz.models.no_rope_types import UNMISTAKABLE, letters_of
