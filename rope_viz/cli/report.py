@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz import __version__
+from rope_viz.cli.app import read_address
 from rope_viz.cli.check import find_sources
 from rope_viz.cli.figure import read_flags
 from rope_viz.cli.find_configs import find_configs, find_listed
@@ -305,3 +306,25 @@ def write_page(job: Job, pages: Path, status: str = "") -> Entry:
         record = json.dumps({"digest": job.digest, "entry": entry.as_dict()})
         write_output((pages / job.file).with_suffix(RECORD), record.encode())
     return entry
+
+
+def add_learn(commands: Any) -> None:
+    """Add the command and its flags."""
+    command = commands.add_parser(
+        "learn",
+        description="Write the eight scenes of Learn to one HTML file. It works without a server and a network, "
+        "for a course page or a talk.",
+    )
+    command.add_argument("-o", "--output", metavar="FILE", required=True, help="learn.html, or - for standard output")
+    command.add_argument(
+        "--app", default="", metavar="URL", help="your RoPE Viz server, which the links to other pages lead to"
+    )
+    command.set_defaults(run_learn=run_learn)
+
+
+def run_learn(parsed: argparse.Namespace) -> int:
+    """Run the command and return its exit code. Raise `ValueError` for an address that is none."""
+    from rope_viz.reports.story_page import story_page
+
+    write_output(parsed.output, story_page(app=read_address("--app", parsed.app) or None))
+    return 0
