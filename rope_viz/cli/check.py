@@ -366,7 +366,7 @@ def sarif_result(finding: Finding, index: int, name: str, spots: Spots) -> dict[
 
 
 def nearest_spot(key: str, spots: Spots) -> tuple[int, int]:
-    """Return the line and column of a key, or of the nearest_spot enclosing one that exists."""
+    """Return the line and column of a key, or of the nearest enclosing one that exists."""
     parts = key.split(".")
     names = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
     return next((spots[name] for name in names if name in spots), (1, 1))

@@ -90,7 +90,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
-    """Return everything in a plan as plain format_json."""
+    """Return everything in a plan as plain data."""
     held, known = plan.memory, plan.recognised
     return {
         "have": {
@@ -126,7 +126,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
                 "name": one.name,
                 "faithful": one.is_checked,
                 "known": one.made.known.how,
-                **pick(one, "proof", "format_text", "command", "notes", "log", "check"),
+                **pick(one, "proof", "text", "command", "notes", "log", "check"),
             }
             for one in plan.instructions
         },
@@ -134,13 +134,13 @@ def as_dict(plan: Plan) -> dict[str, Any]:
 
 
 def way_dict(way: Way, plan: Plan) -> dict[str, Any]:
-    """Return one way as plain format_json."""
+    """Return one way as plain data."""
     return {
         "way": way.id,
         **pick(way, "method", "rank", "title"),
         "factor": way.option.factor,
         **pick(way, "source", "reasons"),
-        "measured": [pick(one, "format_text", "source") for one in way.evidence],
+        "measured": [pick(one, "text", "source") for one in way.evidence],
         "unseen_pairs": way.option.unseen,
         **pick(way.option, "first_negative", "attention_factor"),
         "chosen": way.id == plan.way.id,
@@ -237,4 +237,4 @@ def format_json(plan: Plan) -> str:
     return json.dumps(as_dict(plan), indent=2)
 
 
-FORMATS = {"format_text": format_text, "format_markdown": format_markdown, "json": format_json}
+FORMATS = {"text": format_text, "markdown": format_markdown, "json": format_json}

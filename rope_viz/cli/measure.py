@@ -113,7 +113,7 @@ def add_capture(commands: Any) -> None:
     taken.add_argument("--heads", type=read_numbers, metavar="LIST", help="query heads; default: all")
     taken.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="data type in the file")
     taken.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
-    taken.set_defaults(run_capture=run_capture)
+    taken.set_defaults(run=run_capture)
 
 
 def read_numbers(written: str) -> list[int]:

@@ -319,7 +319,7 @@ def add_learn(commands: Any) -> None:
     command.add_argument(
         "--app", default="", metavar="URL", help="your RoPE Viz server, which the links to other pages lead to"
     )
-    command.set_defaults(run_learn=run_learn)
+    command.set_defaults(run=run_learn)
 
 
 def run_learn(parsed: argparse.Namespace) -> int:

@@ -115,7 +115,7 @@ def add_conformance(commands: Any) -> None:
         "little-endian float64 for engines in other languages.",
     )
     asked.add_argument("-o", "--output", required=True, metavar="DIR", help="folder to write into")
-    asked.set_defaults(run_conformance=run_conformance)
+    asked.set_defaults(run=run_conformance)
 
 
 def run_conformance(parsed: argparse.Namespace) -> int:

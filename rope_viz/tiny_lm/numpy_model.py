@@ -382,7 +382,7 @@ MAIN_METHODS: dict[str, type[Scaling]] = {
 
 @functools.cache
 def load_tiny_lm(name: str) -> TinyLm:
-    """Load a checkpoint by its folder name, such as "seed-0" or "yarn-100". Raises `ValueError` for unknown checkpoint_names."""
+    """Load a checkpoint by its folder name, such as "seed-0" or "yarn-100". Raises `ValueError` for unknown names."""
     if name not in checkpoint_names():
         raise ValueError(f"unknown demo model {short_repr(name)}; models are {', '.join(checkpoint_names())}")
     return load(FOLDER / name)
@@ -390,7 +390,7 @@ def load_tiny_lm(name: str) -> TinyLm:
 
 @functools.cache
 def checkpoint_names() -> tuple[str, ...]:
-    """Return the checkpoint_names of all checkpoints, seeds first."""
+    """Return the names of all checkpoints, seeds first."""
     found = sorted(path.parent.name for path in FOLDER.glob("*/config.json"))
     return tuple(sorted(found, key=lambda name: (name not in SEEDS, name)))
 

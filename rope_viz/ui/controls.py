@@ -13,7 +13,7 @@ import streamlit as st
 
 from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs, short_repr
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words import plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.spec_url import LISTS

@@ -67,7 +67,7 @@ def prerendered_header() -> str:
 
 
 @functools.cache
-def script() -> str:
+def header_script() -> str:
     """Return the script that sets the header's links and changes the theme."""
     themes = {
         # `base` is 0 for light and 1 for dark in Streamlit's messages.
@@ -283,7 +283,7 @@ def loading() -> str:
         .replace("SCRIPTS", f"{PREFIX}/{version()}"),
         "STILL": (web.FOLDER / "inline" / "placeholder.js").read_text(encoding="utf-8"),
         "PICTURE_LABEL": json.dumps(TEXTS("loading.picture")),
-        "HEADER_SCRIPT": script(),
+        "HEADER_SCRIPT": header_script(),
     }
     return functools.reduce(lambda text, part: text.replace(*part, 1), parts.items(), COMING)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words import plain
 from rope_viz.pages import registry
 from rope_viz.picture import choices as picture_choices
 from rope_viz.picture.choices import Borders, Kept, Line, Menu, Number, Pick, Pieces, Several, Switch, clean_line

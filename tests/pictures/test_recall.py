@@ -8,7 +8,7 @@ import pytest
 from rope_viz.embedding.scaling import Proportional
 from rope_viz.pages import recall, registry
 from rope_viz.pages.recall import choices as recall_choices
-from rope_viz.picture import cache_key, read_address
+from rope_viz.picture import read_address
 from rope_viz.tiny_lm import numpy_model
 from rope_viz.tiny_lm.recall import answered
 
@@ -36,7 +36,7 @@ def test_each_part_adds_a_length():
     assert "progress" not in second.sentence.entries
     picture, longest = PAGE.pictures["lengths"], picture_request(recall_length="16384")
     assert [picture.parts(each) for each in (picture_request(), longest)] == [2, 7]
-    keys = [cache_key.key(dataclasses.replace(longest, part=part), picture) for part in (0, 6, 7, 99)]
+    keys = [picture.cache_key(dataclasses.replace(longest, part=part)) for part in (0, 6, 7, 99)]
     assert keys[0] != keys[1] == keys[2] == keys[3]
 
 

@@ -12,7 +12,7 @@ from rope_viz.figures.files import Style
 from rope_viz.models import spec_url
 from rope_viz.models.read_upload import read_upload
 from rope_viz.pages import registry
-from rope_viz.picture import ROUTE, blob_store, cache_key, configs, export, read_address
+from rope_viz.picture import ROUTE, blob_store, configs, export, read_address
 from rope_viz.picture.choices import Held
 from rope_viz.picture.outputs import Clocks
 from rope_viz.picture.picture_request import PictureRequest
@@ -144,7 +144,7 @@ def test_file_holds_the_address_of_its_picture(picture):
     style = {key: query.pop(key) for key in look}
     assert style == look
     again = read_address.read_request(registry.page(picture.page), query)
-    assert cache_key.key(again, picture) == cache_key.key(request, picture)
+    assert picture.cache_key(again) == picture.cache_key(request)
     assert addressed(address) == picture.address
 
 

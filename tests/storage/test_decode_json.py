@@ -16,7 +16,7 @@ from rope_viz.cli.main import main
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.files.redraw_json import from_json
-from rope_viz.kernels.report_file import read_report
+from rope_viz.kernels.report import read_report
 from rope_viz.models.formats.argument_text import parse_yaml, read_value
 from rope_viz.models.read_upload import read_upload
 from rope_viz.pages import registry

@@ -13,7 +13,7 @@ from rope_viz.models.identity.local_models import MODELS  # noqa: E402
 from rope_viz.real_models.gguf_model import (  # noqa: E402
     load_gguf,
     make_config,
-    make_tokenizer,  # noqa: E402
+    make_tokenizer,
 )
 from rope_viz.real_models.torch_forward import TorchLm  # noqa: E402
 from rope_viz.studies.heads import Turning  # noqa: E402

@@ -17,7 +17,7 @@ from rope_viz.models.rope_config import to_config  # noqa: E402
 from rope_viz.real_models import head_jobs, measured_subjects  # noqa: E402
 from rope_viz.real_models.measure_model import (  # noqa: E402
     Need,
-    measure_model,  # noqa: E402
+    measure_model,
     require_memory,
 )
 from rope_viz.real_models.measured_file import METHODS, read_measured  # noqa: E402

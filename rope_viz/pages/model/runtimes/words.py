@@ -11,7 +11,7 @@ from rope_viz.advice.training.match_training import TrainingMatrix, describe_mat
 from rope_viz.advice.verify.check_rope import Finding
 from rope_viz.advice.verify.identify_rotation import Identified, Method
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.words.common import footnote, plain
+from rope_viz.figures.words import footnote, plain
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.provenance import converted_only, executed_counts
