@@ -1,8 +1,8 @@
 """A measurement as JSON: the lines that a process prints, and the reading of a file that was saved.
 
-`python -m rope_viz.kernels.report`, for `measurement_process`, reads a JSON object from the standard input: the fields of `Workload`, device "auto" for the GPU if there is one,
-and `rounds` and `compiled` of `measure`. The first line is {"machine", "agreement"}, then one {"fraction", "name",
-"way"} per step.
+`python -m rope_viz.kernels.report`, for `measurement_process`, reads a JSON object from the standard input: the fields
+of `Workload`, device "auto" for the GPU if there is one, and `rounds` and `compiled` of `measure`. The first line is
+{"machine", "agreement"}, then one {"fraction", "name", "way"} per step.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def find_processor() -> str:
     return platform.processor() or platform.machine() or "CPU"
 
 
-def read_report(content: bytes, problem: str) -> Report:
+def parse_report(content: bytes, problem: str) -> Report:
     """Return the measurement in a JSON text; raise `ValueError`, with the sentence `problem` for no measurement.
 
     A measurement that was stopped is one too: ways without times, or none at all.
