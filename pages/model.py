@@ -12,7 +12,7 @@ from rope_viz.advice.plan.runtime_instructions import Instructions, format_diff
 from rope_viz.advice.training.make_match import Remedy
 from rope_viz.advice.training.match_training import Match, describe_match
 from rope_viz.advice.verify.identify_rotation import identify, read_values
-from rope_viz.figures.words.common import footnote, plain, plain_with_footnote
+from rope_viz.figures.words import footnote, plain, plain_with_footnote
 from rope_viz.models.identity.shipped_scaling import describe_method
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.pages.model.extend import words

@@ -14,7 +14,7 @@ from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.figures.compared import Compared, label_margin, plain
 from rope_viz.figures.rules import pin_rule_x
-from rope_viz.figures.words.common import PAIRS
+from rope_viz.figures.words import PAIRS
 from rope_viz.texts import Sentence
 
 TOGETHER = 12.0  # pixels between ends that are too near to name
