@@ -52,15 +52,12 @@ def list_groups(folder: Path = FOLDER) -> dict[str, str]:
         if name in LAYOUTS:
             continue
         if not (folder / name / "__init__.py").is_file():
-            raise ValueError(
-                f"ORDER in {Path(__file__).name} lists '{name}', but rope_viz/pages/{name} has no __init__.py"
-            )
+            raise ValueError(f"ORDER of the pages lists '{name}', but there is no rope_viz/pages/{name}/__init__.py")
         inner = sorted(path.parent.name for path in (folder / name).glob("*/__init__.py"))
         found |= {each: f"rope_viz.pages.{name}.{each}" for each in inner} or {name: f"rope_viz.pages.{name}"}
     if others := {path.parent.name for path in folder.glob("*/__init__.py")}.difference(ORDER):
-        raise ValueError(
-            f"rope_viz/pages/{min(others)} is not in ORDER of {Path(__file__).name}: write '{min(others)}' there"
-        )
+        name = min(others)
+        raise ValueError(f"add '{name}' to ORDER in rope_viz/pages/registry.py: there is a folder of this name")
     return found
 
 
@@ -73,9 +70,8 @@ def load_page(module: str) -> Page:
     found = getattr(importlib.import_module(module), "PAGE", None)
     name = module.rpartition(".")[2]
     if not isinstance(found, Page) or found.name != name:
-        raise ValueError(
-            f'{module.replace(".", "/")}/__init__.py needs a line such as PAGE = Page("{name}", door="lab")'
-        )
+        file = f"{module.replace('.', '/')}/__init__.py"
+        raise ValueError(f'{file} has no page: write PAGE = Page("{name}", door="lab")')
     return found
 
 
@@ -153,7 +149,13 @@ def door_of(page: str) -> str:
 
 @functools.cache
 def pictures_on(page: str) -> tuple[Picture, ...]:
-    """Return the pictures that a page shows, the first one first."""
+    """Return the pictures that a page shows, the first one first.
+
+    Raise `ValueError` for a picture that is shown on a page that does not exist.
+    """
+    for each in pictures():
+        if each.shown_on not in ORDER:
+            raise ValueError(f"{each.address} is shown on '{each.shown_on}', which is no page: see ORDER of the pages")
     return tuple(sorted((each for each in pictures() if each.shown_on == page), key=lambda each: not each.first))
 
 

@@ -106,7 +106,7 @@ def find_file(page: str, language: str) -> Path:
     own = folder / f"texts.{language}.toml" if folder.is_dir() else PAGES / f"{page}.{language}.toml"
     found = own if own.is_file() else FOLDER / language / f"{page}.toml"
     if not found.is_file():
-        raise FileNotFoundError(f"there are no texts for {page}: write rope_viz/pages/{page}/{own.name}")
+        raise FileNotFoundError(f"there are no texts for {page}: write rope_viz/pages/{page}/texts.{language}.toml")
     return found
 
 
