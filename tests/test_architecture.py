@@ -207,3 +207,15 @@ def test_the_project_names_no_place_outside_itself(path):
     text = path.read_text(encoding="utf-8")
     assert "../shared" not in text
     assert f"{ROOT}/" not in text
+
+
+# They import from older checkouts, too.
+OLD_CHECKOUTS = {"benchmarks/checkouts.py", "tools/manifest.py"}
+
+
+@for_each([path for path in PYTHON if name_of(path) not in OLD_CHECKOUTS], name_of)
+def test_imports_inside_strings_name_modules_that_exist(path):
+    """A script that a test or a benchmark starts is text for the other tools."""
+    named = re.findall(r"^\s*from (rope_viz[\w.]*) import", path.read_text(encoding="utf-8"), re.MULTILINE)
+    places = [ROOT / name.replace(".", "/") for name in named]
+    assert [str(place) for place in places if not (place.is_dir() or place.with_suffix(".py").is_file())] == []
