@@ -11,14 +11,13 @@ import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from rope_viz import __version__, web
 from rope_viz.advice.lint import Finding, check
 from rope_viz.figures import theme
 from rope_viz.figures.files.html_json import plotly_js, to_json_values
 from rope_viz.pages import registry
-from rope_viz.picture import export, write_address
+from rope_viz.picture import export
 from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
@@ -102,19 +101,6 @@ def lengths(request: PictureRequest) -> list[tuple[str, str]]:
     named = TEXTS("model.length", length_name=request.spec.length_name)
     has_it = bool(rows) and rows[0][0] == named
     return rows if has_it else [*rows, (named, TEXTS("model.length_value", length=request.spec.context))]
-
-
-def address(request: PictureRequest, picture: Picture) -> str:
-    """Return the page's address relative to the app, "" for a config that no address can hold."""
-    try:
-        return (
-            "/"
-            + ("" if picture.page == "home" else picture.page)
-            + "?"
-            + urlencode(write_address.query(request, picture))
-        )
-    except KeyError:
-        return ""
 
 
 # --- As a page

@@ -50,9 +50,6 @@ def short_version(release: str) -> str:
     return next((word for word in words if any(letter.isdigit() for letter in word)), format_version(release))
 
 
-MISSING: Any = object()
-
-
 def argument(case: Case, *names: str, default: Any = None) -> Any:
     """Return the first of these options that is given, also where its value is None."""
     return next((case.arguments[name] for name in names if name in case.arguments), default)
