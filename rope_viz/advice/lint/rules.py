@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 
 from rope_viz.advice.lint.lint_context import Finding, Severity, Site, View
-from rope_viz.embedding.scaling import DynamicNtk, mscale
+from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.formats.megatron_config import FORMAT
 from rope_viz.models.formats.source_note import FILE
@@ -271,7 +271,7 @@ def dynamic_cache(view: View) -> Iterator[Finding]:
     for site in view.sites_of("dynamic"):
         spec = view.specs[site.layer]
         # Hunyuan's alpha makes the base a constant.
-        if isinstance(spec.scaling, DynamicNtk):
+        if spec.scaling.depends_on_length:
             longest = int(spec.context * max(site.number("factor", 1.0), 1.0))
             text = (
                 "dynamic changes its base with the length, but cached keys keep the old base. By default vLLM never "

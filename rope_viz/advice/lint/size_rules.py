@@ -23,7 +23,7 @@ def trained_length(view: View) -> Iterator[Finding]:
 
     Source: the trained length and the documented extensions of rope_viz.models.catalog, each with its source.
     """
-    if all(spec.scaling.name not in ("none", "yarn", "llama3") for spec in view.specs.values()):
+    if all(spec.is_scaled and not spec.scaling.reaches_factor for spec in view.specs.values()):
         return
     found = view.model.identity
     window = view.model.find_layer_window(found.layer)

@@ -10,10 +10,9 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from rope_viz.advice.plan.extend import Option, measure
-from rope_viz.embedding.scaling import LABELS
-from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.spec import RopeSpec, lists
 from rope_viz.models.identity.identify_model import Identity
-from rope_viz.models.identity.shipped_scaling import TRAINED_WITH, family_name, is_same_scaling
+from rope_viz.models.identity.shipped_scaling import family_name, is_same_scaling
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ class Way:
         """A short name for addresses: the method, or "documented", "kept" or "set" where it is that."""
         if self.rank == "possible" and self.spec == self.recognised.spec:
             return "kept"  # ranked behind what its maker documents
-        if self.method == "proportional" and self.spec.scaling == self.recognised.spec.scaling:
+        if self.spec.scaling.rotates_whole_head and self.spec.scaling == self.recognised.spec.scaling:
             return "none" if self.spec.base == self.recognised.spec.base else "ntk"
         return {"documented": "documented", "as it is": "kept", "as set": "set"}.get(self.rank, self.method)
 
@@ -155,7 +154,7 @@ def list_reasons(way: Way) -> Iterator[str]:
         yield way.because
     if reach is not None and reach > target:
         yield f"It reaches {reach:,} tokens; you need {target:,}."
-    if target <= trained and spec.scaling.name == "none":
+    if target <= trained and not spec.is_scaled:
         if way.recognised.trained.is_known:
             yield "Every angle up to this length was seen in training."
         else:
@@ -187,38 +186,36 @@ def describe_angles(way: Way) -> str:
     return f"At {target:,} tokens {few} beyond those of {trained.length:,} tokens. {NOT_DOCUMENTED}"
 
 
+METHOD_TEXTS = {
+    "all divided": "Every frequency is divided by {divided:.3g}, so neighbouring tokens are harder to tell apart: the "
+    "model needs fine-tuning.",
+    "some kept": "{kept} of {pairs} pairs keep their frequency: neighbouring tokens stay as distinct as before.",
+    "highest kept": "The highest frequency stays, the lowest is divided by the full factor, the others by less.",
+    "searched": "Its lists were found by search for one length of this model and do not apply to another.",
+    "by length": "Only transformers computes its base from the current length, so short texts do not change there. "
+    "Cached keys keep the base of an earlier length. vLLM, SGLang and llama.cpp do not scale by the length.",
+    "trained": "Known models with this method were trained with it. It has no factor on cos and sin.",
+}
+"""What methods do to neighbouring tokens, and what they need; each names its keys in `plan_texts`."""
+
+
 def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
     """Yield what a method does to neighbouring tokens, and what it needs."""
-    name, pairs = spec.scaling.name, spec.pairs
-    nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
-    if name == "linear" and nearest < 1.0:
-        yield (
-            f"Every frequency is divided by {1.0 / nearest:.3g}, so neighbouring tokens are harder to tell apart: the "
-            "model needs fine-tuning."
-        )
-    elif name in ("yarn", "llama3") and measured.kept:
-        yield f"{measured.kept} of {pairs} pairs keep their frequency: neighbouring tokens stay as distinct as before."
-    elif name in ("ntk", "dynamic"):
-        yield "The highest frequency stays, the lowest is divided by the full factor, the others by less."
-    elif name == "longrope":
-        yield "Its lists were found by search for one length of this model and do not apply to another."
-    elif name == "none":
+    if not spec.is_scaled:
         yield "No frequency changes, so short texts lose nothing and long texts gain nothing."
-    if name == "dynamic":
-        yield (
-            "Only transformers computes its base from the current length, so short texts do not change there. Cached "
-            "keys keep the base of an earlier length. vLLM, SGLang and llama.cpp do not scale by the length."
-        )
-    if name == "llama3":
-        yield "Known models with this method were trained with it. It has no factor on cos and sin."
+    nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
+    void = {"all divided": nearest >= 1.0, "some kept": not measured.kept}
+    for key in spec.scaling.plan_texts:
+        if not void.get(key):
+            yield METHOD_TEXTS[key].format(divided=1.0 / (nearest or 1.0), kept=measured.kept, pairs=spec.pairs)
 
 
 def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     """Yield what the method costs below the trained length."""
     trained, spec = recognised.trained.length, best.spec
-    if spec.scaling.name == "none":
+    if not spec.is_scaled:
         return
-    if spec.scaling.name == "dynamic":
+    if spec.scaling.depends_on_length and not lists(spec.scaling):
         yield f"Up to {spec.context:,} tokens nothing changes, because dynamic NTK scales by the length."
         return
     if recognised.shipped is not None and is_same_scaling(spec, recognised.shipped):
@@ -234,7 +231,7 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     if best.rank == "as it is" and recognised.model is None:
         yield from describe_unlisted(best, trained)
         return
-    if spec.scaling.name == "longrope":
+    if lists(spec.scaling):
         yield f"Up to {spec.context:,} tokens the short list is used, beyond that the long one."
         return
     turning = spec.inv_freq() > 0
@@ -254,15 +251,15 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
 
 def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
     """Yield the same for a config that stays as it is, of a model that is not in the catalog."""
-    name = best.spec.scaling.name
+    scaling = best.spec.scaling
     yield "It is unknown whether this model was trained with this scaling: it is not in the list of models."
-    if name in TRAINED_WITH:
-        label = f"{LABELS[name]} scaling" if name == "llama3" else LABELS[name]
+    if scaling.is_trained_with:
+        label = scaling.label if scaling.label.endswith("RoPE") else f"{scaling.label} scaling"
         yield f"{label} is normally part of the training; then short texts work as its maker intended."
-    elif name == "linear":
+    elif "all divided" in scaling.plan_texts:
         yield "Linear scaling needs training. If the model was trained with it, short texts work as its maker intended."
     else:
         yield (
-            f"Some models were trained with {LABELS[name]}; for others it was added later, as their model cards tell. "
+            f"Some models were trained with {scaling.label}; for others it was added later, as their model cards tell. "
             f"Those read texts below {trained:,} tokens better with a config without it."
         )

@@ -16,7 +16,6 @@ from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.models.config_reader import Fields, name_config
 from rope_viz.models.identity.shipped_scaling import (
-    TRAINED_WITH,
     family_name,
     find_departures,
     find_shipped_spec,
@@ -119,8 +118,8 @@ class Identity:
         if spec.scaling.name == "none":
             return self.trained.length
         reach = max(spec.target, self.shipped.target) if self.exact and self.shipped is not None else spec.target
-        if spec.scaling.name in ("yarn", "linear"):
-            start = spec.context if spec.scaling.name == "yarn" else self.trained.length
+        if spec.scaling.ends_at_factor:
+            start = spec.context if spec.scaling.divides_from_length else self.trained.length
             reach = min(reach, round(spec.scaling.factor_for(spec) * start))
         return max(reach, self.trained.length)
 
@@ -250,7 +249,7 @@ def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec
     words = len(own) if own and own in name else 0
     vocabulary = ours.get(VOCABULARY) == listed.get(VOCABULARY)
     scaled, plain = main.scaling == spec.scaling, main.scaling.name == "none"
-    native = main.scaling.name == spec.scaling.name in TRAINED_WITH
+    native = main.scaling.name == spec.scaling.name and main.scaling.is_trained_with
     order = (words, scaled, native, plain, main.target == spec.target, vocabulary, model.verified)
     agree = based + sum(ours[key] == listed[key] for key in shared)
     return Likeness(model, agree, len(listed) + 1, based, words > 0, order)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rope_viz.embedding import spectrum
+from rope_viz.embedding.scaling import build_method
 from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.search_results import SearchResult, read_search
@@ -136,12 +137,7 @@ def list_compared(request: PictureRequest) -> list[RopeSpec]:
     """Return tiny_lm's spec under each method to compare, with the factor that just reaches the target."""
     spec = tiny_lm_spec(request)
     reach = max(spec.target / spec.context, 1.0)
-    found = []
-    for name in request[COMPARE]:
-        kind = checkpoints.MAIN_METHODS[name]
-        scaling = kind() if name == "none" else kind(factor=reach)  # type: ignore[call-arg]
-        found.append(dataclasses.replace(spec, scaling=scaling))
-    return found
+    return [dataclasses.replace(spec, scaling=build_method(name, reach)) for name in request[COMPARE]]
 
 
 def evaluate_line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.Line:
