@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from rope_viz.picture.config_link import write_config
 from rope_viz.picture.outputs import Kind
 from rope_viz.picture.picture_request import Choice, PictureRequest
 
@@ -104,6 +105,24 @@ class Picture:
         """Return the request for the last part, which contains all."""
         return dataclasses.replace(request, part=self.parts(request) - 1)
 
+    def cache_key(self, request: PictureRequest) -> tuple[Hashable, ...]:
+        """Return the cache key: equal for all requests that lead to the same picture."""
+        own = request.held.get("own") or (None if request.own is None else write_config(request.own))
+        return (
+            self.address,
+            request.model,
+            request.layer,
+            request.spec,
+            own if self.config else None,
+            request.pin if self.pin else None,
+            tuple(request.variants.items()) if self.variants else None,
+            request.view if self.zooms else None,
+            request.coarse,
+            min(request.part, self.parts(request) - 1),
+            # Of the needed choices too: the value of a used one may be the same while they differ.
+            *(choice.text(request[choice]) for choice in self.choices if choice.key in self.depends),
+        )
+
     def __call__(self, request: PictureRequest) -> Kind:
         """Render the picture for a request. Raise `ValueError` with a sentence if there is none."""
         if problem := self.refuses(request):
@@ -141,8 +160,8 @@ class Page:
 
         `height` is the reserved height in pixels, `narrow` that on a narrow screen (default: the same); both may depend
         on the request. `pin`: it shows the pinned pair. `variants`: it shows the pinned curves. `zooms`: it is rendered
-        again for `request.visible_range`. `sets`: a click sets this choice instead of the pin. `config`: it depends on the
-        model's config.json, not only on the spec. `still`: it is slow, so it is not updated while a knob moves.
+        again for `request.visible_range`. `sets`: a click sets this choice instead of the pin. `config`: it depends on
+        the model's config.json, not only on the spec. `still`: it is slow, so it is not updated while a knob moves.
         `refuses`: returns why there is nothing to draw, a sentence shown in its place. `parts`: the number of requests,
         `request.part` = 0, 1, …, with which a slow picture is refined.
         """

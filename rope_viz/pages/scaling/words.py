@@ -5,7 +5,7 @@ from __future__ import annotations
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.compared import compare_factor
-from rope_viz.figures.words.common import describe_bands
+from rope_viz.figures.words import describe_bands
 from rope_viz.pages.scaling.figures import TEXTS
 from rope_viz.studies.distance_maps import Chunks, Groups
 from rope_viz.texts import Sentence, join
