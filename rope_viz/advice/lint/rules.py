@@ -335,7 +335,7 @@ def megatron_scaling(view: View) -> Iterator[Finding]:
                 "reach the model of Megatron-LM: there the factor is 8."
             )
             yield Finding("", "note", SWITCH, text)
-    elif view.text.get(SWITCH) is True and all(spec.scaling.name == "none" for spec in view.specs.values()):
+    elif view.text.get(SWITCH) is True and not any(spec.is_scaled for spec in view.specs.values()):
         text = (
             f"{SWITCH} is a switch of Megatron-LM that no runtime reads in a config.json, so nothing is scaled. "
             "Llama 3 scaling is written as rope_scaling with rope_type llama3."
