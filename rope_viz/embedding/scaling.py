@@ -63,7 +63,7 @@ class Linear(Scaling):
     label: ClassVar[str] = "Linear (position interpolation)"
     rope_type: ClassVar[str] = "linear"
     line_rank: ClassVar[int] = 2
-    plan_texts: ClassVar[tuple[str, ...]] = ("all divided",)
+    plan_texts: ClassVar[tuple[str, ...]] = ("all_divided",)
     ends_at_factor: ClassVar[bool] = True
     factor: float = factor_knob()
 
@@ -81,7 +81,7 @@ class NtkAware(Scaling):
     name: str = field(default="ntk", init=False)
     label: ClassVar[str] = "NTK-aware"
     line_rank: ClassVar[int] = 1
-    plan_texts: ClassVar[tuple[str, ...]] = ("highest kept",)
+    plan_texts: ClassVar[tuple[str, ...]] = ("highest_kept",)
     factor: float = factor_knob()
 
     def validate(self, spec: RopeSpec) -> None:
@@ -111,7 +111,7 @@ class DynamicNtk(Scaling):
     label: ClassVar[str] = "Dynamic NTK"
     rope_type: ClassVar[str] = "dynamic"
     line_rank: ClassVar[int] = 5
-    plan_texts: ClassVar[tuple[str, ...]] = ("highest kept", "by length")
+    plan_texts: ClassVar[tuple[str, ...]] = ("highest_kept", "by_length")
     divides_from_length: ClassVar[bool] = True
     depends_on_length: ClassVar[bool] = True
     factor: float = factor_knob(2.0)
@@ -137,35 +137,47 @@ class DynamicNtk(Scaling):
 
 
 @dataclass(frozen=True)
-class NtkByParts(Scaling):
+class Ramp(Scaling):
+    """The base of methods that blend each plain frequency with the divided one, by a ramp over the turns in training.
+
+    `bounds` are the fields that hold the turns where the ramp begins and where it ends.
+    """
+
+    divides_from_length: ClassVar[bool] = True
+    has_ramp: ClassVar[bool] = True
+    bounds: ClassVar[tuple[str, str]]
+    factor: float = factor_knob()
+
+    def validate(self, spec: RopeSpec) -> None:
+        require_factor(self.factor, "factor")
+        for name in self.bounds:
+            require_turns(getattr(self, name), name)
+
+    def thresholds(self) -> tuple[float, float]:
+        low, high = (float(getattr(self, name)) for name in self.bounds)
+        return low, high
+
+    def kept_share(self, spec: RopeSpec) -> FloatArray:
+        return paper_ramp(spec, *self.thresholds())
+
+    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
+        return blend(spec, self.factor, self.kept_share(spec))
+
+
+@dataclass(frozen=True)
+class NtkByParts(Ramp):
     """The paper's ramp (eq. 17 to 20): linear in a pair's turns r over the trained context, from alpha to beta."""
 
     name: str = field(default="ntk-by-parts", init=False)
     label: ClassVar[str] = "NTK-by-parts (paper's ramp)"
     line_rank: ClassVar[int] = 7
-    divides_from_length: ClassVar[bool] = True
-    has_ramp: ClassVar[bool] = True
-    factor: float = factor_knob()
+    bounds: ClassVar[tuple[str, str]] = ("alpha", "beta")
     alpha: float = knob(
         1.0, "α", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
     )
     beta: float = knob(
         32.0, "β", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
     )
-
-    def validate(self, spec: RopeSpec) -> None:
-        require_factor(self.factor, "factor")
-        require_turns(self.alpha, "alpha")
-        require_turns(self.beta, "beta")
-
-    def kept_share(self, spec: RopeSpec) -> FloatArray:
-        return paper_ramp(spec, *self.thresholds())
-
-    def thresholds(self) -> tuple[float, float]:
-        return self.alpha, self.beta
-
-    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return blend(spec, self.factor, self.kept_share(spec))
 
     def config_forms(self, spec: RopeSpec) -> tuple[RopeSpec, ...]:
         # Llama 3 scaling is the paper's ramp.
@@ -189,7 +201,7 @@ class PaperYarn(NtkByParts):
 
 
 @dataclass(frozen=True)
-class Yarn(Scaling):
+class Yarn(Ramp):
     """YaRN as every implementation released it: the ramp is linear in the pair index, not in the turns.
 
     Without rounding the ramp is clamp(ln(r/beta_slow) / ln(beta_fast/beta_slow), 0, 1): logarithmic in the turns r.
@@ -199,12 +211,10 @@ class Yarn(Scaling):
     label: ClassVar[str] = "YaRN (as released)"
     rope_type: ClassVar[str] = "yarn"
     line_rank: ClassVar[int] = 0
-    plan_texts: ClassVar[tuple[str, ...]] = ("some kept",)
-    divides_from_length: ClassVar[bool] = True
+    plan_texts: ClassVar[tuple[str, ...]] = ("some_kept",)
     ends_at_factor: ClassVar[bool] = True
     reaches_factor: ClassVar[bool] = True
-    has_ramp: ClassVar[bool] = True
-    factor: float = factor_knob()
+    bounds: ClassVar[tuple[str, str]] = ("beta_slow", "beta_fast")
     beta_fast: float = knob(
         32.0, "β fast", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
     )
@@ -222,9 +232,7 @@ class Yarn(Scaling):
     attention_weight: float | None = optional_knob("Attention weight", 0.0, 1.0, WEIGHT_HELP)
 
     def validate(self, spec: RopeSpec) -> None:
-        require_factor(self.factor, "factor")
-        require_turns(self.beta_fast, "beta_fast")
-        require_turns(self.beta_slow, "beta_slow")
+        super().validate(spec)
         if not isinstance(self.truncate, bool):
             raise ValueError(f"truncate must be true or false, got {short_repr(self.truncate)}")
         for name in ("attention", "mscale", "mscale_all_dim", "attention_weight"):
@@ -245,12 +253,9 @@ class Yarn(Scaling):
         # The clamp is rotary_dim - 1, not the last pair rotary_dim/2 - 1, in every released implementation.
         return max(low, 0), min(high, spec.rotary_dim - 1)
 
-    def thresholds(self) -> tuple[float, float]:
-        return self.beta_slow, self.beta_fast
-
     @property
     def as_in_paper(self) -> PaperYarn:
-        return PaperYarn(self.factor, self.beta_slow, self.beta_fast)
+        return PaperYarn(self.factor, *self.thresholds())
 
     def kept_share(self, spec: RopeSpec) -> FloatArray:
         low, high = self.correction_range(spec)
@@ -258,9 +263,6 @@ class Yarn(Scaling):
             high += 0.001
         divided_share: FloatArray = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
         return 1.0 - divided_share
-
-    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return blend(spec, self.factor, self.kept_share(spec))
 
     def attention_factor(self, spec: RopeSpec, length: int | None = None) -> float:
         if self.attention is not None:
@@ -286,18 +288,17 @@ class Yarn(Scaling):
 
 
 @dataclass(frozen=True)
-class Llama3(Scaling):
+class Llama3(Ramp):
     """Llama 3.1 scaling: the paper's ramp from low_freq_factor to high_freq_factor turns, no attention factor."""
 
     name: str = field(default="llama3", init=False)
     label: ClassVar[str] = "Llama 3"
     rope_type: ClassVar[str] = "llama3"
     line_rank: ClassVar[int] = 3
-    plan_texts: ClassVar[tuple[str, ...]] = ("some kept", "trained")
-    divides_from_length: ClassVar[bool] = True
+    plan_texts: ClassVar[tuple[str, ...]] = ("some_kept", "trained")
     is_trained_with: ClassVar[bool] = True
     reaches_factor: ClassVar[bool] = True
-    has_ramp: ClassVar[bool] = True
+    bounds: ClassVar[tuple[str, str]] = ("low_freq_factor", "high_freq_factor")
     factor: float = factor_knob(8.0)
     low_freq_factor: float = knob(
         1.0, "Low freq. factor", 0.1, 64.0, "Pairs with fewer turns than this are fully divided.", log=True
@@ -305,20 +306,6 @@ class Llama3(Scaling):
     high_freq_factor: float = knob(
         4.0, "High freq. factor", 0.1, 128.0, "Pairs with more turns than this keep their frequency.", log=True
     )
-
-    def validate(self, spec: RopeSpec) -> None:
-        require_factor(self.factor, "factor")
-        require_turns(self.low_freq_factor, "low_freq_factor")
-        require_turns(self.high_freq_factor, "high_freq_factor")
-
-    def kept_share(self, spec: RopeSpec) -> FloatArray:
-        return paper_ramp(spec, *self.thresholds())
-
-    def thresholds(self) -> tuple[float, float]:
-        return self.low_freq_factor, self.high_freq_factor
-
-    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return blend(spec, self.factor, self.kept_share(spec))
 
 
 @dataclass(frozen=True)
@@ -400,10 +387,6 @@ class LongRope(Scaling):
             return None
         factor = None if self.factor is None else min(self.factor * ratio, LARGEST_FACTOR)
         return replace(self, long_factor=tuple(float(f"{value:.12g}") for value in longer), factor=factor)
-
-    def with_pairs(self, pairs: int) -> Self:
-        short, long = (values if len(values) == pairs else () for values in (self.short_factor, self.long_factor))
-        return replace(self, short_factor=short, long_factor=long)
 
     def lengths_to_compare(self, spec: RopeSpec) -> tuple[int | None, ...]:
         return (spec.context, spec.context + 1, max(spec.target, spec.context + 2))

@@ -154,33 +154,20 @@ class Scaling:
     """
 
     name: str = field(default="none", init=False)
-    label: ClassVar[str] = "None (plain RoPE)"
-    """The method in menus."""
-    short_label: ClassVar[str] = "plain"
-    """The method at the end of a line; of a class that sets none, its label without what is in brackets."""
-    rope_type: ClassVar[str] = "default"
-    """The `rope_type` of a config that asks for it; "" where transformers has no such method."""
-    line_rank: ClassVar[int] = 1_000
-    """Its place among the line styles, the most distinct first. Methods of one rank follow the order of `METHODS`."""
-    plan_texts: ClassVar[tuple[str, ...]] = ()
-    """What an extension plan says of it: keys of `METHOD_TEXTS` (`advice/plan/ways.py`)."""
+    label: ClassVar[str] = "None (plain RoPE)"  # in menus
+    short_label: ClassVar[str] = "plain"  # at the end of a line; without one the label up to its bracket
+    rope_type: ClassVar[str] = "default"  # in a config; "" where transformers has no such method
+    line_rank: ClassVar[int] = 1_000  # place among the line styles, then the order of `METHODS`
+    plan_texts: ClassVar[tuple[str, ...]] = ()  # what an extension plan says of it: keys in texts/en/plan.toml
     divides_from_length: ClassVar[bool] = False
-    depends_on_length: ClassVar[bool] = False
-    """True if the frequencies change with the length of the sequence."""
-    extends: ClassVar[bool] = True
-    """False for a method that reaches no longer context, so that extension plans leave it out."""
-    shares_factor: ClassVar[bool] = True
-    """False if a comparison of methods at one factor leaves this method's factor alone."""
-    rotates_whole_head: ClassVar[bool] = False
-    """True if a config can ask for it only where `rotary_dim` is `head_dim`."""
-    is_trained_with: ClassVar[bool] = False
-    """True if it comes from training: hardly anybody adds it to a model afterwards."""
-    ends_at_factor: ClassVar[bool] = False
-    """True if a model reaches no further than its factor times the length that it divides from."""
-    reaches_factor: ClassVar[bool] = False
-    """True if a model reaches at least its factor times its original length."""
-    has_ramp: ClassVar[bool] = False
-    """True if `kept_share` is a ramp over the pairs."""
+    depends_on_length: ClassVar[bool] = False  # the frequencies change with the length of the sequence
+    extends: ClassVar[bool] = True  # else it reaches no longer context, and extension plans leave it out
+    shares_factor: ClassVar[bool] = True  # a comparison of methods at one factor sets its factor
+    rotates_whole_head: ClassVar[bool] = False  # a config can ask for it only where rotary_dim is head_dim
+    is_trained_with: ClassVar[bool] = False  # it comes from training: hardly anybody adds it to a model afterwards
+    ends_at_factor: ClassVar[bool] = False  # a model reaches at most the factor times the length that it divides from
+    reaches_factor: ClassVar[bool] = False  # a model reaches at least the factor times its original length
+    has_ramp: ClassVar[bool] = False  # `kept_share` falls from 1 to 0 over the pairs
 
     def __init_subclass__(cls) -> None:
         if "short_label" not in cls.__dict__:
@@ -246,7 +233,8 @@ class Scaling:
 
     def with_pairs(self, pairs: int) -> Self:
         """Return the method for a head of this many pairs, without lists of another length."""
-        return self
+        unfit: dict[str, Any] = {name: () for name in lists(self) if len(getattr(self, name)) != pairs}
+        return dataclasses.replace(self, **unfit)
 
     def lengths_to_compare(self, spec: RopeSpec) -> tuple[int | None, ...]:
         """Return the lengths at which two embeddings with this method have to be compared."""
@@ -262,18 +250,18 @@ class Scaling:
 
     def config_keys(self, spec: RopeSpec) -> dict[str, Any]:
         """Return what a config's RoPE parameters hold of the method, without its type and the lengths."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "name"}
-        return {
-            config_key(name): list(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-            if value is not None and value != ()
-        }
+        values = {config_key(item.name): getattr(self, item.name) for item in dataclasses.fields(self) if item.init}
+        found = {key: value for key, value in values.items() if value not in (None, ())}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
 
     def sentences(self, spec: RopeSpec) -> list[tuple[str, dict[str, Any]]]:
         """Return the keys below [method] of the page Scaling's texts that name the method, with their values."""
-        if not hasattr(self, "factor"):
-            return [(self.name, {})]
-        return [("factor", {"method": self.short_label, "factor": self.factor_for(spec)})]
+        with_factor = hasattr(self, "factor") or not spec.is_scaled
+        return [
+            ("factor", {"method": self.short_label, "factor": self.factor_for(spec)})
+            if with_factor
+            else (self.name, {})
+        ]
 
 
 def config_key(name: str) -> str:

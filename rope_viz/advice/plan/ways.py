@@ -13,6 +13,9 @@ from rope_viz.advice.plan.extend import Option, measure
 from rope_viz.embedding.spec import RopeSpec, lists
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import family_name, is_same_scaling
+from rope_viz.texts import Texts
+
+TEXTS = Texts("plan")
 
 
 @dataclass(frozen=True)
@@ -25,48 +28,14 @@ class Evidence:
     source: str
 
 
-QWEN3 = ("qwen3-8b", "qwen3-8b-yarn")
+def read_evidence() -> tuple[Evidence, ...]:
+    """Return the findings of the texts, in their order."""
+    ids = dict.fromkeys(key.partition(".")[0] for key in TEXTS.group("evidence"))
+    found = ([TEXTS(f"evidence.{id}.{name}") for name in ("methods", "models", "text", "source")] for id in ids)
+    return tuple(Evidence(tuple(methods.split()), tuple(models.split()), *rest) for methods, models, *rest in found)
 
-EVIDENCE = (
-    Evidence(
-        ("yarn",),
-        QWEN3,
-        "RULER scores of Qwen3-8B with YaRN × 4, not thinking: 96.3 at 4k, 91.2 at 32k, 82.1 at 64k, 77.4 at 128k. "
-        "Thinking: 94.7, 80.8, 78.3, 72.0.",
-        "Qwen3 Technical Report, table 23, https://arxiv.org/abs/2505.09388",
-    ),
-    Evidence(
-        ("yarn",),
-        (),
-        "YaRN needed 10 times fewer tokens and 2.5 times fewer training steps than earlier methods.",
-        "Peng et al., abstract, https://arxiv.org/abs/2309.00071",
-    ),
-    Evidence(
-        ("yarn",),
-        ("deepseek-v3", "deepseek-v2", "deepseek-v2-lite"),
-        "DeepSeek-V3 was extended with YaRN from 4k to 32k and then to 128k, in 1,000 steps each.",
-        "DeepSeek-V3 Technical Report, section 4.3, https://arxiv.org/abs/2412.19437",
-    ),
-    Evidence(
-        ("linear",),
-        (),
-        "Fine-tuning with linear interpolation extended LLaMA models to 32,768 tokens within 1,000 steps.",
-        "Chen et al., abstract, https://arxiv.org/abs/2306.15595",
-    ),
-    Evidence(
-        ("longrope",),
-        (),
-        "LongRoPE reached over 2 million tokens with divisors found by search, after 1,000 fine-tuning steps at 256k.",
-        "Ding et al., abstract, https://arxiv.org/abs/2402.13753",
-    ),
-    Evidence(
-        ("ntk", "dynamic", "none"),
-        (),
-        "With a base too small for the length, a model has good perplexity but cannot retrieve. "
-        "The mean cosine over the head should stay positive up to the length.",
-        "Men et al., https://arxiv.org/abs/2405.14591",
-    ),
-)
+
+EVIDENCE = read_evidence()
 
 
 def evidence(method: str, model: str = "") -> tuple[Evidence, ...]:
@@ -186,28 +155,15 @@ def describe_angles(way: Way) -> str:
     return f"At {target:,} tokens {few} beyond those of {trained.length:,} tokens. {NOT_DOCUMENTED}"
 
 
-METHOD_TEXTS = {
-    "all divided": "Every frequency is divided by {divided:.3g}, so neighbouring tokens are harder to tell apart: the "
-    "model needs fine-tuning.",
-    "some kept": "{kept} of {pairs} pairs keep their frequency: neighbouring tokens stay as distinct as before.",
-    "highest kept": "The highest frequency stays, the lowest is divided by the full factor, the others by less.",
-    "searched": "Its lists were found by search for one length of this model and do not apply to another.",
-    "by length": "Only transformers computes its base from the current length, so short texts do not change there. "
-    "Cached keys keep the base of an earlier length. vLLM, SGLang and llama.cpp do not scale by the length.",
-    "trained": "Known models with this method were trained with it. It has no factor on cos and sin.",
-}
-"""What methods do to neighbouring tokens, and what they need; each names its keys in `plan_texts`."""
-
-
 def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
     """Yield what a method does to neighbouring tokens, and what it needs."""
     if not spec.is_scaled:
         yield "No frequency changes, so short texts lose nothing and long texts gain nothing."
     nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
-    void = {"all divided": nearest >= 1.0, "some kept": not measured.kept}
+    void = {"all_divided": nearest >= 1.0, "some_kept": not measured.kept}
     for key in spec.scaling.plan_texts:
         if not void.get(key):
-            yield METHOD_TEXTS[key].format(divided=1.0 / (nearest or 1.0), kept=measured.kept, pairs=spec.pairs)
+            yield TEXTS(f"method.{key}", divided=1.0 / (nearest or 1.0), kept=measured.kept, pairs=spec.pairs)
 
 
 def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
@@ -256,7 +212,7 @@ def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
     if scaling.is_trained_with:
         label = scaling.label if scaling.label.endswith("RoPE") else f"{scaling.label} scaling"
         yield f"{label} is normally part of the training; then short texts work as its maker intended."
-    elif "all divided" in scaling.plan_texts:
+    elif "all_divided" in scaling.plan_texts:
         yield "Linear scaling needs training. If the model was trained with it, short texts work as its maker intended."
     else:
         yield (
