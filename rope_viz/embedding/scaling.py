@@ -132,9 +132,6 @@ class DynamicNtk(Scaling):
         # s·(l/L) − (s − 1) = l/L at every s where l = L, and at s = 1; so 1 reaches the target as plain NTK does.
         return self.with_factor(1.0)
 
-    def lengths_to_compare(self, spec: RopeSpec) -> tuple[int | None, ...]:
-        return (spec.context, 2 * spec.context, max(spec.target, 4 * spec.context))
-
 
 @dataclass(frozen=True)
 class Ramp(Scaling):
@@ -387,9 +384,6 @@ class LongRope(Scaling):
             return None
         factor = None if self.factor is None else min(self.factor * ratio, LARGEST_FACTOR)
         return replace(self, long_factor=tuple(float(f"{value:.12g}") for value in longer), factor=factor)
-
-    def lengths_to_compare(self, spec: RopeSpec) -> tuple[int | None, ...]:
-        return (spec.context, spec.context + 1, max(spec.target, spec.context + 2))
 
     def config_keys(self, spec: RopeSpec) -> dict[str, Any]:
         # Without lists of its own the method uses NTK-like ones; a config must write them out.

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
+from rope_viz.embedding.scaling import LABELS, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs, lists, short_repr, switches
 from rope_viz.figures.words import plain
 from rope_viz.models import spec_url
@@ -142,8 +142,7 @@ def _method(used: Collection[str]) -> None:
         return
     request = state.current_choice().spec
     spec, scaling = request, request.scaling
-    labels = {name: LABELS[name] for name in METHODS}
-    _select("Scaling method", TEXTS("method.label"), labels, scaling.name, _take_method)
+    _select("Scaling method", TEXTS("method.label"), LABELS, scaling.name, _take_method)
     _column("method", {name: knob for name, knob in knobs(scaling).items() if name in used}, scaling)
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)

@@ -132,10 +132,7 @@ def list_reasons(way: Way) -> Iterator[str]:
     yield describe_angles(way)
     yield from describe_method(spec, measured, target, way.recognised.spec)
     if measured.first_negative is not None:
-        yield (
-            f"The mean cosine over the head is first negative at distance {measured.first_negative:,}: from there "
-            "similar tokens are no longer preferred on average."
-        )
+        yield TEXTS("first_negative", distance=measured.first_negative)
     if abs(measured.logit_factor - 1.0) > 1e-3:
         yield f"All logits are multiplied by {measured.logit_factor:.3g}, because attention spreads over more tokens."
 
@@ -178,11 +175,8 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
         yield "The model was trained with this scaling, so short texts work as its maker intended."
         return
     if best.rank == "as it is" and recognised.departs and recognised.model is not None:
-        yield (
-            f"{family_name(recognised.model)} was trained with other values; this config has "
-            f"{' and '.join(recognised.departs.values())}. Unless the model was trained again with these values, short "
-            "texts no longer match its training."
-        )
+        values = " and ".join(recognised.departs.values())
+        yield TEXTS("short.departs", name=family_name(recognised.model), values=values)
         return
     if best.rank == "as it is" and recognised.model is None:
         yield from describe_unlisted(best, trained)
@@ -198,11 +192,7 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
     slower = f"{count} of {spec.pairs} pairs have a lower frequency below {trained:,} tokens, too"
     yield f"The factor is always on: {slower}{logits}."
-    yield (
-        f"If most texts are shorter than {trained:,} tokens, serve them with the original config and long texts with "
-        "this one. transformers scales by the length with dynamic and longrope only; vLLM, SGLang, llama.cpp and "
-        "mlx-lm never do."
-    )
+    yield TEXTS("short.two_configs", trained=trained)
 
 
 def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
@@ -215,7 +205,4 @@ def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
     elif "all_divided" in scaling.plan_texts:
         yield "Linear scaling needs training. If the model was trained with it, short texts work as its maker intended."
     else:
-        yield (
-            f"Some models were trained with {scaling.label}; for others it was added later, as their model cards tell. "
-            f"Those read texts below {trained:,} tokens better with a config without it."
-        )
+        yield TEXTS("short.some_trained", method=scaling.label, trained=trained)
