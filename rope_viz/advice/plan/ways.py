@@ -13,7 +13,7 @@ from rope_viz.advice.plan.extend import Option, measure
 from rope_viz.embedding.spec import RopeSpec, lists
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import family_name, is_same_scaling
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, join
 
 TEXTS = Texts("plan")
 
@@ -192,7 +192,7 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
     slower = f"{count} of {spec.pairs} pairs have a lower frequency below {trained:,} tokens, too"
     yield f"The factor is always on: {slower}{logits}."
-    yield TEXTS("short.two_configs", trained=trained)
+    yield join(TEXTS("short.two_configs", trained=trained), TEXTS("short.servers"))
 
 
 def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
