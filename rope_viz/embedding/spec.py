@@ -238,8 +238,8 @@ class Scaling:
 
     def lengths_to_compare(self, spec: RopeSpec) -> tuple[int | None, ...]:
         """Return the lengths at which two embeddings with this method have to be compared."""
-        length = spec.context
-        return (length, length + 1, 2 * length, max(spec.target, 4 * length)) if self.depends_on_length else (None,)
+        length, longer = spec.context, spec.context + 1 if lists(self) else 2 * spec.context
+        return (length, longer, max(spec.target, 4 * length)) if self.depends_on_length else (None,)
 
     def computes_same(self, ours: RopeSpec, theirs: RopeSpec) -> bool:
         """Return whether two specs of this method with other fields have the same numbers."""
