@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from rope_viz.embedding.scaling import METHODS
+from rope_viz.pages import registry
 from tests.offenders import for_each
 
 ROOT = Path(__file__).parents[1]
@@ -221,6 +222,18 @@ def test_a_method_is_named_where_that_has_a_reason(path):
 
 def test_few_modules_name_a_method():
     assert len(NAMES_METHODS) <= 12
+
+
+@for_each(SOURCES, name_of)
+def test_a_page_s_texts_are_read_by_the_page_alone(path):
+    """Other rooms have texts of their own in `rope_viz/texts/en/`, or the caller passes the text."""
+    calls = [
+        node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Texts"
+    ]
+    named = [call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)]
+    pages = {name.split("/")[0] for name in named}.intersection(registry.ORDER)
+    own = path.relative_to(PACKAGE / "pages").parts[0] if (PACKAGE / "pages") in path.parents else path.stem
+    assert pages <= ({own} if room(path) in ("pages", "layouts") else set())
 
 
 def test_importing_the_package_is_light():

@@ -236,7 +236,9 @@ def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
     pictures = [*registry.page(page).pictures]
     written = f"{page}/{pictures[0]}" + (f"?{urlencode(asked)}" if asked else "")
     others = f"; it has {', '.join(pictures)}" if len(pictures) > 1 else ""
-    raise ValueError(f"this is the page {registry.PAGES[page]}: name one of its pictures, such as '{written}'{others}")
+    raise ValueError(
+        f"this is the page {registry.title_of(page)}: name one of its pictures, such as '{written}'{others}"
+    )
 
 
 def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:

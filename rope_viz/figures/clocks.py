@@ -1,4 +1,4 @@
-"""The data of the animated clocks: every pair of a spec as a dial, drawn frame by frame in the browser."""
+"""The clocks: every pair of a spec as a dial, as data for the browser, which animates them, and as a still figure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rope_viz.figures.compared import Compared
 from rope_viz.figures.files.colours import grey_pair, ramp, to_grey
 from rope_viz.texts import Sentence, Texts, join
 
-APP, TEXTS = Texts("app"), Texts("rotation")
+APP, TEXTS = Texts("app"), Texts("clocks")
 MODES = TEXTS.group("modes")
 STARTS = {"turn": (0, 0), "score": (1040, 1024)}
 MAX_PAIRS = 256  # drawn as dials; the score uses all pairs
@@ -167,6 +167,7 @@ NAMES = 20
 """Pixels: the height of a line with the names of variants."""
 
 
+# The still figure is drawn from the data that the browser's clocks receive, without a browser.
 def draw_still(
     data: Mapping[str, Any],
     m: int,

@@ -63,6 +63,14 @@ class Picture:
     """All choices of its page, in their order."""
     shows: Callable[[PictureRequest, Picture], Mapping[str, str]] | None = None
     """As `Page.shows`."""
+    shown_on: str = ""
+    """The page that shows it."""
+    query: str = ""
+    """What opens its place on that page."""
+    first: bool = False
+    """It is the first picture of its page, although others are listed before it."""
+    crowded: bool = False
+    """It has so many parts that the usual type leaves no room in a thumbnail."""
 
     @property
     def name(self) -> str:
@@ -141,6 +149,16 @@ class Page:
     """{id: name} of the models in a picture, if they may differ from the sidebar's."""
     sees: Callable[[PictureRequest], Hashable] = embedding
     """What the page depends on of the sidebar's model; a control that changes nothing of it is not shown."""
+    door: str = ""
+    """The part of the app that has its tab, "" for the page at the root address."""
+    last: bool = False
+    """Its tab comes after those of its door that are listed later."""
+    shown_on: str = ""
+    """The page that shows its pictures, if not the one of its name, whose address then leads there."""
+    query: str = ""
+    """What opens their place on that page."""
+    repeats: bool = False
+    """Its pictures are small forms of other pages' pictures."""
 
     def picture(
         self,
@@ -155,6 +173,10 @@ class Page:
         still: bool = False,
         refuses: Callable[[PictureRequest], str] = never,
         parts: Callable[[PictureRequest], int] = whole,
+        shown_on: str = "",
+        query: str = "",
+        first: bool = False,
+        crowded: bool = False,
     ) -> Callable[[Draw], Picture]:
         """Decorate a function that draws a picture of this page from the model and these choices only.
 
@@ -163,7 +185,8 @@ class Page:
         again for `request.visible_range`. `sets`: a click sets this choice instead of the pin. `config`: it depends on
         the model's config.json, not only on the spec. `still`: it is slow, so it is not updated while a knob moves.
         `refuses`: returns why there is nothing to draw, a sentence shown in its place. `parts`: the number of requests,
-        `request.part` = 0, 1, …, with which a slow picture is refined.
+        `request.part` = 0, 1, …, with which a slow picture is refined. `shown_on` and `query`: the page that shows it
+        and what opens its place there, if they are not the page's. `first` and `crowded`: as in `Picture`.
         """
 
         def add(draw: Draw) -> Picture:
@@ -183,6 +206,10 @@ class Page:
                 parts,
                 self.choices,
                 self.shows,
+                shown_on or self.shown_on or self.name,
+                query or self.query,
+                first,
+                crowded,
             )
             self.pictures[picture.name] = picture
             return picture

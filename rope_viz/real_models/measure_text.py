@@ -34,13 +34,14 @@ from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
 from rope_viz.studies.heads import Turning
 from rope_viz.texts import Texts
 from rope_viz.tiny_lm import numpy_model
-from rope_viz.tiny_lm.numpy_model import Floats, TinyLm, scaled
+from rope_viz.tiny_lm.checkpoints import scaled
+from rope_viz.tiny_lm.numpy_model import Floats, TinyLm
 from rope_viz.tiny_lm.passkey import hide_key
 from rope_viz.tiny_lm.tasks import Tokens
 
 See: TypeAlias = Callable[[int, numpy_model.Taken], None]
 
-TEXTS = Texts("recall")
+TEXTS = Texts("real_models")
 ROWS = 128
 """Positions whose logits are in memory at once."""
 LOADED = 0.1
@@ -169,4 +170,4 @@ def run_threads(parts: Sequence[Callable[[See], dict[str, Any]]], layers: int, n
 
 
 if __name__ == "__main__":
-    run_worker(measure, "live")
+    run_worker(measure, TEXTS, "live")

@@ -83,9 +83,9 @@ def findings(request: PictureRequest) -> list[Finding]:
 def sections(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[Part]]]:
     """Yield (name, title, pictures) of every page that has something to show."""
     drawn = list(parts(request, addresses))
-    for name, title in registry.PAGES.items():
+    for name in registry.PAGES:
         if mine := [part for part in drawn if part.picture.page == name]:
-            yield name, title, mine
+            yield name, registry.title_of(name), mine
 
 
 def about(request: PictureRequest) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Middleware: gzip Streamlit's static files once per process, and add a loading message to its first page.
+"""Middleware: gzip Streamlit's static files once per process; add header and a loading message to its first page.
 
 Streamlit leaves them uncompressed, because its middleware would compress them again for every request. The cache is
 safe: the files' names change with their content.
@@ -23,8 +23,7 @@ from streamlit import config
 
 from rope_viz import web
 from rope_viz.embedding.spec import short_repr
-from rope_viz.pages import registry
-from rope_viz.pages.registry import DOORS, FIRST, MOVED, TITLES, door_of, groups_of
+from rope_viz.pages.registry import doors, moved, pictures_on, title_of, titles
 from rope_viz.picture.page import Picture
 from rope_viz.texts import Texts
 from rope_viz.ui import link_preview
@@ -42,21 +41,23 @@ THEME = """<svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true"><c
  fill="currentColor"/></svg>"""
 
 
+# The header is part of the first page that the server sends, so it is there before Streamlit's scripts; `header.js`
+# sets its links.
 @functools.cache
 def prerendered_header() -> str:
     """Return the header and the tabs of every door; `header.js` shows those of the open one."""
-    doors = "".join(
-        f'<a data-door="{door}" data-to="{pages[0]}">{TEXTS(f"doors.{door}")}</a>' for door, pages in DOORS.items()
+    links = "".join(
+        f'<a data-door="{door}" data-to="{pages[0]}">{TEXTS(f"doors.{door}")}</a>' for door, pages in doors().items()
     )
-    tabs = "".join(
-        f'<div data-of="{door}" hidden>{"".join(f"""<a data-to="{name}">{TITLES[name]}</a>""" for name in pages)}</div>'
-        for door, pages in DOORS.items()
-        if len(pages) > 1
-    )
+    tabs = ""
+    for door, pages in doors().items():
+        if len(pages) > 1:
+            tab = "".join(f'<a data-to="{name}">{title_of(name)}</a>' for name in pages)
+            tabs += f'<div data-of="{door}" hidden>{tab}</div>'
     return (
         f'<header id="rv-header"><a class="rv-skip" href="#stMain">{TEXTS("header.skip")}</a>'
         f'<a class="rv-logo" data-to="" aria-label="RoPE Viz">{MARK}<span>RoPE Viz</span></a>'
-        f'<nav aria-label="{TEXTS("header.doors")}">{doors}</nav>'
+        f'<nav aria-label="{TEXTS("header.doors")}">{links}</nav>'
         f'<nav id="rv-tabs" aria-label="{TEXTS("header.pages")}" hidden>{tabs}</nav>'
         f'<div class="rv-actions"><button type="button" id="rv-chip" title="{TEXTS("header.model")}"><b></b>'
         f'<span></span></button><span id="rv-share"></span>'
@@ -76,7 +77,7 @@ def header_script() -> str:
         for base, name in enumerate(("light", "dark"))
     }
     text = (web.FOLDER / "inline" / "header.js").read_text(encoding="utf-8")
-    named = {page: door_of(page) for pages in DOORS.values() for page in pages}
+    named = {page: door for door, pages in doors().items() for page in pages}
     return text.replace("DOORS[", f"({json.dumps(named)})[", 1).replace("THEMES", json.dumps(themes), 1)
 
 
@@ -136,9 +137,9 @@ class Packing:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
             return await self.app(scope, receive, send)
-        if moved := MOVED.get(page_of(scope["path"])):
+        if target := moved().get(page_of(scope["path"])):
             # Relative to the page, because a proxy may put the app below a path.
-            page, tab = moved
+            page, tab = target
             query = "&".join(filter(None, (scope["query_string"].decode("ascii", "replace"), tab)))
             answer = RedirectResponse(f"{page}?{query}" if query else page, 307)
             return await answer(scope, receive, send)
@@ -244,7 +245,7 @@ def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
     if "/" not in page:
         return None
     up = "../" * page.count("/")
-    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in TITLES.items())
+    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in titles().items())
     text = TEXTS("not_found.text", path=html.escape(short_repr(page)))
     answer = message_page(TEXTS("not_found.title"), text, " · ".join(links))
     return lambda _: answer.encode()
@@ -291,9 +292,7 @@ def loading() -> str:
 @functools.cache
 def first_pictures() -> dict[str, Picture]:
     """Return the first picture of every page that has one."""
-    groups = {name: groups_of(name)[0] for name in TITLES if groups_of(name)}
-    found = {name: next(iter(registry.page(group).pictures.values())) for name, group in groups.items()}
-    return found | {name: registry.picture(*address.split("/")) for name, address in FIRST.items()}
+    return {name: pictures_on(name)[0] for name in titles() if pictures_on(name)}
 
 
 def first_picture(picture: Picture) -> list[str]:

@@ -4,8 +4,7 @@ import pytest
 
 from rope_viz.evaluation import search_process
 from rope_viz.pages import recall
-from rope_viz.tiny_lm import numpy_model
-from rope_viz.ui import live_search
+from rope_viz.tiny_lm import checkpoints
 from tests.pages.app_texts import texts_of
 from tests.waiting import wait_until
 
@@ -13,7 +12,7 @@ BUTTON = "run.recall.search"
 
 
 def test_without_optuna_the_page_says_what_to_install(open_page, monkeypatch):
-    monkeypatch.setattr(live_search, "has_optuna", lambda: False)
+    monkeypatch.setattr(search_process, "has_optuna", lambda: False)
     app = open_page("recall")
     assert not app.exception
     assert "pip install 'rope-viz[search]'" in texts_of(app)
@@ -26,11 +25,12 @@ def short_search(monkeypatch):
     pytest.importorskip("optuna")
     started = []
 
-    def start():
-        started.append(search_process.SearchRun(512, 4, 2))
-        return started[-1]
+    class ShortRun(search_process.SearchRun):
+        def __init__(self):
+            super().__init__(512, 4, 2)
+            started.append(self)
 
-    monkeypatch.setattr(live_search, "SearchRun", start)
+    monkeypatch.setattr(search_process, "SearchRun", ShortRun)
     yield started
     for run in started:
         run.stop()
@@ -79,7 +79,7 @@ def upload(app, name, content):
 
 def test_search_file_replaces_the_search_button(open_page, picture_requests):
     app = open_page("recall")
-    content = (numpy_model.FOLDER / "searched.json").read_bytes().replace(b'"tiny"', b'"mine"')
+    content = (checkpoints.FOLDER / "searched.json").read_bytes().replace(b'"tiny"', b'"mine"')
     upload(app, "search.json", content)
     assert not app.exception
     assert "'mine'" in recall.searched(picture_requests(app)[recall.searched]).sentence

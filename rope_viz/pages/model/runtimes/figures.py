@@ -26,7 +26,8 @@ from rope_viz.runtimes.compare import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
 from rope_viz.texts import Texts
 
-TEXTS = Texts("model/runtimes")
+TEXTS = Texts("model/training")
+RUNTIMES = Texts("runtimes")
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 
 
@@ -106,7 +107,7 @@ def matrix(answers: Board, config: ModelConfig) -> list[dict[str, str]]:
 def _temperature(row: Row, config: ModelConfig) -> dict[str, str]:
     emulation = row.comparison.emulation
     found = describe_temperature(config, emulation.runtime, emulation.version)
-    return {TEXTS("temperature.column"): TEXTS(f"temperature.{found}")} if found else {}
+    return {RUNTIMES("temperature.column"): RUNTIMES(f"temperature.{found}")} if found else {}
 
 
 def reason(row: Row) -> str:
