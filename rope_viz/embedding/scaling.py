@@ -7,6 +7,7 @@ Llama 3: https://github.com/meta-llama/llama-models at a9c89c4, `models/llama3/m
 LongRoPE: Ding et al., https://arxiv.org/abs/2402.13753
 Critical dimension: Liu et al., https://arxiv.org/abs/2310.05209 (the formula equals YaRN's correction range at 1 turn)
 p-RoPE: Barbero et al., https://arxiv.org/abs/2410.06205
+Resonance RoPE: Wang et al., https://arxiv.org/abs/2403.00071
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from rope_viz.embedding.spec import (
     require_number,
     short_repr,
 )
-from rope_viz.embedding.spectrum import wavelength
+from rope_viz.embedding.spectrum import TAU, wavelength
 
 FAST, SLOW = 32.0, 1.0
 """Turns within a length from which LongRoPE's pairs keep their divisor beyond it, and below which it grows in full.
@@ -475,6 +476,22 @@ class ClippedRope(Scaling):
         return [("clipped", {"count": self.count_clipped(spec)})]
 
 
+@dataclass(frozen=True)
+class Resonance(Scaling):
+    """Resonance RoPE: each wavelength is rounded to whole tokens, so that a pair's angles repeat exactly.
+
+    It extends nothing by itself: the first wavelength, 2π tokens, becomes 6, and so that pair turns faster.
+    """
+
+    name: str = field(default="resonance", init=False)
+    label: ClassVar[str] = "Resonance RoPE"
+    extends: ClassVar[bool] = False
+    is_trained_with: ClassVar[bool] = True
+
+    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
+        return freeze(TAU / np.rint(wavelength(spec.plain_inv_freq)))
+
+
 REGISTERED: tuple[type[Scaling], ...] = (
     Scaling,
     Linear,
@@ -487,6 +504,7 @@ REGISTERED: tuple[type[Scaling], ...] = (
     LongRope,
     Proportional,
     ClippedRope,
+    Resonance,
 )
 """Every method, in the order of menus."""
 METHODS: dict[str, type[Scaling]] = {kind.name: kind for kind in REGISTERED}

@@ -54,7 +54,7 @@ def measure_methods(
     """Return every method of `METHODS` with its defaults, set to take this model from its context to `target` tokens.
 
     With the model's own `config`, what each has to write there for the layers of this type. A method that cannot rotate
-    this model (NTK needs two pairs) is left out. Raises `ValueError` where the target is no length.
+    this model (NTK needs two pairs) or extends none is left out. Raises `ValueError` where the target is no length.
     """
     require_number(target, "target", least=1, most=MAX_LENGTH, integer=True)
     model, factor = None if config is None else ModelConfig.read(config), max(target / spec.context, 1.0)
