@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.axes_spec import STILL
 from rope_viz.embedding.axis_sections import analyse_spec
+from rope_viz.embedding.exact_angles import MAX_DISTANCE, exact_angles
 from rope_viz.embedding.scaling import NtkAware, Yarn, correction_dim, mscale, require_two_pairs, with_base
 from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, freeze, knob, require_number, short_repr
 from rope_viz.multi_axis.image_layouts import Role, Scene
 from rope_viz.studies import scores
-from rope_viz.studies.distance_2d import angles
 
 TURN_SHARE = 0.9  # the share of a turn that the extended video may use
 
@@ -296,3 +296,10 @@ def find_peaks(done: ExtendedAxis, *, plain: bool = False) -> list[Peak]:
 def count_unturned_pairs(done: ExtendedAxis) -> int:
     """Return how many pairs do not complete a turn within the trained side."""
     return int(np.sum(np.abs(done.plain) * done.trained < 2.0 * np.pi))
+
+
+def angles(weights: FloatArray, displacements: FloatArray) -> FloatArray:
+    """Return angles (n, pairs): exact for whole displacements, else the float64 product."""
+    if np.all(displacements == np.rint(displacements)) and np.all(np.abs(displacements) <= MAX_DISTANCE):
+        return exact_angles(weights, displacements)
+    return np.multiply.outer(displacements, weights)

@@ -8,7 +8,7 @@ import pytest
 from rope_viz.embedding.axes_spec import one_axis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies.axis_extrapolation import ImageNtk, ImageYarn, Riflex
-from rope_viz.studies.distance_2d import mean_cosine
+from tests.mean_cosines import mean_cosine
 
 TIME = RopeSpec(head_dim=16, base=256.0, context=33, target=66)
 

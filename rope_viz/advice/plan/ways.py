@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -28,14 +30,10 @@ class Evidence:
     source: str
 
 
-def read_evidence() -> tuple[Evidence, ...]:
-    """Return the findings of the texts, in their order."""
-    ids = dict.fromkeys(key.partition(".")[0] for key in TEXTS.group("evidence"))
-    found = ([TEXTS(f"evidence.{id}.{name}") for name in ("methods", "models", "text", "source")] for id in ids)
-    return tuple(Evidence(tuple(methods.split()), tuple(models.split()), *rest) for methods, models, *rest in found)
-
-
-EVIDENCE = read_evidence()
+EVIDENCE = tuple(
+    Evidence(tuple(each["methods"]), tuple(each["models"]), each["text"], each["source"])
+    for each in json.loads(Path(__file__).with_name("evidence.json").read_text(encoding="utf-8"))
+)
 
 
 def evidence(method: str, model: str = "") -> tuple[Evidence, ...]:
