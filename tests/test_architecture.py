@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from rope_viz.embedding.scaling import METHODS
 from rope_viz.pages import registry
 from tests.offenders import for_each
 
@@ -160,6 +161,67 @@ def test_no_page_imports_another():
         own = path.relative_to(PACKAGE / "pages").parts[0]
         others = [module for module in imports(path) if module.startswith("rope_viz.pages.")]
         assert {module.split(".")[2] for module in others} <= {own}, f"{name_of(path)} imports {others}"
+
+
+# Modules outside embedding/ that name a scaling method, each with its reason. What else a room asks of a method is a
+# class variable or a method of `Scaling`. The `rope_type` of a config is a word of a file, not a method's name.
+NAMES_METHODS = {
+    "rope_viz/models/rope_config.py": "reads each rope_type into the class with its keys",
+    "rope_viz/models/formats/gguf_config.py": "recognises Llama 3 by the divisors in a GGUF file",
+    "rope_viz/models/several_axes/diffusion.py": "reads the two methods that diffusion models have keys for",
+    "rope_viz/multi_axis/mrope_runtimes.py": "reads the YaRN arguments of one runtime's class",
+    "rope_viz/runtimes/llamacpp.py": "writes the flags of the two methods that llama.cpp has flags for",
+    "rope_viz/studies/axis_extrapolation.py": "extends image axes by two of the methods and by others of its own",
+    "rope_viz/evaluation/search_divisors.py": "writes what a search found as LongRoPE's lists",
+    "rope_viz/advice/lint/rules.py": "lists the keys that are read for each rope_type",
+    "rope_viz/advice/training/make_match.py": "splits a softmax scale between YaRN's two mscale keys",
+    "rope_viz/advice/verify/conformance.py": "makes the typical mistakes of each published formula",
+    "rope_viz/advice/verify/identify_rotation.py": "tells two ramps apart by measured frequencies",
+    "rope_viz/pages/learn/scenes.py": "draws the three repairs that the lesson tells of",
+}
+
+
+def words(node: ast.AST) -> set[str]:
+    return {each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+
+
+def names_a_method(path: Path) -> list[int]:
+    """Lines that use a method's class, compare a method's name, look for its fields, or make a table by methods."""
+    classes, methods = {kind.__name__ for kind in METHODS.values()} - {"Scaling"}, set(METHODS) - {"none"}
+    lines: list[int] = []
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rope_viz"):
+            found = bool(classes & {alias.name for alias in node.names})
+        elif isinstance(node, ast.Attribute):
+            found = node.attr in classes
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            compared = {
+                ast.unparse(side).rpartition(".")[2] for side in sides if isinstance(side, (ast.Attribute, ast.Name))
+            }
+            found = bool(compared & {"name", "method"} and methods & set().union(*map(words, sides)))
+        elif isinstance(node, ast.Match):
+            patterns = [case.pattern for case in node.cases]
+            found = not ast.unparse(node.subject).endswith("kind") and any(words(each) & methods for each in patterns)
+        elif isinstance(node, ast.Dict):
+            keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
+            found = len(keys & methods) > 1
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "hasattr":
+            found = ast.unparse(node.args[0]).endswith("scaling") and bool(words(node))
+        else:
+            continue
+        lines += [node.lineno] if found else []
+    return lines
+
+
+@for_each([path for path in SOURCES if room(path) != "embedding"], name_of)
+def test_a_method_is_named_where_that_has_a_reason(path):
+    lines = names_a_method(path)
+    assert bool(lines) == (name_of(path) in NAMES_METHODS), f"{name_of(path)} names a scaling method in lines {lines}"
+
+
+def test_few_modules_name_a_method():
+    assert len(NAMES_METHODS) <= 12
 
 
 @for_each(SOURCES, name_of)

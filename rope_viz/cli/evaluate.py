@@ -15,8 +15,8 @@ import numpy as np
 
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
 from rope_viz.cli.spec import read_config, read_model, read_model_folder, tokens
-from rope_viz.embedding.scaling import METHODS
-from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.embedding.scaling import METHODS, build_method
+from rope_viz.embedding.spec import RopeSpec, lists, short_repr
 from rope_viz.evaluation.completion_clients import Counted, Local, Server, choose_key
 from rope_viz.evaluation.dispatch import Worker
 from rope_viz.evaluation.evaluation_plan import MOST, WHOLE, Evaluation, describe_shard, read_evaluation
@@ -115,7 +115,7 @@ def connect_server(parsed: argparse.Namespace, url: str) -> Server:
 INTERRUPTED = 130
 """The exit code that shells use after Ctrl-C."""
 USUAL = "none,linear,ntk,yarn"
-OFFERED = tuple(name for name in METHODS if name not in ("longrope", "proportional"))
+OFFERED = tuple(name for name, kind in METHODS.items() if kind.extends and kind.shares_factor and not lists(kind))
 
 
 def add(commands: Any) -> None:
@@ -325,9 +325,8 @@ def scale_by_methods(config: ModelConfig, methods: str, factor: float | None, lo
     for method in methods.split(","):
         if method not in OFFERED:
             raise ValueError(f"a method must be one of {', '.join(OFFERED)}, got {short_repr(method)}")
-        scaling = METHODS[method]() if method == "none" else METHODS[method](factor=factor)  # type: ignore[call-arg]
         target = max(longest, spec.context)
-        found[method] = dataclasses.replace(spec, scaling=scaling, target=target)
+        found[method] = dataclasses.replace(spec, scaling=build_method(method, factor), target=target)
     return found
 
 

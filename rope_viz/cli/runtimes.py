@@ -23,7 +23,6 @@ from rope_viz.cli.spec import (
     refuse_diffusion,
     tokens,
 )
-from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import merge_dicts
@@ -235,7 +234,7 @@ def how_known(result: Export, layer: str | None) -> Known:
 def rotation_remarks(config: Mapping[str, Any] | None, layer: str | None, spec: RopeSpec) -> list[str]:
     """Warn that pairs with zero frequency in the model would rotate: only the proportional method has such pairs."""
     before = None if config is None else from_config(config).get(layer or "")
-    if before is None or not isinstance(before.scaling, Proportional) or isinstance(spec.scaling, Proportional):
+    if before is None or not before.scaling.rotates_whole_head or spec.scaling.rotates_whole_head:
         return []
     still = int((before.inv_freq() == 0).sum())
     return [f"{still} of {before.pairs} pairs have zero frequency in this model; with {spec.scaling.name} all rotate"]

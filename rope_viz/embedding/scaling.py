@@ -7,18 +7,22 @@ Llama 3: https://github.com/meta-llama/llama-models at a9c89c4, `models/llama3/m
 LongRoPE: Ding et al., https://arxiv.org/abs/2402.13753
 Critical dimension: Liu et al., https://arxiv.org/abs/2310.05209 (the formula equals YaRN's correction range at 1 turn)
 p-RoPE: Barbero et al., https://arxiv.org/abs/2410.06205
+Resonance RoPE: Wang et al., https://arxiv.org/abs/2403.00071
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rope_viz.embedding.spec import (
+    LARGEST_FACTOR,
+    LEAST_FACTOR,
+    MAX_BASE,
     MAX_HEAD_DIM,
     FloatArray,
     RopeSpec,
@@ -28,10 +32,13 @@ from rope_viz.embedding.spec import (
     require_number,
     short_repr,
 )
-from rope_viz.embedding.spectrum import wavelength
+from rope_viz.embedding.spectrum import TAU, wavelength
 
-# Bounds of a factor or divisor; within them no formula here overflows.
-LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
+FAST, SLOW = 32.0, 1.0
+"""Turns within a length from which LongRoPE's pairs keep their divisor beyond it, and below which it grows in full.
+
+Source: YaRN, https://arxiv.org/abs/2309.00071, section 3.2.
+"""
 FACTOR_HELP = "By how much the slow pairs are divided: usually target length over trained length."
 
 
@@ -54,6 +61,11 @@ class Linear(Scaling):
     """Position interpolation: every frequency is divided by the factor."""
 
     name: str = field(default="linear", init=False)
+    label: ClassVar[str] = "Linear (position interpolation)"
+    rope_type: ClassVar[str] = "linear"
+    line_rank: ClassVar[int] = 2
+    plan_texts: ClassVar[tuple[str, ...]] = ("all_divided",)
+    ends_at_factor: ClassVar[bool] = True
     factor: float = factor_knob()
 
     def validate(self, spec: RopeSpec) -> None:
@@ -68,6 +80,9 @@ class NtkAware(Scaling):
     """A larger base: the first pair keeps its frequency and the last is divided by exactly the factor (eq. 16)."""
 
     name: str = field(default="ntk", init=False)
+    label: ClassVar[str] = "NTK-aware"
+    line_rank: ClassVar[int] = 1
+    plan_texts: ClassVar[tuple[str, ...]] = ("highest_kept",)
     factor: float = factor_knob()
 
     def validate(self, spec: RopeSpec) -> None:
@@ -75,7 +90,15 @@ class NtkAware(Scaling):
         require_two_pairs(spec, self.name)
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return with_base(spec, spec.base * self.factor ** (spec.rotary_dim / (spec.rotary_dim - 2)))
+        return with_base(spec, self.base(spec))
+
+    def base(self, spec: RopeSpec) -> float:
+        """Return the base of plain RoPE with the same frequencies."""
+        return spec.base * self.factor ** (spec.rotary_dim / (spec.rotary_dim - 2))
+
+    def config_forms(self, spec: RopeSpec) -> tuple[RopeSpec, ...]:
+        base = self.base(spec)
+        return (replace(spec, base=base, scaling=Scaling()),) if 1.0 < base <= MAX_BASE else ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +109,12 @@ class DynamicNtk(Scaling):
     """
 
     name: str = field(default="dynamic", init=False)
+    label: ClassVar[str] = "Dynamic NTK"
+    rope_type: ClassVar[str] = "dynamic"
+    line_rank: ClassVar[int] = 5
+    plan_texts: ClassVar[tuple[str, ...]] = ("highest_kept", "by_length")
     divides_from_length: ClassVar[bool] = True
+    depends_on_length: ClassVar[bool] = True
     factor: float = factor_knob(2.0)
 
     def validate(self, spec: RopeSpec) -> None:
@@ -101,14 +129,47 @@ class DynamicNtk(Scaling):
         longest = max(length or spec.context, spec.context)
         return self.factor * longest / spec.context - (self.factor - 1.0)
 
+    def reaching(self, factor: float) -> Self:
+        # s·(l/L) − (s − 1) = l/L at every s where l = L, and at s = 1; so 1 reaches the target as plain NTK does.
+        return self.with_factor(1.0)
+
 
 @dataclass(frozen=True)
-class NtkByParts(Scaling):
+class Ramp(Scaling):
+    """The base of methods that blend each plain frequency with the divided one, by a ramp over the turns in training.
+
+    `bounds` are the fields that hold the turns where the ramp begins and where it ends.
+    """
+
+    divides_from_length: ClassVar[bool] = True
+    has_ramp: ClassVar[bool] = True
+    bounds: ClassVar[tuple[str, str]]
+    factor: float = factor_knob()
+
+    def validate(self, spec: RopeSpec) -> None:
+        require_factor(self.factor, "factor")
+        for name in self.bounds:
+            require_turns(getattr(self, name), name)
+
+    def thresholds(self) -> tuple[float, float]:
+        low, high = (float(getattr(self, name)) for name in self.bounds)
+        return low, high
+
+    def kept_share(self, spec: RopeSpec) -> FloatArray:
+        return paper_ramp(spec, *self.thresholds())
+
+    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
+        return blend(spec, self.factor, self.kept_share(spec))
+
+
+@dataclass(frozen=True)
+class NtkByParts(Ramp):
     """The paper's ramp (eq. 17 to 20): linear in a pair's turns r over the trained context, from alpha to beta."""
 
     name: str = field(default="ntk-by-parts", init=False)
-    divides_from_length: ClassVar[bool] = True
-    factor: float = factor_knob()
+    label: ClassVar[str] = "NTK-by-parts (paper's ramp)"
+    line_rank: ClassVar[int] = 7
+    bounds: ClassVar[tuple[str, str]] = ("alpha", "beta")
     alpha: float = knob(
         1.0, "α", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
     )
@@ -116,17 +177,9 @@ class NtkByParts(Scaling):
         32.0, "β", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
     )
 
-    def validate(self, spec: RopeSpec) -> None:
-        require_factor(self.factor, "factor")
-        require_turns(self.alpha, "alpha")
-        require_turns(self.beta, "beta")
-
-    def kept_share(self, spec: RopeSpec) -> FloatArray:
-        """Return the ramp γ, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
-        return paper_ramp(spec, self.alpha, self.beta)
-
-    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return blend(spec, self.factor, self.kept_share(spec))
+    def config_forms(self, spec: RopeSpec) -> tuple[RopeSpec, ...]:
+        # Llama 3 scaling is the paper's ramp.
+        return (replace(spec, scaling=Llama3(self.factor, self.alpha, self.beta)),)
 
 
 @dataclass(frozen=True)
@@ -134,21 +187,32 @@ class PaperYarn(NtkByParts):
     """YaRN as in the paper: NTK-by-parts and the attention factor √(1/t) = 0.1 ln s + 1 (eq. 22)."""
 
     name: str = field(default="yarn-paper", init=False)
+    label: ClassVar[str] = "YaRN (paper's ramp)"
+    short_label: ClassVar[str] = "YaRN (paper)"
+    line_rank: ClassVar[int] = 6
 
     def attention_factor(self, spec: RopeSpec, length: int | None = None) -> float:
         return mscale(self.factor)
 
+    def config_forms(self, spec: RopeSpec) -> tuple[RopeSpec, ...]:
+        return ()
+
 
 @dataclass(frozen=True)
-class Yarn(Scaling):
+class Yarn(Ramp):
     """YaRN as every implementation released it: the ramp is linear in the pair index, not in the turns.
 
     Without rounding the ramp is clamp(ln(r/beta_slow) / ln(beta_fast/beta_slow), 0, 1): logarithmic in the turns r.
     """
 
     name: str = field(default="yarn", init=False)
-    divides_from_length: ClassVar[bool] = True
-    factor: float = factor_knob()
+    label: ClassVar[str] = "YaRN (as released)"
+    rope_type: ClassVar[str] = "yarn"
+    line_rank: ClassVar[int] = 0
+    plan_texts: ClassVar[tuple[str, ...]] = ("some_kept",)
+    ends_at_factor: ClassVar[bool] = True
+    reaches_factor: ClassVar[bool] = True
+    bounds: ClassVar[tuple[str, str]] = ("beta_slow", "beta_fast")
     beta_fast: float = knob(
         32.0, "β fast", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
     )
@@ -166,9 +230,7 @@ class Yarn(Scaling):
     attention_weight: float | None = optional_knob("Attention weight", 0.0, 1.0, WEIGHT_HELP)
 
     def validate(self, spec: RopeSpec) -> None:
-        require_factor(self.factor, "factor")
-        require_turns(self.beta_fast, "beta_fast")
-        require_turns(self.beta_slow, "beta_slow")
+        super().validate(spec)
         if not isinstance(self.truncate, bool):
             raise ValueError(f"truncate must be true or false, got {short_repr(self.truncate)}")
         for name in ("attention", "mscale", "mscale_all_dim", "attention_weight"):
@@ -189,16 +251,16 @@ class Yarn(Scaling):
         # The clamp is rotary_dim - 1, not the last pair rotary_dim/2 - 1, in every released implementation.
         return max(low, 0), min(high, spec.rotary_dim - 1)
 
+    @property
+    def as_in_paper(self) -> PaperYarn:
+        return PaperYarn(self.factor, *self.thresholds())
+
     def kept_share(self, spec: RopeSpec) -> FloatArray:
-        """Return the ramp, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
         low, high = self.correction_range(spec)
         if low == high:
             high += 0.001
         divided_share: FloatArray = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
         return 1.0 - divided_share
-
-    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return blend(spec, self.factor, self.kept_share(spec))
 
     def attention_factor(self, spec: RopeSpec, length: int | None = None) -> float:
         if self.attention is not None:
@@ -207,13 +269,34 @@ class Yarn(Scaling):
             return mscale(self.factor, self.mscale) / mscale(self.factor, self.mscale_all_dim)
         return mscale(self.factor, 1.0 if self.attention_weight is None else 10.0 * self.attention_weight)
 
+    def computes_same(self, ours: RopeSpec, theirs: RopeSpec) -> bool:
+        mine, its = (getattr(one.scaling, "mscale_all_dim", None) or 0.0 for one in (ours, theirs))
+        return (
+            mine == its  # DeepSeek's attention multiplies its softmax scale by a power of it
+            and np.array_equal(ours.inv_freq(), theirs.inv_freq())
+            and abs(ours.attention_factor() - theirs.attention_factor()) < 1e-6
+        )
+
+    def config_keys(self, spec: RopeSpec) -> dict[str, Any]:
+        if self.attention_weight is None:
+            return super().config_keys(spec)
+        # No key has this weight: the factor itself is written.
+        keys = replace(self, attention_weight=None, attention=None).config_keys(spec)
+        return keys | {"attention_factor": spec.attention_factor()}
+
 
 @dataclass(frozen=True)
-class Llama3(Scaling):
+class Llama3(Ramp):
     """Llama 3.1 scaling: the paper's ramp from low_freq_factor to high_freq_factor turns, no attention factor."""
 
     name: str = field(default="llama3", init=False)
-    divides_from_length: ClassVar[bool] = True
+    label: ClassVar[str] = "Llama 3"
+    rope_type: ClassVar[str] = "llama3"
+    line_rank: ClassVar[int] = 3
+    plan_texts: ClassVar[tuple[str, ...]] = ("some_kept", "trained")
+    is_trained_with: ClassVar[bool] = True
+    reaches_factor: ClassVar[bool] = True
+    bounds: ClassVar[tuple[str, str]] = ("low_freq_factor", "high_freq_factor")
     factor: float = factor_knob(8.0)
     low_freq_factor: float = knob(
         1.0, "Low freq. factor", 0.1, 64.0, "Pairs with fewer turns than this are fully divided.", log=True
@@ -221,18 +304,6 @@ class Llama3(Scaling):
     high_freq_factor: float = knob(
         4.0, "High freq. factor", 0.1, 128.0, "Pairs with more turns than this keep their frequency.", log=True
     )
-
-    def validate(self, spec: RopeSpec) -> None:
-        require_factor(self.factor, "factor")
-        require_turns(self.low_freq_factor, "low_freq_factor")
-        require_turns(self.high_freq_factor, "high_freq_factor")
-
-    def kept_share(self, spec: RopeSpec) -> FloatArray:
-        """Return the ramp, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
-        return paper_ramp(spec, self.low_freq_factor, self.high_freq_factor)
-
-    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return blend(spec, self.factor, self.kept_share(spec))
 
 
 @dataclass(frozen=True)
@@ -244,7 +315,13 @@ class LongRope(Scaling):
     """
 
     name: str = field(default="longrope", init=False)
+    label: ClassVar[str] = "LongRoPE"
+    rope_type: ClassVar[str] = "longrope"
+    line_rank: ClassVar[int] = 4
+    plan_texts: ClassVar[tuple[str, ...]] = ("searched",)
     divides_from_length: ClassVar[bool] = True
+    depends_on_length: ClassVar[bool] = True
+    is_trained_with: ClassVar[bool] = True
     short_factor: tuple[float, ...] = ()
     long_factor: tuple[float, ...] = ()
     factor: float | None = optional_knob(
@@ -290,6 +367,37 @@ class LongRope(Scaling):
             return 1.0
         return math.sqrt(1.0 + math.log(factor) / math.log(spec.context))
 
+    def divided_share(self, spec: RopeSpec, length: int | None = None) -> float:
+        return 1.0
+
+    def go_further(self, spec: RopeSpec, reach: float, target: float) -> Scaling | None:
+        """Return the lists with a long one that goes on from the trained one; None where there is no list.
+
+        Pairs that turn often within `reach` keep the trained divisor, slow ones are divided by target / reach more.
+        """
+        if not self.long_factor:
+            return None
+        trained, ratio = np.asarray(self.long_factor, dtype=np.float64), max(target / reach, 1.0)
+        turned = reach * spec.plain_inv_freq / trained / (2.0 * math.pi)
+        weight = np.clip((turned - SLOW) / (FAST - SLOW), 0.0, 1.0)
+        longer = trained / (weight + (1.0 - weight) / ratio)
+        if longer.max() >= LARGEST_FACTOR:
+            return None
+        factor = None if self.factor is None else min(self.factor * ratio, LARGEST_FACTOR)
+        return replace(self, long_factor=tuple(float(f"{value:.12g}") for value in longer), factor=factor)
+
+    def config_keys(self, spec: RopeSpec) -> dict[str, Any]:
+        # Without lists of its own the method uses NTK-like ones; a config must write them out.
+        lists = {
+            "short_factor": self.divisors(spec, spec.context),
+            "long_factor": self.divisors(spec, spec.context + 1),
+        }
+        keys = super().config_keys(spec)
+        return keys | {key: values.tolist() for key, values in lists.items() if key not in keys}
+
+    def sentences(self, spec: RopeSpec) -> list[tuple[str, dict[str, Any]]]:
+        return [("divisors", {})]
+
 
 @dataclass(frozen=True)
 class Proportional(Scaling):
@@ -299,6 +407,11 @@ class Proportional(Scaling):
     """
 
     name: str = field(default="proportional", init=False)
+    label: ClassVar[str] = "Proportional (p-RoPE)"
+    rope_type: ClassVar[str] = "proportional"
+    line_rank: ClassVar[int] = 8
+    shares_factor: ClassVar[bool] = False
+    rotates_whole_head: ClassVar[bool] = True
     share: float = knob(0.25, "Rotated share p", 0.0, 1.0, "1 is RoPE, 0 is no position at all.", step=0.01)
     factor: float = factor_knob(1.0)
 
@@ -310,12 +423,29 @@ class Proportional(Scaling):
         rotated = int(self.share * spec.rotary_dim // 2)
         return freeze(np.where(np.arange(spec.pairs) < rotated, spec.plain_inv_freq / self.factor, 0.0))
 
+    def go_further(self, spec: RopeSpec, reach: float, target: float) -> Scaling | None:
+        return None if self.factor == 1.0 else super().go_further(spec, reach, target)
+
+    def config_forms(self, spec: RopeSpec) -> tuple[RopeSpec, ...]:
+        # A config asks for it on the whole head only: not faithful, and the result says so.
+        return (replace(spec, rotary_dim=spec.head_dim),)
+
+    def config_keys(self, spec: RopeSpec) -> dict[str, Any]:
+        return {"partial_rotary_factor": self.share, "factor": self.factor}
+
+    def sentences(self, spec: RopeSpec) -> list[tuple[str, dict[str, Any]]]:
+        divided = [] if self.factor == 1.0 else [("share_factor", {"factor": self.factor})]
+        return [("share", {"share": self.share}), *divided]
+
 
 @dataclass(frozen=True)
 class ClippedRope(Scaling):
     """CoPE: the lowest frequencies fall to 0 by half a cosine; the first of them keeps its frequency."""
 
     name: str = field(default="cope", init=False)
+    label: ClassVar[str] = "CoPE (clipped RoPE)"
+    line_rank: ClassVar[int] = 9
+    has_ramp: ClassVar[bool] = True
     clipped: int | None = knob(
         None, "Faded pairs", 0, 256, "Empty: the pairs with a wavelength above the trained length.", integer=True
     )
@@ -331,7 +461,6 @@ class ClippedRope(Scaling):
         return int(np.count_nonzero(wavelength(spec.plain_inv_freq) > spec.context))
 
     def kept_share(self, spec: RopeSpec) -> FloatArray:
-        """Return the mask, shape (pairs,): 1 keeps the plain frequency, 0 is zero frequency."""
         count = self.count_clipped(spec)
         mask = np.ones(spec.pairs)
         mask[spec.pairs - count :] = 0.5 * (1.0 + np.cos(np.linspace(0.0, np.pi, count)))
@@ -340,34 +469,73 @@ class ClippedRope(Scaling):
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         return freeze(spec.plain_inv_freq * self.kept_share(spec))
 
+    def divided_share(self, spec: RopeSpec, length: int | None = None) -> float:
+        return 0.0
 
-METHODS: dict[str, type[Scaling]] = {
-    "none": Scaling,
-    "linear": Linear,
-    "ntk": NtkAware,
-    "dynamic": DynamicNtk,
-    "ntk-by-parts": NtkByParts,
-    "yarn-paper": PaperYarn,
-    "yarn": Yarn,
-    "llama3": Llama3,
-    "longrope": LongRope,
-    "proportional": Proportional,
-    "cope": ClippedRope,
-}
+    def sentences(self, spec: RopeSpec) -> list[tuple[str, dict[str, Any]]]:
+        return [("clipped", {"count": self.count_clipped(spec)})]
 
-LABELS: dict[str, str] = {
-    "none": "None (plain RoPE)",
-    "linear": "Linear (position interpolation)",
-    "ntk": "NTK-aware",
-    "dynamic": "Dynamic NTK",
-    "ntk-by-parts": "NTK-by-parts (paper's ramp)",
-    "yarn-paper": "YaRN (paper's ramp)",
-    "yarn": "YaRN (as released)",
-    "llama3": "Llama 3",
-    "longrope": "LongRoPE",
-    "proportional": "Proportional (p-RoPE)",
-    "cope": "CoPE (clipped RoPE)",
-}
+
+@dataclass(frozen=True)
+class Resonance(Scaling):
+    """Resonance RoPE: each wavelength is rounded to whole tokens, so that a pair's angles repeat exactly.
+
+    It extends nothing by itself: the first wavelength, 2π tokens, becomes 6, and so that pair turns faster.
+    """
+
+    name: str = field(default="resonance", init=False)
+    label: ClassVar[str] = "Resonance RoPE"
+    extends: ClassVar[bool] = False
+    is_trained_with: ClassVar[bool] = True
+
+    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
+        return freeze(TAU / np.rint(wavelength(spec.plain_inv_freq)))
+
+
+REGISTERED: tuple[type[Scaling], ...] = (
+    Scaling,
+    Linear,
+    NtkAware,
+    DynamicNtk,
+    NtkByParts,
+    PaperYarn,
+    Yarn,
+    Llama3,
+    LongRope,
+    Proportional,
+    ClippedRope,
+    Resonance,
+)
+"""Every method, in the order of menus."""
+METHODS: dict[str, type[Scaling]] = {kind.name: kind for kind in REGISTERED}
+LABELS: dict[str, str] = {name: kind.label for name, kind in METHODS.items()}
+
+
+def build_method(name: str, factor: float) -> Scaling:
+    """Return a method with this factor, if it has one, and defaults for its other knobs."""
+    return METHODS[name]().with_factor(factor)
+
+
+def list_config_forms(spec: RopeSpec) -> Iterator[RopeSpec]:
+    """Yield the same frequencies by methods that configs know, the plainest first.
+
+    Any fixed frequencies are LongRoPE lists. CoPE's last pair has zero frequency: its largest divisor is not faithful.
+    """
+    forms = spec.scaling.config_forms(spec)
+    yield from forms
+    if not spec.scaling.depends_on_length and (not forms or np.all(spec.inv_freq() > 0)):
+        yield as_divisors(spec, spec.inv_freq(), spec.attention_factor())
+
+
+def as_divisors(spec: RopeSpec, inv_freq: FloatArray, attention: float) -> RopeSpec:
+    """Return LongRoPE with these frequencies and this factor on cos and sin at every length.
+
+    Rounding may carry a quotient just past what a list may hold, and zero frequency has none: it gets the nearest.
+    """
+    with np.errstate(divide="ignore"):
+        divisors = np.clip(spec.plain_inv_freq / inv_freq, LEAST_FACTOR, LARGEST_FACTOR)
+    values = tuple(float(value) for value in divisors)
+    return replace(spec, scaling=LongRope(values, values, attention=attention))
 
 
 def mscale(factor: float, weight: float = 1.0) -> float:

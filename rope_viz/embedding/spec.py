@@ -12,7 +12,7 @@ import html
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,9 @@ Pairing: TypeAlias = Literal["interleaved", "half"]
 PAIRINGS: tuple[Pairing, ...] = ("half", "interleaved")
 MAX_HEAD_DIM = 4096
 MAX_LENGTH = 1 << 31
+MAX_BASE = 1e30
+# Bounds of a factor or divisor; within them no formula here overflows.
+LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
 MAX_ATTENTION = 1e12  # bound on |factor on cos and sin|: keeps its square and its products finite
 UNCOMPUTABLE = "the numbers are too large or too small to compute with"
 
@@ -80,6 +83,16 @@ def knob(default: Any, label: str, low: float, high: float, help: str, **options
 def knobs(value: Any) -> dict[str, Knob]:
     """Return the knobs of a spec or scaling (instance or class) by field name, in field order."""
     return {f.name: f.metadata["knob"] for f in dataclasses.fields(value) if "knob" in f.metadata}
+
+
+def switches(value: Any) -> list[str]:
+    """Return the names of the fields of a scaling method that are on or off."""
+    return [item.name for item in dataclasses.fields(value) if isinstance(item.default, bool)]
+
+
+def lists(value: Any) -> list[str]:
+    """Return the names of the fields of a scaling method (instance or class) that hold a number per pair."""
+    return [item.name for item in dataclasses.fields(value) if isinstance(item.default, tuple)]
 
 
 def require_number(
@@ -137,11 +150,30 @@ class Scaling:
     """Plain RoPE, and the base class of every scaling method.
 
     A method's knobs are its fields. `name` is a field because caches that compare `dataclasses.asdict` would otherwise
-    confuse two methods with equal knobs.
+    confuse two methods with equal knobs. What other rooms ask about a method is a class variable or a method here.
     """
 
     name: str = field(default="none", init=False)
+    label: ClassVar[str] = "None (plain RoPE)"  # in menus
+    short_label: ClassVar[str] = "plain"  # at the end of a line; without one the label up to its bracket
+    rope_type: ClassVar[str] = "default"  # in a config; "" where transformers has no such method
+    line_rank: ClassVar[int] = 1_000  # place among the line styles, then the order of `METHODS`
+    plan_texts: ClassVar[tuple[str, ...]] = ()  # what an extension plan says of it: keys in texts/en/plan.toml
     divides_from_length: ClassVar[bool] = False
+    depends_on_length: ClassVar[bool] = False  # the frequencies change with the length of the sequence
+    extends: ClassVar[bool] = True  # else it reaches no longer context, and extension plans leave it out
+    shares_factor: ClassVar[bool] = True  # a comparison of methods at one factor sets its factor
+    rotates_whole_head: ClassVar[bool] = False  # a config can ask for it only where rotary_dim is head_dim
+    is_trained_with: ClassVar[bool] = False  # it comes from training: hardly anybody adds it to a model afterwards
+    ends_at_factor: ClassVar[bool] = False  # a model reaches at most the factor times the length that it divides from
+    reaches_factor: ClassVar[bool] = False  # a model reaches at least the factor times its original length
+    has_ramp: ClassVar[bool] = False  # `kept_share` falls from 1 to 0 over the pairs
+
+    def __init_subclass__(cls) -> None:
+        if "short_label" not in cls.__dict__:
+            cls.short_label = cls.label.split(" (")[0]
+        if cls.rope_type == Scaling.rope_type:
+            cls.rope_type = ""  # a method without a type of its own is not plain RoPE
 
     def validate(self, spec: RopeSpec) -> None:
         """Raise `ValueError` if the knobs do not fit this spec."""
@@ -158,6 +190,84 @@ class Scaling:
         """Return the factor that the slowest pairs are divided by; 1 for a method without one."""
         factor = getattr(self, "factor", 1.0)
         return spec.target / spec.context if factor is None else float(factor)
+
+    def growth(self, spec: RopeSpec, length: int | None = None) -> float:
+        """Return the factor that the slowest pairs are divided by at this length."""
+        return self.factor_for(spec)
+
+    def divided_share(self, spec: RopeSpec, length: int | None = None) -> float:
+        """Return the share of a plain frequency from which down a pair counts as divided, not blended."""
+        return 1.0 / max(self.growth(spec, length), 1.0)
+
+    def kept_share(self, spec: RopeSpec) -> FloatArray:
+        """Return the ramp, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
+        return np.ones(spec.pairs)
+
+    def thresholds(self) -> tuple[float, float] | None:
+        """Return the turns in training between which the ramp rises from 0 to 1; None without such bounds."""
+        return None
+
+    @property
+    def as_in_paper(self) -> Scaling | None:
+        """The method as its paper defines it; None where every implementation follows the paper."""
+        return None
+
+    def correction_range(self, spec: RopeSpec) -> tuple[float, float] | None:
+        """Return YaRN's correction range in pair indices; None for a method without one."""
+        return None
+
+    def with_factor(self, factor: float) -> Self:
+        """Return the method with this factor; itself if it has none."""
+        return dataclasses.replace(self, factor=factor) if hasattr(self, "factor") else self  # type: ignore[call-arg]
+
+    def reaching(self, factor: float) -> Self:
+        """Return the method with the factor of its own formula that divides the last pair by `factor` at the target."""
+        return self.with_factor(factor)
+
+    def go_further(self, spec: RopeSpec, reach: float, target: float) -> Scaling | None:
+        """Return the method for a target beyond the length that it reaches; None if it cannot be enlarged."""
+        if getattr(self, "factor", None) is None:
+            return None
+        factor = self.factor_for(spec) * max(1.0, target / reach)
+        return self.with_factor(factor) if 1e-6 < factor < LARGEST_FACTOR else None
+
+    def with_pairs(self, pairs: int) -> Self:
+        """Return the method for a head of this many pairs, without lists of another length."""
+        unfit: dict[str, Any] = {name: () for name in lists(self) if len(getattr(self, name)) != pairs}
+        return dataclasses.replace(self, **unfit)
+
+    def lengths_to_compare(self, spec: RopeSpec) -> tuple[int | None, ...]:
+        """Return the lengths at which two embeddings with this method have to be compared."""
+        length, longer = spec.context, spec.context + 1 if lists(self) else 2 * spec.context
+        return (length, longer, max(spec.target, 4 * length)) if self.depends_on_length else (None,)
+
+    def computes_same(self, ours: RopeSpec, theirs: RopeSpec) -> bool:
+        """Return whether two specs of this method with other fields have the same numbers."""
+        return False
+
+    def config_forms(self, spec: RopeSpec) -> tuple[RopeSpec, ...]:
+        """Return this spec by methods that a config can ask for, the plainest first; empty if there is none."""
+        return (spec,) if self.rope_type else ()
+
+    def config_keys(self, spec: RopeSpec) -> dict[str, Any]:
+        """Return what a config's RoPE parameters hold of the method, without its type and the lengths."""
+        values = {config_key(item.name): getattr(self, item.name) for item in dataclasses.fields(self) if item.init}
+        found = {key: value for key, value in values.items() if value not in (None, ())}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in found.items()}
+
+    def sentences(self, spec: RopeSpec) -> list[tuple[str, dict[str, Any]]]:
+        """Return the keys below [method] of the page Scaling's texts that name the method, with their values."""
+        with_factor = hasattr(self, "factor") or not spec.is_scaled
+        return [
+            ("factor", {"method": self.short_label, "factor": self.factor_for(spec)})
+            if with_factor
+            else (self.name, {})
+        ]
+
+
+def config_key(name: str) -> str:
+    """Return the key of a config for a field of a scaling method."""
+    return "attention_factor" if name == "attention" else name
 
 
 @dataclass(frozen=True)
@@ -221,7 +331,7 @@ class RopeSpec:
                 object.__setattr__(self, name, getattr(self, fallback))
         require_number(self.head_dim, "head_dim", least=2, most=MAX_HEAD_DIM, integer=True)
         require_number(self.rotary_dim, "rotary_dim", least=2, most=MAX_HEAD_DIM, integer=True)
-        require_number(self.base, "base", above=1.0, most=1e30)
+        require_number(self.base, "base", above=1.0, most=MAX_BASE)
         require_number(self.context, "context", least=1, most=MAX_LENGTH, integer=True)
         require_number(self.target, "target", least=1, most=MAX_LENGTH, integer=True)
         for name, kind in (("head_dim", int), ("rotary_dim", int), ("base", float), ("context", int), ("target", int)):
@@ -239,6 +349,11 @@ class RopeSpec:
         self.scaling.validate(self)
         if type(self.scaling) is not Scaling:  # any base within its bounds gives finite frequencies
             (_require_computable if self._is_built_in else _require_computable.__wrapped__)(self)
+
+    @property
+    def is_scaled(self) -> bool:
+        """True if a scaling method applies, even one whose knobs change nothing."""
+        return self.scaling.name != "none"
 
     @property
     def _is_built_in(self) -> bool:
@@ -278,7 +393,7 @@ class RopeSpec:
         out = [("head dimension", f"{self.head_dim}{partial}"), ("base", f"{self.base:,.10g}")]
         out += [("trained length", f"{self.context:,} tokens"), ("target length", f"{self.target:,} tokens")]
         scaling = self.scaling.name
-        if scaling != "none":
+        if self.is_scaled:
             factor, logits = self.scaling.factor_for(self), self.attention_factor(self.target)
             scaling += f", factor {factor:.6g}" + (f", cos and sin × {logits:.6g}" if logits != 1.0 else "")
         return [*out, ("scaling", scaling)]

@@ -74,9 +74,7 @@ def bands(spec: Embedding, *, length: int | None = None) -> Bands:
     Divided means by the full factor or more, for LongRoPE by the pair's own divisor. A factor below 1 gives SPED.
     CoPE divides by no factor: a pair that it fades is blended.
     """
-    share = ratio(spec, length=length)
-    floor = 1.0 if hasattr(spec.scaling, "divisors") else 1.0 / max(whole_factor(spec, length=length), 1.0)
-    floor = 0.0 if hasattr(spec.scaling, "count_clipped") else floor
+    share, floor = ratio(spec, length=length), spec.scaling.divided_share(spec, length)
     kind = np.full(len(share), BLENDED, dtype=np.int8)
     kind[share <= floor * (1 + 1e-9)] = DIVIDED
     kind[share > 1.0] = SPED
@@ -102,14 +100,7 @@ def find_peak(values: ArrayLike) -> int:
 
 def whole_factor(spec: Embedding, *, length: int | None = None) -> float:
     """Return the factor that the slowest pairs are divided by at this length. Dynamic NTK's grows with the length."""
-    growth = getattr(spec.scaling, "growth", None)
-    return float(growth(spec, length)) if growth else spec.scaling.factor_for(spec)
-
-
-def correction_range(spec: Embedding) -> tuple[float, float] | None:
-    """Return YaRN's correction range in pair indices; None for a method without one."""
-    method = getattr(spec.scaling, "correction_range", None)
-    return method(spec) if method else None
+    return float(spec.scaling.growth(spec, length))
 
 
 def table(inv_freq: ArrayLike, positions: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -25,7 +25,7 @@ import dataclasses
 
 from numpy.typing import ArrayLike
 
-from rope_viz.embedding.scaling import METHODS, LongRope
+from rope_viz.embedding.scaling import LongRope, build_method
 
 STARTS = ("none", "linear", "ntk", "ntk-by-parts", "yarn")
 """Methods whose divisors a search can start from."""
@@ -68,8 +68,7 @@ class DivisorCurve:
 
 def start_divisors(spec: RopeSpec, method: str, length: int) -> tuple[FloatArray, float]:
     """Return the divisors and the attention factor of a method whose factor just reaches `length`."""
-    scaling = METHODS[method]() if method == "none" else METHODS[method](factor=length / spec.context)  # type: ignore[call-arg]
-    scaled = dataclasses.replace(spec, scaling=scaling, target=length)
+    scaled = dataclasses.replace(spec, scaling=build_method(method, length / spec.context), target=length)
     return spec.plain_inv_freq / scaled.inv_freq(length), scaled.attention_factor(length)
 
 

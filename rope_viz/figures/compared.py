@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.embedding.scaling import LABELS, METHODS, LongRope
+from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import FloatArray, RopeSpec, knobs
 from rope_viz.figures import line_styles
 from rope_viz.models.spec_url import format_value
@@ -104,9 +104,7 @@ def plain(current: Compared) -> Compared:
 
 def short_label(method: str) -> str:
     """Return a method's name, short enough for the end of a line."""
-    if method == "none":
-        return "plain"
-    return LABELS[method].split(" (")[0] + (" (paper)" if method == "yarn-paper" else "")
+    return METHODS[method].short_label
 
 
 def label_margin(curves: Sequence[Compared]) -> int:
@@ -166,7 +164,7 @@ def _describe(curve: Variant, group: Sequence[Variant]) -> list[str]:
 def compare_factor(spec: RopeSpec) -> float:
     """Return the factor to compare methods at: the model's own, else target over trained length, else 4."""
     own = spec.scaling.factor_for(spec)
-    if own > 1.0 and spec.scaling.name != "none":
+    if own > 1.0 and spec.is_scaled:
         return own
     wanted = spec.target / spec.context
     return wanted if wanted > 1.0 else 4.0
@@ -175,7 +173,7 @@ def compare_factor(spec: RopeSpec) -> float:
 def choices(spec: RopeSpec, *, ramps: bool = False) -> dict[str, str]:
     """Return other methods to compare this model with, name -> label; with `ramps`, only those that have a ramp."""
     found = {name: kind for name, kind in METHODS.items() if name not in ("none", spec.scaling.name)}
-    return {name: short_label(name) for name, kind in found.items() if not ramps or hasattr(kind, "kept_share")}
+    return {name: kind.short_label for name, kind in found.items() if kind.has_ramp or not ramps}
 
 
 def alternatives(spec: RopeSpec, names: Sequence[str]) -> list[RopeSpec]:
@@ -186,10 +184,8 @@ def alternatives(spec: RopeSpec, names: Sequence[str]) -> list[RopeSpec]:
 def alternative(spec: RopeSpec, method: str) -> RopeSpec | None:
     """Return this model under another method at the same factor, None if the method does not apply."""
     scaling = METHODS[method]()
-    if isinstance(scaling, LongRope) or (
-        isinstance(getattr(scaling, "factor", None), float) and method != "proportional"
-    ):
-        scaling = dataclasses.replace(scaling, factor=compare_factor(spec))  # type: ignore[call-arg]
+    if scaling.shares_factor:
+        scaling = scaling.with_factor(compare_factor(spec))
     try:
         return dataclasses.replace(spec, scaling=scaling)
     except ValueError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from rope_viz.embedding import scaling
 from rope_viz.figures import theme
 
 
@@ -29,19 +30,9 @@ DASHES = (
 SLOTS = tuple(Look(colour, dash) for colour, dash in zip(theme.FURTHER, DASHES, strict=True))
 """The styles of lines next to the current one, the most distinct first."""
 
-BY_SLOT = (
-    "yarn",
-    "ntk",
-    "linear",
-    "llama3",
-    "longrope",
-    "dynamic",
-    "yarn-paper",
-    "ntk-by-parts",
-    "proportional",
-    "cope",
-)
-METHODS: dict[str, Look] = {"none": PLAIN, **dict(zip(BY_SLOT, SLOTS, strict=False))}
+_RANKED = sorted(scaling.METHODS, key=lambda name: scaling.METHODS[name].line_rank)
+METHODS: dict[str, Look] = dict(zip([name for name in _RANKED if name != "none"], SLOTS, strict=False))
+METHODS["none"] = PLAIN
 """{method: its style next to the current spec}."""
 
 

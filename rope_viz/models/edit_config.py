@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from rope_viz.embedding.scaling import LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.config_reader import Params
 from rope_viz.models.model_config import ModelConfig, Source
@@ -152,7 +151,7 @@ def write_old_keys(source: Source, spec: RopeSpec, layer: str | None = None, *, 
     share = params.pop("partial_rotary_factor", None)
     if "partial_rotary_factor" in request.raw or (share is not None and shared != "compress"):
         keys["partial_rotary_factor"] = share
-    if isinstance(full.scaling, LongRope):
+    if params["rope_type"] == "longrope":
         keys[ORIGINAL] = params[ORIGINAL]
         if request.config.architecture.runtime("transformers 4").get("phi3_three_keys"):
             # The class takes exactly these keys before transformers 5.
@@ -231,10 +230,10 @@ class Current:
         params.pop("max_position_embeddings", None)
         if params["rope_type"] in ("default", "proportional"):
             params.pop(ORIGINAL, None)  # not read for these types
-        if isinstance(spec.scaling, LongRope) and spec.scaling.attention is not None:
+        if params["rope_type"] == "longrope" and "attention_factor" in params:
             # What vLLM and SGLang read in place of attention_factor.
-            params |= {"short_mscale": spec.scaling.attention, "long_mscale": spec.scaling.attention}
-        if not isinstance(spec.scaling, Proportional):
+            params |= dict.fromkeys(("short_mscale", "long_mscale"), params["attention_factor"])
+        if not spec.scaling.rotates_whole_head:
             params.pop("partial_rotary_factor", None)
             share = self.share(spec, layer)
             params |= {} if share is None else {"partial_rotary_factor": share}
@@ -268,7 +267,7 @@ class Current:
         if spec.head_dim != before.head_dim or spec.rotary_dim != before.rotary_dim:
             keys |= self.head_keys(spec)
         null = architecture.validation.null_head_dim and self.config.fields.raw("head_dim") is None
-        if null and spec.scaling.name in MULTIPLIED:
+        if null and spec.scaling.rope_type in MULTIPLIED:
             keys[self.name("head_dim")] = spec.head_dim
         if spec.pairing != before.pairing and architecture.reads_rope_interleave:
             keys["rope_interleave"] = spec.pairing == "interleaved"

@@ -255,7 +255,7 @@ def start_from(specs: Mapping[str, RopeSpec], length: int) -> dict[str, RopeSpec
     """Return the embeddings with this trained length where nothing scales them."""
     return {
         layer: dataclasses.replace(spec, context=length, target=max(spec.target, length))
-        if spec.scaling.name == "none"
+        if not spec.is_scaled
         else spec
         for layer, spec in specs.items()
     }

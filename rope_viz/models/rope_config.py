@@ -6,7 +6,6 @@ the top, and `rope_parameters`, flat or nested by layer type. See `architectures
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +17,11 @@ from rope_viz.models.rope_parameters import Layers
 
 # Names that older files use for today's types.
 RENAMED_TYPES = {"su": "longrope", "mrope": "default", "xdrope": "dynamic", "none": "default"}
-RENAMED_BACK = {"none": "default"}
 ROPE_TYPES = ("default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional")
 # A type that the code of the GTE models and vLLM read, and transformers does not.
 FIXED_NTK = "ntk"
 # YaRN whose attention factor is 0.07 ln s + 1: vLLM 0.33.0, transformers_utils/config.py, and TeleChat3's own code.
 TELECHAT3_YARN, TELECHAT3_WEIGHT = "telechat3-yarn", 0.07
-# Fields of scaling methods whose key in a config differs.
-KEYS = {"attention": "attention_factor"}
 ORIGINAL = "original_max_position_embeddings"
 # Types that transformers computes from the length before extension.
 PRETRAINED_TYPES = ("llama3", "yarn", "longrope")
@@ -51,28 +47,16 @@ def to_config(spec: RopeSpec) -> dict[str, Any]:
 
     Raises `ValueError` where transformers has no such method.
     """
-    params: Params = {"rope_type": RENAMED_BACK.get(spec.scaling.name, spec.scaling.name), "rope_theta": spec.base}
-    if params["rope_type"] not in ROPE_TYPES:
+    params: Params = {"rope_type": spec.scaling.rope_type, "rope_theta": spec.base}
+    if not spec.scaling.rope_type:
         raise ValueError(f"transformers has no scaling method '{spec.scaling.name}', so no config can ask for it")
     length = spec.target
-    if isinstance(spec.scaling, Proportional):
-        if spec.rotary_dim != spec.head_dim:
+    if spec.rotary_dim != spec.head_dim:
+        if spec.scaling.rotates_whole_head:
             raise ValueError("proportional scaling in a config rotates the whole head: set rotary_dim to head_dim")
-        params["partial_rotary_factor"] = spec.scaling.share
-    elif spec.rotary_dim != spec.head_dim:
         params["partial_rotary_factor"] = partial_factor_for(spec.rotary_dim, spec.head_dim)
-    for field in dataclasses.fields(spec.scaling):
-        value = getattr(spec.scaling, field.name)
-        if field.name not in ("name", "share", "attention_weight") and value is not None and value != ():
-            params[KEYS.get(field.name, field.name)] = list(value) if isinstance(value, tuple) else value
-    if isinstance(spec.scaling, Yarn) and spec.scaling.attention_weight is not None:
-        # No key has this weight: the factor itself is written.
-        params["attention_factor"] = spec.attention_factor()
-    if isinstance(spec.scaling, LongRope):
-        # Without lists of its own the method uses NTK-like ones; a config must write them out.
-        params.setdefault("short_factor", [float(x) for x in spec.scaling.divisors(spec, spec.context)])
-        params.setdefault("long_factor", [float(x) for x in spec.scaling.divisors(spec, spec.context + 1)])
-    if isinstance(spec.scaling, DynamicNtk):
+    params |= spec.scaling.config_keys(spec)
+    if params["rope_type"] == "dynamic":
         length = spec.context
         if spec.target != length:
             params["max_position_embeddings"] = spec.target

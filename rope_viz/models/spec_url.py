@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, parse_factors
+from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, Scaling, knobs, short_repr
 from rope_viz.models import catalog as models
 from rope_viz.models.catalog import catalog, model_specs
@@ -74,7 +74,7 @@ def with_method(spec: RopeSpec, method: str) -> RopeSpec:
     wanted = max(1.0, spec.target / spec.context)
     scaling = spec.scaling if spec.scaling.name == method else METHODS[method]()
     if isinstance(getattr(scaling, "factor", None), float) and wanted > 1.0:
-        scaling = dataclasses.replace(scaling, factor=wanted)  # type: ignore[call-arg]
+        scaling = scaling.with_factor(wanted)
     return dataclasses.replace(spec, scaling=scaling)
 
 
@@ -87,10 +87,7 @@ def resize(spec: RopeSpec, head_dim: int) -> RopeSpec:
 def with_sizes(spec: RopeSpec, **changes: Any) -> RopeSpec:
     """Return the spec with changed sizes; LongRoPE lists without one number per pair are dropped."""
     bare = dataclasses.replace(spec, scaling=Scaling(), **changes)
-    scaling = spec.scaling
-    if isinstance(scaling, LongRope) and bare.pairs != spec.pairs:
-        scaling = dataclasses.replace(scaling, short_factor=(), long_factor=())
-    return dataclasses.replace(bare, scaling=scaling)
+    return dataclasses.replace(bare, scaling=spec.scaling.with_pairs(bare.pairs))
 
 
 def move_knob(spec: RopeSpec, name: str, value: float) -> RopeSpec:
@@ -251,7 +248,7 @@ def _take_method(spec: RopeSpec, params: Mapping[str, str], problems: list[str])
 def _knob_value(item: dataclasses.Field[Any], written: str, key: str, problems: list[str]) -> Any:
     if item.name in LISTS.values():
         return parse_factors(written[:20_000])
-    if item.name == "truncate":
+    if isinstance(item.default, bool):
         if written not in ("yes", "no"):
             raise ValueError(f"it must be yes or no, not {short_repr(written)}")
         return written == "yes"

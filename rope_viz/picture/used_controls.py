@@ -6,8 +6,8 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 
-from rope_viz.embedding.scaling import METHODS, LongRope, Yarn
-from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, knobs
+from rope_viz.embedding.scaling import METHODS
+from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, knobs, lists, switches
 from rope_viz.models import spec_url
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
@@ -45,12 +45,11 @@ def list_moves(spec: RopeSpec) -> dict[str, list[Callable[[], RopeSpec]]]:
         moves[name] = [functools.partial(_move, spec, name, value, together) for value in pick_values(spec, name, knob)]
     moves[PAIRING] = [functools.partial(dataclasses.replace, spec, pairing=pairing) for pairing in PAIRINGS]
     moves[METHOD] = [functools.partial(spec_url.with_method, spec, method) for method in METHODS]
-    if isinstance(spec.scaling, Yarn):
-        moves["truncate"] = [lambda: _with_scaling(spec, truncate=not spec.scaling.truncate)]  # type: ignore[attr-defined]
-    if isinstance(spec.scaling, LongRope):
-        for name in spec_url.LISTS.values():
-            divisors = tuple(1.5 * value for value in getattr(spec.scaling, name) or (1.0,) * spec.pairs)
-            moves[name] = [functools.partial(_with_scaling, spec, **{name: divisors})]
+    for name in switches(spec.scaling):
+        moves[name] = [functools.partial(_with_scaling, spec, **{name: not getattr(spec.scaling, name)})]
+    for name in lists(spec.scaling):
+        divisors = tuple(1.5 * value for value in getattr(spec.scaling, name) or (1.0,) * spec.pairs)
+        moves[name] = [functools.partial(_with_scaling, spec, **{name: divisors})]
     return moves
 
 

@@ -135,7 +135,7 @@ def changed_rotations(spec: RopeSpec, count: int) -> dict[str, tuple[Tensor, Ten
         ALL_ZERO: Turning(0.0 * plain, own.attention_factor),
         FIRST_ZERO: Turning(np.where(np.arange(len(plain)) < 4, 0.0, plain), own.attention_factor),
     }
-    if spec.scaling.name == "none":
+    if not spec.is_scaled:
         for name in SCALED:
             method, factor = name.split()
             turns[name] = Turning.from_spec(scaled(spec, method, int(factor) * spec.context))

@@ -63,7 +63,7 @@ def measure_model(
     rows = head_jobs.measure_heads(subject, pieces, halves, lambda done, of: progress("heads", done, of))
     read = np.concatenate([np.array(subject.prefix, dtype=ids.dtype), ids])
     read = read[: min(len(read), tokens) // BLOCK * BLOCK]
-    methods = METHODS if subject.spec.scaling.name == "none" else METHODS[:1]
+    methods = METHODS[:1] if subject.spec.is_scaled else METHODS
     losses = {}
     for done, method in enumerate(methods, 1):
         spec = spec_under(subject, method, factor)

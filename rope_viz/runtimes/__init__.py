@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
 from rope_viz.embedding.spec import FloatArray, check_length, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.overrides import merge_overrides
@@ -128,9 +127,8 @@ def compute(name: str, case: Case, flags: Mapping[str, str | float]) -> tuple[Fl
     if name == "llama.cpp":
         return llamacpp.apply_flags(case, flags)
     spec = build_spec(case)
-    if case.path == "paper" and isinstance(spec.scaling, Yarn):
-        yarn = spec.scaling
-        ramp = PaperYarn(yarn.factor, yarn.beta_slow, yarn.beta_fast)
-        return ramp.inv_freq(spec), mscale(yarn.factor), case.softmax
+    paper = spec.scaling.as_in_paper
+    if case.path == "paper" and paper is not None:
+        return paper.inv_freq(spec), paper.attention_factor(spec), case.softmax
     attention = spec.attention_factor(case.length) if case.attention is None else case.attention
     return compute_frequencies(case, spec), attention, case.softmax

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding.scaling import Yarn, blend, mscale
+from rope_viz.embedding.scaling import Linear, Yarn, blend, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec, freeze, require_number, short_repr
 from rope_viz.models.formats import FILE
 from rope_viz.models.formats.gguf_config import ROPE_KEYS
@@ -69,6 +69,25 @@ def parse_flags(flags: str | Mapping[str, object] | None) -> dict[str, str | flo
 def format_flag(key: str) -> str:
     """Return a flag as it is written on the command line, from a key like "rope_scale"."""
     return key if key.startswith("-") else "--" + key.replace("_", "-")
+
+
+def write_flags(spec: RopeSpec) -> str | None:
+    """Return the flags for a method that has some; None for the others."""
+    spec = next(iter(spec.scaling.config_forms(spec)), spec)
+    scaling, base = spec.scaling, f"--rope-freq-base {spec.base!r}"
+    if isinstance(scaling, Yarn):
+        yarn = f"--rope-scaling yarn --rope-scale {scaling.factor!r} --yarn-orig-ctx {spec.context}"
+        return f"{yarn} --yarn-beta-fast {scaling.beta_fast!r} --yarn-beta-slow {scaling.beta_slow!r} {base}"
+    if isinstance(scaling, Linear):
+        return f"--rope-scaling linear --rope-scale {scaling.factor!r} {base}"
+    return None if spec.is_scaled else f"--rope-scaling none {base}"
+
+
+def write_lost_flags(spec: RopeSpec) -> str:
+    """Return the flags for what a conversion to GGUF loses; empty if it loses nothing."""
+    scaling = spec.scaling
+    is_yarn = isinstance(scaling, Yarn)
+    return f"--yarn-beta-fast {scaling.beta_fast:g} --yarn-beta-slow {scaling.beta_slow:g}" if is_yarn else ""
 
 
 def apply_flags(case: Case, flags: Mapping[str, str | float]) -> tuple[FloatArray, float, float]:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.embedding.scaling import Yarn, blend
+from rope_viz.embedding.scaling import blend
 from rope_viz.embedding.spec import FloatArray, RopeSpec, freeze, require_number, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields, Params
@@ -333,6 +333,6 @@ def build_spec(case: Case) -> RopeSpec:
 def compute_frequencies(case: Case, spec: RopeSpec) -> FloatArray:
     """Return radians per position, shape (pairs,), of the case after its rules, and of its spec."""
     values = spec.inv_freq(case.length)
-    if isinstance(spec.scaling, Yarn) and case.kept_weight != 1.0:
-        values = blend(spec, spec.scaling.factor, case.kept_weight * spec.scaling.kept_share(spec))
+    if case.kind == "yarn" and case.kept_weight != 1.0:
+        values = blend(spec, spec.scaling.factor_for(spec), case.kept_weight * spec.scaling.kept_share(spec))
     return freeze(values / np.asarray(case.divisors)) if case.divisors else values

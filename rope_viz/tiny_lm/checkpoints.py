@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rope_viz.embedding.scaling import Linear, Llama3, NtkAware, NtkByParts, Yarn
-from rope_viz.embedding.spec import RopeSpec, Scaling, short_repr
+from rope_viz.embedding.scaling import build_method
+from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.tiny_lm.numpy_model import TinyLm, load
 
 FOLDER = Path(__file__).with_name("checkpoints")
@@ -19,14 +19,7 @@ SEEDS = ("seed-0", "seed-1", "seed-2")
 TUNED_LENGTH = 1024
 UNSCALED = "unscaled_recall.json"
 """What the seeds find in long texts without scaling, as `recall.write_unscaled` wrote it."""
-MAIN_METHODS: dict[str, type[Scaling]] = {
-    "none": Scaling,
-    "linear": Linear,
-    "ntk": NtkAware,
-    "ntk-by-parts": NtkByParts,
-    "yarn": Yarn,
-    "llama3": Llama3,
-}
+MAIN_METHODS = ("none", "linear", "ntk", "ntk-by-parts", "yarn", "llama3")
 """The methods that tiny_lm is fine-tuned with."""
 
 
@@ -71,6 +64,4 @@ def spec_for(spec: RopeSpec, trained: RopeSpec) -> RopeSpec:
 
 def scaled(trained: RopeSpec, method: str, length: int) -> RopeSpec:
     """Return tiny_lm's embedding under a method whose factor just reaches `length`; other knobs have defaults."""
-    kind = {**MAIN_METHODS}[method]
-    scaling = kind() if method == "none" else kind(factor=length / trained.context)  # type: ignore[call-arg]
-    return replace(trained, scaling=scaling, target=max(length, 1))
+    return replace(trained, scaling=build_method(method, length / trained.context), target=max(length, 1))

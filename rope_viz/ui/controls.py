@@ -11,12 +11,11 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
-from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs, short_repr
+from rope_viz.embedding.scaling import LABELS, parse_factors
+from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs, lists, short_repr, switches
 from rope_viz.figures.words import plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
-from rope_viz.models.spec_url import LISTS
 from rope_viz.pages import registry
 from rope_viz.pages.registry import PAGES, groups_of, page
 from rope_viz.picture import config_link
@@ -62,7 +61,7 @@ def describe_scaling() -> str:
     """Return the method, its factor and the lengths, such as "YaRN × 4, 32k → 128k"."""
     spec = state.current_choice().spec
     factor = getattr(spec.scaling, "factor", None)
-    key = "plain" if spec.scaling.name == "none" else "scaling" if factor is None else "factor"
+    key = "plain" if not spec.is_scaled else "scaling" if factor is None else "factor"
     method = LABELS[spec.scaling.name]
     return APP(f"header.{key}", method=method, factor=factor or 1, context=spec.context, target=spec.target)
 
@@ -143,12 +142,11 @@ def _method(used: Collection[str]) -> None:
         return
     request = state.current_choice().spec
     spec, scaling = request, request.scaling
-    labels = {name: LABELS[name] for name in METHODS}
-    _select("Scaling method", TEXTS("method.label"), labels, scaling.name, _take_method)
+    _select("Scaling method", TEXTS("method.label"), LABELS, scaling.name, _take_method)
     _column("method", {name: knob for name, knob in knobs(scaling).items() if name in used}, scaling)
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)
-    if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
+    if factor is not None and scaling.shares_factor and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
         is_released = request == state.start(state.current_choice().model, state.current_choice().layer)
         key = "method.released" if is_released else "method.factor"
         st.caption(TEXTS(key, wanted=wanted, length_name=spec.length_name, factor=factor))
@@ -198,10 +196,9 @@ def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None
 def _more(used: Collection[str]) -> None:
     """Show rarely used controls. They are built only when open: with YaRN they take a seventh of a run."""
     request = state.current_choice()
-    optional = [name for name in (*knobs(request.spec.scaling), "truncate", *LISTS.values()) if name in used]
-    optional = [
-        name for name in optional if name not in knobs(request.spec.scaling) or _is_optional(request.spec, name)
-    ]
+    scaling = request.spec.scaling
+    optional = [name for name in (*knobs(scaling), *switches(scaling), *lists(scaling)) if name in used]
+    optional = [name for name in optional if name not in knobs(scaling) or _is_optional(request.spec, name)]
     if not ({"rotary_dim", PAIRING} & set(used) or optional):
         return
     # Streamlit would close the expander with every change of page.
@@ -248,26 +245,25 @@ def _optional(spec: RopeSpec, shown: Collection[str]) -> None:
                 on_change=_take_field,
                 args=(name, key),
             )
-    if isinstance(scaling, Yarn) and "truncate" in shown:
-        st.session_state["truncate"] = scaling.truncate
+    for name in (name for name in switches(scaling) if name in shown):
+        st.session_state[name] = getattr(scaling, name)
         st.toggle(
-            TEXTS("more.truncate"),
-            key="truncate",
-            help=TEXTS("more.truncate_help"),
+            TEXTS(f"more.{name}"),
+            key=name,
+            help=TEXTS(f"more.{name}_help"),
             on_change=_take_field,
-            args=("truncate", "truncate"),
+            args=(name, name),
         )
-    if isinstance(scaling, LongRope):
-        for name in (name for name in LISTS.values() if name in shown):
-            key = f"list.{name}"
-            st.session_state[key] = ", ".join(spec_url.format_value(value) for value in getattr(scaling, name))
-            st.text_area(
-                TEXTS(f"more.{name}"),
-                key=key,
-                placeholder=TEXTS("more.divisors", pairs=spec.pairs),
-                on_change=_take_field,
-                args=(name, key),
-            )
+    for name in (name for name in lists(scaling) if name in shown):
+        key = f"list.{name}"
+        st.session_state[key] = ", ".join(spec_url.format_value(value) for value in getattr(scaling, name))
+        st.text_area(
+            TEXTS(f"more.{name}"),
+            key=key,
+            placeholder=TEXTS("more.divisors", pairs=spec.pairs),
+            on_change=_take_field,
+            args=(name, key),
+        )
 
 
 def copied_texts() -> dict[str, str | None]:
@@ -342,7 +338,7 @@ def _take_field(name: str, key: str) -> None:
     spec = state.current_choice().spec
 
     def changed() -> RopeSpec:
-        change: dict[str, Any] = {name: parse_factors(value) if name in LISTS.values() else value}
+        change: dict[str, Any] = {name: parse_factors(value) if name in lists(spec.scaling) else value}
         return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **change))
 
     _try(changed)

@@ -32,7 +32,13 @@ def test_half_rotated_heads_never_turn_negative():
     assert first_negative_distance(RopeSpec(head_dim=64, rotary_dim=32, context=4096), 100_000) is None
 
 
-@pytest.mark.parametrize("method", METHODS)
+def test_a_method_that_extends_nothing_is_not_offered():
+    spec = RopeSpec(head_dim=128, base=1e6, context=32768)
+    offered = [option.method for option in measure_methods(spec, 131072)]
+    assert offered == [name for name in METHODS if name != "resonance"]
+
+
+@pytest.mark.parametrize("method", [name for name, kind in METHODS.items() if kind.extends])
 def test_every_method_has_its_counts(method):
     spec = RopeSpec(head_dim=128, base=1e6, context=32768)
     found = next(option for option in measure_methods(spec, 131072) if option.method == method)
@@ -64,7 +70,8 @@ def test_dynamic_reaches_the_target_as_plain_ntk_does():
 def test_a_target_inside_the_context_changes_nothing():
     spec = RopeSpec(head_dim=64, context=8192)
     for found in measure_methods(spec, 4096):
-        if found.method not in ("proportional", "cope"):  # they change frequencies whatever the target
+        # A method without a factor changes frequencies whatever the target, and so does the share of p-RoPE.
+        if hasattr(found.spec.scaling, "factor") and found.method != "proportional":
             np.testing.assert_allclose(found.spec.inv_freq(4096), spec.inv_freq(), rtol=1e-12)
             assert found.attention_factor == 1.0
 

@@ -64,8 +64,8 @@ def test_dynamic_ntk_changes_nothing_up_to_the_trained_length():
 
 
 def test_correction_range_of_llama_2_is_20_to_46():
-    assert spectrum.correction_range(RopeSpec(context=4096, scaling=Yarn(8.0))) == (20, 46)
-    assert spectrum.correction_range(RopeSpec()) is None
+    assert Yarn(8.0).correction_range(RopeSpec(context=4096)) == (20, 46)
+    assert RopeSpec().scaling.correction_range(RopeSpec()) is None
 
 
 # facts from variants 4.5: d_extra of Liu et al.

@@ -285,7 +285,7 @@ def test_longrope_defaults_are_written_as_lists() -> None:
     np.testing.assert_array_equal(found.inv_freq(4097), spec.inv_freq(4097))
 
 
-@pytest.mark.parametrize("name", ["ntk", "ntk-by-parts", "yarn-paper", "cope"])
+@pytest.mark.parametrize("name", [name for name, kind in METHODS.items() if not kind.rope_type])
 def test_methods_that_transformers_lacks_cannot_be_written(name: str) -> None:
     with pytest.raises(ValueError, match=f"transformers has no scaling method '{name}'"):
         to_config(RopeSpec(128, scaling=METHODS[name]()))

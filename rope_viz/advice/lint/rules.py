@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 
 from rope_viz.advice.lint.lint_context import Finding, Severity, Site, View, inside
-from rope_viz.embedding.scaling import DynamicNtk, mscale
+from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import SECTION_KEYS, Fields
 from rope_viz.models.formats import FILE
@@ -275,7 +275,7 @@ def dynamic_cache(view: View) -> Iterator[Finding]:
     for site in view.sites_of("dynamic"):
         spec = view.specs[site.layer]
         # Hunyuan's alpha makes the base a constant.
-        if isinstance(spec.scaling, DynamicNtk):
+        if spec.scaling.depends_on_length:
             longest = int(spec.context * max(site.number("factor", 1.0), 1.0))
             text = (
                 "dynamic changes its base with the length, but cached keys keep the old base. By default vLLM never "
@@ -335,7 +335,7 @@ def megatron_scaling(view: View) -> Iterator[Finding]:
                 "reach the model of Megatron-LM: there the factor is 8."
             )
             yield Finding("", "note", SWITCH, text)
-    elif view.text.get(SWITCH) is True and all(spec.scaling.name == "none" for spec in view.specs.values()):
+    elif view.text.get(SWITCH) is True and not any(spec.is_scaled for spec in view.specs.values()):
         text = (
             f"{SWITCH} is a switch of Megatron-LM that no runtime reads in a config.json, so nothing is scaled. "
             "Llama 3 scaling is written as rope_scaling with rope_type llama3."

@@ -23,13 +23,13 @@ def trained_length(view: View) -> Iterator[Finding]:
 
     Source: the trained length and the documented extensions of rope_viz.models.catalog, each with its source.
     """
-    if all(spec.scaling.name not in ("none", "yarn", "llama3") for spec in view.specs.values()):
+    if all(spec.is_scaled and not spec.scaling.reaches_factor for spec in view.specs.values()):
         return
     found = view.model.identity
     window = view.model.find_layer_window(found.layer)
     for text in found.mistakes:
         site = view.site_for(found.layer)
-        if found.spec.scaling.name == "none":
+        if not found.spec.is_scaled:
             if window is not None and window <= found.trained.length:
                 continue  # a longer limit alone is right: no distance exceeds the window, so no angle is new
             repaired = as_documented(view, found.model.documented if found.model else (), found.says)
@@ -58,13 +58,13 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
     departs = {key: text for key, text in found.departs.items() if key != ORIGINAL or not found.mistakes}
     if found.model is None or theirs is None or not departs:
         return
-    if ours.scaling.name == "none" and ours.target <= found.trained.length:
+    if not ours.is_scaled and ours.target <= found.trained.length:
         return
-    fine_tune = found.how == "fine-tune" and ours.scaling.name != "none"
+    fine_tune = found.how == "fine-tune" and ours.is_scaled
     severity: Severity = "note" if fine_tune or is_factor_for_length(ours, theirs, found.departs) else "warning"
     site = view.site_for(found.layer)
     # Where there is no scaling, no single key is at fault.
-    keys = () if site is None or ours.scaling.name == "none" else site.rope
+    keys = site.rope if site is not None and ours.is_scaled else ()
     key = next((key for key in departs if key in keys), "")
     place = ".".join(part for part in (view.place("rope_scaling") if site is None else site.key, key) if part)
     text = f"{' and '.join(departs.values())} as {family_name(found.model)} was trained and ships."
@@ -178,7 +178,7 @@ def scaled_sliding(view: View) -> Iterator[Finding]:
     transformers 5.23.0 applies an old rope_scaling of ModernBERT to both layer types.
     """
     spec = view.specs.get("sliding_attention")
-    if spec is None or "full_attention" not in view.specs or spec.scaling.name == "none":
+    if spec is None or "full_attention" not in view.specs or not spec.is_scaled:
         return
     effect, site = find_max_ratio(spec.inv_freq(), spec.plain_inv_freq), view.site_for("sliding_attention")
     if site is None or effect is None:
@@ -201,7 +201,7 @@ def scaled_window(view: View) -> Iterator[Finding]:
     size = view.model.window
     for site in view.sites:
         spec = view.specs[site.layer]
-        if size is None or spec.scaling.name == "none" or size > spec.context:
+        if size is None or not spec.is_scaled or size > spec.context:
             continue
         effect = find_max_ratio(spec.inv_freq(), spec.plain_inv_freq)
         text = (
@@ -262,7 +262,7 @@ def partial_ignored(view: View) -> Iterator[Finding]:
         return
     for layer, params in view.layers.items():
         share, spec = read_optional(params, "partial_rotary_factor"), view.specs[layer]
-        if share is None or share >= 1 or spec.scaling.name != "none":
+        if share is None or share >= 1 or spec.is_scaled:
             continue
         text = f"partial_rotary_factor {share:g} is ignored by transformers for this architecture; vLLM honours it."
         yield Finding("", "warning", view.place("partial_rotary_factor"), text)
@@ -277,7 +277,7 @@ def base_too_small(view: View) -> Iterator[Finding]:
     if view.fields.has_latent_attention:
         return
     for layer, spec in view.specs.items():
-        if layer == "sliding_attention" or spec.scaling.name != "none":
+        if layer == "sliding_attention" or spec.is_scaled:
             continue
         # Imported here, because scaled models do not need it.
         from rope_viz.studies.decay import first_negative_distance

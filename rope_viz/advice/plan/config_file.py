@@ -22,8 +22,8 @@ from rope_viz.advice.plan.export import (
     export,
     find_changed_layers,
     require_target,
-    with_known_methods,
 )
+from rope_viz.embedding.scaling import list_config_forms
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.formats import FILE, without_source
@@ -278,7 +278,7 @@ def find_support(
     able: list[str] = []
     unable: list[str] = []
     unverified: list[str] = []
-    length = spec.target if spec.scaling.name in ("longrope", "dynamic") else None
+    length = spec.target if spec.scaling.depends_on_length else None
     try:
         case = read_case(model, length=length, layer_type=layer)
     except ValueError as error:
@@ -348,7 +348,7 @@ def extend_other_parts(model: ModelConfig, spec: RopeSpec) -> OtherParts:
             notes.append(f"{key} stays as it is: it has positions of its own, up to {part.limit:,}.")
             continue
         write = write_new_keys if "rope_parameters" in given else write_old_keys
-        change = write(part, next(with_known_methods(spec)), layer or None)
+        change = write(part, next(list_config_forms(spec)), layer or None)
         written = ModelConfig.read(change.whole)
         if written.problems or not has_same_angles(spec, written.specs[layer]):
             notes.append(f"{key} stays as it is: its class cannot say this embedding.")

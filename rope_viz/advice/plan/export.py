@@ -16,21 +16,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.embedding import scaling as methods
-from rope_viz.embedding.scaling import ClippedRope
-from rope_viz.embedding.spec import RopeSpec, Scaling, short_repr
+from rope_viz.embedding.scaling import list_config_forms
+from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import NOT_KNOWN, Emulation, emulate
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio, log_distance
+from rope_viz.runtimes.llamacpp import write_flags, write_lost_flags
 from rope_viz.runtimes.provenance import Known
 from rope_viz.runtimes.releases import find_version, match_name
 
 Config: TypeAlias = dict[str, Any]
 
 TOLERANCE = 1e-6
-MAX_BASE = 1e30
-"""The largest base that a spec takes."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ def check_draft(
     """Return the draft as its runtime computes it, compared with the spec at every length that makes a difference."""
     effect, attention, reason, known, remote = None, 1.0, "", NOT_KNOWN, ""
     asked: dict[str, Any] = {"runtime": runtime, "version": version, "layer_type": layer_type}
-    for length in find_lengths(spec):
+    for length in spec.scaling.lengths_to_compare(spec):
         try:
             result = emulate(written, length=length, flags=draft.flags or None, **asked)
         except ValueError as error:
@@ -230,40 +228,6 @@ def measure_distance(result: Export) -> float:
     return math.log(result.effect.ratio if result.effect else 1.0) + log_distance(result.attention_ratio)
 
 
-def find_lengths(spec: RopeSpec) -> tuple[int | None, ...]:
-    """Return the lengths at which a method has to be compared."""
-    if isinstance(spec.scaling, methods.DynamicNtk):
-        return (spec.context, 2 * spec.context, max(spec.target, 4 * spec.context))
-    if isinstance(spec.scaling, methods.LongRope):
-        return (spec.context, spec.context + 1, max(spec.target, spec.context + 2))
-    return (None,)
-
-
-def with_known_methods(spec: RopeSpec) -> Iterator[RopeSpec]:
-    """Yield the same frequencies by methods that configs know, the plainest first."""
-    scaling = spec.scaling
-    if isinstance(scaling, methods.NtkAware):
-        grown = spec.base * scaling.factor ** (spec.rotary_dim / (spec.rotary_dim - 2))
-        if 1.0 < grown <= MAX_BASE:
-            yield dataclasses.replace(spec, base=grown, scaling=Scaling())
-    elif isinstance(scaling, methods.NtkByParts) and not isinstance(scaling, methods.PaperYarn):
-        # Llama 3 scaling is the paper's ramp.
-        yield dataclasses.replace(spec, scaling=methods.Llama3(scaling.factor, scaling.alpha, scaling.beta))
-    elif isinstance(scaling, methods.Proportional) and spec.rotary_dim != spec.head_dim:
-        # A config asks for it on the whole head only: not faithful, and the result says so.
-        yield dataclasses.replace(spec, rotary_dim=spec.head_dim)
-    elif not isinstance(scaling, (methods.PaperYarn, ClippedRope)):
-        yield spec
-    fixed = not isinstance(scaling, (methods.DynamicNtk, methods.LongRope))
-    if fixed and (isinstance(scaling, ClippedRope) or np.all(spec.inv_freq() > 0)):
-        # Any fixed frequencies are LongRoPE lists. Rounding may carry a quotient just past what a list may hold, and
-        # CoPE's last pair has zero frequency: the largest divisor is not faithful, and the result says so.
-        with np.errstate(divide="ignore"):
-            quotients = np.clip(spec.plain_inv_freq / spec.inv_freq(), methods.LEAST_FACTOR, methods.LARGEST_FACTOR)
-        divisors = tuple(float(value) for value in quotients)
-        yield dataclasses.replace(spec, scaling=methods.LongRope(divisors, divisors, attention=spec.attention_factor()))
-
-
 def as_json(changed: Config) -> str:
     """Return a fragment of config.json as text."""
     return json.dumps(changed, indent=2)
@@ -278,7 +242,7 @@ def file_drafts(write: Callable[..., Change], **options: Any) -> Drafts:
     """Return the drafts for a runtime that reads config.json as this function writes it."""
 
     def drafts(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:
-        for one in with_known_methods(spec):
+        for one in list_config_forms(spec):
             change = write(model, one, layer_type, **options)
             yield Draft(as_json(change.fragment), change.whole, fragment=change.fragment)
 
@@ -287,7 +251,7 @@ def file_drafts(write: Callable[..., Change], **options: Any) -> Drafts:
 
 def vllm(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:
     """--hf-overrides and --max-model-len. Into a wrapper's part the override is merged, dict by dict."""
-    for one in with_known_methods(spec):
+    for one in list_config_forms(spec):
         change = write_new_keys(model, one, layer_type)
         text = format_option("--hf-overrides", change.override, "--max-model-len", str(spec.target))
         yield Draft(text, change.merged if change.part.loaded else change.whole)
@@ -299,7 +263,7 @@ def sglang(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterat
     The override goes one level deep: there it replaces a rope dict whole, and at the top it is merged into one. Deeper
     keys have to be written into config.json.
     """
-    for one in with_known_methods(spec):
+    for one in list_config_forms(spec):
         change = write_new_keys(model, one, layer_type)
         yield Draft(sglang_text(change, spec), change.whole if change.part.loaded else change.merged)
         if layer_type is not None:
@@ -319,27 +283,13 @@ def sglang_text(change: Change, spec: RopeSpec) -> str:
 
 def llamacpp(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:
     """Flags on the model as it is, then a config to convert, with what conversion loses as flags."""
-    flags = llamacpp_flags(spec)
+    flags = write_flags(spec)
     if flags is not None:
         yield Draft(f"{flags} -c {spec.target}", dict(model.mapping), flags)
-    for one in with_known_methods(spec):
-        change, lost = write_new_keys(model, one, layer_type), ""
-        if isinstance(one.scaling, methods.Yarn):
-            lost = f"--yarn-beta-fast {one.scaling.beta_fast:g} --yarn-beta-slow {one.scaling.beta_slow:g}"
+    for one in list_config_forms(spec):
+        change, lost = write_new_keys(model, one, layer_type), write_lost_flags(one)
         text = f"# convert with this in config.json, then: {lost} -c {spec.target}\n{as_json(change.fragment)}"
         yield Draft(text, change.whole, lost, change.fragment)
-
-
-def llamacpp_flags(spec: RopeSpec) -> str | None:
-    """Return the flags for a method that has some; None for the others."""
-    spec = next(with_known_methods(spec), spec) if isinstance(spec.scaling, methods.NtkAware) else spec
-    scaling, base = spec.scaling, f"--rope-freq-base {spec.base!r}"
-    if isinstance(scaling, methods.Yarn):
-        yarn = f"--rope-scaling yarn --rope-scale {scaling.factor!r} --yarn-orig-ctx {spec.context}"
-        return f"{yarn} --yarn-beta-fast {scaling.beta_fast!r} --yarn-beta-slow {scaling.beta_slow!r} {base}"
-    if isinstance(scaling, methods.Linear):
-        return f"--rope-scaling linear --rope-scale {scaling.factor!r} {base}"
-    return f"--rope-scaling none {base}" if scaling.name == "none" else None
 
 
 def mlx(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:

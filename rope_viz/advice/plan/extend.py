@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding.scaling import METHODS, Proportional, turns
-from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number, short_repr
+from rope_viz.embedding.scaling import METHODS, turns
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number, short_repr
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL, bands
 from rope_viz.models.edit_config import write_new_keys
 from rope_viz.models.model_config import ModelConfig, Source
@@ -54,7 +54,7 @@ def measure_methods(
     """Return every method of `METHODS` with its defaults, set to take this model from its context to `target` tokens.
 
     With the model's own `config`, what each has to write there for the layers of this type. A method that cannot rotate
-    this model (NTK needs two pairs) is left out. Raises `ValueError` where the target is no length.
+    this model (NTK needs two pairs) or extends none is left out. Raises `ValueError` where the target is no length.
     """
     require_number(target, "target", least=1, most=MAX_LENGTH, integer=True)
     model, factor = None if config is None else ModelConfig.read(config), max(target / spec.context, 1.0)
@@ -63,7 +63,9 @@ def measure_methods(
 
 
 def fits(spec: RopeSpec, method: str, target: int) -> bool:
-    """Return whether the method can be applied to a model of these sizes."""
+    """Return whether the method can extend a model of these sizes."""
+    if not METHODS[method].extends:
+        return False
     try:
         extend(spec, method, target)
     except ValueError:
@@ -101,14 +103,9 @@ def extend(spec: RopeSpec, method: str, target: int) -> RopeSpec:
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {short_repr(method)}")
-    kind = METHODS[method]
-    factor = max(target / spec.context, 1.0)
-    names = {field.name for field in dataclasses.fields(kind)}
-    # s·(l/L) − (s − 1) = l/L at every s where l = L, and at s = 1; so 1 reaches the target as plain NTK does.
-    knobs: dict[str, Any] = {"factor": 1.0 if method == "dynamic" else factor} if "factor" in names else {}
-    rotary_dim = spec.head_dim if kind is Proportional else spec.rotary_dim
-    own = spec.scaling.name == method
-    scaling: Scaling = dataclasses.replace(spec.scaling, **knobs) if own else kind(**knobs)
+    scaling = spec.scaling if spec.scaling.name == method else METHODS[method]()
+    scaling = scaling.reaching(max(target / spec.context, 1.0))
+    rotary_dim = spec.head_dim if scaling.rotates_whole_head else spec.rotary_dim
     return dataclasses.replace(spec, scaling=scaling, target=max(target, spec.context), rotary_dim=rotary_dim)
 
 

@@ -7,7 +7,6 @@ angles never seen in training, neighbours that move together, the first negative
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +15,8 @@ import numpy as np
 
 from rope_viz.advice.plan.extend import extend, fits, unseen_pairs
 from rope_viz.advice.plan.ways import RANKS, Rank, Way, describe_short_texts
-from rope_viz.embedding.scaling import LABELS, LARGEST_FACTOR, LongRope, Proportional, Yarn
-from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, require_number
+from rope_viz.embedding.scaling import LABELS
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, lists, require_number
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import family_name, is_added_later
 from rope_viz.models.identity.shipped_scaling import is_factor_for_length as differs_by_factor
@@ -92,15 +91,8 @@ def keep_within_windows(model: ModelConfig, recognised: Identity, target: int, w
 
 def is_same_embedding(one: RopeSpec, other: RopeSpec) -> bool:
     """Return whether two embeddings rotate every pair alike, for as many tokens."""
-    return one == other or (
-        isinstance(one.scaling, Yarn)
-        and isinstance(other.scaling, Yarn)
-        # DeepSeek's attention multiplies its softmax scale by a power of it.
-        and (one.scaling.mscale_all_dim or 0.0) == (other.scaling.mscale_all_dim or 0.0)
-        and one.target == other.target
-        and np.array_equal(one.inv_freq(), other.inv_freq())
-        and one.attention_factor() == other.attention_factor()
-    )
+    same_method = one.scaling.name == other.scaling.name and one.target == other.target
+    return one == other or (same_method and one.scaling.computes_same(one, other))
 
 
 def start(recognised: Identity) -> RopeSpec:
@@ -112,7 +104,7 @@ def start(recognised: Identity) -> RopeSpec:
 def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> Iterator[Way]:
     """Yield the ways that need no judgement: the config as it is where it reaches, and what the maker documented."""
     model, spec, reach, trained = recognised.model, recognised.spec, recognised.reach, recognised.trained
-    label, scaled = LABELS[spec.scaling.name], spec.scaling.name != "none"
+    label, scaled = LABELS[spec.scaling.name], spec.is_scaled
     documented = [] if model is None or target <= trained.length else model.documented
     if documented and is_scaled_by_another(config, recognised):
         documented = []
@@ -133,19 +125,14 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
             why = "the model was trained on" if trained.is_known else "its limit is"
             title = f"Keep the config: {why} {trained.length:,} tokens"
             yield Way("as it is", spec, target, recognised, title, trained.source)
-    elif isinstance(spec.scaling, LongRope):
-        stretched = stretch_long_list(spec, reach, target)
-        if stretched is not None:
-            title = f"LongRoPE from its trained lists: the long one goes on from {reach:,} tokens"
-            yield Way("its own, further", stretched, target, recognised, title)
-    elif isinstance(spec.scaling, Proportional) and spec.scaling.factor == 1.0:
-        return  # it has no factor to enlarge
-    elif target > reach and scaled and getattr(spec.scaling, "factor", None) is not None:
-        if not 1e-6 < spec.scaling.factor_for(spec) * target / reach < LARGEST_FACTOR:
+    elif scaled and (target > reach or lists(spec.scaling)):
+        made = go_further(recognised, target)
+        if made is None:
             return
-        made = with_larger_factor(recognised, target)
         title = f"{label} with a larger factor than its maker used"
-        if made.scaling == spec.scaling:
+        if lists(spec.scaling):
+            title = f"{label} from its trained lists: the long one goes on from {reach:,} tokens"
+        elif made.scaling == spec.scaling:
             title = f"Raise max_position_embeddings: {label} with its present factor"
         elif not recognised.exact:
             title = f"{label} with a larger factor than the config has"
@@ -157,8 +144,11 @@ def is_scaled_by_another(config: ModelConfig, recognised: Identity) -> bool:
 
     What the other maker documents is then about another model.
     """
-    scaled = recognised.spec.scaling.name != "none"
-    return scaled and recognised.how == "fine-tune" and describe_owner(config, recognised).endswith("does not use")
+    return (
+        recognised.spec.is_scaled
+        and recognised.how == "fine-tune"
+        and describe_owner(config, recognised).endswith("does not use")
+    )
 
 
 def describe_owner(config: ModelConfig, recognised: Identity) -> str:
@@ -205,17 +195,14 @@ def is_doubtful(recognised: Identity, ships: Way | None) -> bool:
     return not differs_by_factor(recognised.spec, theirs, recognised.departs)
 
 
-def with_larger_factor(recognised: Identity, target: int) -> RopeSpec:
-    """Return the config's own method with a factor as much larger as the length is; the rest of it stays."""
+def go_further(recognised: Identity, target: int) -> RopeSpec | None:
+    """Return the config's own method for a longer target; the rest of it stays. None where it cannot be enlarged."""
     spec, reach = recognised.spec, recognised.reach
-    factor = spec.scaling.factor_for(spec)
-    if spec.scaling.name in ("yarn", "llama3") and not recognised.exact:
-        # These reach at least as far as their factor says, even if max_position_embeddings is smaller.
-        reach = max(reach, round(factor * spec.context))
-    scaling: Any = spec.scaling
-    return dataclasses.replace(
-        spec, target=target, scaling=dataclasses.replace(scaling, factor=factor * max(1.0, target / reach))
-    )
+    if spec.scaling.reaches_factor and not recognised.exact:
+        # It does so even if max_position_embeddings is smaller.
+        reach = max(reach, round(spec.scaling.factor_for(spec) * spec.context))
+    scaling = spec.scaling.go_further(spec, reach, target)
+    return None if scaling is None else dataclasses.replace(spec, target=target, scaling=scaling)
 
 
 def documented_spec(config: ModelConfig, recognised: Identity, rope: Mapping[str, Any]) -> RopeSpec:
@@ -239,7 +226,7 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
     base, trained = start(recognised), recognised.trained.length
     if target <= trained:
         return
-    if isinstance(recognised.spec.scaling, Proportional):
+    if recognised.spec.scaling.rotates_whole_head:
         yield from partly_rotating_ways(recognised, target)
         return
     plain = Way("not advised", extend(base, "none", target), target, recognised, "No scaling, only a longer limit")
@@ -249,8 +236,8 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
         return
     for name in USUAL:
         if fits(base, name, target):
-            rank: Rank = "usual" if name == "yarn" else "possible"
-            if isinstance(recognised.spec.scaling, LongRope) and recognised.spec.scaling.long_factor:
+            rank: Rank = "usual" if name == USUAL[0] else "possible"
+            if any(getattr(recognised.spec.scaling, each) for each in lists(recognised.spec.scaling)):
                 rank = "not advised"  # it would discard the trained lists
             title = f"{LABELS[name]}, s = {target / trained:.4g}"
             yield Way(rank, extend(like_shipped(base, name, recognised), name, target), target, recognised, title)
@@ -275,40 +262,14 @@ def partly_rotating_ways(recognised: Identity, target: int) -> Iterator[Way]:
         yield Way("usual", grown, target, recognised, title, because=because)
     # The factor is read by transformers alone.
     if spec.scaling.factor_for(spec) == 1.0:
-        made = extend(dataclasses.replace(spec, context=trained), "proportional", target)
+        made = extend(dataclasses.replace(spec, context=trained), spec.scaling.name, target)
         title = f"Linear over the rotating pairs, s = {target / trained:.4g}"
         yield Way("possible", dataclasses.replace(made, target=target), target, recognised, title, because=because)
     title = "No scaling, only a longer limit"
     yield Way("not advised", raise_limit(spec, target), target, recognised, title)
 
 
-FAST, SLOW = 32.0, 1.0
-"""Turns within the trained length from which a pair keeps its frequency, and below which it is divided in full.
-
-Source: YaRN, https://arxiv.org/abs/2309.00071, section 3.2.
-"""
-
 LARGEST_BASE = 1e15
-
-
-def stretch_long_list(spec: RopeSpec, reach: int, target: int) -> RopeSpec | None:
-    """Return LongRoPE whose long list goes on from the trained one to the target; None where it has no list.
-
-    Pairs that turn often within `reach` keep the trained divisor, slow ones are divided by target / reach more.
-    """
-    scaling = spec.scaling
-    if not isinstance(scaling, LongRope) or not scaling.long_factor:
-        return None
-    trained, ratio = np.asarray(scaling.long_factor, dtype=np.float64), max(target / reach, 1.0)
-    turned = reach * spec.plain_inv_freq / trained / (2.0 * math.pi)
-    weight = np.clip((turned - SLOW) / (FAST - SLOW), 0.0, 1.0)
-    longer = trained / (weight + (1.0 - weight) / ratio)
-    if longer.max() >= LARGEST_FACTOR:
-        return None
-    lists = dataclasses.replace(scaling, long_factor=tuple(float(f"{value:.12g}") for value in longer))
-    if lists.factor is not None:
-        lists = dataclasses.replace(lists, factor=min(lists.factor * ratio, LARGEST_FACTOR))
-    return dataclasses.replace(spec, target=target, scaling=lists)
 
 
 def grow_base(spec: RopeSpec, length: int, target: int) -> RopeSpec | None:
@@ -316,7 +277,7 @@ def grow_base(spec: RopeSpec, length: int, target: int) -> RopeSpec | None:
 
     None for other methods: only this one has pairs of zero frequency, which other methods would rotate.
     """
-    if not isinstance(spec.scaling, Proportional):
+    if not spec.scaling.rotates_whole_head:
         return None
     slowest = int(np.count_nonzero(spec.inv_freq())) - 1
     if slowest < 1:

@@ -162,7 +162,7 @@ def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | 
     if runtime == "vllm":
         yield "--hf-overrides is merged into the loaded config, in the keys of transformers 5; the file can stay."
         rope = old_rope_scaling(spec, model)
-        if rope and spec.scaling.name != "none":
+        if rope and spec.is_scaled:
             older = f"--rope-scaling {shlex.quote(json.dumps(rope))} --max-model-len {served}"
             yield f"vLLM before 0.11.1 has its own option, which was not executed here: {older}"
     if runtime == "sglang":
@@ -173,7 +173,7 @@ def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | 
     if runtime == "llama.cpp":
         yield from describe_gguf(spec, made, "" if model is None else source_file(model.mapping).get("architecture"))
         yield from describe_desktop(spec, served)
-    if runtime.startswith("transformers") and spec.scaling.name != "none":
+    if runtime.startswith("transformers") and spec.is_scaled:
         yield "generate() ignores the limit. The factor is in the file, so it applies to every text."
     if model is not None and not has_one_axis(model.mapping):
         # Imported here because plain configs do not need the rooms about several axes.
@@ -204,14 +204,14 @@ def describe_gguf(spec: RopeSpec, made: Export, architecture: str | None) -> Ite
     yield "The GGUF does not need to change: flags override its contents."
     cap = f"llama-server serves at most {arch}.context_length of the GGUF"
     override = f"--override-kv {arch}.context_length=int:{spec.target}"
-    if spec.scaling.name == "yarn":
+    if spec.scaling.rope_type == "yarn":
         yield f"{cap}. Newer releases raise it by the YaRN flags; for releases before September 2026 add {override}."
     else:
         yield f"{cap}. If that is less than {spec.target:,}, add {override}."
     keys = [f"{arch}.context_length = {spec.target}", f"{arch}.rope.freq_base = {spec.base:g}"]
-    if spec.scaling.name in ("yarn", "linear"):
+    if spec.scaling.rope_type in ("yarn", "linear"):
         keys += [
-            f"{arch}.rope.scaling.type = {spec.scaling.name}",
+            f"{arch}.rope.scaling.type = {spec.scaling.rope_type}",
             f"{arch}.rope.scaling.factor = {spec.scaling.factor_for(spec):g}",
             f"{arch}.rope.scaling.original_context_length = {spec.context}",
         ]
@@ -224,13 +224,12 @@ def describe_desktop(spec: RopeSpec, served: int) -> Iterator[str]:
     Sources, read and not run: https://ollama.readthedocs.io/en/modelfile/ and the load settings of LM Studio
     (https://huggingface.co/lmstudio-community/DeepSeek-V2.5-1210-GGUF/discussions/1).
     """
-    scaled = spec.scaling.name != "none"
-    converted = " of a GGUF that holds this scaling: no parameter of a Modelfile sets it" if scaled else ""
+    converted = " of a GGUF that holds this scaling: no parameter of a Modelfile sets it" if spec.is_scaled else ""
     yield f"Ollama, in the Modelfile{converted}: PARAMETER num_ctx {served}"
     settings = f"LM Studio, when the model is loaded: Context Length {served}"
-    if spec.scaling.name == "linear":
+    if spec.scaling.rope_type == "linear":
         yield f"{settings}, RoPE Frequency Scale {1.0 / spec.scaling.factor_for(spec):g} (not run)."
-    elif scaled:
+    elif spec.is_scaled:
         yield f"{settings}. It has settings for the base and a linear scale only, so the GGUF must hold this scaling."
     else:
         yield f"{settings}."

@@ -13,7 +13,6 @@ import numpy as np
 from rope_viz.advice.plan import extend
 from rope_viz.advice.plan.export import TARGETS, Export, export, without_about
 from rope_viz.advice.plan.extend import Option
-from rope_viz.embedding.scaling import DynamicNtk, LongRope
 from rope_viz.embedding.spec import FloatArray, RopeSpec, is_equal_except
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig, Source
@@ -195,11 +194,6 @@ def find_repair(one: Comparison, asked: Asked) -> str:
 def export_intended(asked: Asked, target: str) -> Export:
     """Return the intended embedding for one target."""
     return export(asked.spec, to=target, config=asked.config, layer_type=asked.layer or None)
-
-
-def depends_on_length(spec: RopeSpec) -> bool:
-    """Return whether the frequencies depend on the length of the sequence."""
-    return isinstance(spec.scaling, (DynamicNtk, LongRope))
 
 
 @functools.cache

@@ -12,10 +12,12 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from rope_viz.advice.plan.extend import Option, measure
-from rope_viz.embedding.scaling import LABELS
-from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.spec import RopeSpec, lists
 from rope_viz.models.identity.identify_model import Identity
-from rope_viz.models.identity.shipped_scaling import TRAINED_WITH, family_name, is_same_scaling
+from rope_viz.models.identity.shipped_scaling import family_name, is_same_scaling
+from rope_viz.texts import Texts, join
+
+TEXTS = Texts("plan")
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Way:
         """A short name for addresses: the method, or "documented", "kept" or "set" where it is that."""
         if self.rank == "possible" and self.spec == self.recognised.spec:
             return "kept"  # ranked behind what its maker documents
-        if self.method == "proportional" and self.spec.scaling == self.recognised.spec.scaling:
+        if self.spec.scaling.rotates_whole_head and self.spec.scaling == self.recognised.spec.scaling:
             return "none" if self.spec.base == self.recognised.spec.base else "ntk"
         return {"documented": "documented", "as it is": "kept", "as set": "set"}.get(self.rank, self.method)
 
@@ -119,7 +121,7 @@ def list_reasons(way: Way) -> Iterator[str]:
         yield way.because
     if reach is not None and reach > target:
         yield f"It reaches {reach:,} tokens; you need {target:,}."
-    if target <= trained and spec.scaling.name == "none":
+    if target <= trained and not spec.is_scaled:
         if way.recognised.trained.is_known:
             yield "Every angle up to this length was seen in training."
         else:
@@ -128,10 +130,7 @@ def list_reasons(way: Way) -> Iterator[str]:
     yield describe_angles(way)
     yield from describe_method(spec, measured, target, way.recognised.spec)
     if measured.first_negative is not None:
-        yield (
-            f"The mean cosine over the head is first negative at distance {measured.first_negative:,}: from there "
-            "similar tokens are no longer preferred on average."
-        )
+        yield TEXTS("first_negative", distance=measured.first_negative)
     if abs(measured.logit_factor - 1.0) > 1e-3:
         yield f"All logits are multiplied by {measured.logit_factor:.3g}, because attention spreads over more tokens."
 
@@ -153,52 +152,34 @@ def describe_angles(way: Way) -> str:
 
 def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
     """Yield what a method does to neighbouring tokens, and what it needs."""
-    name, pairs = spec.scaling.name, spec.pairs
-    nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
-    if name == "linear" and nearest < 1.0:
-        yield (
-            f"Every frequency is divided by {1.0 / nearest:.3g}, so neighbouring tokens are harder to tell apart: the "
-            "model needs fine-tuning."
-        )
-    elif name in ("yarn", "llama3") and measured.kept:
-        yield f"{measured.kept} of {pairs} pairs keep their frequency: neighbouring tokens stay as distinct as before."
-    elif name in ("ntk", "dynamic"):
-        yield "The highest frequency stays, the lowest is divided by the full factor, the others by less."
-    elif name == "longrope":
-        yield "Its lists were found by search for one length of this model and do not apply to another."
-    elif name == "none":
+    if not spec.is_scaled:
         yield "No frequency changes, so short texts lose nothing and long texts gain nothing."
-    if name == "dynamic":
-        yield (
-            "Only transformers computes its base from the current length, so short texts do not change there. Cached "
-            "keys keep the base of an earlier length. vLLM, SGLang and llama.cpp do not scale by the length."
-        )
-    if name == "llama3":
-        yield "Known models with this method were trained with it. It has no factor on cos and sin."
+    nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
+    void = {"all_divided": nearest >= 1.0, "some_kept": not measured.kept}
+    for key in spec.scaling.plan_texts:
+        if not void.get(key):
+            yield TEXTS(f"method.{key}", divided=1.0 / (nearest or 1.0), kept=measured.kept, pairs=spec.pairs)
 
 
 def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     """Yield what the method costs below the trained length."""
     trained, spec = recognised.trained.length, best.spec
-    if spec.scaling.name == "none":
+    if not spec.is_scaled:
         return
-    if spec.scaling.name == "dynamic":
+    if spec.scaling.depends_on_length and not lists(spec.scaling):
         yield f"Up to {spec.context:,} tokens nothing changes, because dynamic NTK scales by the length."
         return
     if recognised.shipped is not None and is_same_scaling(spec, recognised.shipped):
         yield "The model was trained with this scaling, so short texts work as its maker intended."
         return
     if best.rank == "as it is" and recognised.departs and recognised.model is not None:
-        yield (
-            f"{family_name(recognised.model)} was trained with other values; this config has "
-            f"{' and '.join(recognised.departs.values())}. Unless the model was trained again with these values, short "
-            "texts no longer match its training."
-        )
+        values = " and ".join(recognised.departs.values())
+        yield TEXTS("short.departs", name=family_name(recognised.model), values=values)
         return
     if best.rank == "as it is" and recognised.model is None:
         yield from describe_unlisted(best, trained)
         return
-    if spec.scaling.name == "longrope":
+    if lists(spec.scaling):
         yield f"Up to {spec.context:,} tokens the short list is used, beyond that the long one."
         return
     turning = spec.inv_freq() > 0
@@ -209,24 +190,17 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
     slower = f"{count} of {spec.pairs} pairs have a lower frequency below {trained:,} tokens, too"
     yield f"The factor is always on: {slower}{logits}."
-    yield (
-        f"If most texts are shorter than {trained:,} tokens, serve them with the original config and long texts with "
-        "this one. transformers scales by the length with dynamic and longrope only; vLLM, SGLang, llama.cpp and "
-        "mlx-lm never do."
-    )
+    yield join(TEXTS("short.two_configs", trained=trained), TEXTS("short.servers"))
 
 
 def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
     """Yield the same for a config that stays as it is, of a model that is not in the catalog."""
-    name = best.spec.scaling.name
+    scaling = best.spec.scaling
     yield "It is unknown whether this model was trained with this scaling: it is not in the list of models."
-    if name in TRAINED_WITH:
-        label = f"{LABELS[name]} scaling" if name == "llama3" else LABELS[name]
+    if scaling.is_trained_with:
+        label = scaling.label if scaling.label.endswith("RoPE") else f"{scaling.label} scaling"
         yield f"{label} is normally part of the training; then short texts work as its maker intended."
-    elif name == "linear":
+    elif "all_divided" in scaling.plan_texts:
         yield "Linear scaling needs training. If the model was trained with it, short texts work as its maker intended."
     else:
-        yield (
-            f"Some models were trained with {LABELS[name]}; for others it was added later, as their model cards tell. "
-            f"Those read texts below {trained:,} tokens better with a config without it."
-        )
+        yield TEXTS("short.some_trained", method=scaling.label, trained=trained)

@@ -15,7 +15,7 @@ from rope_viz.advice.training.match_training import (
     make_limit_whole,
     measure_match,
 )
-from rope_viz.embedding.scaling import LARGEST_FACTOR, LEAST_FACTOR, DynamicNtk, LongRope, Yarn
+from rope_viz.embedding.scaling import Yarn, as_divisors
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import emulate_case, llamacpp, read_case
@@ -122,7 +122,7 @@ def read_back(made: Export, found: Match, length: int | None, layer_type: str | 
 def keeps_rest(made: Export, found: Match, model: ModelConfig, layer_type: str | None) -> bool:
     """Return whether layers of other types stay, and whether a method that depends on the length fits at each."""
     spec, server = found.training.spec, found.emulation
-    if spec is not None and isinstance(spec.scaling, (DynamicNtk, LongRope)) and not made.faithful:
+    if spec is not None and spec.scaling.depends_on_length and not made.faithful:
         return False
     if "" in model.specs or len(model.specs) < 2:
         return True
@@ -142,9 +142,7 @@ def vary_scores(spec: RopeSpec, training: Training) -> Iterator[RopeSpec]:
     scaling, joint = spec.scaling, attention * math.sqrt(softmax)
     if not isinstance(scaling, Yarn):
         if softmax != 1.0 and (spec.inv_freq() > 0).all():
-            divisors = spec.plain_inv_freq / spec.inv_freq()
-            values = tuple(float(min(max(one, LEAST_FACTOR), LARGEST_FACTOR)) for one in divisors)
-            yield dataclasses.replace(spec, scaling=LongRope(values, values, attention=joint))
+            yield as_divisors(spec, spec.inv_freq(), joint)
         return
     step = 0.1 * math.log(scaling.factor) if scaling.factor > 1.0 else 0.0
     if softmax != 1.0:

@@ -112,7 +112,7 @@ def build_case(name: str, config: dict[str, Any], layer: str = "") -> dict[str, 
     """
     model = ModelConfig.read(config)
     spec = model.specs[layer or model.main_layer]
-    is_growing = isinstance(spec.scaling, (methods.DynamicNtk, methods.LongRope))
+    is_growing = spec.scaling.depends_on_length
     positions = [one for one in POSITIONS if one < LAST] if is_growing else list(POSITIONS)
     length = LAST if is_growing else None
     known = emulate(config, "transformers", length=length, layer_type=layer or None)

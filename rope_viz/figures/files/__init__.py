@@ -55,7 +55,7 @@ def format_stem(
     parts = ["rope-" + picture.replace(".", "-"), first]
     if spec is not None:
         parts += [f"d{spec.head_dim}", f"base{format_value(spec.base)}", f"L{spec.context}", f"to{spec.target}"]
-        if spec.scaling.name != "none":
+        if spec.is_scaled:
             parts.append(spec.scaling.name + format_value(spec.scaling.factor_for(spec)))
     if others:
         parts.append("vs_" + "_".join(others))

@@ -16,7 +16,6 @@ from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.models.config_reader import Fields, name_config
 from rope_viz.models.identity.shipped_scaling import (
-    TRAINED_WITH,
     family_name,
     find_departures,
     find_shipped_spec,
@@ -96,7 +95,7 @@ class Identity:
         if self.model is None or self.trained.source == OWN_WORD or is_added_later(self.model):
             return None
         found = find_shipped_spec(self.model, self.layer)
-        return None if found is None or found.scaling.name == "none" else found
+        return None if found is None or not found.is_scaled else found
 
     @functools.cached_property
     def departs(self) -> Mapping[str, str]:
@@ -116,11 +115,11 @@ class Identity:
         be max_position_embeddings smaller.
         """
         spec = self.spec
-        if spec.scaling.name == "none":
+        if not spec.is_scaled:
             return self.trained.length
         reach = max(spec.target, self.shipped.target) if self.exact and self.shipped is not None else spec.target
-        if spec.scaling.name in ("yarn", "linear"):
-            start = spec.context if spec.scaling.name == "yarn" else self.trained.length
+        if spec.scaling.ends_at_factor:
+            start = spec.context if spec.scaling.divides_from_length else self.trained.length
             reach = min(reach, round(spec.scaling.factor_for(spec) * start))
         return max(reach, self.trained.length)
 
@@ -194,7 +193,7 @@ def identify_model(
         if trained is not None
         else tuple(find_length_mistakes(spec, model, limit, length, room, find_original(fields)))
     )
-    missing = "" if model is None or spec.scaling.name != "none" else find_missing_scaling(close, model, limit)
+    missing = "" if model is None or spec.is_scaled else find_missing_scaling(close, model, limit)
     mistakes = tuple(f"{text}{missing}" for text in mistakes)
     agree = (0, 0) if found is None else (found.agree, found.known)
     near = "" if model is not None else explain_nearest(close)
@@ -249,8 +248,8 @@ def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec
     name, own = simplify_name(read_own_name(config)), simplify_name(model.name)
     words = len(own) if own and own in name else 0
     vocabulary = ours.get(VOCABULARY) == listed.get(VOCABULARY)
-    scaled, plain = main.scaling == spec.scaling, main.scaling.name == "none"
-    native = main.scaling.name == spec.scaling.name in TRAINED_WITH
+    scaled, plain = main.scaling == spec.scaling, not main.is_scaled
+    native = main.scaling.name == spec.scaling.name and main.scaling.is_trained_with
     order = (words, scaled, native, plain, main.target == spec.target, vocabulary, model.verified)
     agree = based + sum(ours[key] == listed[key] for key in shared)
     return Likeness(model, agree, len(listed) + 1, based, words > 0, order)
@@ -290,7 +289,7 @@ def find_missing_scaling(close: list[Likeness], model: Model, says: int) -> str:
     for one in close:
         spec = model_specs(one.model.id)[main_layer(one.model, model_specs(one.model.id))]
         other = one.enough and family_name(one.model) != family_name(model)
-        if other and spec.scaling.name != "none" and one.model.config.get("max_position_embeddings") == says:
+        if other and spec.is_scaled and one.model.config.get("max_position_embeddings") == says:
             name = family_name(one.model)
             return f" {name} has the same sizes and this length. For that model, rope_scaling is missing."
     return ""
@@ -358,7 +357,7 @@ def find_trained_length(
 
 def model_room(model: Model | None, spec: RopeSpec, limit: int, trained: TrainedLength) -> int:
     """Return how much of max_position_embeddings its maker left beyond the trained length."""
-    if spec.scaling.name != "none" or limit <= trained.length or not trained.is_documented:
+    if spec.is_scaled or limit <= trained.length or not trained.is_documented:
         return 0
     own = limit if model is None else model.config.get("max_position_embeddings")
     return limit - trained.length if own == limit and limit < 2 * trained.length else 0
@@ -372,7 +371,7 @@ def find_length_mistakes(
     if model is None:
         return out
     own = model.config.get("max_position_embeddings")
-    if spec.scaling.name == "none" and says > trained.length and not room and own != says:
+    if not spec.is_scaled and says > trained.length and not room and own != says:
         out.append(
             f"max_position_embeddings is {says:,} without scaling, but {describe_length(model, trained)}. Raising only "
             f"this key does not extend the context: beyond {trained.length:,} tokens pairs of low frequency reach "

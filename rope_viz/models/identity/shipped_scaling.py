@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.embedding.scaling import LABELS, LongRope, Yarn
-from rope_viz.embedding.spec import RopeSpec
+from rope_viz.embedding.scaling import LABELS
+from rope_viz.embedding.spec import RopeSpec, config_key, lists
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
-from rope_viz.models.rope_config import KEYS, ORIGINAL, PRETRAINED_TYPES
+from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
 
-# Methods that come from training: hardly anybody adds them to a model afterwards.
-TRAINED_WITH = ("llama3", "longrope")
 NEAR = 0.05
 """Lengths with a smaller relative difference count as the same."""
 
@@ -52,7 +50,7 @@ def find_departures(ours: RopeSpec, theirs: RopeSpec) -> dict[str, str]:
     found: dict[str, str] = {}
     for field in dataclasses.fields(theirs.scaling):
         mine, its = (getattr(one.scaling, field.name) for one in (ours, theirs))
-        key = KEYS.get(field.name, field.name)
+        key = config_key(field.name)
         if mine != its and its is None:
             found[key] = f"{key} {format_value(mine)}, not the formula's"
         elif mine != its:
@@ -61,7 +59,7 @@ def find_departures(ours: RopeSpec, theirs: RopeSpec) -> dict[str, str]:
                 if mine is not None
                 else f"no {key}, not {format_value(its)}"
             )
-    if ours.context != theirs.context and ours.scaling.name in PRETRAINED_TYPES:
+    if ours.context != theirs.context and ours.scaling.rope_type in PRETRAINED_TYPES:
         found[ORIGINAL] = f"{ORIGINAL} {ours.context:,}, not {theirs.context:,}"
     return found
 
@@ -70,37 +68,31 @@ def is_same_scaling(ours: RopeSpec, theirs: RopeSpec) -> bool:
     """Return whether two embeddings scale alike, whatever length either is written for."""
     if ours.scaling.name != theirs.scaling.name:
         return False
-    if ours.scaling == theirs.scaling and (ours.context == theirs.context or ours.scaling.name not in PRETRAINED_TYPES):
+    if ours.scaling == theirs.scaling and (
+        ours.context == theirs.context or ours.scaling.rope_type not in PRETRAINED_TYPES
+    ):
         return True
     # A key that says what the formula gives anyway is no other scaling.
-    return (
-        isinstance(ours.scaling, Yarn)
-        and isinstance(theirs.scaling, Yarn)
-        and (ours.scaling.mscale_all_dim or 0.0) == (theirs.scaling.mscale_all_dim or 0.0)
-        and bool(np.array_equal(ours.inv_freq(), theirs.inv_freq()))
-        and abs(ours.attention_factor() - theirs.attention_factor()) < 1e-6
-    )
+    return ours.scaling.computes_same(ours, theirs)
 
 
 def is_factor_for_length(ours: RopeSpec, theirs: RopeSpec, keys: Mapping[str, Any]) -> bool:
     """Return whether the difference is only a factor for another length, as in further training."""
-    if isinstance(ours.scaling, LongRope) and isinstance(theirs.scaling, LongRope):
+    if lists(ours.scaling) and lists(theirs.scaling):
         return not set(keys) - {"factor", "long_factor"} and is_longer_list(ours, theirs)
-    if not keys or set(keys) - {"factor"} or isinstance(ours.scaling, LongRope):
+    if not keys or set(keys) - {"factor"} or lists(ours.scaling):
         return False
     if abs(ours.target / theirs.target - 1.0) < NEAR:
         return False
     factor, its = ours.scaling.factor_for(ours), theirs.scaling.factor_for(theirs)
-    if ours.scaling.name == "yarn":
+    if ours.scaling.ends_at_factor and ours.scaling.divides_from_length:
         return abs(factor * ours.context / ours.target - 1.0) < NEAR
     return (factor > its) == (ours.target > theirs.target)
 
 
 def is_longer_list(ours: RopeSpec, theirs: RopeSpec) -> bool:
     """Return whether a long list goes on from the shipped one: for a longer target, no divisor smaller."""
-    mine, its = (
-        one.scaling.divisors(one, one.context + 1) for one in (ours, theirs) if isinstance(one.scaling, LongRope)
-    )
+    mine, its = (one.plain_inv_freq / one.inv_freq(one.context + 1) for one in (ours, theirs))
     if ours.target <= theirs.target * (1.0 + NEAR) or len(mine) != len(its):
         return False
     ratio = ours.target / theirs.target
@@ -109,7 +101,7 @@ def is_longer_list(ours: RopeSpec, theirs: RopeSpec) -> bool:
 
 def describe_method(spec: RopeSpec) -> str:
     """Return a method in words, with its factor where it has one."""
-    if spec.scaling.name == "none":
+    if not spec.is_scaled:
         return "no scaling"
     factor = getattr(spec.scaling, "factor", None)
     return LABELS[spec.scaling.name] + (f" with factor {format_value(factor)}" if factor is not None else "")

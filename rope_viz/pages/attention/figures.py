@@ -99,7 +99,7 @@ def map_label(spec: RopeSpec, name: str) -> str:
     """Return the title of a map; the scaled map is named after its scaling method."""
     if name != "scaled":
         return attention.LABELS[name]
-    if spec.scaling.name == "none":
+    if not spec.is_scaled:
         return TEXTS("panels.unscaled")
     return TEXTS("panels.scaled", method=short_label(spec.scaling.name))
 

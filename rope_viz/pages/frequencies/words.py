@@ -46,7 +46,7 @@ def describe_ranges(spec: RopeSpec) -> Sentence:
 
 def describe_ramp(spec: RopeSpec) -> Sentence:
     """Give YaRN's correction range and its ramp there; empty for a method without one."""
-    found = spectrum.correction_range(spec)
+    found = spec.scaling.correction_range(spec)
     if found is None:
         return Sentence()
     low, high = found

@@ -341,7 +341,7 @@ def uses(request: PictureRequest) -> Figure:
     margin = head.margin if job is None else head.job_margin[job]
     first = spec.pairs - int((spec.context * spec.plain_inv_freq < 2 * np.pi).sum())
     sentence = words.describe_uses(list_heads(head_map(request))[request[CHOSEN]], margin, first, spec.context)
-    shown = scaled_spec("yarn 2", spec) if spec.scaling.name == "none" else spec
+    shown = spec if spec.is_scaled else scaled_spec("yarn 2", spec)
     return Figure(figures.pair_margins(head, job, bands(shown)), TEXTS("uses_title"), sentence)
 
 

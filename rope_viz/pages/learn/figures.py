@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import html
 import math
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.scaling import Linear, NtkAware, Yarn
+from rope_viz.embedding.scaling import build_method
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import clocks, theme
 from rope_viz.figures.hands import FEW, nearest_pair
@@ -33,8 +34,7 @@ BASES = (10_000, 100_000, 500_000, 1_000_000, 10_000_000)
 SEEN_PAIRS = (6, 14, 22, 24, 28)
 """Pairs of SmolLM2 in scene 6; none that leaves the seen angles comes round to them before twice the length."""
 FACTORS = (2, 4, 8)
-REPAIRS: dict[str, type[Linear | NtkAware | Yarn]] = {"linear": Linear, "ntk": NtkAware, "yarn": Yarn}
-METHODS = ("none", *REPAIRS)
+METHODS = ("none", "linear", "ntk", "yarn")
 MARGIN = 5.0
 """Logit of one token above all others in scene 7."""
 PREVIOUS = {"trained": "as trained", "linear": "linear 2", "repaired": "yarn 2"}
@@ -178,10 +178,7 @@ def _beyond() -> tuple[dict[str, Any], dict[str, Any]]:
 def repaired(method: str, factor: int) -> RopeSpec:
     """Return the embedding of SmolLM2 extended by a method of `METHODS` to `factor` times its trained length."""
     spec = plain_spec(SMOL)
-    scaled = REPAIRS[method](factor=float(factor)) if method in REPAIRS else spec.scaling
-    return RopeSpec(
-        spec.head_dim, spec.rotary_dim, spec.base, spec.context, factor * spec.context, scaled, spec.pairing
-    )
+    return dataclasses.replace(spec, target=factor * spec.context, scaling=build_method(method, float(factor)))
 
 
 def attention_weight(margin: float, tokens: int) -> float:

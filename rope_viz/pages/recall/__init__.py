@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rope_viz.embedding import spectrum
+from rope_viz.embedding.scaling import build_method
 from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.search_results import SearchResult, read_search
@@ -136,12 +137,7 @@ def list_compared(request: PictureRequest) -> list[RopeSpec]:
     """Return tiny_lm's spec under each method to compare, with the factor that just reaches the target."""
     spec = tiny_lm_spec(request)
     reach = max(spec.target / spec.context, 1.0)
-    found = []
-    for name in request[COMPARE]:
-        kind = checkpoints.MAIN_METHODS[name]
-        scaling = kind() if name == "none" else kind(factor=reach)  # type: ignore[call-arg]
-        found.append(dataclasses.replace(spec, scaling=scaling))
-    return found
+    return [dataclasses.replace(spec, scaling=build_method(name, reach)) for name in request[COMPARE]]
 
 
 def evaluate_line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.Line:
@@ -175,7 +171,7 @@ def describe_recall(request: PictureRequest, spec: RopeSpec) -> Sentence:
     many = (count_texts(request, tokens), 3)
     if request.coarse and not is_known(plain, tokens, *many):
         many = (1, 1)
-    without = None if spec.scaling.name == "none" else measure_recall(plain, tokens, *many).share
+    without = measure_recall(plain, tokens, *many).share if spec.is_scaled else None
     kept = measure_kept_attention(spec, tokens)
     sentence = words.describe_recall(name_method(spec), tokens, TRAINED.context, share, without, *kept)
     return join(sentence, describe_progress(request))
@@ -195,7 +191,7 @@ def needle(request: PictureRequest) -> Figure:
     spec = tiny_lm_spec(request)
     lengths = tuple(tokens for tokens in STEPS if tokens <= max(request[UP_TO], 512))
     specs = [dataclasses.replace(spec, scaling=Scaling())]
-    if spec.scaling.name != "none":
+    if spec.is_scaled:
         specs.append(spec)
     maps = []
     for each in specs:
@@ -206,7 +202,7 @@ def needle(request: PictureRequest) -> Figure:
         ]
         values = np.full((16, len(lengths)), np.nan)
         values[:, : len(found)] = needle_map(found)
-        maps.append((TEXTS("lines.unscaled_map") if each.scaling.name == "none" else name_method(each), values))
+        maps.append((name_method(each) if each.is_scaled else TEXTS("lines.unscaled_map"), values))
     (_, plain), (method, current) = maps[0], maps[-1]
     alone = len(maps) == 1
     sentence = words.describe_one_map() if alone else words.describe_maps(lengths, plain, current, method)
@@ -344,7 +340,7 @@ def loss(request: PictureRequest) -> Figure:
     spec, tokens = tiny_lm_spec(request), int(request[READ_TO])
     plain = dataclasses.replace(spec, scaling=Scaling())
     drawn = [("none", plain, *METHODS["none"])]
-    if spec.scaling.name != "none":
+    if spec.is_scaled:
         drawn.append((name_method(spec), spec, theme.CURRENT, "solid"))
     lines, trained, beyond, best = [], 0.0, None, None
     for name, each, colour, dash in drawn:

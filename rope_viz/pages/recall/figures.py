@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.embedding.scaling import Yarn
+from rope_viz.embedding.scaling import build_method
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.evaluation.search_results import SearchResult
@@ -319,7 +319,7 @@ def make_title(found: SearchResult) -> Sentence:
 
 def compare_with_yarn(found: RopeSpec) -> go.Figure:
     """Draw θ′/θ per pair of a found embedding, and of YaRN with the factor that just reaches its target."""
-    yarn = dataclasses.replace(found, scaling=Yarn(factor=found.target / found.context))
+    yarn = dataclasses.replace(found, scaling=build_method("yarn", found.target / found.context))
     curves = [
         Compared(TEXTS("search.found"), found, *line_styles.CURRENT),
         Compared(short_label("yarn"), yarn, *line_styles.METHODS["yarn"]),

@@ -25,7 +25,7 @@ EXAMPLE = Pick(
     label=TEXTS("choices.example"),
     options={name: compared.short_label(name) for name in ("yarn", "linear", "ntk", "llama3")}
     | {"none": TEXTS("choices.no_example")},
-    when=lambda request: request.spec.scaling.name == "none",
+    when=lambda request: not request.spec.is_scaled,
 )
 COMPARE = Several(
     key="scaling.with",
@@ -104,7 +104,7 @@ def drawn_variants(request: PictureRequest) -> Mapping[int, Variant]:
 
 def shown(request: PictureRequest, spec: RopeSpec) -> RopeSpec:
     """Return the spec, under the example method if the model is not scaled: by 4, or more for a longer target."""
-    if request.spec.scaling.name != "none" or request[EXAMPLE] == "none":
+    if request.spec.is_scaled or request[EXAMPLE] == "none":
         return spec
     longer = dataclasses.replace(spec, target=max(spec.target, min(4 * spec.context, MAX_LENGTH)))
     return compared.alternative(longer, request[EXAMPLE]) or spec

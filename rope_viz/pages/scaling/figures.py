@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.scaling import LABELS, NtkByParts, Yarn, turns
+from rope_viz.embedding.scaling import LABELS, build_method, turns
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, theme
 from rope_viz.figures.compared import (
@@ -69,11 +69,11 @@ def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Fig
 def ramps(curves: Sequence[Compared]) -> go.Figure:
     """Draw the ramp γ over turns in training: 1 = unchanged frequency, 0 = divided by s; thresholds are marked."""
     spec = curves[0].spec
-    with_ramp = [c for c in curves if hasattr(c.spec.scaling, "kept_share")]
+    with_ramp = [c for c in curves if c.spec.scaling.has_ramp]
     r = turns(spec)
     traces, notes, shapes = [], [], []
     for index, c in enumerate(with_ramp):
-        share = c.spec.scaling.kept_share(c.spec)  # type: ignore[attr-defined]
+        share = c.spec.scaling.kept_share(c.spec)
         at = turns(c.spec)
         traces.append(
             theme.line(
@@ -116,11 +116,12 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
     pair = np.arange(spec.pairs)
     quotient = released.inv_freq() / paper.inv_freq()
     worst = spectrum.find_peak(np.abs(np.log(quotient)))
+    specs = {"released": released, "paper": paper}
     styles = {
-        "released": line_styles.CURRENT if spec.scaling.name == "yarn" else line_styles.METHODS["yarn"],
-        "paper": line_styles.CURRENT if spec.scaling.name == "yarn-paper" else line_styles.METHODS["yarn-paper"],
+        name: line_styles.CURRENT if each.scaling.name == spec.scaling.name else line_styles.METHODS[each.scaling.name]
+        for name, each in specs.items()
     }
-    curves = {"released": spectrum.ratio(released), "paper": spectrum.ratio(paper)}
+    curves = {name: spectrum.ratio(each) for name, each in specs.items()}
     traces = [
         theme.line(pair, y, name, styles[name].colour, dash=styles[name].dash, hovertemplate=HOVER.format(name))
         for name, y in curves.items()
@@ -149,8 +150,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
             _text_at(pair, curves["paper"], 0.7, "paper", styles["paper"].colour, "right"),
         ],
         bars=[
-            theme.BandBar(spectrum.bands(each), styles[name].colour, styles[name].dash)
-            for name, each in (("released", released), ("paper", paper))
+            theme.BandBar(spectrum.bands(each), styles[name].colour, styles[name].dash) for name, each in specs.items()
         ],
         margin={"l": 68, "r": 72, "t": 26, "b": 48},
     )
@@ -162,9 +162,9 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
 
 def yarn_pair(spec: RopeSpec) -> tuple[RopeSpec, RopeSpec]:
     """Return this model with YaRN as released, and with the paper's ramp at the same factor and thresholds."""
-    yarn = spec.scaling if isinstance(spec.scaling, Yarn) else Yarn(compare_factor(spec))
-    paper = NtkByParts(yarn.factor, yarn.beta_slow, yarn.beta_fast)
-    return dataclasses.replace(spec, scaling=yarn), dataclasses.replace(spec, scaling=paper)
+    released = spec.scaling if spec.scaling.as_in_paper else build_method("yarn", compare_factor(spec))
+    paper = released.as_in_paper or released
+    return dataclasses.replace(spec, scaling=released), dataclasses.replace(spec, scaling=paper)
 
 
 def usual(spec: RopeSpec) -> list[str]:
@@ -200,12 +200,7 @@ def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
 
 
 def _thresholds(spec: RopeSpec) -> list[tuple[float, str]]:
-    scaling = spec.scaling
-    for slow, fast in (("beta_slow", "beta_fast"), ("alpha", "beta"), ("low_freq_factor", "high_freq_factor")):
-        if hasattr(scaling, slow):
-            low, high = getattr(scaling, slow), getattr(scaling, fast)
-            return [(low, f"r = {format_number(low)}"), (high, f"r = {format_number(high)}")]
-    return []
+    return [(bound, f"r = {format_number(bound)}") for bound in spec.scaling.thresholds() or ()]
 
 
 def _ramp_label(c: Compared, r: FloatArray, share: FloatArray, index: int) -> dict[str, Any]:

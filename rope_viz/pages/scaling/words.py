@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from rope_viz.embedding import spectrum
-from rope_viz.embedding.scaling import ClippedRope, LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.compared import compare_factor, short_label
+from rope_viz.figures.compared import compare_factor
 from rope_viz.figures.words import describe_bands
 from rope_viz.pages.scaling.figures import TEXTS
 from rope_viz.studies.distance_maps import Chunks, Groups
@@ -22,7 +21,7 @@ def describe_scaling(spec: RopeSpec, *, example: bool = False) -> Sentence:
     """Say what the current method does to the frequencies and logits of this model, or what an example would do."""
     if example:
         return join(TEXTS("unscaled.example"), describe_scaling(spec))
-    if spec.scaling.name == "none":
+    if not spec.is_scaled:
         factor = compare_factor(spec)
         return join(TEXTS("unscaled.kept"), TEXTS("unscaled.others", factor=factor), TEXTS("unscaled.choose"))
     return join(name_method(spec), describe_bands(spec), describe_logits(spec))
@@ -31,15 +30,8 @@ def describe_scaling(spec: RopeSpec, *, example: bool = False) -> Sentence:
 def name_method(spec: RopeSpec) -> Sentence:
     """Name the method and its factor, plus the factor at the target length if it differs."""
     factor, grown = spec.scaling.factor_for(spec), spectrum.whole_factor(spec, length=spec.target)
-    if isinstance(spec.scaling, LongRope):
-        return TEXTS("method.divisors")
-    if isinstance(spec.scaling, ClippedRope):
-        return TEXTS("method.clipped", count=spec.scaling.count_clipped(spec))
-    if isinstance(spec.scaling, Proportional):
-        divided = "" if factor == 1.0 else TEXTS("method.share_factor", factor=factor)
-        return join(TEXTS("method.share", share=spec.scaling.share), divided)
     return join(
-        TEXTS("method.factor", method=short_label(spec.scaling.name), factor=factor),
+        *(TEXTS(f"method.{key}", **values) for key, values in spec.scaling.sentences(spec)),
         TEXTS("method.grown", target=spec.target, grown=grown) if format_number(grown) != format_number(factor) else "",
     )
 

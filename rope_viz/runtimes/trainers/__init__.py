@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from rope_viz.embedding.scaling import LongRope, Yarn
+from rope_viz.embedding.scaling import as_divisors
 from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
 from rope_viz.models.model_config import Source, normalise_errors
 from rope_viz.runtimes import read_case
@@ -176,10 +176,10 @@ def write_factor(spec: RopeSpec, case: Case, attention: float) -> RopeSpec:
     """Return the spec with divisors and factor on cos and sin of a case in its scaling."""
     if not case.divisors and attention == spec.attention_factor(case.length):
         return spec
-    if isinstance(spec.scaling, Yarn) and not case.divisors:
-        return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, attention=attention))
-    divisors = tuple((spec.plain_inv_freq / compute_frequencies(case, spec)).tolist())
-    return dataclasses.replace(spec, scaling=LongRope(divisors, divisors, attention=attention))
+    if case.kind == "yarn" and not case.divisors:
+        stated: dict[str, Any] = {"attention": attention}
+        return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **stated))
+    return as_divisors(spec, compute_frequencies(case, spec), attention)
 
 
 @functools.cache

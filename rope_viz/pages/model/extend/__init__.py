@@ -85,9 +85,9 @@ def wanted(request: PictureRequest) -> int:
     found = _recognised(start, request.model, request.layer, request.own)
     if spec.target != start.target:
         return spec.target
-    if found is not None and found.mistakes and start.scaling.name == "none":
+    if found is not None and found.mistakes and not start.is_scaled:
         return max(start.target, found.says)
-    extended = start.target > start.context and start.scaling.name != "none"
+    extended = start.target > start.context and start.is_scaled
     return start.target if extended else max(131_072, spec.context)
 
 

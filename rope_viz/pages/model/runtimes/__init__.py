@@ -51,7 +51,7 @@ AT = Pick(
     key="runtimes.at",
     label="Length",
     options=figures.LENGTHS,
-    when=lambda request: runtime_matrix.depends_on_length(request.spec),
+    when=lambda request: request.spec.scaling.depends_on_length,
 )
 VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in list_releases()["vllm"]})
 SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in list_releases()["sglang"]})
@@ -71,7 +71,7 @@ PAGE = Page(
 def config_and_length(request: PictureRequest) -> Hashable:
     """Return what the page depends on: the embedding in question, and the length that its frequencies depend on."""
     spec = request.start if runtime_matrix.is_unchanged(request.spec, request.start) else request.spec
-    return request.layer, spec, request.spec.target if runtime_matrix.depends_on_length(request.spec) else 0
+    return request.layer, spec, request.spec.target if request.spec.scaling.depends_on_length else 0
 
 
 def config_in_question(request: PictureRequest) -> Asked:

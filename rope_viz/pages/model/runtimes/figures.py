@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.advice.plan import extend, runtime_matrix
+from rope_viz.advice.plan.rank_methods import USUAL
 from rope_viz.advice.plan.runtime_matrix import Asked, Board, Row, find_largest_ratio
 from rope_viz.advice.training.match_training import SCORE_TOLERANCE, Match, TrainingMatrix, state_of
 from rope_viz.embedding.scaling import LABELS, METHODS
@@ -181,7 +182,7 @@ def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
 
 def methods(asked: Asked, target: int) -> dict[str, str]:
     """Return the methods that can extend this model, YaRN first."""
-    names = sorted(METHODS, key=lambda name: name != "yarn")
+    names = sorted(METHODS, key=lambda name: name != USUAL[0])
     return {name: LABELS[name] for name in names if name != "none" and extend.fits(asked.spec, name, target)}
 
 
