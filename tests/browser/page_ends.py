@@ -1,10 +1,4 @@
-"""Every page is reached from its top to its end, by the wheel and by the keyboard, in three sizes of the window."""
-
-import pytest
-
-from tests.browser.test_every_page import PAGES, address
-from tests.browser.test_learn import TITLES, wait_for_scene
-from tests.browser.test_rejected_config import BROKEN, find_card
+"""Go through a page from its top to its end, by the wheel and by the keyboard, in three sizes of the window."""
 
 SIZES = ((1440, 900), (1280, 720), (390, 844))
 """The first is the one in which a visit begins."""
@@ -127,8 +121,13 @@ def press_tab_to_the_end(view):
     raise AssertionError(f"no end after {names[-5:]}")
 
 
-def assert_ends_are_reached(view):
+def load_ends(view):
+    """Give the page the functions that `turn_wheel` calls."""
     view.page.evaluate(f"{{ {SCRIPT} }}")
+
+
+def assert_ends_are_reached(view):
+    load_ends(view)
     for picture in view.page.evaluate("[...document.querySelectorAll('.rv-picture')].map((at) => at.dataset.picture)"):
         view.scroll_to(picture)  # its sentence comes with it, and may have links
     for width, height in SIZES:
@@ -143,37 +142,3 @@ def assert_ends_are_reached(view):
         assert hidden == [], f"at {width}: focused, and not to be seen"
         assert view.page.evaluate("ends.missed()") == [], f"at {width}: no stop of Tab, which went by {names}"
         assert turn_wheel(view, "stMain", -1) == [], f"at {width}: above the start of the wheel, after Tab to the end"
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_page_is_reached_from_top_to_end(visit, page):
-    assert_ends_are_reached(visit().open(address(page)))
-
-
-def test_card_of_a_rejected_config_is_reached_from_top_to_end(visit):
-    view = visit().open("/model")
-    view.drop(BROKEN.encode())
-    find_card(view).wait_for()
-    view.settle()
-    assert_ends_are_reached(view)
-
-
-@pytest.mark.parametrize(("width", "height"), SIZES)
-def test_next_is_in_the_window_in_every_scene(visit, width, height):
-    """Before and after the answer, at the start of the page and at its end."""
-    view = visit(width=width, height=height).open("/learn")
-    view.page.evaluate(f"{{ {SCRIPT} }}")
-    following = view.page.locator(".rv-learn .rv-next")
-    for number in range(1, len(TITLES) + 1):
-        wait_for_scene(view, number)
-        turn_wheel(view, "stMain", -1)
-        for _ in ("asked", "answered"):
-            box = following.bounding_box()
-            assert box["y"] >= 0, number
-            assert box["y"] + box["height"] <= height, number
-            view.page.locator(".rv-learn [data-answer]").first.click()
-        turn_wheel(view, "stMain", 1)
-        box = following.bounding_box()
-        assert box["y"] + box["height"] <= height, number
-        if number < len(TITLES):
-            following.click()
