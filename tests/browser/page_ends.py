@@ -1,7 +1,7 @@
-"""Go through a page from its top to its end, by the wheel and by the keyboard, in three sizes of the window."""
+"""Go through a page from its top to its end, by the wheel in three sizes of the window and by the keyboard in two."""
 
 SIZES = ((1440, 900), (1280, 720), (390, 844))
-"""The first is the one in which a visit begins."""
+"""The first is the one in which a visit begins. The second has the same layout with less room."""
 PARTS = ("stMain", "stSidebarContent")
 MOST_STOPS = 400
 
@@ -137,6 +137,8 @@ def assert_ends_are_reached(view):
             if place(view, part):
                 assert turn_wheel(view, part, 1) == [], f"{part} at {width}: below the end of the wheel"
                 assert turn_wheel(view, part, -1) == [], f"{part} at {width}: above the start of the wheel"
+        if (width, height) == SIZES[0]:
+            continue
         view.page.evaluate("ends.forget()")
         names, hidden = press_tab_to_the_end(view)
         assert hidden == [], f"at {width}: focused, and not to be seen"
