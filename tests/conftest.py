@@ -109,9 +109,9 @@ def pytest_make_collect_report():
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Add a worker to those of the cores where slow tests run, because many of them wait."""
+    """Add two workers to those of the cores where slow tests run, because many of them wait."""
     waits = config.option.markexpr != QUICK and "PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ
-    return (yield) + waits
+    return (yield) + 2 * waits
 
 
 def pytest_collection_finish():
