@@ -44,9 +44,21 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.stash[DESELECTED] = Counter()
-    files = [Path(argument.partition("::")[0]).suffix == ".py" for argument in config.args]
-    if config.option.markexpr == QUICK and all(files):  # a file that is named runs with its slow tests
+    if config.option.markexpr == QUICK and names_a_file(config, all):  # a file that is named runs with its slow tests
         config.option.markexpr = ""
+
+
+def names_a_file(config, quantifier=any):
+    """Return True if any, or all, of the command line's arguments are files."""
+    return quantifier(Path(argument.partition("::")[0]).suffix == ".py" for argument in config.args)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """With `-m slow`, do not import files without slow tests; those of tests/browser are marked by its conftest."""
+    skips = config.option.markexpr == "slow" and not names_a_file(config)
+    if skips and collection_path.name.startswith("test_") and collection_path.parent.name != "browser":
+        return "pytest.mark.slow" not in collection_path.read_text(encoding="utf-8") or None
+    return None
 
 
 @pytest.hookimpl(trylast=True)
@@ -97,9 +109,9 @@ def pytest_make_collect_report():
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Add a worker to those of the cores where slow tests run, because many of them wait."""
+    """Add two workers to those of the cores where slow tests run, because many of them wait."""
     waits = config.option.markexpr != QUICK and "PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ
-    return (yield) + waits
+    return (yield) + 2 * waits
 
 
 def pytest_collection_finish():

@@ -155,9 +155,10 @@ def test_failed_browser_start_leaves_no_process(command, fake_browser, tmp_path)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_signalled_script_leaves_no_server(number, fake_browser, tmp_path):
     started = tmp_path / "started"
-    with starting("python assets/make_screenshots.py", **fake_browser(f"touch '{started}'; exec sleep 8")) as process:
+    with starting("python assets/make_screenshots.py", **fake_browser(f"touch '{started}'; exec sleep 4")) as process:
         wait_until(started.exists)
         assert list_processes(str(tmp_path), "streamlit")
+        assert process.poll() is None
         process.send_signal(number)
         assert process.wait(timeout=60) != 0
         wait_until(lambda: not list_processes(str(tmp_path), "streamlit"))

@@ -28,16 +28,14 @@ def copy_link(view):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_copied_link_opens_the_config_on_another_server(visit, chromium, second_server, server, name):
+def test_copied_link_opens_the_config_on_another_server(visit, second_server, server, name):
     config, model, trained, label, length = CONFIGS[name]
     view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=why")
     drop(view, {**config, "project_codename": "ultramarine"})
     link = copy_link(view)
     assert len(link) < 4000
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    errors = []
-    page.on("console", lambda message: message.type == "error" and errors.append(message.text))
+    there = visit(second_server)
+    page = there.page
     page.goto(link.replace(server, second_server))
     main = page.locator("main")
     expect(main).to_contain_text(model)
@@ -52,8 +50,7 @@ def test_copied_link_opens_the_config_on_another_server(visit, chromium, second_
     expect(main).to_contain_text(model)
     page.reload()
     expect(main).to_contain_text(trained)
-    assert errors == []
-    context.close()
+    assert there.errors == []
 
 
 def test_opening_a_link_keeps_the_stored_config(visit):

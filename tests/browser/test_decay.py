@@ -31,11 +31,13 @@ def test_uploaded_vectors_are_drawn_and_broken_files_rejected(visit):
     upload = view.page.locator("[data-testid=stMain] input[type=file]")
     upload.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": raw.getvalue()})
     view.until(f"Math.abs({NODE}.data.at(-1).y[0] - 128) < 1e-9")
+    view.settle()  # a file that is put in while the page is updated is lost
     many = io.BytesIO()
     np.savez(many, q=np.ones((40, 128)), k=np.ones((40, 128)))
     upload.set_input_files({"name": "many.npz", "mimeType": "application/zip", "buffer": many.getvalue()})
     view.until(f"{NODE}.data.at(-1).name === 'mean over 40 tokens'")
     assert view.page.evaluate(f"{NODE}.data.at(-1).y.length") == 40
+    view.settle()
     upload.set_input_files({"name": "cut.npz", "mimeType": "application/zip", "buffer": raw.getvalue()[:100]})
     expect(view.page.get_by_text("Showing random vectors instead")).to_be_visible()
     assert view.errors == []

@@ -1,8 +1,9 @@
 """Every page, light and dark, wide and narrow: no error, no sideways scroll, no other host, no axe violation.
 
 The same visit checks that links stay in the tab and keep the user's choice, that a glossary term opens, that headings
-are consecutive, that buttons are few, and that every control is of a kind that a test operates (Streamlit's:
-tests/pages/test_every_control.py; ours: test_every_handle.py).
+are consecutive, that buttons are few, that every control is of a kind that a test operates (Streamlit's:
+tests/pages/test_every_control.py; ours: test_every_handle.py), and that wheel and keyboard reach the page from its top
+to its end (page_ends.py).
 """
 
 import itertools
@@ -13,6 +14,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
+from tests.browser.page_ends import assert_ends_are_reached
 from tests.browser.test_every_handle import ALL, NAMES
 
 PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py"))
@@ -32,7 +34,7 @@ def address(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_has_no_errors(visit, page):
+def test_page_has_no_errors_and_is_reached_to_its_end(visit, page):
     """First on a phone, then in a wide window."""
     view = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
     tab = view.page
@@ -53,18 +55,26 @@ def test_page_has_no_errors(visit, page):
     check_page_in_both_themes(view)
     if page not in NO_GLOSSARY_TERM:
         check_glossary_term(view)
+    tab.emulate_media(color_scheme="light", reduced_motion="reduce")
+    view.settle()
+    assert_ends_are_reached(view)
+    assert view.errors == []
 
 
 def widen(view):
     """Change the phone to a wide window without touch and with motion."""
     tab = view.page
-    session = tab.context.new_cdp_session(tab)
-    session.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
-    session.detach()
+    emulate_touch(view, False)
     view.resize(1440, 900)
     tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
     view.until(f"{BACKGROUND} !== '{DARK}' && innerWidth === 1440")
     view.settle()
+
+
+def emulate_touch(view, enabled):
+    session = view.page.context.new_cdp_session(view.page)
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": enabled})
+    session.detach()
 
 
 def check_page_in_both_themes(view):
@@ -143,8 +153,13 @@ def check_headings(tab):
 
 
 def test_headings_of_the_tabs_of_my_model_are_consecutive(visit):
-    for name in ("why", "runtimes", "verify"):
-        check_headings(visit().open(f"/model?extend.tab={name}").page)
+    view = visit().open("/model")
+    for name in ("Changes", "Runtimes", "Verify"):
+        tab = view.page.get_by_role("tab", name=name)
+        tab.click()
+        expect(tab).to_have_attribute("aria-selected", "true")
+        view.settle()
+        check_headings(view.page)
 
 
 def check_links(view, page):

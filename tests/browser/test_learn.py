@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from rope_viz.pages.learn import figures as learn
 from rope_viz.reports.story_page import story_page
+from tests.browser.page_ends import SIZES, load_ends, turn_wheel
 from tests.browser.test_every_page import check_page, find_violations
 
 STORY = learn.message()
@@ -251,18 +252,30 @@ def test_learn_does_not_change_the_users_model(visit):
     assert "model=qwen3-8b-yarn" in view.page.url
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_every_scene_is_clean_in_axe_and_fits_its_width(visit, width):
-    view = visit(width=width, height=844, dark=width == 390, watched=True).open("/learn")
-    for number in range(1, 9):
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_every_scene_has_next_in_the_window_and_is_clean_in_axe(visit, width, height):
+    """Next before and after the answer, at the start of the page and at its end; axe in a wide and a narrow window."""
+    view = visit(width=width, height=height, dark=width == 390, watched=True).open("/learn")
+    load_ends(view)
+    following = view.page.locator(".rv-learn .rv-next")
+    for number in range(1, len(TITLES) + 1):
         wait_for_scene(view, number)
-        view.page.locator(".rv-learn [data-answer='1']").click()
-        view.page.locator(".rv-maths summary").click()
-        view.settle()
-        check_page(view)
+        turn_wheel(view, "stMain", -1)
+        for _ in ("asked", "answered"):
+            box = following.bounding_box()
+            assert box["y"] >= 0, number
+            assert box["y"] + box["height"] <= height, number
+            view.page.locator(".rv-learn [data-answer]").first.click()
+        turn_wheel(view, "stMain", 1)
+        box = following.bounding_box()
+        assert box["y"] + box["height"] <= height, number
+        if width != 1280:
+            view.page.locator(".rv-maths summary").click()
+            view.settle()
+            check_page(view)
         assert view.page.locator("[data-do=video]").count() == (number < 8), "the table of scene 8 has no video"
-        if number < 8:
-            view.page.locator(".rv-learn [data-do=next]").click()
+        if number < len(TITLES):
+            following.click()
 
 
 def test_saved_story_works_offline(visit, tmp_path):

@@ -24,55 +24,33 @@ def server_with_model(tmp_path_factory):
             yield started.url
 
 
-@pytest.fixture
-def heads(chromium, server_with_model):
-    context = chromium.new_context(viewport={"width": 1440, "height": 4000})  # all pictures are in view
-    page = context.new_page()
-    page.goto(server_with_model + "/heads")
-    yield page
-    context.close()
-
-
-@pytest.fixture
-def recall(chromium, server_with_model):
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.goto(server_with_model + "/recall")
-    field = page.get_by_label("Your text")
-    field.fill(TEXT)
-    field.blur()
-    yield page
-    context.close()
-
-
-def test_typed_text_is_read_and_its_heads_are_shown(heads):
+def test_typed_text_is_read_and_its_heads_are_shown(visit, server_with_model):
+    view = visit(server_with_model, height=4000).open("/heads")  # all pictures are in view
+    heads = view.page
     field, sentence = heads.get_by_label("Your text"), heads.locator('[data-says="heads/across"]')
     field.fill("in the")
     field.blur()
     heads.get_by_role("button", name="Read my text").click()
     expect(heads.get_by_text("at least 32")).to_be_visible()
-    field.fill("in the tin 12 " * 60)
+    field.fill(TEXT)
     field.blur()
     heads.get_by_role("button", name="Read my text").click()
     expect(sentence).to_contain_text("on your text", timeout=30_000)
     expect(heads.locator('[data-says="heads/distance"]')).to_contain_text("Head")
 
 
-def test_typed_text_is_read_and_its_loss_is_shown(recall):
-    recall.get_by_role("button", name="Read my text").click()
+def test_typed_text_is_read_and_its_loss_and_pass_key_are_shown(visit, server_with_model):
+    recall = visit(server_with_model).open("/recall").page
+    field, read = recall.get_by_label("Your text"), recall.get_by_role("button", name="Read my text")
+    field.fill("in the")
+    field.blur()
+    read.click()
+    expect(recall.get_by_text("at least 256")).to_be_visible()
+    field.fill(TEXT)
+    field.blur()
+    read.click()
     sentence = recall.locator('[data-says="recall/live_loss"]')
     expect(sentence).to_contain_text("your text")
     expect(sentence).to_contain_text("tokens")
-
-
-def test_pass_key_search_shows_its_result(recall):
     recall.get_by_role("button", name="Hide and ask").click()
     expect(recall.locator('[data-says="recall/live_keys"]')).to_contain_text("48213")
-
-
-def test_too_short_text_shows_the_minimum(recall):
-    field = recall.get_by_label("Your text")
-    field.fill("in the")
-    field.blur()
-    recall.get_by_role("button", name="Read my text").click()
-    expect(recall.get_by_text("at least 256")).to_be_visible()

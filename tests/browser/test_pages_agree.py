@@ -2,16 +2,9 @@
 
 import re
 
-import pytest
-
 from tests.configs import QWEN3_8B, yarn
 
 OWN = {**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": yarn(32_768)}
-# A config or the name of a model, with its known name, trained length and factor.
-CASES = {
-    "own Qwen3 with YaRN": (OWN, "Qwen3 8B", "32,768", "4"),
-    "DeepSeek-V3": ("deepseek-v3", "DeepSeek-V3", "4,096", "40"),
-}
 
 
 def read_page(view, path):
@@ -25,17 +18,12 @@ def read_page(view, path):
     return sentences, recognised, knobs
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_address_shows_the_same_numbers_on_another_server(visit, second_server, name):
-    config, model, trained, factor = CASES[name]
+def test_address_shows_the_same_numbers_on_another_server(visit, second_server):
     here, there = visit(), visit(second_server)
-    if isinstance(config, str):
-        here.open(f"/model?model={config}")
-    else:
-        here.open("/model")
-        here.drop(config)
-        here.page.wait_for_url("**model=custom**")
-        here.settle()
+    here.open("/model")
+    here.drop(OWN)
+    here.page.wait_for_url("**model=custom**")
+    here.settle()
     query = here.page.url.partition("?")[2]
     for page in ("model", "scaling", "frequencies"):
         tab = "&extend.tab=why" if page == "model" else ""
@@ -43,10 +31,8 @@ def test_address_shows_the_same_numbers_on_another_server(visit, second_server, 
         assert (page, theirs) == (page, mine)
         sentences, recognised, _ = mine
         if page == "model":
-            assert model in recognised[0]
-            assert (
-                f"Trained length: {trained} tokens" in recognised[0] or f"{trained} tokens are assumed" in recognised[0]
-            )
+            assert "Qwen3 8B" in recognised[0]
+            assert "Trained length: 32,768 tokens" in recognised[0]
         if page == "scaling":
-            assert f"factor s = {factor}" in sentences[0]
+            assert "factor s = 4" in sentences[0]
     assert here.errors == there.errors == []

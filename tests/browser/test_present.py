@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.figure_tools import pick
-from tests.browser.test_every_page import check_page, check_page_in_both_themes
+from tests.browser.test_every_page import check_page, check_page_in_both_themes, emulate_touch
 from tests.browser.test_touch import drag_finger, middle_of
 
 STATE = "document.querySelector('.rv-clocks').dataset"
@@ -33,18 +33,26 @@ def read_knob(view, name):
     return view.page.locator(f".st-key-present [data-knob={name}] input[type=text]").input_value()
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
-def test_presented_figure_has_no_navigation_or_scrolling(visit, width, height):
-    view = visit(width=width, height=height, has_touch=width == 390, watched=True)
-    for page in PRESENTED:
-        view.open(f"/{page}?present=1")
-        view.until(SHOWN)
-        assert view.page.locator(".rv-picture").count() == 1
-        for hidden in ("#rv-header", "[data-testid=stSidebar]", ".rv-tools", "#rv-chip"):
-            assert view.page.locator(f"{hidden}:visible").count() == 0, (page, hidden)
-        assert view.becomes_true(f"() => !({SCROLLS})", 1, 20), (page, view.page.evaluate(SIZES))
-        check_page_in_both_themes(view)
-        view.page.emulate_media(color_scheme="light")
+@pytest.mark.parametrize("page", PRESENTED)
+def test_presented_figure_has_no_navigation_or_scrolling(visit, page):
+    """First on a phone, then in a wide window."""
+    view = visit(width=390, height=844, has_touch=True, watched=True).open(f"/{page}?present=1")
+    check_presented(view)
+    emulate_touch(view, False)
+    view.page.emulate_media(color_scheme="light")
+    view.resize(1280, 720)
+    view.until("innerWidth === 1280")
+    view.settle()
+    check_presented(view)
+
+
+def check_presented(view):
+    view.until(SHOWN)
+    assert view.page.locator(".rv-picture").count() == 1
+    for hidden in ("#rv-header", "[data-testid=stSidebar]", ".rv-tools", "#rv-chip"):
+        assert view.page.locator(f"{hidden}:visible").count() == 0, hidden
+    assert view.becomes_true(f"() => !({SCROLLS})", 1, 20), view.page.evaluate(SIZES)
+    check_page_in_both_themes(view)
 
 
 def test_presented_text_is_larger_than_on_the_page(presented_page):

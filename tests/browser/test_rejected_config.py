@@ -5,6 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.page_ends import SIZES, assert_ends_are_reached
 from tests.browser.test_every_page import check_page_in_both_themes
 from tests.browser.test_keyboard import tab_to
 from tests.configs import QWEN3_8B, yarn
@@ -39,12 +40,15 @@ def test_rejection_card_is_accessible_and_repairs(visit, width):
     assert view.errors == []
 
 
-def test_rejection_card_stays_on_other_pages_and_takes_keys(visit):
+def test_rejection_card_stays_on_other_pages_is_reached_to_its_end_and_takes_keys(visit):
     view = visit().open("/scaling")
     view.drop(BROKEN.encode())
     expect(find_card(view)).to_be_visible()
     view.go("My model")
     expect(find_card(view)).to_be_visible()
+    assert_ends_are_reached(view)
+    view.resize(*SIZES[0])
+    view.settle()
     tab_to(view, "Repair and continue")
     view.page.keyboard.press("Enter")
     view.page.wait_for_url("**model=custom**")
