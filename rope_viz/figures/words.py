@@ -21,11 +21,6 @@ def is_scaled(spec: RopeSpec) -> bool:
     return found.count(KEPT) + found.count(STILL) < spec.pairs
 
 
-def counted(count: int, what: str) -> str:
-    """Join a number and its noun, plural unless 1."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def plain(text: str) -> str:
     """Escape any text for Markdown, so that it is shown literally.
 

@@ -76,7 +76,7 @@ def header_script() -> str:
         | {"base": base, "baseFontSize": config.get_option("theme.baseFontSize")}
         for base, name in enumerate(("light", "dark"))
     }
-    text = (web.FOLDER / "inline" / "header.js").read_text(encoding="utf-8")
+    text = web.read_inline("header.js")
     named = {page: door for door, pages in doors().items() for page in pages}
     return text.replace("DOORS[", f"({json.dumps(named)})[", 1).replace("THEMES", json.dumps(themes), 1)
 
@@ -92,38 +92,12 @@ LEVEL = 9
 HERE = Path(__file__).parent
 
 # Until the first script runs the page is empty. This is shown meanwhile, and replaced by the app.
-COMING = r"""<div id="rv-coming" role="status"><p>
-LOADING
-<noscript><br>NO_JAVASCRIPT</noscript></p></div>
-<script>window.ropeVizRequested = location.pathname;
-ADDRESS
-{
-const ROOT = document.querySelector('script[type=module][src*="static/js/"]')?.src.split("/static/js/")[0];
-const PAGE = ROOT && location.pathname.slice(new URL(ROOT).pathname.length).replace(/^\/|\/$/g, "");
-const FIRST = PICTURES;
-// Milliseconds: by then a line that is not slow has brought Streamlit's first scripts.
-const SLOW = 2500;
-EARLY
-STILL
-HEADER_SCRIPT
-}</script>
-<style>
-#rv-coming { font: 17px/1.5 sans-serif; margin: 0 auto; padding: 18vh 1.5em 0; max-width: 34em; }
-#root:not(:empty) + #rv-coming:not(.rv-placeholder), body:has([data-testid=stMain] h1) #rv-coming { display: none; }
-#rv-coming.rv-placeholder { position: fixed; inset: 0; z-index: 99; padding-top: 4vh; max-width: none; overflow: hidden;
-  background: Canvas; pointer-events: none; }
-#rv-coming.rv-placeholder > * { display: block; margin: 0 auto 1em; max-width: min(1000px, 100vw - 48px); }
-@media (prefers-color-scheme: dark) { body, #rv-coming.rv-placeholder { background: #0F1216; color: #E6E9EE; } }
-</style>"""
+COMING = web.read_inline("coming.html")
 
 
 # The answer to an address below a page. Streamlit's first page would not find its scripts from there and hang. For an
 # unknown address at the level of the pages it opens Home with a banner (navigation.js).
-NOWHERE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>TITLE · RoPE Viz</title><style>
-body { font: 17px/1.6 sans-serif; margin: 12vh auto; padding: 0 1.5em; max-width: 34em; }
-@media (prefers-color-scheme: dark) { body { background: #0F1216; color: #E6E9EE; } a { color: #8AB4F8; } }</style>
-<main><h1>TITLE</h1><p>TEXT</p><p>LINKS</p></main></html>"""
+NOWHERE = web.read_inline("nowhere.html")
 
 
 class Packing:
@@ -277,12 +251,10 @@ def loading() -> str:
     parts = {
         "LOADING": TEXTS("loading.page"),
         "NO_JAVASCRIPT": TEXTS("loading.no_javascript"),
-        "ADDRESS": (web.FOLDER / "inline" / "history.js").read_text(encoding="utf-8"),
+        "ADDRESS": web.read_inline("history.js"),
         "PICTURES": json.dumps(named),
-        "EARLY": (web.FOLDER / "inline" / "preload.js")
-        .read_text(encoding="utf-8")
-        .replace("SCRIPTS", f"{PREFIX}/{version()}"),
-        "STILL": (web.FOLDER / "inline" / "placeholder.js").read_text(encoding="utf-8"),
+        "EARLY": web.read_inline("preload.js").replace("SCRIPTS", f"{PREFIX}/{version()}"),
+        "STILL": web.read_inline("placeholder.js"),
         "PICTURE_LABEL": json.dumps(TEXTS("loading.picture")),
         "HEADER_SCRIPT": header_script(),
     }

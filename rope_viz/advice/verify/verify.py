@@ -21,8 +21,6 @@ from rope_viz.runtimes.llamacpp import parse_flags
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.studies.tensors import open_tensors
 
-TOLERANCE = 1e-5
-"""A running model stores float32, and angles from a table of cosines are exact to about 1e-6."""
 COARSE = 1e-4
 MOST_TENSORS = 1 << 17
 MOST_ALPHA = 50.0
