@@ -15,10 +15,9 @@ from collections.abc import Sequence
 
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`. `search`
 # has a thread per text, and with OpenBLAS's own threads besides it would take ten times as long.
-if {*sys.argv[1:2]} & {
-    *("check", "table", "compare", "runtimes", "match", "conformance", "export"),
-    *("extend", "memory", "verify", "models", "search"),
-}:
+if {*sys.argv[1:2]} & set(
+    "check table compare runtimes match conformance export extend memory verify models search".split()
+):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import json

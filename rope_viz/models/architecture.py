@@ -110,9 +110,11 @@ class Layers:
     chunk: int | None = None
 
 
-WHOLE = (
-    *("head_dim?", "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads"),
-    *("num_hidden_layers", "num_key_value_heads?", "vocab_size"),
+WHOLE = tuple(
+    """
+    head_dim? hidden_size intermediate_size max_position_embeddings num_attention_heads num_hidden_layers
+    num_key_value_heads? vocab_size
+    """.split()
 )
 
 

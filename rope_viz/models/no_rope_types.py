@@ -136,9 +136,11 @@ UNMISTAKABLE = {
     "num_attention_heads": ("n_head", "n_heads", "num_heads"),
     "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
     "head_dim": ("kv_channels", "attention_head_dim", "head_size", "attention_head_size"),
-    "max_position_embeddings": (
-        *("max_position_embedding", "n_positions", "max_seq_len", "max_sequence_length", "max_seq_length"),
-        *("seq_length", "n_ctx", "model_max_length", "max_context_length", "max_source_positions"),
+    "max_position_embeddings": tuple(
+        """
+        max_position_embedding n_positions max_seq_len max_sequence_length max_seq_length seq_length n_ctx
+        model_max_length max_context_length max_source_positions
+        """.split()
     ),
     "rope_theta": (
         "rotary_emb_base",

@@ -16,9 +16,11 @@ from rope_viz.models.rope_parameters import LAYER_TYPES
 from rope_viz.runtimes.compare import find_max_ratio
 
 # Keys that say nothing about a vision tower or an audio tower.
-OUTSIDE = (
-    *("hidden_size", "num_attention_heads", "num_key_value_heads", "num_hidden_layers", "head_dim"),
-    *("max_position_embeddings", "rope_theta", "sliding_window"),
+OUTSIDE = tuple(
+    """
+    hidden_size num_attention_heads num_key_value_heads num_hidden_layers head_dim max_position_embeddings
+    rope_theta sliding_window
+    """.split()
 )
 ROPE_DICTS = ("rope_scaling", "rope_parameters")
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")

@@ -42,9 +42,11 @@ Read: TypeAlias = Callable[[ConfigReader], Specs]
 
 THWL = ("t", "h", "w", "l")
 FRAME = ("frame", "h", "w")
-AXES_DIM = (
-    *("axes_dim", "axes_dims", "axes_dims_rope", "axes_dim_rope", "rope_axes_dim", "rope_axes_dims", "rope_dim"),
-    *("rope_dim_list", "fhw_dim", "rope_dims"),
+AXES_DIM = tuple(
+    """
+    axes_dim axes_dims axes_dims_rope axes_dim_rope rope_axes_dim rope_axes_dims rope_dim rope_dim_list fhw_dim
+    rope_dims
+    """.split()
 )
 
 
@@ -276,9 +278,11 @@ ALSO = {
         "framepack": "hunyuanvideoframepack",
     },
 }
-ENDINGS = (
-    *("rotaryposembed", "rotaryembedding", "posembed", "embednd3", "embednd", "embedrope", "ropeembedder", "mrope"),
-    *("rope3d", "rope", "transformer2dmodel", "transformer3dmodel", "transformer", "2dmodel", "model"),
+ENDINGS = tuple(
+    """
+    rotaryposembed rotaryembedding posembed embednd3 embednd embedrope ropeembedder mrope rope3d rope
+    transformer2dmodel transformer3dmodel transformer 2dmodel model
+    """.split()
 )
 KNOWN = {name: ALSO.get(name, name) for name in (*RULES, *ALSO)}
 

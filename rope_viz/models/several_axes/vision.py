@@ -292,8 +292,9 @@ OTHER_NAMES = {
     **{"minimax_m3": "minimax_m3_vl", "paddleocr": "paddleocr_vl", "step37": "step3p7", "step3p5": "step3p7"},
 }
 PLAIN_NAMES = {plain_name(name): OTHER_NAMES.get(name, name) for name in (*TOWERS, *SPECIAL, *OTHER_NAMES)}
-CLASS_ENDINGS = (
-    *("visionrotaryembedding", "vitrotaryembedding", "vitropepositionembedding", "ropepositionembedding"),
-    *("rotaryembedding", "positionalencoder", "ropeattention", "visionencoder", "visionmodel", "vision", "vitmodel"),
-    "model",
+CLASS_ENDINGS = tuple(
+    """
+    visionrotaryembedding vitrotaryembedding vitropepositionembedding ropepositionembedding rotaryembedding
+    positionalencoder ropeattention visionencoder visionmodel vision vitmodel model
+    """.split()
 )
