@@ -54,7 +54,10 @@ def explain(reason: str) -> str:
 NOT_ROTARY = {
     **dict.fromkeys(("absolute", "learned", "learned_absolute"), "learned"),
     **dict.fromkeys(("relative", "relative_key", "relative_key_query"), "relative"),
-    **{"sinusoidal": "sinusoidal", "alibi": "alibi", "nope": "none", "none": "none"},
+    "sinusoidal": "sinusoidal",
+    "alibi": "alibi",
+    "nope": "none",
+    "none": "none",
 }
 
 

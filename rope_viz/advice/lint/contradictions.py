@@ -27,9 +27,12 @@ NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # Keys with a number, of the language model or of a rope dict.
 NUMBER_KEYS = frozenset(
     (
-        *("hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings", ORIGINAL),
-        *("rope_theta", "partial_rotary_factor", "factor", "attention_factor", "beta_fast", "beta_slow"),
-        *("low_freq_factor", "high_freq_factor", "mscale", "mscale_all_dim", "short_mscale", "long_mscale"),
+        ORIGINAL,
+        *"""
+            hidden_size num_attention_heads num_key_value_heads head_dim max_position_embeddings rope_theta
+            partial_rotary_factor factor attention_factor beta_fast beta_slow low_freq_factor high_freq_factor mscale
+            mscale_all_dim short_mscale long_mscale
+        """.split(),
     )
 )
 

@@ -25,7 +25,12 @@ RENAMED = {
 }
 """{name on the command line or in NeMo: name of the constructor's argument}."""
 YARN = (
-    *("scaling_factor", ORIGINAL, "beta_fast", "beta_slow", "mscale", "mscale_all_dim"),
+    "scaling_factor",
+    ORIGINAL,
+    "beta_fast",
+    "beta_slow",
+    "mscale",
+    "mscale_all_dim",
     "correction_range_round_to_int",
 )
 """Arguments that build `YarnRotaryEmbedding`."""
