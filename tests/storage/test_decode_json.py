@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rope_viz.advice.verify.identify_rotation import read_values
-from rope_viz.advice.verify.verify import read_numbers
 from rope_viz.cli.main import main
+from rope_viz.cli.verify import read_numbers
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.files.redraw_json import from_json
