@@ -12,7 +12,7 @@ from rope_viz.picture.outside import read_outside
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, page, query_params, state, upload
-from rope_viz.ui.rejected_config import warn
+from rope_viz.ui.notes import warn
 
 TEXTS = Texts("compare")
 

@@ -21,7 +21,7 @@ from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import configs, controls, page, state, upload
 from rope_viz.ui.components.component import copy_button
-from rope_viz.ui.rejected_config import warn
+from rope_viz.ui.notes import warn
 
 TEXTS, EXTEND, TRAINING = Texts("model"), Texts("model/extend"), Texts("model/training")
 LARGEST = 64

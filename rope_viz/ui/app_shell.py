@@ -30,7 +30,8 @@ from rope_viz.ui import controls, state, upload, widgets
 from rope_viz.ui.components import navigation, picture
 from rope_viz.ui.components.component import component
 from rope_viz.ui.components.picture import place
-from rope_viz.ui.rejected_config import rejected_config, show_card, warn
+from rope_viz.ui.notes import warn
+from rope_viz.ui.rejected_config import rejected_config, show_card
 
 MAIN = "1"
 

@@ -26,8 +26,9 @@ from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_con
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.knob import knobs as knob_column
+from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
-from rope_viz.ui.rejected_config import rejected_config, warn
+from rope_viz.ui.rejected_config import rejected_config
 
 TEXTS, APP = Texts("sidebar"), Texts("app")
 

@@ -12,7 +12,7 @@ from rope_viz.kernels.measurement_process import TEXTS, BusyError, Run
 from rope_viz.models.identity.local_models import MODELS
 from rope_viz.real_models.measure_text import TEXTS as MODEL_TEXTS
 from rope_viz.ui import query_params, state
-from rope_viz.ui.rejected_config import warn
+from rope_viz.ui.notes import warn
 
 
 def find_weights() -> Path | None:

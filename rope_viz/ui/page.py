@@ -25,7 +25,7 @@ from rope_viz.texts import Texts
 from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
 from rope_viz.ui.components.picture import place
-from rope_viz.ui.rejected_config import warn
+from rope_viz.ui.notes import warn
 
 
 def pin_row(request: PictureRequest, spec: RopeSpec | None = None, others: Sequence[RopeSpec] = ()) -> None:

@@ -9,16 +9,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from rope_viz.advice.lint.diagnose import Diagnosis, Problem
-from rope_viz.figures.words import plain
 from rope_viz.models.formats.json_repair import join_lines
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params
-
-
-def warn(sentence: str) -> None:
-    """Show a warning. Markdown is escaped, because the sentence may quote a link, a file or typed text."""
-    st.warning(plain(sentence))
-
 
 TEXTS = Texts("rejected")
 KEY = "rejected"

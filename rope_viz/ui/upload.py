@@ -16,9 +16,10 @@ from rope_viz.picture import own_file
 from rope_viz.picture.outside import read_outside
 from rope_viz.texts import Texts, join
 from rope_viz.ui import configs, query_params, state
+from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import TEXTS as REJECTED
-from rope_viz.ui.rejected_config import reject, rejected_config, warn
+from rope_viz.ui.rejected_config import reject, rejected_config
 from rope_viz.ui.session_limits import take_upload
 
 TEXTS = Texts("sidebar")

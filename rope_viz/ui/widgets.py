@@ -20,7 +20,7 @@ from rope_viz.ui.components import navigation
 from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
-from rope_viz.ui.rejected_config import warn
+from rope_viz.ui.notes import warn
 from rope_viz.ui.session_limits import take_upload
 
 TEXTS = Texts("app")
