@@ -168,6 +168,7 @@ class Scaling:
     ends_at_factor: ClassVar[bool] = False  # a model reaches at most the factor times the length that it divides from
     reaches_factor: ClassVar[bool] = False  # a model reaches at least the factor times its original length
     has_ramp: ClassVar[bool] = False  # `kept_share` falls from 1 to 0 over the pairs
+    bounds: ClassVar[tuple[str, ...]] = ()  # its fields with the turns in training where the ramp begins and ends
 
     def __init_subclass__(cls) -> None:
         if "short_label" not in cls.__dict__:
@@ -202,10 +203,6 @@ class Scaling:
     def kept_share(self, spec: RopeSpec) -> FloatArray:
         """Return the ramp, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
         return np.ones(spec.pairs)
-
-    def thresholds(self) -> tuple[float, float] | None:
-        """Return the turns in training between which the ramp rises from 0 to 1; None without such bounds."""
-        return None
 
     @property
     def as_in_paper(self) -> Scaling | None:
