@@ -94,7 +94,7 @@ class NtkAware(Scaling):
 
     def base(self, spec: RopeSpec, length: int | None = None) -> float:
         """Return the base of plain RoPE with the same frequencies at this length."""
-        return spec.base * self.growth(spec, length) ** (spec.rotary_dim / (spec.rotary_dim - 2))
+        return float(spec.base * self.growth(spec, length) ** (spec.rotary_dim / (spec.rotary_dim - 2)))
 
     def config_forms(self, spec: RopeSpec) -> tuple[RopeSpec, ...]:
         base = self.base(spec)
