@@ -231,7 +231,7 @@ class Scaling:
     def with_pairs(self, pairs: int) -> Self:
         """Return the method for a head of this many pairs, without lists of another length."""
         unfit: dict[str, Any] = {name: () for name in lists(self) if len(getattr(self, name)) != pairs}
-        return dataclasses.replace(self, **unfit)
+        return dataclasses.replace(self, **unfit) if unfit else self
 
     def lengths_to_compare(self, spec: RopeSpec) -> tuple[int | None, ...]:
         """Return the lengths at which two embeddings with this method have to be compared."""
@@ -254,12 +254,9 @@ class Scaling:
 
     def sentences(self, spec: RopeSpec) -> list[tuple[str, dict[str, Any]]]:
         """Return the keys below [method] of the page Scaling's texts that name the method, with their values."""
-        with_factor = hasattr(self, "factor") or not spec.is_scaled
-        return [
-            ("factor", {"method": self.short_label, "factor": self.factor_for(spec)})
-            if with_factor
-            else (self.name, {})
-        ]
+        if hasattr(self, "factor") or not spec.is_scaled:
+            return [("factor", {"method": self.short_label, "factor": self.factor_for(spec)})]
+        return [(self.name, {})]
 
 
 def config_key(name: str) -> str:
