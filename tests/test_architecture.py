@@ -269,3 +269,20 @@ def test_the_project_names_no_place_outside_itself(path):
     text = path.read_text(encoding="utf-8")
     assert "../shared" not in text
     assert f"{ROOT}/" not in text
+
+
+# They import from older checkouts, too.
+OLD_CHECKOUTS = {"benchmarks/checkouts.py", "benchmarks/extend_all.py", "tools/manifest.py"}
+
+
+@for_each([path for path in PYTHON if name_of(path) not in OLD_CHECKOUTS], name_of)
+def test_imports_inside_strings_name_what_exists(path):
+    """A script that a test or a benchmark starts is text for the other tools."""
+    texts = [node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)]
+    lines = "\n".join(text for text in texts if isinstance(text, str))
+    for module, names in re.findall(r"^\s*from (rope_viz[\w.]*) import ([\w, ]+)", lines, re.MULTILINE):
+        place = ROOT / module.replace(".", "/")
+        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        for name in re.findall(r"\w+", names.partition(" as ")[0]):
+            is_module = (place.is_dir() and any(place.glob(f"{name}.py"))) or (place / name).is_dir()
+            assert is_module or re.search(rf"\b{name}\b", file.read_text(encoding="utf-8")), f"{module} has no {name}"

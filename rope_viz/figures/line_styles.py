@@ -22,10 +22,12 @@ class Look(NamedTuple):
 
 CURRENT, PLAIN = Look(theme.CURRENT, "solid"), Look(theme.PLAIN, "dot")
 
-DASHES = (
-    *("dash", "dashdot", "longdash", "longdashdot", "2px,2px", "12px,3px,3px,3px,3px,3px", "16px,4px", "5px,2px"),
-    *("8px,2px,8px,6px", "3px,6px", "14px,3px,6px,3px", "2px,2px,2px,6px", "10px,2px,2px,2px,2px,2px,2px,2px"),
-    *("20px,3px,3px,3px", "6px,2px,2px,2px,6px,6px", "18px,2px,8px,2px,2px,2px"),
+DASHES = tuple(
+    """
+    dash dashdot longdash longdashdot 2px,2px 12px,3px,3px,3px,3px,3px 16px,4px 5px,2px 8px,2px,8px,6px 3px,6px
+    14px,3px,6px,3px 2px,2px,2px,6px 10px,2px,2px,2px,2px,2px,2px,2px 20px,3px,3px,3px 6px,2px,2px,2px,6px,6px
+    18px,2px,8px,2px,2px,2px
+    """.split()
 )
 SLOTS = tuple(Look(colour, dash) for colour, dash in zip(theme.FURTHER, DASHES, strict=True))
 """The styles of lines next to the current one, the most distinct first."""

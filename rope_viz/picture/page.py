@@ -49,16 +49,26 @@ class Picture:
     page: str
     draw: Draw
     uses: tuple[Choice[Any], ...] = ()
+    """The choices that it is drawn from, besides the model."""
     height: Height = MAIN_HEIGHT
+    """Its reserved height in pixels, and `narrow` that on a narrow screen, if it differs."""
     narrow: Height | None = None
     pin: bool = False
+    """It shows the pinned pair."""
     variants: bool = False
+    """It shows the pinned curves."""
     zooms: bool = False
+    """It is rendered again for `request.visible_range`."""
     sets: Choice[Any] | None = None
+    """The choice that a click sets instead of the pin."""
     config: bool = False
+    """It depends on the model's config.json, not only on the spec."""
     still: bool = False
+    """It is slow, so it is not updated while a knob moves."""
     refuses: Callable[[PictureRequest], str] = never
+    """Returns why there is nothing to draw, a sentence shown in its place."""
     parts: Callable[[PictureRequest], int] = whole
+    """Returns the number of requests, `request.part` = 0, 1, …, with which a slow picture is refined."""
     choices: tuple[Choice[Any], ...] = ()
     """All choices of its page, in their order."""
     shows: Callable[[PictureRequest, Picture], Mapping[str, str]] | None = None
@@ -160,57 +170,20 @@ class Page:
     repeats: bool = False
     """Its pictures are small forms of other pages' pictures."""
 
-    def picture(
-        self,
-        *uses: Choice[Any],
-        height: Height = MAIN_HEIGHT,
-        narrow: Height | None = None,
-        pin: bool = False,
-        variants: bool = False,
-        zooms: bool = False,
-        sets: Choice[Any] | None = None,
-        config: bool = False,
-        still: bool = False,
-        refuses: Callable[[PictureRequest], str] = never,
-        parts: Callable[[PictureRequest], int] = whole,
-        shown_on: str = "",
-        query: str = "",
-        first: bool = False,
-        crowded: bool = False,
-    ) -> Callable[[Draw], Picture]:
+    def picture(self, *uses: Choice[Any], **facts: Any) -> Callable[[Draw], Picture]:
         """Decorate a function that draws a picture of this page from the model and these choices only.
 
-        `height` is the reserved height in pixels, `narrow` that on a narrow screen (default: the same); both may depend
-        on the request. `pin`: it shows the pinned pair. `variants`: it shows the pinned curves. `zooms`: it is rendered
-        again for `request.visible_range`. `sets`: a click sets this choice instead of the pin. `config`: it depends on
-        the model's config.json, not only on the spec. `still`: it is slow, so it is not updated while a knob moves.
-        `refuses`: returns why there is nothing to draw, a sentence shown in its place. `parts`: the number of requests,
-        `request.part` = 0, 1, …, with which a slow picture is refined. `shown_on` and `query`: the page that shows it
-        and what opens its place there, if they are not the page's. `first` and `crowded`: as in `Picture`.
+        `facts` are fields of `Picture`. Where and with which query it is shown are the page's, if it does not say so.
         """
+        own = {
+            "choices": self.choices,
+            "shows": self.shows,
+            "shown_on": self.shown_on or self.name,
+            "query": self.query,
+        }
 
         def add(draw: Draw) -> Picture:
-            picture = Picture(
-                self.name,
-                draw,
-                uses,
-                height,
-                narrow,
-                pin,
-                variants,
-                zooms,
-                sets,
-                config,
-                still,
-                refuses,
-                parts,
-                self.choices,
-                self.shows,
-                shown_on or self.shown_on or self.name,
-                query or self.query,
-                first,
-                crowded,
-            )
+            picture = Picture(self.name, draw, uses, **(own | facts))
             self.pictures[picture.name] = picture
             return picture
 

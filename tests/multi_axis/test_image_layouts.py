@@ -10,13 +10,13 @@ from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import model_scenes, own_scenes, read_merge
 from rope_viz.studies.axis_extrapolation import (
     ImageYarn,
-    Riflex,
     available_methods,
     count_unturned_pairs,
     extend_axis,
     false_peaks,
     find_peaks,
     find_recurrence,
+    slow_pair,
 )
 from rope_viz.studies.distance_2d import block_means
 from tests.mean_cosines import mean_cosine, mean_cosine_map
@@ -140,8 +140,10 @@ def test_riflex_removes_hunyuan_videos_repetition_at_50_frames():
 
 
 def test_riflex_is_the_published_function():
-    spec = RopeSpec(16, 16, 256.0, 33, 66, Riflex(pair=4))
-    np.testing.assert_allclose(extend_axis(HUNYUAN, "time", "riflex", 2.0).extended, spec.inv_freq(), rtol=1e-12)
+    plain = RopeSpec(16, 16, 256.0).inv_freq()
+    np.testing.assert_allclose(
+        extend_axis(HUNYUAN, "time", "riflex", 2.0).extended, slow_pair(plain, 3, 66), rtol=1e-12
+    )
 
 
 def test_axis_ntk_and_yarn_use_its_own_ladder_and_side():
