@@ -23,7 +23,6 @@ from rope_viz.models.spec_url import method_knobs
 from rope_viz.models.variant import MOST
 from rope_viz.pages import registry
 from rope_viz.picture import ROUTE
-from rope_viz.reports import draw
 
 if TYPE_CHECKING:
     from rope_viz.picture.picture_request import Choice, PictureRequest
@@ -90,6 +89,7 @@ def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code. Raise `ValueError` with one sentence if a picture cannot be drawn."""
     from rope_viz.picture import export, read_address
     from rope_viz.picture.choices import Held, Kept
+    from rope_viz.reports import draw
 
     if parsed.list:
         for picture in registry.pictures():

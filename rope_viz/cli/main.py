@@ -24,13 +24,14 @@ import json
 from collections.abc import Callable
 
 from rope_viz import __version__
-from rope_viz.cli.output import ignore_broken_pipe, one_line
+from rope_viz.cli.broken_pipe import ignore_broken_pipe
 
 
 def run_command(parsed: argparse.Namespace) -> int:
     """Run the command, return its exit code and print an error as one line."""
     # Here, because help and version need nothing of it.
     from rope_viz.cli.hub_access import allow_hub
+    from rope_viz.cli.output import one_line
     from rope_viz.embedding.spec import UNCOMPUTABLE
     from rope_viz.models.no_rope_types import NoRope
 

@@ -13,7 +13,7 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.figures.compared import Compared, label_margin, plain
-from rope_viz.figures.rules import pin_rule_x
+from rope_viz.figures.line_styles import pin_rule_x
 from rope_viz.figures.words import PAIRS
 from rope_viz.texts import Sentence
 

@@ -7,14 +7,16 @@ import functools
 import typing
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rope_viz.picture.config_link import write_config
-from rope_viz.picture.outputs import Kind
 from rope_viz.picture.picture_request import Choice, PictureRequest
 
+if TYPE_CHECKING:
+    from rope_viz.picture.outputs import Kind  # with Plotly, which the help of a command does not need
+
 MAIN_HEIGHT = 430
-Draw: TypeAlias = Callable[[PictureRequest], Kind]
+Draw: TypeAlias = "Callable[[PictureRequest], Kind]"
 Height: TypeAlias = int | Callable[[PictureRequest], int]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.axes_spec import ladder_per_axis
+from rope_viz.embedding.axis_sections import block_means
 from rope_viz.embedding.scaling import NtkAware, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.multi_axis.catalog import axes_catalog
@@ -18,7 +19,6 @@ from rope_viz.studies.axis_extrapolation import (
     find_recurrence,
     slow_pair,
 )
-from rope_viz.studies.distance_2d import block_means
 from tests.mean_cosines import mean_cosine, mean_cosine_map
 from tests.offenders import for_each
 

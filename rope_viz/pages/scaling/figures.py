@@ -19,8 +19,8 @@ from rope_viz.figures.compared import (
     without_zeros,
 )
 from rope_viz.figures.heatmap_grid import Panel, draw_panels
+from rope_viz.figures.line_styles import length_rules
 from rope_viz.figures.method_curves import HOVER, draw_per_pair, ratios, title_ratios
-from rope_viz.figures.rules import length_rules
 from rope_viz.studies.distance_maps import Chunks, Groups
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens

@@ -17,7 +17,7 @@ from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.figures import compared, line_styles, method_curves, theme
-from rope_viz.figures.rules import pin_rule_x
+from rope_viz.figures.line_styles import pin_rule_x
 from rope_viz.figures.words import footnote
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pages.model.runtimes.words import UNKNOWN
