@@ -90,11 +90,11 @@ class NtkAware(Scaling):
         require_two_pairs(spec, self.name)
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return with_base(spec, self.base(spec))
+        return with_base(spec, self.base(spec, length))
 
-    def base(self, spec: RopeSpec) -> float:
-        """Return the base of plain RoPE with the same frequencies."""
-        return spec.base * self.factor ** (spec.rotary_dim / (spec.rotary_dim - 2))
+    def base(self, spec: RopeSpec, length: int | None = None) -> float:
+        """Return the base of plain RoPE with the same frequencies at this length."""
+        return float(spec.base * self.growth(spec, length) ** (spec.rotary_dim / (spec.rotary_dim - 2)))
 
     def config_forms(self, spec: RopeSpec) -> tuple[RopeSpec, ...]:
         base = self.base(spec)
@@ -102,7 +102,7 @@ class NtkAware(Scaling):
 
 
 @dataclass(frozen=True)
-class DynamicNtk(Scaling):
+class DynamicNtk(NtkAware):
     """NTK-aware with a base that grows with the current length, as transformers computes it.
 
     For length l > context L the base is base·(s·l/L − (s − 1))^(d/(d−2)). Up to L it is unchanged.
@@ -117,13 +117,6 @@ class DynamicNtk(Scaling):
     depends_on_length: ClassVar[bool] = True
     factor: float = factor_knob(2.0)
 
-    def validate(self, spec: RopeSpec) -> None:
-        require_factor(self.factor, "factor")
-        require_two_pairs(spec, self.name)
-
-    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        return with_base(spec, spec.base * self.growth(spec, length) ** (spec.rotary_dim / (spec.rotary_dim - 2)))
-
     def growth(self, spec: RopeSpec, length: int | None = None) -> float:
         """Return the effective factor at this length: s·l/L − (s − 1), at least 1."""
         longest = max(length or spec.context, spec.context)
@@ -133,17 +126,16 @@ class DynamicNtk(Scaling):
         # s·(l/L) − (s − 1) = l/L at every s where l = L, and at s = 1; so 1 reaches the target as plain NTK does.
         return self.with_factor(1.0)
 
+    def config_forms(self, spec: RopeSpec) -> tuple[RopeSpec, ...]:
+        return (spec,)
+
 
 @dataclass(frozen=True)
 class Ramp(Scaling):
-    """The base of methods that blend each plain frequency with the divided one, by a ramp over the turns in training.
-
-    `bounds` are the fields that hold the turns where the ramp begins and where it ends.
-    """
+    """The base of methods that blend each plain frequency with the divided one, by a ramp over turns in training."""
 
     divides_from_length: ClassVar[bool] = True
     has_ramp: ClassVar[bool] = True
-    bounds: ClassVar[tuple[str, str]]
     factor: float = factor_knob()
 
     def validate(self, spec: RopeSpec) -> None:
@@ -151,12 +143,8 @@ class Ramp(Scaling):
         for name in self.bounds:
             require_turns(getattr(self, name), name)
 
-    def thresholds(self) -> tuple[float, float]:
-        low, high = (float(getattr(self, name)) for name in self.bounds)
-        return low, high
-
     def kept_share(self, spec: RopeSpec) -> FloatArray:
-        return paper_ramp(spec, *self.thresholds())
+        return paper_ramp(spec, *(getattr(self, name) for name in self.bounds))
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         return blend(spec, self.factor, self.kept_share(spec))
@@ -169,7 +157,7 @@ class NtkByParts(Ramp):
     name: str = field(default="ntk-by-parts", init=False)
     label: ClassVar[str] = "NTK-by-parts (paper's ramp)"
     line_rank: ClassVar[int] = 7
-    bounds: ClassVar[tuple[str, str]] = ("alpha", "beta")
+    bounds: ClassVar[tuple[str, ...]] = ("alpha", "beta")
     alpha: float = knob(
         1.0, "α", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
     )
@@ -212,7 +200,7 @@ class Yarn(Ramp):
     plan_texts: ClassVar[tuple[str, ...]] = ("some_kept",)
     ends_at_factor: ClassVar[bool] = True
     reaches_factor: ClassVar[bool] = True
-    bounds: ClassVar[tuple[str, str]] = ("beta_slow", "beta_fast")
+    bounds: ClassVar[tuple[str, ...]] = ("beta_slow", "beta_fast")
     beta_fast: float = knob(
         32.0, "β fast", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
     )
@@ -253,7 +241,7 @@ class Yarn(Ramp):
 
     @property
     def as_in_paper(self) -> PaperYarn:
-        return PaperYarn(self.factor, *self.thresholds())
+        return PaperYarn(self.factor, self.beta_slow, self.beta_fast)
 
     def kept_share(self, spec: RopeSpec) -> FloatArray:
         low, high = self.correction_range(spec)
@@ -296,7 +284,7 @@ class Llama3(Ramp):
     plan_texts: ClassVar[tuple[str, ...]] = ("some_kept", "trained")
     is_trained_with: ClassVar[bool] = True
     reaches_factor: ClassVar[bool] = True
-    bounds: ClassVar[tuple[str, str]] = ("low_freq_factor", "high_freq_factor")
+    bounds: ClassVar[tuple[str, ...]] = ("low_freq_factor", "high_freq_factor")
     factor: float = factor_knob(8.0)
     low_freq_factor: float = knob(
         1.0, "Low freq. factor", 0.1, 64.0, "Pairs with fewer turns than this are fully divided.", log=True

@@ -168,6 +168,7 @@ class Scaling:
     ends_at_factor: ClassVar[bool] = False  # a model reaches at most the factor times the length that it divides from
     reaches_factor: ClassVar[bool] = False  # a model reaches at least the factor times its original length
     has_ramp: ClassVar[bool] = False  # `kept_share` falls from 1 to 0 over the pairs
+    bounds: ClassVar[tuple[str, ...]] = ()  # its fields with the turns in training where the ramp begins and ends
 
     def __init_subclass__(cls) -> None:
         if "short_label" not in cls.__dict__:
@@ -203,10 +204,6 @@ class Scaling:
         """Return the ramp, shape (pairs,): 1 keeps the plain frequency, 0 divides it by the factor."""
         return np.ones(spec.pairs)
 
-    def thresholds(self) -> tuple[float, float] | None:
-        """Return the turns in training between which the ramp rises from 0 to 1; None without such bounds."""
-        return None
-
     @property
     def as_in_paper(self) -> Scaling | None:
         """The method as its paper defines it; None where every implementation follows the paper."""
@@ -234,7 +231,7 @@ class Scaling:
     def with_pairs(self, pairs: int) -> Self:
         """Return the method for a head of this many pairs, without lists of another length."""
         unfit: dict[str, Any] = {name: () for name in lists(self) if len(getattr(self, name)) != pairs}
-        return dataclasses.replace(self, **unfit)
+        return dataclasses.replace(self, **unfit) if unfit else self
 
     def lengths_to_compare(self, spec: RopeSpec) -> tuple[int | None, ...]:
         """Return the lengths at which two embeddings with this method have to be compared."""
@@ -257,12 +254,9 @@ class Scaling:
 
     def sentences(self, spec: RopeSpec) -> list[tuple[str, dict[str, Any]]]:
         """Return the keys below [method] of the page Scaling's texts that name the method, with their values."""
-        with_factor = hasattr(self, "factor") or not spec.is_scaled
-        return [
-            ("factor", {"method": self.short_label, "factor": self.factor_for(spec)})
-            if with_factor
-            else (self.name, {})
-        ]
+        if hasattr(self, "factor") or not spec.is_scaled:
+            return [("factor", {"method": self.short_label, "factor": self.factor_for(spec)})]
+        return [(self.name, {})]
 
 
 def config_key(name: str) -> str:

@@ -86,8 +86,9 @@ def write_flags(spec: RopeSpec) -> str | None:
 def write_lost_flags(spec: RopeSpec) -> str:
     """Return the flags for what a conversion to GGUF loses; empty if it loses nothing."""
     scaling = spec.scaling
-    is_yarn = isinstance(scaling, Yarn)
-    return f"--yarn-beta-fast {scaling.beta_fast:g} --yarn-beta-slow {scaling.beta_slow:g}" if is_yarn else ""
+    if not isinstance(scaling, Yarn):
+        return ""
+    return f"--yarn-beta-fast {scaling.beta_fast:g} --yarn-beta-slow {scaling.beta_slow:g}"
 
 
 def apply_flags(case: Case, flags: Mapping[str, str | float]) -> tuple[FloatArray, float, float]:

@@ -125,7 +125,8 @@ def first_negative_distance(spec: RopeSpec, length: int) -> int | None:
 
 def computed_distances(spec: RopeSpec, length: int) -> Thinning:
     """Return the distances that `first_negative_distance` computes."""
-    return Thinning.for_curve(0, min(length, LONGEST), spec.pairs, shares=len(METHODS))
+    shares = sum(kind.extends for kind in METHODS.values())
+    return Thinning.for_curve(0, min(length, LONGEST), spec.pairs, shares=shares)
 
 
 def feasible_bases(

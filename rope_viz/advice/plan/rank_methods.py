@@ -126,17 +126,17 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
             title = f"Keep the config: {why} {trained.length:,} tokens"
             yield Way("as it is", spec, target, recognised, title, trained.source)
     elif scaled and (target > reach or lists(spec.scaling)):
-        made = go_further(recognised, target)
-        if made is None:
+        further = go_further(recognised, target)
+        if further is None:
             return
         title = f"{label} with a larger factor than its maker used"
         if lists(spec.scaling):
             title = f"{label} from its trained lists: the long one goes on from {reach:,} tokens"
-        elif made.scaling == spec.scaling:
+        elif further.scaling == spec.scaling:
             title = f"Raise max_position_embeddings: {label} with its present factor"
         elif not recognised.exact:
             title = f"{label} with a larger factor than the config has"
-        yield Way("its own, further", made, target, recognised, title)
+        yield Way("its own, further", further, target, recognised, title)
 
 
 def is_scaled_by_another(config: ModelConfig, recognised: Identity) -> bool:

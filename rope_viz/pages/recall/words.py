@@ -275,9 +275,7 @@ def describe_short_cost(lines: Sequence[Line], plain: float, tokens: int, texts:
     )
 
 
-def list_pass_keys(
-    found: Mapping[int, Mapping[str, tuple[int, int]]], methods: Mapping[str, object]
-) -> dict[str, list[str]]:
+def list_pass_keys(found: Mapping[int, Mapping[str, tuple[int, int]]], methods: Sequence[str]) -> dict[str, list[str]]:
     """Return the columns of a table of pass keys found, a column per length; {length: {method: (found, asked)}}."""
     columns = {str(TEXTS("real.method")): [short_label(method) for method in methods]}
     for length, rows in found.items():

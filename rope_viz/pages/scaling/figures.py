@@ -200,7 +200,8 @@ def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
 
 
 def _thresholds(spec: RopeSpec) -> list[tuple[float, str]]:
-    return [(bound, f"r = {format_number(bound)}") for bound in spec.scaling.thresholds() or ()]
+    bounds = [getattr(spec.scaling, name) for name in spec.scaling.bounds]
+    return [(bound, f"r = {format_number(bound)}") for bound in bounds]
 
 
 def _ramp_label(c: Compared, r: FloatArray, share: FloatArray, index: int) -> dict[str, Any]:

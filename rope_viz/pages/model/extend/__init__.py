@@ -12,7 +12,7 @@ from rope_viz.advice.memory.layer_kinds import Layers, list_layers
 from rope_viz.advice.plan.extension_plan import MOST_SEQUENCES, Plan, estimate_memory, find_mistakes, make_plan
 from rope_viz.advice.plan.rank_methods import Advice, recommend, start
 from rope_viz.advice.plan.runtime_instructions import NAMES
-from rope_viz.embedding.scaling import LABELS
+from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import Knob, RopeSpec, is_equal_except
 from rope_viz.figures import compared, method_curves
 from rope_viz.models.catalog import catalog
@@ -34,7 +34,8 @@ KEPT = 256
 """Cache size: enough for all unchanged catalog models, which are computed at start."""
 SIZES = (16, 24, 40, 48, 80, 96, 141, 192, 288)
 """GB of memory of a GPU."""
-WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages", **LABELS}
+WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages"}
+WAYS |= {name: kind.label for name, kind in METHODS.items() if kind.extends}
 
 
 LONGEST = 16_777_216
