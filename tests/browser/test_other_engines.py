@@ -69,7 +69,7 @@ DRAWN_PICTURES = """(() => {
 FAILED = '[...document.querySelectorAll(".rv-failed, [data-testid=stException]")].map((node) => node.innerText)'
 
 HEADINGS = {
-    "home": str(Texts("home")("heading")),
+    "home": str(Texts("hands")("headline")),
     "learn": str(Texts("learn")("heading")),
     "compare": "Llama 3.1 8B and Qwen3 8B",
 }
