@@ -40,7 +40,7 @@ def test_rejection_card_is_accessible_and_repairs(visit, width):
     assert view.errors == []
 
 
-def test_rejection_card_stays_on_other_pages_is_reached_to_its_end_and_takes_keys(visit):
+def test_rejection_card_stays_on_other_pages_and_takes_keys(visit):
     view = visit().open("/scaling")
     view.drop(BROKEN.encode())
     expect(find_card(view)).to_be_visible()
