@@ -1,4 +1,7 @@
-"""The commands `verify` and `conformance`: compare a running model, a file or any engine with what a config means."""
+"""The commands `verify` and `conformance`: compare a running model, a file or any engine with what a config means.
+
+Of a GGUF file only the header is read, and its frequencies are computed as llama.cpp does.
+"""
 
 from __future__ import annotations
 

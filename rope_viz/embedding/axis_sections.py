@@ -2,6 +2,7 @@
 
 Two allocations can be recognised: one ladder (geometric sequence of frequencies) shared by all axes, one axis per pair
 (language models), and one ladder per axis (vision towers, diffusion transformers). Explicit directions cannot.
+`block_means` gives the mean cosine over displacements on two axes, which sections are judged by.
 """
 
 from __future__ import annotations

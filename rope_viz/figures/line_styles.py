@@ -1,4 +1,4 @@
-"""Colour and dash of every line of a comparison, by its slot in the figure.
+"""Colour and dash of every line of a comparison, by its slot in the figure; lines at lengths and at the pinned pair.
 
 The current spec is blue and solid, its unscaled version grey and dotted. Neither style has another use. A scaling
 method has one slot in all figures. Other lines take the remaining slots in order, so no two lines share a colour.
