@@ -59,6 +59,7 @@ def draw_fields():
     import streamlit as st
 
     from rope_viz.ui import widgets
+    from rope_viz.ui.components import navigation
 
     widgets._texts(navigation.choices()["decay.typed"], {"q": ("q", ""), "k": ("k", "")})
     if stored := st.session_state.pop("stored", None):
