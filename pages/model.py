@@ -46,7 +46,7 @@ def show() -> None:
 def _model(request: PictureRequest, plan: Plan | None) -> None:
     """Show which model it is in one line, and the ways to another one."""
     worst = "none" if plan is None else next((one.severity for one in plan.found), "none")
-    name = request.name if plan is None else plan.recognised.name
+    name = request.subject.name if plan is None else plan.recognised.name
     left, right = st.columns([12, 7], vertical_alignment="center", gap="medium")
     with left, st.container(key="model", horizontal=True, vertical_alignment="center", gap="small"):
         st.html(f'<span class="rv-mark rv-{worst}" role="img" aria-label="{TEXTS(f"found.{worst}")}"></span>', width=30)
@@ -64,7 +64,7 @@ def _model(request: PictureRequest, plan: Plan | None) -> None:
 
 def join_facts(request: PictureRequest, plan: Plan | None) -> str:
     """Return the facts next to the model's name, with the source of its trained length as a footnote."""
-    spec = request.start
+    spec = request.subject.start
     method = describe_method(spec)
     facts = [
         *([] if plan is None else [_trained(plan)]),

@@ -19,7 +19,7 @@ from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_k
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.read_upload import single_axis_upload
-from rope_viz.models.spec_url import method_knobs
+from rope_viz.models.spec_url import Subject, method_knobs
 from rope_viz.models.variant import MOST
 from rope_viz.pages import registry
 from rope_viz.picture import ROUTE
@@ -173,7 +173,7 @@ def read_flags(parsed: argparse.Namespace) -> PictureRequest:
     spec, config, layer = read_spec(parsed)
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
     own = single_axis_upload(config) if config is not None and not listed else None
-    return PictureRequest(spec, parsed.model if listed else spec_url.CUSTOM, layer or "", own)
+    return PictureRequest(Subject(spec, parsed.model if listed else spec_url.CUSTOM, layer or "", own))
 
 
 def addressed(word: str) -> str:

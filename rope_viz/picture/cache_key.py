@@ -13,9 +13,7 @@ def key(request: PictureRequest, picture: Picture) -> tuple[Hashable, ...]:
     """Return the cache key: equal for all requests that lead to the same picture."""
     return (
         picture.address,
-        request.model,
-        request.layer,
-        request.spec,
+        *request.subject[:3],
         _own_key(request) if picture.config else None,
         request.pin if picture.pin else None,
         tuple(request.variants.items()) if picture.variants else None,

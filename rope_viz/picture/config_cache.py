@@ -23,7 +23,7 @@ LOCK = threading.Lock()
 def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Cache a function: `most` results without a user's config in the process, `MOST` with one in that config.
 
-    The config is one of the arguments, or part of an argument that is a tuple.
+    The config is one of the arguments, or in an argument that is a tuple, such as a `Subject`.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -53,5 +53,5 @@ def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def flatten(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return arguments with the tuples among them unpacked."""
-    return tuple(part for each in arguments for part in (each if isinstance(each, tuple) else (each,)))
+    """Return arguments with the tuples in them unpacked."""
+    return tuple(part for each in arguments for part in (flatten(each) if isinstance(each, tuple) else (each,)))

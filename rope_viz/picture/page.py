@@ -141,8 +141,8 @@ class Page:
 
         `height` is the reserved height in pixels, `narrow` that on a narrow screen (default: the same); both may depend
         on the request. `pin`: it shows the pinned pair. `variants`: it shows the pinned curves. `zooms`: it is rendered
-        again for `request.visible_range`. `sets`: a click sets this choice instead of the pin. `config`: it depends on the
-        model's config.json, not only on the spec. `still`: it is slow, so it is not updated while a knob moves.
+        again for `request.visible_range`. `sets`: a click sets this choice instead of the pin. `config`: it depends on
+        the model's config.json, not only on the spec. `still`: it is slow, so it is not updated while a knob moves.
         `refuses`: returns why there is nothing to draw, a sentence shown in its place. `parts`: the number of requests,
         `request.part` = 0, 1, …, with which a slow picture is refined.
         """

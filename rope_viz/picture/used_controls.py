@@ -22,16 +22,16 @@ def find_used_controls(page: Page, request: PictureRequest, layers: tuple[str, .
 
     Names: fields of the spec and of its method, "pairing", "method", and "layer" for one of `layers`.
     """
-    before = page.sees(request)
+    before, subject = page.sees(request), request.subject
     used = {choice.shared for choice in page.choices if choice.shared}
 
     def changes(spec: RopeSpec, layer: str = request.layer) -> bool:
-        return page.sees(dataclasses.replace(request, spec=spec, layer=layer)) != before
+        return page.sees(dataclasses.replace(request, subject=subject._replace(spec=spec, layer=layer))) != before
 
     for name, moves in list_moves(request.spec).items():
         if any(changes(spec) for spec in make_valid(moves)):
             used.add(name)
-    starts = {layer: dataclasses.replace(request, layer=layer).start for layer in layers if layer != request.layer}
+    starts = {layer: subject._replace(layer=layer).start for layer in layers if layer != request.layer}
     if any(changes(spec, layer) for layer, spec in starts.items()):
         used.add(LAYER)
     return frozenset(used)

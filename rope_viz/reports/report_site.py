@@ -23,7 +23,7 @@ from rope_viz.figures.files.html_json import plotly_js
 from rope_viz.models.model_config import read_catalog_model
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.read_upload import read_upload
-from rope_viz.models.spec_url import CUSTOM
+from rope_viz.models.spec_url import CUSTOM, Subject
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import report
 from rope_viz.texts import Texts
@@ -74,7 +74,7 @@ def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = F
     except ValueError as error:
         status = "no_rope" if isinstance(error, NoRope) else "unread"
         return problem_page(Entry(label, file, status=status, problem=f"{str(error).rstrip('.')}."), source)
-    model = request.model_config
+    model = request.subject.model_config
     entry = Entry(
         label,
         file,
@@ -107,9 +107,9 @@ def read_report_request(source: bytes | str) -> tuple[PictureRequest, tuple[str,
     if isinstance(source, str):
         model = read_catalog_model(source)
         layer = model.find_layer(None)
-        return PictureRequest(model.start_specs[layer], source, layer, None), ()
+        return PictureRequest(Subject(model.start_specs[layer], source, layer)), ()
     upload = read_upload(source)
-    return PictureRequest(upload.specs[upload.layer], CUSTOM, upload.layer, upload), upload.notes
+    return PictureRequest(Subject(upload.specs[upload.layer], CUSTOM, upload.layer, upload)), upload.notes
 
 
 def problem_page(entry: Entry, source: bytes | str = b"") -> tuple[Entry, bytes]:

@@ -117,7 +117,7 @@ def run(folder: Path) -> None:
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     door = door_of(name)
-    chip = [state.name(), controls.describe_scaling()]
+    chip = [state.current_choice().subject.name, controls.describe_scaling()]
     navigation.mount(name, list(TITLES), state.address(), chip, controls.copied_texts())
     presented = find_presented(name)
     if presented is None and door in ("explore", "lab"):
@@ -125,7 +125,7 @@ def run(folder: Path) -> None:
         st.html('<div class="rv-chip-place"></div>')
     rejected = rejected_config() if door not in ("", "learn") else None
     if rejected is not None:
-        show_card(rejected, state.name())
+        show_card(rejected, state.current_choice().subject.name)
         if door == "model":
             upload.drop_field()
         return

@@ -62,7 +62,7 @@ def download(label: str, config: Mapping[str, Any], name: str, *, stretch: bool 
 
     `stretch`: by a button as wide as its column.
     """
-    if is_from_link() and state.current_choice().model == spec_url.CUSTOM:
+    if is_from_link() and state.current_choice().subject.model == spec_url.CUSTOM:
         st.markdown(TEXTS("link.no_download"))
         return
     st.download_button(

@@ -77,45 +77,45 @@ def address_messages() -> None:
 
 def _layers() -> list[str]:
     """Return the layer types of the model, [] if the choice has one that it does not know."""
-    request, mine = state.current_choice(), own()
-    if request.model != spec_url.CUSTOM:
-        return list(model_specs(request.model))
-    return list(mine.specs) if mine is not None and request.layer in mine.specs else []
+    subject = state.current_choice().subject
+    if subject.model != spec_url.CUSTOM:
+        return list(model_specs(subject.model))
+    return list(subject.own.specs) if subject.own is not None and subject.layer in subject.own.specs else []
 
 
 def model_menu() -> None:
     """Show the menu of all models, the user's own first."""
-    request = state.current_choice()
+    subject = state.current_choice().subject
     names = {
         key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
         for key, model in catalog().items()
     }
     mine = own()
-    if mine is not None or request.model == spec_url.CUSTOM:
+    if mine is not None or subject.model == spec_url.CUSTOM:
         names = {
-            spec_url.CUSTOM: state.name()
+            spec_url.CUSTOM: subject.name
             if mine is None
             else TEXTS("model.linked" if is_from_link() else "model.yours", name=mine.name)
         } | names
-    _select("Model", TEXTS("model.label"), names, request.model, _take_model, TEXTS("model.help"))
+    _select("Model", TEXTS("model.label"), names, subject.model, _take_model, TEXTS("model.help"))
 
 
 def layer_menu(used: Collection[str] = (LAYER,)) -> None:
     """Show the menu of the model's layer types, or the one type there is."""
-    request, layers = state.current_choice(), _layers()
+    subject, layers = state.current_choice().subject, _layers()
     if len(layers) > 1:
         if LAYER in used:
             labels = {name: name.replace("_", " ") for name in layers}
-            _select("Layers", TEXTS("model.layers"), labels, request.layer, _take_layer)
-    elif request.model == spec_url.CUSTOM and request.layer:
-        st.caption(TEXTS("model.layer", layer=plain(request.layer.replace("_", " "))))
+            _select("Layers", TEXTS("model.layers"), labels, subject.layer, _take_layer)
+    elif subject.model == spec_url.CUSTOM and subject.layer:
+        st.caption(TEXTS("model.layer", layer=plain(subject.layer.replace("_", " "))))
 
 
 def _model(used: Collection[str]) -> None:
-    request = state.current_choice()
     model_menu()
     layer_menu(used)
-    if request.model != spec_url.CUSTOM and not catalog()[request.model].verified:
+    model = catalog().get(state.current_choice().subject.model)
+    if model is not None and not model.verified:
         st.caption(TEXTS("model.unconfirmed"))
     upload.box()
 
@@ -130,23 +130,21 @@ def _sizes(used: Collection[str]) -> None:
 
 def _length_label() -> str:
     """Return "Original length" if the config's scaling divides from one, else "Trained length"."""
-    request = state.current_choice()
-    return TEXTS(f"sizes.{state.start(request.model, request.layer).length_name}")
+    return TEXTS(f"sizes.{state.current_choice().subject.start.length_name}")
 
 
 def _method(used: Collection[str]) -> None:
     if METHOD not in used:
         return
-    request = state.current_choice().spec
-    spec, scaling = request, request.scaling
+    subject = state.current_choice().subject
+    spec, scaling = subject.spec, subject.spec.scaling
     labels = {name: LABELS[name] for name in METHODS}
     _select("Scaling method", TEXTS("method.label"), labels, scaling.name, _take_method)
     _column("method", {name: knob for name, knob in knobs(scaling).items() if name in used}, scaling)
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.name != "proportional" and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
-        is_released = request == state.start(state.current_choice().model, state.current_choice().layer)
-        key = "method.released" if is_released else "method.factor"
+        key = "method.released" if spec == subject.start else "method.factor"
         st.caption(TEXTS(key, wanted=wanted, length_name=spec.length_name, factor=factor))
 
 
@@ -279,20 +277,20 @@ def copied_texts() -> dict[str, str | None]:
 
     The label of the address says what of the user's config it carries.
     """
-    request, mine = state.current_choice(), own()
-    label = "copy.link"
-    if request.model == spec_url.CUSTOM:
-        label = "copy.config" if mine is not None and config_link.write_config(mine) else "copy.numbers"
-    return {TEXTS(label): None, TEXTS("copy.parameters"): json.dumps(request.spec_json, indent=1)}
+    subject, label = state.current_choice().subject, "copy.link"
+    if subject.model == spec_url.CUSTOM:
+        is_linked = subject.own is not None and config_link.write_config(subject.own)
+        label = "copy.config" if is_linked else "copy.numbers"
+    return {TEXTS(label): None, TEXTS("copy.parameters"): json.dumps(subject.spec_json, indent=1)}
 
 
 def _origin(used: Collection[str]) -> None:
     request = state.current_choice()
-    changed = request.typed or request.spec != state.start(request.model, request.layer)
+    changed = request.typed or request.spec != request.subject.start
     if used or request.typed:
         st.button(TEXTS("model.reset"), on_click=_reset, disabled=not changed, width="stretch", key="reset")
-    if request.model != spec_url.CUSTOM:
-        model = catalog()[request.model]
+    model = catalog().get(request.subject.model)
+    if model is not None:
         with st.expander(TEXTS("model.source"), key="source"):
             st.caption("\n".join(f"- {plain(source)}" for source in model.source.split("; ")))
             st.caption(plain(model.note))
@@ -324,12 +322,12 @@ def _take_model(model: str) -> None:
 
 
 def _take_layer(layer: str) -> None:
-    state.choose_model(state.current_choice().model, layer)
+    state.choose_model(state.current_choice().subject.model, layer)
 
 
 def _reset() -> None:
     request = state.current_choice()
-    state.choose(spec=state.start(request.model, request.layer), revision=request.revision + 1, typed=frozenset())
+    state.choose(request.subject.start, revision=request.revision + 1, typed=frozenset())
 
 
 def _take_method(method: str) -> None:
@@ -362,4 +360,4 @@ def _try(make: Callable[[], RopeSpec], *, typed: Collection[str] = ()) -> None:
     except ValueError as error:
         state.refuse(TEXTS("method.impossible", error=error))
     else:
-        state.choose(spec=spec, typed=state.current_choice().typed.union(typed))
+        state.choose(spec, typed=state.current_choice().typed.union(typed))

@@ -17,7 +17,7 @@ from rope_viz.figures import line_styles, theme
 from rope_viz.figures.compared import Compared, compared
 from rope_viz.figures.words import glossary
 from rope_viz.figures.words.common import plain
-from rope_viz.models.variant import MOST, Variant, write_variant
+from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
 from rope_viz.pages.registry import DOORS, TITLES
 from rope_viz.picture.choices import Number
 from rope_viz.picture.page import Page, Picture
@@ -35,7 +35,7 @@ def pin_row(request: PictureRequest, spec: RopeSpec | None = None, others: Seque
     `spec` is the drawn spec if it is not that of the sidebar, `others` are further methods in the figure.
     """
     spec = request.spec if spec is None else spec
-    current = Variant(request.current.model, request.current.layer, spec, request.current.name)
+    current = make_variant(request.subject._replace(spec=spec), request.subject.name)
     curves = compared(spec, others, request.variants, current=current)
     pinned = dict(zip(request.variants, curves[1 + len(others) :], strict=True))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pinned"):

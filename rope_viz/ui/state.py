@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
-from rope_viz.models.spec_url import Opened
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
@@ -25,8 +25,7 @@ from rope_viz.pages.registry import TITLES, groups_of
 from rope_viz.picture import blob_store, config_link, configs, own_file, read_address, write_address
 from rope_viz.picture.choices import Held, Kept
 from rope_viz.picture.outside import read_outside
-from rope_viz.picture.picture_request import PictureRequest, name_of
-from rope_viz.picture.picture_request import start as start_of
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import own_config, query_params
 from rope_viz.ui.own_config import own
@@ -158,15 +157,13 @@ LENGTHS = {key: name for key, name in spec_url.SIZES.items() if name in ("contex
 
 @dataclasses.dataclass(frozen=True)
 class Chosen:
-    """The current model, layer type, spec and pinned pair, and the problems of the last link or control.
+    """The current subject and pinned pair, and the problems of the last link or control.
 
     `variants` are the pinned curves by number.
     `typed` are the lengths of the spec ("context", "target") that the user has set, even if to the model's own value.
     """
 
-    model: str
-    layer: str
-    spec: RopeSpec
+    subject: Subject
     pin: int | None = None
     problems: tuple[str, ...] = ()
     revision: int = 0
@@ -174,9 +171,9 @@ class Chosen:
     variants: Mapping[int, Variant] = dataclasses.field(default_factory=dict)
 
     @property
-    def spec_json(self) -> dict[str, Any]:
-        """Return the full spec as plain data."""
-        return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
+    def spec(self) -> RopeSpec:
+        """Return the embedding."""
+        return self.subject.spec
 
 
 def with_keys(params: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
@@ -209,7 +206,9 @@ def current_page() -> str:
 
 
 def _set(value: Chosen) -> None:
-    st.session_state["chosen"] = value
+    """Set the choice, with the config that the session has now."""
+    mine = own() if value.subject.model == spec_url.CUSTOM else None
+    st.session_state["chosen"] = dataclasses.replace(value, subject=value.subject._replace(own=mine))
     invalidate()
 
 
@@ -226,13 +225,12 @@ def picture_request(page: str) -> PictureRequest:
     given = read_address.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
     given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := load_held(choice))}
     given |= {choice.key: getattr(at.spec, choice.shared) for choice in choices if choice.shared in at.typed}
-    mine = own() if at.model == spec_url.CUSTOM else None
-    names = {}
+    mine, names = at.subject.own, {}
     if mine is not None:
         names["own"] = store_blob("own", configs.upload_bytes(mine), of=mine)
-    if not write_address.fits_in_url(at.spec, at.model, at.layer):
+    if not write_address.fits_in_url(at.subject):
         names["spec"] = store_blob("spec", configs.spec_bytes(at.spec), of=at.spec)
-    fresh = PictureRequest(at.spec, at.model, at.layer, mine, at.pin, given, held=names, variants=at.variants)
+    fresh = PictureRequest(at.subject, at.pin, given, held=names, variants=at.variants)
     # The previous request caches the values of its choices, so reuse it if equal.
     if before is None or before != (page, fresh):
         before = st.session_state["now"] = page, fresh
@@ -251,24 +249,23 @@ def bring_back(text: str, *, here: bool) -> None:
     except ValueError:
         return  # from an older release, or edited by hand
     request, link = current_choice(), config_link.write_config(mine)
+    is_custom = request.subject.model == spec_url.CUSTOM
     if (held := own()) is not None:
-        if request.model == spec_url.CUSTOM and link and link == config_link.write_config(held):
+        if is_custom and link and link == config_link.write_config(held):
             own_config.remember_upload(mine)  # the whole file of the config in the address
-            invalidate()
+            _set(request)
         return
     numbers = with_keys(address(), read_address.MODEL_KEYS)
-    starts = {
-        layer: spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()
-    }
-    if request.model == spec_url.CUSTOM and numbers not in starts.values() and (link or not here):
+    subjects = [Subject(spec, spec_url.CUSTOM, layer) for layer, spec in mine.specs.items()]
+    starts = {subject.layer: spec_url.write_query(subject) for subject in subjects}
+    if is_custom and numbers not in starts.values() and (link or not here):
         return
     own_config.remember_upload(mine)
-    _set(dataclasses.replace(request, typed=find_typed(request.spec, request.model, request.layer)))
-    for layer, start in starts.items():
+    _set(dataclasses.replace(request, typed=find_typed(request.subject._replace(own=mine if is_custom else None))))
+    for subject in subjects:
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
-        if request.model == spec_url.CUSTOM and start == numbers:
-            spec, revision = mine.specs[layer], request.revision + 1
-            _set(Chosen(request.model, layer, spec, request.pin, revision=revision, variants=request.variants))
+        if is_custom and starts[subject.layer] == numbers:
+            _set(Chosen(subject, request.pin, revision=request.revision + 1, variants=request.variants))
             write_link()
 
 
@@ -276,55 +273,44 @@ def forget() -> None:
     """Remove the user's own config here, in the address and in the browser, but keep its numbers (a callback)."""
     query_params.catch_up()
     own_config.forget()
+    _set(current_choice())
     write_link()
 
 
 def adopt(upload: Upload) -> None:
     """Make a user's own config the model."""
     own_config.remember_upload(upload)
-    layer = upload.layer
-    request = current_choice()
-    choose_model(spec_url.CUSTOM, layer, problems=upload.notes, revision=request.revision + 1)
+    choose_model(spec_url.CUSTOM, upload.layer, problems=upload.notes, revision=current_choice().revision + 1)
 
 
 def choose_model(model: str, layer: str, **changes: Any) -> None:
     """Choose a model and a layer type. A target length that the user has set stays, because it is not the model's."""
     dismiss()
-    request, spec = current_choice(), start(model, layer)
+    request = current_choice()
+    subject = Subject(RopeSpec(), model, layer, own() if model == spec_url.CUSTOM else None).unchanged
     typed = request.typed & {"target"}
     if typed:
-        spec = spec_url.with_sizes(spec, target=request.spec.target)
-    choose(model=model, layer=layer, spec=spec, typed=typed, **changes)
+        subject = subject._replace(spec=spec_url.with_sizes(subject.spec, target=request.spec.target))
+    choose(subject=subject, typed=typed, **changes)
     frame_too()  # the header names the model, and its links carry it
 
 
 def set_size(name: str, value: float) -> None:
     """Set a length of the spec, "context" or "target", from a page. Raise `ValueError` if the spec cannot have it."""
     request = current_choice()
-    choose(
-        spec=spec_url.move_knob(request.spec, name, value), typed=request.typed | {name}, revision=request.revision + 1
-    )
+    spec = spec_url.move_knob(request.spec, name, value)
+    choose(spec, typed=request.typed | {name}, revision=request.revision + 1)
     frame_too()  # the sidebar has the same numbers
 
 
-def find_typed(spec: RopeSpec, model: str, layer: str) -> frozenset[str]:
+def find_typed(subject: Subject) -> frozenset[str]:
     """Return the lengths that an address sets: with a config of the user, those that differ from it."""
-    if model == spec_url.CUSTOM and own() is None:
+    if subject.config is None:
         return frozenset()  # such an address holds all numbers
-    if model != spec_url.CUSTOM or config_link.KEY in st.query_params:
+    if subject.own is None or config_link.KEY in st.query_params:
         return frozenset(name for key, name in LENGTHS.items() if key in st.query_params)
-    first = start(model, layer)
-    return frozenset(name for name in LENGTHS.values() if getattr(spec, name) != getattr(first, name))
-
-
-def start(model: str, layer: str = "") -> RopeSpec:
-    """Return the spec that a model starts from, the user's own included."""
-    return start_of(model, layer, own())
-
-
-def name() -> str:
-    """Return the chosen model's name."""
-    return name_of(current_choice().model, own())
+    first = subject.start
+    return frozenset(name for name in LENGTHS.values() if getattr(subject.spec, name) != getattr(first, name))
 
 
 def follow_link(page: str) -> None:
@@ -349,44 +335,37 @@ def follow_link(page: str) -> None:
         query_params.write(st.query_params.to_dict())
     if params == known:
         return
-    opened, problems = _open_model(params)
-    spec = opened.spec
+    subject, problems = _open_model(params)
     try:
-        pin = read_address.pin_of(params, spec.pairs)
+        pin = read_address.pin_of(params, subject.spec.pairs)
     except ValueError as error:
         pin, problems = None, (*problems, TEXTS("address.unpinned", problem=error))
-    first = start(opened.model, opened.layer)
     numbers = with_keys(params, read_address.MODEL_KEYS)
-    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == numbers:
+    if subject.own is not None and spec_url.write_query(subject.unchanged._replace(own=None)) == numbers:
         # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
-        spec, problems = first, ()
+        subject, problems = subject.unchanged, ()
     revision = current_choice().revision + 1 if known is not None else 0
     dismiss()
-    typed = find_typed(spec, opened.model, opened.layer)
-    name = name_of(opened.model, own() if opened.model == spec_url.CUSTOM else None)
-    variants, unread = read_address.lenient_variants(params, make_variant(opened.model, opened.layer, spec, name))
-    problems = (*problems, *dropped, *unread)
-    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision, typed, variants))
+    variants, unread = read_address.lenient_variants(params, make_variant(subject, subject.name))
+    _set(Chosen(subject, pin, (*problems, *dropped, *unread), revision, find_typed(subject), variants))
     st.session_state["address"] = params
 
 
-def _open_model(params: Mapping[str, str]) -> tuple[Opened, tuple[str, ...]]:
+def _open_model(params: Mapping[str, str]) -> tuple[Subject, tuple[str, ...]]:
     """Read the model of an address and take over its config; return it with a sentence for each problem."""
     text = params.get(config_link.KEY)
     try:
-        if text is None:
-            opened, mine = read_address.read_model(params)
-        else:
-            opened, mine = read_address.read_model(params, own_config.find_upload(text))
-        problems = opened.problems
+        subject, problems = read_address.read_model(params, None if text is None else own_config.find_upload(text))
     except ValueError as error:
-        opened, mine = read_address.read_model(without_key(params, config_link.KEY))
-        problems = (TEXTS("link.numbers_only", error=error), *opened.problems)
-    if mine is not None:
-        own_config.set_own(mine)
-    elif opened.model == spec_url.CUSTOM and (held := own()) is not None and config_link.write_config(held):
+        subject, problems = read_address.read_model(without_key(params, config_link.KEY))
+        problems = (TEXTS("link.numbers_only", error=error), *problems)
+    if subject.own is not None:
+        own_config.set_own(subject.own)
+    elif subject.model == spec_url.CUSTOM and (held := own()) is not None and config_link.write_config(held):
         own_config.set_own(None)  # an address with numbers only is not that of the config
-    return opened, problems
+    elif subject.model == spec_url.CUSTOM:
+        subject = subject._replace(own=held)  # no link can hold it
+    return subject, problems
 
 
 def _rename_old_keys() -> list[str]:
@@ -444,10 +423,13 @@ def page(name: str) -> st.Page:
     return menu(st.session_state["pages folder"])[name]
 
 
-def choose(**changes: Any) -> None:
+def choose(spec: RopeSpec | None = None, **changes: Any) -> None:
     """Change the choice and the address, as one step for the Back button."""
     query_params.catch_up()
-    request = dataclasses.replace(current_choice(), **{"problems": (), **changes})
+    request = current_choice()
+    if spec is not None:
+        changes["subject"] = request.subject._replace(spec=spec)
+    request = dataclasses.replace(request, **{"problems": (), **changes})
     if request.pin is not None and request.pin >= request.spec.pairs:
         request = dataclasses.replace(request, pin=None)
     _set(request)
@@ -502,10 +484,10 @@ def set_param(key: str, value: str, *, default: str) -> None:
     invalidate()
 
 
-def address(of: Chosen | None = None) -> dict[str, str]:
+def address() -> dict[str, str]:
     """Return the choice as query parameters."""
-    request = of or current_choice()
-    ours = write_address.write_model(request.spec, request.model, request.layer, own())
+    request = current_choice()
+    ours = write_address.write_model(request.subject)
     ours |= {key: str(getattr(request.spec, name)) for key, name in LENGTHS.items() if name in request.typed}
     ours |= {f"variant{number}": write_variant(each) for number, each in request.variants.items()}
     return ours | ({"pin": str(request.pin)} if request.pin is not None else {})

@@ -142,7 +142,7 @@ def has_hub_cache() -> bool:
 def _show_findings() -> None:
     """Show a summary of the check's findings in the user's config, with a link to the details."""
     mine = own()
-    if mine is not None and state.current_choice().model == spec_url.CUSTOM:
+    if mine is not None and state.current_choice().subject.model == spec_url.CUSTOM:
         found = configs.summed_up(mine.config)
         if found:
             at = state.address()
@@ -151,7 +151,7 @@ def _show_findings() -> None:
 
 def _take(content: str | bytes, name: str) -> bool:
     """Make a config the model, or show the card that says why it is none."""
-    spec, model = state.current_choice().spec, state.name()
+    spec, model = state.current_choice().spec, state.current_choice().subject.name
     try:
         found, _ = read_outside(own_file.read_file, content, spec, model)
     except ValueError as error:  # a limit was met
@@ -168,6 +168,6 @@ def _refuse(*sentences: str) -> bool:
     """Show next to the field why there is no new config, and which model stays. Return False."""
     # A message at the top of a long page would be missed.
     first, *others = sentences
-    still = TEXTS("refused.still", model=state.name())
+    still = TEXTS("refused.still", model=state.current_choice().subject.name)
     st.session_state["upload.problem"] = join(first, still, *others)
     return False

@@ -14,6 +14,7 @@ from rope_viz.figures import compared as figures_compared
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.variant import make_variant, read_variant
 from rope_viz.pages.attention import figures as attention
 from rope_viz.pages.decay import figures as decay
@@ -66,7 +67,7 @@ def every_figure():
 
 def other_figures():
     long = decay.Range.from_length(131_072, None, log=True)
-    current = make_variant("llama-3.1-8b", "", LLAMA, "")
+    current = make_variant(Subject(LLAMA, "llama-3.1-8b"))
     pinned = {n: read_variant(f"model={name}", current) for n, name in ((1, "llama-2-7b"), (2, "qwen3-8b"))}
     compared = decay.with_plain(figures_compared.compared(LLAMA, [], pinned, current=current))
     yield "pinned wavelengths", lambda: wavelengths.wavelengths(LLAMA, curves=compared[:3])

@@ -68,7 +68,9 @@ def has_effect(picture_requests, app, open_page, page, moved_requests):
     pictures = picture_requests(app)
     for request in moved_requests:
         for picture, before in pictures.items():
-            after = dataclasses.replace(before, spec=request.spec, layer=request.layer, given=request.given)
+            after = dataclasses.replace(
+                before, subject=before.subject._replace(spec=request.spec, layer=request.layer), given=request.given
+            )
             if picture_content(picture, before) != picture_content(picture, after):
                 return True
     before = list_texts(app)
@@ -76,7 +78,7 @@ def has_effect(picture_requests, app, open_page, page, moved_requests):
 
 
 def query_of(page, request):
-    query = spec_url.write_query(request.spec, model=request.model, layer=request.layer)
+    query = spec_url.write_query(request.subject)
     choices = {choice.key: choice for choice in registry.page(page).choices}
     return query | {key: choices[key].text(value) for key, value in request.given.items()}
 
@@ -85,12 +87,12 @@ def list_moved_requests(request, name):
     if name == LAYER:
         layers = model_specs(request.model)
         return [
-            dataclasses.replace(request, layer=layer, spec=spec)
+            dataclasses.replace(request, subject=request.subject._replace(layer=layer, spec=spec))
             for layer, spec in layers.items()
             if layer != request.layer
         ]
     return [
-        dataclasses.replace(request, spec=spec)
+        dataclasses.replace(request, subject=request.subject._replace(spec=spec))
         for spec in make_valid(list_moves(request.spec)[name])
         if spec != request.spec
     ]

@@ -74,7 +74,7 @@ def test_the_pictures_are_those_of_the_pasted_config(paste, picture_requests, pa
     for config in (GEMMA, odd):
         for picture, request in picture_requests(paste(page, json.dumps(config))).items():
             assert request.spec == from_config(config)["full_attention"]
-            assert not picture.config or request.config == config
+            assert not picture.config or request.subject.config == config
             assert picture(request).title
 
 

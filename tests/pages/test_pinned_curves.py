@@ -48,7 +48,7 @@ def test_an_unusable_variant_is_named_and_the_others_are_shown(open_page, pictur
 def test_compared_models_of_an_older_address_are_pinned(open_page, picture_requests):
     models = ["llama-2-7b", "llama-3-8b", "qwen3-8b", "gpt-neox-20b", "phi-4"]
     app = open_page("decay", **{"decay.models": ",".join(models)})
-    assert [each.model for each in picture_requests(app)[decay.curves].variants.values()] == models[:4]
+    assert [each.subject.model for each in picture_requests(app)[decay.curves].variants.values()] == models[:4]
     assert "Not shown: phi-4" in read_texts(app)
 
 

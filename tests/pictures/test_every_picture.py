@@ -15,6 +15,7 @@ from rope_viz.figures.files import Style
 from rope_viz.figures.words.common import plain_cell
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.picture import cache_key, export, read_address, wire_format
 from rope_viz.picture.choices import Kept, Number, Several
@@ -31,7 +32,7 @@ DTYPES = {"f8": np.float64, "f4": np.float32, "i4": np.int32, "i1": np.int8, "u1
 
 
 def of(model="qwen3-8b-yarn", **more):
-    return PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
+    return PictureRequest(Subject(spec_url.model_spec(model), model, spec_url.main_layer_of(model)), **more)
 
 
 def unpacked(content):
@@ -184,7 +185,7 @@ def test_random_walk_over_models_methods_and_knobs_works(picture, data):
     own = [choice for choice in page.choices if isinstance(choice, Number)]
     given = {choice.key: at_share(choice.knob, data.draw(SHARES)) for choice in own}
     request = PictureRequest(
-        spec, model, spec_url.main_layer_of(model), given=given, coarse=data.draw(strategies.booleans())
+        Subject(spec, model, spec_url.main_layer_of(model)), given=given, coarse=data.draw(strategies.booleans())
     )
     if picture.refuses(request):
         with pytest.raises(ValueError, match=r"\w"):

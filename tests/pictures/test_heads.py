@@ -44,7 +44,7 @@ def picture_request(content, **given):
     query = {"model": "rope-viz-reader", **{f"heads.{key}": text for key, text in given.items()}}
     resting = read_address.read_request(PAGE, query)
     held = Held("here", heads.decode(content))
-    return PictureRequest(resting.spec, resting.model, resting.layer, given={**resting.given, "heads.file": held})
+    return PictureRequest(resting.subject, given={**resting.given, "heads.file": held})
 
 
 def test_the_map_is_the_mean_product_of_lengths_by_pair(content):
@@ -74,7 +74,7 @@ def test_the_mean_logit_is_the_mean_over_all_pairs_of_tokens(content):
 def test_selected_method_is_drawn_with_the_captured_heads(content):
     resting = read_address.read_request(PAGE, {"model": "qwen3-8b-yarn"})
     held = Held("here", heads.decode(content()))
-    asked = PictureRequest(resting.spec, resting.model, resting.layer, given={"heads.file": held})
+    asked = PictureRequest(resting.subject, given={"heads.file": held})
     assert [trace.name for trace in heads.attention(asked).fig.data] == ["as captured", "YaRN"]
     same = heads.attention(picture_request(content()))
     assert same.fig.data[0].name == "as captured"
@@ -100,7 +100,7 @@ def test_file_is_shown_before_the_text_read_on_the_page(content):
     resting = read_address.read_request(PAGE, {"model": "llama-3.1-8b"})
     both = {"heads.file": Held("file", file), "heads.live": Held("live", live)}
     for given, layers in (({"heads.live": both["heads.live"]}, (3,)), (both, (1, 5))):
-        asked = PictureRequest(resting.spec, resting.model, resting.layer, given={**resting.given, **given})
+        asked = PictureRequest(resting.subject, given={**resting.given, **given})
         assert heads.source(asked).layers == layers
         assert heads.across(asked).sentence.startswith(f"Layer {layers[0]} of mine")
         for picture in (heads.distance, heads.attention, heads.pairs):

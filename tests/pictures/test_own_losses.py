@@ -19,7 +19,7 @@ PAGE = registry.page("recall")
 def own(path):
     held = Held("here", MEASURED.decode(MEASURED.load(str(path))))
     resting = read_address.read_request(PAGE, {"model": "llama-3.1-8b"})
-    return PictureRequest(resting.spec, resting.model, resting.layer, given={"recall.measured": held})
+    return PictureRequest(resting.subject, given={"recall.measured": held})
 
 
 def test_loss_of_a_measured_file_is_drawn(tmp_path):

@@ -89,7 +89,7 @@ def measured_file(path, *, layers=2, heads=3, pairs=4, changed=True):
 def own(path, **given):
     held = Held("here", heads.MEASURED.decode(heads.MEASURED.load(str(path))))
     resting = picture_request()
-    return PictureRequest(resting.spec, resting.model, resting.layer, given={**given, "heads.measured": held})
+    return PictureRequest(resting.subject, given={**given, "heads.measured": held})
 
 
 def test_measured_file_replaces_the_map(tmp_path):

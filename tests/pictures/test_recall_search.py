@@ -24,7 +24,7 @@ SO_FAR = {key: value for key, value in EXAMPLE.items() if key != "gain"} | {"tri
 def picture_request(**given):
     """A request with a content for each of these choices."""
     held = {f"recall.{key}": Held(key, read_search(json.dumps(content).encode())) for key, content in given.items()}
-    return PictureRequest(RESTING.spec, RESTING.model, RESTING.layer, given={**RESTING.given, **held})
+    return PictureRequest(RESTING.subject, given={**RESTING.given, **held})
 
 
 def test_lines_are_the_found_divisors_and_yarns():

@@ -5,6 +5,7 @@ import contextvars
 import streamlit as st
 
 from rope_viz.models import spec_url
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import decay
 from rope_viz.ui import state
 from rope_viz.ui.components import picture
@@ -16,7 +17,9 @@ def test_sessions_in_one_thread_have_separate_requests(enter_session):
     for model in models:
         sessions[model] = enter_session()
         layer = spec_url.main_layer_of(model)
-        choices[model] = st.session_state["chosen"] = state.Chosen(model, layer, spec_url.model_spec(model, layer))
+        choices[model] = st.session_state["chosen"] = state.Chosen(
+            Subject(spec_url.model_spec(model, layer), model, layer)
+        )
     found = []
     for model in (*models, *models):
         enter_session(sessions[model])

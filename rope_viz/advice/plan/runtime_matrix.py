@@ -17,6 +17,7 @@ from rope_viz.embedding.scaling import DynamicNtk, LongRope
 from rope_viz.embedding.spec import FloatArray, RopeSpec, is_equal_except
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.spec_url import Subject
 from rope_viz.runtimes import Emulation
 from rope_viz.runtimes.compare import Comparison, compare, histories
 from rope_viz.runtimes.releases import format_name, format_version
@@ -79,15 +80,14 @@ class Board:
         return [row for row in self.rows if row.differs]
 
 
-def config_for(
-    spec: RopeSpec, *, start: RopeSpec | None = None, config: Source | None = None, layer: str = "", name: str
-) -> Asked:
-    """Return the config to ask about: the model's own where `spec` is what it `start`s from, else that with changes.
+def config_for(subject: Subject) -> Asked:
+    """Return the config to ask about: the model's own if the embedding is unchanged, else that with changes.
 
-    What none of the model's own keys can say is named in `problem`. Only without a config it is that of a Llama.
+    What none of the model's own keys can express is named in `problem`. Without a config it is that of a Llama.
     """
-    model = None if config is None else ModelConfig.read(config)
-    if model is not None and start is not None and is_unchanged(spec, start):
+    spec, layer, name = subject.spec, subject.layer, subject.name
+    model = None if subject.config is None else ModelConfig.read(subject.config)
+    if model is not None and is_unchanged(spec, subject.start):
         return Asked(model, layer, spec, f"The config of {name}, unchanged")
     whose = f"The config of {name} with your changes"
     if model is None:

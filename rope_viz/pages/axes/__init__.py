@@ -83,7 +83,7 @@ def config_of(request: PictureRequest) -> Mapping[str, Any]:
     """Return the config of the page's model."""
     if request[MODEL] != SIDEBAR:
         return axes_catalog()[request[MODEL]].config
-    return request.config or {}
+    return request.subject.config or {}
 
 
 def prompt_rules(request: PictureRequest) -> PromptRules | None:

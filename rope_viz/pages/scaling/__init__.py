@@ -111,9 +111,9 @@ def shown(request: PictureRequest, spec: RopeSpec) -> RopeSpec:
 
 def find_chunks(request: PictureRequest) -> tuple[int, Chunks] | None:
     """Return the trained length and the chunks of the model's own dual chunk attention, None where it has none."""
-    if request.model_config is None:
+    if request.subject.model_config is None:
         return None
-    given = request.model_config.part.config.get("dual_chunk_attention_config")
+    given = request.subject.model_config.part.config.get("dual_chunk_attention_config")
     if not isinstance(given, Mapping):
         return None
     found = [given.get(key) for key in ("original_max_position_embeddings", "chunk_size", "local_size")]
