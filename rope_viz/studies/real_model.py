@@ -187,7 +187,7 @@ def real_spec() -> RopeSpec:
     return load_sentence()[0].spec(0)
 
 
-FILE = Path(__file__).with_suffix(".json")
+FILE = Path(__file__).with_name("smollm2.json")
 
 
 @functools.cache

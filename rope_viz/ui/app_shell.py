@@ -32,6 +32,7 @@ from rope_viz.ui.components.component import component
 from rope_viz.ui.components.picture import place
 from rope_viz.ui.notes import warn
 from rope_viz.ui.rejected_config import rejected_config, show_card
+from rope_viz.ui.session import session
 
 MAIN = "1"
 
@@ -108,7 +109,7 @@ def run(folder: Path) -> None:
         layout="wide",
         initial_sidebar_state="collapsed" if door_of(name) == "lab" else "auto",
     )
-    st.session_state["pages folder"] = folder
+    session().folder = folder
     _go(menu)
     state.follow_link(name)
     state.invalidate()
@@ -130,7 +131,7 @@ def run(folder: Path) -> None:
             upload.drop_field()
         return
     controls.messages()
-    st.session_state.pop("whole run", None)  # this is one
+    session().needs_whole_run = False  # this is one
     if presented is None:
         run_page(folder / f"{name}.py")
     else:
@@ -151,7 +152,7 @@ def run_page(path: Path) -> None:
 
     `Page.run` may be called only once per run of the app, and a fragment runs more often. So the code is executed here.
     """
-    if st.session_state.pop("whole run", False):
+    if session().needs_whole_run:
         st.rerun()
     state.invalidate()
     controls.address_messages()

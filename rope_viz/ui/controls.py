@@ -25,6 +25,7 @@ from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import rejected_config
+from rope_viz.ui.session import session
 
 TEXTS, HEADER = Texts("sidebar"), Texts("app")
 
@@ -46,9 +47,9 @@ def used_controls(page: str) -> frozenset[str]:
     used: set[str] = set()
     for found in map(registry.page, groups_of(page)):
         # A run asks more than once.
-        request, before = state.picture_request(found.name), st.session_state.get("used controls")
+        request, before = state.picture_request(found.name), session().used_controls
         if before is None or before[0] is not request:
-            before = st.session_state["used controls"] = request, find_used_controls(found, request, tuple(_layers()))
+            before = session().used_controls = request, find_used_controls(found, request, tuple(_layers()))
         used |= before[1]
         used -= {choice.shared for choice in found.choices}
     return frozenset(used)
@@ -207,7 +208,7 @@ def _more(used: Collection[str]) -> None:
     if not ({"rotary_dim", PAIRING} & set(used) or optional):
         return
     # Streamlit would close the expander with every change of page.
-    st.session_state["more"] = st.session_state.get("more.open", False)
+    st.session_state["more"] = session().is_more_open
     more = st.expander(TEXTS("more.label"), key="more", on_change=_more_opened)
     if not more.open:
         return
@@ -225,7 +226,7 @@ def _more(used: Collection[str]) -> None:
 
 def _more_opened() -> None:
     query_params.catch_up()
-    st.session_state["more.open"] = st.session_state["more"]
+    session().is_more_open = st.session_state["more"]
 
 
 def _is_optional(spec: RopeSpec, name: str) -> bool:

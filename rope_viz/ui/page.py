@@ -27,6 +27,7 @@ from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
 from rope_viz.ui.components.picture import place
 from rope_viz.ui.notes import warn
+from rope_viz.ui.session import session
 
 
 def pin_row(request: PictureRequest, spec: RopeSpec | None = None, others: Sequence[RopeSpec] = ()) -> None:
@@ -52,7 +53,7 @@ def pin_row(request: PictureRequest, spec: RopeSpec | None = None, others: Seque
         st.button(label, key="pin.curve", on_click=pin_curve, args=(current,), **options)
         if blocked:
             st.caption(TEXTS("variants.full" if is_full else "variants.pinned"))
-    if problem := st.session_state.pop("unpinnable", ""):
+    if problem := session().problems.pop("pin", ""):
         warn(problem)
 
 
@@ -63,7 +64,7 @@ def pin_curve(curve: Variant) -> None:
     try:
         write_variant(curve)
     except ValueError as error:
-        st.session_state["unpinnable"] = str(error)
+        session().problems["pin"] = str(error)
         return
     if free is not None:
         state.choose(variants=dict(sorted({**pinned, free: curve}.items())))

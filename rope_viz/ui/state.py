@@ -8,7 +8,7 @@ import hashlib
 import threading
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -19,7 +19,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
-from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
+from rope_viz.models.variant import MOST, make_variant, write_variant
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import TITLES, groups_of
 from rope_viz.picture import blob_store, config_link, configs, own_file, read_address, write_address
@@ -30,6 +30,7 @@ from rope_viz.texts import Texts
 from rope_viz.ui import own_config, query_params
 from rope_viz.ui.own_config import own
 from rope_viz.ui.rejected_config import dismiss
+from rope_viz.ui.session import Chosen, Stored, session
 from rope_viz.ui.visitors import session_visitor
 
 SMALL = 64 << 10
@@ -43,24 +44,7 @@ _LOCK = threading.Lock()
 
 def invalidate() -> None:
     """Invalidate the cached `state.picture_request`: at the start of a run and after a change."""
-    st.session_state["now is current"] = False
-
-
-class Stored(NamedTuple):
-    """A content of this session: what it was made of, its name, its size, and the salted content if it is small.
-
-    A large one is in the store only, which counts it. The user drops the file again should the store evict it.
-    """
-
-    of: object
-    name: str
-    size: int
-    small: bytes | None
-
-    @property
-    def salted(self) -> bytes | None:
-        """Return the salted content, or None if the store evicted it."""
-        return self.small or blob_store.STORE.salted(self.name)
+    session().is_current = False
 
 
 def make_stored(salted: bytes, of: object = None) -> Stored:
@@ -96,31 +80,30 @@ def release(session: str) -> None:
 
 def store_blob(key: str, content: bytes | None, *, of: object = None) -> str:
     """Store content that no address can hold for this session; return the name that pictures use, "" for None."""
-    mine = st.session_state.setdefault("held", {})
+    mine = session().stored
     if content is None:
         mine.pop(key, None)
         invalidate()
         return ""
-    known: Stored | None = mine.get(key)
+    known = mine.get(key)
     if known is None or known.of != (of or mark(content)):
-        salted = st.session_state.setdefault("salt", blob_store.salt()) + content
-        known = mine[key] = make_stored(salted, of)
+        known = mine[key] = make_stored(session().salt + content, of)
         invalidate()
     elif blob_store.STORE.salted(known.name) is None:
-        make_stored(st.session_state["salt"] + content)
+        make_stored(session().salt + content)
     return known.name
 
 
 def blob(key: str) -> bytes | None:
     """Return the content stored for this session under a key, or None."""
-    known: Stored | None = st.session_state.get("held", {}).get(key)
+    known = session().stored.get(key)
     salted = None if known is None else known.salted
     return None if salted is None else salted[blob_store.SALT :]
 
 
 def contents() -> list[bytes]:
     """Return all contents of this session, salted, for a server that lacks them."""
-    found = (known.salted for known in st.session_state.get("held", {}).values())
+    found = (known.salted for known in session().stored.values())
     return [salted for salted in found if salted is not None]
 
 
@@ -137,7 +120,7 @@ def store_readable(choice: Kept[Any], content: bytes) -> None:
 
 def load_held(choice: Kept[Any]) -> Held[Any] | None:
     """Return the decoded content of a choice, None if the session has none or it cannot be read now."""
-    known: Stored | None = st.session_state.get("held", {}).get(choice.key)
+    known = session().stored.get(choice.key)
     if known is None:
         return None
     if known.small is not None and blob_store.STORE.salted(known.name) is None:
@@ -147,33 +130,12 @@ def load_held(choice: Kept[Any]) -> Held[Any] | None:
     except blob_store.UnknownError:
         return None
     except ValueError as error:
-        st.session_state[f"problem.{choice.key}"] = str(error)  # shown next to the choice
+        session().problems[choice.key] = str(error)  # shown next to the choice
         return None
 
 
 LENGTHS = {key: name for key, name in spec_url.SIZES.items() if name in ("context", "target")}
 """{address key: field} of the lengths that pages share with the sidebar."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Chosen:
-    """The current subject and pinned pair, and the problems of the last link or control.
-
-    `variants` are the pinned curves by number.
-    `typed` are the lengths of the spec ("context", "target") that the user has set, even if to the model's own value.
-    """
-
-    subject: Subject
-    pin: int | None = None
-    problems: tuple[str, ...] = ()
-    revision: int = 0
-    typed: frozenset[str] = frozenset()
-    variants: Mapping[int, Variant] = dataclasses.field(default_factory=dict)
-
-    @property
-    def spec(self) -> RopeSpec:
-        """Return the embedding."""
-        return self.subject.spec
 
 
 def with_keys(params: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
@@ -195,33 +157,33 @@ PRESENTED = "present"
 
 def current_choice() -> Chosen:
     """Return the current choice. Call `follow_link` first."""
-    value = st.session_state["chosen"]
-    assert isinstance(value, Chosen)
+    value = session().choice
+    assert value is not None
     return value
 
 
 def current_page() -> str:
     """Return the name of the open page."""
-    return str(st.session_state["page"])
+    return session().page
 
 
 def _set(value: Chosen) -> None:
     """Set the choice, with the config that the session has now."""
     mine = own() if value.subject.model == spec_url.CUSTOM else None
-    st.session_state["chosen"] = dataclasses.replace(value, subject=value.subject._replace(own=mine))
+    session().choice = dataclasses.replace(value, subject=value.subject._replace(own=mine))
     invalidate()
 
 
 def picture_request(page: str) -> PictureRequest:
     """Return the input of a page's pictures: the choice and the page's own choices; computed once per run."""
-    before: tuple[str, PictureRequest] | None = st.session_state.get("now")
-    if before is not None and before[0] == page and st.session_state.get("now is current"):
+    remembered = session()
+    before = remembered.request
+    if before is not None and before[0] == page and remembered.is_current:
         return before[1]
     at, choices = current_choice(), registry.page(page).choices
     query = st.query_params.to_dict()
     local = {choice.key: query[choice.key] for choice in choices if choice.key in query}
-    if local:
-        st.session_state.setdefault("locals", {}).update(local)
+    remembered.choices.update(local)
     given = read_address.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
     given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := load_held(choice))}
     given |= {choice.key: getattr(at.spec, choice.shared) for choice in choices if choice.shared in at.typed}
@@ -233,8 +195,8 @@ def picture_request(page: str) -> PictureRequest:
     fresh = PictureRequest(at.subject, at.pin, given, held=names, variants=at.variants)
     # The previous request caches the values of its choices, so reuse it if equal.
     if before is None or before != (page, fresh):
-        before = st.session_state["now"] = page, fresh
-    st.session_state["now is current"] = True
+        before = remembered.request = page, fresh
+    remembered.is_current = True
     return before[1]
 
 
@@ -321,10 +283,10 @@ def follow_link(page: str) -> None:
     """
     dropped = _rename_old_keys()
     params = {key: value for key, value in st.query_params.items() if key in OURS}
-    known = st.session_state.get("address")
-    moved = st.session_state.get("page") not in (None, page)
+    known = session().address
+    moved = session().page not in ("", page)
     linked = moved and params in ({}, known) and not _was_open(page)
-    st.session_state["page"] = page
+    session().page = page
     query_params.record_address(st.query_params.to_dict())
     if linked:
         has = any(key.partition(".")[0] in groups_of(page) for key in st.query_params)
@@ -348,7 +310,7 @@ def follow_link(page: str) -> None:
     dismiss()
     variants, unread = read_address.lenient_variants(params, make_variant(subject, subject.name))
     _set(Chosen(subject, pin, (*problems, *dropped, *unread), revision, find_typed(subject), variants))
-    st.session_state["address"] = params
+    session().address = params
 
 
 def _open_model(params: Mapping[str, str]) -> tuple[Subject, tuple[str, ...]]:
@@ -401,14 +363,14 @@ def _was_open(page: str) -> bool:
 
 def open_page(page: str) -> None:
     """Open another page with the current choice (in a callback)."""
-    st.session_state["go"] = page, address()
+    session().next_page = page, address()
     frame_too()
 
 
 def frame_too() -> None:
     """Rerun the whole app and not only the page's fragment (in a callback)."""
     query_params.catch_up()
-    st.session_state["whole run"] = True
+    session().needs_whole_run = True
 
 
 @functools.cache
@@ -420,7 +382,7 @@ def menu(folder: Path) -> dict[str, st.Page]:
 
 def page(name: str) -> st.Page:
     """Return a page to link to."""
-    return menu(st.session_state["pages folder"])[name]
+    return menu(session().folder)[name]
 
 
 def choose(spec: RopeSpec | None = None, **changes: Any) -> None:
@@ -450,19 +412,19 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
     ours = address()
     others = {key: value for key, value in st.query_params.items() if key not in OURS}
     if restore:
-        stored = st.session_state.get("locals", {})
+        stored = session().choices
         others |= {key: value for key, value in stored.items() if key.partition(".")[0] in groups_of(restore)}
     if again or st.query_params.to_dict() != others | ours:
         query_params.write(others | ours)
         invalidate()
-    st.session_state["address"] = ours
+    session().address = ours
 
 
 def local(key: str) -> str | None:
     """Return a page's own parameter from the address, and remember it for a return to the page."""
     value = st.query_params.get(key)
     if value is not None:
-        st.session_state.setdefault("locals", {})[key] = value
+        session().choices[key] = value
     return value
 
 
@@ -475,7 +437,7 @@ def present(name: str) -> None:
 def set_param(key: str, value: str, *, default: str) -> None:
     """Write a page's own parameter into the address, or remove it if it is the default."""
     query_params.catch_up()
-    stored, query = st.session_state.setdefault("locals", {}), st.query_params.to_dict()
+    stored, query = session().choices, st.query_params.to_dict()
     for values in (stored, query):
         values.pop(key, None)
         if value != default:

@@ -21,6 +21,7 @@ from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
+from rope_viz.ui.session import session
 from rope_viz.ui.session_limits import take_upload
 
 TEXTS = Texts("app")
@@ -124,7 +125,7 @@ def _texts_or_file(choice: Kept[Any], request: PictureRequest) -> None:
     elif choice.typed is not None:
         _texts(choice, choice.typed(request))
     held = state.picture_request(choice.key.partition(".")[0])[choice]
-    problem = st.session_state.pop(f"problem.{choice.key}", "")
+    problem = session().problems.pop(choice.key, "")
     try:
         if held is not None:
             choice.check(held, request)
@@ -138,12 +139,12 @@ def _texts_or_file(choice: Kept[Any], request: PictureRequest) -> None:
 
 
 def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
-    texts = st.session_state.setdefault(f"texts.{choice.key}", {})
-    turn = navigation.turn(choice.key)
+    texts = session().texts.setdefault(choice.key, {})
+    turn = navigation.generation(choice.key)
     keys = {name: f"choice.{choice.key}.{name}{f'.{turn}' if turn else ''}" for name in fields}
 
     def changed() -> None:
-        if turn != navigation.turn(choice.key):
+        if turn != navigation.generation(choice.key):
             return  # ignore the change event of fields that are about to be replaced
         texts.update({name: st.session_state[key] for name, key in keys.items()})
         filled = {name: text for name, text in texts.items() if text.strip()}
@@ -166,7 +167,7 @@ def _file(choice: Kept[Any]) -> None:
             if content is not None:
                 state.store_readable(choice, content)
         except ValueError as error:
-            st.session_state[f"problem.{choice.key}"] = str(error)
+            session().problems[choice.key] = str(error)
 
     def forget() -> None:
         state.store_blob(choice.key, None)

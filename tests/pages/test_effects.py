@@ -14,6 +14,7 @@ from rope_viz.pages.registry import PAGES
 from rope_viz.picture import read_address
 from rope_viz.picture.choices import Kept, Line, Menu, Number, Pick, Several, Switch
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, list_moves, make_valid
+from rope_viz.ui.session import KEY
 from tests.pages.test_every_control import list_controls
 
 pytestmark = pytest.mark.slow
@@ -102,7 +103,7 @@ def list_moved_requests(request, name):
 def test_each_shown_control_of_the_model_changes_the_page(open_page, picture_requests, page):
     for situation in SITUATIONS:
         app = open_page(page, **situation)
-        app.session_state["more.open"] = True
+        app.session_state[KEY].is_more_open = True
         app.run()
         assert not app.exception
         request = read_address.read_request(registry.page(page), situation)

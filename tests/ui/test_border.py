@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-import streamlit as st
 from starlette.testclient import TestClient
 
 from rope_viz.embedding.spec import RopeSpec
@@ -27,6 +26,7 @@ from rope_viz.ui.border import Border, Turns
 from rope_viz.ui.components import navigation
 from rope_viz.ui.long_jobs import LongJobs
 from rope_viz.ui.render_queue import BusyError
+from rope_viz.ui.session import session
 from tests.configs import llama
 from tests.ui.test_long_jobs import needs_proc, wait_for
 from tests.ui.test_picture_route import APP, send_requests
@@ -310,7 +310,7 @@ def test_session_reads_its_contents_behind_the_border(recorded, enter_session):
     salted = blob_store.salt() + b'{"q": "3", "k": "2"}'
     navigation.bring_back({"decay.typed": base64.b64encode(salted).decode()})
     assert recorded[-1] == typed.decode
-    assert st.session_state["texts.decay.typed"] == {"q": "3", "k": "2"}
+    assert session().texts["decay.typed"] == {"q": "3", "k": "2"}
 
 
 def test_dropped_config_and_its_diagnosis_come_from_one_reading(recorded, monkeypatch):

@@ -18,6 +18,7 @@ from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.components.component import component
+from rope_viz.ui.session import session
 
 # Pixels of the tools below a picture, on a wide and on a narrow screen.
 TOOLS = {
@@ -78,7 +79,7 @@ def _mount(places: Mapping[str, tuple[Picture, PictureRequest]]) -> None:
     def take(name: str, value: Any) -> None:
         address, _, what = name.partition(" ")
         if name == "missing":
-            st.session_state["missed"] = True
+            session().lacks_contents = True
         elif address not in places:
             return
         elif what == "pin" and isinstance(value, int):
@@ -95,8 +96,9 @@ def _mount(places: Mapping[str, tuple[Picture, PictureRequest]]) -> None:
             address: {**_describe(*each), "main": not number} for number, (address, each) in enumerate(places.items())
         }
     }
-    if st.session_state.pop("missed", False):
+    if session().lacks_contents:
         # Sent once: the browser remembers them.
+        session().lacks_contents = False
         data["contents"] = [base64.b64encode(content).decode() for content in state.contents()]
     component("picture", root_class="rv-pictures")(KEY, data, take)
 
