@@ -6,7 +6,7 @@ import streamlit as st
 
 from rope_viz.advice.memory.kv_cache import USED, human
 from rope_viz.advice.plan.extension_plan import Plan
-from rope_viz.figures.words.common import footnote, plain
+from rope_viz.figures.words import footnote, plain
 from rope_viz.models.identity.shipped_scaling import describe_method
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.pages.model.extend import words

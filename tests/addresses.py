@@ -7,7 +7,7 @@ from rope_viz.models import spec_url
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import MOVED, TITLES, groups_of
 from rope_viz.picture import read_address
-from rope_viz.ui import address_problems
+from rope_viz.ui import controls
 
 OLD_KEYS = (read_address.COMPARED_MODELS, learn.OLD_KEY)
 """Keys of older releases, which the app replaces before it checks the address."""
@@ -34,7 +34,7 @@ def list_problems(page: str, query: Mapping[str, str]) -> list[str]:
         return [f"there is no page {page!r}"]
     known = {key: value for key, value in query.items() if key in spec_url.KEYS}
     choices = {key: value for key, value in query.items() if key not in OLD_KEYS}
-    problems = [*spec_url.read_query(known)[1], *address_problems.address_problems(choices)]
+    problems = [*spec_url.read_query(known)[1], *controls.find_address_problems(choices)]
     pictures = {name for group in groups_of(page) for name in registry.page(group).pictures}
     if query.get("present", "1") not in {"1", *pictures}:
         problems.append(f"{page} has no picture {query['present']!r} to present")

@@ -19,8 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch
 
 from rope_viz.models.formats.gguf import read_header
-from rope_viz.real_models.gguf_model import load_gguf
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer
+from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
 from rope_viz.real_models.torch_forward import TorchLm
 from rope_viz.storage.write_file import write_file
 from rope_viz.tiny_lm.numpy_model import TinyLm

@@ -14,8 +14,8 @@ from pathlib import Path
 from common import describe
 
 from rope_viz.models.formats.gguf import read_header
-from rope_viz.real_models.capture_gguf import capture_gguf
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer
+from rope_viz.real_models.capture import capture_gguf
+from rope_viz.real_models.gguf_model import make_tokenizer
 from rope_viz.storage.write_file import write_file
 from rope_viz.studies.capture_file import write_capture
 

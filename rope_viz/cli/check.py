@@ -15,11 +15,13 @@ import dataclasses
 import difflib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TextIO
+from pathlib import Path, PurePath
+from typing import Any, TextIO, TypeAlias
 
+from rope_viz import __version__
 from rope_viz.advice.lint import COMMON_NOTES, SEVERITIES, Finding, check, repair, sort_by_severity
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
 from rope_viz.cli.find_configs import NO_CONFIG, find_configs, make_reader, search_folder
@@ -113,10 +115,8 @@ def run(parsed: argparse.Namespace) -> int:
         made = [as_dict(report) for report in reports]
         print(json.dumps(made if len(made) > 1 else made[0], indent=2))
     elif parsed.format == "sarif":
-        from rope_viz.cli.sarif import document
-
         print(
-            json.dumps(document([(report.name, report.findings, find_lines(report)) for report in reports]), indent=2)
+            json.dumps(make_sarif([(report.name, report.findings, find_lines(report)) for report in reports]), indent=2)
         )
     else:
         hidden = () if parsed.all_notes or level == "note" else COMMON_NOTES
@@ -325,3 +325,53 @@ def is_hidden(finding: Finding, hidden: Sequence[str]) -> bool:
 def find_lines(report: Report) -> dict[str, tuple[int, int]]:
     """Return {key in the config: (line, column)}, {} for an unreadable file."""
     return {} if report.raw is None else find_key_lines(report.raw.text)
+
+
+Spots: TypeAlias = Mapping[str, tuple[int, int]]
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def make_sarif(reports: Sequence[tuple[str, Sequence[Finding], Spots]]) -> dict[str, Any]:
+    """Return one SARIF run over all files, with the rules that have findings, sorted by name."""
+    known = rules()
+    named = sorted({finding.rule for _, findings, _ in reports for finding in findings})
+    described = [
+        {"id": name, "shortDescription": {"text": known[name].what}, "help": {"text": known[name].text}}
+        for name in named
+    ]
+    results = [
+        sarif_result(finding, named.index(finding.rule), name, spots)
+        for name, findings, spots in reports
+        for finding in findings
+    ]
+    driver = {"name": "rope-viz", "version": __version__, "rules": described}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+
+
+def sarif_result(finding: Finding, index: int, name: str, spots: Spots) -> dict[str, Any]:
+    """Return one finding at its line, or at the top of the file if it concerns no key."""
+    line, column = nearest_spot(finding.key, spots)
+    effect = finding.effect
+    size = f" Frequencies up to x{effect.ratio:.4g}, at pair {effect.pair}." if effect else ""
+    place = {"artifactLocation": {"uri": uri(name)}, "region": {"startLine": line, "startColumn": column}}
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": index,
+        "level": finding.severity,
+        "message": {"text": finding.message + size},
+        "locations": [{"physicalLocation": place}],
+        "partialFingerprints": {"place/v1": f"{finding.rule}:{finding.key}"},
+    }
+
+
+def nearest_spot(key: str, spots: Spots) -> tuple[int, int]:
+    """Return the line and column of a key, or of the nearest enclosing one that exists."""
+    parts = key.split(".")
+    names = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((spots[name] for name in names if name in spots), (1, 1))
+
+
+def uri(name: str) -> str:
+    """Return a file's name as a relative reference, "stdin" for standard input."""
+    return "stdin" if name == "-" else urllib.parse.quote(PurePath(name).as_posix(), safe="/@")

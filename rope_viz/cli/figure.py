@@ -23,7 +23,7 @@ from rope_viz.models.spec_url import Subject, method_knobs
 from rope_viz.models.variant import MOST
 from rope_viz.pages import registry
 from rope_viz.picture import ROUTE
-from rope_viz.reports import redraw
+from rope_viz.reports import draw
 
 if TYPE_CHECKING:
     from rope_viz.picture.picture_request import Choice, PictureRequest
@@ -118,7 +118,7 @@ def run(parsed: argparse.Namespace) -> int:
         for key in flags_besides_style(parsed, name):
             raise ValueError(f"a saved file already contains {key}: omit it, or name the picture instead")
         saved = Path(parsed.picture).read_bytes()
-        write_output(parsed.output, redraw.redraw_saved(saved, form, given_looks))
+        write_output(parsed.output, draw.redraw_saved(saved, form, given_looks))
         return 0
     asked = query_of(parsed.picture)
     if asked is not None or not name.strip("/").partition("/")[2]:

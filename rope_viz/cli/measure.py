@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rope_viz.cli.capture import WIDTH, read_text
 from rope_viz.cli.spec import tokens
-from rope_viz.real_models.capture_gguf import find_gguf
+from rope_viz.embedding.spec import short_repr
+from rope_viz.real_models.capture import capture_folder, capture_gguf, find_gguf
 from rope_viz.real_models.measured_file import LEAST
 from rope_viz.storage.write_file import write_file
 
@@ -86,3 +86,86 @@ def show_progress(step: str, done: int, of: int) -> None:
         filled = WIDTH * done // of
         end = "\n" if done == of else ""
         print(f"\r[{'#' * filled}{'.' * (WIDTH - filled)}] {step} {done} of {of}", end=end, file=sys.stderr, flush=True)
+
+
+MOST = 1000  # layers or heads in a list
+
+WIDTH = 30
+
+
+def add_capture(commands: Any) -> None:
+    """Add the command and its flags."""
+    taken = commands.add_parser(
+        "capture",
+        description="Run a model on a text. Write q and k of the chosen layers and heads, before rotation, to a "
+        "safetensors file for the Heads page. A GGUF file needs the tokenizers package, another model transformers "
+        "and PyTorch. Nothing is downloaded, and no code from the model's folder runs.",
+    )
+    taken.add_argument(
+        "model", metavar="MODEL", help="a GGUF file, its folder, or a folder with config.json, weights and tokenizer"
+    )
+    taken.add_argument("--text", required=True, metavar="FILE", help="UTF-8 text, or - for stdin")
+    taken.add_argument(
+        "--tokens", type=tokens, default=4096, metavar="N", help="number of tokens of the text; default: 4096"
+    )
+    taken.add_argument("-o", "--output", required=True, metavar="FILE", help="qk.safetensors")
+    taken.add_argument("--layers", type=read_numbers, metavar="LIST", help="such as 0,5,10-12; default: all")
+    taken.add_argument("--heads", type=read_numbers, metavar="LIST", help="query heads; default: all")
+    taken.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="data type in the file")
+    taken.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
+    taken.set_defaults(run=run_capture)
+
+
+def read_numbers(written: str) -> list[int]:
+    """Read a list such as 0,5,10-12, for argparse."""
+    found: list[int] = []
+    for part in written.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not all(word.isascii() and word.isdecimal() and len(word) < 6 for word in (first, last if dash else first)):
+            raise argparse.ArgumentTypeError(f"{short_repr(written)} is not a list of numbers such as 0,5,10-12")
+        ends = int(first), int(last if dash else first)
+        if ends[1] < ends[0] or len(found) + ends[1] - ends[0] >= MOST:
+            raise argparse.ArgumentTypeError(f"{short_repr(written)} must be ascending and have at most {MOST} numbers")
+        found += [number for number in range(ends[0], ends[1] + 1) if number not in found]
+    return found
+
+
+def run_capture(parsed: argparse.Namespace) -> int:
+    """Run the command and return its exit code."""
+    text = read_text(parsed.text)
+    options: dict[str, Any] = {
+        "tokens": parsed.tokens,
+        "layers": parsed.layers,
+        "heads": parsed.heads,
+        "progress": show_layers,
+    }
+    if Path(parsed.model, "config.json").is_file():
+        taken = capture_folder(parsed.model, text, device=parsed.device, **options)
+    elif (file := find_gguf(parsed.model)) is None:
+        raise ValueError(f"{parsed.model} is neither a GGUF file nor a folder with a config.json or a GGUF file")
+    elif parsed.device != "cpu":
+        raise ValueError("a GGUF file runs on the CPU only: leave out --device")
+    else:
+        taken = capture_gguf(file, text, **options)
+    if taken.skipped:
+        print(f"rope-viz: layers without rotation were left out: {', '.join(map(str, taken.skipped))}", file=sys.stderr)
+    taken.save(parsed.output, dtype=parsed.dtype)
+    first = next(iter(taken.layers.values()))
+    if first.q.shape[1] < parsed.tokens:
+        print(f"rope-viz: the text has only {first.q.shape[1]:,} tokens", file=sys.stderr)
+    heads, count, dim = first.q.shape
+    print(f"{parsed.output}: {len(taken.layers)} layers, {heads} heads, {count:,} tokens, {dim} dimensions")
+    return 0
+
+
+def read_text(source: str) -> str:
+    """Return the text of a file, or of the standard input for -."""
+    return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+
+
+def show_layers(done: int, of: int) -> None:
+    """Show a progress bar of the layers, on a terminal only."""
+    if sys.stderr.isatty() and of:
+        filled = WIDTH * done // of
+        end = "\n" if done == of else ""
+        print(f"\r[{'#' * filled}{'.' * (WIDTH - filled)}] layer {done} of {of}", end=end, file=sys.stderr, flush=True)

@@ -10,7 +10,6 @@ from typing import Any
 
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
 from rope_viz.advice.training.trainer_export import WRITERS, TrainerExport, export_training
-from rope_viz.cli import axes as cli_axes
 from rope_viz.cli.list_commands import print_rows, remarks
 from rope_viz.cli.override_flags import Override, add_override_flags, read_override
 from rope_viz.cli.spec import (
@@ -28,10 +27,11 @@ from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import merge_dicts
-from rope_viz.models.formats.source_note import without_source
+from rope_viz.models.formats import without_source
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
+from rope_viz.runtimes.axes import axes_answers
 from rope_viz.runtimes.compare import Comparison, compare, compare_with, describe_temperature, histories
 from rope_viz.runtimes.provenance import Known
 from rope_viz.texts import Texts
@@ -82,7 +82,7 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
             return run_overridden(parsed, config, override)
         found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=read_releases(parsed.release))
     if parsed.json:
-        print(json.dumps(cli_axes.merge_axes([comparison_dict(one) for one in found], config), indent=2))
+        print(json.dumps(merge_axes([comparison_dict(one) for one in found], config), indent=2))
         return 0
     for text in remarks(config):
         print(text)
@@ -94,10 +94,10 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     for history in histories(config, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format):
         print(history.sentence(history.runtime))
     print_temperatures(found, read_model(parsed.config, config))
-    several = cli_axes.list_rows(config)
+    several = list_axis_rows(config)
     if several:
         print("\nthe axes of its positions; the video has six grids of 2 x 2 tokens and begins at 3")
-        print_rows(cli_axes.NAMES, several)
+        print_rows(AXIS_COLUMNS, several)
     return 0
 
 
@@ -266,3 +266,51 @@ def find_removals(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:
         for key, part in inner.items()
         if (part is None and key not in refused) or (isinstance(part, dict) and part)
     }
+
+
+AXIS_COLUMNS = ("runtime", "version", "pairs of each axis", "against transformers", "text after a video", "YaRN")
+
+
+def list_axis_rows(config: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return one row per runtime, [] for a model with one axis; its video has 6 grids of 2 × 2 from position 3."""
+    return [
+        (
+            answer.runtime.split("-4")[0],
+            answer.version,
+            answer.sections,
+            answer.against,
+            "-" if answer.behind is None else f"at {answer.behind:g}",
+            answer.extension or "-",
+        )
+        for answer in axes_answers(config)
+    ]
+
+
+def as_dicts(config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the runtimes' answers as JSON data."""
+    return [
+        {
+            "runtime": answer.runtime.split("-4")[0],
+            "version": answer.version,
+            "reason": answer.reason,
+            "pairs": dict(answer.counts),
+            "rotation": None if answer.spec is None else answer.spec.is_rotation,
+            "axis": None if answer.spec is None else answer.spec.owner.tolist(),
+            "moved": list(answer.moved),
+            "still": list(answer.still),
+            "text_behind_a_film": answer.behind,
+            "times": None if answer.times is None else list(answer.times),
+            "yarn": answer.extension,
+        }
+        for answer in axes_answers(config)
+    ]
+
+
+def merge_axes(listed: list[dict[str, Any]], config: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Merge the axes' answers into those of the same runtime and version, and append the remaining ones."""
+    answers = {(one.pop("runtime"), one.pop("version")): one for one in as_dicts(config)}
+    for one in listed:
+        found = answers.pop((one["runtime"], one["version"].split(" ")[0]), None)
+        if found is not None:
+            one["axes"] = found
+    return [*listed, *({"runtime": name, "version": version, "axes": one} for (name, version), one in answers.items())]

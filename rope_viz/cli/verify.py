@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from rope_viz.advice.verify.conformance import make_kit
 from rope_viz.advice.verify.verify import Held, read_gguf, read_learned, read_numbers, verify
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.storage.write_file import write_file
 
 LARGEST = 1 << 20
 
@@ -102,3 +104,25 @@ def from_transformers(folder: str, layer: str) -> Held:
             label = f"{type(module).__name__} of transformers {transformers.__version__}"
             return Held(np.asarray(getattr(live, name).double().tolist()), float(factor), label)
     raise ValueError("the model has no rotary module built from a config")
+
+
+def add_conformance(commands: Any) -> None:
+    """Add the command and its flags."""
+    asked = commands.add_parser(
+        "conformance",
+        description="Write cases.json (configs with frequencies, angles and rotated vectors), check_rope.py, which "
+        "compares your function with them and needs only NumPy, and values.bin with values.json: the same numbers as "
+        "little-endian float64 for engines in other languages.",
+    )
+    asked.add_argument("-o", "--output", required=True, metavar="DIR", help="folder to write into")
+    asked.set_defaults(run=run_conformance)
+
+
+def run_conformance(parsed: argparse.Namespace) -> int:
+    """Run the command and return its exit code."""
+    folder = Path(parsed.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in make_kit().items():
+        write_file(folder / name, content)
+        print(folder / name)
+    return 0

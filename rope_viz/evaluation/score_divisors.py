@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.evaluation.completion_clients import Local
 from rope_viz.models.formats.gguf import read_header
-from rope_viz.real_models.gguf_model import load_gguf
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer
+from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.numpy_model import MAX_TOKENS, TinyLm, logits
 from rope_viz.tiny_lm.passkey import WORDINGS, Wording, pieces_for

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.studies import scores
-from rope_viz.studies.error_budget import Thinning
-from rope_viz.studies.scores import Parts, column_edges
+from rope_viz.studies.scores import Parts, Thinning, column_edges
 
 MOST_ROWS = 1 << 16
 DISTANCE = "distance m − n (tokens)"

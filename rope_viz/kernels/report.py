@@ -1,8 +1,8 @@
-"""A measurement as JSON lines, for `measurement_process`: `python -m rope_viz.kernels.report`.
+"""A measurement as JSON: the lines that a process prints, and the reading of a file that was saved.
 
-It reads a JSON object from the standard input: the fields of `Workload`, device "auto" for the GPU if there is one,
-and `rounds` and `compiled` of `measure`. The first line is {"machine", "agreement"}, then one {"fraction", "name",
-"way"} per step.
+`python -m rope_viz.kernels.report`, for `measurement_process`, reads a JSON object from the standard input: the fields
+of `Workload`, device "auto" for the GPU if there is one, and `rounds` and `compiled` of `measure`. The first line is
+{"machine", "agreement"}, then one {"fraction", "name", "way"} per step.
 """
 
 from __future__ import annotations
@@ -13,20 +13,33 @@ import math
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+from rope_viz.embedding.spec import PAIRINGS, require_number, short_repr
+from rope_viz.kernels.measurement_process import Report
+from rope_viz.storage.decode_json import decode_json
 
-from rope_viz.kernels.measure import Measurement, Workload, agreement, measure
+if TYPE_CHECKING:
+    from rope_viz.kernels.measure import Measurement, Workload
 
 # Where pairings and backends are compared: far enough that a float32 angle is wrong in the second digit.
 FAR = 1_000_000
 
+MOST_ROWS = 1000
+LONGEST = 1000
+"""Characters of one text."""
+TIMES = ("median_s", "best_s", "bytes_per_second", "fraction_of_copy")
+
 
 def report_lines(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the lines that the process prints."""
+    # Here, because a page reads saved files with this module, and does not load torch.
+    import torch
+
+    from rope_viz.kernels.measure import Workload, agreement, measure
+
     options = {name: arguments.pop(name) for name in ("rounds", "compiled") if name in arguments}
     if arguments.get("device") == "auto":
         arguments["device"] = "cuda" if torch.cuda.is_available() else "cpu"
@@ -40,6 +53,8 @@ def report_lines(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def describe_machine(workload: Workload) -> dict[str, Any]:
     """Return a description of the machine."""
+    import torch
+
     on_gpu = workload.device.startswith("cuda")
     return {
         "device": torch.cuda.get_device_name() if on_gpu else find_processor(),
@@ -73,6 +88,88 @@ def find_processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine() or "CPU"
+
+
+def parse_report(content: bytes, problem: str) -> Report:
+    """Return the measurement in a JSON text; raise `ValueError`, with the sentence `problem` for no measurement.
+
+    A measurement that was stopped is one too: ways without times, or none at all.
+    """
+    found = decode_json(content, problem)
+    if not isinstance(found, dict) or not {"workload"} <= set(found) <= {"workload", "machine", "agreement", "ways"}:
+        raise ValueError(problem)
+    report = Report(**found)
+    named = (report.workload, report.machine, report.ways)
+    if not all(isinstance(part, dict) for part in named) or not isinstance(report.agreement, list):
+        raise ValueError(problem)
+    if len(report.ways) > MOST_ROWS or len(report.agreement) > MOST_ROWS:
+        raise ValueError(f"a measurement has at most {MOST_ROWS:,} rows")
+    for name, way in report.ways.items():
+        check_way(name, way)
+    for row in report.agreement:
+        check_agreement(row)
+    if report.ways:
+        check_workload(report.workload)
+        check_machine(report.machine)
+    if report.ran and "copy" not in {way["name"] for way in report.ran}:
+        raise ValueError("a measurement must have timed the copy that the others are compared with")
+    return report
+
+
+def check_way(name: str, way: Any) -> None:
+    """Raise `ValueError` unless this is one way: timed, with all its numbers, or not timed, with a note."""
+    label = f"the way {short_repr(name)}"
+    check_object(way, label, texts=("name", "note"))
+    if way["name"] != name:
+        raise ValueError(f"{label} has another name, {short_repr(way['name'])}")
+    timed = [key for key in TIMES if way.get(key) is not None]
+    for key in TIMES if timed else ():
+        require_number(way.get(key), f"{key} of {label}", least=1e-15, most=1e18)
+    for key in (*TIMES, "error"):
+        way.setdefault(key, None)
+    if way["error"] is not None:
+        require_number(way["error"], f"error of {label}", least=0.0, most=1e30)
+
+
+def check_agreement(row: Any) -> None:
+    """Raise `ValueError` unless this is one row of the comparison with float64."""
+    check_object(row, "a row of the agreement", texts=("dtype", "backend"))
+    check_pairing(row)
+    for key in ("difference", "half_step"):
+        require_number(row.get(key), f"{key} of the agreement", least=0.0, most=1e30)
+
+
+def check_workload(load: dict[str, Any]) -> None:
+    """Raise `ValueError` unless the measured tensors are described."""
+    check_object(load, "the workload", texts=("dtype",))
+    check_pairing(load)
+    for key in ("tokens", "heads", "head_dim"):
+        require_number(load.get(key), f"{key} of the workload", least=1, most=1e12, integer=True)
+
+
+def check_machine(machine: dict[str, Any]) -> None:
+    """Raise `ValueError` unless the machine is described."""
+    check_object(machine, "the machine", texts=("device", "torch"))
+    for key in ("gpu", "gpu_found"):
+        if not isinstance(machine.get(key), bool):
+            raise ValueError(f"{key} of the machine must be true or false, got {short_repr(machine.get(key))}")
+    require_number(machine.get("threads"), "threads of the machine", least=1, most=1e6, integer=True)
+    require_number(machine.get("bytes"), "bytes of the machine", least=1, most=1e18)
+
+
+def check_object(value: Any, label: str, *, texts: Sequence[str]) -> None:
+    """Raise `ValueError` unless this is a JSON object with these keys, each a text that is not too long."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{label} must be an object, got {short_repr(value)}")
+    for key in texts:
+        if not isinstance(value.get(key), str) or len(value[key]) > LONGEST:
+            raise ValueError(f"{key} of {label} must be a text of at most {LONGEST:,} characters")
+
+
+def check_pairing(value: dict[str, Any]) -> None:
+    """Raise `ValueError` unless the object names a pairing."""
+    if value.get("pairing") not in PAIRINGS:
+        raise ValueError(f"the pairing must be one of {', '.join(PAIRINGS)}, got {short_repr(value.get('pairing'))}")
 
 
 def main() -> None:

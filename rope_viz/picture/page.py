@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from rope_viz.picture.config_link import write_config
 from rope_viz.picture.outputs import Kind
 from rope_viz.picture.picture_request import Choice, PictureRequest
 
@@ -103,6 +104,22 @@ class Picture:
     def finished(self, request: PictureRequest) -> PictureRequest:
         """Return the request for the last part, which contains all."""
         return dataclasses.replace(request, part=self.parts(request) - 1)
+
+    def cache_key(self, request: PictureRequest) -> tuple[Hashable, ...]:
+        """Return the cache key: equal for all requests that lead to the same picture."""
+        own = request.own if self.config else None
+        return (
+            self.address,
+            *request.subject[:3],
+            None if own is None else request.held.get("own") or write_config(own),
+            request.pin if self.pin else None,
+            tuple(request.variants.items()) if self.variants else None,
+            request.view if self.zooms else None,
+            request.coarse,
+            min(request.part, self.parts(request) - 1),
+            # Of the needed choices too: the value of a used one may be the same while they differ.
+            *(choice.text(request[choice]) for choice in self.choices if choice.key in self.depends),
+        )
 
     def __call__(self, request: PictureRequest) -> Kind:
         """Render the picture for a request. Raise `ValueError` with a sentence if there is none."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
-from rope_viz.picture import stored_files
+from rope_viz.picture import choices
 from rope_viz.picture.choices import Held, Kept
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.storage.decode_json import decode_json
@@ -88,12 +88,12 @@ def file(key: str, **more: Any) -> Kept[Mapping[str, vectors.Array]]:
     """Make a choice of a file with q and k; the stored content is the file's name and data."""
 
     def decode(content: bytes) -> Mapping[str, vectors.Array]:
-        return vectors.read_vectors(stored_files.name_of(content), stored_files.data_of(content))
+        return vectors.read_vectors(choices.name_of(content), choices.data_of(content))
 
     return Kept(
         key=key,
         decode=decode,
-        load=stored_files.load_file,
+        load=choices.load_file,
         check=lambda held, request: from_file(held, request.spec),
         suffixes=vectors.SUFFIXES,
         **more,

@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.figures import theme
+from rope_viz.figures import glossary, theme
 from rope_viz.figures.files import Style, format_span, format_stem
 from rope_viz.figures.files.axes import is_length
 from rope_viz.figures.files.lines import line_names
-from rope_viz.figures.words import glossary
-from rope_viz.figures.words.common import FOOTNOTE, plain_cell, spell_out_footnotes, unescape
+from rope_viz.figures.words import FOOTNOTE, plain_cell, spell_out_footnotes, unescape
 from rope_viz.picture import write_address
 from rope_viz.picture.outputs import Clocks, Grid, Kind, Table
 from rope_viz.picture.page import Picture
@@ -145,7 +144,7 @@ def framed(message: Mapping[str, Any], arrays: bytes = b"") -> bytes:
 def markdown_to_html(sentence: str, *, footnotes: bool = False) -> str:
     """Return a sentence as HTML.
 
-    Its Markdown is limited to **bold**, *emphasis*, `code`, backslash escapes and `words.common.footnote`. Without
+    Its Markdown is limited to **bold**, *emphasis*, `code`, backslash escapes and `words.footnote`. Without
     `footnotes`, which need the app's scripts, the sources are in brackets.
     """
     if not footnotes:

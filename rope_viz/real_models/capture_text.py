@@ -12,8 +12,8 @@ from typing import Any
 
 from rope_viz.kernels.measurement_process import Run
 from rope_viz.models.formats.gguf import read_header
-from rope_viz.real_models.capture_gguf import capture_gguf
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer
+from rope_viz.real_models.capture import capture_gguf
+from rope_viz.real_models.gguf_model import make_tokenizer
 from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
 from rope_viz.studies.capture_file import encode_capture
 from rope_viz.texts import Texts

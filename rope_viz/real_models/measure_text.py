@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from rope_viz.kernels.measurement_process import Run
 from rope_viz.models.formats.gguf import read_header
-from rope_viz.real_models.gguf_model import load_gguf
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer
+from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
 from rope_viz.real_models.text_results import (
     BLOCK,
     DEPTHS,
@@ -35,8 +34,7 @@ from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
 from rope_viz.studies.heads import Turning
 from rope_viz.texts import Texts
 from rope_viz.tiny_lm import numpy_model
-from rope_viz.tiny_lm.checkpoints import scaled
-from rope_viz.tiny_lm.numpy_model import Floats, TinyLm
+from rope_viz.tiny_lm.numpy_model import Floats, TinyLm, scaled
 from rope_viz.tiny_lm.passkey import hide_key
 from rope_viz.tiny_lm.tasks import Tokens
 

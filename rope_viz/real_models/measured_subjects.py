@@ -17,14 +17,12 @@ from rope_viz.models.formats.gguf import read_header
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.real_models.capture import capture, layer_kinds
-from rope_viz.real_models.gguf_model import load_gguf
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer
+from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
 from rope_viz.real_models.head_jobs import LayerInput, See, turn_pairs
 from rope_viz.real_models.torch_forward import TorchLm
 from rope_viz.studies.capture_file import Layer
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm.checkpoints import scaled
-from rope_viz.tiny_lm.numpy_model import Floats
+from rope_viz.tiny_lm.numpy_model import Floats, scaled
 from rope_viz.tiny_lm.tasks import Tokens
 
 ROWS = 256

@@ -14,7 +14,7 @@ from rope_viz.embedding.scaling import PaperYarn, Yarn, mscale
 from rope_viz.embedding.spec import FloatArray, check_length, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.overrides import merge_overrides
-from rope_viz.runtimes import gguf_converter, llamacpp, mlx, older_releases, paper, sglang, tensorrt, transformers, vllm
+from rope_viz.runtimes import gguf_converter, llamacpp, mlx, paper, sglang, tensorrt, transformers, vllm
 from rope_viz.runtimes.llamacpp import override_keys, split_flags
 from rope_viz.runtimes.provenance import Known, find_provenance
 from rope_viz.runtimes.releases import RUNTIMES, format_release, resolve_release
@@ -30,7 +30,7 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     resolve_release("mlx-lm"): mlx.RULES,
     resolve_release("tensorrt-llm"): tensorrt.RULES,
     resolve_release("paper"): paper.RULES,
-    **older_releases.RULES,
+    **vllm.OLDER_RULES,
 }
 """Every runtime that can be emulated, by name and release."""
 

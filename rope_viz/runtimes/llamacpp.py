@@ -16,9 +16,9 @@ import numpy as np
 
 from rope_viz.embedding.scaling import Yarn, blend, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec, freeze, require_number, short_repr
+from rope_viz.models.formats import FILE
 from rope_viz.models.formats.gguf_config import ROPE_KEYS
 from rope_viz.models.formats.json_source import source_file
-from rope_viz.models.formats.source_note import FILE
 from rope_viz.runtimes.rule_engine import Case
 
 FLAGS = {

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 
+from rope_viz.embedding.scaling import mscale
 from rope_viz.models.rope_config import TELECHAT3_WEIGHT, TELECHAT3_YARN
 from rope_viz.runtimes import shared_rules as shared
+from rope_viz.runtimes.releases import OLDER
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
@@ -118,3 +120,58 @@ RULES = (
     shared.PROPORTIONAL_FACTOR,
     shared.FAST_FIRST.where(is_native),
 )
+
+OLDER_TYPES = ("default", "linear", "dynamic", "yarn", "llama3", "longrope")
+
+# The first release of vLLM with the type "ntk" and with alpha for dynamic.
+HAS_NTK = "0.10.2"
+
+
+@rule("yarn-plain", has_type("yarn"), lambda case: not case.mla)
+def pass_two_factors(case: Case) -> Case:
+    """yarn takes attn_factor and extrapolation_factor; attention_factor, mscale and truncate are not known, and the
+    range is always rounded."""
+    needed = require("factor", ORIGINAL)(case)
+    attention = mscale(case.number("factor")) * case.number("attn_factor", 1.0)
+    changed = ignore("attention_factor", "truncate", "mscale", "mscale_all_dim")(needed)
+    return changed.replace(attention=attention, kept_weight=case.number("extrapolation_factor", 1.0))
+
+
+def build_older_rules(server: str, version: str) -> tuple[Rule, ...]:
+    """Return the rules of one release."""
+    at = f"{server} {version}"
+    has_ntk = version == HAS_NTK
+    return (
+        refuse(f"no {{model}} model in {at}", shared.is_absent(at)),
+        shared.refuse_conflicting_types,
+        shared.read_old_keys,
+        shared.rename_su,
+        shared.prefer_top_original,
+        shared.unscaled(at),
+        refuse("unknown RoPE scaling type {kind}", is_not(has_type(*OLDER_TYPES, *(["ntk"] if has_ntk else [])))),
+        shared.partial_share(at),
+        shared.DEEPSEEK_SOFTMAX,
+        shared.make_deepseek_yarn,
+        pass_two_factors,
+        shared.INTEGER_FACTOR,
+        *((shared.DYNAMIC_ALPHA,) if has_ntk else ()),
+        require_by_type(
+            llama3=(*shared.LLAMA3_KEYS, ORIGINAL),
+            linear=("factor",),
+            dynamic=("factor",),
+            longrope=(*shared.LISTS, ORIGINAL),
+        ),
+        Rule(
+            "dynamic-static",
+            "dynamic is static: at every length its base is that for factor times the trained length.",
+            static_base(shared.square_growth),
+            has_type("dynamic"),
+        ),
+        shared.fix_ntk,
+        shared.switch_late,
+        shared.FAST_FIRST,
+    )
+
+
+OLDER_RULES = {release: build_older_rules(*release) for release in OLDER}
+"""By runtime and version."""

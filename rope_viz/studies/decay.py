@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from rope_viz.embedding.exact_angles import check_distances, check_inv_freq, exact_angles, require_finite
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number
-from rope_viz.studies.error_budget import Thinning
 from rope_viz.studies.scores import (
     MAX_DISTANCES,
+    Thinning,
     check_coefficients,
     check_range,
     coefficients,

@@ -11,7 +11,7 @@ import streamlit as st
 
 from rope_viz.advice.lint import Finding, check, repair, summary
 from rope_viz.advice.plan.runtime_matrix import Asked
-from rope_viz.figures.words.common import footnote, plain
+from rope_viz.figures.words import footnote, plain
 from rope_viz.models import spec_url
 from rope_viz.texts import Texts
 from rope_viz.ui import state

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import difflib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -10,24 +12,26 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.embedding.scaling import LABELS, METHODS, LongRope, Yarn, parse_factors
-from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs
-from rope_viz.figures.words.common import plain
+from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs, short_repr
+from rope_viz.figures.words import plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.spec_url import LISTS
 from rope_viz.pages import registry
-from rope_viz.pages.registry import groups_of
+from rope_viz.pages.registry import PAGES, groups_of, page
 from rope_viz.picture import config_link
+from rope_viz.picture.choices import Kept, Line, Number
+from rope_viz.picture.picture_request import Choice
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts
-from rope_viz.ui import address_problems, query_params, state, upload
+from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import rejected_config
 from rope_viz.ui.session import session
 
-TEXTS, HEADER = Texts("sidebar"), Texts("app")
+TEXTS, APP = Texts("sidebar"), Texts("app")
 
 
 def sidebar(page: str) -> None:
@@ -61,7 +65,7 @@ def describe_scaling() -> str:
     factor = getattr(spec.scaling, "factor", None)
     key = "plain" if spec.scaling.name == "none" else "scaling" if factor is None else "factor"
     method = LABELS[spec.scaling.name]
-    return HEADER(f"header.{key}", method=method, factor=factor or 1, context=spec.context, target=spec.target)
+    return APP(f"header.{key}", method=method, factor=factor or 1, context=spec.context, target=spec.target)
 
 
 def messages() -> None:
@@ -72,7 +76,7 @@ def messages() -> None:
 
 def address_messages() -> None:
     """Show one warning for each choice in the page's address that could not be used."""
-    for problem in address_problems.address_problems(st.query_params.to_dict()):
+    for problem in find_address_problems(st.query_params.to_dict()):
         warn(problem)
 
 
@@ -362,3 +366,37 @@ def _try(make: Callable[[], RopeSpec], *, typed: Collection[str] = ()) -> None:
         state.refuse(TEXTS("method.impossible", error=error))
     else:
         state.choose(spec, typed=state.current_choice().typed.union(typed))
+
+
+def find_address_problems(query: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each of a page's choices in its address that cannot be read, and for each unknown one.
+
+    Keys without the prefix of a page belong to others. Lines of text are reported next to their field.
+    """
+    out: list[str] = []
+    for key, text in query.items():
+        name, dot, _ = key.partition(".")
+        if not dot or name not in PAGES:
+            continue
+        choices = {choice.key: choice for choice in page(name).choices}
+        if key not in choices:
+            close = difflib.get_close_matches(key, choices, 1)
+            shown = short_repr(key)
+            out.append(
+                APP("address.meant", name=shown, meant=close[0]) if close else APP("address.unknown", name=shown)
+            )
+        elif not isinstance(choices[key], Line | Kept):
+            out += _value_problem(choices[key], text)
+    return out
+
+
+def _value_problem(choice: Choice[Any], text: str) -> list[str]:
+    """Return a sentence if a value cannot be read, with what is shown instead."""
+    try:
+        choice.parse(text)
+    except ValueError as error:
+        if isinstance(choice, Number):
+            with contextlib.suppress(ValueError):
+                return [APP("address.clamped", problem=error, value=choice.text(choice.near(text)))]
+        return [APP("address.ignored", problem=error)]
+    return []

@@ -8,7 +8,7 @@ import streamlit as st
 
 from rope_viz.advice.plan.extension_plan import Plan
 from rope_viz.advice.plan.runtime_instructions import Instructions, format_diff
-from rope_viz.figures.words.common import plain, plain_with_footnote
+from rope_viz.figures.words import plain, plain_with_footnote
 from rope_viz.pages.model.extend import words
 from rope_viz.texts import Texts
 from rope_viz.ui import configs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words import plain
 
 
 def warn(sentence: str) -> None:

@@ -13,10 +13,9 @@ from urllib.parse import quote
 import streamlit as st
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import line_styles, theme
+from rope_viz.figures import glossary, line_styles, theme
 from rope_viz.figures.compared import Compared, compared
-from rope_viz.figures.words import glossary
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words import plain
 from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
 from rope_viz.pages.registry import DOORS, TITLES
 from rope_viz.picture.choices import Number

@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from rope_viz import __version__
 from rope_viz.figures.files import Style, is_key
 from rope_viz.pages import registry
-from rope_viz.picture import blob_store, cache_key, export, read_address, wire_format
+from rope_viz.picture import blob_store, export, read_address, wire_format
 from rope_viz.picture.page import Picture
 from rope_viz.reports.render_process import Job
 from rope_viz.storage.decode_json import ContentError
@@ -178,7 +178,7 @@ def read_small(picture: Picture, form: str, look: Style, job: Job) -> Asked:
         request = picture.finished(request)
     is_long = form != "packed" or (not request.coarse and min(request.part, picture.parts(request) - 1) >= LATE_PART)
     return Asked(
-        cache_key.key(request, picture),
+        picture.cache_key(request),
         request.coarse,
         bool(contents),
         functools.partial(export.compressed, picture, request, form, look),

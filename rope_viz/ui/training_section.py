@@ -7,7 +7,7 @@ import streamlit as st
 from rope_viz.advice.training.make_match import Remedy
 from rope_viz.advice.training.match_training import Match, describe_match
 from rope_viz.advice.verify.identify_rotation import identify, read_values
-from rope_viz.figures.words.common import footnote, plain
+from rope_viz.figures.words import footnote, plain
 from rope_viz.pages.model import runtimes
 from rope_viz.pages.model.runtimes.words import TEXTS, describe_rotation
 from rope_viz.picture.picture_request import PictureRequest

@@ -9,9 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words import plain
 from rope_viz.pages import registry
-from rope_viz.picture import stored_files
+from rope_viz.picture import choices as picture_choices
 from rope_viz.picture.choices import Borders, Kept, Line, Menu, Number, Pick, Pieces, Several, Switch, clean_line
 from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.texts import Texts
@@ -161,7 +161,7 @@ def _file(choice: Kept[Any]) -> None:
 
     def changed() -> None:
         dropped = st.session_state[key]
-        content = None if dropped is None else stored_files.filed(dropped.name, take_upload(dropped))
+        content = None if dropped is None else picture_choices.filed(dropped.name, take_upload(dropped))
         forget()
         try:
             if content is not None:
@@ -177,7 +177,7 @@ def _file(choice: Kept[Any]) -> None:
     dropped = st.file_uploader(choice.label, type=types, key=key, help=choice.help or None, on_change=changed)
     if dropped is None and (content := state.blob(choice.key)) is not None:
         # The browser restored it, and no script can put a file into the box.
-        st.markdown(TEXTS("controls.stored_file", name=plain(stored_files.name_of(content))))
+        st.markdown(TEXTS("controls.stored_file", name=plain(picture_choices.name_of(content))))
         st.button(TEXTS("controls.remove_file"), key=f"forget.{choice.key}", on_click=forget)
 
 

@@ -31,7 +31,7 @@ export function makeWheel(stops) {
 }
 
 // Find the number of columns that gives n dials the most room, with names below them only if they are readable. Rows that
-// are all full may cost three tenths of the size. As `arranged` in rope_viz/figures/static_clocks.py.
+// are all full may cost three tenths of the size. As `arranged` in rope_viz/figures/clocks.py.
 function findGrid(n, width, height) {
   const fitDials = (label) => {
     let best = { worth: 0 };

@@ -79,7 +79,7 @@ function openNote(anchor, takesFocus = true) {
   if (takesFocus) note.focus({ preventScroll: true });
 }
 
-// Turn the addresses in a source into links. Its text has word joiners, which keep Markdown from doing so (words/common.py).
+// Turn the addresses in a source into links. Its text has word joiners, which keep Markdown from doing so (figures/words.py).
 const linkAddresses = (source) => source.replaceAll("\u2060", "").split(/(https?:\/\/[^\s,;)]+)/).map((part, index) => (index % 2 ? element("a", { href: part, target: "_blank", rel: "noopener", textContent: part }) : part));
 
 // Place the note at its term, also while the page scrolls; close it when the term leaves the view.

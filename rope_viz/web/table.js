@@ -10,7 +10,7 @@ const LONG = 20;
 // Format with six significant digits, no trailing zeros.
 const formatCell = (value) => (value === null ? "" : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
 
-// Make the text of a cell, and its footnotes as links (rope_viz/figures/words/common.py, navigation.js).
+// Make the text of a cell, and its footnotes as links (rope_viz/figures/words.py, navigation.js).
 const makeContents = (words) => words.split(/\[((?:\\.|[^\\\]])*)\]\(#source\)/).map((part, index) => (index % 2 ? element("a", { href: "#source", textContent: part.replace(/\\(.)/g, "$1") }) : part));
 
 function buildTable(place) {

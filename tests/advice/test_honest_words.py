@@ -7,7 +7,7 @@ the cases below, whose trained lengths nobody documents or whose makers ship a l
 import pytest
 
 from rope_viz.advice.plan.extension_plan import make_plan
-from rope_viz.advice.plan.report import text
+from rope_viz.cli.extend import format_text
 from rope_viz.models.catalog import catalog
 from tests.configs import QWEN3_8B, llama
 
@@ -24,7 +24,7 @@ NEMO = {
 @pytest.mark.parametrize("length", [16_384, 131_072, 2_097_152])
 def test_without_a_documented_length_training_is_unknown(config, length):
     plan = make_plan(config, length, ["transformers"])
-    said = text(plan)
+    said = format_text(plan)
     assert not plan.recognised.trained.is_known
     assert not [claim for claim in CLAIMS if claim in said]
     assert "The trained length is not documented, so it is not known which angles training showed." in said
@@ -36,7 +36,7 @@ def test_without_a_documented_length_training_is_unknown(config, length):
 def test_a_documented_length_is_named_as_the_trained_one():
     plan = make_plan(QWEN3_8B, 131_072, ["transformers"])
     assert plan.recognised.trained.is_documented
-    assert "Source of the trained length: " in text(plan)
+    assert "Source of the trained length: " in format_text(plan)
     assert "never seen in training" in " ".join(plan.advice.way("linear").reasons)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rope_viz.advice.lint import check, repair
-from rope_viz.advice.lint.key_names import misspelled_keys
 from rope_viz.advice.lint.lint_context import View
+from rope_viz.advice.lint.rules import misspelled_keys
 from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
 from tests.configs import llama, yarn

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rope_viz.advice.plan.extension_plan import make_plan
-from rope_viz.advice.plan.report import text
+from rope_viz.cli.extend import format_text
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import from_config
@@ -31,9 +31,9 @@ def test_the_file_has_keys_that_the_asked_runtime_reads():
 
 def test_flags_come_first_where_a_runtime_does_not_read_the_file():
     config = dict(catalog()["gemma-2-9b"].config)
-    flags = text(make_plan(config, 16_384, ["llama.cpp"]))
+    flags = format_text(make_plan(config, 16_384, ["llama.cpp"]))
     assert flags.index("llama-server") < flags.index("config.json (to write)")
-    file = text(make_plan(config, 16_384, ["transformers"]))
+    file = format_text(make_plan(config, 16_384, ["transformers"]))
     assert file.index("config.json (to write)") < file.index("Start it")
 
 

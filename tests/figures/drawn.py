@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from rope_viz.advice.plan import runtime_matrix
-from rope_viz.figures import clocks, hands, static_clocks, table_figure, wavelengths
+from rope_viz.figures import clocks, hands, table_figure, wavelengths
 from rope_viz.figures import compared as figures_compared
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.models.catalog import catalog, model_specs
@@ -86,7 +86,7 @@ def other_figures():
         yield f"scene {scene}", lambda draw=draw: draw()[0]
     yield "speeds", lambda: kernels.speeds(measured())
     yield "time", lambda: attention.costs(QWEN, causal=True, shown="time")
-    yield "dials", lambda: static_clocks.still(clocks.packed(LLAMA, mode="turn", plain=True), 1000, pin=5)
+    yield "dials", lambda: clocks.draw_still(clocks.packed(LLAMA, mode="turn", plain=True), 1000, pin=5)
     yield "hands", lambda: hands.draw_static(hands.message(LLAMA, "Llama 3.1 8B"))
     yield "dials score", lambda: clocks.still(clocks.message(LLAMA, pin=None, mode="score"))
 

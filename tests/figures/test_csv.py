@@ -14,7 +14,7 @@ from rope_viz.pages.decay import figures as decay
 from rope_viz.pages.frequencies import figures as frequencies
 from rope_viz.pages.precision import figures as precision
 from rope_viz.studies import scores
-from rope_viz.studies.error_budget import Thinning
+from rope_viz.studies.scores import Thinning
 from tests.figures.drawn import DRAWN, LLAMA, PARTS
 
 QWEN = model_specs("qwen3-8b-yarn")[""]

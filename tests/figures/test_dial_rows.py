@@ -2,7 +2,7 @@
 
 import pytest
 
-from rope_viz.figures.static_clocks import arranged
+from rope_viz.figures.clocks import arranged
 
 
 @pytest.mark.parametrize("pairs", [32, 64, 128])

@@ -3,7 +3,7 @@
 import pytest
 
 from rope_viz.embedding.scaling import Yarn
-from rope_viz.figures.words import common
+from rope_viz.figures import words
 from rope_viz.models.catalog import model_specs
 from rope_viz.pages.frequencies import words as frequencies
 from tests.figures.specs import SPECS, TAU, every, near, plain, scaled, turning_share
@@ -44,7 +44,7 @@ def test_wavelengths_are_those_of_the_first_and_last_pair(spec):
 def test_pairs_without_a_full_turn_are_counted(spec):
     before = in_training(spec)
     zero, slow = before.count(0.0), sum(0.0 < spec.context * each < TAU for each in before)
-    sentence = common.count_unturned(spec)
+    sentence = words.count_unturned(spec)
     values = sentence.values
     assert (values["zero"], values["slow"], values["pairs"]) == (zero, slow, spec.pairs)
     assert (values["context"], values["length_name"]) == (spec.context, spec.length_name)

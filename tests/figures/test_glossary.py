@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import rope_viz
-from rope_viz.figures.words import glossary
+from rope_viz.figures import glossary
 from rope_viz.texts import Texts
 from rope_viz.texts.texts import list_texts
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words import plain
 
 HOSTILE = [
     "[Sign in](https://evil.example/x)",

@@ -7,8 +7,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import model_specs
 from rope_viz.pages.precision import figures as precision
 from rope_viz.pages.precision import words as words_precision
-from rope_viz.studies.precision import ROUNDINGS
-from rope_viz.studies.rounding_in_practice import PRACTICES
+from rope_viz.studies.precision import PRACTICES, ROUNDINGS
 
 LLAMA_2 = model_specs("llama-2-7b")[""]
 

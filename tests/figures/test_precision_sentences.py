@@ -8,8 +8,7 @@ import pytest
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.pages.precision import words as precision
-from rope_viz.studies.precision import ROUNDINGS
-from rope_viz.studies.rounding_in_practice import PRACTICES
+from rope_viz.studies.precision import PRACTICES, ROUNDINGS
 from rope_viz.texts import Texts
 from tests.figures.specs import to_bf16
 from tests.offenders import for_each

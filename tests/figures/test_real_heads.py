@@ -10,7 +10,7 @@ from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import bands
 from rope_viz.figures import theme
-from rope_viz.pages.heads import real_figures as real_heads
+from rope_viz.pages.heads import figures
 from rope_viz.studies.real_model import JOBS, read_heads
 
 
@@ -37,7 +37,7 @@ SPEC = RopeSpec(head_dim=6, context=64, target=128, scaling=Yarn(factor=2.0))
 
 
 def test_every_job_has_its_letter_on_the_map():
-    fig = real_heads.job_map(HEADS, (0, 1))
+    fig = figures.job_map(HEADS, (0, 1))
     shade, jobs, *marks = fig.data
     # A head with two jobs has both letters and the colour of the first.
     assert [(mark.text, tuple(mark.x), tuple(mark.y)) for mark in marks] == [
@@ -55,27 +55,28 @@ def test_every_job_has_its_letter_on_the_map():
 
 def test_repeated_words_of_the_sentence_are_numbered():
     words = ["Paris", "and", "Rome", "and", "Paris"]
-    fig = real_heads.sentence_attention([("as trained", np.eye(5)), ("linear", np.eye(5))], words)
+    fig = figures.sentence_attention([("as trained", np.eye(5)), ("linear", np.eye(5))], words)
     assert list(fig.data[0].x) == ["Paris₁", "and₁", "Rome", "and₂", "Paris₂"]
     assert np.isnan(fig.data[1].z[np.triu_indices(5, 1)]).all()
 
 
 def test_bars_show_margins_and_changed_scores():
     head = HEADS.heads[0, 1]
-    np.testing.assert_array_equal(real_heads.pair_margins(head, "previous token", bands(SPEC)).data[0].y, [4, 1, 0.5])
-    np.testing.assert_array_equal(real_heads.pair_margins(head, None, bands(SPEC)).data[0].y, [0.3, 0.2, 0.1])
-    bar = real_heads.changed_scores(head, "previous token").data[0]
+    np.testing.assert_array_equal(figures.pair_margins(head, "previous token", bands(SPEC)).data[0].y, [4, 1, 0.5])
+    np.testing.assert_array_equal(figures.pair_margins(head, None, bands(SPEC)).data[0].y, [0.3, 0.2, 0.1])
+    bar = figures.changed_scores(head, "previous token").data[0]
     assert dict(zip(bar.y, bar.x, strict=True)) == {"as trained": 0.77, "linear × 2": 0.1, "YaRN × 2": 0.7}
 
 
-@pytest.mark.parametrize("name", ["job_map", "pair_margins", "changed_scores"])
-def test_colours_have_dark_twins_and_axes_have_titles(name):
-    head = HEADS.heads[1, 1]
-    more = {
-        "job_map": (HEADS,),
-        "pair_margins": (head, "induction", bands(SPEC)),
-        "changed_scores": (head, "induction"),
-    }
-    fig = getattr(real_heads, name)(*more[name])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: figures.job_map(HEADS),
+        lambda: figures.pair_margins(HEADS.heads[1, 1], "induction", bands(SPEC)),
+        lambda: figures.changed_scores(HEADS.heads[1, 1], "induction"),
+    ],
+)
+def test_colours_have_dark_twins_and_axes_have_titles(draw):
+    fig = draw()
     assert set(re.findall(r'"(#[0-9A-Fa-f]{6})"', json.dumps(fig.to_plotly_json(), default=str))) <= set(theme.DARK)
     assert fig.layout.xaxis.title.text

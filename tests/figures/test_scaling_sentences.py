@@ -4,7 +4,7 @@ import pytest
 
 from rope_viz.embedding.scaling import METHODS, ClippedRope, DynamicNtk, LongRope, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.words import common
+from rope_viz.figures import words
 from rope_viz.models.catalog import model_specs
 from rope_viz.pages.scaling import words as scaling
 from tests.figures.specs import every, kinds, near, plain, scaled
@@ -29,7 +29,7 @@ def test_every_pair_is_counted_in_its_band(spec):
     if isinstance(spec.scaling, ClippedRope):
         floor = 0.0  # it divides by no factor
     divided = [1.0 / share for share in lowered if share <= floor * (1.0 + 1e-9)]
-    sentence = common.describe_bands(spec)
+    sentence = words.describe_bands(spec)
     bands = {"kept": kept, "blended": len(lowered) - len(divided), "divided": len(divided), "sped": len(raised)}
     bands["zero"] = zero
     shown = {band: count for band, count in bands.items() if count}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import clocks, static_clocks, theme
+from rope_viz.figures import clocks, theme
 from rope_viz.figures.files import Style, render
 from rope_viz.models.catalog import model_specs
 from rope_viz.studies import scores
@@ -29,7 +29,7 @@ def hands(fig, name):
 
 @pytest.mark.parametrize("position", [0, 1000, 9_999_999])
 def test_every_hand_points_at_its_angle(position):
-    fig = static_clocks.still(packed(LLAMA), position)
+    fig = clocks.draw_still(packed(LLAMA), position)
     exact = [float((int(position) * frac(rate)) % 1) for rate in LLAMA.inv_freq(LLAMA.target)]
     turn, _ = hands(fig, "hand")
     np.testing.assert_allclose(np.abs((turn - exact + 0.5) % 1 - 0.5), 0, atol=1e-4)
@@ -47,7 +47,7 @@ def frac(rate):
 
 
 def test_query_and_key_hands_and_score_bars_are_exact():
-    fig = static_clocks.still(packed(LLAMA, "score"), 1040, 1024)
+    fig = clocks.draw_still(packed(LLAMA, "score"), 1040, 1024)
     query, _ = hands(fig, "query")
     key, _ = hands(fig, "key")
     apart = 16 * LLAMA.inv_freq(LLAMA.target) / (2 * np.pi)
@@ -61,7 +61,7 @@ def test_query_and_key_hands_and_score_bars_are_exact():
 
 def test_table_holds_every_pair_even_those_not_drawn():
     spec = RopeSpec(head_dim=1024)
-    fig = static_clocks.still(packed(spec), 12)
+    fig = clocks.draw_still(packed(spec), 12)
     found = fig.table()
     assert len(found["pair"]) == 512
     np.testing.assert_allclose(found["turns up to position 12"], 12 * spec.plain_inv_freq / (2 * np.pi))
@@ -69,7 +69,7 @@ def test_table_holds_every_pair_even_those_not_drawn():
 
 
 def test_ring_shows_the_band_by_colour_dash_and_name():
-    fig = static_clocks.still(packed(LLAMA), 0)
+    fig = clocks.draw_still(packed(LLAMA), 0)
     rings = {trace.name: (trace.line.color, trace.line.dash) for trace in fig.data if trace.name in ("kept", "divided")}
     assert rings["kept"] == (theme.KEPT, "solid")
     assert rings["divided"][0] == theme.DIVIDED
@@ -80,7 +80,7 @@ def test_ring_shows_the_band_by_colour_dash_and_name():
 
 
 def test_narrow_picture_has_shorter_rows_with_every_dial():
-    fig = static_clocks.still(packed(LLAMA), 1000)
+    fig = clocks.draw_still(packed(LLAMA), 1000)
     narrow = fig.at_size(390.0, None)
     assert narrow.layout.xaxis.range[1] < fig.layout.xaxis.range[1]
     assert len(hands(narrow, "hand")[0]) == 64
@@ -89,14 +89,14 @@ def test_narrow_picture_has_shorter_rows_with_every_dial():
 
 
 def test_unscaled_model_has_one_hand_and_a_pin_has_a_frame():
-    fig = static_clocks.still(packed(LLAMA.plain()), 5, pin=3)
+    fig = clocks.draw_still(packed(LLAMA.plain()), 5, pin=3)
     assert not [trace for trace in fig.data if trace.name == "before scaling"]
     assert len(fig.layout.shapes) == 1
-    assert not static_clocks.still(packed(LLAMA), 5, pin=999).layout.shapes
+    assert not clocks.draw_still(packed(LLAMA), 5, pin=999).layout.shapes
 
 
 @pytest.mark.parametrize("head_dim", [2, 4, 64, 256, 4096])
 @pytest.mark.parametrize("mode", ["turn", "score"])
 def test_any_number_of_pairs_can_be_drawn(head_dim, mode):
-    fig = static_clocks.still(packed(RopeSpec(head_dim=head_dim), mode), 10, 3)
+    fig = clocks.draw_still(packed(RopeSpec(head_dim=head_dim), mode), 10, 3)
     assert render(fig, "svg", options=Style(dpi=36)).startswith(b"<?xml")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
+from rope_viz.models.formats import without_source
 from rope_viz.models.formats.mistral_params import config_from_mistral
-from rope_viz.models.formats.source_note import without_source
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import LARGEST

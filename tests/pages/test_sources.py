@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rope_viz.advice.plan.runtime_instructions import NAMES
-from rope_viz.figures.words.common import FOOTNOTE, footnote, plain_with_footnote, spell_out_footnotes
+from rope_viz.figures.words import FOOTNOTE, footnote, plain_with_footnote, spell_out_footnotes
 from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
 from rope_viz.picture.outputs import Table

@@ -10,11 +10,10 @@ from rope_viz.cli.main import main
 from rope_viz.pages import registry
 from rope_viz.pages.kernels import pack_report
 from rope_viz.picture import blob_store, export, read_address
-from rope_viz.picture.choices import Kept
-from rope_viz.picture.stored_files import filed
+from rope_viz.picture.choices import Kept, filed
 from rope_viz.real_models.text_results import DEPTHS
 from rope_viz.studies.capture_file import Layer, encode_capture
-from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm import numpy_model
 from tests.figures.reports import make_report, make_way
 from tests.pictures.test_heads import CONFIG
 from tests.pictures.test_real_heads import measured_file
@@ -60,7 +59,7 @@ def keys(value):
 
 
 def search(right, loss):
-    found = json.loads((checkpoints.FOLDER / "searched.json").read_text(encoding="utf-8"))
+    found = json.loads((numpy_model.FOLDER / "searched.json").read_text(encoding="utf-8"))
     ones = [1.0] * len(found["best"]["divisors"])
     for row in (found["best"], *found["starts"]):
         row.update(divisors=ones, right=right, loss=loss)

@@ -12,12 +12,12 @@ from hypothesis import given, settings, strategies
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec, knobs
 from rope_viz.figures.files import Style
-from rope_viz.figures.words.common import plain_cell
+from rope_viz.figures.words import plain_cell
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
-from rope_viz.picture import cache_key, export, read_address, wire_format
+from rope_viz.picture import export, read_address, wire_format
 from rope_viz.picture.choices import Kept, Number, Several
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Picture
@@ -84,12 +84,12 @@ def test_picture_depends_only_on_its_declared_inputs(picture):
     """Another pin, zoom or choice that is not in the key of a picture does not change a byte of it."""
     page, start = registry.page(picture.page), {"model": example_model(picture, "llama-3.2-1b")}
     resting = read_address.read_request(page, start)
-    key, content = cache_key.key(resting, picture), export.render(picture, resting, "packed")
+    key, content = picture.cache_key(resting), export.render(picture, resting, "packed")
     changes = [("pin", "3"), ("view", "0.5,1.5")] + [(choice.key, text) for choice, text in variations(page)]
     tried = 0
     for name, text in changes:
         request = read_address.read_request(page, start | {name: text})
-        if cache_key.key(request, picture) == key:
+        if picture.cache_key(request) == key:
             tried += 1
             assert export.render(picture, request, "packed") == content, f"{name} = {text} changes {picture.address}"
     assert tried

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rope_viz.pages import heads, registry
-from rope_viz.picture import read_address, stored_files
+from rope_viz.picture import choices, read_address
 from rope_viz.picture.choices import Held
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.studies.capture_file import Layer, write_capture
@@ -35,7 +35,7 @@ def content(tmp_path):
     def make(q=Q, numbers=(1, 5)):
         layers = {n: Layer(q, K, scale=0.5, heads=(0, 1, 2, 3)) for n in numbers}
         write_capture(tmp_path / "qk.safetensors", layers, config=CONFIG, name="mine", dtype="float32")
-        return stored_files.load_file(str(tmp_path / "qk.safetensors"))
+        return choices.load_file(str(tmp_path / "qk.safetensors"))
 
     return make
 

@@ -8,9 +8,9 @@ import pytest
 from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
-from rope_viz.picture import cache_key, export, wire_format
+from rope_viz.picture import export, wire_format
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.reports import redraw, report
+from rope_viz.reports import draw, report
 from tests.example_models import example_model
 
 PICTURES = registry.pictures()
@@ -37,7 +37,7 @@ def test_picture_of_a_model_other_than_the_sidebars_names_it(picture):
     assert said["models"].startswith("Qwen2-VL 7B")
     made = export.render(picture, request, "json")
     assert json.loads(made)["models"] == said["models"]
-    assert remarks(redraw.redraw_saved(made, "csv", {})) == said
+    assert remarks(draw.redraw_saved(made, "csv", {})) == said
 
 
 @each_of_axes
@@ -74,6 +74,6 @@ def test_equal_keys_give_equal_content(picture):
     if not picture.zooms:
         more["view"] = (1.0, 5.0)
     other = dataclasses.replace(request, **more)
-    assert cache_key.key(request, picture) == cache_key.key(other, picture)
+    assert picture.cache_key(request) == picture.cache_key(other)
     for form in ("json", "csv"):
         assert export.render(picture, request, form) == export.render(picture, other, form)

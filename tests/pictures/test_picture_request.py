@@ -14,7 +14,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import Subject
 from rope_viz.pages import axes, decay, frequencies, registry, scaling
-from rope_viz.picture import blob_store, cache_key, configs, read_address, wire_format, write_address
+from rope_viz.picture import blob_store, configs, read_address, wire_format, write_address
 from rope_viz.picture.choices import Kept, Number
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
@@ -83,7 +83,7 @@ def test_the_address_of_a_picture_leads_back_to_it(picture, data):
     )
     query = write_address.query(request, picture)
     again = read_address.read_request(page, query)
-    assert cache_key.key(again, picture) == cache_key.key(request, picture)
+    assert picture.cache_key(again) == picture.cache_key(request)
     assert write_address.query(again, picture) == query, "the shortest query is its own"
 
 
@@ -106,12 +106,12 @@ def drawn(choice, data):
 def test_order_and_spelling_do_not_change_the_key():
     one = read(scaling.comparison, model="qwen3-8b-yarn", base="1e6", target="128k", scaling__show="paper")
     two = read(scaling.comparison, scaling__show="paper", target="131072", model="qwen3-8b-yarn")
-    assert cache_key.key(one, scaling.comparison) == cache_key.key(two, scaling.comparison)
+    assert scaling.comparison.cache_key(one) == scaling.comparison.cache_key(two)
 
 
 def test_unused_choices_are_not_in_the_key():
     one = read(decay.bases, decay__at="77", pin="3", view="0,2")
-    assert cache_key.key(one, decay.bases) == cache_key.key(read(decay.bases), decay.bases)
+    assert decay.bases.cache_key(one) == decay.bases.cache_key(read(decay.bases))
 
 
 def test_dependent_choice_adds_its_dependency_to_the_key():
@@ -192,7 +192,7 @@ def test_spec_too_precise_for_a_link_is_stored_by_name():
     assert query == {"model": "custom", "spec": name}
     again = read_address.read_request(scaling.PAGE, query)
     assert again.spec == spec
-    assert cache_key.key(again, scaling.comparison) == cache_key.key(request, scaling.comparison)
+    assert scaling.comparison.cache_key(again) == scaling.comparison.cache_key(request)
 
 
 def test_store_evicts_the_least_recently_used_content():

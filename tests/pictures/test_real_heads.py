@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rope_viz.pages import heads, registry
-from rope_viz.picture import cache_key, read_address
+from rope_viz.picture import read_address
 from rope_viz.picture.choices import Held
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measured_file import SCALED
@@ -112,7 +112,7 @@ def test_measured_file_replaces_the_map(tmp_path):
 def test_same_head_of_two_models_is_not_one_cached_picture(tmp_path, picture):
     measured_file(tmp_path / "m.json")
     mine = own(tmp_path / "m.json", **{"heads.real": "L1H1"})
-    assert cache_key.key(mine, picture) != cache_key.key(picture_request(real="L1H1"), picture)
+    assert picture.cache_key(mine) != picture.cache_key(picture_request(real="L1H1"))
 
 
 def test_scaled_model_has_a_map_and_no_other_rotation(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 from rope_viz.embedding.scaling import Proportional
 from rope_viz.pages import recall, registry
 from rope_viz.pages.recall import choices as recall_choices
-from rope_viz.picture import cache_key, read_address
-from rope_viz.tiny_lm import checkpoints
+from rope_viz.picture import read_address
+from rope_viz.tiny_lm import numpy_model
 from rope_viz.tiny_lm.recall import answered
 
 PAGE = registry.page("recall")
@@ -36,15 +36,15 @@ def test_each_part_adds_a_length():
     assert "progress" not in second.sentence.entries
     picture, longest = PAGE.pictures["lengths"], picture_request(recall_length="16384")
     assert [picture.parts(each) for each in (picture_request(), longest)] == [2, 7]
-    keys = [cache_key.key(dataclasses.replace(longest, part=part), picture) for part in (0, 6, 7, 99)]
+    keys = [picture.cache_key(dataclasses.replace(longest, part=part)) for part in (0, 6, 7, 99)]
     assert keys[0] != keys[1] == keys[2] == keys[3]
 
 
 def test_the_main_line_is_the_share_that_tiny_lm_finds():
     drawn = recall.lengths(picture_request(part="1"))
     line = next(trace for trace in drawn.fig.data if trace.name == "YaRN")
-    spec = checkpoints.scaled(recall.TRAINED, "yarn", 1024)
-    models = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
+    spec = numpy_model.scaled(recall.TRAINED, "yarn", 1024)
+    models = [numpy_model.load_tiny_lm(name) for name in numpy_model.SEEDS]
     assert models[0].spec == recall.TRAINED
     wanted = recall.evaluate(models, spec, 512, sequences=4).share
     assert float(np.array(line.y)[list(line.x).index(512)]) == pytest.approx(wanted)
@@ -93,7 +93,7 @@ def test_lists_for_another_number_of_pairs_are_refused():
 
 def test_steps_to_recover_match_the_measured_training():
     drawn = recall.recover(picture_request(recall_tuned="linear"))
-    rows = [row for row in checkpoints.measured()["recover"] if row["method"] == "linear" and row["at"] == "target"]
+    rows = [row for row in numpy_model.measured()["recover"] if row["method"] == "linear" and row["at"] == "target"]
     line = next(trace for trace in drawn.fig.data if trace.name == "Linear")
     assert list(line.x) == [row["step"] for row in rows]
     np.testing.assert_allclose(line.y, [row["recall"] for row in rows])

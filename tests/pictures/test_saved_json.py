@@ -13,11 +13,11 @@ from rope_viz.models import spec_url
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
-from rope_viz.picture import ROUTE, blob_store, cache_key, configs, export, read_address
+from rope_viz.picture import ROUTE, blob_store, configs, export, read_address
 from rope_viz.picture.choices import Held
 from rope_viz.picture.outputs import Clocks
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.reports import redraw
+from rope_viz.reports import draw
 from rope_viz.ui.components.scripts import PREFIX
 from tests.configs import LONGROPE
 from tests.example_models import example_model
@@ -54,8 +54,8 @@ def body(svg):
 def test_csv_of_saved_json_equals_the_direct_csv(picture, zoomed):
     request = of(picture, view=(0.5, 2.5) if zoomed else None, pin=3)
     made = drawn(picture, request, "json")
-    assert redraw.redraw_saved(made, "csv", {}).decode() == drawn(picture, request, "csv").decode()
-    assert redraw.redraw_saved(redraw.redraw_saved(made, "json", {}), "csv", {}) == drawn(picture, request, "csv")
+    assert draw.redraw_saved(made, "csv", {}).decode() == drawn(picture, request, "csv").decode()
+    assert draw.redraw_saved(draw.redraw_saved(made, "json", {}), "csv", {}) == drawn(picture, request, "csv")
 
 
 @each_picture
@@ -77,7 +77,7 @@ def test_json_of_a_user_config_redraws_that_config(picture):
         return
     made = drawn(picture, request, "json")
     for form in ("csv", "svg"):
-        direct, again = drawn(picture, request, form), redraw.redraw_saved(made, form, {})
+        direct, again = drawn(picture, request, form), draw.redraw_saved(made, form, {})
         if form == "svg":
             direct, again = body(direct), body(again)
         assert again == direct
@@ -97,10 +97,10 @@ def test_json_of_an_upload_is_redrawn_without_the_server(address, monkeypatch):
     )
     assert ("own=" in json.loads(made)["address"]) == picture.config
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
-    assert redraw.redraw_saved(made, "csv", {}) == direct["csv"]
-    assert body(redraw.redraw_saved(made, "svg", {})) == body(direct["svg"])
+    assert draw.redraw_saved(made, "csv", {}) == direct["csv"]
+    assert body(draw.redraw_saved(made, "svg", {})) == body(direct["svg"])
     if issubclass(picture.kind, Clocks):
-        assert redraw.redraw_saved(made, "html", {}) == direct["html"]
+        assert draw.redraw_saved(made, "html", {}) == direct["html"]
 
 
 @pytest.mark.parametrize("address", [picture.address for picture in PICTURES if issubclass(picture.kind, Clocks)])
@@ -110,17 +110,17 @@ def test_incomplete_clocks_json_is_refused(address):
     for missing in ({"choices", "address"}, {"spec"}):
         less = json.dumps({key: value for key, value in made.items() if key not in missing}).encode()
         with pytest.raises(ValueError, match="does not hold all the data"):
-            redraw.redraw_saved(less, "svg", {})
+            draw.redraw_saved(less, "svg", {})
     for key, wrong in (("spec", {"model": "none"}), ("spec", 3), ("choices", []), ("config", 5)):
         with pytest.raises(ValueError, match="file"):
-            redraw.redraw_saved(json.dumps(made | {key: wrong}).encode(), "svg", {})
+            draw.redraw_saved(json.dumps(made | {key: wrong}).encode(), "svg", {})
 
 
 def test_old_clocks_json_is_redrawn_from_its_address():
     picture = registry.picture("rotation", "turning")
     made = json.loads(drawn(picture, of(picture), "json"))
     del made["choices"]
-    assert body(redraw.redraw_saved(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
+    assert body(draw.redraw_saved(json.dumps(made).encode(), "svg", {})) == body(drawn(picture, of(picture), "svg"))
 
 
 def test_infinite_and_missing_numbers_survive_json():
@@ -145,7 +145,7 @@ def test_file_holds_the_address_of_its_picture(picture):
     style = {key: query.pop(key) for key in look}
     assert style == look
     again = read_address.read_request(registry.page(picture.page), query)
-    assert cache_key.key(again, picture) == cache_key.key(request, picture)
+    assert picture.cache_key(again) == picture.cache_key(request)
     assert addressed(address) == picture.address
 
 
@@ -153,10 +153,10 @@ def test_styled_figure_holds_the_address_of_its_style():
     picture = registry.picture("scaling", "comparison")
     made = drawn(picture, of(picture), "json", theme="dark", title="yes")
     for form in ("json", "csv", "svg", "html"):
-        text = redraw.redraw_saved(made, form, {"theme": "light", "width": "90mm"}).decode()
+        text = draw.redraw_saved(made, form, {"theme": "light", "width": "90mm"}).decode()
         assert "width=90mm" in text, form
         assert "theme=dark" not in text, form
-    address = json.loads(redraw.redraw_saved(made, "json", {"theme": "light"}))["figure"]
+    address = json.loads(draw.redraw_saved(made, "json", {"theme": "light"}))["figure"]
     assert dict(parse_qsl(address.partition("?")[2])) == {"model": "qwen3-8b-yarn", "title": "yes"}
 
 
@@ -170,7 +170,7 @@ def test_picture_of_an_upload_has_no_address():
     said = json.loads(drawn(picture, request, "json"))
     assert said["address"] == ""
     assert "figure" not in said
-    assert redraw.redraw_saved(json.dumps(said).encode(), "csv", {}) == drawn(picture, request, "csv")
+    assert draw.redraw_saved(json.dumps(said).encode(), "csv", {}) == drawn(picture, request, "csv")
 
 
 @pytest.mark.parametrize("address", ["scaling/methods", "rotation/turning", "scaling/comparison"])

@@ -12,8 +12,7 @@ from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import model_specs
 from rope_viz.pages import registry
 from rope_viz.picture import read_address, write_address
-from rope_viz.reports.draw import figure
-from rope_viz.reports.redraw import redraw_saved
+from rope_viz.reports.draw import figure, redraw_saved
 
 THREE = "decay/curves?base=1e6&variant1=base=5e5&variant2=base=1e4"
 SHOWN = [each for each in registry.pictures() if each.variants]

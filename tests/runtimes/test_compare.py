@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.training.match_training import find_far_position
-from rope_viz.advice.training.training_matrix import compare_trainers
+from rope_viz.advice.training.match_training import compare_trainers, find_far_position
 from rope_viz.models.catalog import catalog
 from rope_viz.runtimes import RUNTIMES
 from rope_viz.runtimes.compare import compare, find_max_ratio

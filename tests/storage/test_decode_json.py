@@ -16,15 +16,14 @@ from rope_viz.cli.main import main
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.files.redraw_json import from_json
-from rope_viz.kernels.report_file import read_report
+from rope_viz.kernels.report import parse_report
 from rope_viz.models.formats.argument_text import parse_yaml, read_value
 from rope_viz.models.read_upload import read_upload
 from rope_viz.pages import registry
 from rope_viz.pages.kernels import pack_report
 from rope_viz.pages.registry import PAGES
-from rope_viz.picture.choices import Kept
+from rope_viz.picture.choices import Kept, filed
 from rope_viz.picture.configs import spec_of, upload_of
-from rope_viz.picture.stored_files import filed
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
 from rope_viz.storage.decode_json import DEEPEST, ContentError, decode_content, decode_json
@@ -92,7 +91,7 @@ def list_decoders():
         "search": read_search,
         "losses": read_text_losses,
         "keys": read_found_keys,
-        "report": lambda content: read_report(content, "no measurement"),
+        "report": lambda content: parse_report(content, "no measurement"),
         "capture": lambda content: read_capture(b"".join(encode_tensors(capture, {"rope_viz": content.decode()}))),
         "values": lambda content: read_values("a.json", content),
         "numbers": lambda content: read_numbers(content, "the file"),
@@ -193,7 +192,7 @@ def test_json_from_outside_passes_the_border():
     ids=["cpu", "gpu", "exact"],
 )
 def test_a_saved_measurement_is_read_back(report):
-    assert read_report(pack_report(report), "") == report
+    assert parse_report(pack_report(report), "") == report
 
 
 def test_a_stopped_measurement_is_read_back():
@@ -201,7 +200,7 @@ def test_a_stopped_measurement_is_read_back():
     for way in report.ways.values():
         way.update(dict.fromkeys(("median_s", "best_s", "bytes_per_second", "fraction_of_copy", "error")))
     for stopped in (report, dataclasses.replace(report, ways={}), dataclasses.replace(report, ways={}, machine={})):
-        assert read_report(pack_report(stopped), "") == stopped
+        assert parse_report(pack_report(stopped), "") == stopped
 
 
 WRONG = (None, [], {}, "x", -1, 1e400, True, {"a": 1}, [[1]])
@@ -234,7 +233,7 @@ def test_a_damaged_measurement_draws_or_is_refused():
     drawn = refused = 0
     for path, content in damaged(make_report()):
         try:
-            report = read_report(content, "no measurement")
+            report = parse_report(content, "no measurement")
         except ValueError:
             refused += 1
             continue

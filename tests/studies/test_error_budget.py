@@ -12,8 +12,7 @@ from rope_viz.pages.decay import figures as decay
 from rope_viz.pages.decay import per_distance
 from rope_viz.studies import linear_attention
 from rope_viz.studies.decay import first_negative
-from rope_viz.studies.error_budget import WORK, Thinning, scale_samples
-from rope_viz.studies.scores import curve, curve_envelope
+from rope_viz.studies.scores import WORK, Thinning, curve, curve_envelope, scale_samples
 from tests.offenders import for_each
 
 SIZES = [4, 64, 128, 512, 4096]

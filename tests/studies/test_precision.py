@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 from rope_viz.embedding.scaling import METHODS, Linear, Llama3, NtkAware, Proportional, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies.precision import (
+    PRACTICES,
     ROUNDINGS,
     angle_error,
     bf16_products,
     exact_unit,
     find_largest_error,
+    find_practices,
     first_position_beyond,
     norm_error,
     rotate_rounded,
@@ -28,7 +30,6 @@ from rope_viz.studies.precision import (
     shift_test,
     worst_error,
 )
-from rope_viz.studies.rounding_in_practice import PRACTICES, find_practices
 from tests.offenders import for_each
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "attention_transformers.json").read_text())

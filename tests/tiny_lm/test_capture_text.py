@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("tokenizers")
 
 from rope_viz.pages import heads
-from rope_viz.real_models.capture_gguf import capture_gguf
+from rope_viz.real_models.capture import capture_gguf
 from rope_viz.real_models.capture_text import MOST, CaptureRun
 from tests.tiny_lm.gguf_writer import write_small_model
 

@@ -10,8 +10,11 @@ transformers = pytest.importorskip("transformers")
 
 from rope_viz.models.formats.gguf import read_header  # noqa: E402
 from rope_viz.models.identity.local_models import MODELS  # noqa: E402
-from rope_viz.real_models.gguf_model import load_gguf, make_config  # noqa: E402
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer  # noqa: E402
+from rope_viz.real_models.gguf_model import (  # noqa: E402
+    load_gguf,
+    make_config,
+    make_tokenizer,
+)
 from rope_viz.real_models.torch_forward import TorchLm  # noqa: E402
 from rope_viz.studies.heads import Turning  # noqa: E402
 from rope_viz.tiny_lm import numpy_model  # noqa: E402

@@ -9,7 +9,7 @@ pytest.importorskip("tokenizers")
 
 from rope_viz.models.formats.gguf import read_header
 from rope_viz.models.identity.local_models import MODELS
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer
+from rope_viz.real_models.gguf_model import make_tokenizer
 from tests.tiny_lm.gguf_writer import vocabulary, write
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "smollm2_ids.json").read_text(encoding="utf-8"))

@@ -1,9 +1,12 @@
 """`measure` finds what the model itself computes: its attention, its losses under each method, and what fits."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
+
+from rope_viz.real_models import measure_model as real_models_measure_model
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -11,9 +14,12 @@ pytest.importorskip("tokenizers")
 
 from rope_viz.cli.main import main  # noqa: E402
 from rope_viz.models.rope_config import to_config  # noqa: E402
-from rope_viz.real_models import free_memory, head_jobs, measured_subjects  # noqa: E402
-from rope_viz.real_models.free_memory import Need, require_memory  # noqa: E402
-from rope_viz.real_models.measure_model import measure_model  # noqa: E402
+from rope_viz.real_models import head_jobs, measured_subjects  # noqa: E402
+from rope_viz.real_models.measure_model import (  # noqa: E402
+    Need,
+    measure_model,
+    require_memory,
+)
 from rope_viz.real_models.measured_file import METHODS, read_measured  # noqa: E402
 from rope_viz.real_models.measured_subjects import FolderSubject, find_prefix, spec_under  # noqa: E402
 from rope_viz.real_models.text_results import BLOCK, average_blocks  # noqa: E402
@@ -275,7 +281,7 @@ def test_a_missing_gpu_is_a_sentence(paths, capsys):
 
 @pytest.mark.parametrize("name", ["small.gguf", "folder"])
 def test_model_that_does_not_fit_is_refused_before_it_is_loaded(paths, name, monkeypatch, capsys):
-    monkeypatch.setattr(free_memory, "free_memory", lambda: 1000)
+    monkeypatch.setattr("rope_viz.real_models.measure_model.free_memory", lambda: 1000)
     for loader in ("load_gguf", "FolderSubject"):
         monkeypatch.setattr(measured_subjects, loader, None)
     words = [str(paths / name), "--text", str(paths / "text.txt"), "-o", str(paths / "x")]
@@ -286,26 +292,26 @@ def test_model_that_does_not_fit_is_refused_before_it_is_loaded(paths, name, mon
 
 
 def test_weights_and_work_are_counted_together(monkeypatch):
-    monkeypatch.setattr(free_memory, "free_memory", lambda: int(3e9))
+    monkeypatch.setattr("rope_viz.real_models.measure_model.free_memory", lambda: int(3e9))
     assert "2.5 GB of main memory, of which 3.0 GB are free" in require_memory("m", Need(int(2e9), int(0.5e9)))
     with pytest.raises(ValueError, match=r"about 3\.5 GB of main memory, and 3\.0 GB are free"):
         require_memory("m", Need(int(2e9), int(1.5e9)))
-    monkeypatch.setattr(free_memory, "free_memory", lambda: None)
+    monkeypatch.setattr("rope_viz.real_models.measure_model.free_memory", lambda: None)
     assert "how much is free is unknown" in require_memory("m", Need(1, 1))
 
 
 def test_limit_of_a_container_counts(monkeypatch, tmp_path):
-    monkeypatch.setattr(free_memory, "CGROUP", tmp_path)
-    monkeypatch.setattr(free_memory.sys, "platform", "linux")
-    monkeypatch.setattr(free_memory, "PROC", tmp_path / "meminfo")
+    monkeypatch.setattr("rope_viz.real_models.measure_model.CGROUP", tmp_path)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("rope_viz.real_models.measure_model.PROC", tmp_path / "meminfo")
     (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable: 5000 kB\n")
-    assert free_memory.free_memory() == 5000 * 1024
+    assert real_models_measure_model.free_memory() == 5000 * 1024
     for file, content in (
         ("memory.max", "3000000"),
         ("memory.current", "2000000"),
         ("memory.stat", "inactive_file 500\n"),
     ):
         (tmp_path / file).write_text(content)
-    assert free_memory.free_memory() == 1_000_500
+    assert real_models_measure_model.free_memory() == 1_000_500
     (tmp_path / "memory.max").write_text("max")
-    assert free_memory.free_memory() == 5000 * 1024
+    assert real_models_measure_model.free_memory() == 5000 * 1024

@@ -11,13 +11,12 @@ pytest.importorskip("tokenizers")
 from rope_viz.kernels.measurement_process import BusyError  # noqa: E402
 from rope_viz.models.formats.gguf import read_header  # noqa: E402
 from rope_viz.models.identity.local_models import MODELS  # noqa: E402
-from rope_viz.real_models.gguf_model import load_gguf  # noqa: E402
-from rope_viz.real_models.gguf_tokenizer import make_tokenizer  # noqa: E402
+from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer  # noqa: E402
 from rope_viz.real_models.measure_text import TextRun, right_digits, text_losses  # noqa: E402
 from rope_viz.real_models.text_results import DEPTHS, LEAST, read_found_keys, read_text_losses  # noqa: E402
 from rope_viz.studies.heads import Turning  # noqa: E402
 from rope_viz.tiny_lm import numpy_model  # noqa: E402
-from rope_viz.tiny_lm.checkpoints import scaled  # noqa: E402
+from rope_viz.tiny_lm.numpy_model import scaled  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 
 TEXT = "in the tin 12 " * 60

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -12,10 +11,10 @@ from rope_viz.evaluation.completion_clients import UnavailableError
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.ray_workers import RayEngine, join_cluster, start_workers
 from rope_viz.evaluation.run_evaluation import Plan, evaluate
-from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm import numpy_model
 
 pytestmark = pytest.mark.ray
-FOLDER = Path(checkpoints.__file__).with_name("checkpoints") / "seed-0"
+FOLDER = numpy_model.FOLDER / "seed-0"
 WORDS = ["evaluate", str(FOLDER), "--words", "reader", "--lengths", "256,512", "--depths", "4"]
 
 

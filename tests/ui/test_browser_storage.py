@@ -57,7 +57,6 @@ def test_inputs_are_sent_once_and_removed_ones_are_dropped(new_session):
 
 def draw_fields():
     """Run two text fields; the browser's stored texts arrive after they were drawn."""
-    import streamlit as st
 
     from rope_viz.ui import widgets
     from rope_viz.ui.components import navigation

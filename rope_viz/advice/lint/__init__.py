@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 
-from rope_viz.advice.lint import contradictions, key_names, rules, runtime_rules, size_rules
+from rope_viz.advice.lint import contradictions, rules, runtime_rules, size_rules
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
@@ -26,7 +26,7 @@ COMMON_NOTES = ("head-dim-derived", "base-too-small")
 """Rules whose notes most published configs get."""
 
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
-    key_names.long_names,
+    rules.long_names,
     contradictions.numbers_as_text,
     *(rules.missing_original, size_rules.trained_length, size_rules.not_as_shipped, rules.factor_mismatch),
     *(rules.swapped_betas, rules.integer_factor, contradictions.out_of_range, size_rules.base_not_read),
@@ -36,7 +36,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     *(rules.longrope_switch, rules.two_originals, contradictions.two_rope_dicts, contradictions.unread_rope_keys),
     *(contradictions.two_bases, contradictions.sizes_outside),
     *(contradictions.part_without_type, contradictions.layer_types_unknown, contradictions.heads_do_not_divide),
-    *(rules.dynamic_cache, size_rules.base_too_small, rules.unknown_keys, key_names.misspelled_keys),
+    *(rules.dynamic_cache, size_rules.base_too_small, rules.unknown_keys, rules.misspelled_keys),
     size_rules.unlisted_type,
     *(
         size_rules.fixed_ntk,

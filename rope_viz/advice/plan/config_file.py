@@ -26,7 +26,7 @@ from rope_viz.advice.plan.export import (
 )
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
-from rope_viz.models.formats.source_note import FILE, without_source
+from rope_viz.models.formats import FILE, without_source
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case

@@ -17,7 +17,7 @@ from rope_viz.advice.plan.runtime_instructions import Instructions, write_instru
 from rope_viz.advice.plan.ways import Way, describe_short_texts
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.catalog import Model
-from rope_viz.models.formats.source_note import without_source
+from rope_viz.models.formats import without_source
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words

@@ -15,7 +15,7 @@ from rope_viz.embedding.scaling import Llama3, mscale
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, RopeSpec, require_number, short_repr
 from rope_viz.models.architecture import find_architecture, listed_types
 from rope_viz.models.config_reader import Params
-from rope_viz.models.formats.source_note import FILE
+from rope_viz.models.formats import FILE
 from rope_viz.models.long_names import LONGEST
 
 # {llama.cpp's architecture: model type}, where the two are not spelled with the same letters.

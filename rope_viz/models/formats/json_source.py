@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models.formats import FILE, describe_note
 from rope_viz.models.formats.argument_text import parse_arguments
 from rope_viz.models.formats.gguf import is_gguf, read_header, summarise_header
 from rope_viz.models.formats.gguf_config import config_from_gguf, is_gguf_summary, is_whole_source
 from rope_viz.models.formats.megatron_config import config_from_megatron, find_arguments
 from rope_viz.models.formats.mistral_params import config_from_mistral, is_mistral_params
-from rope_viz.models.formats.source_note import FILE, describe_note
 from rope_viz.storage.decode_json import DEEPEST, is_deeper
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import require_number, short_repr
-from rope_viz.models.formats.source_note import FILE, make_source
+from rope_viz.models.formats import FILE, make_source
 
 FORMAT = "Megatron arguments"
 """What a config made from them says of its file."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.spec import require_number, short_repr
-from rope_viz.models.formats.source_note import FILE, make_source
+from rope_viz.models.formats import FILE, make_source
 
 SIZES = {
     "hidden_size": "dim",

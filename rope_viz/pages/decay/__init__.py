@@ -6,7 +6,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import compared
 from rope_viz.figures.compared import name_variants
-from rope_viz.figures.words.common import plain as plain_name
+from rope_viz.figures.words import plain as plain_name
 from rope_viz.models.query_temperature import Temperature, find_temperature
 from rope_viz.models.variant import Variant
 from rope_viz.pages.decay import figures, per_distance, words

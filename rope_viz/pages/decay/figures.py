@@ -20,8 +20,7 @@ from rope_viz.figures.compared import LEAST_MARGIN, Compared, label_margin, plai
 from rope_viz.figures.rules import length_rules
 from rope_viz.models.query_temperature import Temperature
 from rope_viz.studies import decay, scores
-from rope_viz.studies.error_budget import WORK, Thinning
-from rope_viz.studies.scores import Parts, envelope
+from rope_viz.studies.scores import WORK, Parts, Thinning, envelope
 from rope_viz.studies.vectors import Kind
 from rope_viz.texts import Texts
 

@@ -13,8 +13,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.rules import pin_rule_x
 from rope_viz.pages.decay.figures import MARGIN, WORKERS, note_above
 from rope_viz.studies import decay, scores
-from rope_viz.studies.error_budget import WORK, Thinning
-from rope_viz.studies.scores import Parts
+from rope_viz.studies.scores import WORK, Parts, Thinning
 from rope_viz.texts.numbers import format_number, format_tokens
 
 WINDOW = 96

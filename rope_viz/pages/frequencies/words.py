@@ -7,7 +7,7 @@ import numpy as np
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import critical_dimension
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.words.common import count_unturned, describe_bands, is_scaled
+from rope_viz.figures.words import count_unturned, describe_bands, is_scaled
 from rope_viz.pages.frequencies.figures import TEXTS
 from rope_viz.texts import Sentence, join
 

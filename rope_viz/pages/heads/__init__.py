@@ -14,10 +14,9 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.figures import head_curves, theme
 from rope_viz.figures.compared import short_label
-from rope_viz.pages.heads import figures, real_figures, words
-from rope_viz.pages.heads.figures import TEXTS
-from rope_viz.pages.heads.real_figures import JOB_NAMES, LETTERS
-from rope_viz.picture import stored_files
+from rope_viz.pages.heads import figures, words
+from rope_viz.pages.heads.figures import JOB_NAMES, LETTERS, TEXTS
+from rope_viz.picture import choices
 from rope_viz.picture.choices import Held, Kept, Menu, Number, Pick
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Page
@@ -36,16 +35,16 @@ from rope_viz.studies.real_model import (
     real_spec,
 )
 from rope_viz.texts import join
-from rope_viz.tiny_lm import checkpoints
+from rope_viz.tiny_lm import numpy_model
 from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
-from rope_viz.tiny_lm.checkpoints import scaled
+from rope_viz.tiny_lm.numpy_model import scaled
 
 FIRST_HEAD = "L16H0"
 """The head that the page opens with: the strongest previous-token head."""
 
 NAME = re.compile(r"L\d{1,3}H\d{1,3}")
 
-MEASURED = stored_files.json_file(
+MEASURED = choices.json_file(
     read_measured,
     key="heads.measured",
     label=TEXTS("choices.measured"),
@@ -177,7 +176,7 @@ class Looked:
 
 def decode(content: bytes) -> Captured:
     """Decode a stored capture. Raise `ValueError` with one sentence, before computing anything."""
-    return read_capture(stored_files.data_of(content))
+    return read_capture(choices.data_of(content))
 
 
 def require_drawable(held: Held[Captured], request: PictureRequest) -> object:
@@ -190,7 +189,7 @@ FILE = Kept(
     label=TEXTS("choices.file"),
     help=TEXTS("choices.file_help"),
     decode=decode,
-    load=stored_files.load_file,
+    load=choices.load_file,
     check=require_drawable,
     suffixes=(".safetensors",),
     instead=TEXTS("choices.file_fallback"),
@@ -202,14 +201,14 @@ LIVE = Kept(
     label=TEXTS("choices.live"),
     help=TEXTS("choices.live_help"),
     decode=decode,
-    load=stored_files.load_file,
+    load=choices.load_file,
 )
 
 
 @functools.cache
 def demo_capture() -> OwnCapture:
     """Return the capture shown without a file: q and k of tiny_lm on a text with facts, 256 tokens."""
-    return OwnCapture(checkpoints.load_tiny_lm(checkpoints.SEEDS[0]), 256)
+    return OwnCapture(numpy_model.load_tiny_lm(numpy_model.SEEDS[0]), 256)
 
 
 def source(request: PictureRequest) -> Capture:
@@ -284,7 +283,7 @@ def compared_specs(request: PictureRequest, captured: RopeSpec) -> list[tuple[st
     """Return (label, colour, dash, spec) as captured and, if different, under the chosen method."""
     out: list[tuple[str, str, str, RopeSpec]] = [(TEXTS("captured"), theme.PLAIN, "dot", captured)]
     try:
-        spec = checkpoints.spec_for(request.spec, captured)
+        spec = numpy_model.spec_for(request.spec, captured)
     except ValueError:  # the method's lists are for another number of pairs
         return out
     if spec.scaling != captured.scaling or spec.base != captured.base:
@@ -319,11 +318,11 @@ def explain_no_score(request: PictureRequest) -> str:
     return "" if scored_job(request) else TEXTS("real.no_rotations" if job else "real.no_score")
 
 
-@PAGE.picture(CHOSEN, sets=CHOSEN, height=real_figures.MAP_HEIGHT, narrow=real_figures.NARROW_MAP_HEIGHT)
+@PAGE.picture(CHOSEN, sets=CHOSEN, height=figures.REAL_MAP_HEIGHT, narrow=figures.NARROW_MAP_HEIGHT)
 def jobs(request: PictureRequest) -> Figure:
     """The jobs of all 270 heads of a real model: previous token, copying, same token, first token."""
     heads, head, own = head_map(request), chosen_head(request), own_model(request)
-    fig = real_figures.job_map(heads, (head.layer, head.head))
+    fig = figures.job_map(heads, (head.layer, head.head))
     sentence = words.describe_jobs(
         heads, heads.heads[find_head(example_head(request))], "" if own is None else own.name
     )
@@ -331,7 +330,7 @@ def jobs(request: PictureRequest) -> Figure:
     return Figure(fig, title, sentence, pins="cell", variant="" if own is None else own.name)
 
 
-@PAGE.picture(CHOSEN, height=real_figures.SIDE_HEIGHT)
+@PAGE.picture(CHOSEN, height=figures.SIDE_HEIGHT)
 def uses(request: PictureRequest) -> Figure:
     """What each pair of a head of the real model adds to the logit of the right token."""
     head, spec = chosen_head(request), chosen_spec(request)
@@ -340,17 +339,17 @@ def uses(request: PictureRequest) -> Figure:
     first = spec.pairs - int((spec.context * spec.plain_inv_freq < 2 * np.pi).sum())
     sentence = words.describe_uses(list_heads(head_map(request))[request[CHOSEN]], margin, first, spec.context)
     shown = scaled_spec("yarn 2", spec) if spec.scaling.name == "none" else spec
-    return Figure(real_figures.pair_margins(head, job, bands(shown)), TEXTS("uses_title"), sentence)
+    return Figure(figures.pair_margins(head, job, bands(shown)), TEXTS("uses_title"), sentence)
 
 
-@PAGE.picture(CHOSEN, height=real_figures.SIDE_HEIGHT, refuses=explain_no_score)
+@PAGE.picture(CHOSEN, height=figures.SIDE_HEIGHT, refuses=explain_no_score)
 def changed(request: PictureRequest) -> Figure:
     """What linear interpolation, NTK and YaRN do to the score of a head of the real model."""
     head, job = chosen_head(request), scored_job(request)
     if job is None:
         raise ValueError(explain_no_score(request))
     sentence = words.describe_rotations(head, job)
-    return Figure(real_figures.changed_scores(head, job), TEXTS("changed_title"), sentence)
+    return Figure(figures.changed_scores(head, job), TEXTS("changed_title"), sentence)
 
 
 @PAGE.picture(CHOSEN, ROTATION, narrow=420, refuses=explain_no_sentence)
@@ -359,7 +358,7 @@ def sentence(request: PictureRequest) -> Figure:
     head, name = chosen_head(request), request[ROTATION]
     both = [(TEXTS("rotations.trained"), real_spec()), (ROTATIONS[name], scaled_spec(name))]
     tokens = load_sentence()[1]
-    fig = real_figures.sentence_attention([(label, attend(head, spec)) for label, spec in both], tokens)
+    fig = figures.sentence_attention([(label, attend(head, spec)) for label, spec in both], tokens)
     return Figure(fig, TEXTS("sentence_title"), TEXTS("real.sentence", tokens=len(tokens)))
 
 

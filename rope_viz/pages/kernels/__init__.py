@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rope_viz.kernels import report_file
 from rope_viz.kernels.measurement_process import Report
+from rope_viz.kernels.report import parse_report
 from rope_viz.pages.kernels import figures, words
 from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.picture.choices import Kept, Pick, Switch
@@ -32,7 +32,7 @@ REPORT = Kept(
     key="kernels.report",
     label=TEXTS("choices.report"),
     help=TEXTS("choices.report_help"),
-    decode=lambda content: report_file.read_report(content, TEXTS("problems.no_report")),
+    decode=lambda content: parse_report(content, TEXTS("problems.no_report")),
     load=lambda written: Path(written).read_bytes(),
 )
 PAGE = Page(

@@ -16,7 +16,7 @@ from rope_viz.figures.rules import length_rules
 from rope_viz.kernels import error_by_position, exact_table
 from rope_viz.kernels.measurement_process import Report
 from rope_viz.kernels.tables import METHODS, Method
-from rope_viz.studies.error_budget import scale_samples
+from rope_viz.studies.scores import scale_samples
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_exponent, format_number
 

@@ -13,8 +13,8 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import cell_text, line_styles, theme
 from rope_viz.figures.rules import length_rules, pin_rule
 from rope_viz.studies import precision
-from rope_viz.studies.error_budget import scale_samples
 from rope_viz.studies.precision import ROUNDINGS
+from rope_viz.studies.scores import scale_samples
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_exponent, format_tokens
 

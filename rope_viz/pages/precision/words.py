@@ -8,8 +8,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.pages.precision.figures import DISTANCE, TEXTS, score_curve
-from rope_viz.studies.precision import MAX_POSITION, ROUNDINGS, find_largest_error
-from rope_viz.studies.rounding_in_practice import PRACTICES, Practice, find_practices
+from rope_viz.studies.precision import MAX_POSITION, PRACTICES, ROUNDINGS, Practice, find_largest_error, find_practices
 from rope_viz.texts import Sentence, join
 
 

@@ -8,7 +8,7 @@ from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.evaluation.search_divisors import TINY
 from rope_viz.evaluation.search_results import Rating, SearchResult
 from rope_viz.figures.compared import short_label
-from rope_viz.figures.words.common import plain
+from rope_viz.figures.words import plain
 from rope_viz.pages.recall.figures import TEXTS, Line
 from rope_viz.studies.real_model import BIN, compare_losses
 from rope_viz.texts import Sentence, join

@@ -9,7 +9,7 @@ import numpy as np
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.words.common import count_unturned, is_scaled
+from rope_viz.figures.words import count_unturned, is_scaled
 from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import MAX_DENSE_DIM, Law

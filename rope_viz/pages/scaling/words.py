@@ -6,7 +6,7 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import ClippedRope, LongRope, Proportional
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.compared import compare_factor, short_label
-from rope_viz.figures.words.common import describe_bands
+from rope_viz.figures.words import describe_bands
 from rope_viz.pages.scaling.figures import TEXTS
 from rope_viz.studies.distance_maps import Chunks, Groups
 from rope_viz.texts import Sentence, join

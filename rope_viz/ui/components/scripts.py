@@ -13,8 +13,8 @@ from typing import Any
 import plotly
 
 from rope_viz import web
+from rope_viz.figures import glossary
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS
-from rope_viz.figures.words import glossary
 from rope_viz.texts import Texts
 
 PREFIX = "/rope-viz"

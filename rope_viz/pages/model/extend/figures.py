@@ -12,7 +12,7 @@ from rope_viz.advice.memory.layer_kinds import Layer, Layers
 from rope_viz.advice.plan.extension_plan import Memory, Plan
 from rope_viz.advice.plan.ways import SUPPORT, Way
 from rope_viz.figures import theme
-from rope_viz.figures.words.common import footnote
+from rope_viz.figures.words import footnote
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_tokens
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rope_viz.advice.memory.layer_kinds import Layers
 from rope_viz.advice.plan.extension_plan import Plan
 from rope_viz.advice.plan.ways import SUPPORT, Rank
-from rope_viz.figures.words.common import footnote, plain
+from rope_viz.figures.words import footnote, plain
 from rope_viz.models.identity.shipped_scaling import describe_method
 from rope_viz.pages.model.extend.figures import find_rows, row_of
 from rope_viz.texts import Sentence, Texts, join

@@ -9,9 +9,8 @@ from typing import Any
 from rope_viz.advice.plan import runtime_matrix
 from rope_viz.advice.plan.runtime_matrix import Asked, Board
 from rope_viz.advice.training.make_match import Remedy, find_remedy
-from rope_viz.advice.training.match_training import Match
-from rope_viz.advice.training.training_matrix import SERVERS, TrainingMatrix, compare_trainers, state_of
-from rope_viz.figures.words.common import plain
+from rope_viz.advice.training.match_training import SERVERS, Match, TrainingMatrix, compare_trainers, state_of
+from rope_viz.figures.words import plain
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.spec_url import Subject

@@ -11,14 +11,13 @@ import plotly.graph_objects as go
 
 from rope_viz.advice.plan import extend, runtime_matrix
 from rope_viz.advice.plan.runtime_matrix import Asked, Board, Row, find_largest_ratio
-from rope_viz.advice.training.match_training import SCORE_TOLERANCE, Match
-from rope_viz.advice.training.training_matrix import TrainingMatrix, state_of
+from rope_viz.advice.training.match_training import SCORE_TOLERANCE, Match, TrainingMatrix, state_of
 from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.figures import compared, line_styles, method_curves, theme
 from rope_viz.figures.rules import pin_rule_x
-from rope_viz.figures.words.common import footnote
+from rope_viz.figures.words import footnote
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pages.model.runtimes.words import UNKNOWN
 from rope_viz.runtimes.axes import AxesAnswer

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from rope_viz.advice.plan import runtime_matrix
 from rope_viz.advice.plan.export import Export
 from rope_viz.advice.plan.runtime_matrix import Asked, Board, Row, compare_catalog, find_largest_ratio, release_history
-from rope_viz.advice.training.match_training import describe_match
-from rope_viz.advice.training.training_matrix import TrainingMatrix, state_of
+from rope_viz.advice.training.match_training import TrainingMatrix, describe_match, state_of
 from rope_viz.advice.verify.check_rope import Finding
 from rope_viz.advice.verify.identify_rotation import Identified, Method
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.words.common import footnote, plain
+from rope_viz.figures.words import footnote, plain
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.provenance import converted_only, executed_counts

@@ -1,1 +1,0 @@
-"""The sentence above each figure, and the numbers in it."""
