@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from rope_viz.advice.memory.kv_cache import USED, human
-from rope_viz.advice.plan.extension_plan import Plan
+from rope_viz.advice.plan.extension_plan import ExtensionPlan
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models.identity.shipped_scaling import describe_method
 from rope_viz.pages.model import extend, runtimes
@@ -43,7 +43,7 @@ def show() -> None:
     page.link("compare", TEXTS("compare"))
 
 
-def _model(request: PictureRequest, plan: Plan | None) -> None:
+def _model(request: PictureRequest, plan: ExtensionPlan | None) -> None:
     """Show which model it is in one line, and the ways to another one."""
     worst = "none" if plan is None else next((one.severity for one in plan.found), "none")
     name = request.subject.name if plan is None else plan.recognised.name
@@ -62,7 +62,7 @@ def _model(request: PictureRequest, plan: Plan | None) -> None:
             upload.state_of_config()
 
 
-def join_facts(request: PictureRequest, plan: Plan | None) -> str:
+def join_facts(request: PictureRequest, plan: ExtensionPlan | None) -> str:
     """Return the facts next to the model's name, with the source of its trained length as a footnote."""
     spec = request.subject.start
     method = describe_method(spec)
@@ -76,12 +76,12 @@ def join_facts(request: PictureRequest, plan: Plan | None) -> str:
     return " · ".join(facts)
 
 
-def _trained(plan: Plan) -> str:
+def _trained(plan: ExtensionPlan) -> str:
     trained = plan.recognised.trained
     return TEXTS("facts.trained", length=trained.length) + footnote(trained.source)
 
 
-def _answer(plan: Plan) -> None:
+def _answer(plan: ExtensionPlan) -> None:
     """Show the verdict, its reason, what to copy and what was checked."""
     st.header(words.headline(plan), anchor=False)
     st.markdown(words.reason(plan))
@@ -100,7 +100,7 @@ def _answer(plan: Plan) -> None:
     st.caption(plain(one.proof))
 
 
-def _memory(request: PictureRequest, plan: Plan) -> None:
+def _memory(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show weights and cache as a bar against one GPU of a chosen size."""
     size = int(request[extend.GPU])
     memory = plan.memory
@@ -132,14 +132,14 @@ def _memory(request: PictureRequest, plan: Plan) -> None:
         st.markdown(words.memory(plan))
 
 
-def _cost(plan: Plan) -> None:
+def _cost(plan: ExtensionPlan) -> None:
     """Say what the method costs short texts, and how well long texts were measured."""
     st.markdown(f"**{TEXTS('cost')}**")
     short = words.list_costs(plan)
     st.markdown("\n\n".join(short))
 
 
-def _details(request: PictureRequest, plan: Plan) -> None:
+def _details(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show the evidence in tabs; only the open one is computed."""
     shown = (_changes, _why, _runtime_tab, _training, _verify)
     st.session_state["choice.tab"] = extend.TABS[request[extend.TAB]]
@@ -156,12 +156,12 @@ def _open_tab() -> None:
     state.set_param(extend.TAB.key, name, default="changes")
 
 
-def _changes(request: PictureRequest, plan: Plan) -> None:
+def _changes(request: PictureRequest, plan: ExtensionPlan) -> None:
     extend_sections.file(plan)
     extend_sections.runtimes(plan)
 
 
-def _why(request: PictureRequest, plan: Plan) -> None:
+def _why(request: PictureRequest, plan: ExtensionPlan) -> None:
     extend_sections.have(plan)
     page.controls(extend.TRAINED, extend.WAY)
     page.picture_sentence(extend.ways)
@@ -173,7 +173,7 @@ def _why(request: PictureRequest, plan: Plan) -> None:
     page.explain("model/extend")
 
 
-def _runtime_tab(request: PictureRequest, plan: Plan) -> None:
+def _runtime_tab(request: PictureRequest, plan: ExtensionPlan) -> None:
     _runtimes(request)
 
 
@@ -208,11 +208,11 @@ def _all_models() -> None:
     page.show(runtimes.models)
 
 
-def _training(request: PictureRequest, plan: Plan) -> None:
+def _training(request: PictureRequest, plan: ExtensionPlan) -> None:
     training_section.show(page.picture_request(runtimes.PAGE))
 
 
-def _verify(request: PictureRequest, plan: Plan) -> None:
+def _verify(request: PictureRequest, plan: ExtensionPlan) -> None:
     extend_sections.checks(plan)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.verify.conformance import make_kit
-from rope_viz.advice.verify.verify import Held, read_gguf, read_learned, read_numbers, verify
+from rope_viz.advice.verify.verify import LoadedFrequencies, read_gguf, read_learned, read_numbers, verify
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.storage.write_file import write_file
@@ -64,7 +64,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0 if found.matches else 1
 
 
-def read_source(source: str, flags: str | None, layer: str, model: ModelConfig) -> Held:
+def read_source(source: str, flags: str | None, layer: str, model: ModelConfig) -> LoadedFrequencies:
     """Read the frequencies that `--from` names. Raise `ValueError` if that is not possible."""
     kind, _, place = source.partition(":")
     if kind == "gguf" and place:
@@ -80,7 +80,7 @@ def read_source(source: str, flags: str | None, layer: str, model: ModelConfig) 
     return read_numbers(Path(source).read_bytes(), Path(source).name)
 
 
-def from_transformers(folder: str, layer: str) -> Held:
+def from_transformers(folder: str, layer: str) -> LoadedFrequencies:
     """Return the frequencies of the rotary module of a model in a folder, without reading the model's weights.
 
     Raise `ValueError` without PyTorch and transformers, and for a model without such a module.
@@ -102,7 +102,7 @@ def from_transformers(folder: str, layer: str) -> Held:
             live = type(module)(module.config)
             factor = getattr(live, name.replace("inv_freq", "attention_scaling"), 1.0)
             label = f"{type(module).__name__} of transformers {transformers.__version__}"
-            return Held(np.asarray(getattr(live, name).double().tolist()), float(factor), label)
+            return LoadedFrequencies(np.asarray(getattr(live, name).double().tolist()), float(factor), label)
     raise ValueError("the model has no rotary module built from a config")
 
 

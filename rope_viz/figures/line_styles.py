@@ -12,21 +12,21 @@ from typing import NamedTuple
 from rope_viz.figures import theme
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """The style of a line: colour and dash, a name or a list of strokes and gaps, as Plotly expects them."""
 
     colour: str
     dash: str
 
 
-CURRENT, PLAIN = Look(theme.CURRENT, "solid"), Look(theme.PLAIN, "dot")
+CURRENT, PLAIN = LineStyle(theme.CURRENT, "solid"), LineStyle(theme.PLAIN, "dot")
 
 DASHES = (
     *("dash", "dashdot", "longdash", "longdashdot", "2px,2px", "12px,3px,3px,3px,3px,3px", "16px,4px", "5px,2px"),
     *("8px,2px,8px,6px", "3px,6px", "14px,3px,6px,3px", "2px,2px,2px,6px", "10px,2px,2px,2px,2px,2px,2px,2px"),
     *("20px,3px,3px,3px", "6px,2px,2px,2px,6px,6px", "18px,2px,8px,2px,2px,2px"),
 )
-SLOTS = tuple(Look(colour, dash) for colour, dash in zip(theme.FURTHER, DASHES, strict=True))
+SLOTS = tuple(LineStyle(colour, dash) for colour, dash in zip(theme.FURTHER, DASHES, strict=True))
 """The styles of lines next to the current one, the most distinct first."""
 
 BY_SLOT = (
@@ -41,7 +41,7 @@ BY_SLOT = (
     "proportional",
     "cope",
 )
-METHODS: dict[str, Look] = {"none": PLAIN, **dict(zip(BY_SLOT, SLOTS, strict=False))}
+METHODS: dict[str, LineStyle] = {"none": PLAIN, **dict(zip(BY_SLOT, SLOTS, strict=False))}
 """{method: its style next to the current spec}."""
 
 
@@ -60,7 +60,7 @@ def strokes(dash: str) -> list[float]:
     return [float(each.removesuffix("px")) for each in STROKES.get(dash, dash).split(",") if each]
 
 
-def take_slots(count: int, taken: Collection[Look] = ()) -> list[Look]:
+def take_slots(count: int, taken: Collection[LineStyle] = ()) -> list[LineStyle]:
     """Return the styles of this many lines: the first slots that no other line of the figure has taken.
 
     Raise `ValueError` if the figure has more lines than there are slots.

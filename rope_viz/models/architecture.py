@@ -91,7 +91,7 @@ class LayerPattern:
 
 
 @dataclass(frozen=True)
-class Layers:
+class LayerRules:
     """Which layers of a class rotate and which see only a window.
 
     `pattern` is what the class fills in where the config lists no layers; `cache_pattern` the same where every layer
@@ -245,7 +245,7 @@ class Architecture:
     not_text: bool = False
     remote_code: bool = False
     rope: RopeReading = RopeReading()
-    layers: Layers = Layers()
+    layers: LayerRules = LayerRules()
     validation: Validation = Validation()
     memory: MemoryFacts = MemoryFacts()
     axes: Axes | None = None
@@ -280,7 +280,13 @@ def find_architecture(model_type: str) -> Architecture | None:
 def parse_record(model_type: str, record: Mapping[str, Any]) -> Architecture:
     """Return the record of a model type from its JSON. Raises `TypeError` for a key that no record has."""
     parts = {
-        **{"text": TextPart, "rope": RopeReading, "layers": Layers, "validation": Validation, "memory": MemoryFacts},
+        **{
+            "text": TextPart,
+            "rope": RopeReading,
+            "layers": LayerRules,
+            "validation": Validation,
+            "memory": MemoryFacts,
+        },
         **{"axes": Axes, "query_temperature": QueryTemperature},
     }
     values = {key: parts[key](**freeze_lists(value)) if key in parts else value for key, value in record.items()}

@@ -13,7 +13,7 @@ from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import Variant, from_compared_models, read_variant, write_variant
 from rope_viz.picture import blob_store, config_link, configs
-from rope_viz.picture.choices import Borders, Kept, Number
+from rope_viz.picture.choices import Borders, Number, StoredChoice
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.texts import Texts
@@ -75,7 +75,7 @@ def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Su
 
 def stored_contents(page: Page, query: Mapping[str, str]) -> tuple[bytes, ...]:
     """Return the salted contents that a query names. Raise `UnknownError` for one that is not stored."""
-    keys = (*STORED_KEYS, *(choice.key for choice in page.choices if isinstance(choice, Kept)))
+    keys = (*STORED_KEYS, *(choice.key for choice in page.choices if isinstance(choice, StoredChoice)))
     found = []
     for name in dict.fromkeys(query[key] for key in keys if key in query):
         salted = blob_store.STORE.salted(name)

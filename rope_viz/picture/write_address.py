@@ -10,7 +10,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.variant import write_variant
 from rope_viz.picture import config_link
-from rope_viz.picture.choices import Held
+from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import NOTHING, PictureRequest
@@ -64,7 +64,7 @@ def choices_query(request: PictureRequest, picture: Picture) -> dict[str, str]:
         out |= {f"variant{number}": write_variant(each) for number, each in request.variants.items()}
     for choice in picture.choices:
         if choice.key in picture.depends and (value := request[choice]) != choice.default(request):
-            if isinstance(value, Held) and not value.name:
+            if isinstance(value, StoredValue) and not value.name:
                 raise KeyError(choice.key)
             out[choice.key] = choice.text(value)
     return out

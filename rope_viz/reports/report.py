@@ -45,7 +45,7 @@ WIDE = 'class="wide" role="region" tabindex="0"'
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """One picture with its sentence; `drawn` is None if there is none for this model, and `sentence` says why."""
 
     picture: Picture
@@ -58,7 +58,7 @@ class Part:
         return self.picture.about if self.drawn is None else self.drawn.title
 
 
-def parts(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[Part]:
+def parts(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[ReportPart]:
     """Yield every picture for this model in menu order, or only those named, with the default choices."""
     for picture in registry.pictures():
         if picture.page == "compare":
@@ -66,13 +66,13 @@ def parts(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[Pa
         if addresses and picture.address not in addresses:
             continue
         if reason := picture.refuses(request):
-            yield Part(picture, None, reason)
+            yield ReportPart(picture, None, reason)
             continue
         with theme.skip_validation():
             drawn = picture(picture.finished(request))
         if isinstance(drawn, Table) and not any(len(values) for values in cells(drawn).values()):
             continue  # empty until the user measures or uploads something
-        yield Part(picture, drawn, drawn.sentence)
+        yield ReportPart(picture, drawn, drawn.sentence)
 
 
 def findings(request: PictureRequest) -> list[Finding]:
@@ -80,7 +80,7 @@ def findings(request: PictureRequest) -> list[Finding]:
     return [] if request.subject.config is None else check(request.subject.config)
 
 
-def sections(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[Part]]]:
+def sections(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[ReportPart]]]:
     """Yield (name, title, pictures) of every page that has something to show."""
     drawn = list(parts(request, addresses))
     for name, title in registry.PAGES.items():

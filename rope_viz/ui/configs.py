@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.advice.lint import Finding, check, repair, summary
-from rope_viz.advice.plan.runtime_matrix import Asked
+from rope_viz.advice.plan.runtime_matrix import RuntimeCase
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models import spec_url
 from rope_viz.texts import Texts
@@ -20,7 +20,7 @@ from rope_viz.ui.own_config import is_from_link
 TEXTS = Texts("app")
 
 
-def findings(question: Asked) -> None:
+def findings(question: RuntimeCase) -> None:
     """Show all findings of the check, worst first, and offer the repaired config."""
     text = json.dumps(question.clean)
     found = _check(text)

@@ -20,7 +20,7 @@ from rope_viz.models.spec_url import LISTS
 from rope_viz.pages import registry
 from rope_viz.pages.registry import PAGES, groups_of, page
 from rope_viz.picture import config_link
-from rope_viz.picture.choices import Kept, Line, Number
+from rope_viz.picture.choices import Number, StoredChoice, TextLine
 from rope_viz.picture.picture_request import Choice
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts
@@ -385,7 +385,7 @@ def find_address_problems(query: Mapping[str, str]) -> list[str]:
             out.append(
                 APP("address.meant", name=shown, meant=close[0]) if close else APP("address.unknown", name=shown)
             )
-        elif not isinstance(choices[key], Line | Kept):
+        elif not isinstance(choices[key], TextLine | StoredChoice):
             out += _value_problem(choices[key], text)
     return out
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import streamlit as st
 
-from rope_viz.advice.plan.extension_plan import Plan
+from rope_viz.advice.plan.extension_plan import ExtensionPlan
 from rope_viz.advice.plan.runtime_instructions import Instructions, format_diff
 from rope_viz.figures.words import plain, plain_with_footnote
 from rope_viz.pages.model.extend import words
@@ -16,7 +16,7 @@ from rope_viz.ui import configs
 TEXTS = Texts("model/extend")
 
 
-def have(plan: Plan) -> None:
+def have(plan: ExtensionPlan) -> None:
     """Show which model the config is, which of its lengths are wrong, and the check's findings."""
     st.markdown(words.have(plan))
     if plan.recognised.mistakes:
@@ -24,7 +24,7 @@ def have(plan: Plan) -> None:
     configs.listed_findings(plan.found)
 
 
-def file(plan: Plan) -> None:
+def file(plan: ExtensionPlan) -> None:
     """Show the new config.json as a diff, or why the page offers no file."""
     st.markdown(words.describe_support(plan))
     if plan.file.fragment:
@@ -34,7 +34,7 @@ def file(plan: Plan) -> None:
         st.markdown(TEXTS("no_download", problem=plain(plan.file.findings[0].message)))
 
 
-def runtimes(plan: Plan) -> None:
+def runtimes(plan: ExtensionPlan) -> None:
     """Show how to configure each runtime, and whether that has the intended effect."""
     if not plan.instructions:
         st.markdown(TEXTS("no_runtime"))
@@ -49,7 +49,7 @@ def runtimes(plan: Plan) -> None:
             st.caption(plain(note))
 
 
-def checks(plan: Plan) -> None:
+def checks(plan: ExtensionPlan) -> None:
     """Show a verification snippet per runtime, the log line to look for, and the passkey test."""
     st.markdown(TEXTS("verify"))
     for one in plan.instructions:

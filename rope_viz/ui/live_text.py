@@ -12,7 +12,7 @@ from rope_viz.pages.recall.choices import COMPARE, KEYS, MEASURED, REPORT
 from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measure_text import TextRun
-from rope_viz.real_models.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, Result
+from rope_viz.real_models.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, TextResult
 from rope_viz.tiny_lm.numpy_model import MAIN_METHODS
 from rope_viz.ui import page
 from rope_viz.ui.measurement_button import run_button
@@ -57,7 +57,7 @@ def read_own_text(request: PictureRequest) -> None:
     def start(key: str | None = None) -> TextRun:
         return TextRun(weights, st.session_state.get(FIELD, ""), methods, key)
 
-    if run_button("recall", TEXTS("live.button"), start, pack=Result.pack, choice=REPORT.key):
+    if run_button("recall", TEXTS("live.button"), start, pack=TextResult.pack, choice=REPORT.key):
         page.picture_sentence(real_recall.live_loss)
         page.show(real_recall.live_loss)
         page.paragraph(TEXTS("real.caveat"))
@@ -67,7 +67,7 @@ def read_own_text(request: PictureRequest) -> None:
     def ask() -> TextRun:
         return start(st.session_state.get(KEY_FIELD, ""))
 
-    if run_button("recall.keys", TEXTS("live.keys_button"), ask, pack=Result.pack, choice=KEYS.key):
+    if run_button("recall.keys", TEXTS("live.keys_button"), ask, pack=TextResult.pack, choice=KEYS.key):
         page.picture_sentence(real_recall.live_keys)
         page.show(real_recall.live_keys)
         page.paragraph(TEXTS("real.caveat"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.kernels.measurement_process import BusyError, Report, Run
+from rope_viz.kernels.measurement_process import BusyError, MeasurementReport, Run
 from rope_viz.pages.kernels import pack_report
 from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.ui import query_params, state
@@ -15,9 +15,11 @@ from rope_viz.ui.notes import warn
 from rope_viz.ui.session import session
 
 
-def measurement(key: str, workload: dict[str, Any], **options: Any) -> Report | None:
+def measurement(key: str, workload: dict[str, Any], **options: Any) -> MeasurementReport | None:
     """Show the button for a measurement of kernels; return this session's last finished one, or None."""
-    found: Report | None = run_button(key, TEXTS("measure.button"), lambda: Run(workload, **options), pack=pack_report)
+    found: MeasurementReport | None = run_button(
+        key, TEXTS("measure.button"), lambda: Run(workload, **options), pack=pack_report
+    )
     return found
 
 
@@ -72,7 +74,7 @@ def run_button(
     return found
 
 
-def download(report: Report, name: str) -> None:
+def download(report: MeasurementReport, name: str) -> None:
     """Offer the full measurement as JSON."""
     st.download_button(
         TEXTS("download"),

@@ -23,7 +23,7 @@ from rope_viz.models.variant import MOST, make_variant, write_variant
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import TITLES, groups_of
 from rope_viz.picture import blob_store, config_link, configs, own_file, read_address, write_address
-from rope_viz.picture.choices import Held, Kept
+from rope_viz.picture.choices import StoredChoice, StoredValue
 from rope_viz.picture.outside import read_outside
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
@@ -107,7 +107,7 @@ def contents() -> list[bytes]:
     return [salted for salted in found if salted is not None]
 
 
-def store_readable(choice: Kept[Any], content: bytes) -> None:
+def store_readable(choice: StoredChoice[Any], content: bytes) -> None:
     """Store the content of a choice for this session. Raise `ValueError` with a sentence if it cannot be read."""
     blob_store.require_size(content, choice.largest)
     name = store_blob(choice.key, content)
@@ -118,7 +118,7 @@ def store_readable(choice: Kept[Any], content: bytes) -> None:
         raise
 
 
-def load_held(choice: Kept[Any]) -> Held[Any] | None:
+def load_held(choice: StoredChoice[Any]) -> StoredValue[Any] | None:
     """Return the decoded content of a choice, None if the session has none or it cannot be read now."""
     known = session().stored.get(choice.key)
     if known is None:
@@ -126,7 +126,7 @@ def load_held(choice: Kept[Any]) -> Held[Any] | None:
     if known.small is not None and blob_store.STORE.salted(known.name) is None:
         make_stored(known.small)
     try:
-        return Held(known.name, blob_store.STORE.load(known.name, choice.decode))
+        return StoredValue(known.name, blob_store.STORE.load(known.name, choice.decode))
     except blob_store.UnknownError:
         return None
     except ValueError as error:
@@ -184,8 +184,10 @@ def picture_request(page: str) -> PictureRequest:
     query = st.query_params.to_dict()
     local = {choice.key: query[choice.key] for choice in choices if choice.key in query}
     remembered.choices.update(local)
-    given = read_address.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
-    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := load_held(choice))}
+    given = read_address.lenient([choice for choice in choices if not isinstance(choice, StoredChoice)], local)
+    given |= {
+        choice.key: held for choice in choices if isinstance(choice, StoredChoice) and (held := load_held(choice))
+    }
     given |= {choice.key: getattr(at.spec, choice.shared) for choice in choices if choice.shared in at.typed}
     mine, names = at.subject.own, {}
     if mine is not None:

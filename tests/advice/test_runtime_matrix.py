@@ -26,7 +26,7 @@ from rope_viz.runtimes import RUNTIMES, emulate
 def asked(model):
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)
-    return runtime_matrix.Asked(ModelConfig.read(catalog()[model].config), layer, specs[layer], model)
+    return runtime_matrix.RuntimeCase(ModelConfig.read(catalog()[model].config), layer, specs[layer], model)
 
 
 def everything_the_page_does(question):
@@ -151,7 +151,7 @@ def test_no_config_breaks_the_page(model, sizes, kind, rope, key):
     except ValueError:
         return
     for layer, spec in upload.specs.items():
-        everything_the_page_does(runtime_matrix.Asked(ModelConfig.read(upload.config), layer, spec, upload.name))
+        everything_the_page_does(runtime_matrix.RuntimeCase(ModelConfig.read(upload.config), layer, spec, upload.name))
 
 
 def test_inexpressible_method_gets_answers_but_no_repair():

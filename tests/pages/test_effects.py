@@ -12,7 +12,7 @@ from rope_viz.models.catalog import model_specs
 from rope_viz.pages import recall, registry
 from rope_viz.pages.registry import PAGES
 from rope_viz.picture import read_address
-from rope_viz.picture.choices import Kept, Line, Menu, Number, Pick, Several, Switch
+from rope_viz.picture.choices import Menu, Number, Pick, Several, StoredChoice, Switch, TextLine
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, list_moves, make_valid
 from rope_viz.ui.session import KEY
 from tests.pages.test_every_control import list_controls
@@ -29,7 +29,7 @@ SIDEBAR = {"select.Layers": LAYER, "select.Scaling method": METHOD, "select.Pair
 # They change what the button measures, which tests/browser/test_kernels.py presses.
 MEASUREMENT_CHOICES = {"kernels.pairing", "kernels.dtype", "kernels.tokens", "kernels.device", "kernels.compile"}
 # Typed texts; tests/pages/test_every_control.py types them.
-TEXT_CHOICES = (Kept, Line)
+TEXT_CHOICES = (StoredChoice, TextLine)
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
 from rope_viz.pages.registry import MOVED, TITLES, groups_of
 from rope_viz.picture import read_address
-from rope_viz.picture.choices import Menu, Positions, Several
+from rope_viz.picture.choices import Menu, PositionPair, Several
 from rope_viz.ui.session import KEY
 
 pytestmark = pytest.mark.slow
@@ -164,7 +164,7 @@ def click_marks(app, page, element):
             list_controls(app, page)["pictures"],
             read_state(app),
         )
-        if isinstance(picture.sets, Positions):
+        if isinstance(picture.sets, PositionPair):
             post(app, request, f"{address} at", {"m": 7, "n": 3})
         elif picture.pin or picture.sets is not None:
             pair = 0 if picture.sets is not None and picture.sets.key in app.query_params else 1

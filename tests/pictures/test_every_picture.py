@@ -18,7 +18,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.picture import export, read_address, wire_format
-from rope_viz.picture.choices import Kept, Number, Several
+from rope_viz.picture.choices import Number, Several, StoredChoice
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
@@ -59,7 +59,7 @@ def at_share(knob, share):
 def variations(page):
     """Every option of every choice of a page, one at a time, as text."""
     for choice in page.choices:
-        if isinstance(choice, Kept):
+        if isinstance(choice, StoredChoice):
             continue
         if isinstance(choice, Number):
             yield from ((choice, choice.text(at_share(choice.knob, share))) for share in (0.0, 0.3, 1.0))

@@ -15,7 +15,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import Subject
 from rope_viz.pages import axes, decay, frequencies, registry, scaling
 from rope_viz.picture import blob_store, configs, read_address, wire_format, write_address
-from rope_viz.picture.choices import Kept, Number
+from rope_viz.picture.choices import Number, StoredChoice
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from tests.example_models import HAVING
@@ -48,7 +48,7 @@ def test_choice_belongs_to_one_page_and_survives_as_text(choice):
     assert [each.key for each in page.choices].count(choice.key) == 1
     request = PictureRequest(Subject(RopeSpec()), given={})
     value = request[choice]
-    if not isinstance(choice, Kept):
+    if not isinstance(choice, StoredChoice):
         assert choice.parse(choice.text(value)) == value
     assert choice.resolve(value, request) == value
 
@@ -89,7 +89,7 @@ def test_the_address_of_a_picture_leads_back_to_it(picture, data):
 
 def drawn(choice, data):
     """A value of the choice, or None for its default."""
-    if isinstance(choice, Kept) or data.draw(strategies.booleans()):
+    if isinstance(choice, StoredChoice) or data.draw(strategies.booleans()):
         return None
     if isinstance(choice, Number):
         share = data.draw(strategies.floats(0, 1))

@@ -14,7 +14,7 @@ from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.picture import ROUTE, blob_store, configs, export, read_address
-from rope_viz.picture.choices import Held
+from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.outputs import Clocks
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import draw
@@ -166,7 +166,7 @@ def test_picture_of_an_upload_has_no_address():
     out = io.BytesIO()
     np.savez(out, q=np.ones(128), k=np.ones(128))
     vectors = file.decode(b"vectors.npz\0" + out.getvalue())
-    request = of(picture, given={"decay.show": "own", "decay.source": "file", "decay.file": Held("", vectors)})
+    request = of(picture, given={"decay.show": "own", "decay.source": "file", "decay.file": StoredValue("", vectors)})
     said = json.loads(drawn(picture, request, "json"))
     assert said["address"] == ""
     assert "figure" not in said

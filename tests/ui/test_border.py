@@ -18,14 +18,14 @@ from rope_viz.models.user_config import Upload
 from rope_viz.pages import home, registry
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.picture import blob_store, config_link, configs, outside, own_file, read_address, write_address
-from rope_viz.reports.render_process import Result
+from rope_viz.reports.render_process import RenderResult
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.ui import border, link_preview, picture_route, server, upload
 from rope_viz.ui import state as ui_state
 from rope_viz.ui.border import Border, Turns
 from rope_viz.ui.components import navigation
 from rope_viz.ui.long_jobs import LongJobs
-from rope_viz.ui.render_queue import BusyError
+from rope_viz.ui.render_queue import QueueFullError
 from rope_viz.ui.session import session
 from tests.configs import llama
 from tests.ui.test_long_jobs import needs_proc, wait_for
@@ -53,7 +53,7 @@ class Held:
     async def do(self, reading):
         self.begun.append(reading.arguments)
         await self.gate.wait()
-        return Result(b"\x80\x04N.", size=1)
+        return RenderResult(b"\x80\x04N.", size=1)
 
     def start(self):
         pass
@@ -125,7 +125,7 @@ def test_a_class_behind_one_address_waits_and_more_are_refused():
         members = [asyncio.ensure_future(one.read_content(len, (str(i),), "school")) for i in range(101)]
         for _ in range(3):
             await asyncio.sleep(0)
-        with pytest.raises(BusyError):
+        with pytest.raises(QueueFullError):
             await one.read_content(len, ("one more",), "school")
         held.gate.set()
         assert len(await asyncio.gather(*members)) == 101
@@ -236,7 +236,7 @@ def test_unknown_content_of_home_is_410(monkeypatch):
 def test_busy_border_answers_503(monkeypatch):
     class Full(Border):
         async def read_query(self, visitor, read, *, size=0):
-            raise BusyError
+            raise QueueFullError
 
     for module in (picture_route, server):
         monkeypatch.setattr(module, "BORDER", Full())

@@ -30,7 +30,7 @@ MOST_ALPHA = 50.0
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class LoadedFrequencies:
     """What a model or file holds: radians per position, (pairs,), the factor on cos and sin (None: unknown)."""
 
     inv_freq: FloatArray
@@ -48,7 +48,7 @@ class Verdict:
     attention_ratio: float | None = None
 
 
-def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
+def verify(spec: RopeSpec, held: LoadedFrequencies, length: int | None = None) -> Verdict:
     """Return whether a model or a file holds this embedding, at a length where the method depends on it."""
     meant = spec.inv_freq(length)
     if len(meant) != len(held.inv_freq):
@@ -73,7 +73,7 @@ def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
     return Verdict(False, f"Does not match in {held.source}: {'; '.join(parts)}.", effect if wrong else None, ratio)
 
 
-def read_numbers(text: str | bytes, source: str) -> Held:
+def read_numbers(text: str | bytes, source: str) -> LoadedFrequencies:
     """Return what a snippet wrote: {"inv_freq": [...], "attention_factor": ...}. Raises `ValueError` for other text."""
     found = decode_json(text, f"{source} is not JSON as written by the snippets")
     values = found.get("inv_freq") if isinstance(found, Mapping) else None
@@ -84,10 +84,10 @@ def read_numbers(text: str | bytes, source: str) -> Held:
     factor = found.get("attention_factor")
     if factor is not None:
         require_number(factor, "attention_factor")
-    return Held(np.asarray(values, dtype=np.float64), None if factor is None else float(factor), source)
+    return LoadedFrequencies(np.asarray(values, dtype=np.float64), None if factor is None else float(factor), source)
 
 
-def read_learned(path: str | Path, model: ModelConfig, layer: str) -> Held:
+def read_learned(path: str | Path, model: ModelConfig, layer: str) -> LoadedFrequencies:
     """Return the frequencies of a model whose weights multiply them by exp(alpha), from a safetensors file.
 
     Raises `ValueError` where the model has none, or the file has no such tensor.
@@ -102,10 +102,10 @@ def read_learned(path: str | Path, model: ModelConfig, layer: str) -> Held:
     alpha = np.asarray(file.read_tensor(name), dtype=np.float64).ravel()
     if len(alpha) != spec.pairs or not np.all(np.abs(alpha) < MOST_ALPHA):
         raise ValueError(f"{name} must have {spec.pairs} finite numbers, one for each pair")
-    return Held(spec.inv_freq() * np.exp(alpha), None, Path(path).name)
+    return LoadedFrequencies(spec.inv_freq() * np.exp(alpha), None, Path(path).name)
 
 
-def read_gguf(path: str | Path, flags: str | None = None) -> Held:
+def read_gguf(path: str | Path, flags: str | None = None) -> LoadedFrequencies:
     """Return what llama.cpp 0c1e57098 computes from a GGUF file and the flags of its command line.
 
     Raises `ValueError` where the file is no GGUF, or names no architecture and head size.
@@ -116,4 +116,4 @@ def read_gguf(path: str | Path, flags: str | None = None) -> Held:
     found = emulate(model, "llama.cpp", flags=flags, length=length)
     if found.inv_freq is None:
         raise ValueError(f"llama.cpp refuses the file: {found.reason}")
-    return Held(found.inv_freq, found.attention_factor, f"{Path(path).name} as llama.cpp reads it")
+    return LoadedFrequencies(found.inv_freq, found.attention_factor, f"{Path(path).name} as llama.cpp reads it")

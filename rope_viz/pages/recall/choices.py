@@ -14,7 +14,7 @@ from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.compared import short_label
 from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture import blob_store, choices
-from rope_viz.picture.choices import Kept, Number, Pick, Several, length
+from rope_viz.picture.choices import Number, Pick, Several, StoredChoice, length
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measured_file import read_measured
@@ -167,21 +167,21 @@ ASKED = choices.json_file(
     help=TEXTS("choices.file_help"),
     instead=TEXTS("choices.file_fallback"),
 )
-REPORT = Kept(
+REPORT = StoredChoice(
     key="recall.report",
     label=TEXTS("choices.report"),
     help=TEXTS("choices.report_help"),
     decode=read_text_losses,
     load=choices.load_bytes,
 )
-KEYS = Kept(
+KEYS = StoredChoice(
     key="recall.keys",
     label=TEXTS("choices.keys"),
     help=TEXTS("choices.keys_help"),
     decode=read_found_keys,
     load=choices.load_bytes,
 )
-SEARCHED = Kept(
+SEARCHED = StoredChoice(
     key="recall.searched",
     label=TEXTS("choices.searched"),
     help=TEXTS("choices.searched_help"),

@@ -13,7 +13,7 @@ import streamlit as st
 
 from rope_viz.pages import registry
 from rope_viz.picture import blob_store
-from rope_viz.picture.choices import Kept
+from rope_viz.picture.choices import StoredChoice
 from rope_viz.ui import own_config, state
 from rope_viz.ui.components.component import component
 from rope_viz.ui.session import session
@@ -24,7 +24,7 @@ LARGEST = 3 << 20
 
 
 @functools.cache
-def choices() -> dict[str, Kept[Any]]:
+def choices() -> dict[str, StoredChoice[Any]]:
     """Return the choices that the user types or uploads, by key."""
     return {
         key: choice for key, choice in registry.kept_choices().items() if choice.suffixes or choice.typed is not None

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from rope_viz.picture import write_address
-from rope_viz.picture.choices import Menu, Positions
+from rope_viz.picture.choices import Menu, PositionPair
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
@@ -123,7 +123,7 @@ def _store_pin(picture: Picture, request: PictureRequest, value: int) -> None:
     if isinstance(choice, Menu):
         names = list(choice.entries(request))
         state.set_param(choice.key, names[min(max(value, 0), len(names) - 1)], default=choice.default(request))
-    elif choice is not None and not isinstance(choice, Positions):
+    elif choice is not None and not isinstance(choice, PositionPair):
         state.set_param(
             choice.key, choice.text(choice.resolve(value, request)), default=choice.text(choice.default(request))
         )
@@ -142,5 +142,5 @@ def _store_scene(picture: Picture, request: PictureRequest, scene: int) -> None:
 def _store_positions(picture: Picture, request: PictureRequest, at: Mapping[str, Any]) -> None:
     m, n = at.get("m"), at.get("n")
     choice = picture.sets
-    if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
+    if isinstance(choice, PositionPair) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
         state.set_param(choice.key, choice.text((m, n)), default=choice.text(choice.default(request)))

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.memory.kv_cache import DTYPES
 from rope_viz.advice.memory.layer_kinds import Layers, list_layers
-from rope_viz.advice.plan.extension_plan import MOST_SEQUENCES, Plan, estimate_memory, find_mistakes, make_plan
+from rope_viz.advice.plan.extension_plan import MOST_SEQUENCES, ExtensionPlan, estimate_memory, find_mistakes, make_plan
 from rope_viz.advice.plan.rank_methods import Advice, recommend, start
 from rope_viz.advice.plan.runtime_instructions import NAMES
 from rope_viz.embedding.scaling import LABELS
@@ -137,7 +137,7 @@ def unknown(request: PictureRequest) -> str:
     return problem(request) or words.unknown(answer(request))
 
 
-def answer(request: PictureRequest) -> Plan:
+def answer(request: PictureRequest) -> ExtensionPlan:
     """Return the full plan. Raise `ValueError` if there is none; `problem` says why."""
     return _answer(_arguments(request), (request[RUNTIMES],), request[WAY], request[DTYPE], request[SEQUENCES])
 
@@ -242,14 +242,14 @@ def _rank_ways(subject: Subject, changed: RopeSpec | None, target: int, given: i
 
 
 @cache_by_config(KEPT)
-def _best_plan(asked: Arguments, runtimes: tuple[str, ...]) -> Plan:
+def _best_plan(asked: Arguments, runtimes: tuple[str, ...]) -> ExtensionPlan:
     """Return the plan that the command line gives, too: with the first way that is safe and that the runtimes read."""
     subject, _, target, _ = asked
     return make_plan(_config(subject), target, runtimes, advice=_rank_ways(*asked), found=_mistakes(subject))
 
 
 @cache_by_config(KEPT)
-def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, sequences: int) -> Plan:
+def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, sequences: int) -> ExtensionPlan:
     subject, _, target, _ = asked
     config, best = _config(subject), _best_plan(asked, runtimes)
     if way == best.way.id:

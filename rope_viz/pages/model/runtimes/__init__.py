@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from rope_viz.advice.plan import runtime_matrix
-from rope_viz.advice.plan.runtime_matrix import Asked, Board
+from rope_viz.advice.plan.runtime_matrix import RuntimeCase, RuntimeMatrix
 from rope_viz.advice.training.make_match import Remedy, find_remedy
 from rope_viz.advice.training.match_training import SERVERS, Match, TrainingMatrix, compare_trainers, state_of
 from rope_viz.figures.words import plain
@@ -67,7 +67,7 @@ def config_and_length(request: PictureRequest) -> Hashable:
     return request.layer, spec, request.spec.target if runtime_matrix.depends_on_length(request.spec) else 0
 
 
-def config_in_question(request: PictureRequest) -> Asked:
+def config_in_question(request: PictureRequest) -> RuntimeCase:
     """Return the config in question: the model's own, or one made from the knobs."""
     return _config_for(request.subject)
 
@@ -77,7 +77,7 @@ def sequence_length(request: PictureRequest) -> int | None:
     return request.spec.target if request[AT] == "target" else None
 
 
-def answers(request: PictureRequest) -> Board:
+def answers(request: PictureRequest) -> RuntimeMatrix:
     """Return every runtime's answer."""
     return _answers(request.subject, sequence_length(request), request[VLLM], request[SGLANG])
 
@@ -197,12 +197,12 @@ def _several(subject: Subject) -> tuple[AxesAnswer, ...]:
 
 
 @cache_by_config(64)
-def _config_for(subject: Subject) -> Asked:
+def _config_for(subject: Subject) -> RuntimeCase:
     return runtime_matrix.config_for(subject)
 
 
 @cache_by_config(64)
-def _answers(subject: Subject, length: int | None, vllm: str, sglang: str) -> Board:
+def _answers(subject: Subject, length: int | None, vllm: str, sglang: str) -> RuntimeMatrix:
     return runtime_matrix.compare_runtimes(_config_for(subject), length, {"vllm": vllm, "sglang": sglang})
 
 
