@@ -18,13 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rope_viz.tiny_lm import numpy_model
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rope_viz.embedding.scaling import Llama3, NtkAware, NtkByParts, Yarn
 from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.models.rope_config import to_config
+from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import interval, recall, text
 
 COLUMNS = {
@@ -42,7 +41,7 @@ def scaled_spec(trained: RopeSpec, method: str, length: int) -> RopeSpec:
     """Return tiny_lm's spec under a method whose factor just reaches the length."""
     if method == "yarn-1":
         return dataclasses.replace(trained, scaling=Yarn(factor=length / trained.context, attention=1.0), target=length)
-    return numpy_model.scaled(trained, method, length)
+    return checkpoints.scaled(trained, method, length)
 
 
 def ask_transformers(spec: RopeSpec, name: str, length: int, sequences: int) -> np.ndarray:
@@ -58,10 +57,10 @@ def ask_transformers(spec: RopeSpec, name: str, length: int, sequences: int) -> 
         ramp = Llama3(factor=scaling.factor, low_freq_factor=scaling.alpha, high_freq_factor=scaling.beta)
         spec = dataclasses.replace(spec, scaling=ramp)
     written = to_config(spec)
-    config = AutoConfig.from_pretrained(numpy_model.FOLDER / name)
+    config = AutoConfig.from_pretrained(checkpoints.FOLDER / name)
     config.max_position_embeddings = written["max_position_embeddings"]
     config.rope_parameters = written["rope_parameters"]
-    model = LlamaForCausalLM.from_pretrained(numpy_model.FOLDER / name, config=config)
+    model = LlamaForCausalLM.from_pretrained(checkpoints.FOLDER / name, config=config)
     right = []
     for seed in range(sequences):
         question_text = text(length, seed)
@@ -83,7 +82,7 @@ def main() -> None:
     parser.add_argument("--transformers", action="store_true")
     options = parser.parse_args()
     lengths = [int(length) for length in options.lengths.split(",")]
-    models = [numpy_model.load_tiny_lm(name) for name in numpy_model.SEEDS]
+    models = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
     trained = models[0].spec
     print(
         f"{len(models)} seeds, {options.sequences * 16} questions each, trained to {trained.context} tokens; ", end=""
@@ -99,7 +98,7 @@ def main() -> None:
             cells.append(format_cell(found.share, *found.interval))
             if options.transformers:
                 transformers_answers = np.stack(
-                    [ask_transformers(spec, name, length, options.sequences) for name in numpy_model.SEEDS]
+                    [ask_transformers(spec, name, length, options.sequences) for name in checkpoints.SEEDS]
                 )
                 cells[-1] += " / " + format_cell(
                     transformers_answers.mean(),

@@ -16,7 +16,7 @@ import numpy as np
 from common import NOVELS, Bench, parser
 
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm.numpy_model import MAIN_METHODS, scaled
+from rope_viz.tiny_lm.checkpoints import MAIN_METHODS, scaled
 
 BLOCK = 128
 

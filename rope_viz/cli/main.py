@@ -80,10 +80,14 @@ COMMANDS = {
     "table": ("list_commands", "add_table", "print frequency, wavelength and turns of every pair"),
     "app": ("app", "add", "open the dashboard in a browser, as does `rope-viz` without a command"),
     "figure": ("figure", "add", "write a picture of the app to a file"),
-    "report": ("report", "add", "write all pictures of a model to one file"),
+    "report": ("report", "add_report", "write all pictures of a model to one file"),
     "learn": ("report", "add_learn", "write the eight scenes of Learn to one HTML file"),
-    "capture": ("measure", "add_capture", "write q and k of a real model before rotation to a file"),
-    "measure": ("measure", "add", "write the jobs of a real model's heads and its loss by position to a file"),
+    "capture": ("real_model", "add_capture", "write q and k of a real model before rotation to a file"),
+    "measure": (
+        "real_model",
+        "add_measure",
+        "write the jobs of a real model's heads and its loss by position to a file",
+    ),
     "get-model": ("get_model", "add", "put a real language model into the cache folder"),
     "evaluate": ("evaluate", "add", "test whether a real model finds what it read, by depth, length and method"),
     "search": ("search", "add", "search for better frequencies at a longer context, by trials"),
@@ -95,7 +99,7 @@ COMMANDS = {
     "export": ("runtimes", "add_export", "print this embedding as the keys or flags of a runtime or a trainer"),
     "extend": ("extend", "add", "how to reach a longer context: methods, reasons, keys and flags"),
     "memory": ("memory", "add", "bytes of KV cache and weights, and the number of parameters"),
-    "verify": ("verify", "add", "compare the frequencies of a running model or a file with the config"),
+    "verify": ("verify", "add_verify", "compare the frequencies of a running model or a file with the config"),
     "models": ("list_commands", "add_models", "print the models of the list"),
 }
 

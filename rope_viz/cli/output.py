@@ -14,6 +14,8 @@ from rope_viz.models.no_rope_types import NoRope
 from rope_viz.storage.write_file import write_file
 
 
+# Standard output and error survive a broken pipe, as `head` causes: output after that is discarded, and the command
+# runs to its end, so that its exit code is right.
 class Patient:
     """A stream that survives a broken pipe; all else is delegated to the wrapped stream."""
 

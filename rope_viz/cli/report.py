@@ -1,4 +1,4 @@
-"""The command `report`: write every picture of every page for one model, with sentences and findings."""
+"""The commands `report` and `learn`: pages that work offline, of one model, of many, or of Learn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MARKER = ".rope-viz-report"
 """An empty file in the folder of a report's pictures: the next report may overwrite what is there."""
 
 
-def add(commands: Any) -> None:
+def add_report(commands: Any) -> None:
     """Add the command and its flags."""
     command = commands.add_parser(
         "report",
@@ -54,10 +54,10 @@ def add(commands: Any) -> None:
     )
     command.add_argument("--full", action="store_true", help="with --all: every picture of every page")
     command.add_argument("--format", choices=FORMATS, help="default: by the ending of the file")
-    command.set_defaults(run=run)
+    command.set_defaults(run=run_report)
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run_report(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code. Raise `ValueError` with one sentence if it cannot be written."""
     from rope_viz.reports import report
 

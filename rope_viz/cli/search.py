@@ -19,7 +19,7 @@ from rope_viz.figures.files import FORMS
 from rope_viz.models.identity.local_models import MODELS
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pages.recall import figures as recall
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.passkey import WORDINGS
 
 REAL = "smollm2"
@@ -97,7 +97,7 @@ def run(parsed: argparse.Namespace) -> int:
 def make_scorer(parsed: argparse.Namespace) -> Scorer:
     """Return the models of the search. Raises `ValueError` if there are none."""
     if parsed.model == TINY:
-        return TinyScorer([numpy_model.load_tiny_lm(name) for name in numpy_model.SEEDS])
+        return TinyScorer([checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS])
     if parsed.model == REAL:
         model = MODELS[REAL]
         if not model.is_there:

@@ -1,4 +1,4 @@
-"""The command `verify`: compare a running model or a file with what the config means."""
+"""The commands `verify` and `conformance`: compare a running model, a file or any engine with what a config means."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rope_viz.storage.write_file import write_file
 LARGEST = 1 << 20
 
 
-def add(commands: Any) -> None:
+def add_verify(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "verify",
@@ -40,10 +40,10 @@ def add(commands: Any) -> None:
     asked.add_argument("--layer", help="layer type, such as full_attention")
     asked.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
     asked.add_argument("--json", action="store_true", help="as JSON, with the largest ratio")
-    asked.set_defaults(run=run)
+    asked.set_defaults(run=run_verify)
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run_verify(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
     config = read_config(parsed.config)
     with named(parsed.config):

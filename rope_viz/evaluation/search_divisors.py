@@ -31,6 +31,9 @@ STARTS = ("none", "linear", "ntk", "ntk-by-parts", "yarn")
 """Methods whose divisors a search can start from."""
 
 
+# A search over one divisor per pair needs thousands of trials (LongRoPE, https://arxiv.org/abs/2402.13753, section
+# 3). Here log divisors are straight lines between knots over the pairs. The value at each knot is written as a share
+# of the room that the value before leaves, so that every point of the unit cube is a monotone curve.
 @dataclass(frozen=True)
 class DivisorCurve:
     """Curves over `pairs` pairs with `knots` knots, from 1 to at most `largest`, never falling with the pair index."""

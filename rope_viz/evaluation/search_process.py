@@ -12,7 +12,7 @@ from rope_viz.evaluation.search_divisors import TINY, SearchPlan, search
 from rope_viz.kernels.measurement_process import Run
 from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
 from rope_viz.texts import Texts
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints
 
 TEXTS = Texts("recall")
 STARTS = ("none", "linear", "ntk")
@@ -65,7 +65,7 @@ def run_search(arguments: dict[str, Any], write: Write) -> None:
     """Write the progress with the result so far after every trial, and the whole result at the end."""
     trials = arguments["trials"]
     plan = SearchPlan(TINY, arguments["length"], starts=STARTS, held_out=arguments["held_out"])
-    scorer = TinyScorer([numpy_model.load_tiny_lm(name) for name in numpy_model.SEEDS])
+    scorer = TinyScorer([checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS])
 
     def watch(share: float, found: dict[str, Any]) -> None:
         key = "search.trial" if found["trials"] < trials else "search.scoring"

@@ -1,4 +1,4 @@
-"""The data of the animated clocks: every pair of a spec as a dial, drawn frame by frame in the browser."""
+"""The clocks: every pair of a spec as a dial, as data for the browser, which animates them, and as a still figure."""
 
 from __future__ import annotations
 
@@ -167,6 +167,7 @@ NAMES = 20
 """Pixels: the height of a line with the names of variants."""
 
 
+# The still figure is drawn from the data that the browser's clocks receive, without a browser.
 def draw_still(
     data: Mapping[str, Any],
     m: int,

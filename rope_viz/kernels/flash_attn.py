@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from rope_viz.kernels import torch_library
-from rope_viz.kernels.tables import Float32Buffers
+from rope_viz.kernels.buffers import Float32Buffers
 from rope_viz.kernels.torch_ops import Turn
 
 MAX_HEADDIM = 256
@@ -25,6 +25,7 @@ MAX_HEADDIM = 256
 Stretch: TypeAlias = tuple[list[int], Tensor, Tensor]
 
 
+# Interface: https://github.com/Dao-AILab/flash-attention at 0251105, `layers/rotary.py` and `ops/triton/rotary.py`
 class RefusedError(AssertionError, ValueError):
     """An assertion of the original, also with python -O; a ValueError like every other refusal here."""
 

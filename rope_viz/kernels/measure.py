@@ -28,6 +28,8 @@ Ways: TypeAlias = dict[str, Callable[[], list[Tensor]] | str]
 DENSE_BYTES = 1 << 26
 
 
+# Other ways to rotate, for comparison: the eager forms that models use, torch.compile, and installed kernels, with
+# the interfaces of flash-attention 2.8.3, Liger 0.8.5, FLA 0.6 and transformers 5.23.0.
 def eager_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Return x cos + swapped(x) sin, x (batch, heads, tokens, head_dim), as in most model code."""
     first, second = x.chunk(2, dim=-1)

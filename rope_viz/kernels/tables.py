@@ -5,12 +5,10 @@ float32 angles: transformers 5.23.0, Transformer Engine at d0067d0, flash-attent
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.kernels import fixed_point
@@ -78,32 +76,3 @@ def _compute_table(inv_freq: ArrayLike, positions: ArrayLike, method: Method) ->
     if method == "bf16 table":
         return round_to_bf16(cos), round_to_bf16(sin)
     return cos, sin
-
-
-class Float32Buffers(torch.nn.Module):
-    """A module whose buffers stay float32 when the model is cast, and are recomputed when it leaves the meta device.
-
-    Angles from a bfloat16 inv_freq are 1.8 radians off at position 4,095.
-    """
-
-    def make_buffers(self, device: torch.device | str | None) -> dict[str, Tensor]:
-        """Return every buffer by its name, float32, computed from the module's arguments."""
-        raise NotImplementedError
-
-    def read_float32(self, name: str) -> Tensor:
-        """Return the buffer, recomputed if it was replaced by a rounded one."""
-        buffer: Tensor = getattr(self, name)
-        return (
-            buffer.float() if buffer.dtype in (torch.float32, torch.float64) else self.make_buffers(buffer.device)[name]
-        )
-
-    def _apply(self, fn: Any, recurse: bool = True) -> Self:
-        before = {name: buffer for name, buffer in self.named_buffers(recurse=False)}
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        for name, old in before.items():
-            new = getattr(self, name)
-            if old.is_meta and not new.is_meta:
-                setattr(self, name, self.make_buffers(new.device)[name])
-            elif old.dtype != new.dtype:
-                setattr(self, name, old.to(new.device))
-        return self

@@ -16,6 +16,8 @@ from rope_viz.kernels.torch_ops import Turn
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
+# A rotation is linear in x. So the tangent of a rotated x is the rotated tangent, the gradient is the gradient
+# rotated back, either can be differentiated again, and a batch of rotations is one rotation of a larger batch.
 def rotate_copies(xs: list[Tensor], positions: Tensor, turn: Turn, *, bounded: bool = False) -> list[Tensor]:
     """Return every x rotated, as new tensors; differentiable.
 

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from rope_viz.kernels import torch_library
+from rope_viz.kernels.buffers import Float32Buffers
 from rope_viz.kernels.positions import balanced_position
-from rope_viz.kernels.tables import Float32Buffers
 from rope_viz.kernels.torch_ops import Turn
 
 __all__ = [

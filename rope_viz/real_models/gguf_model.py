@@ -30,6 +30,8 @@ LARGEST = 1 << 33
 """Values of one tensor at most."""
 
 
+# The block formats: https://github.com/ggml-org/ggml, src/ggml-common.h. tests/tiny_lm/test_gguf_tensors.py compares
+# every format bit by bit with the `gguf` package.
 @dataclass(frozen=True)
 class BlockFormat:
     """A type of tensor: bytes of one block, values of one block, and the function from (blocks, bytes) to values."""
@@ -427,6 +429,7 @@ QWEN2 = (
 
 LLAMA3 = QWEN2.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
 
+# How a text is cut into pieces before the merges: https://github.com/ggml-org/llama.cpp, src/llama-vocab.cpp.
 SPLITS = {
     "smollm": None,
     "gpt-2": "",

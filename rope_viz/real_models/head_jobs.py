@@ -28,7 +28,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.real_models.measured_file import ALL_ZERO, FIRST_ZERO, SCALED
 from rope_viz.real_models.torch_forward import rotate
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm.numpy_model import scaled
+from rope_viz.tiny_lm.checkpoints import scaled
 from rope_viz.tiny_lm.tasks import Tokens
 
 THRESHOLDS = {"previous token": 0.4, "same token": 0.25, "first token": 0.5, "induction": 0.3}

@@ -1,4 +1,7 @@
-"""Measure a model of the user's on a text: the jobs of its heads, and its loss by position under each method."""
+"""Measure a model of the user's on a text: the jobs of its heads, and its loss by position under each method.
+
+The memory that this takes is estimated first, and compared with what is free.
+"""
 
 from __future__ import annotations
 

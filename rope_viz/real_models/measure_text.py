@@ -34,7 +34,8 @@ from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
 from rope_viz.studies.heads import Turning
 from rope_viz.texts import Texts
 from rope_viz.tiny_lm import numpy_model
-from rope_viz.tiny_lm.numpy_model import Floats, TinyLm, scaled
+from rope_viz.tiny_lm.checkpoints import scaled
+from rope_viz.tiny_lm.numpy_model import Floats, TinyLm
 from rope_viz.tiny_lm.passkey import hide_key
 from rope_viz.tiny_lm.tasks import Tokens
 

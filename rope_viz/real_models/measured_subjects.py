@@ -22,7 +22,8 @@ from rope_viz.real_models.head_jobs import LayerInput, See, turn_pairs
 from rope_viz.real_models.torch_forward import TorchLm
 from rope_viz.studies.capture_file import CapturedLayer
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm.numpy_model import Floats, scaled
+from rope_viz.tiny_lm.checkpoints import scaled
+from rope_viz.tiny_lm.numpy_model import Floats
 from rope_viz.tiny_lm.tasks import Tokens
 
 ROWS = 256

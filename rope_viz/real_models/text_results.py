@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from rope_viz.embedding.spec import FloatArray, require_number
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.texts import Texts
-from rope_viz.tiny_lm.numpy_model import MAIN_METHODS
+from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
 
 TEXTS = Texts("recall")
 FACTOR = 2.0

@@ -1,4 +1,4 @@
-"""A picture as a file from Python, by the same address as in a browser or on the command line."""
+"""A picture as a file: from Python, by the same address as in a browser, or drawn again from its saved JSON."""
 
 from __future__ import annotations
 

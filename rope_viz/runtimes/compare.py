@@ -201,6 +201,9 @@ def find_max_ratio(ours: FloatArray, theirs: FloatArray) -> Effect | None:
     return Effect(float(np.exp(apart[pair])), pair) if apart[pair] > 1e-9 else None
 
 
+# Temperatures: executed were the classes of transformers 5.23.0 (tests/goldens/make_query_temperature.py), and the
+# formulas of Llama 4 and Ministral 3 in vLLM 0.33.0 and SGLang 0.5.23 (make_query_temperature_servers.py). When a
+# server uses them was read.
 def describe_temperature(config: ModelConfig, runtime: str, version: str) -> str:
     """Return the kind of answer: "reference", "learned", "own_code", "paper", "not_known" or what the record has.
 

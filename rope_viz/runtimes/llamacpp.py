@@ -134,6 +134,8 @@ WHOLE = frozenset(
 ENTRY = re.compile(r"([\w.-]+)=(int|float|bool|str):([^\s,]+)")
 
 
+# --override-kv: read in `src/llama-model-loader.cpp` of ggml-org/llama.cpp@0034764, not run. A value counts where the
+# loader reads the key of this name, and only with the type of that key. Any other type is ignored with a warning.
 def split_flags(flags: str) -> tuple[dict[str, tuple[str, str]], str]:
     """Return {key: (type, value)} of every --override-kv, and the other flags. Raises `ValueError` for another form."""
     values: dict[str, tuple[str, str]] = {}

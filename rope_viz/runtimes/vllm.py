@@ -121,6 +121,9 @@ RULES = (
     shared.FAST_FIRST.where(is_native),
 )
 
+# Releases of vLLM and SGLang that people still run. Read from their rotary packages, of which that of SGLang 0.4.6
+# was taken from vLLM; run together with their model files (tests/goldens/older.json). They start from the
+# configuration classes of transformers 4.
 OLDER_TYPES = ("default", "linear", "dynamic", "yarn", "llama3", "longrope")
 
 # The first release of vLLM with the type "ntk" and with alpha for dynamic.

@@ -29,6 +29,10 @@ LINEAR_TO_NTK = (1.25, 0.75)
 NTK_TO_PLAIN = (16.0, 2.0)
 
 
+# Methods that extend one axis of an image or a video. The RopeSpec describes that axis: its dimensions, its trained
+# extent (`context`, in latent frames or patches) and the wanted one (`target`). RIFLEx: Zhao et al.,
+# https://arxiv.org/abs/2502.15894, and github.com/thu-ml/RIFLEx, `riflex_utils.py`. DyPE: Issachar et al.,
+# https://arxiv.org/abs/2510.20766, and github.com/guyyariv/DyPE, `flux/transformer_flux.py`.
 @dataclass(frozen=True)
 class Riflex(Scaling):
     """RIFLEx: one pair, the one whose period repeats visibly, is slowed so that the video spans 0.9 of its turn.

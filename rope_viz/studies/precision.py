@@ -21,6 +21,9 @@ from rope_viz.studies.rotation import ComplexArray, position_angles, to_complex
 from rope_viz.studies.vectors import draw_normals
 
 
+# bfloat16 and IEEE 754 binary16; the 8-bit formats of Micikevicius et al., https://arxiv.org/abs/2209.05433. The rule
+# is round to nearest, ties to even. Values beyond the largest become infinite; e4m3 has no infinity and saturates, as
+# in torch 2.13 (ml_dtypes makes them NaN). The tests compare with torch bit for bit.
 @dataclass(frozen=True)
 class Format:
     """A binary floating-point format narrower than float32."""
@@ -393,9 +396,10 @@ def check_positions(positions: ArrayLike) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
+# Roundings of published implementations, from the sources of the named versions and from public reports.
 @dataclass(frozen=True)
 class Practice:
-    """One implementation: its roundings, by name in `precision.ROUNDINGS`, and a link as evidence.
+    """One implementation: its roundings, by name in `ROUNDINGS`, and a link as evidence.
 
     `key` finds its description in the texts of the Precision page. Empty `roundings` mean float32 throughout with a
     float32 table, or arithmetic that is not emulated here.

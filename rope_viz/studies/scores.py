@@ -29,6 +29,8 @@ from rope_viz.embedding.exact_angles import (
 )
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, require_number, short_repr
 
+# Limit on the computation of one request, so that no link and no config blocks the server. The unit is one pair at
+# one distance; `WORK` of them take about 0.2 seconds on one core.
 WORK = 1_000_000_000
 
 

@@ -7,11 +7,10 @@ models of a GGUF file: grouped keys, biases (Qwen2), norms of q and k (Qwen3), G
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -20,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.exact_angles import exact_angles
-from rope_viz.embedding.scaling import Linear, Llama3, NtkAware, NtkByParts, Yarn
-from rope_viz.embedding.spec import RopeSpec, Scaling, require_number, short_repr
+from rope_viz.embedding.spec import RopeSpec, require_number, short_repr
 from rope_viz.models.model_config import from_config
 from rope_viz.studies.heads import Turning
 from rope_viz.studies.tensors import open_tensors
@@ -358,69 +356,3 @@ def checked_rows(rows: ArrayLike | None, length: int) -> Tokens:
     if wanted[0] < 0 or wanted[-1] >= length:
         raise ValueError(f"rows must be from 0 to {length - 1}, got {wanted[0]} to {wanted[-1]}")
     return wanted.astype(np.int64)
-
-
-FOLDER = Path(__file__).with_name("checkpoints")
-
-SEEDS = ("seed-0", "seed-1", "seed-2")
-
-TUNED_LENGTH = 1024
-
-UNSCALED = "unscaled_recall.json"
-"""What the seeds find in long texts without scaling, as `recall.write_unscaled` wrote it."""
-
-MAIN_METHODS: dict[str, type[Scaling]] = {
-    "none": Scaling,
-    "linear": Linear,
-    "ntk": NtkAware,
-    "ntk-by-parts": NtkByParts,
-    "yarn": Yarn,
-    "llama3": Llama3,
-}
-"""The methods that tiny_lm is fine-tuned with."""
-
-
-@functools.cache
-def load_tiny_lm(name: str) -> TinyLm:
-    """Load a checkpoint by its folder name, such as "seed-0" or "yarn-100". Raises `ValueError` for unknown names."""
-    if name not in checkpoint_names():
-        raise ValueError(f"unknown demo model {short_repr(name)}; models are {', '.join(checkpoint_names())}")
-    return load(FOLDER / name)
-
-
-@functools.cache
-def checkpoint_names() -> tuple[str, ...]:
-    """Return the names of all checkpoints, seeds first."""
-    found = sorted(path.parent.name for path in FOLDER.glob("*/config.json"))
-    return tuple(sorted(found, key=lambda name: (name not in SEEDS, name)))
-
-
-@functools.cache
-def measured() -> Mapping[str, Any]:
-    """Return the training's records: times, losses, and recall along the fine-tunings."""
-    return MappingProxyType(json.loads((FOLDER / "measured.json").read_text(encoding="utf-8")))
-
-
-@functools.cache
-def unscaled_recall() -> Mapping[str, Mapping[str, str]]:
-    """Return {seed: {length: one digit per question, 1 for a right answer}}."""
-    return MappingProxyType(json.loads((FOLDER / UNSCALED).read_text(encoding="utf-8")))
-
-
-def spec_for(spec: RopeSpec, trained: RopeSpec) -> RopeSpec:
-    """Return the embedding of tiny_lm for a given `spec`: all of it if the sizes match, else only its scaling.
-
-    A spec of other sizes (another model's) gives its scaling method and knobs, and its target as a multiple of its
-    trained length. Raises `ValueError` if the method does not fit the pairs of tiny_lm (LongRoPE's lists).
-    """
-    if (spec.head_dim, spec.rotary_dim, spec.pairing) == (trained.head_dim, trained.rotary_dim, trained.pairing):
-        return spec
-    target = max(1, round(spec.target / spec.context * trained.context))
-    return replace(trained, scaling=spec.scaling, target=target)
-
-
-def scaled(trained: RopeSpec, method: str, length: int) -> RopeSpec:
-    """Return tiny_lm's embedding under a method whose factor just reaches `length`; other knobs have defaults."""
-    kind = {**MAIN_METHODS}[method]
-    scaling = kind() if method == "none" else kind(factor=length / trained.context)  # type: ignore[call-arg]
-    return replace(trained, scaling=scaling, target=max(length, 1))

@@ -39,6 +39,8 @@ WORDS = ("<s>", *ANIMALS, *map(str, range(tasks.VALUES)), *FILLERS, *LETTERS)
 IDS = {word: token for token, word in enumerate(WORDS)}
 
 
+# A fact is an animal and a number, filler is common words, a chain's states are letters: `<s> the of fox 37 and …
+# fox`.
 def parse(text: str) -> list[int]:
     """Return the tokens of a text. Raises `ValueError` that names a word outside the vocabulary."""
     words = text.split()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
 from rope_viz.storage.write_file import write_file
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import numpy_model, tasks
+from rope_viz.tiny_lm import checkpoints, tasks
 from rope_viz.tiny_lm.numpy_model import TinyLm, load, logits
 
 How: TypeAlias = Literal["still", "plain", "divided"]
@@ -130,14 +130,14 @@ def find_unscaled(model: TinyLm, turn: Turning, length: int, seed: int) -> NDArr
 
     Each picture compares with them, whatever the method, and they take half of its time.
     """
-    if seed or length not in UNSCALED_LENGTHS or model.name not in numpy_model.SEEDS:
+    if seed or length not in UNSCALED_LENGTHS or model.name not in checkpoints.SEEDS:
         return None
     trained = Turning.from_spec(model.spec, length)
-    if model is not numpy_model.load_tiny_lm(model.name) or turn.attention_factor != trained.attention_factor:
+    if model is not checkpoints.load_tiny_lm(model.name) or turn.attention_factor != trained.attention_factor:
         return None
     if not np.array_equal(turn.inv_freq, trained.inv_freq):
         return None
-    return np.array([each == "1" for each in numpy_model.unscaled_recall()[model.name][str(length)]])
+    return np.array([each == "1" for each in checkpoints.unscaled_recall()[model.name][str(length)]])
 
 
 def write_unscaled(folder: Path) -> None:
@@ -146,12 +146,12 @@ def write_unscaled(folder: Path) -> None:
     The file is {model: {length: one digit per question, 1 for a right answer}}.
     """
     found: dict[str, dict[str, str]] = {}
-    for name in numpy_model.SEEDS:
+    for name in checkpoints.SEEDS:
         model, found[name] = load(folder / name), {}
         for length in UNSCALED_LENGTHS:
             right = find_right(model, Turning.from_spec(model.spec, length), text(length, 0))
             found[name][str(length)] = "".join(str(int(each)) for each in right)
-    write_file(folder / numpy_model.UNSCALED, (json.dumps(found, indent=1) + "\n").encode())
+    write_file(folder / checkpoints.UNSCALED, (json.dumps(found, indent=1) + "\n").encode())
 
 
 def text(length: int, seed: int) -> tasks.Questions:
@@ -212,6 +212,7 @@ def interval(shares: FloatArray, questions: int) -> tuple[float, float]:
     return max(low, 0.0), min(high, 1.0)
 
 
+# Edelman et al., https://arxiv.org/abs/2402.11004: a model of two layers learns to count transitions.
 @dataclass(frozen=True, eq=False)
 class Loss:
     """Mean loss in nats of the token at each position from 1 on: `loss` (models, length − 1), `best` (length − 1,)."""

@@ -13,7 +13,7 @@ from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measure_text import TextRun
 from rope_viz.real_models.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, TextResult
-from rope_viz.tiny_lm.numpy_model import MAIN_METHODS
+from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
 from rope_viz.ui import page
 from rope_viz.ui.measurement_button import run_button
 

@@ -113,8 +113,8 @@ class Gallery:
 
         `long` is what that process needs; its result is the stem of the file name, a zero byte, and the picture. Raise
         `QueueFullError` when the queue is full, or the renderer's own error. The queue is ordered by due time: now for
-        a moving knob, `PATIENCE` later for the others, so none starves; visitors without a running job come first. A job
-        without waiters never starts, and one with a process of its own ends.
+        a moving knob, `PATIENCE` later for the others, so none starves; visitors without a running job come first. A
+        job without waiters never starts, and one with a process of its own ends.
         """
         job = self._jobs.get(tag)
         if job is None or job.done.cancelled():

@@ -1,4 +1,4 @@
-"""Middleware: gzip Streamlit's static files once per process, and add a loading message to its first page.
+"""Middleware: gzip Streamlit's static files once per process; add header and a loading message to its first page.
 
 Streamlit leaves them uncompressed, because its middleware would compress them again for every request. The cache is
 safe: the files' names change with their content.
@@ -42,6 +42,8 @@ THEME = """<svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true"><c
  fill="currentColor"/></svg>"""
 
 
+# The header is part of the first page that the server sends, so it is there before Streamlit's scripts; `header.js`
+# sets its links.
 @functools.cache
 def prerendered_header() -> str:
     """Return the header and the tabs of every door; `header.js` shows those of the open one."""

@@ -10,9 +10,9 @@ pytest.importorskip("transformers")
 
 from rope_viz.cli.main import main  # noqa: E402
 from rope_viz.studies import capture_file  # noqa: E402
-from rope_viz.tiny_lm import numpy_model  # noqa: E402
+from rope_viz.tiny_lm import checkpoints, numpy_model  # noqa: E402
 
-FOLDER = numpy_model.FOLDER / "seed-0"
+FOLDER = checkpoints.FOLDER / "seed-0"
 TEXT = "<s> " + " ".join(passkey.WORDS[1:])
 
 
@@ -29,7 +29,7 @@ def test_model_folder_and_text_give_a_capture(text, tmp_path, capsys):
     assert capsys.readouterr().out == f"{out}: 2 layers, 2 heads, 100 tokens, 32 dimensions\n"
     read = capture_file.read_capture(out)
     assert (read.name, read.layers) == ("seed-0", (0, 1))
-    wanted = numpy_model.queries_and_keys(numpy_model.load_tiny_lm("seed-0"), passkey.parse(TEXT)[:100])
+    wanted = numpy_model.queries_and_keys(checkpoints.load_tiny_lm("seed-0"), passkey.parse(TEXT)[:100])
     for number, (q, k) in enumerate(wanted):
         np.testing.assert_allclose(read.layer(number).q, q, rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(read.layer(number).k, k, rtol=1e-3, atol=1e-3)

@@ -17,7 +17,7 @@ from rope_viz.pages.precision import figures as precision
 from rope_viz.pages.scaling import figures as scaling
 from rope_viz.picture import read_address
 from rope_viz.studies.scores import even_parts
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints
 from tests.figures import colour_vision
 from tests.figures.colour_vision import contrast
 from tests.figures.drawn import DRAWN
@@ -106,8 +106,8 @@ COMPARISONS = [
     *(("scaling/comparison", {"scaling.show": view, "scaling.with": ",".join(ALL)}) for view in scaling.VIEWS),
     ("decay/curves", {"decay.with": ",".join(ALL), "decay.models": ",".join(MODELS)}),
     ("frequencies/wavelengths", {"variant1": "base=1e4", "variant2": "model=qwen3-8b", "variant4": "method=yarn"}),
-    ("recall/lengths", TINY_LM | {"recall.with": ",".join(numpy_model.MAIN_METHODS), "recall.length": "512"}),
-    ("recall/recover", TINY_LM | {"recall.tuned": ",".join(numpy_model.MAIN_METHODS)}),
+    ("recall/lengths", TINY_LM | {"recall.with": ",".join(checkpoints.MAIN_METHODS), "recall.length": "512"}),
+    ("recall/recover", TINY_LM | {"recall.tuned": ",".join(checkpoints.MAIN_METHODS)}),
     ("recall/yours", {}),
     ("recall/loss", TINY_LM),
     ("recall/previous", TINY_LM),

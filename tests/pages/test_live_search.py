@@ -4,7 +4,7 @@ import pytest
 
 from rope_viz.evaluation import search_process
 from rope_viz.pages import recall
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints
 from rope_viz.ui import live_search
 from tests.pages.app_texts import texts_of
 from tests.waiting import wait_until
@@ -79,7 +79,7 @@ def upload(app, name, content):
 
 def test_search_file_replaces_the_search_button(open_page, picture_requests):
     app = open_page("recall")
-    content = (numpy_model.FOLDER / "searched.json").read_bytes().replace(b'"tiny"', b'"mine"')
+    content = (checkpoints.FOLDER / "searched.json").read_bytes().replace(b'"tiny"', b'"mine"')
     upload(app, "search.json", content)
     assert not app.exception
     assert "'mine'" in recall.searched(picture_requests(app)[recall.searched]).sentence

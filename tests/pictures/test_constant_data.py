@@ -13,7 +13,7 @@ from rope_viz.picture import blob_store, export, read_address
 from rope_viz.picture.choices import StoredChoice, filed
 from rope_viz.real_models.text_results import DEPTHS
 from rope_viz.studies.capture_file import CapturedLayer, encode_capture
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints
 from tests.figures.reports import make_report, make_way
 from tests.pictures.test_heads import CONFIG
 from tests.pictures.test_real_heads import measured_file
@@ -59,7 +59,7 @@ def keys(value):
 
 
 def search(right, loss):
-    found = json.loads((numpy_model.FOLDER / "searched.json").read_text(encoding="utf-8"))
+    found = json.loads((checkpoints.FOLDER / "searched.json").read_text(encoding="utf-8"))
     ones = [1.0] * len(found["best"]["divisors"])
     for row in (found["best"], *found["starts"]):
         row.update(divisors=ones, right=right, loss=loss)

@@ -9,7 +9,7 @@ from rope_viz.embedding.scaling import Proportional
 from rope_viz.pages import recall, registry
 from rope_viz.pages.recall import choices as recall_choices
 from rope_viz.picture import read_address
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import answered
 
 PAGE = registry.page("recall")
@@ -43,8 +43,8 @@ def test_each_part_adds_a_length():
 def test_the_main_line_is_the_share_that_tiny_lm_finds():
     drawn = recall.lengths(picture_request(part="1"))
     line = next(trace for trace in drawn.fig.data if trace.name == "YaRN")
-    spec = numpy_model.scaled(recall.TRAINED, "yarn", 1024)
-    models = [numpy_model.load_tiny_lm(name) for name in numpy_model.SEEDS]
+    spec = checkpoints.scaled(recall.TRAINED, "yarn", 1024)
+    models = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
     assert models[0].spec == recall.TRAINED
     wanted = recall.evaluate(models, spec, 512, sequences=4).share
     assert float(np.array(line.y)[list(line.x).index(512)]) == pytest.approx(wanted)
@@ -93,7 +93,7 @@ def test_lists_for_another_number_of_pairs_are_refused():
 
 def test_steps_to_recover_match_the_measured_training():
     drawn = recall.recover(picture_request(recall_tuned="linear"))
-    rows = [row for row in numpy_model.measured()["recover"] if row["method"] == "linear" and row["at"] == "target"]
+    rows = [row for row in checkpoints.measured()["recover"] if row["method"] == "linear" and row["at"] == "target"]
     line = next(trace for trace in drawn.fig.data if trace.name == "Linear")
     assert list(line.x) == [row["step"] for row in rows]
     np.testing.assert_allclose(line.y, [row["recall"] for row in rows])

@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.tiny_lm import numpy_model
-
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
@@ -16,6 +14,7 @@ from rope_viz.cli.main import main  # noqa: E402
 from rope_viz.kernels import reference  # noqa: E402
 from rope_viz.studies import capture_file  # noqa: E402
 from rope_viz.studies import heads as studies  # noqa: E402
+from rope_viz.tiny_lm import checkpoints  # noqa: E402
 
 VERIFY = json.loads((Path(__file__).parents[1] / "goldens" / "verify.json").read_text())
 SMALL = {
@@ -278,7 +277,7 @@ def test_nonfinite_values_are_counted(tmp_path):
 
 def test_weights_file_is_refused_as_a_capture():
     with pytest.raises(ValueError, match="holds no capture: make one with `rope-viz capture`"):
-        capture_file.read_capture(numpy_model.FOLDER / "seed-0" / "model.safetensors")
+        capture_file.read_capture(checkpoints.FOLDER / "seed-0" / "model.safetensors")
 
 
 def test_verify_reads_the_module_of_a_real_class(tmp_path, capsys):

@@ -16,7 +16,7 @@ from rope_viz.embedding.scaling import NtkAware
 from rope_viz.evaluation.score_divisors import Scores, TinyScorer, rate_answers
 from rope_viz.evaluation.search_divisors import STARTS, DivisorCurve, SearchPlan, longrope_spec, search, start_divisors
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import recall
 
 pytestmark = pytest.mark.slow
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("optuna")
 
 ROOT = Path(__file__).parents[2]
-FOLDER = numpy_model.FOLDER / "seed-0"
-MODEL = numpy_model.load_tiny_lm("seed-0")
+FOLDER = checkpoints.FOLDER / "seed-0"
+MODEL = checkpoints.load_tiny_lm("seed-0")
 SPEC, LENGTH = MODEL.spec, 4096
 HIDDEN = np.geomspace(1.0, 20.0, SPEC.pairs) ** 0.7
 

@@ -15,12 +15,12 @@ from rope_viz.embedding.scaling import Linear, NtkAware, Yarn
 from rope_viz.models.rope_config import to_config
 from rope_viz.runtimes import emulate
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints, numpy_model
 from rope_viz.tiny_lm.recall import text
 from tests.tiny_lm.gguf_file import neighbours, scaling_keys, write_gguf
 
 LENGTH = 1024
-READER = numpy_model.load_tiny_lm("seed-0")
+READER = checkpoints.load_tiny_lm("seed-0")
 
 
 def long(scaling):

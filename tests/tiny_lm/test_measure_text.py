@@ -16,7 +16,7 @@ from rope_viz.real_models.measure_text import TextRun, right_digits, text_losses
 from rope_viz.real_models.text_results import DEPTHS, LEAST, read_found_keys, read_text_losses  # noqa: E402
 from rope_viz.studies.heads import Turning  # noqa: E402
 from rope_viz.tiny_lm import numpy_model  # noqa: E402
-from rope_viz.tiny_lm.numpy_model import scaled  # noqa: E402
+from rope_viz.tiny_lm.checkpoints import scaled  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 
 TEXT = "in the tin 12 " * 60

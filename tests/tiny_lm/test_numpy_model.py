@@ -10,7 +10,7 @@ import pytest
 from rope_viz.embedding.scaling import Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import numpy_model, passkey, tasks
+from rope_viz.tiny_lm import checkpoints, numpy_model, passkey, tasks
 
 # What LlamaForCausalLM.from_pretrained computed on the same folder; make_reader_golden.py made it.
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "reader_transformers.json").read_text())
@@ -51,7 +51,7 @@ def text(length, seed=0):
 
 @pytest.mark.parametrize("scaling", [None, Yarn(factor=4.0), Linear(factor=2.0)])
 def test_logits_match_the_formulas(scaling):
-    reader = numpy_model.load_tiny_lm(SEED)
+    reader = checkpoints.load_tiny_lm(SEED)
     spec = reader.spec if scaling is None else RopeSpec(head_dim=32, context=256, scaling=scaling)
     tokens = text(700).tokens[0]
     found = numpy_model.logits(reader, tokens, Turning.from_spec(spec, 700))
@@ -59,7 +59,7 @@ def test_logits_match_the_formulas(scaling):
 
 
 def test_block_size_does_not_change_the_result(monkeypatch):
-    reader, asked = numpy_model.load_tiny_lm(SEED), text(300)
+    reader, asked = checkpoints.load_tiny_lm(SEED), text(300)
     whole = numpy_model.logits(reader, asked.tokens[0])
     for rows, keys, safe in ((1, 1, 60.0), (7, 100, 60.0), (300, 13, 0.0), (256, 512, 0.0)):
         monkeypatch.setattr(numpy_model, "ROWS", rows)
@@ -76,14 +76,14 @@ def test_large_scores_do_not_overflow():
 
 
 def test_selected_rows_match_the_whole():
-    reader, asked = numpy_model.load_tiny_lm(SEED), text(256)
+    reader, asked = checkpoints.load_tiny_lm(SEED), text(256)
     whole = numpy_model.logits(reader, asked.tokens[0])
     for rows in (asked.rows, [0], [0, 255], [100]):
         np.testing.assert_allclose(numpy_model.logits(reader, asked.tokens[0], rows=rows), whole[rows], atol=2e-5)
 
 
 def test_later_tokens_do_not_change_earlier_logits():
-    reader, asked = numpy_model.load_tiny_lm(SEED), text(128)
+    reader, asked = checkpoints.load_tiny_lm(SEED), text(128)
     other = asked.tokens[0].copy()
     other[100:] = tasks.FIRST_FILLER
     before, after = (numpy_model.logits(reader, tokens)[:100] for tokens in (asked.tokens[0], other))
@@ -91,7 +91,7 @@ def test_later_tokens_do_not_change_earlier_logits():
 
 
 def test_attention_sums_to_one_over_earlier_tokens():
-    reader, asked = numpy_model.load_tiny_lm(SEED), text(200)
+    reader, asked = checkpoints.load_tiny_lm(SEED), text(200)
     for layer in range(2):
         found = numpy_model.attention(reader, asked.tokens[0], layer=layer, rows=asked.rows)
         assert found.shape == (2, len(asked.rows), 200)
@@ -103,7 +103,7 @@ def test_attention_sums_to_one_over_earlier_tokens():
 
 
 def test_q_and_k_give_the_attention_of_their_layer():
-    reader, asked = numpy_model.load_tiny_lm(SEED), text(150)
+    reader, asked = checkpoints.load_tiny_lm(SEED), text(150)
     turn = Turning.from_spec(reader.spec)
     rotation = np.exp(1j * np.outer(np.arange(150), turn.inv_freq))
     for layer, (q, k) in enumerate(numpy_model.queries_and_keys(reader, asked.tokens[0])):
@@ -117,19 +117,19 @@ def test_q_and_k_give_the_attention_of_their_layer():
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
 def test_logits_match_transformers(case):
-    reader = numpy_model.load_tiny_lm(case["reader"])
+    reader = checkpoints.load_tiny_lm(case["reader"])
     asked = text(case["length"])
     turn = Turning(np.array(case["inv_freq"]), case["attention_factor"])
     found = numpy_model.logits(reader, asked.tokens[0], turn, rows=asked.rows[: len(case["logits"])])
     np.testing.assert_allclose(found, np.array(case["logits"]), atol=1e-4 if case["length"] <= 256 else 1e-3)
 
 
-@pytest.mark.parametrize("name", numpy_model.checkpoint_names())
+@pytest.mark.parametrize("name", checkpoints.names())
 def test_a_folder_loads_in_transformers_with_the_same_logits(name):
     torch = pytest.importorskip("torch")
-    llama = pytest.importorskip("transformers").LlamaForCausalLM.from_pretrained(numpy_model.FOLDER / name)
+    llama = pytest.importorskip("transformers").LlamaForCausalLM.from_pretrained(checkpoints.FOLDER / name)
     # Within the trained length. Beyond, float32 angles alone put transformers 1.5e-4 from float64 at 512 tokens.
-    reader, asked = numpy_model.load_tiny_lm(name), text(256)
+    reader, asked = checkpoints.load_tiny_lm(name), text(256)
     with torch.inference_mode():
         wanted = llama(torch.from_numpy(asked.tokens)).logits[0].numpy()
     assert wanted.dtype == np.float32
@@ -137,7 +137,7 @@ def test_a_folder_loads_in_transformers_with_the_same_logits(name):
 
 
 def test_saved_tokenizer_matches_ours():
-    tokenizer = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(numpy_model.FOLDER / SEED)
+    tokenizer = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(checkpoints.FOLDER / SEED)
 
     tokens = text(256).tokens[0]
     spelled = " ".join(passkey.WORDS[token] for token in tokens)
@@ -157,22 +157,22 @@ def test_saved_tokenizer_matches_ours():
 )
 def test_invalid_tokens_are_refused(tokens, said):
     with pytest.raises(ValueError, match=said):
-        numpy_model.logits(numpy_model.load_tiny_lm(SEED), tokens)
+        numpy_model.logits(checkpoints.load_tiny_lm(SEED), tokens)
 
 
 @pytest.mark.parametrize("rows", [[], [3], [-1], [1, 1], [2, 1], [0.5]])
 def test_invalid_rows_are_refused(rows):
     with pytest.raises(ValueError, match="rows must be"):
-        numpy_model.logits(numpy_model.load_tiny_lm(SEED), [1, 2, 3], rows=rows)
+        numpy_model.logits(checkpoints.load_tiny_lm(SEED), [1, 2, 3], rows=rows)
 
 
 def test_rotation_with_other_pairs_is_refused():
     with pytest.raises(ValueError, match="16 pairs per head, got 64"):
-        numpy_model.logits(numpy_model.load_tiny_lm(SEED), [1, 2], Turning.from_spec(RopeSpec()))
+        numpy_model.logits(checkpoints.load_tiny_lm(SEED), [1, 2], Turning.from_spec(RopeSpec()))
 
 
 def test_a_folder_of_another_model_is_refused(tmp_path):
-    shutil.copytree(numpy_model.FOLDER / SEED, tmp_path / "x")
+    shutil.copytree(checkpoints.FOLDER / SEED, tmp_path / "x")
     config = json.loads((tmp_path / "x" / "config.json").read_text())
     (tmp_path / "x" / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}))
     with pytest.raises(ValueError, match="x must hold a Llama, got 'gpt2'"):
@@ -180,16 +180,16 @@ def test_a_folder_of_another_model_is_refused(tmp_path):
 
 
 def test_every_checkpoint_is_small():
-    for name in numpy_model.checkpoint_names():
-        assert sum(path.stat().st_size for path in (numpy_model.FOLDER / name).iterdir()) <= 300_000
-    assert set(numpy_model.SEEDS) <= set(numpy_model.checkpoint_names())
+    for name in checkpoints.names():
+        assert sum(path.stat().st_size for path in (checkpoints.FOLDER / name).iterdir()) <= 300_000
+    assert set(checkpoints.SEEDS) <= set(checkpoints.names())
 
 
 def test_missing_checkpoint_is_named():
     with pytest.raises(ValueError, match="unknown demo model 'seed-9'; models are seed-0, seed-1"):
-        numpy_model.load_tiny_lm("seed-9")
+        checkpoints.load_tiny_lm("seed-9")
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in numpy_model.FOLDER.glob("*/tokenizer.json")))
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in checkpoints.FOLDER.glob("*/tokenizer.json")))
 def test_every_checkpoint_has_the_same_tokenizer(name):
-    assert json.loads((numpy_model.FOLDER / name / "tokenizer.json").read_text("utf-8")) == passkey.tokenizer()
+    assert json.loads((checkpoints.FOLDER / name / "tokenizer.json").read_text("utf-8")) == passkey.tokenizer()

@@ -11,10 +11,10 @@ from rope_viz.evaluation.completion_clients import UnavailableError
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.ray_workers import RayEngine, join_cluster, start_workers
 from rope_viz.evaluation.run_evaluation import EvaluationPlan, evaluate
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints
 
 pytestmark = pytest.mark.ray
-FOLDER = numpy_model.FOLDER / "seed-0"
+FOLDER = checkpoints.FOLDER / "seed-0"
 WORDS = ["evaluate", str(FOLDER), "--words", "reader", "--lengths", "256,512", "--depths", "4"]
 
 

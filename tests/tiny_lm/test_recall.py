@@ -10,7 +10,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import numpy_model, tasks
+from rope_viz.tiny_lm import checkpoints, numpy_model, tasks
 from rope_viz.tiny_lm import recall as tiny_lm_recall
 from rope_viz.tiny_lm.recall import (
     LONGEST,
@@ -26,12 +26,12 @@ from rope_viz.tiny_lm.recall import (
     text,
 )
 
-READERS = [numpy_model.load_tiny_lm(name) for name in numpy_model.SEEDS]
+READERS = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
 TRAINED = READERS[0].spec
 
 
 def share(method, length, **options):
-    return recall(READERS, numpy_model.scaled(TRAINED, method, length), length, sequences=2, **options).share
+    return recall(READERS, checkpoints.scaled(TRAINED, method, length), length, sequences=2, **options).share
 
 
 def test_every_seed_recalls_within_its_trained_length():
@@ -48,18 +48,18 @@ def test_stored_results_are_the_computed_ones(model, length):
 
 
 def test_stored_results_answer_their_own_question_only():
-    assert set(numpy_model.unscaled_recall()) == set(numpy_model.SEEDS)
-    for found in numpy_model.unscaled_recall().values():
+    assert set(checkpoints.unscaled_recall()) == set(checkpoints.SEEDS)
+    for found in checkpoints.unscaled_recall().values():
         assert list(map(int, found)) == list(UNSCALED_LENGTHS)
         assert {len(each) for each in found.values()} == {tasks.FACTS}
     turn = Turning.from_spec(TRAINED, 4096)
     assert find_unscaled(READERS[0], turn, 4096, 0) is not None
     others = [
-        (numpy_model.load_tiny_lm("none-25"), turn, 4096, 0),
+        (checkpoints.load_tiny_lm("none-25"), turn, 4096, 0),
         (READERS[0], turn, 4096, 1),
         (READERS[0], turn, 2048, 0),
         (READERS[0], Turning(turn.inv_freq, 1.1), 4096, 0),
-        (READERS[0], Turning.from_spec(numpy_model.scaled(TRAINED, "yarn", 4096), 4096), 4096, 0),
+        (READERS[0], Turning.from_spec(checkpoints.scaled(TRAINED, "yarn", 4096), 4096), 4096, 0),
     ]
     assert [find_unscaled(*each) for each in others] == [None] * 5
 
@@ -82,7 +82,7 @@ def test_attention_factor_decides_recall_at_sixteen_times():
 @pytest.mark.parametrize("method", ["none", "linear", "yarn", "llama3"])
 def test_transformers_recalls_as_much_with_the_same_config(method):
     torch, transformers = (pytest.importorskip(name) for name in ("torch", "transformers"))
-    folder, spec = numpy_model.FOLDER / READERS[0].name, numpy_model.scaled(TRAINED, method, 1024)
+    folder, spec = checkpoints.FOLDER / READERS[0].name, checkpoints.scaled(TRAINED, method, 1024)
     config, said = transformers.AutoConfig.from_pretrained(folder), to_config(spec)
     config.max_position_embeddings, config.rope_parameters = said["max_position_embeddings"], said["rope_parameters"]
     llama = transformers.LlamaForCausalLM.from_pretrained(folder, config=config)
@@ -97,7 +97,7 @@ def test_transformers_recalls_as_much_with_the_same_config(method):
 
 
 def test_answers_and_depths_match_the_questions():
-    spec = numpy_model.scaled(TRAINED, "ntk", 512)
+    spec = checkpoints.scaled(TRAINED, "ntk", 512)
     found = recall(READERS[:1], spec, 512, sequences=3, seed=5)
     for one in range(3):
         asked = text(512, 5 + one)
@@ -159,13 +159,13 @@ def test_lengths_too_short_for_questions_are_refused(length):
 
 def test_selected_model_supplies_its_method_and_factor():
     llama = model_specs("llama-3.1-8b")[""]
-    lent = numpy_model.spec_for(llama, TRAINED)
+    lent = checkpoints.spec_for(llama, TRAINED)
     assert (lent.scaling, lent.context, lent.target, lent.base) == (llama.scaling, 256, 256 * 16, 10_000.0)
     own = dataclasses.replace(TRAINED, base=5000.0, target=512)
-    assert numpy_model.spec_for(own, TRAINED) == own
+    assert checkpoints.spec_for(own, TRAINED) == own
     lists = dataclasses.replace(RopeSpec(), scaling=LongRope(long_factor=(2.0,) * 64))
     with pytest.raises(ValueError, match="one number per pair"):
-        numpy_model.spec_for(lists, TRAINED)
+        checkpoints.spec_for(lists, TRAINED)
 
 
 def test_demo_model_is_in_the_catalog():

@@ -388,10 +388,10 @@ def test_local_model_answers_match_our_computation(tmp_path, capsys):
     assert share["yarn"].min() >= 0.75
     assert "0.00" in capsys.readouterr().out
     # Each answer is the one that our own forward pass gives.
-    from rope_viz.tiny_lm import numpy_model
+    from rope_viz.tiny_lm import checkpoints, numpy_model
 
-    reader = numpy_model.load_tiny_lm("seed-0")
-    turn = Turning.from_spec(numpy_model.scaled(reader.spec, "yarn", 512))
+    reader = checkpoints.load_tiny_lm("seed-0")
+    turn = Turning.from_spec(checkpoints.scaled(reader.spec, "yarn", 512))
     wording = passkey.WORDINGS["reader"]
     pieces = passkey.pieces_for(wording, 512, lambda text: len(text.split()))
     for row in found.rows:

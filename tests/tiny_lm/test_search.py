@@ -20,7 +20,7 @@ from rope_viz.evaluation.search_divisors import (
 )
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import numpy_model, passkey
+from rope_viz.tiny_lm import checkpoints, numpy_model, passkey
 from rope_viz.tiny_lm.passkey import WORDINGS
 
 SPEC = RopeSpec(64, base=10_000.0, context=1024)
@@ -131,9 +131,9 @@ def test_the_command_searches_with_the_demo_models(tmp_path, capsys):
 
 def test_a_folder_is_scored_as_the_demo_model_in_it():
     """Transformers and our NumPy model answer the same questions with the same frequencies alike."""
-    folder = numpy_model.FOLDER / "seed-0"
-    model, wording = numpy_model.load_tiny_lm("seed-0"), WORDINGS["reader"]
-    turn = Turning.from_spec(numpy_model.scaled(model.spec, "yarn", 512))
+    folder = checkpoints.FOLDER / "seed-0"
+    model, wording = checkpoints.load_tiny_lm("seed-0"), WORDINGS["reader"]
+    turn = Turning.from_spec(checkpoints.scaled(model.spec, "yarn", 512))
     scorer = TransformersScorer(folder, model.spec, words="reader")
     found = scorer.score(turn, 512, range(3))
     for seed in range(3):

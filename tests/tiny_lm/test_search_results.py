@@ -15,11 +15,11 @@ from rope_viz.kernels.measurement_process import BusyError
 from rope_viz.models.identity.local_models import FOLDER_VARIABLE, MODELS
 from rope_viz.real_models.gguf_model import load_gguf
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints, numpy_model
 from rope_viz.tiny_lm.passkey import WORDINGS
 from tests.tiny_lm.gguf_writer import write_small_model
 
-EXAMPLE = json.loads((numpy_model.FOLDER / "searched.json").read_text(encoding="utf-8"))
+EXAMPLE = json.loads((checkpoints.FOLDER / "searched.json").read_text(encoding="utf-8"))
 needs_optuna = pytest.mark.skipif(not has_optuna(), reason="needs optuna")
 
 
@@ -57,7 +57,7 @@ def test_process_reports_each_trial_and_the_held_out_scores(start):
     assert (found.trials, found.length, found.trained) == (4, 512, 256)
     assert set(found.starts) == set(STARTS)
     # The start's score is that of the demo models under plain RoPE.
-    models = [numpy_model.load_tiny_lm(name) for name in numpy_model.SEEDS]
+    models = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
     scores = TinyScorer(models).score(Turning(models[0].spec.plain_inv_freq), 512, range(1_000_000, 1_000_002))
     assert found.starts["none"].right == pytest.approx(scores.right.mean())
     assert found.starts["none"].loss == pytest.approx(scores.loss.mean(), rel=1e-4)
@@ -84,7 +84,7 @@ def test_search_that_cannot_run_says_why(start):
 def test_shipped_search_has_the_numbers_of_the_documents():
     found = read_search(encode(EXAMPLE))
     assert (found.length, found.trained, found.trials, set(found.starts)) == (4096, 256, 60, {"none", "linear", "ntk"})
-    text = (numpy_model.FOLDER.parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
+    text = (checkpoints.FOLDER.parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
     (low, high), (over, gain, *ends) = found.best.interval, found.gain
     row = f"| 0 | {found.best.right:.2f} ({low:.2f} to {high:.2f}) | {found.starts[over].right:.2f} | {gain:+.2f} "
     assert row + "({:+.2f} to {:+.2f}) |".format(*ends) in text

@@ -12,22 +12,22 @@ from rope_viz.cli.main import main
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm import numpy_model, passkey
+from rope_viz.tiny_lm import checkpoints, numpy_model, passkey
 from tests.browser.processes import find_free_port, running_process, wait_for_answer
 
 pytestmark = pytest.mark.slow
 
 LENGTH = 512
-READER = numpy_model.load_tiny_lm("seed-0")
+READER = checkpoints.load_tiny_lm("seed-0")
 
 
 @pytest.fixture
 def served(tmp_path):
     """The address of a server that runs the reader with YaRN in its config, and the folder's name."""
     folder = tmp_path / "reader-yarn"
-    shutil.copytree(numpy_model.FOLDER / "seed-0", folder)
+    shutil.copytree(checkpoints.FOLDER / "seed-0", folder)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    scaled = to_config(numpy_model.scaled(READER.spec, "yarn", LENGTH))
+    scaled = to_config(checkpoints.scaled(READER.spec, "yarn", LENGTH))
     (folder / "config.json").write_text(json.dumps(config | scaled), encoding="utf-8")
     port = find_free_port()
     command = [str(Path(sys.executable).with_name("transformers")), "serve", str(folder), "--device", "cpu"]
@@ -47,7 +47,7 @@ def test_real_server_answers_match_our_computation(served, tmp_path, capsys):
     assert len(rows) == 8
     assert sum(row.right for row in rows) >= 6
     wording = passkey.WORDINGS["reader"]
-    turn = Turning.from_spec(numpy_model.scaled(READER.spec, "yarn", LENGTH))
+    turn = Turning.from_spec(checkpoints.scaled(READER.spec, "yarn", LENGTH))
     for row in rows:
         pieces = passkey.pieces_for(wording, row.length, lambda text: len(text.split()))
         tokens = passkey.parse(wording.make(pieces, row.depth, row.repeat).text)

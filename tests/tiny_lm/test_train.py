@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from rope_viz.embedding.spec import RopeSpec  # noqa: E402
 from rope_viz.studies.heads import Turning  # noqa: E402
-from rope_viz.tiny_lm import numpy_model, tasks  # noqa: E402
+from rope_viz.tiny_lm import checkpoints, numpy_model, tasks  # noqa: E402
 from rope_viz.tiny_lm.recall import recall  # noqa: E402
 from tools.tiny_lm import build_checkpoints, train  # noqa: E402
 from tools.tiny_lm.torch_model import table  # noqa: E402
@@ -129,7 +129,7 @@ def test_build_writes_all_checkpoints_and_measurements(tmp_path):
     assert numpy_model.load(tmp_path / "yarn-2").spec == build_checkpoints.scaled(plan.trained, "yarn", 1024)
 
 
-@pytest.mark.parametrize("method", numpy_model.MAIN_METHODS)
+@pytest.mark.parametrize("method", checkpoints.MAIN_METHODS)
 def test_every_main_method_can_be_written_as_a_config(method):
     spec = build_checkpoints.scaled(build_checkpoints.TRAINED, method, 1024)
     said = train.config_of(build_checkpoints.sayable(spec))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rope_viz.tiny_lm.numpy_model import FOLDER, UNSCALED
+from rope_viz.tiny_lm.checkpoints import FOLDER, UNSCALED
 
 
 def main() -> None:

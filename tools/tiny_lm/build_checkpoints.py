@@ -24,7 +24,8 @@ from rope_viz.embedding.scaling import Llama3, NtkAware, NtkByParts
 from rope_viz.embedding.spec import RopeSpec, Scaling
 from rope_viz.storage.write_file import write_file
 from rope_viz.tiny_lm import passkey, tasks
-from rope_viz.tiny_lm.numpy_model import MAIN_METHODS, TUNED_LENGTH, load, scaled
+from rope_viz.tiny_lm.checkpoints import MAIN_METHODS, TUNED_LENGTH, scaled
+from rope_viz.tiny_lm.numpy_model import load
 from rope_viz.tiny_lm.recall import recall
 from tools.tiny_lm.train import (
     CONFIG,

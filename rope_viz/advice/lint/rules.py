@@ -1,4 +1,4 @@
-"""The rules of the check about the scaling method and its keys; those about sizes are in `size_rules`."""
+"""The rules of the check about the scaling method and about names of keys; those about sizes are in `size_rules`."""
 
 from __future__ import annotations
 

@@ -86,6 +86,8 @@ json.dump(found, open("inv_freq.json", "w"))"""
 
 SNIPPETS = {"vllm": VLLM, "sglang": SGLANG, "llama.cpp": GGUF, "mlx-lm": MLX}
 
+# Snippets that write the frequencies which a running model really uses to inv_freq.json, for `rope-viz verify`. The
+# one for transformers is run by tests; those for vLLM, SGLang and mlx-lm follow from their code and were not run.
 AUTO_CLASSES = Path(__file__).parents[2] / "models" / "auto_classes.json"
 
 USUAL_CLASS = "AutoModelForCausalLM"

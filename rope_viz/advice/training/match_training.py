@@ -1,4 +1,4 @@
-"""Compare what a trainer computed with what a server computes."""
+"""Compare what a trainer computed with what a server computes, one with one or all with all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Formats in which a model's config comes: JSON, GGUF, params.json, Megatron's arguments."""
+"""Formats in which a model's config comes: JSON, GGUF, params.json, Megatron's arguments.
+
+Here: what is noted of such a file.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,7 +10,6 @@ FILE = "_source_file"
 """The key of a config that was read from another kind of file: what that file is, and what else it says."""
 
 MOST_REMARKS, LONGEST_REMARK = 8, 200
-
 SHOWN = 6
 
 

@@ -24,6 +24,7 @@ from rope_viz.models.text_config import TEXT_KEYS
 MUSIC_AXES = ("seconds×window", "seconds×frame")
 
 
+# `MusicFlamingoRotaryEmbedding` of transformers 5.23.0 rotates the encoder's features, not q and k.
 def musicflamingo(config: Mapping[str, Any]) -> AxesSpec:
     """Return the rotation of MusicFlamingo: two copies of the rotating part of the width."""
     settings = ConfigReader(config)

@@ -35,9 +35,9 @@ from rope_viz.studies.real_model import (
     real_spec,
 )
 from rope_viz.texts import join
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
-from rope_viz.tiny_lm.numpy_model import scaled
+from rope_viz.tiny_lm.checkpoints import scaled
 
 FIRST_HEAD = "L16H0"
 """The head that the page opens with: the strongest previous-token head."""
@@ -208,7 +208,7 @@ LIVE = StoredChoice(
 @functools.cache
 def demo_capture() -> OwnCapture:
     """Return the capture shown without a file: q and k of tiny_lm on a text with facts, 256 tokens."""
-    return OwnCapture(numpy_model.load_tiny_lm(numpy_model.SEEDS[0]), 256)
+    return OwnCapture(checkpoints.load_tiny_lm(checkpoints.SEEDS[0]), 256)
 
 
 def source(request: PictureRequest) -> Capture:
@@ -283,7 +283,7 @@ def compared_specs(request: PictureRequest, captured: RopeSpec) -> list[tuple[st
     """Return (label, colour, dash, spec) as captured and, if different, under the chosen method."""
     out: list[tuple[str, str, str, RopeSpec]] = [(TEXTS("captured"), theme.PLAIN, "dot", captured)]
     try:
-        spec = numpy_model.spec_for(request.spec, captured)
+        spec = checkpoints.spec_for(request.spec, captured)
     except ValueError:  # the method's lists are for another number of pairs
         return out
     if spec.scaling != captured.scaling or spec.base != captured.base:

@@ -48,7 +48,7 @@ from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture.outputs import ROW, Figure, Table
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Sentence, join
-from rope_viz.tiny_lm import attention_diagnosis, numpy_model, recall
+from rope_viz.tiny_lm import attention_diagnosis, checkpoints, recall
 from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, PairChange, needle_map, read_ahead
 from rope_viz.tiny_lm.recall import recall as evaluate
 
@@ -56,7 +56,7 @@ from rope_viz.tiny_lm.recall import recall as evaluate
 @functools.cache
 def load_example() -> SearchResult:
     """Return the search of docs/scaling.md with seed 0, as measured."""
-    return read_search((numpy_model.FOLDER / "searched.json").read_bytes())
+    return read_search((checkpoints.FOLDER / "searched.json").read_bytes())
 
 
 def find_search(request: PictureRequest) -> tuple[SearchResult, str]:
@@ -138,7 +138,7 @@ def list_compared(request: PictureRequest) -> list[RopeSpec]:
     reach = max(spec.target / spec.context, 1.0)
     found = []
     for name in request[COMPARE]:
-        kind = numpy_model.MAIN_METHODS[name]
+        kind = checkpoints.MAIN_METHODS[name]
         scaling = kind() if name == "none" else kind(factor=reach)  # type: ignore[call-arg]
         found.append(dataclasses.replace(spec, scaling=scaling))
     return found
@@ -322,7 +322,7 @@ def draw_contributions(request: PictureRequest, head: str, diagnose: Callable[..
 def recover(request: PictureRequest) -> Figure:
     """Recall over steps of fine-tuning at four times the length, at that length and at the trained one."""
     lines, recalls = [], {}
-    rows = numpy_model.measured()["recover"]
+    rows = checkpoints.measured()["recover"]
     for method in request[TUNED]:
         mine = [row for row in rows if row["method"] == method]
         pair = []
@@ -333,8 +333,8 @@ def recover(request: PictureRequest) -> Figure:
         lines.append((pair[0], pair[1]))
         recalls[short_label(method)] = (pair[0].mean[0], pair[0].mean[-1], pair[1].mean[0], pair[1].mean[-1])
     last = max(row["step"] for row in rows)
-    fig = figures.recover(lines, target=numpy_model.TUNED_LENGTH, trained=TRAINED.context)
-    sentence = words.describe_recovery(recalls, last, numpy_model.TUNED_LENGTH, TRAINED.context)
+    fig = figures.recover(lines, target=checkpoints.TUNED_LENGTH, trained=TRAINED.context)
+    sentence = words.describe_recovery(recalls, last, checkpoints.TUNED_LENGTH, TRAINED.context)
     return Figure(fig, TEXTS("recover_title"), sentence)
 
 
@@ -366,7 +366,7 @@ def loss(request: PictureRequest) -> Figure:
 def yours(request: PictureRequest) -> Figure:
     """Recall of another model over the length of the text, from an evaluation file; without one, seed 0's."""
     held, lines = request[ASKED], []
-    found = read_evaluation(numpy_model.FOLDER / "evaluated.json") if held is None else held.value
+    found = read_evaluation(checkpoints.FOLDER / "evaluated.json") if held is None else held.value
     others = [method for method in found.methods if method not in METHODS]
     taken = [METHODS[method] for method in found.methods if method in METHODS]
     looks = METHODS | dict(zip(others, take_slots(len(others), taken), strict=True))

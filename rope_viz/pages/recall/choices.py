@@ -19,7 +19,7 @@ from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
-from rope_viz.tiny_lm import attention_diagnosis, numpy_model
+from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm.numpy_model import TinyLm
 from rope_viz.tiny_lm.recall import LONGEST, How, Recall, interval, recall
 
@@ -35,7 +35,7 @@ MOST = 4096
 def explain_misfit(request: PictureRequest) -> str:
     """Return why tiny_lm cannot use the chosen method, "" if it can."""
     try:
-        numpy_model.spec_for(request.spec, TRAINED)
+        checkpoints.spec_for(request.spec, TRAINED)
     except ValueError:
         return TEXTS("refused", method=name_method(request.spec))
     return ""
@@ -43,12 +43,12 @@ def explain_misfit(request: PictureRequest) -> str:
 
 def tiny_lm_spec(request: PictureRequest) -> RopeSpec:
     """Return the spec used by tiny_lm: the chosen one, or the chosen method on its own sizes."""
-    return numpy_model.spec_for(request.spec, TRAINED)
+    return checkpoints.spec_for(request.spec, TRAINED)
 
 
 def load_models() -> list[TinyLm]:
     """Return the three seeds of tiny_lm."""
-    return [numpy_model.load_tiny_lm(name) for name in numpy_model.SEEDS]
+    return [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
 
 
 def name_method(spec: RopeSpec) -> str:
@@ -94,8 +94,8 @@ def measure_kept_attention(spec: RopeSpec, tokens: int) -> tuple[float, float]:
 
 def find_interval(row: dict[str, Any]) -> tuple[float, float]:
     """Return the 95 % interval of a recall measured in training."""
-    counted = numpy_model.measured()["questions"]
-    texts = counted["sequences"] * numpy_model.TUNED_LENGTH // row["length"]
+    counted = checkpoints.measured()["questions"]
+    texts = counted["sequences"] * checkpoints.TUNED_LENGTH // row["length"]
     return interval(np.array([row["recall"]]), texts * counted["facts"])
 
 
@@ -127,9 +127,9 @@ def is_range(request: PictureRequest) -> bool:
 COMPARE = Several(
     key="recall.with",
     label=TEXTS("choices.compare"),
-    options={name: short_label(name) for name in numpy_model.MAIN_METHODS},
+    options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
     offered=lambda request: {
-        name: short_label(name) for name in numpy_model.MAIN_METHODS if name != request.spec.scaling.name
+        name: short_label(name) for name in checkpoints.MAIN_METHODS if name != request.spec.scaling.name
     },
     usual=lambda request: [name for name in ("none", "linear", "yarn", "ntk") if name != request.spec.scaling.name][:3],
 )
@@ -156,7 +156,7 @@ READ_TO = length("recall.chain", TEXTS("choices.chain"), 1024, least=128, most=Q
 TUNED = Several(
     key="recall.tuned",
     label=TEXTS("choices.tuned"),
-    options={name: short_label(name) for name in numpy_model.MAIN_METHODS},
+    options={name: short_label(name) for name in checkpoints.MAIN_METHODS},
     usual=lambda request: ("none", "linear", "yarn"),
 )
 ASKED = choices.json_file(

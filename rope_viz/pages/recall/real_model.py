@@ -27,7 +27,7 @@ from rope_viz.studies.real_model import (
     load_short_losses,
     real_spec,
 )
-from rope_viz.tiny_lm import numpy_model
+from rope_viz.tiny_lm import checkpoints
 
 SHORT_LENGTHS = (256, 512, 1024, 2048, 4096, 8192)
 """Lengths of texts, in tokens; the real model was trained on the last one."""
@@ -79,7 +79,7 @@ def real_keys(request: PictureRequest) -> Table:
     found = load_pass_keys()
     asked = max(count for rows in found.values() for _, count in rows.values())
     sentence = words.describe_pass_keys(found, asked)
-    return Table(words.list_pass_keys(found, numpy_model.MAIN_METHODS), TEXTS("real_keys_title"), sentence, words=True)
+    return Table(words.list_pass_keys(found, checkpoints.MAIN_METHODS), TEXTS("real_keys_title"), sentence, words=True)
 
 
 @PAGE.picture(height=theme.SIDE_HEIGHT)

@@ -1,8 +1,9 @@
-"""The command `measure`: write the jobs of a local model's heads, and its loss by position, to a file."""
+"""The commands `capture` and `measure`: run a local model on a text, and write what its heads do to a file."""
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from rope_viz.real_models.measured_file import LEAST
 from rope_viz.storage.write_file import write_file
 
 
-def add(commands: Any) -> None:
+def add_measure(commands: Any) -> None:
     """Add the command and its flags."""
     asked = commands.add_parser(
         "measure",
@@ -37,10 +38,10 @@ def add(commands: Any) -> None:
         "--sequences", type=int, default=6, metavar="N", help="pieces of 512 tokens for the heads; default: 6"
     )
     asked.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
-    asked.set_defaults(run=run)
+    asked.set_defaults(run=run_measure)
 
 
-def run(parsed: argparse.Namespace) -> int:
+def run_measure(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
     path = Path(parsed.model)
     if not (path / "config.json").is_file():
@@ -137,7 +138,7 @@ def run_capture(parsed: argparse.Namespace) -> int:
         "tokens": parsed.tokens,
         "layers": parsed.layers,
         "heads": parsed.heads,
-        "progress": show_layers,
+        "progress": functools.partial(show_progress, "layer"),
     }
     if Path(parsed.model, "config.json").is_file():
         taken = capture_folder(parsed.model, text, device=parsed.device, **options)
@@ -161,11 +162,3 @@ def run_capture(parsed: argparse.Namespace) -> int:
 def read_text(source: str) -> str:
     """Return the text of a file, or of the standard input for -."""
     return sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-
-
-def show_layers(done: int, of: int) -> None:
-    """Show a progress bar of the layers, on a terminal only."""
-    if sys.stderr.isatty() and of:
-        filled = WIDTH * done // of
-        end = "\n" if done == of else ""
-        print(f"\r[{'#' * filled}{'.' * (WIDTH - filled)}] layer {done} of {of}", end=end, file=sys.stderr, flush=True)
