@@ -25,7 +25,7 @@ from rope_viz.runtimes.compare import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
 from rope_viz.texts import Texts
 
-TEXTS = Texts("model/runtimes")
+TEXTS, TRAINING = Texts("model/runtimes"), Texts("model/training")
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 
 
@@ -258,7 +258,7 @@ def training_matrix(found: TrainingMatrix) -> list[dict[str, str]]:
     }
     servers = [one.name for one in found.emulations]
     return [
-        {TEXTS("trainer"): one.name, **{name: texts[id(match)] for name, match in zip(servers, row, strict=True)}}
+        {TRAINING("trainer"): one.name, **{name: texts[id(match)] for name, match in zip(servers, row, strict=True)}}
         for one, row in zip(found.trainings, found.rows, strict=True)
     ]
 
@@ -266,7 +266,7 @@ def training_matrix(found: TrainingMatrix) -> list[dict[str, str]]:
 def format_cell(match: Match) -> str:
     """Return the verdict of a match, with the ratio of frequencies, or else of scores, where it differs."""
     state = state_of(match)
-    return f"{TEXTS(f'states.{state}')} {format_ratio(match)}" if state == "differs" else str(TEXTS(f"states.{state}"))
+    return f"{TRAINING(f'states.{state}')} {format_ratio(match)}" if state == "differs" else str(TRAINING(f"states.{state}"))
 
 
 def format_ratio(match: Match) -> str:
@@ -274,7 +274,7 @@ def format_ratio(match: Match) -> str:
     if match.effect is not None:
         return f"×{match.effect.ratio:.3g}"
     if match.widths_differ:
-        return str(TEXTS("other_pairs"))
+        return str(TRAINING("other_pairs"))
     ratios = [ratio for ratio in (match.score_ratio, match.score_ratio_unrotated) if ratio is not None]
     ratio = next((one for one in ratios if not math.isclose(one, 1.0, rel_tol=SCORE_TOLERANCE)), None)
-    return str(TEXTS("other_pairs")) if ratio is None else str(TEXTS("scores", ratio=ratio))
+    return str(TRAINING("other_pairs")) if ratio is None else str(TRAINING("scores", ratio=ratio))
