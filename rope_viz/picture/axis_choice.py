@@ -13,6 +13,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.spec_url import Subject
+from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, own_scenes
 from rope_viz.picture.choices import Pick
 from rope_viz.picture.config_cache import cache_by_config
@@ -94,11 +95,12 @@ def sidebar_axis_sentence(request: PictureRequest) -> Sentence:
 
 def find_sidebar_scenes(request: PictureRequest) -> Mapping[str, Scene]:
     """Return {part: scene} of the sidebar's model, {} if none of its parts has several axes."""
-    return _sidebar(request.subject.unchanged)
+    return _sidebar(request.model, request.own)
 
 
 @cache_by_config(64)
-def _sidebar(subject: Subject) -> Mapping[str, Scene]:
+def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
+    subject = Subject(RopeSpec(), model, own=own)
     config = subject.config
     if config is None or has_one_axis(config):
         return {}

@@ -31,7 +31,7 @@ def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
         @functools.wraps(function)
         def cached(*arguments: P.args, **named: P.kwargs) -> T:
-            own = next((each for each in flatten(arguments) if isinstance(each, Upload)), None)
+            own = find_config(arguments)
             if own is None:
                 found: T = shared(*arguments)
                 return found
@@ -50,6 +50,15 @@ def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
         return cached
 
     return decorate
+
+
+def find_config(arguments: tuple[Any, ...]) -> Upload | None:
+    """Return the config in arguments, None if there is none."""
+    for each in arguments:
+        found = find_config(each) if isinstance(each, tuple) else each
+        if isinstance(found, Upload):
+            return found
+    return None
 
 
 def flatten(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

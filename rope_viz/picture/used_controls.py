@@ -41,7 +41,7 @@ def list_moves(spec: RopeSpec) -> dict[str, list[Callable[[], RopeSpec]]]:
     """Return {control: ways to move it}; a move raises `ValueError` where the spec cannot have the value."""
     moves: dict[str, list[Callable[[], RopeSpec]]] = {}
     for name, knob in (knobs(spec) | knobs(spec.scaling)).items():
-        together = [other for other in TOGETHER if name in TOGETHER and other != name]
+        together = tuple(other for other in TOGETHER if name in TOGETHER and other != name)
         moves[name] = [functools.partial(_move, spec, name, value, together) for value in pick_values(spec, name, knob)]
     moves[PAIRING] = [functools.partial(dataclasses.replace, spec, pairing=pairing) for pairing in PAIRINGS]
     moves[METHOD] = [functools.partial(spec_url.with_method, spec, method) for method in METHODS]
@@ -72,7 +72,8 @@ def pick_values(spec: RopeSpec, name: str, knob: Knob) -> list[float]:
     return [int(step * round(value / step)) if knob.integer else float(value) for value in values]
 
 
-def _move(spec: RopeSpec, name: str, value: float, together: list[str]) -> RopeSpec:
+@functools.lru_cache(4096)
+def _move(spec: RopeSpec, name: str, value: float, together: tuple[str, ...]) -> RopeSpec:
     for other in together:
         if getattr(spec.scaling, other, None) is None:
             spec = _with_scaling(spec, **{other: 1.0})

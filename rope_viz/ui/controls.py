@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
+import functools
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -91,10 +92,7 @@ def _layers() -> list[str]:
 def model_menu() -> None:
     """Show the menu of all models, the user's own first."""
     subject = state.current_choice().subject
-    names = {
-        key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
-        for key, model in catalog().items()
-    }
+    names = _catalog_names()
     mine = own()
     if mine is not None or subject.model == spec_url.CUSTOM:
         names = {
@@ -103,6 +101,14 @@ def model_menu() -> None:
             else TEXTS("model.linked" if is_from_link() else "model.yours", name=mine.name)
         } | names
     _select("Model", TEXTS("model.label"), names, subject.model, _take_model, TEXTS("model.help"))
+
+
+@functools.cache
+def _catalog_names() -> dict[str, str]:
+    return {
+        key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
+        for key, model in catalog().items()
+    }
 
 
 def layer_menu(used: Collection[str] = (LAYER,)) -> None:

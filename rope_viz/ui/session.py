@@ -10,8 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 
 from rope_viz.advice.lint.diagnose import Diagnosis
 from rope_viz.embedding.spec import RopeSpec
@@ -140,7 +143,14 @@ class Session:
 
 def session() -> Session:
     """Return the values of the running session."""
-    if KEY not in st.session_state:
-        st.session_state[KEY] = Session()
-    found: Session = st.session_state[KEY]
+    context = get_script_run_ctx()
+    found = None if context is None else _SESSIONS.get(context.session_state)
+    if found is None:
+        found = st.session_state.setdefault(KEY, Session())
+        if context is not None:
+            _SESSIONS[context.session_state] = found
     return found
+
+
+# Streamlit's session state takes ten times as long, and a run asks a hundred times.
+_SESSIONS: WeakKeyDictionary[SafeSessionState, Session] = WeakKeyDictionary()

@@ -105,7 +105,7 @@ def frequencies_of_sidebar(request: PictureRequest) -> Hashable:
 def _with_frequencies(subject: Subject, part: str) -> Scene:
     """Return a text part of the sidebar's model with its present frequencies, where it has as many pairs."""
     spec = subject.spec
-    scene, frequencies = _sidebar(subject.unchanged)[part], spec.inv_freq(spec.target)
+    scene, frequencies = _sidebar(subject.model, subject.own)[part], spec.inv_freq(spec.target)
     axes = scene.spec
     if not axes.is_aligned or len(frequencies) != axes.pairs:
         return scene

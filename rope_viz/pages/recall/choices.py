@@ -35,7 +35,7 @@ MOST = 4096
 def explain_misfit(request: PictureRequest) -> str:
     """Return why tiny_lm cannot use the chosen method, "" if it can."""
     try:
-        checkpoints.spec_for(request.spec, TRAINED)
+        tiny_lm_spec(request)
     except ValueError:
         return TEXTS("refused", method=name_method(request.spec))
     return ""
@@ -43,7 +43,10 @@ def explain_misfit(request: PictureRequest) -> str:
 
 def tiny_lm_spec(request: PictureRequest) -> RopeSpec:
     """Return the spec used by tiny_lm: the chosen one, or the chosen method on its own sizes."""
-    return checkpoints.spec_for(request.spec, TRAINED)
+    return _fit(request.spec, TRAINED)
+
+
+_fit = functools.lru_cache(1024)(checkpoints.spec_for)
 
 
 def load_models() -> list[TinyLm]:

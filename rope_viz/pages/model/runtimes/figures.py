@@ -266,7 +266,8 @@ def training_matrix(found: TrainingMatrix) -> list[dict[str, str]]:
 def format_cell(match: Match) -> str:
     """Return the verdict of a match, with the ratio of frequencies, or else of scores, where it differs."""
     state = state_of(match)
-    return f"{TRAINING(f'states.{state}')} {format_ratio(match)}" if state == "differs" else str(TRAINING(f"states.{state}"))
+    word = str(TRAINING(f"states.{state}"))
+    return f"{word} {format_ratio(match)}" if state == "differs" else word
 
 
 def format_ratio(match: Match) -> str:
