@@ -115,7 +115,7 @@ def test_choice_reads_only_its_declared_inputs(choice):
     for model in ("llama-3.2-1b", "qwen3.5-9b"):
         for change in changes:
             read = read_address.read_request(page, {"model": model, **change})
-            request = Recorder(read.spec, read.model, read.layer, given=read.given)
+            request = Recorder(read.subject, given=read.given)
             request[choice], choice.default(request), choice.when(request)
             assert request.looked <= known, change
 
