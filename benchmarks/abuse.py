@@ -43,7 +43,7 @@ LARGEST = 600
 # Runs Streamlit, and writes what the caches hold by their own count into a file, whose name is the first argument.
 COUNTING = """
 import pathlib, sys, threading, time
-from rope_viz.pictures import blob_store, config_link
+from rope_viz.picture import blob_store, config_link
 from rope_viz.ui import picture_route
 path = pathlib.Path(sys.argv.pop(1))
 CACHES = (blob_store.STORE, config_link.LINKS, picture_route.GALLERY)

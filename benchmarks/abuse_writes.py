@@ -32,7 +32,7 @@ COMMANDS = {
 COMMAND = """
 import sys
 from rope_viz.cli.main import main
-from rope_viz.pictures import registry
+from rope_viz.pages import registry
 pictures = [each for each in registry.pictures() if each.page == "frequencies"]
 registry.pictures = lambda: pictures
 sys.exit(main(sys.argv[1:]))

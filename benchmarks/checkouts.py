@@ -23,7 +23,7 @@ LIST_PAGES = """
 import json
 try:
     from rope_viz.pages import registry
-    PAGES = registry.TITLES
+    PAGES = registry.titles()
 except ImportError:  # an older checkout
     from rope_viz.pictures import registry
     try:

@@ -39,7 +39,10 @@ TOLERANCE = 1e-5
 # Run in the other checkout: one line per answer. make_plan was named plan before.
 ANSWERED = """
 import json, sys
-from rope_viz.advice import extension_plan
+try:
+    from rope_viz.advice.plan import extension_plan
+except ImportError:  # an older checkout
+    from rope_viz.advice import extension_plan
 make_plan = getattr(extension_plan, "make_plan", None) or extension_plan.plan
 for line in sys.stdin:
     name, config, length = json.loads(line)

@@ -21,5 +21,5 @@ with left:
 with right:
     page.show(attention.lengths)
 
-page.link("linear", page.TEXTS("pages.linear"))
+page.link("linear")
 page.end("attention")

@@ -27,7 +27,7 @@ def show() -> None:
         _models(request)
         return
     first, second = (side.name for side in compare.found(request).sides)
-    page.start(str(TEXTS("title", first=first, second=second)), says=compare.differences)
+    page.start(str(TEXTS("heading", first=first, second=second)), says=compare.differences)
     _models(request)
     page.show(compare.differences)
     page.picture_sentence(compare.ratio)

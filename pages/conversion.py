@@ -1,10 +1,11 @@
 """How are weights converted between the two pairings?"""
 
 from rope_viz.pages import rotation
+from rope_viz.pages.registry import title_of
 from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.ui import page
 
-page.start(page.TEXTS("pages.conversion"), says=rotation.permutation)
+page.start(title_of("conversion"), says=rotation.permutation)
 page.control_row(rotation.FROM, rotation.LIBRARY, rotation.HEADS)
 page.show(rotation.permutation)
 page.code(rotation.code(page.picture_request(rotation.PAGE)))

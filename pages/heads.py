@@ -1,38 +1,72 @@
 """Which pairs does a real model's head use?"""
 
+import streamlit as st
+
 from rope_viz.pages import heads
 from rope_viz.pages.heads.figures import TEXTS
-from rope_viz.ui import live_capture, page
+from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.real_models.capture_text import LEAST, MOST, CaptureReport, CaptureRun
+from rope_viz.real_models.capture_text import TEXTS as RUN
+from rope_viz.ui import page
+from rope_viz.ui.measurement_button import find_weights, run_button
 
-page.start(TEXTS("title"), says=heads.jobs)
-page.controls(heads.CHOSEN)
-page.show(heads.jobs)
-page.legend(TEXTS("real.legend", **heads.THRESHOLDS))
-page.controls(heads.MEASURED)
+LONGEST = 2_000
+"""Characters of a text: more than `MOST` tokens of English have."""
+FIELD = "live.heads"
 
-page.section(TEXTS("headings.uses"), says=heads.uses)
-for column, picture in zip(page.columns(), (heads.uses, heads.changed), strict=True):
-    with column:
-        page.show(picture)
-page.picture_sentence(heads.changed)
-is_own = heads.own_model(page.picture_request(heads.PAGE)) is not None
-page.paragraph(TEXTS("real.own_caveat" if is_own else "real.caveat"))
 
-page.section(TEXTS("headings.sentence"), says=heads.sentence)
-page.controls(heads.ROTATION)
-page.show(heads.sentence)
+def show() -> None:
+    """Show the page."""
+    page.start(TEXTS("title"), says=heads.jobs)
+    page.controls(heads.CHOSEN)
+    page.show(heads.jobs)
+    page.legend(TEXTS("real.legend", **heads.THRESHOLDS))
+    page.controls(heads.MEASURED)
 
-page.section(TEXTS("headings.own"), says=heads.across)
-page.controls(heads.FILE)
-live_capture.capture_own_text(page.picture_request(heads.PAGE))
-page.control_row(heads.SHOW, heads.LAYER)
-page.show(heads.across)
-page.legend(TEXTS("legend"))
+    page.section(TEXTS("headings.uses"), says=heads.uses)
+    for column, picture in zip(page.columns(), (heads.uses, heads.changed), strict=True):
+        with column:
+            page.show(picture)
+    page.picture_sentence(heads.changed)
+    is_own = heads.own_model(page.picture_request(heads.PAGE)) is not None
+    page.paragraph(TEXTS("real.own_caveat" if is_own else "real.caveat"))
 
-page.section(TEXTS("headings.head"), says=heads.distance)
-page.controls(heads.HEAD)
-page.show(heads.distance)
-for column, picture in zip(page.columns(), (heads.attention, heads.pairs), strict=True):
-    with column:
-        page.show(picture)
-page.end("heads")
+    page.section(TEXTS("headings.sentence"), says=heads.sentence)
+    page.controls(heads.ROTATION)
+    page.show(heads.sentence)
+
+    page.section(TEXTS("headings.own"), says=heads.across)
+    page.controls(heads.FILE)
+    capture_own_text(page.picture_request(heads.PAGE))
+    page.control_row(heads.SHOW, heads.LAYER)
+    page.show(heads.across)
+    page.legend(TEXTS("legend"))
+
+    page.section(TEXTS("headings.head"), says=heads.distance)
+    page.controls(heads.HEAD)
+    page.show(heads.distance)
+    for column, picture in zip(page.columns(), (heads.attention, heads.pairs), strict=True):
+        with column:
+            page.show(picture)
+    page.end("heads")
+
+
+def capture_own_text(request: PictureRequest) -> None:
+    """Show the text field and the button; or that a file is shown; or how to install the model where it is missing."""
+    if request[heads.FILE] is not None:
+        page.paragraph(TEXTS("live.file"))
+        return
+    weights = find_weights()
+    if weights is None:
+        return
+    page.paragraph(TEXTS("live.about", most=MOST))
+    placeholder = TEXTS("live.placeholder", least=LEAST)
+    st.text_area(RUN("live.field"), key=FIELD, placeholder=placeholder, max_chars=LONGEST, height=120)
+
+    def start() -> CaptureRun:
+        return CaptureRun(weights, st.session_state.get(FIELD, ""))
+
+    run_button("heads", RUN("live.button"), start, pack=CaptureReport.pack, choice=heads.LIVE.key)
+
+
+show()

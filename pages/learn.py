@@ -12,7 +12,7 @@ from rope_viz.ui import page
 def show() -> None:
     """Show the page. Each scene has a heading of its own, so the page's is for screen readers."""
     with st.container(key="learn"):
-        page.start(TEXTS("title"))
+        page.start(TEXTS("heading"))
         page.show(learn.story)
 
 

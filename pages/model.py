@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from rope_viz.advice.memory.kv_cache import USED, human
 from rope_viz.advice.plan.extension_plan import ExtensionPlan
-from rope_viz.figures.words import footnote, plain
+from rope_viz.advice.plan.runtime_instructions import Instructions, format_diff
+from rope_viz.advice.training.make_match import Remedy
+from rope_viz.advice.training.match_training import Match, describe_match
+from rope_viz.advice.verify.identify_rotation import identify, read_values
+from rope_viz.figures.words import footnote, plain, plain_with_footnote
 from rope_viz.models.identity.shipped_scaling import describe_method
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.pages.model.extend import words
 from rope_viz.pages.model.runtimes import words as runtime_words
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
-from rope_viz.ui import configs, controls, extend_sections, page, state, training_section, upload
+from rope_viz.ui import configs, controls, page, state, upload
 from rope_viz.ui.components.component import copy_button
+from rope_viz.ui.notes import warn
 
-TEXTS = Texts("model")
+TEXTS, EXTEND, TRAINING = Texts("model"), Texts("model/extend"), Texts("model/training")
+LARGEST = 64
+"""MiB that the field accepts: above the limit of such a file, because Streamlit rejects files without a message."""
 
 
 def show() -> None:
@@ -157,12 +166,32 @@ def _open_tab() -> None:
 
 
 def _changes(request: PictureRequest, plan: ExtensionPlan) -> None:
-    extend_sections.file(plan)
-    extend_sections.runtimes(plan)
+    """Show the new config.json as a diff, or why the page offers no file, and how to configure each runtime."""
+    st.markdown(words.describe_support(plan))
+    if plan.file.fragment:
+        changed = format_diff(plan.config, plan.file.config)
+        st.code(changed, language="diff", wrap_lines=True, height=360 if changed.count("\n") > 20 else "content")
+    if not plan.file.fit:
+        st.markdown(EXTEND("no_download", problem=plain(plan.file.findings[0].message)))
+    if not plan.instructions:
+        st.markdown(EXTEND("no_runtime"))
+    for one in plan.instructions:
+        st.subheader(one.name, anchor=False)
+        proof = plain_with_footnote(one.proof, one.made.known.source.rstrip("."))
+        st.markdown(proof.replace("Checked:", "**Checked:**"))
+        if one.text and one.text not in one.command:
+            st.code(one.text, language=one.language, wrap_lines=True, height=_height(one.text))
+        st.code(one.command, language="bash", wrap_lines=True)
+        for note in one.notes:
+            st.caption(plain(note))
 
 
 def _why(request: PictureRequest, plan: ExtensionPlan) -> None:
-    extend_sections.have(plan)
+    """Show which model the config is, which of its lengths are wrong, and how the method was chosen."""
+    st.markdown(words.have(plan))
+    if plan.recognised.mistakes:
+        st.markdown(words.list_mistakes(plan))
+    configs.listed_findings(plan.found)
     page.controls(extend.TRAINED, extend.WAY)
     page.picture_sentence(extend.ways)
     page.show(extend.ways)
@@ -209,11 +238,94 @@ def _all_models() -> None:
 
 
 def _training(request: PictureRequest, plan: ExtensionPlan) -> None:
-    training_section.show(page.picture_request(runtimes.PAGE))
+    """Show trainers against servers, and what makes the chosen server match."""
+    request = page.picture_request(runtimes.PAGE)
+    problem = runtimes.unmatched(request)
+    if problem:
+        page.paragraph(problem)
+        return
+    page.controls(runtimes.AT, runtimes.VLLM, runtimes.SGLANG)
+    page.picture_sentence(runtimes.training)
+    page.show(runtimes.training)
+    page.legend(TRAINING("legend"))
+    match = runtimes.chosen_match(request)
+    with st.container(key="match"):
+        _match(match)
+        _remedy(match, runtimes.chosen_remedy(request))
+        st.caption(TRAINING("command"))
+        page.code(runtime_words.write_command(match), "bash")
+    _identify(request)
+
+
+def _match(match: Match) -> None:
+    """Show by how much the chosen trainer and server differ, and why."""
+    training, server = match.training, match.emulation
+    page.section(TRAINING("pair", trainer=training.name, server=server.name))
+    st.markdown(plain(describe_match(match)))
+    rules = [plain(rule.text) for rule in training.rules]
+    source = f"{TRAINING(f'evidence.{training.evidence}')}: {training.trainer.source}"
+    st.markdown("\n".join(f"- {text}" for text in [*rules[:-1], *(f"{text}{footnote(source)}" for text in rules[-1:])]))
+
+
+def _remedy(match: Match, remedy: Remedy) -> None:
+    """Show what makes the server compute what was trained, or why nothing does."""
+    st.subheader(TRAINING("match.title"), anchor=False)
+    server = match.emulation.name
+    if remedy.reason:
+        st.markdown(plain(remedy.reason))
+    if not remedy.text:
+        return
+    key = "closest" if not remedy.matches else "config" if remedy.is_config else "options"
+    st.markdown(TRAINING(f"match.{key}", server=plain(server)))
+    with st.container(key="remedy"):
+        page.code(remedy.text, "json" if remedy.is_config else "bash")
+
+
+def _identify(request: PictureRequest) -> None:
+    """Show the field to drop frequencies or rotated vectors into, and what they are."""
+    page.section(TRAINING("identify.title"))
+    file = st.file_uploader(
+        TRAINING("identify.drop"), key="identify.file", help=TRAINING("identify.help"), max_upload_size=LARGEST
+    )
+    if file is None:
+        return
+    try:
+        values = read_values(file.name, file.getvalue())
+    except ValueError as error:
+        warn(TRAINING("identify.refused", problem=str(error).rstrip(".")))
+        return
+    asked = runtimes.config_in_question(request)
+    try:
+        found = identify(values, asked.clean, asked.layer)
+    except ValueError as error:
+        warn(TRAINING("identify.uncompared", problem=str(error).rstrip(".")))
+        return
+    with st.container(key="identified"):
+        st.markdown(runtime_words.describe_rotation(found))
 
 
 def _verify(request: PictureRequest, plan: ExtensionPlan) -> None:
-    extend_sections.checks(plan)
+    """Show a verification snippet per runtime, the log line to look for, and the passkey test."""
+    st.markdown(EXTEND("verify"))
+    for one in plan.instructions:
+        st.subheader(EXTEND("verify_in", name=one.name), anchor=False)
+        _check(one, plan.verify_command)
+    st.markdown(EXTEND("passkey"))
+    server = "rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
+    st.code(server, language="bash", wrap_lines=True)
+
+
+def _check(one: Instructions, command: str) -> None:
+    shell = one.runtime == "llama.cpp"
+    st.code(one.check, language="bash" if shell else "python", wrap_lines=True, height=_height(one.check))
+    if not shell:
+        st.code(command, language="bash", wrap_lines=True)
+    if one.log:
+        st.markdown(EXTEND("log", line=one.log))
+
+
+def _height(text: str) -> int | Literal["content"]:
+    return 320 if text.count("\n") > 14 or len(text) > 1600 else "content"
 
 
 show()

@@ -24,6 +24,6 @@ page.controls(rotation.X, rotation.POSITION)
 page.show(rotation.forms)
 page.show(rotation.rotated)
 
-page.link("conversion", page.TEXTS("pages.conversion"))
-page.link("pairings", page.TEXTS("pages.pairings"))
+page.link("conversion")
+page.link("pairings")
 page.end("rotation")

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from rope_viz.models import spec_url
 from rope_viz.pages import learn, registry
-from rope_viz.pages.registry import MOVED, TITLES, groups_of
+from rope_viz.pages.registry import groups_of, moved, titles
 from rope_viz.picture import read_address
 from rope_viz.ui import controls
 
@@ -29,8 +29,8 @@ def check_query(page: str, query: Mapping[str, str], *, is_valid: bool = True) -
 
 def list_problems(page: str, query: Mapping[str, str]) -> list[str]:
     """Return the app's problems with the page, the model's values, the choices and the presented picture."""
-    page = MOVED.get(page, (page, ""))[0]
-    if page not in TITLES:
+    page = moved().get(page, (page, ""))[0]
+    if page not in titles():
         return [f"there is no page {page!r}"]
     known = {key: value for key, value in query.items() if key in spec_url.KEYS}
     choices = {key: value for key, value in query.items() if key not in OLD_KEYS}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from rope_viz.pages import registry
 from tests.offenders import for_each
 
 ROOT = Path(__file__).parents[1]
@@ -161,6 +162,18 @@ def test_no_page_imports_another():
         assert {module.split(".")[2] for module in others} <= {own}, f"{name_of(path)} imports {others}"
 
 
+@for_each(SOURCES, name_of)
+def test_a_page_s_texts_are_read_by_the_page_alone(path):
+    """Other rooms have texts of their own in `rope_viz/texts/en/`, or the caller passes the text."""
+    calls = [
+        node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Texts"
+    ]
+    named = [call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)]
+    pages = {name.split("/")[0] for name in named}.intersection(registry.ORDER)
+    own = path.relative_to(PACKAGE / "pages").parts[0] if (PACKAGE / "pages") in path.parents else path.stem
+    assert pages <= ({own} if room(path) in ("pages", "layouts") else set())
+
+
 def test_importing_the_package_is_light():
     probe = (
         "import sys, rope_viz\n"
@@ -233,3 +246,20 @@ def test_each_class_has_a_name_of_its_own():
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(name_of(path))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+# They import from older checkouts, too.
+OLD_CHECKOUTS = {"benchmarks/checkouts.py", "benchmarks/extend_all.py", "tools/manifest.py"}
+
+
+@for_each([path for path in PYTHON if name_of(path) not in OLD_CHECKOUTS], name_of)
+def test_imports_inside_strings_name_what_exists(path):
+    """A script that a test or a benchmark starts is text for the other tools."""
+    texts = [node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)]
+    lines = "\n".join(text for text in texts if isinstance(text, str))
+    for module, names in re.findall(r"^\s*from (rope_viz[\w.]*) import ([\w, ]+)", lines, re.MULTILINE):
+        place = ROOT / module.replace(".", "/")
+        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        for name in re.findall(r"\w+", names.partition(" as ")[0]):
+            is_module = (place.is_dir() and any(place.glob(f"{name}.py"))) or (place / name).is_dir()
+            assert is_module or re.search(rf"\b{name}\b", file.read_text(encoding="utf-8")), f"{module} has no {name}"

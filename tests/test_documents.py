@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.offenders import for_each
+from tests.test_architecture import FLOORS
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
@@ -69,3 +70,25 @@ def test_the_documented_kubernetes_job_is_whole_yaml():
     assert f'"$JOB_COMPLETION_INDEX/{job["spec"]["completions"]}"' in task["args"][0]
     volumes = [each["name"] for each in job["spec"]["template"]["spec"]["volumes"]]
     assert [each["name"] for each in task["volumeMounts"]] == volumes
+
+
+ARCHITECTURE = read_text(ROOT / "ARCHITECTURE.md")
+ROOMS = re.findall(r"^  (\w+)/ ", ARCHITECTURE, re.MULTILINE)
+PATHS = sorted(set(re.findall(r"`([\w./]+(?:/|\.(?:py|js|json|md|toml)))`", ARCHITECTURE)))
+
+
+def test_architecture_is_short_and_names_every_room():
+    assert len(ARCHITECTURE.split()) <= 1000
+    assert sorted(ROOMS) == sorted(path.parent.name for path in (ROOT / "rope_viz").glob("*/__init__.py"))
+
+
+@for_each(PATHS)
+def test_paths_of_the_architecture_exist(name):
+    """A path begins at the root or in the package; a script is named without the room of JavaScript."""
+    assert any((root / name).exists() for root in (ROOT, ROOT / "rope_viz", ROOT / "rope_viz" / "web"))
+
+
+def test_architecture_has_the_order_of_the_rooms():
+    (order,) = re.findall(r"^(embedding, web, .*? the layouts)$", ARCHITECTURE, re.MULTILINE | re.DOTALL)
+    named = [set(floor.replace("the ", "").split(", ")) for floor in " ".join(order.split()).split(" → ")]
+    assert named == [set(floor) for floor in FLOORS]

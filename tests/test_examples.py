@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from rope_viz import RopeSpec, bands, model_specs
-from rope_viz.embedding import spec as embedding_spec
+from rope_viz.embedding.spec import band_rows
 from rope_viz.models.catalog import catalog
 from tests.offenders import for_each
 
@@ -51,7 +51,7 @@ def test_spec_is_shown_as_a_table_with_all_its_bands(model):
         html = spec._repr_html_()
         assert html.startswith("<table>")
         assert html.count("<tr>") == html.count("</tr>") == 6 + len(bands(spec, length=spec.target).runs)
-        pairs = [row[1].split(" – ") for row in embedding_spec.band_rows(spec)]
+        pairs = [row[1].split(" – ") for row in band_rows(spec)]
         assert sum(int(row[-1]) - int(row[0]) + 1 for row in pairs) == spec.pairs
 
 
@@ -60,7 +60,7 @@ def test_table_holds_sizes_and_wavelengths():
     rows = dict(spec.sizes())
     assert rows["head dimension"] == "64, of which 32 rotate"
     assert rows["trained length"] == "2,048 tokens"
-    ((band, pairs, first, last),) = embedding_spec.band_rows(spec)
+    ((band, pairs, first, last),) = band_rows(spec)
     assert (band, pairs) == ("kept", "0 – 15")
     assert float(first.replace(",", "")) == pytest.approx(2 * np.pi, rel=1e-3)
     assert float(last.replace(",", "")) == pytest.approx(2 * np.pi * 10_000 ** (30 / 32), rel=1e-3)

@@ -50,7 +50,7 @@ def test_texts_annotations_and_errors_are_not_changed(code):
 
 
 def test_every_mutant_of_a_module_compiles():
-    path = ROOT / "rope_viz" / "advice" / "verify.py"
+    path = ROOT / "rope_viz" / "cli" / "verify.py"
     mutants = list(list_mutants(path))
     assert len(mutants) > 50
     for mutant in mutants:
@@ -60,5 +60,5 @@ def test_every_mutant_of_a_module_compiles():
 
 
 def test_the_test_of_the_same_name_is_run_first():
-    tests = order_tests("rope_viz/advice/verify/verify.py", find_imports(ROOT / "tests"), ROOT)
+    tests = order_tests("rope_viz/cli/verify.py", find_imports(ROOT / "tests"), ROOT)
     assert tests[0] == "tests/advice/test_verify.py"

@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-MODELS = (
-    *("llama-2-7b", "llama-3.1-8b", "qwen3-8b-yarn", "internlm2.5-7b", "phi-3.5-mini", "gemma-3-27b-global"),
-    *("gemma-4-full", "gpt-j-6b", "pythia-160m", "deepseek-v2-lite", "qwen3.5-9b", "llama-4-scout"),
+MODELS = tuple(
+    """
+    llama-2-7b llama-3.1-8b qwen3-8b-yarn internlm2.5-7b phi-3.5-mini gemma-3-27b-global gemma-4-full gpt-j-6b
+    pythia-160m deepseek-v2-lite qwen3.5-9b llama-4-scout
+    """.split()
 )
 """No scaling, Llama 3, YaRN, dynamic NTK, LongRoPE, linear with layer types, proportional, adjacent pairs, a quarter
 rotated, latent attention, M-RoPE, layers without RoPE."""

@@ -35,8 +35,16 @@ ROOMS = ("embedding", "models", "runtimes", "advice", "pictures")
 NOT_COPIED = shutil.ignore_patterns(".git", "__pycache__", ".*_cache", ".venv", ".hypothesis")
 
 COMPARISONS = {
-    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
-    **{ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is},
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
 }
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Div}
 
@@ -102,8 +110,12 @@ def list_mutants(path: Path) -> Iterator[dict]:
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + node.end_col_offset
         mutant = {
-            **{"module": path.relative_to(ROOT).as_posix(), "line": node.lineno, "start": start, "end": end},
-            **{"before": source[start:end].decode(), "after": after},
+            "module": path.relative_to(ROOT).as_posix(),
+            "line": node.lineno,
+            "start": start,
+            "end": end,
+            "before": source[start:end].decode(),
+            "after": after,
         }
         yield mutant
 

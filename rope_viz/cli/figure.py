@@ -23,7 +23,6 @@ from rope_viz.models.spec_url import Subject, method_knobs
 from rope_viz.models.variant import MOST
 from rope_viz.pages import registry
 from rope_viz.picture import ROUTE
-from rope_viz.reports import draw
 
 if TYPE_CHECKING:
     from rope_viz.picture.page import Picture
@@ -142,6 +141,8 @@ def draw_suite(parsed: argparse.Namespace) -> int:
 
 def redraw_file(parsed: argparse.Namespace, form: str, looks: Mapping[str, str]) -> bytes:
     """Return the picture of a saved JSON file, which contains its picture's name and style."""
+    from rope_viz.reports import draw
+
     for key in flags_besides_style(parsed, addressed(parsed.picture)):
         raise ValueError(f"a saved file already contains {key}: omit it, or name the picture instead")
     return draw.redraw_saved(Path(parsed.picture).read_bytes(), form, looks)
@@ -261,7 +262,9 @@ def refuse_page(word: str, name: str, asked: Mapping[str, str]) -> None:
     pictures = [*registry.page(page).pictures]
     written = f"{page}/{pictures[0]}" + (f"?{urlencode(asked)}" if asked else "")
     others = f"; it has {', '.join(pictures)}" if len(pictures) > 1 else ""
-    raise ValueError(f"this is the page {registry.PAGES[page]}: name one of its pictures, such as '{written}'{others}")
+    raise ValueError(
+        f"this is the page {registry.title_of(page)}: name one of its pictures, such as '{written}'{others}"
+    )
 
 
 def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:

@@ -15,24 +15,26 @@ from collections.abc import Sequence
 
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`. `search`
 # has a thread per text, and with OpenBLAS's own threads besides it would take ten times as long.
-if {*sys.argv[1:2]} & {
-    *("check", "table", "compare", "runtimes", "match", "conformance", "export"),
-    *("extend", "memory", "verify", "models", "search"),
-}:
+if {*sys.argv[1:2]} & set(
+    "check table compare runtimes match conformance export extend memory verify models search".split()
+):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import json
 from collections.abc import Callable
 
 from rope_viz import __version__
-from rope_viz.cli.hub_access import allow_hub
-from rope_viz.cli.output import ignore_broken_pipe, one_line
-from rope_viz.embedding.spec import UNCOMPUTABLE
-from rope_viz.models.no_rope_types import NoRope
+from rope_viz.cli.broken_pipe import ignore_broken_pipe
 
 
 def run_command(parsed: argparse.Namespace) -> int:
     """Run the command, return its exit code and print an error as one line."""
+    # Here, because help and version need nothing of it.
+    from rope_viz.cli.hub_access import allow_hub
+    from rope_viz.cli.output import one_line
+    from rope_viz.embedding.spec import UNCOMPUTABLE
+    from rope_viz.models.no_rope_types import NoRope
+
     run: Callable[[argparse.Namespace], int] = parsed.run
     try:
         with allow_hub(getattr(parsed, "hub", False)):
@@ -80,8 +82,8 @@ COMMANDS = {
     "table": ("list_commands", "add_table", "print frequency, wavelength and turns of every pair"),
     "app": ("app", "add", "open the dashboard in a browser, as does `rope-viz` without a command"),
     "figure": ("figure", "add", "write a picture of the app to a file"),
-    "report": ("report", "add_report", "write all pictures of a model to one file"),
-    "learn": ("report", "add_learn", "write the eight scenes of Learn to one HTML file"),
+    "report": ("report", "add", "write all pictures of a model to one file"),
+    "learn": ("learn", "add", "write the eight scenes of Learn to one HTML file"),
     "capture": ("real_model", "add_capture", "write q and k of a real model before rotation to a file"),
     "measure": (
         "real_model",
@@ -129,8 +131,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with ignore_broken_pipe():
         try:
             parsed = make_parser(given).parse_args(join_negative_values(given))
-            # Help and version end before this, and need nothing of it.
-
             return run_command(parsed)
         except ModuleNotFoundError as error:
             if error.name not in EXTRAS:

@@ -103,7 +103,7 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
 
 def print_temperatures(found: Sequence[Comparison], config: ModelConfig) -> None:
     """Print what each runtime does with the attention temperature by position; nothing for a model without it."""
-    texts = Texts("model/runtimes")
+    texts = Texts("runtimes")
     kinds = [(one, describe_temperature(config, one.emulation.runtime, one.emulation.version)) for one in found]
     # An older release, and a runtime that has no such model, answer nothing here.
     answers = [(one, kind) for one, kind in kinds if one.emulation.supported and kind not in ("", "not_known", "paper")]

@@ -18,7 +18,6 @@ from rope_viz.evaluation.search_results import SearchResult, read_search
 from rope_viz.figures.files import FORMS
 from rope_viz.models.identity.local_models import MODELS
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.pages.recall import figures as recall
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.passkey import WORDINGS
 
@@ -128,6 +127,7 @@ def print_result(found: dict[str, Any]) -> None:
 def write_picture(path: str, found: SearchResult) -> None:
     """Write what the found divisors and YaRN's leave of each frequency."""
     from rope_viz.figures import files
+    from rope_viz.pages.recall import figures as recall
 
     files.save(recall.compare_with_yarn(found.spec), path, title=recall.make_title(found))
 

@@ -1,20 +1,32 @@
-"""The commands `verify` and `conformance`: compare a running model, a file or any engine with what a config means."""
+"""The commands `verify` and `conformance`: compare a running model, a file or any engine with what a config means.
+
+Of a GGUF file only the header is read, and its frequencies are computed as llama.cpp does.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rope_viz.advice.verify.conformance import make_kit
-from rope_viz.advice.verify.verify import LoadedFrequencies, read_gguf, read_learned, read_numbers, verify
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
+from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number
+from rope_viz.models.formats.gguf import read_header, summarise_header
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.runtimes import emulate
+from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
+from rope_viz.runtimes.llamacpp import parse_flags
+from rope_viz.storage.decode_json import decode_json
 from rope_viz.storage.write_file import write_file
+from rope_viz.studies.tensors import open_tensors
 
 LARGEST = 1 << 20
 
@@ -126,3 +138,101 @@ def run_conformance(parsed: argparse.Namespace) -> int:
         write_file(folder / name, content)
         print(folder / name)
     return 0
+
+
+COARSE = 1e-4
+
+MOST_TENSORS = 1 << 17
+
+MOST_ALPHA = 50.0
+"""A learned logarithm beyond this is no frequency."""
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedFrequencies:
+    """What a model or file holds: radians per position, (pairs,), the factor on cos and sin (None: unknown)."""
+
+    inv_freq: FloatArray
+    attention_factor: float | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparison: the largest ratio of frequencies, and the factor that is held over the one that is meant."""
+
+    matches: bool
+    sentence: str
+    effect: Effect | None = None
+    attention_ratio: float | None = None
+
+
+def verify(spec: RopeSpec, held: LoadedFrequencies, length: int | None = None) -> Verdict:
+    """Return whether a model or a file holds this embedding, at a length where the method depends on it."""
+    meant = spec.inv_freq(length)
+    if len(meant) != len(held.inv_freq):
+        return Verdict(False, f"Does not match: {len(held.inv_freq)} pairs rotate in {held.source}, not {len(meant)}.")
+    effect = find_max_ratio(meant, held.inv_freq)
+    wrong = effect is not None and effect.ratio > 1.0 + COARSE
+    still = not np.array_equal(meant > 0, held.inv_freq > 0)
+    ratio = None if held.attention_factor is None else divide(held.attention_factor, spec.attention_factor(length))
+    factor = ratio is not None and not math.isclose(ratio, 1.0, rel_tol=COARSE)
+    if not (wrong or still or factor):
+        more = "" if held.attention_factor is not None else "; the factor on cos and sin is unknown"
+        text = f"Matches: all {len(meant)} frequencies of {held.source} are as intended{more}."
+        return Verdict(True, text, None, ratio)
+    parts = []
+    if wrong and effect is not None:
+        plain = find_max_ratio(spec.plain_inv_freq, held.inv_freq)
+        unscaled = plain is None or plain.ratio < 1.0 + COARSE
+        parts.append(f"frequencies are off by up to ×{effect.ratio:.4g}, at pair {effect.pair}")
+        parts += ["they are those of the model without any scaling"] if unscaled else []
+    parts += ["other pairs have zero frequency"] if still else []
+    parts += [f"the factor on cos and sin is {ratio:.4g} times the intended one"] if factor else []
+    return Verdict(False, f"Does not match in {held.source}: {'; '.join(parts)}.", effect if wrong else None, ratio)
+
+
+def read_numbers(text: str | bytes, source: str) -> LoadedFrequencies:
+    """Return what a snippet wrote: {"inv_freq": [...], "attention_factor": ...}. Raises `ValueError` for other text."""
+    found = decode_json(text, f"{source} is not JSON as written by the snippets")
+    values = found.get("inv_freq") if isinstance(found, Mapping) else None
+    if not isinstance(values, list) or not 1 <= len(values) <= 4096:
+        raise ValueError(f"{source} has no list of frequencies under inv_freq")
+    for value in values:
+        require_number(value, "inv_freq entries", least=0.0, most=1e9)
+    factor = found.get("attention_factor")
+    if factor is not None:
+        require_number(factor, "attention_factor")
+    return LoadedFrequencies(np.asarray(values, dtype=np.float64), None if factor is None else float(factor), source)
+
+
+def read_learned(path: str | Path, model: ModelConfig, layer: str) -> LoadedFrequencies:
+    """Return the frequencies of a model whose weights multiply them by exp(alpha), from a safetensors file.
+
+    Raises `ValueError` where the model has none, or the file has no such tensor.
+    """
+    ending, spec = model.architecture.rope.learned, model.specs[layer]
+    if not ending:
+        raise ValueError(f"the frequencies of {model.model_type} are in its config, not in its weights")
+    file = open_tensors(path, most=MOST_TENSORS)
+    name = next((name for name in file.entries if name == ending or name.endswith(f".{ending}")), None)
+    if name is None:
+        raise ValueError(f"it has no tensor {ending}; model.safetensors.index.json names the file that has it")
+    alpha = np.asarray(file.read_tensor(name), dtype=np.float64).ravel()
+    if len(alpha) != spec.pairs or not np.all(np.abs(alpha) < MOST_ALPHA):
+        raise ValueError(f"{name} must have {spec.pairs} finite numbers, one for each pair")
+    return LoadedFrequencies(spec.inv_freq() * np.exp(alpha), None, Path(path).name)
+
+
+def read_gguf(path: str | Path, flags: str | None = None) -> LoadedFrequencies:
+    """Return what llama.cpp 0c1e57098 computes from a GGUF file and the flags of its command line.
+
+    Raises `ValueError` where the file is no GGUF, or names no architecture and head size.
+    """
+    header = read_header(path)
+    model = ModelConfig.read(summarise_header(header))
+    length = None if "ctx" in parse_flags(flags) else model.limit
+    found = emulate(model, "llama.cpp", flags=flags, length=length)
+    if found.inv_freq is None:
+        raise ValueError(f"llama.cpp refuses the file: {found.reason}")
+    return LoadedFrequencies(found.inv_freq, found.attention_factor, f"{Path(path).name} as llama.cpp reads it")

@@ -2,6 +2,7 @@
 
 Two allocations can be recognised: one ladder (geometric sequence of frequencies) shared by all axes, one axis per pair
 (language models), and one ladder per axis (vision towers, diffusion transformers). Explicit directions cannot.
+`block_means` gives the mean cosine over displacements on two axes, which sections are judged by.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rope_viz.embedding.axes_spec import (
     STILL,
@@ -24,6 +26,7 @@ from rope_viz.embedding.axes_spec import (
     place_frequencies,
 )
 from rope_viz.embedding.spec import FloatArray, require_number, short_repr
+from rope_viz.embedding.spectrum import bin_mean
 
 Way: TypeAlias = Literal["sections", "interleaved", "in turn", "own"]
 
@@ -205,3 +208,19 @@ def resize_ladder(current: Anatomy, spec: AxesSpec, axis: str, pairs: int, base:
         raise ValueError(f"the frequencies of {axis} form no ladder, so they cannot be computed for {pairs} pairs")
     ladder_found = current.ladders[axis]
     return Ladder(ladder_found.first, ladder_found.base if base is None else base, pairs).frequencies
+
+
+def block_means(
+    spec: AxesSpec, rows: ArrayLike, columns: ArrayLike, *, axes: tuple[str, str] = ("h", "w")
+) -> FloatArray:
+    """Return the exact mean cosine over blocks of whole displacements, (rows − 1, columns − 1).
+
+    `rows` and `columns` are increasing whole edges: block (i, j) holds rows[i] … rows[i + 1] − 1 and so on. For a table
+    that is not a rotation it is the mean over queries and equal keys of every direction, hence over both members of
+    every pair; this mean depends on the displacement alone.
+    """
+    tables = [spec.weights] if spec.second is None else [spec.weights, spec.second]
+    first, second = spec.index(axes[0]), spec.index(axes[1])
+    weights = np.concatenate(tables)
+    down, across = bin_mean(weights[:, first], rows), bin_mean(weights[:, second], columns)
+    return np.asarray((down.real.T @ across.real - down.imag.T @ across.imag) / len(weights))

@@ -338,11 +338,6 @@ def centred_positions(side: int) -> FloatArray:
     return np.arange(side, dtype=np.float64) - (side - side // 2)
 
 
-def interpolated_positions(side: int, onto: int) -> FloatArray:
-    """Return 0 … side − 1 interpolated onto a trained side: index·onto/side, (side,)."""
-    return np.asarray(np.arange(side) / side * onto, dtype=np.float64)
-
-
 def spaced_positions(start: float, stop: float, side: int) -> FloatArray:
     """Return `side` evenly spaced positions from start to stop without its end, (side,), as a linspace."""
     return np.asarray(np.linspace(start, stop * (side - 1) / side, side), dtype=np.float64)

@@ -14,7 +14,7 @@ from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
 from rope_viz.texts import Texts
 from rope_viz.tiny_lm import checkpoints
 
-TEXTS = Texts("recall")
+TEXTS = Texts("evaluation")
 STARTS = ("none", "linear", "ntk")
 """Without YaRN and NTK-by-parts, so that the search has to find a ramp by itself."""
 LENGTH, TRIALS, HELD_OUT = 4096, 30, 8
@@ -76,4 +76,4 @@ def run_search(arguments: dict[str, Any], write: Write) -> None:
 
 
 if __name__ == "__main__":
-    run_worker(run_search, "search")
+    run_worker(run_search, TEXTS, "search")

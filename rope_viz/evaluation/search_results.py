@@ -13,7 +13,7 @@ from rope_viz.models.model_config import from_config
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.texts import Texts
 
-TEXTS = Texts("recall")
+TEXTS = Texts("evaluation")
 LARGEST = 32 << 20
 """Bytes of a file; the longest search has 100,000 trials of some 100 bytes."""
 

@@ -12,7 +12,7 @@ from types import ModuleType
 __all__ = sorted(module.name for module in pkgutil.iter_modules(__path__))
 # Names from before 0.3, which notebooks may still use.
 RENAMED = {
-    "dials": "static_clocks",
+    "dials": "clocks",
     "grids": "heatmap_grid",
     "looks": "line_styles",
     "numbers": "cell_text",

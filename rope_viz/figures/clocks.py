@@ -17,7 +17,7 @@ from rope_viz.figures.compared import Compared
 from rope_viz.figures.files.colours import grey_pair, ramp, to_grey
 from rope_viz.texts import Sentence, Texts, join
 
-APP, TEXTS = Texts("app"), Texts("rotation")
+APP, TEXTS = Texts("app"), Texts("clocks")
 MODES = TEXTS.group("modes")
 STARTS = {"turn": (0, 0), "score": (1040, 1024)}
 MAX_PAIRS = 256  # drawn as dials; the score uses all pairs

@@ -12,7 +12,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import clocks, theme
 from rope_viz.texts import Sentence, Texts, join
 
-TEXTS = Texts("home")
+TEXTS = Texts("hands")
 WORDS = ("The", "cat", "sat", "on", "the", "mat", "and", "it", "slept")
 KEY, QUERY = 1, 7
 """The words whose key and query are shown, which are also their first positions."""
@@ -33,7 +33,7 @@ def message(spec: RopeSpec, model: str = "") -> dict[str, Any]:
     """
     rates = spec.inv_freq(spec.target)
     few = [nearest_pair(rates, degrees) for degrees in FEW]
-    shown = {"headline": str(TEXTS("title")), **clocks.APP.group("video")}
+    shown = {"headline": str(TEXTS("headline")), **clocks.APP.group("video")}
     found: dict[str, Any] = {
         "inv_freq": rates.tolist(),
         "pair": few[1],

@@ -1,4 +1,4 @@
-"""Colour and dash of every line of a comparison, by its slot in the figure.
+"""Colour and dash of every line of a comparison, by its slot in the figure; lines at lengths and at the pinned pair.
 
 The current spec is blue and solid, its unscaled version grey and dotted. Neither style has another use. A scaling
 method has one slot in all figures. Other lines take the remaining slots in order, so no two lines share a colour.
@@ -6,10 +6,13 @@ method has one slot in all figures. Other lines take the remaining slots in orde
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import theme
+from rope_viz.texts.numbers import format_tokens
 
 
 class LineStyle(NamedTuple):
@@ -21,10 +24,12 @@ class LineStyle(NamedTuple):
 
 CURRENT, PLAIN = LineStyle(theme.CURRENT, "solid"), LineStyle(theme.PLAIN, "dot")
 
-DASHES = (
-    *("dash", "dashdot", "longdash", "longdashdot", "2px,2px", "12px,3px,3px,3px,3px,3px", "16px,4px", "5px,2px"),
-    *("8px,2px,8px,6px", "3px,6px", "14px,3px,6px,3px", "2px,2px,2px,6px", "10px,2px,2px,2px,2px,2px,2px,2px"),
-    *("20px,3px,3px,3px", "6px,2px,2px,2px,6px,6px", "18px,2px,8px,2px,2px,2px"),
+DASHES = tuple(
+    """
+    dash dashdot longdash longdashdot 2px,2px 12px,3px,3px,3px,3px,3px 16px,4px 5px,2px 8px,2px,8px,6px 3px,6px
+    14px,3px,6px,3px 2px,2px,2px,6px 10px,2px,2px,2px,2px,2px,2px,2px 20px,3px,3px,3px 6px,2px,2px,2px,6px,6px
+    18px,2px,8px,2px,2px,2px
+    """.split()
 )
 SLOTS = tuple(LineStyle(colour, dash) for colour, dash in zip(theme.FURTHER, DASHES, strict=True))
 """The styles of lines next to the current one, the most distinct first."""
@@ -69,3 +74,35 @@ def take_slots(count: int, taken: Collection[LineStyle] = ()) -> list[LineStyle]
     if count > len(free):
         raise ValueError(f"one figure compares at most {len(SLOTS)} lines, got {count + len(SLOTS) - len(free)}")
     return free[:count]
+
+
+def length_rules(spec: RopeSpec, *, axis: str, stop: float = math.inf) -> list[dict[str, Any]]:
+    """Return a solid rule at the trained length and a dashed one at the target, or one rule if they are equal."""
+    if spec.target == spec.context:
+        rules = [(spec.context, f"{spec.length_name} length {format_tokens(spec.context)}", "solid")]
+    else:
+        rules = [
+            (spec.context, f"{spec.length_name} {format_tokens(spec.context)}", "solid"),
+            (spec.target, f"target {format_tokens(spec.target)}", "dash"),
+        ]
+    return [theme.rule(at, text, axis=axis, dash=dash) for at, text, dash in rules if at < stop]
+
+
+def pin_marker(pair: int, value: float) -> dict[str, Any]:
+    """Return a ring around the pinned pair's point on a curve over the pairs."""
+    marker = {"size": 13, "color": theme.tint(theme.CURRENT, 0.2), "line": {"color": theme.CURRENT, "width": 2}}
+    where = {"type": "scatter", "x": [pair], "y": [value], "mode": "markers", "marker": marker, "hoverinfo": "skip"}
+    return where | {"name": f"pinned pair {pair}", "meta": {"csv": False}}
+
+
+def pin_rule_x(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
+    """Return a vertical line at the pinned pair in a figure over the pairs."""
+    return [theme.rule(pin, f"pair {pin}", axis="x", dash="dot")] if pin is not None and pin < spec.pairs else []
+
+
+def pin_rule(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
+    """Return a frame around the pinned pair's row in a heatmap of pairs."""
+    if pin is None or pin >= spec.pairs:
+        return []
+    frame = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": pin - 0.5, "y1": pin + 0.5}
+    return [frame | {"line": {"color": theme.TEXT, "width": 1.5}}]

@@ -13,7 +13,9 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.figures.compared import Compared, label_margin, plain
-from rope_viz.figures.rules import pin_rule_x
+from rope_viz.figures.line_styles import pin_rule_x
+from rope_viz.figures.words import PAIRS
+from rope_viz.texts import Sentence
 
 TOGETHER = 12.0  # pixels between ends that are too near to name
 
@@ -122,6 +124,11 @@ def _gaps(line: FloatArray, under: NDArray[np.intp], boxes: FloatArray) -> Float
 
 
 HOVER = "θ′/θ {0} %{{y:.4~g}}<extra></extra>"
+
+
+def title_ratios(curves: Sequence[Compared]) -> Sentence:
+    """Return the accessible name of `ratios`."""
+    return PAIRS("ratios_title", curves=", ".join(curve.label for curve in curves))
 
 
 def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:

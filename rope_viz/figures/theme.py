@@ -21,13 +21,17 @@ PLAIN, CURRENT = "#5B6470", "#0B62C4"
 KEPT, BLENDED, DIVIDED, SPED = "#00795A", "#986000", "#C2410C", "#5B3FA8"
 # Lines next to the current one, by slot. All pairs differ by a CIEDE2000 of 6 or more in each theme, also for
 # deuteranopes. The first four also name axes.
-FURTHER = (
-    *("#8E4A9E", "#0E7C86", "#B0306A", "#5A6B00", "#581D10", "#3B068D", "#1E4C3E", "#463855"),
-    *("#A65A54", "#6A4C37", "#DB1A31", "#3C487F", "#8C0A01", "#2D5F75", "#4E1560", "#72464D"),
+FURTHER = tuple(
+    """
+    #8E4A9E #0E7C86 #B0306A #5A6B00 #581D10 #3B068D #1E4C3E #463855 #A65A54 #6A4C37 #DB1A31 #3C487F #8C0A01 #2D5F75
+    #4E1560 #72464D
+    """.split()
 )
-FURTHER_DARK = (
-    *("#C99BD8", "#7FE3DC", "#F07FB0", "#B5C34A", "#AA9457", "#736CF7", "#2B9052", "#A0727F"),
-    *("#EBBCAF", "#F7DD9D", "#DB5109", "#91A482", "#F0E437", "#4D8794", "#D74BCD", "#7EC779"),
+FURTHER_DARK = tuple(
+    """
+    #C99BD8 #7FE3DC #F07FB0 #B5C34A #AA9457 #736CF7 #2B9052 #A0727F #EBBCAF #F7DD9D #DB5109 #91A482 #F0E437 #4D8794
+    #D74BCD #7EC779
+    """.split()
 )
 QUERY, KEY = CURRENT, DIVIDED
 BACKGROUND, PANEL, TEXT, GRID, RULE = "#FFFFFF", "#F6F7F9", "#1B1F24", "#E4E7EB", "#7A8490"

@@ -14,8 +14,8 @@ from rope_viz.embedding.axes_spec import AlongAxis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.compared import Compared, label_margin
+from rope_viz.figures.line_styles import length_rules, pin_marker
 from rope_viz.figures.method_curves import Named, name_lines
-from rope_viz.figures.rules import length_rules, pin_marker
 from rope_viz.texts.numbers import format_number, format_tokens
 
 

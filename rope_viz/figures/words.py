@@ -21,11 +21,6 @@ def is_scaled(spec: RopeSpec) -> bool:
     return found.count(KEPT) + found.count(STILL) < spec.pairs
 
 
-def counted(count: int, what: str) -> str:
-    """Join a number and its noun, plural unless 1."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
 def plain(text: str) -> str:
     """Escape any text for Markdown, so that it is shown literally.
 
@@ -69,7 +64,7 @@ FOOTNOTE = re.compile(r"\[((?:\\.|[^\\\]])*)\]\(#source\)")
 POWERFUL = re.compile(r"[\\`*_\[\]<>$~|#&]|:(?=\S)|^[-+]|(?<=^\d)[.)]")
 ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=\S)(?=@\S)", re.IGNORECASE)
 
-BAND_TEXTS = Texts("scaling")
+PAIRS = Texts("pairs")
 
 BANDS = {KEPT: "kept", BLENDED: "blended", DIVIDED: "divided", SPED: "sped", STILL: "zero"}
 """The name of each band in the text file, in the order of a sentence."""
@@ -82,14 +77,14 @@ def describe_bands(spec: RopeSpec) -> Sentence:
     if len(found) == 1:
         ((band, shares),) = found.items()
         each = "only" if spec.pairs == 1 else "all"
-        return BAND_TEXTS(f"bands.{each}.{BANDS[band]}", pairs=spec.pairs, **_numbers(band, shares))
+        return PAIRS(f"bands.{each}.{BANDS[band]}", pairs=spec.pairs, **_numbers(band, shares))
     kept = len(found.pop(KEPT, ()))
-    first = BAND_TEXTS("bands.kept" if kept else "bands.none_kept", count=kept, kept=kept, pairs=spec.pairs)
+    first = PAIRS("bands.kept" if kept else "bands.none_kept", count=kept, kept=kept, pairs=spec.pairs)
     others = [
-        BAND_TEXTS(f"bands.some.{BANDS[band]}", count=len(shares), **_numbers(band, shares))
+        PAIRS(f"bands.some.{BANDS[band]}", count=len(shares), **_numbers(band, shares))
         for band, shares in found.items()
     ]
-    return join(first, BAND_TEXTS("bands.others", others=join_list(others)))
+    return join(first, PAIRS("bands.others", others=join_list(others)))
 
 
 def _numbers(band: int, shares: FloatArray) -> dict[str, Any]:
@@ -100,11 +95,8 @@ def _numbers(band: int, shares: FloatArray) -> dict[str, Any]:
     factors = 1.0 / shares if band == DIVIDED else shares
     low, high = float(factors.min()), float(factors.max())
     is_range = format_number(low) != format_number(high)
-    by = BAND_TEXTS("bands.factors" if is_range else "bands.one_factor", low=low, high=high)
+    by = PAIRS("bands.factors" if is_range else "bands.one_factor", low=low, high=high)
     return {name: len(shares), "by": by, f"{name}_low": low, f"{name}_high": high}
-
-
-TURNS = Texts("frequencies")
 
 
 def count_unturned(spec: RopeSpec) -> Sentence:
@@ -113,8 +105,8 @@ def count_unturned(spec: RopeSpec) -> Sentence:
     zero, slow = int(np.count_nonzero(turns == 0.0)), int(np.count_nonzero((turns > 0.0) & (turns < 1.0)))
     others = spec.pairs - zero
     how_many = "all" if not slow else "none" if slow == others else "some"
-    length = TURNS("training.length", length_name=spec.length_name, count=spec.context, context=spec.context)
+    length = PAIRS("training.length", length_name=spec.length_name, count=spec.context, context=spec.context)
     numbers = {"slow": slow, "pairs": spec.pairs, "zero": zero, "others": others, "length": length}
     if not zero:
-        return TURNS(f"training.{how_many}", **numbers)
-    return join(TURNS("training.zero", count=zero, **numbers), TURNS(f"training.others_{how_many}", **numbers))
+        return PAIRS(f"training.{how_many}", **numbers)
+    return join(PAIRS("training.zero", count=zero, **numbers), PAIRS(f"training.others_{how_many}", **numbers))

@@ -21,7 +21,7 @@ from typing import Any
 
 from rope_viz.texts import Texts, join
 
-TEXTS = Texts("kernels")
+TEXTS = Texts("measurement")
 LIMIT_SECONDS = 240.0
 ROOT = Path(__file__).parents[2]
 

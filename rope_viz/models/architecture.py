@@ -110,9 +110,11 @@ class LayerRules:
     chunk: int | None = None
 
 
-WHOLE = (
-    *("head_dim?", "hidden_size", "intermediate_size", "max_position_embeddings", "num_attention_heads"),
-    *("num_hidden_layers", "num_key_value_heads?", "vocab_size"),
+WHOLE = tuple(
+    """
+    head_dim? hidden_size intermediate_size max_position_embeddings num_attention_heads num_hidden_layers
+    num_key_value_heads? vocab_size
+    """.split()
 )
 
 
@@ -280,14 +282,13 @@ def find_architecture(model_type: str) -> Architecture | None:
 def parse_record(model_type: str, record: Mapping[str, Any]) -> Architecture:
     """Return the record of a model type from its JSON. Raises `TypeError` for a key that no record has."""
     parts = {
-        **{
-            "text": TextPart,
-            "rope": RopeReading,
-            "layers": LayerRules,
-            "validation": Validation,
-            "memory": MemoryFacts,
-        },
-        **{"axes": Axes, "query_temperature": QueryTemperature},
+        "text": TextPart,
+        "rope": RopeReading,
+        "layers": LayerRules,
+        "validation": Validation,
+        "memory": MemoryFacts,
+        "axes": Axes,
+        "query_temperature": QueryTemperature,
     }
     values = {key: parts[key](**freeze_lists(value)) if key in parts else value for key, value in record.items()}
     return Architecture(model_type=model_type, **values)

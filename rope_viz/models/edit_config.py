@@ -23,16 +23,22 @@ Config: TypeAlias = dict[str, Any]
 # Keys of a rope dict that belong to its method; every other key there belongs to the model and stays.
 METHOD_KEYS = frozenset(
     (
-        *("rope_type", "type", "rope_theta", "partial_rotary_factor", "factor", ORIGINAL, "max_position_embeddings"),
-        *("beta_fast", "beta_slow", "attention_factor", "mscale", "mscale_all_dim", "truncate", "alpha"),
-        *("short_factor", "long_factor", "short_mscale", "long_mscale", "low_freq_factor", "high_freq_factor"),
-        *("attn_factor", "extrapolation_factor", "finetuned"),
+        ORIGINAL,
+        *"""
+            rope_type type rope_theta partial_rotary_factor factor max_position_embeddings beta_fast beta_slow
+            attention_factor mscale mscale_all_dim truncate alpha short_factor long_factor short_mscale long_mscale
+            low_freq_factor high_freq_factor attn_factor extrapolation_factor finetuned
+        """.split(),
     )
 )
 # Where an override is merged into a config, old values of these keys would still be read: each with a value that means
 # the same as its absence. The mscales are no null because vLLM's DeepSeek takes float() of them.
 STILL_READ: Config = {
-    **{"mscale": 1.0, "mscale_all_dim": 0.0, "attention_factor": None, "short_mscale": None, "long_mscale": None}
+    "mscale": 1.0,
+    "mscale_all_dim": 0.0,
+    "attention_factor": None,
+    "short_mscale": None,
+    "long_mscale": None,
 }
 # Methods for which transformers multiplies head_dim, which some classes leave null.
 MULTIPLIED = ("dynamic", "yarn", "longrope")

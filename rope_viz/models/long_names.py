@@ -12,12 +12,11 @@ from typing import Any, TypeAlias
 LONGEST = 100
 """Characters. The longest published model type has 31, the longest name of a class 63."""
 NAMES = frozenset(
-    (
-        *("model_type", "architectures", "_class_name", "rope_type", "type", "layer_types", "layers_block_type"),
-        *("attn_type_list", "position_embedding_type", "position_embeddings_type", "hidden_act", "quant_method"),
-        *("quant_algo", "kv_cache_scheme", "torch_dtype", "dtype", "scoring_func", "architecture", "method"),
-        *("rope.scaling.type", "general.architecture"),
-    )
+    """
+        model_type architectures _class_name rope_type type layer_types layers_block_type attn_type_list
+        position_embedding_type position_embeddings_type hidden_act quant_method quant_algo kv_cache_scheme
+        torch_dtype dtype scoring_func architecture method rope.scaling.type general.architecture
+    """.split()
 )
 """Keys whose values are names of types: texts, or lists of texts."""
 ROPE_DICTS = ("rope_scaling", "rope_parameters")

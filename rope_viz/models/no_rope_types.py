@@ -54,7 +54,10 @@ def explain(reason: str) -> str:
 NOT_ROTARY = {
     **dict.fromkeys(("absolute", "learned", "learned_absolute"), "learned"),
     **dict.fromkeys(("relative", "relative_key", "relative_key_query"), "relative"),
-    **{"sinusoidal": "sinusoidal", "alibi": "alibi", "nope": "none", "none": "none"},
+    "sinusoidal": "sinusoidal",
+    "alibi": "alibi",
+    "nope": "none",
+    "none": "none",
 }
 
 
@@ -136,9 +139,11 @@ UNMISTAKABLE = {
     "num_attention_heads": ("n_head", "n_heads", "num_heads"),
     "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
     "head_dim": ("kv_channels", "attention_head_dim", "head_size", "attention_head_size"),
-    "max_position_embeddings": (
-        *("max_position_embedding", "n_positions", "max_seq_len", "max_sequence_length", "max_seq_length"),
-        *("seq_length", "n_ctx", "model_max_length", "max_context_length", "max_source_positions"),
+    "max_position_embeddings": tuple(
+        """
+        max_position_embedding n_positions max_seq_len max_sequence_length max_seq_length seq_length n_ctx
+        model_max_length max_context_length max_source_positions
+        """.split()
     ),
     "rope_theta": (
         "rotary_emb_base",

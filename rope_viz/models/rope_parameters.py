@@ -18,11 +18,11 @@ Layers: TypeAlias = dict[str, Params]
 
 # Layer types of `layer_types`, and the labels that DeepSeek V4 uses in their place.
 LAYER_TYPES = frozenset(
-    (
-        *("full_attention", "sliding_attention", "chunked_attention", "window_attention", "indexed_attention"),
-        *("linear_attention", "compressed_sparse_attention", "heavily_compressed_attention", "minimax_m3_sparse"),
-        *("reference_sliding_attention", "hybrid", "hybrid_sliding", "conv", "moe", "main", "compress"),
-    )
+    """
+        full_attention sliding_attention chunked_attention window_attention indexed_attention linear_attention
+        compressed_sparse_attention heavily_compressed_attention minimax_m3_sparse reference_sliding_attention
+        hybrid hybrid_sliding conv moe main compress
+    """.split()
 )
 # Rules of classes that fill each layer type in where rope_parameters is {}.
 FILLS_LAYERS = frozenset(("global_and_local", "neomme"))

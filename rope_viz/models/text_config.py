@@ -21,9 +21,11 @@ from rope_viz.models.no_rope_types import read_unknown_fields, refuse_others
 Path: TypeAlias = tuple[str, ...]
 
 # Where composite configurations of unknown type keep their language model, most telling first.
-TEXT_KEYS = (
-    *("text_config", "llm_config", "language_config", "language_model_config", "thinker_config", "text_model_config"),
-    *("lm_config", "llm_cfg", "text_cfg", "language_model", "llm", "vlm_config", "decoder", "decoder_config"),
+TEXT_KEYS = tuple(
+    """
+    text_config llm_config language_config language_model_config thinker_config text_model_config lm_config llm_cfg
+    text_cfg language_model llm vlm_config decoder decoder_config
+    """.split()
 )
 # Keys of what a config holds in addition to its language model: towers, parts that speak or draw, settings.
 OTHER_PARTS = re.compile(

@@ -30,8 +30,12 @@ __all__ = ["from_model", "placed", "positions", "read"]
 
 GROUPS = ("text/", "vision/", "dit/", "audio/", "positions/", "runtime/")
 RUNTIME_NAMES = {
-    **{"llamacpp": "llama.cpp", "ggml": "llama.cpp", "mlx": "mlx-vlm", "mlxvlm": "mlx-vlm"},
-    **{"vllm": "vllm", "sglang": "sglang"},
+    "llamacpp": "llama.cpp",
+    "ggml": "llama.cpp",
+    "mlx": "mlx-vlm",
+    "mlxvlm": "mlx-vlm",
+    "vllm": "vllm",
+    "sglang": "sglang",
     **dict.fromkeys(("hf", "tf", "transformers523", "tf523"), "transformers"),
     **dict.fromkeys(("transformers457", "transformers4576", "tf457", "tf4576"), "transformers-4.57"),
 }

@@ -28,9 +28,7 @@ Lay: TypeAlias = Callable[[ConfigReader], Positions]
 
 # Classes that count from 1; that read patches row by row; that put columns first.
 FROM_ONE = ("muse_spark", "muse_glimmer", "inkling2", "perception_encoder")
-RASTER = (
-    *("step3p7", "paddleocr_vl", "kimi_k25", "kimi_vl", "moonvit", "pixtral", "gemma4", "perception_encoder", "mlcd"),
-)
+RASTER = tuple("step3p7 paddleocr_vl kimi_k25 kimi_vl moonvit pixtral gemma4 perception_encoder mlcd".split())
 COLUMNS_FIRST = ("muse_spark", "muse_glimmer", "gemma4", "perception_encoder")
 
 

@@ -44,9 +44,11 @@ PATTERNS: dict[Kind, re.Pattern[str]] = {
     "audio": re.compile(rf"(?:sound|audio)\s+{SECONDS}"),
 }
 # Config keys that affect positions, in any part of the config.
-POSITION_KEYS = (
-    *("spatial_merge_size", "spatial_conv_size", "temporal_merge_size", "temporal_conv_size", "tokens_per_second"),
-    *("position_id_per_seconds", "seconds_per_chunk", "n_window", "audio_config", "mrope_section", "xdrope_section"),
+POSITION_KEYS = tuple(
+    """
+    spatial_merge_size spatial_conv_size temporal_merge_size temporal_conv_size tokens_per_second
+    position_id_per_seconds seconds_per_chunk n_window audio_config mrope_section xdrope_section
+    """.split()
 )
 
 

@@ -7,14 +7,16 @@ import functools
 import typing
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rope_viz.picture.config_link import write_config
-from rope_viz.picture.outputs import Kind
 from rope_viz.picture.picture_request import Choice, PictureRequest
 
+if TYPE_CHECKING:
+    from rope_viz.picture.outputs import Kind  # with Plotly, which the help of a command does not need
+
 MAIN_HEIGHT = 430
-Draw: TypeAlias = Callable[[PictureRequest], Kind]
+Draw: TypeAlias = "Callable[[PictureRequest], Kind]"
 Height: TypeAlias = int | Callable[[PictureRequest], int]
 
 
@@ -49,20 +51,38 @@ class Picture:
     page: str
     draw: Draw
     uses: tuple[Choice[Any], ...] = ()
+    """The choices that it is drawn from, besides the model."""
     height: Height = MAIN_HEIGHT
+    """Its reserved height in pixels, and `narrow` that on a narrow screen, if it differs."""
     narrow: Height | None = None
     pin: bool = False
+    """It shows the pinned pair."""
     variants: bool = False
+    """It shows the pinned curves."""
     zooms: bool = False
+    """It is rendered again for `request.visible_range`."""
     sets: Choice[Any] | None = None
+    """The choice that a click sets instead of the pin."""
     config: bool = False
+    """It depends on the model's config.json, not only on the spec."""
     still: bool = False
+    """It is slow, so it is not updated while a knob moves."""
     refuses: Callable[[PictureRequest], str] = never
+    """Returns why there is nothing to draw, a sentence shown in its place."""
     parts: Callable[[PictureRequest], int] = whole
+    """Returns the number of requests, `request.part` = 0, 1, …, with which a slow picture is refined."""
     choices: tuple[Choice[Any], ...] = ()
     """All choices of its page, in their order."""
     shows: Callable[[PictureRequest, Picture], Mapping[str, str]] | None = None
     """As `Page.shows`."""
+    shown_on: str = ""
+    """The page that shows it."""
+    query: str = ""
+    """What opens its place on that page."""
+    first: bool = False
+    """It is the first picture of its page, although others are listed before it."""
+    crowded: bool = False
+    """It has so many parts that the usual type leaves no room in a thumbnail."""
 
     @property
     def name(self) -> str:
@@ -139,49 +159,31 @@ class Page:
     """{id: name} of the models in a picture, if they may differ from the sidebar's."""
     sees: Callable[[PictureRequest], Hashable] = embedding
     """What the page depends on of the sidebar's model; a control that changes nothing of it is not shown."""
+    door: str = ""
+    """The part of the app that has its tab, "" for the page at the root address."""
+    last: bool = False
+    """Its tab comes after those of its door that are listed later."""
+    shown_on: str = ""
+    """The page that shows its pictures, if not the one of its name, whose address then leads there."""
+    query: str = ""
+    """What opens their place on that page."""
+    repeats: bool = False
+    """Its pictures are small forms of other pages' pictures."""
 
-    def picture(
-        self,
-        *uses: Choice[Any],
-        height: Height = MAIN_HEIGHT,
-        narrow: Height | None = None,
-        pin: bool = False,
-        variants: bool = False,
-        zooms: bool = False,
-        sets: Choice[Any] | None = None,
-        config: bool = False,
-        still: bool = False,
-        refuses: Callable[[PictureRequest], str] = never,
-        parts: Callable[[PictureRequest], int] = whole,
-    ) -> Callable[[Draw], Picture]:
+    def picture(self, *uses: Choice[Any], **facts: Any) -> Callable[[Draw], Picture]:
         """Decorate a function that draws a picture of this page from the model and these choices only.
 
-        `height` is the reserved height in pixels, `narrow` that on a narrow screen (default: the same); both may depend
-        on the request. `pin`: it shows the pinned pair. `variants`: it shows the pinned curves. `zooms`: it is rendered
-        again for `request.visible_range`. `sets`: a click sets this choice instead of the pin. `config`: it depends on
-        the model's config.json, not only on the spec. `still`: it is slow, so it is not updated while a knob moves.
-        `refuses`: returns why there is nothing to draw, a sentence shown in its place. `parts`: the number of requests,
-        `request.part` = 0, 1, …, with which a slow picture is refined.
+        `facts` are fields of `Picture`. Where and with which query it is shown are the page's, if it does not say so.
         """
+        own = {
+            "choices": self.choices,
+            "shows": self.shows,
+            "shown_on": self.shown_on or self.name,
+            "query": self.query,
+        }
 
         def add(draw: Draw) -> Picture:
-            picture = Picture(
-                self.name,
-                draw,
-                uses,
-                height,
-                narrow,
-                pin,
-                variants,
-                zooms,
-                sets,
-                config,
-                still,
-                refuses,
-                parts,
-                self.choices,
-                self.shows,
-            )
+            picture = Picture(self.name, draw, uses, **(own | facts))
             self.pictures[picture.name] = picture
             return picture
 

@@ -18,8 +18,7 @@ from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
 from rope_viz.studies.capture_file import encode_capture
 from rope_viz.texts import Texts
 
-TEXTS = Texts("heads")
-RECALL = Texts("recall")
+TEXTS = Texts("real_models")
 LEAST, MOST = 32, 256
 """Tokens of a text that are read. q and k of SmolLM2 135M on 256 tokens take 11.8 MB in float16."""
 LOADED = 0.4
@@ -60,7 +59,7 @@ class CaptureRun(Run):
     @property
     def first_step(self) -> str:
         """Return the step shown before the first line."""
-        return str(RECALL("live.loading"))
+        return str(TEXTS("live.loading"))
 
 
 def capture_text(arguments: dict[str, Any], write: Write) -> None:
@@ -68,19 +67,19 @@ def capture_text(arguments: dict[str, Any], write: Write) -> None:
     path, text = Path(arguments["model"]), arguments["text"]
     tokens = len(make_tokenizer(read_header(path, long_arrays=True)).encode(text).ids)
     if tokens < LEAST:
-        write({"problem": TEXTS("live.too_short", tokens=tokens, least=LEAST)})
+        write({"problem": TEXTS("capture.too_short", tokens=tokens, least=LEAST)})
         return
-    step = {"name": RECALL("live.reading", tokens=min(tokens, MOST))}
+    step = {"name": TEXTS("live.reading", tokens=min(tokens, MOST))}
     taken = capture_gguf(
         path,
         text,
         tokens=MOST,
         progress=lambda done, layers: write(step | {"fraction": LOADED + (1 - LOADED) * done / layers}),
     )
-    name = TEXTS("live.name", model=taken.name)
+    name = TEXTS("capture.name", model=taken.name)
     content = b"".join(encode_capture(taken.layers, config=taken.config, name=name))
     write(step | {"fraction": 1.0, "capture": base64.b64encode(content).decode()})
 
 
 if __name__ == "__main__":
-    run_worker(capture_text, "live")
+    run_worker(capture_text, TEXTS, "live")

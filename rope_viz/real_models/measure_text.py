@@ -41,7 +41,7 @@ from rope_viz.tiny_lm.tasks import Tokens
 
 See: TypeAlias = Callable[[int, numpy_model.AttentionInputs], None]
 
-TEXTS = Texts("recall")
+TEXTS = Texts("real_models")
 ROWS = 128
 """Positions whose logits are in memory at once."""
 LOADED = 0.1
@@ -170,4 +170,4 @@ def run_threads(parts: Sequence[Callable[[See], dict[str, Any]]], layers: int, n
 
 
 if __name__ == "__main__":
-    run_worker(measure, "live")
+    run_worker(measure, TEXTS, "live")

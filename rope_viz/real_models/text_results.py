@@ -15,7 +15,7 @@ from rope_viz.storage.decode_json import decode_json
 from rope_viz.texts import Texts
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
 
-TEXTS = Texts("recall")
+TEXTS = Texts("real_models")
 FACTOR = 2.0
 """Factor of all methods."""
 BLOCK = 32

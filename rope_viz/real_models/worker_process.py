@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 from rope_viz.texts import Texts
 
-TEXTS = Texts("recall")
 Write: TypeAlias = Callable[[dict[str, Any]], None]
 """Writes one line of the process; threads may call it at once."""
 MEMORY = 3 << 30
@@ -35,10 +34,10 @@ def limit_process() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
-def run_worker(work: Callable[[dict[str, Any], Write], None], group: str) -> None:
+def run_worker(work: Callable[[dict[str, Any], Write], None], texts: Texts, group: str) -> None:
     """Call `work` with the arguments and a function that prints a line; redirect all other output to stderr.
 
-    `group` names the texts with the sentences for too little memory and for another error.
+    `group` of `texts` has the sentences for too little memory and for another error.
     """
     limit_process()
     # A broken pipe means that the server has ended: end too.
@@ -51,6 +50,6 @@ def run_worker(work: Callable[[dict[str, Any], Write], None], group: str) -> Non
         try:
             work(json.load(sys.stdin), write)
         except MemoryError:
-            write({"problem": TEXTS(f"{group}.memory", most=MEMORY >> 30)})
+            write({"problem": texts(f"{group}.memory", most=MEMORY >> 30)})
         except (OSError, ValueError) as error:
-            write({"problem": TEXTS(f"{group}.problem", error=error)})
+            write({"problem": texts(f"{group}.problem", error=error)})

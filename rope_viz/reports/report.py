@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import html
 import json
+import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
-from rope_viz import __version__
+from rope_viz import __version__, web
 from rope_viz.advice.lint import Finding, check
 from rope_viz.figures import theme
 from rope_viz.figures.files.html_json import plotly_js, to_json_values
 from rope_viz.pages import registry
-from rope_viz.picture import export, write_address
+from rope_viz.picture import export
 from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
@@ -27,20 +27,7 @@ from rope_viz.texts import Texts
 TEXTS = Texts("report")
 MOST_ROWS = 200
 # Draw each chart when it scrolls near the view, fitted to its width.
-DRAW = """const near = new IntersectionObserver((seen) => {
-  for (const { target, isIntersecting } of seen) {
-    if (!isIntersecting) continue;
-    near.unobserve(target);
-    const { data, layout } = figures[target.id];
-    const changes = target.clientWidth < 560 ? (layout.meta?.narrow ?? {}) : {};
-    for (const [key, value] of Object.entries(changes)) {
-      layout[key] = typeof value === "object" ? { ...layout[key], ...value } : value;
-    }
-    target.style.height = `${layout.height}px`;
-    Plotly.newPlot(target, data, layout, { responsive: true, displaylogo: false, showSendToCloud: false });
-  }
-}, { rootMargin: "600px" });
-for (const place of Object.keys(figures)) near.observe(document.getElementById(place));"""
+DRAW = web.read_inline("report.js")
 WIDE = 'class="wide" role="region" tabindex="0"'
 
 
@@ -83,9 +70,9 @@ def findings(request: PictureRequest) -> list[Finding]:
 def sections(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[ReportPart]]]:
     """Yield (name, title, pictures) of every page that has something to show."""
     drawn = list(parts(request, addresses))
-    for name, title in registry.PAGES.items():
+    for name in registry.PAGES:
         if mine := [part for part in drawn if part.picture.page == name]:
-            yield name, title, mine
+            yield name, registry.title_of(name), mine
 
 
 def about(request: PictureRequest) -> list[tuple[str, str]]:
@@ -114,19 +101,6 @@ def lengths(request: PictureRequest) -> list[tuple[str, str]]:
     named = TEXTS("model.length", length_name=request.spec.length_name)
     has_it = bool(rows) and rows[0][0] == named
     return rows if has_it else [*rows, (named, TEXTS("model.length_value", length=request.spec.context))]
-
-
-def address(request: PictureRequest, picture: Picture) -> str:
-    """Return the page's address relative to the app, "" for a config that no address can hold."""
-    try:
-        return (
-            "/"
-            + ("" if picture.page == "home" else picture.page)
-            + "?"
-            + urlencode(write_address.query(request, picture))
-        )
-    except KeyError:
-        return ""
 
 
 # --- As a page
@@ -282,27 +256,4 @@ def escaped(text: str) -> str:
     return out
 
 
-STYLE = f"""
-body {{
-  margin: 0; background: {theme.BACKGROUND}; color: {theme.TEXT};
-  font: 16px/1.5 "Helvetica Neue", Helvetica, Arial, sans-serif;
-  --st-background-color: {theme.BACKGROUND}; --st-text-color: {theme.TEXT}; --st-border-color: {theme.RULE};
-  --st-primary-color: {theme.CURRENT}; --st-font: sans-serif;
-}}
-main {{ max-width: 1080px; margin: 0 auto; padding: 16px; }}
-h1 {{ font-size: 28px; }}
-h2 {{ margin-top: 40px; border-bottom: 1px solid {theme.RULE}; }}
-h3 {{ margin: 28px 0 4px; font-size: 17px; }}
-p {{ margin: 0 0 8px; }}
-table {{ border-collapse: collapse; font-size: 14px; }}
-th, td {{
-  text-align: left; vertical-align: top; padding: 4px 12px 4px 0; border-bottom: 1px solid {theme.GRID};
-}}
-.wide {{ overflow: auto; max-height: 480px; }}
-.index {{ overflow-x: auto; }}
-nav {{ position: sticky; top: 0; z-index: 3; padding: 8px 0; background: {theme.BACKGROUND}; }}
-nav a {{ margin-right: 12px; color: {theme.CURRENT}; }}
-section {{ scroll-margin-top: 48px; }}
-footer {{ margin: 40px 0; font-size: 14px; }}
-@media print {{ nav {{ position: static; }} .wide {{ max-height: none; }} }}
-"""
+STYLE = f"\n{string.Template(web.read_inline('report.css')).substitute(vars(theme))}\n"

@@ -10,11 +10,12 @@ from typing import Any
 
 from rope_viz import __version__
 from rope_viz.figures import theme
+from rope_viz.figures.hands import TEXTS
 from rope_viz.pages.learn import figures as learn
+from rope_viz.pages.registry import text_of
 from rope_viz.picture.export import script
-from rope_viz.texts import Texts
 
-HOME = Texts("home")
+WHOLE = text_of("home", "whole")
 STYLE = """
 body { margin: 0; background: var(--st-background-color); color: var(--st-text-color); }
 main { max-width: 1216px; margin: 0 auto; padding: 16px 32px 32px; }
@@ -40,8 +41,8 @@ def story_page(only: int = 0, app: str | None = None) -> bytes:
 
 def home_page(message: Mapping[str, Any], app: str) -> bytes:
     """Return the picture of Home alone, with a link to the app at the address `app`. `message` is of figures.hands."""
-    link = f'<a href="{html.escape(app)}" target="_blank">{html.escape(HOME("whole"))}</a>'
-    return _page("hands", message, str(message["title"]), str(HOME("title")), link)
+    link = f'<a href="{html.escape(app)}" target="_blank">{html.escape(WHOLE)}</a>'
+    return _page("hands", message, str(message["title"]), str(TEXTS("headline")), link)
 
 
 def _page(name: str, data: Mapping[str, Any], title: str, heading: str, below: str) -> bytes:

@@ -16,7 +16,6 @@ from rope_viz.models.config_reader import Fields
 from rope_viz.runtimes.releases import OLDER, format_version
 
 How: TypeAlias = Literal["executed", "by rule", "not known"]
-HOW: tuple[How, ...] = ("executed", "by rule", "not known")
 
 # Where the general rules of a runtime were read.
 RULES_READ = {

@@ -15,82 +15,38 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.axes_spec import STILL
 from rope_viz.embedding.axis_sections import analyse_spec
+from rope_viz.embedding.exact_angles import MAX_DISTANCE, exact_angles
 from rope_viz.embedding.scaling import NtkAware, Yarn, correction_dim, mscale, require_two_pairs, with_base
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, freeze, knob, require_number, short_repr
+from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling, freeze, require_number, short_repr
 from rope_viz.multi_axis.image_layouts import Role, Scene
 from rope_viz.studies import scores
-from rope_viz.studies.distance_2d import angles
 
+# RIFLEx: Zhao et al., https://arxiv.org/abs/2502.15894, and github.com/thu-ml/RIFLEx, `riflex_utils.py`
 TURN_SHARE = 0.9  # the share of a turn that the extended video may use
 
-# Turns in the trained extent between which linear changes to NTK, and NTK to plain.
+# Turns in the trained extent between which linear changes to NTK, and NTK to plain: github.com/guyyariv/DyPE at its
+# first step, `flux/transformer_flux.py`.
 LINEAR_TO_NTK = (1.25, 0.75)
-
 NTK_TO_PLAIN = (16.0, 2.0)
-
-
-# Methods that extend one axis of an image or a video. The RopeSpec describes that axis: its dimensions, its trained
-# extent (`context`, in latent frames or patches) and the wanted one (`target`). RIFLEx: Zhao et al.,
-# https://arxiv.org/abs/2502.15894, and github.com/thu-ml/RIFLEx, `riflex_utils.py`. DyPE: Issachar et al.,
-# https://arxiv.org/abs/2510.20766, and github.com/guyyariv/DyPE, `flux/transformer_flux.py`.
-@dataclass(frozen=True)
-class Riflex(Scaling):
-    """RIFLEx: one pair, the one whose period repeats visibly, is slowed so that the video spans 0.9 of its turn.
-
-    `pair` counts from 1, like the paper's k. 0 selects the pair whose period is nearest to `repeats`, the first latent
-    frame at which videos visibly repeat (0: the trained extent).
-    """
-
-    name: str = field(default="riflex", init=False)
-    pair: int = knob(
-        0, "Pair k", 0, 64, "The pair that is slowed, counted from 1. 0: found from its period.", integer=True
-    )
-    repeats: int = knob(
-        0, "Repeats at", 0, 1024, "The frame at which films begin again. 0: the trained extent.", integer=True
-    )
-
-    def validate(self, spec: RopeSpec) -> None:
-        require_number(self.pair, "pair", least=0, most=spec.pairs, integer=True)
-        require_number(self.repeats, "repeats", least=0, integer=True)
-
-    def slowed_pair(self, spec: RopeSpec) -> int:
-        """Return the slowed pair, counted from 1: the first whose period, in whole frames, is nearest."""
-        if self.pair:
-            return int(self.pair)
-        periods = np.rint(2.0 * math.pi / spec.plain_inv_freq)
-        return int(np.argmin(np.abs(periods - (self.repeats or spec.context)))) + 1
-
-    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        frequencies = np.array(spec.plain_inv_freq)
-        frequencies[self.slowed_pair(spec) - 1] = TURN_SHARE * 2.0 * math.pi / (length or spec.target)
-        return freeze(frequencies)
 
 
 @dataclass(frozen=True)
 class ImageYarn(Scaling):
-    """YaRN for one side of an image: divided, then NTK, then plain, by the turns in the trained side.
-
-    `noise` is the noise level of a denoising step, 1 at its start. Its square multiplies the thresholds, so that the
-    last steps keep the trained frequencies (DyPE). None is YaRN without it.
-    """
+    """YaRN for one side of an image: divided, then NTK, then plain, by the turns in the trained side."""
 
     name: str = field(default="image-yarn", init=False)
-    noise: float | None = None
 
     def validate(self, spec: RopeSpec) -> None:
         require_two_pairs(spec, self.name)
-        if self.noise is not None:
-            require_number(self.noise, "noise", least=0.0, most=1.0)
 
     def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
         factor = self.growth(spec, length)
-        weight = 1.0 if self.noise is None else self.noise**2
-        if factor <= 1.0 or weight == 0.0:
+        if factor <= 1.0:
             return spec.plain_inv_freq
         divided = spec.plain_inv_freq / factor
         ntk = with_base(spec, spec.base * factor ** (spec.rotary_dim / (spec.rotary_dim - 2)))
-        mixed = blend_by_turns(spec, divided, ntk, LINEAR_TO_NTK, weight)
-        return freeze(blend_by_turns(spec, mixed, spec.plain_inv_freq, NTK_TO_PLAIN, weight))
+        mixed = blend_by_turns(spec, divided, ntk, LINEAR_TO_NTK)
+        return freeze(blend_by_turns(spec, mixed, spec.plain_inv_freq, NTK_TO_PLAIN))
 
     def attention_factor(self, spec: RopeSpec, length: int | None = None) -> float:
         return mscale(self.growth(spec, length))
@@ -103,33 +59,13 @@ class ImageYarn(Scaling):
         return self.growth(spec)
 
 
-@dataclass(frozen=True)
-class ImageNtk(Scaling):
-    """NTK for one side of an image, at a noise level: the base times s^(d/(d−2)), to the power 2·noise² (DyPE)."""
-
-    name: str = field(default="image-ntk", init=False)
-    noise: float | None = None
-
-    def validate(self, spec: RopeSpec) -> None:
-        require_two_pairs(spec, self.name)
-        if self.noise is not None:
-            require_number(self.noise, "noise", least=0.0, most=1.0)
-
-    def inv_freq(self, spec: RopeSpec, length: int | None = None) -> FloatArray:
-        factor = max((length or spec.target) / spec.context, 1.0) ** (spec.rotary_dim / (spec.rotary_dim - 2))
-        power = 1.0 if self.noise is None else 2.0 * self.noise**2
-        return with_base(spec, spec.base * factor**power)
-
-
-def blend_by_turns(
-    spec: RopeSpec, slow: FloatArray, fast: FloatArray, turns: tuple[float, float], weight: float
-) -> FloatArray:
-    """Blend: `fast` above turns[0]·weight turns in the trained extent, `slow` below turns[1]·weight.
+def blend_by_turns(spec: RopeSpec, slow: FloatArray, fast: FloatArray, turns: tuple[float, float]) -> FloatArray:
+    """Blend: `fast` above turns[0] turns in the trained extent, `slow` below turns[1].
 
     Linear in the pair index in between, with the ends rounded outwards and clamped as published.
     """
-    low = max(float(math.floor(correction_dim(spec, turns[0] * weight))), 0.0)
-    high = min(float(math.ceil(correction_dim(spec, turns[1] * weight))), spec.rotary_dim - 1.0, spec.rotary_dim // 2)
+    low = max(float(math.floor(correction_dim(spec, turns[0]))), 0.0)
+    high = min(float(math.ceil(correction_dim(spec, turns[1]))), spec.rotary_dim - 1.0, spec.rotary_dim // 2)
     if low == high:
         high += 0.001
     slow_share = np.clip((np.arange(spec.pairs) - low) / (high - low), 0.0, 1.0)
@@ -214,7 +150,7 @@ def extend_axis(scene: Scene, role: Role, method: str = "none", growth: float = 
         frequencies = plain / growth
     elif method == "riflex":
         slowed = nearest_pair(plain, find_recurrence(plain, side))
-        frequencies = np.where(np.arange(len(plain)) == slowed, TURN_SHARE * 2.0 * np.pi / target, plain)
+        frequencies = slow_pair(plain, slowed, target)
     elif method in ("ntk", "yarn"):
         frequencies, factor = apply_method(scene, role, method, growth)
     changed = pair[np.abs(frequencies - plain) > 1e-9 * np.abs(plain)]
@@ -249,6 +185,11 @@ def apply_method(scene: Scene, role: Role, method: str, growth: float) -> tuple[
 def nearest_pair(frequencies: FloatArray, frame: int) -> int:
     """Return the pair whose period, in whole frames, is nearest to a frame, as in RIFLEx."""
     return int(np.argmin(np.abs(np.rint(2.0 * np.pi / frequencies) - frame)))
+
+
+def slow_pair(frequencies: FloatArray, pair: int, frames: int) -> FloatArray:
+    """Return the frequencies after RIFLEx: a video of this many latent frames spans 0.9 of a turn of the pair."""
+    return np.where(np.arange(len(frequencies)) == pair, TURN_SHARE * 2.0 * np.pi / frames, frequencies)
 
 
 def find_recurrence(frequencies: FloatArray, side: int) -> int:
@@ -296,3 +237,10 @@ def find_peaks(done: ExtendedAxis, *, plain: bool = False) -> list[Peak]:
 def count_unturned_pairs(done: ExtendedAxis) -> int:
     """Return how many pairs do not complete a turn within the trained side."""
     return int(np.sum(np.abs(done.plain) * done.trained < 2.0 * np.pi))
+
+
+def angles(weights: FloatArray, displacements: FloatArray) -> FloatArray:
+    """Return angles (n, pairs): exact for whole displacements, else the float64 product."""
+    if np.all(displacements == np.rint(displacements)) and np.all(np.abs(displacements) <= MAX_DISTANCE):
+        return exact_angles(weights, displacements)
+    return np.multiply.outer(displacements, weights)

@@ -56,13 +56,18 @@ class Texts:
         `rope_viz.texts.numbers`; other formats are Python's. An entry with the forms `one` and `other` is chosen by
         the value `count`.
         """
-        form = key if key in self.entries else f"{key}.{'one' if values['count'] == 1 else 'other'}"
+        form = key if key in self.entries else f"{key}.{'one' if values.get('count') == 1 else 'other'}"
+        if form not in self.entries:
+            raise KeyError(f"{find_file(self.page, LANGUAGE).name} of page {self.page} lacks '{key}'")
         merged, made_from = dict(values), [key]
         for value in values.values():
             if isinstance(value, Sentence):
                 merged |= value.values
                 made_from += value.entries
-        return Sentence(_FORMATTER.vformat(self.entries[form], (), values), merged, tuple(made_from))
+        try:
+            return Sentence(_FORMATTER.vformat(self.entries[form], (), values), merged, tuple(made_from))
+        except KeyError as error:
+            raise KeyError(f"'{form}' of the texts {self.page} needs a value for {error}") from None
 
     def group(self, name: str) -> dict[str, str]:
         """Return the entries below `name` as they are, such as the labels of a choice's options."""
@@ -93,10 +98,16 @@ _FORMATTER = _Formatter()
 
 
 def find_file(page: str, language: str) -> Path:
-    """Return the file of a page's texts: in the page's folder, or among those that pages share."""
+    """Return the file of a page's texts: in the page's folder, or among those that pages share.
+
+    Raise `FileNotFoundError` with a sentence if there is neither.
+    """
     folder = PAGES / page
     own = folder / f"texts.{language}.toml" if folder.is_dir() else PAGES / f"{page}.{language}.toml"
-    return own if own.is_file() else FOLDER / language / f"{page}.toml"
+    found = own if own.is_file() else FOLDER / language / f"{page}.toml"
+    if not found.is_file():
+        raise FileNotFoundError(f"there are no texts for {page}: write rope_viz/pages/{page}/texts.{language}.toml")
+    return found
 
 
 def list_texts(language: str) -> list[str]:

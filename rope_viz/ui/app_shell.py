@@ -20,7 +20,7 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
 from rope_viz.pages.model import extend
-from rope_viz.pages.registry import FIRST, TITLES, door_of, groups_of
+from rope_viz.pages.registry import ORDER, door_of, groups_of, pictures_on, title_of, titles
 from rope_viz.picture import config_keys, read_address
 from rope_viz.picture.choices import Number
 from rope_viz.picture.outputs import Clocks
@@ -51,8 +51,8 @@ def find_presented(page: str) -> Picture | None:
     drawn = {
         each: picture for each, picture in found.items() if not picture.refuses(state.picture_request(picture.page))
     }
-    first = FIRST.get(page, "").rpartition("/")[2]
-    presented = drawn.get(first) or next(iter(drawn.values()), None) if name == MAIN else drawn.get(name)
+    usual = [each for each in (*pictures_on(page), *drawn.values()) if each.name in drawn]
+    presented = next(iter(usual), None) if name == MAIN else drawn.get(name)
     if presented is None:
         warn(TEXTS("present.unknown", name=short_repr(name), pictures=", ".join(drawn) or TEXTS("present.none")))
     return presented
@@ -65,7 +65,7 @@ def show_presented(page: str, picture: Picture) -> None:
         each for each in picture.uses if isinstance(each, Number) and each.name in POSITIONS and each.when(request)
     ]
     with st.container(key="present"):
-        st.title(TITLES[page], anchor=False)
+        st.title(title_of(page), anchor=False)
         st.html(f'<p class="rv-says" data-says="{picture.address}"></p>')
         place(picture, request)
         with st.container(key="present-bar"):
@@ -98,10 +98,9 @@ TEXTS = Texts("app")
 def run(folder: Path) -> None:
     """Run the whole app once: the pages in `folder`, the first of them at the root address."""
     menu = state.menu(folder)
-    first = next(iter(TITLES))
-    name = st.navigation(list(menu.values()), position="hidden").url_path or first
+    name = st.navigation(list(menu.values()), position="hidden").url_path or ORDER[0]
     icon = read_text(ASSETS / "icon.svg")
-    title = "RoPE Viz" if name == first else TEXTS("page_title", page=TITLES[name])
+    title = "RoPE Viz" if name == ORDER[0] else TEXTS("page_title", page=title_of(name))
     # In the Lab the panel with the model is closed until the button in the header opens it.
     st.set_page_config(
         page_title=title,
@@ -119,7 +118,7 @@ def run(folder: Path) -> None:
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     door = door_of(name)
     chip = [state.current_choice().subject.name, controls.describe_scaling()]
-    navigation.mount(name, list(TITLES), state.address(), chip, controls.copied_texts())
+    navigation.mount(name, list(titles()), state.address(), chip, controls.copied_texts())
     presented = find_presented(name)
     if presented is None and door in ("explore", "lab"):
         controls.sidebar(name)
@@ -142,7 +141,7 @@ def run(folder: Path) -> None:
 def _go(menu: Mapping[str, st.Page]) -> None:
     """Follow a clicked in-app link, in this tab and session."""
     link = navigation.clicked_link()
-    if link is not None and link[0] in TITLES:
+    if link is not None and link[0] in menu:
         st.switch_page(menu[link[0]], query_params=link[1] or None)
 
 

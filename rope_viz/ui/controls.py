@@ -159,14 +159,6 @@ def _method(used: Collection[str]) -> None:
         st.caption(TEXTS(key, wanted=wanted, length_name=spec.length_name, factor=factor))
 
 
-def column(key: str, names: Sequence[str]) -> None:
-    """Show some knobs of the model or its method, by name, within a page."""
-    spec = state.current_choice().spec
-    for name in names:
-        of: RopeSpec | Scaling = spec if name in knobs(RopeSpec) else spec.scaling
-        _column(f"{key}.{name}", {name: knobs(of)[name]}, of)
-
-
 def mobile_knobs(names: Sequence[str]) -> None:
     """Show those of these knobs that the current method has, at the bottom edge of a narrow screen."""
     rows = _used_rows(names)

@@ -7,14 +7,15 @@ import os
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode
 
+from rope_viz.figures import hands
 from rope_viz.pages import learn, registry
-from rope_viz.pages.registry import TITLES
+from rope_viz.pages.registry import titles
 from rope_viz.picture import config_link, read_address, write_address
 from rope_viz.picture.page import Picture
 from rope_viz.texts import Texts
 from rope_viz.ui.components.scripts import PREFIX
 
-APP, HOME, LEARN = Texts("app"), Texts("home"), Texts("learn")
+APP = Texts("app")
 SETTING = "ROPE_VIZ_PUBLIC_URL"
 """The address of the app as users reach it, without a slash at its end. The Host header is not trusted for that."""
 SIZE = {"width": "1200px", "height": "630px", "dpi": "96"}
@@ -24,18 +25,18 @@ SIZE = {"width": "1200px", "height": "630px", "dpi": "96"}
 def tags(page: str, query: str, picture: Picture | None) -> str:
     """Return the tags of a page, "" without a public address; `query` is the address's, `picture` the page's first."""
     public = os.environ.get(SETTING, "")
-    if not public or page not in TITLES:
+    if not public or page not in titles():
         return ""
-    path, title, given = "" if page == "home" else page, TITLES[page], dict(parse_qsl(query))
+    path, title, given = "" if page == "home" else page, titles()[page], dict(parse_qsl(query))
     if page == learn.PAGE.name:
         scene = _scene_of(given)
-        title, path = str(LEARN(f"scene{scene}.title")), f"{page}?{learn.SCENE.key}={scene}"
+        title, path = str(learn.figures.TEXTS(f"scene{scene}.title")), f"{page}?{learn.SCENE.key}={scene}"
         picture = registry.picture(page, f"scene{scene}")
     values = {
         "og:type": "website",
         "og:site_name": "RoPE Viz",
         "og:title": "RoPE Viz" if page == "home" else APP("page_title", page=title),
-        "og:description": HOME("title"),
+        "og:description": hands.TEXTS("headline"),
         "og:url": f"{public}/{path}",
     }
     if picture is not None:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from rope_viz.kernels.measurement_process import BusyError, MeasurementReport, Run
-from rope_viz.pages.kernels import pack_report
-from rope_viz.pages.kernels.figures import TEXTS
+from rope_viz.kernels.measurement_process import TEXTS, BusyError, Run
+from rope_viz.models.identity.local_models import MODELS
+from rope_viz.real_models.measure_text import TEXTS as MODEL_TEXTS
 from rope_viz.ui import query_params, state
 from rope_viz.ui.notes import warn
 from rope_viz.ui.session import session
 
 
-def measurement(key: str, workload: dict[str, Any], **options: Any) -> MeasurementReport | None:
-    """Show the button for a measurement of kernels; return this session's last finished one, or None."""
-    found: MeasurementReport | None = run_button(
-        key, TEXTS("measure.button"), lambda: Run(workload, **options), pack=pack_report
-    )
-    return found
+def find_weights() -> Path | None:
+    """Return the real model's file; where it is missing, show how to install it and return None."""
+    model = MODELS["smollm2"]
+    if model.is_there:
+        return model.weights
+    st.markdown(MODEL_TEXTS("live.install"))
+    return None
 
 
 def never(report: Any) -> int:
@@ -72,18 +74,6 @@ def run_button(
     same = None if run is not None else found
     state.store_blob(choice or f"{key}.report", None if found is None else pack(found), of=same)
     return found
-
-
-def download(report: MeasurementReport, name: str) -> None:
-    """Offer the full measurement as JSON."""
-    st.download_button(
-        TEXTS("download"),
-        pack_report(report),
-        file_name=f"{name}.json",
-        mime="application/json",
-        on_click="ignore",
-        key=f"download.{name}",
-    )
 
 
 @st.fragment(run_every=0.5)

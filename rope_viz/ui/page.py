@@ -17,7 +17,7 @@ from rope_viz.figures import glossary, line_styles, theme
 from rope_viz.figures.compared import Compared, compared
 from rope_viz.figures.words import plain
 from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
-from rope_viz.pages.registry import DOORS, TITLES
+from rope_viz.pages.registry import title_of
 from rope_viz.picture.choices import Number
 from rope_viz.picture.page import Page, Picture
 from rope_viz.picture.picture_request import Choice, PictureRequest
@@ -179,13 +179,6 @@ def end(name: str) -> None:
     words()
 
 
-def index(door: str) -> None:
-    """Show what each further page of a door is for, as links."""
-    st.markdown(TEXTS(f"{door}.about"))
-    for name in DOORS[door][1:]:
-        st.markdown(f"[**{TITLES[name]}**](/{name})  \n{TEXTS(f'{door}.{name}')}")
-
-
 def section(title: str, sentence: str = "", *, says: Picture | None = None) -> None:
     """Show a second-level heading and, below it, `sentence` or the sentence of the picture `says`."""
     st.header(title, anchor=False)
@@ -213,14 +206,14 @@ def columns() -> Any:
 
 
 def link(
-    name: str, label: str, query: Mapping[str, str] | None = None, *, more: Mapping[str, str] | None = None
+    name: str, label: str = "", query: Mapping[str, str] | None = None, *, more: Mapping[str, str] | None = None
 ) -> None:
-    """Show a link to a page of the app, opened in the same tab.
+    """Show a link to a page of the app, opened in the same tab; its label is the page's title by default.
 
     It carries the current choice, or `query` instead, and in addition `more`, choices of the linked page.
     """
     at = (state.address() if query is None else dict(query)) | dict(more or {})
-    st.page_link(state.page(name), label=label, query_params=at)
+    st.page_link(state.page(name), label=label or title_of(name), query_params=at)
 
 
 def code(source: str, language: str = "python") -> None:

@@ -19,7 +19,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.session_manager import SessionInfo, SessionStorage
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from rope_viz.pages.registry import TITLES
+from rope_viz.pages.registry import ORDER
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.static_middleware import message_page, page_of
@@ -108,7 +108,7 @@ class OpenPages:
 
 def is_page(path: str) -> bool:
     """Return whether a path is that of a page."""
-    return (page_of(path) or "home") in TITLES
+    return (page_of(path) or "home") in ORDER
 
 
 class LostSessions(SessionStorage):

@@ -21,7 +21,7 @@ from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import MOST, make_variant, write_variant
 from rope_viz.pages import learn, registry
-from rope_viz.pages.registry import TITLES, groups_of
+from rope_viz.pages.registry import ORDER, groups_of, titles
 from rope_viz.picture import blob_store, config_link, configs, own_file, read_address, write_address
 from rope_viz.picture.choices import StoredChoice, StoredValue
 from rope_viz.picture.outside import read_outside
@@ -360,7 +360,7 @@ def _was_open(page: str) -> bool:
         return False
     base = str(st.get_option("server.baseUrlPath")).strip("/")
     path = urlsplit(context.context_info.url).path.strip("/").removeprefix(base).strip("/")
-    return page == (path if path in TITLES else next(iter(TITLES)))
+    return page == (path if path in ORDER else ORDER[0])
 
 
 def open_page(page: str) -> None:
@@ -378,8 +378,11 @@ def frame_too() -> None:
 @functools.cache
 def menu(folder: Path) -> dict[str, st.Page]:
     """Return the pages by name in menu order, made once per process because each makes several disk accesses."""
-    first = next(iter(TITLES))
-    return {name: st.Page(folder / f"{name}.py", title=title, default=name == first) for name, title in TITLES.items()}
+    if missing := [name for name in ORDER if not (folder / f"{name}.py").is_file()]:
+        raise ValueError(f"page {missing[0]} has no layout: write pages/{missing[0]}.py")
+    return {
+        name: st.Page(folder / f"{name}.py", title=title, default=name == ORDER[0]) for name, title in titles().items()
+    }
 
 
 def page(name: str) -> st.Page:

@@ -23,8 +23,7 @@ from streamlit import config
 
 from rope_viz import web
 from rope_viz.embedding.spec import short_repr
-from rope_viz.pages import registry
-from rope_viz.pages.registry import DOORS, FIRST, MOVED, TITLES, door_of, groups_of
+from rope_viz.pages.registry import doors, moved, pictures_on, title_of, titles
 from rope_viz.picture.page import Picture
 from rope_viz.texts import Texts
 from rope_viz.ui import link_preview
@@ -47,18 +46,18 @@ THEME = """<svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true"><c
 @functools.cache
 def prerendered_header() -> str:
     """Return the header and the tabs of every door; `header.js` shows those of the open one."""
-    doors = "".join(
-        f'<a data-door="{door}" data-to="{pages[0]}">{TEXTS(f"doors.{door}")}</a>' for door, pages in DOORS.items()
+    links = "".join(
+        f'<a data-door="{door}" data-to="{pages[0]}">{TEXTS(f"doors.{door}")}</a>' for door, pages in doors().items()
     )
-    tabs = "".join(
-        f'<div data-of="{door}" hidden>{"".join(f"""<a data-to="{name}">{TITLES[name]}</a>""" for name in pages)}</div>'
-        for door, pages in DOORS.items()
-        if len(pages) > 1
-    )
+    tabs = ""
+    for door, pages in doors().items():
+        if len(pages) > 1:
+            tab = "".join(f'<a data-to="{name}">{title_of(name)}</a>' for name in pages)
+            tabs += f'<div data-of="{door}" hidden>{tab}</div>'
     return (
         f'<header id="rv-header"><a class="rv-skip" href="#stMain">{TEXTS("header.skip")}</a>'
         f'<a class="rv-logo" data-to="" aria-label="RoPE Viz">{MARK}<span>RoPE Viz</span></a>'
-        f'<nav aria-label="{TEXTS("header.doors")}">{doors}</nav>'
+        f'<nav aria-label="{TEXTS("header.doors")}">{links}</nav>'
         f'<nav id="rv-tabs" aria-label="{TEXTS("header.pages")}" hidden>{tabs}</nav>'
         f'<div class="rv-actions"><button type="button" id="rv-chip" title="{TEXTS("header.model")}"><b></b>'
         f'<span></span></button><span id="rv-share"></span>'
@@ -77,8 +76,8 @@ def header_script() -> str:
         | {"base": base, "baseFontSize": config.get_option("theme.baseFontSize")}
         for base, name in enumerate(("light", "dark"))
     }
-    text = (web.FOLDER / "inline" / "header.js").read_text(encoding="utf-8")
-    named = {page: door_of(page) for pages in DOORS.values() for page in pages}
+    text = web.read_inline("header.js")
+    named = {page: door for door, pages in doors().items() for page in pages}
     return text.replace("DOORS[", f"({json.dumps(named)})[", 1).replace("THEMES", json.dumps(themes), 1)
 
 
@@ -93,38 +92,12 @@ LEVEL = 9
 HERE = Path(__file__).parent
 
 # Until the first script runs the page is empty. This is shown meanwhile, and replaced by the app.
-COMING = r"""<div id="rv-coming" role="status"><p>
-LOADING
-<noscript><br>NO_JAVASCRIPT</noscript></p></div>
-<script>window.ropeVizRequested = location.pathname;
-ADDRESS
-{
-const ROOT = document.querySelector('script[type=module][src*="static/js/"]')?.src.split("/static/js/")[0];
-const PAGE = ROOT && location.pathname.slice(new URL(ROOT).pathname.length).replace(/^\/|\/$/g, "");
-const FIRST = PICTURES;
-// Milliseconds: by then a line that is not slow has brought Streamlit's first scripts.
-const SLOW = 2500;
-EARLY
-STILL
-HEADER_SCRIPT
-}</script>
-<style>
-#rv-coming { font: 17px/1.5 sans-serif; margin: 0 auto; padding: 18vh 1.5em 0; max-width: 34em; }
-#root:not(:empty) + #rv-coming:not(.rv-placeholder), body:has([data-testid=stMain] h1) #rv-coming { display: none; }
-#rv-coming.rv-placeholder { position: fixed; inset: 0; z-index: 99; padding-top: 4vh; max-width: none; overflow: hidden;
-  background: Canvas; pointer-events: none; }
-#rv-coming.rv-placeholder > * { display: block; margin: 0 auto 1em; max-width: min(1000px, 100vw - 48px); }
-@media (prefers-color-scheme: dark) { body, #rv-coming.rv-placeholder { background: #0F1216; color: #E6E9EE; } }
-</style>"""
+COMING = web.read_inline("coming.html")
 
 
 # The answer to an address below a page. Streamlit's first page would not find its scripts from there and hang. For an
 # unknown address at the level of the pages it opens Home with a banner (navigation.js).
-NOWHERE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>TITLE · RoPE Viz</title><style>
-body { font: 17px/1.6 sans-serif; margin: 12vh auto; padding: 0 1.5em; max-width: 34em; }
-@media (prefers-color-scheme: dark) { body { background: #0F1216; color: #E6E9EE; } a { color: #8AB4F8; } }</style>
-<main><h1>TITLE</h1><p>TEXT</p><p>LINKS</p></main></html>"""
+NOWHERE = web.read_inline("nowhere.html")
 
 
 class Packing:
@@ -138,9 +111,9 @@ class Packing:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
             return await self.app(scope, receive, send)
-        if moved := MOVED.get(page_of(scope["path"])):
+        if target := moved().get(page_of(scope["path"])):
             # Relative to the page, because a proxy may put the app below a path.
-            page, tab = moved
+            page, tab = target
             query = "&".join(filter(None, (scope["query_string"].decode("ascii", "replace"), tab)))
             answer = RedirectResponse(f"{page}?{query}" if query else page, 307)
             return await answer(scope, receive, send)
@@ -246,7 +219,7 @@ def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
     if "/" not in page:
         return None
     up = "../" * page.count("/")
-    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in TITLES.items())
+    links = (f'<a href="{up}{"" if name == "home" else name}">{title}</a>' for name, title in titles().items())
     text = TEXTS("not_found.text", path=html.escape(short_repr(page)))
     answer = message_page(TEXTS("not_found.title"), text, " · ".join(links))
     return lambda _: answer.encode()
@@ -278,12 +251,10 @@ def loading() -> str:
     parts = {
         "LOADING": TEXTS("loading.page"),
         "NO_JAVASCRIPT": TEXTS("loading.no_javascript"),
-        "ADDRESS": (web.FOLDER / "inline" / "history.js").read_text(encoding="utf-8"),
+        "ADDRESS": web.read_inline("history.js"),
         "PICTURES": json.dumps(named),
-        "EARLY": (web.FOLDER / "inline" / "preload.js")
-        .read_text(encoding="utf-8")
-        .replace("SCRIPTS", f"{PREFIX}/{version()}"),
-        "STILL": (web.FOLDER / "inline" / "placeholder.js").read_text(encoding="utf-8"),
+        "EARLY": web.read_inline("preload.js").replace("SCRIPTS", f"{PREFIX}/{version()}"),
+        "STILL": web.read_inline("placeholder.js"),
         "PICTURE_LABEL": json.dumps(TEXTS("loading.picture")),
         "HEADER_SCRIPT": header_script(),
     }
@@ -293,9 +264,7 @@ def loading() -> str:
 @functools.cache
 def first_pictures() -> dict[str, Picture]:
     """Return the first picture of every page that has one."""
-    groups = {name: groups_of(name)[0] for name in TITLES if groups_of(name)}
-    found = {name: next(iter(registry.page(group).pictures.values())) for name, group in groups.items()}
-    return found | {name: registry.picture(*address.split("/")) for name, address in FIRST.items()}
+    return {name: pictures_on(name)[0] for name in titles() if pictures_on(name)}
 
 
 def first_picture(picture: Picture) -> list[str]:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rope_viz.advice.lint import check
-from rope_viz.advice.verify.verify import read_learned
 from rope_viz.cli.main import main
+from rope_viz.cli.verify import read_learned
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.studies.tensors import write_tensors
 

@@ -18,7 +18,7 @@ from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.pages.model import runtimes as pictures
 from rope_viz.pages.model.runtimes import figures as runtimes
-from rope_viz.pages.model.runtimes import words as words_runtimes
+from rope_viz.pages.model.runtimes import words
 from rope_viz.picture import read_address
 from rope_viz.runtimes import RUNTIMES, emulate
 
@@ -32,14 +32,14 @@ def asked(model):
 def everything_the_page_does(question):
     for length in (None, question.spec.target):
         answers = runtime_matrix.compare_runtimes(question, length)
-        words_runtimes.agreement(answers)
-        words_runtimes.whose(question, length)
+        words.agreement(answers)
+        words.whose(question, length)
         runtimes.curves(answers, question.spec)
         runtimes.matrix(answers, question.config)
     check(question.clean)
     json.dumps(repair(question.clean))
     for target in TARGETS:
-        words_runtimes.faithful(runtime_matrix.export_intended(question, target), target)
+        words.faithful(runtime_matrix.export_intended(question, target), target)
     for method in runtimes.methods(question, 65_536):
         spec = extend.extend(question.spec, method, 65_536)
         runtime_matrix.export_intended(replace(question, spec=spec), "transformers")
@@ -47,7 +47,7 @@ def everything_the_page_does(question):
 
 def test_sentence_counts_and_names_runtimes():
     answers = runtime_matrix.compare_runtimes(asked("kimi-k2-instruct"))
-    text = words_runtimes.agreement(answers)
+    text = words.agreement(answers)
     assert text.startswith("**7 of 9 runtimes agree**")
     assert "llama.cpp 0c1e57098 is off by **×8.93 at pair 19**" in text
     assert "transformers 4.43.4 refuses it" in text

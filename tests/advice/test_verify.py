@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.advice.verify.verify import LoadedFrequencies, read_gguf, read_numbers, verify
 from rope_viz.cli.main import main
+from rope_viz.cli.verify import LoadedFrequencies, read_gguf, read_numbers, verify
 from rope_viz.embedding.scaling import Linear, LongRope, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.model_config import from_config

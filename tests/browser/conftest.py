@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Error, expect, sync_playwright
 
-from rope_viz.pages.registry import DOORS, TITLES, door_of
+from rope_viz.pages.registry import door_of, doors, titles
 from tests.addresses import check_address
 from tests.browser.processes import (
     BROWSER_NAMES,
@@ -185,15 +185,15 @@ class Visit:
 
     def go(self, title):
         """Open another page by the header, first its door and then its tab; choices in the address are kept."""
-        name = next(name for name, each in TITLES.items() if each == title)
+        name = next(name for name, each in titles().items() if each == title)
         door = door_of(name)
         header = self.page.locator("#rv-header")
         if not door:
             header.locator(".rv-logo").click()
-        elif self.page.evaluate("document.documentElement.dataset.door") != door or DOORS[door][0] == name:
+        elif self.page.evaluate("document.documentElement.dataset.door") != door or doors()[door][0] == name:
             header.locator(f"[data-door={door}]").click()
-            self._arrive(DOORS[door][0])
-        if door and DOORS[door][0] != name:
+            self._arrive(doors()[door][0])
+        if door and doors()[door][0] != name:
             header.locator(f"#rv-tabs [data-to={name}]").click()
         self._arrive(name)
 

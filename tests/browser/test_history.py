@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz.pages.registry import TITLES
+from rope_viz.pages.registry import titles
 
 SCROLL_TOP = "document.querySelector('[data-testid=stMain]').scrollTop"
 
@@ -23,7 +23,7 @@ def test_link_opens_at_the_top_and_back_restores_the_scroll(visit, width):
     # The scroll position at the click, which itself may scroll the link into view.
     view.page.evaluate(f"addEventListener('click', () => (window.__place = {SCROLL_TOP}), true)")
     link.click()
-    expect(view.page.locator("h1")).to_have_text(TITLES["precision"])
+    expect(view.page.locator("h1")).to_have_text(titles()["precision"])
     view.settle()
     assert view.page.evaluate("window.__place") > 100
     assert view.page.evaluate(SCROLL_TOP) == 0

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rope_viz.models.catalog import model_specs
-from rope_viz.pages.registry import TITLES
+from rope_viz.pages.registry import titles
 from rope_viz.studies.scores import mean_cosine
 from tests.configs import QWEN3_8B
 
@@ -284,7 +284,7 @@ def test_unreadable_config_is_explained_on_my_model(visit):
 def test_map_on_home_links_to_every_page(visit):
     view = visit().open("/?base=77000")
     links = view.page.get_by_role("navigation", name="All pages").get_by_role("link").all_inner_texts()
-    assert sorted(links) == sorted(title for name, title in TITLES.items() if name != "home")
+    assert sorted(links) == sorted(title for name, title in titles().items() if name != "home")
     doors = view.page.locator(".st-key-doors a").evaluate_all("(links) => links.map(({ pathname }) => pathname)")
     assert doors == ["/learn", "/model", "/rotation"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from rope_viz.pages.registry import TITLES
+from rope_viz.pages.registry import titles
 
 TREES = Path(__file__).parent / "accessibility"
 FOCUSED_ELEMENT = """() => {
@@ -75,7 +75,7 @@ def test_learn_is_reached_from_home_by_keyboard_alone(visit):
 def test_page_is_operable_by_keyboard_with_named_focus_stops(visit):
     view = visit().open("/frequencies")
     press = view.page.keyboard.press
-    stops = tab_to(view, TITLES["frequencies"])
+    stops = tab_to(view, titles()["frequencies"])
     assert len(stops) <= 8, f"the tabs are far from the start: {stops}"
     tab_to(view, "What Base does")
     answer = view.page.locator(".rv-sentence")

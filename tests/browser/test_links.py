@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
-from rope_viz.pages.registry import TITLES
+from rope_viz.pages.registry import titles
 from tests.configs import llama
 
 
@@ -13,7 +13,7 @@ def follow_link(view, link, page):
     link.click()
     view.page.wait_for_url(f"**/{page}**")
     if page not in ("model", "compare"):  # their headings are names of models
-        view.until(f"document.querySelector('h1')?.innerText === '{TITLES[page]}'")
+        view.until(f"document.querySelector('h1')?.innerText === '{titles()[page]}'")
     view.settle()
 
 

@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from rope_viz.pages.registry import TITLES
+from rope_viz.pages.registry import titles
 from rope_viz.texts import Texts
 from tests.addresses import check_address
 from tests.browser.engines import ANSWER_SECONDS, ENGINES, find_missing_programs
@@ -69,8 +69,8 @@ DRAWN_PICTURES = """(() => {
 FAILED = '[...document.querySelectorAll(".rv-failed, [data-testid=stException]")].map((node) => node.innerText)'
 
 HEADINGS = {
-    "home": str(Texts("home")("title")),
-    "learn": str(Texts("learn")("title")),
+    "home": str(Texts("home")("heading")),
+    "learn": str(Texts("learn")("heading")),
     "compare": "Llama 3.1 8B and Qwen3 8B",
 }
 """{page: its heading}, if that is not its title; that of My model is the model's name."""
@@ -101,7 +101,7 @@ def go_to(engine, server, page):
 
 
 def heading_of(page):
-    return HEADINGS.get(page, TITLES[page])
+    return HEADINGS.get(page, titles()[page])
 
 
 def settle(engine):
@@ -119,7 +119,7 @@ def list_errors(engine):
     return [line for line in engine.errors if NOT_OURS not in line]
 
 
-@pytest.mark.parametrize("page", TITLES)
+@pytest.mark.parametrize("page", titles())
 def test_every_page_is_drawn(engine, server, page):
     go_to(engine, server, page)
     assert page == "model" or engine.run('document.querySelector("h1").innerText') == heading_of(page)

@@ -8,7 +8,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from rope_viz.pages.registry import DOORS, TITLES
+from rope_viz.pages.registry import doors, titles
 from tests.browser.figure_tools import download
 from tests.configs import QWEN3_8B
 
@@ -16,18 +16,18 @@ from tests.configs import QWEN3_8B
 @pytest.mark.parametrize("width", [1440, 390])
 def test_doors_open_their_first_page_from_home(visit, width):
     view = visit(width=width, height=844, watched=True).open("/")
-    for pages in DOORS.values():
-        view.go(TITLES[pages[0]])
+    for pages in doors().values():
+        view.go(titles()[pages[0]])
         assert view.page.locator("h1, .rv-learn h2").count()
     assert view.errors == []
     assert view.foreign_requests == []
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", doors())
 def test_pages_of_a_door_show_their_content(visit, door):
     view = visit().open("/")
-    for page in DOORS[door]:
-        view.go(TITLES[page])
+    for page in doors()[door]:
+        view.go(titles()[page])
         assert view.page.locator("main").inner_text().strip()
         assert view.page.locator("[data-testid=stException], .rv-picture[data-state=failed]").count() == 0
     assert view.errors == []

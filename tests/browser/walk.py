@@ -23,7 +23,7 @@ from playwright.sync_api import Error  # noqa: E402
 
 from rope_viz.embedding.spec import knobs  # noqa: E402
 from rope_viz.models import spec_url  # noqa: E402
-from rope_viz.pages.registry import TITLES  # noqa: E402
+from rope_viz.pages.registry import titles  # noqa: E402
 
 CONFIG = {
     "_name_or_path": "me/mine",
@@ -152,7 +152,7 @@ class Walk:
         return f"type {text} into {place}"
 
     def go(self):
-        title = self.random.choice(list(TITLES.values()))
+        title = self.random.choice(list(titles().values()))
         self.view.go(title)
         return f"go to {title}"
 

@@ -173,9 +173,7 @@ def test_second_interrupt_ends_the_server_without_a_traceback(pause):
 
 @LINUX
 def test_unresponsive_server_is_killed(monkeypatch):
-    short = STAND_IN.replace(
-        "app.NEEDED", "from rope_viz.cli import server_process; server_process.PATIENCE = 0.1; app.NEEDED"
-    )
+    short = STAND_IN.replace("app.NEEDED", "app.PATIENCE = 0.1; app.NEEDED")
     monkeypatch.setitem(globals(), "STAND_IN", short)
     process, server = standing(SLOW)
     process.terminate()

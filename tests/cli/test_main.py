@@ -301,7 +301,7 @@ def modules_loaded_by(*arguments):
 def test_version_and_help_load_no_command_and_no_numpy(argument):
     loaded = modules_loaded_by(argument)
     own = {name for name in loaded if name.startswith("rope_viz.")}
-    assert own == {"rope_viz.cli", "rope_viz.cli.main", "rope_viz.cli.output"}
+    assert own == {"rope_viz.cli", "rope_viz.cli.main", "rope_viz.cli.broken_pipe"}
     assert "numpy" not in loaded
 
 

@@ -39,7 +39,7 @@ def test_html_report_holds_every_picture_and_plotly_once(tmp_path):
         if kind in ("Clocks", "Patch", "Hands"):
             assert f'<div id="{place}" class="rv-{kind.lower()}">' in head
             assert f'document.getElementById("{place}")' in page
-    for title in {registry.PAGES[picture.page] for picture in PICTURES}:
+    for title in {registry.title_of(picture.page) for picture in PICTURES}:
         assert f"<h2>{title}</h2>" in head
     assert "<strong>24 of 64 pairs keep their frequency.</strong>" in head
     assert "Config check" in head

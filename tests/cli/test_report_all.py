@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from rope_viz.cli import report as cli_report
+from rope_viz.cli import report_all
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
@@ -163,11 +163,11 @@ def test_a_model_that_ends_its_process_gets_a_page(monkeypatch, tmp_path):
         for job in jobs:
             if job.label == "bad":
                 raise BrokenProcessPool
-            yield job, cli_report.write_page(job, pages)
+            yield job, report_all.write_page(job, pages)
 
-    monkeypatch.setattr(cli_report, "run_pool", run_pool)
-    jobs = [cli_report.ReportJob(name, f"{name}.html", b"{", problem="x") for name in ("a", "bad", "b")]
-    entries = list(cli_report.run_jobs(jobs, tmp_path))
+    monkeypatch.setattr(report_all, "run_pool", run_pool)
+    jobs = [report_all.ReportJob(name, f"{name}.html", b"{", problem="x") for name in ("a", "bad", "b")]
+    entries = list(report_all.run_jobs(jobs, tmp_path))
     assert sorted((entry.label, entry.status) for entry in entries) == [
         ("a", "unread"),
         ("b", "unread"),
@@ -179,7 +179,7 @@ def test_a_model_that_ends_its_process_gets_a_page(monkeypatch, tmp_path):
 
 def test_pages_of_similar_names_do_not_overwrite_each_other():
     taken = set()
-    names = [cli_report.file_name(label, taken) for label in ("a/b", "a b", "A-B", "../", "é" * 300)]
+    names = [report_all.file_name(label, taken) for label in ("a/b", "a b", "A-B", "../", "é" * 300)]
     assert names == ["a-b.html", "a-b-2.html", "A-B-3.html", "model.html", "model-2.html"]
 
 

@@ -53,7 +53,7 @@ def test_a_failed_write_leaves_the_old_file(folder, monkeypatch, capsys, command
 WAITING = """
 import os, sys
 from rope_viz.cli.main import main
-from rope_viz.pictures import registry
+from rope_viz.pages import registry
 pictures = [each for each in registry.pictures() if each.page == "frequencies"]
 registry.pictures = lambda: pictures
 real, last = os.fsync, sys.argv.pop(1)

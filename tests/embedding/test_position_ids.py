@@ -9,7 +9,6 @@ from rope_viz.embedding.position_ids import (
     PromptSegment,
     centred_positions,
     interleave_audio,
-    interpolated_positions,
     lay_out_grid,
     merge_order,
     patch_counts,
@@ -90,7 +89,6 @@ def test_grids_count_as_their_names_say() -> None:
     assert lay_out_grid(2, 2, start=1.0).tolist() == [[1, 1], [1, 2], [2, 1], [2, 2]]
     assert centred_positions(5).tolist() == [-3, -2, -1, 0, 1]
     assert centred_positions(4).tolist() == [-2, -1, 0, 1]
-    np.testing.assert_allclose(interpolated_positions(4, 2), [0.0, 0.5, 1.0, 1.5])
     np.testing.assert_allclose(spaced_positions(4.0, 26.0, 2), [4.0, 13.0])
     assert merge_order(2, 4, 2).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [0, 3], [1, 2], [1, 3]]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rope_viz.advice.plan import runtime_matrix
 from rope_viz.figures import clocks, hands, table_figure, wavelengths
-from rope_viz.figures import compared as figures_compared
+from rope_viz.figures.compared import alternatives, choices, compared
 from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import ModelConfig
@@ -21,7 +21,7 @@ from rope_viz.pages.decay import figures as decay
 from rope_viz.pages.decay import per_distance
 from rope_viz.pages.frequencies import figures as frequencies
 from rope_viz.pages.kernels import figures as kernels
-from rope_viz.pages.learn import scenes as learn_static
+from rope_viz.pages.learn import scenes
 from rope_viz.pages.model.runtimes import figures as runtimes
 from rope_viz.pages.precision import figures as precision
 from rope_viz.pages.rotation import figures as rotation
@@ -36,7 +36,7 @@ PARTS = (np.full(64, 1 / 64), np.zeros(64), 0.0)
 
 
 def every_figure():
-    curves = figures_compared.compared(QWEN, figures_compared.alternatives(QWEN, list(figures_compared.choices(QWEN))))
+    curves = compared(QWEN, alternatives(QWEN, list(choices(QWEN))))
     where = decay.Range.from_length(4096, None, log=False)
     yield "wavelengths", lambda: wavelengths.wavelengths(LLAMA, pin=3)
     for quantity in frequencies.QUANTITIES:
@@ -69,10 +69,10 @@ def other_figures():
     long = decay.Range.from_length(131_072, None, log=True)
     current = make_variant(Subject(LLAMA, "llama-3.1-8b"))
     pinned = {n: read_variant(f"model={name}", current) for n, name in ((1, "llama-2-7b"), (2, "qwen3-8b"))}
-    compared = decay.with_plain(figures_compared.compared(LLAMA, [], pinned, current=current))
-    yield "pinned wavelengths", lambda: wavelengths.wavelengths(LLAMA, curves=compared[:3])
-    yield "pinned dials", lambda: clocks.still(clocks.message(LLAMA, pin=None, variants=compared[1:3]))
-    yield "long decay", lambda: decay.main("mean", compared, long, PARTS, "iid")[0]
+    lines = decay.with_plain(compared(LLAMA, [], pinned, current=current))
+    yield "pinned wavelengths", lambda: wavelengths.wavelengths(LLAMA, curves=lines[:3])
+    yield "pinned dials", lambda: clocks.still(clocks.message(LLAMA, pin=None, variants=lines[1:3]))
+    yield "long decay", lambda: decay.main("mean", lines, long, PARTS, "iid")[0]
     for part in rotation.PARTS:
         yield f"matrices {part}", lambda part=part: rotation.matrices(LLAMA, 1000, part=part)
     yield "permutation", lambda: rotation.permutation(LLAMA, 32, "interleaved", "half")
@@ -82,7 +82,7 @@ def other_figures():
         "table",
         lambda: table_figure.sheet({"runtime": ["vLLM", "llama.cpp"], "why": ["agrees", "reads β as 32 " * 12]}),
     )
-    for scene, draw in learn_static.STATIC.items():
+    for scene, draw in scenes.STATIC.items():
         yield f"scene {scene}", lambda draw=draw: draw()[0]
     yield "speeds", lambda: kernels.speeds(measured())
     yield "time", lambda: attention.costs(QWEN, causal=True, shown="time")

@@ -7,7 +7,7 @@ from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import model_specs
 from rope_viz.pages.attention import figures as attention
-from rope_viz.pages.attention import words as words_attention
+from rope_viz.pages.attention import words
 from rope_viz.studies import attention as core
 
 SPEC = RopeSpec(head_dim=64, context=1024, target=4096, scaling=Yarn(4.0))
@@ -42,8 +42,8 @@ def test_words_have_distinct_places_on_the_axis(sentence):
 
 def test_typed_words_are_never_markup():
     assert not any(set("<>") & set(label) for label in attention.word_labels(HOSTILE))
-    assert words_attention.maps(SPEC, HOSTILE, offset=0, causal=False).values["word"] == "`$x$`"
-    assert words_attention.quote_word("`**`[a](b)") == "`′**′[a](b)`"
+    assert words.maps(SPEC, HOSTILE, offset=0, causal=False).values["word"] == "`$x$`"
+    assert words.quote_word("`**`[a](b)") == "`′**′[a](b)`"
 
 
 def test_dots_and_mean_cosine_are_one_map():

@@ -9,9 +9,8 @@ from rope_viz.figures import theme
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import model_scenes
 from rope_viz.multi_axis.prompt_syntax import EXAMPLE, find_prompt_rules, lay_out_pieces, parse_pieces
-from rope_viz.pages.axes import extrapolation as axis_extrapolation
+from rope_viz.pages.axes import extrapolation, prompt
 from rope_viz.pages.axes import figures as axes
-from rope_viz.pages.axes import prompt
 from rope_viz.studies.axis_extrapolation import extend_axis
 
 QWEN2, QWEN3 = model_scenes("qwen2-vl-7b")["text"], model_scenes("qwen3-vl-8b")["text"]
@@ -32,8 +31,8 @@ def every_figure():
     yield "speeds of directions", axes.speeds([MIXED, SHEAR])
     yield "prompt", prompt.positions(lay_out_line("transformers"), "transformers", lay_out_line("vllm"), "vllm")
     yield "prompt zoomed", prompt.positions(lay_out_line("transformers"), "transformers", view=(100.2, 220.7))
-    yield "beyond", axis_extrapolation.heights(extend_axis(HUNYUAN, "time", "riflex", 2.0), "frames")
-    yield "far beyond", axis_extrapolation.heights(extend_axis(QWEN2, "time", "yarn", 8.0), "frames", coarse=True)
+    yield "beyond", extrapolation.heights(extend_axis(HUNYUAN, "time", "riflex", 2.0), "frames")
+    yield "far beyond", extrapolation.heights(extend_axis(QWEN2, "time", "yarn", 8.0), "frames", coarse=True)
 
 
 FIGURES = dict(every_figure())
@@ -142,14 +141,14 @@ def test_the_first_differing_token_is_marked():
 
 def test_extrapolated_angles_are_the_cosines_of_the_pairs():
     done = extend_axis(HUNYUAN, "time", "riflex", 2.0)
-    trace = axis_extrapolation.heights(done, "frames").data[0]
+    trace = extrapolation.heights(done, "frames").data[0]
     np.testing.assert_allclose(trace.z, np.cos(np.outer(done.extended, np.arange(67))), atol=1e-6)
 
 
 def test_false_peaks_are_ringed_with_their_numbers():
     texts = [
         note.text
-        for note in axis_extrapolation.heights(extend_axis(HUNYUAN, "time", growth=2.0), "frames").layout.annotations
+        for note in extrapolation.heights(extend_axis(HUNYUAN, "time", growth=2.0), "frames").layout.annotations
     ]
     assert {"25: 0.58", "50: 0.57"} <= set(texts)
     assert "50: 0.40" in [note.text for note in FIGURES["beyond"].layout.annotations]
@@ -164,4 +163,4 @@ def test_every_model_has_its_pictures(id):
         axes.speeds([scene])
         for role in scene.roles:
             done = extend_axis(scene, role, growth=2.0)
-            axis_extrapolation.heights(done, scene.units, coarse=True)
+            extrapolation.heights(done, scene.units, coarse=True)

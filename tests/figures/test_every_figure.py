@@ -14,8 +14,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import compared, theme, wavelengths
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.pages.decay import figures as decay
-from rope_viz.pages.decay import per_distance
-from rope_viz.pages.decay import words as words_decay
+from rope_viz.pages.decay import per_distance, words
 from rope_viz.pages.frequencies import figures as frequencies
 from rope_viz.pages.scaling import figures as scaling
 from rope_viz.picture.wire_format import pack
@@ -157,7 +156,7 @@ def test_softmax_rows_of_the_attention_map_sum_to_one():
 
 
 def test_decay_sentence_names_the_first_negative_distance():
-    assert "**18,438**" in words_decay.mean(LLAMA, 131_072)
+    assert "**18,438**" in words.mean(LLAMA, 131_072)
 
 
 @pytest.mark.parametrize("model", catalog())

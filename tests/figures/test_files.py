@@ -151,7 +151,7 @@ def test_file_bytes_depend_only_on_figure_style_and_meta(tmp_path):
     script = (
         "import hashlib, sys\n"
         "from rope_viz.models.catalog import model_specs\n"
-        "from rope_viz.figures import frequencies\n"
+        "from rope_viz.pages.frequencies import figures as frequencies\n"
         "from rope_viz.figures.files import FORMS, Style, render\n"
         "spec = model_specs('llama-3.1-8b')['']\n"
         "for fig in (frequencies.heatmap(spec, stop=64),):\n"

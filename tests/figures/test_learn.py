@@ -14,7 +14,7 @@ from rope_viz.pages.learn import figures as learn
 from rope_viz.picture import read_address
 from rope_viz.reports.story_page import story_page
 from rope_viz.studies.real_model import load_results, read_measurements
-from rope_viz.texts.texts import FOLDER
+from rope_viz.texts.texts import find_file
 
 STORY = learn.message()
 NUMBERS = [scene["numbers"] for scene in STORY["scenes"]]
@@ -156,6 +156,6 @@ def test_old_steps_lead_to_the_scene_that_took_them_over():
 
 
 def test_texts_of_the_scenes_are_all_used():
-    entries = tomllib.loads((FOLDER / "en" / "learn.toml").read_text(encoding="utf-8"))
+    entries = tomllib.loads(find_file("learn", "en").read_text(encoding="utf-8"))
     assert [key for key in entries if key.startswith("scene")] == [f"scene{n}" for n in range(1, 9)]
     assert sum(key.startswith("quiz") for key in entries) == len(learn.QUIZ) == 5

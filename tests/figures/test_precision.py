@@ -6,14 +6,14 @@ import pytest
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import model_specs
 from rope_viz.pages.precision import figures as precision
-from rope_viz.pages.precision import words as words_precision
+from rope_viz.pages.precision import words
 from rope_viz.studies.precision import PRACTICES, ROUNDINGS
 
 LLAMA_2 = model_specs("llama-2-7b")[""]
 
 
 def test_a_bf16_inv_freq_is_five_radians_off_at_4096():
-    values = words_precision.describe_errors(LLAMA_2, "bf16-inv-freq", 4096).values
+    values = words.describe_errors(LLAMA_2, "bf16-inv-freq", 4096).values
     assert (values["pair"], values["position"], values["angle"]) == (1, 4096, pytest.approx(5.0, abs=0.05))
     trace = precision.heatmap(LLAMA_2, "bf16-inv-freq", position=4096).data[0]
     column = int(np.argmin(np.abs(trace.x - 4096)))
@@ -21,7 +21,7 @@ def test_a_bf16_inv_freq_is_five_radians_off_at_4096():
 
 
 def test_error_of_bf16_positions_shows_at_powers_of_two():
-    values = words_precision.describe_errors(LLAMA_2, "bf16-positions", 4096).values
+    values = words.describe_errors(LLAMA_2, "bf16-positions", 4096).values
     assert (values["first"], values["first_at"]) == (0, 257)
 
 
@@ -68,7 +68,7 @@ def test_the_summary_has_a_row_for_every_rounding():
 
 @pytest.mark.parametrize("where", ROUNDINGS)
 def test_the_table_lists_every_implementation_once(where):
-    lines = words_precision.format_practices(where).splitlines()
+    lines = words.format_practices(where).splitlines()
     assert len(lines) == len(PRACTICES) + 2
     assert sum(line.startswith("| ●") for line in lines) == sum(where in each.roundings for each in PRACTICES)
 

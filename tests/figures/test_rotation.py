@@ -8,7 +8,7 @@ import pytest
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.pages.rotation import figures as rotation
-from rope_viz.pages.rotation import words as words_rotation
+from rope_viz.pages.rotation import words
 from rope_viz.studies.conversion import conversion_mistakes
 from rope_viz.studies.rotation import equivalent_forms, matrix_laws, rotation_matrix
 from rope_viz.studies.vectors import draw_normals
@@ -78,13 +78,13 @@ def test_the_costs_are_d_squared_against_four_for_each_pair():
 
 def test_the_sentences_hold_the_errors_of_the_laws():
     laws = matrix_laws(SPEC, 1000, 900, length=SPEC.target)
-    lines = words_rotation.list_laws(laws, 1000, 900)
+    lines = words.list_laws(laws, 1000, 900)
     assert [line["largest error"] for line in lines] == [law.error for law in laws]
     assert lines[2]["in words"].values["distance"] == "−100"
 
 
 def test_too_wide_head_gets_a_sentence_instead_of_a_matrix():
-    sentence = words_rotation.describe_matrix(dataclasses.replace(SPEC, head_dim=2048))
+    sentence = words.describe_matrix(dataclasses.replace(SPEC, head_dim=2048))
     assert "matrix.too_large" in sentence.entries
 
 

@@ -78,7 +78,7 @@ def cases():
             scaling = {"type": "longrope", **LISTS, **knobs}
             phi3 = base("phi3", original_max_position_embeddings=8192, pad_token_id=0, rope_scaling=scaling)
             yield phi3, length, None
-    for model_type in "qwen2 mistral mixtral qwen3 stablelm gpt_neox glm4 gemma2 olmo2 cohere phi".split():  # noqa: SIM905
+    for model_type in "qwen2 mistral mixtral qwen3 stablelm gpt_neox glm4 gemma2 olmo2 cohere phi".split():
         extra = {"partial_rotary_factor": 0.5} if model_type in ("stablelm", "glm4", "phi") else {}
         extra = {"rotary_pct": 0.25, "rotary_emb_base": 10000} if model_type == "gpt_neox" else extra
         for scaling, length in (

@@ -4,8 +4,6 @@ import math
 
 import pytest
 
-from rope_viz.kernels import measure as kernels_measure
-
 torch = pytest.importorskip("torch")
 
 from rope_viz.kernels.measure import Measurement, Workload, agreement, measure  # noqa: E402
@@ -60,7 +58,7 @@ def test_failing_kernel_is_reported_and_the_others_run(monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("no compiler\nand a long story")
 
-    monkeypatch.setattr(kernels_measure, "eager_half", broken)
+    monkeypatch.setattr("rope_viz.kernels.measure.eager_half", broken)
     _, results = results_of()
     assert "no compiler" in results["eager rotate_half"].note
     assert results["ours"].seconds

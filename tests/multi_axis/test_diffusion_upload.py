@@ -11,7 +11,7 @@ from rope_viz.multi_axis import from_model
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import add_all_heads
 from rope_viz.pages import axes, frequencies
-from rope_viz.pages.axes import choices as axes_model
+from rope_viz.pages.axes import choices
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.picture import axis_choice
 from rope_viz.picture.configs import upload_bytes, upload_of
@@ -38,8 +38,8 @@ def test_shared_ladder_is_read_as_one() -> None:
 def test_axes_page_shows_the_dropped_model() -> None:
     mine = read_upload(json.dumps(FLUX))
     request = PictureRequest(Subject(mine.specs["h"], layer="h", own=mine))
-    assert request[axes_model.MODEL] == axes_model.SIDEBAR
-    assert axes_model.released_scene(request).spec.axes == ("t", "h", "w")
+    assert request[choices.MODEL] == choices.SIDEBAR
+    assert choices.released_scene(request).spec.axes == ("t", "h", "w")
     assert "FluxTransformer2DModel" in axes.sight(request).sentence
 
 
@@ -68,9 +68,9 @@ def test_model_without_a_ladder_is_plain_outside_the_axes_page(id: str) -> None:
     mine = read_upload(json.dumps(dict(axes_catalog()[id].config)))
     assert "No base describes its frequencies: the other pages show plain RoPE" in mine.notes[-1]
     request = PictureRequest(Subject(mine.specs[""], layer="", own=mine))
-    assert request[axes_model.MODEL] == axes_model.SIDEBAR
+    assert request[choices.MODEL] == choices.SIDEBAR
     released = from_model(axes_catalog()[id].config)
-    assert axes_model.released_scene(request).spec in [*released.values(), *add_all_heads(released).values()]
+    assert choices.released_scene(request).spec in [*released.values(), *add_all_heads(released).values()]
 
 
 def test_dropped_encoder_has_a_ladder_for_each_axis() -> None:

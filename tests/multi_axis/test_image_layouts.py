@@ -4,21 +4,22 @@ import numpy as np
 import pytest
 
 from rope_viz.embedding.axes_spec import ladder_per_axis
+from rope_viz.embedding.axis_sections import block_means
 from rope_viz.embedding.scaling import NtkAware, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import model_scenes, own_scenes, read_merge
 from rope_viz.studies.axis_extrapolation import (
     ImageYarn,
-    Riflex,
     available_methods,
     count_unturned_pairs,
     extend_axis,
     false_peaks,
     find_peaks,
     find_recurrence,
+    slow_pair,
 )
-from rope_viz.studies.distance_2d import block_means, even_coefficients, mean_cosine, plane, scores_from
+from tests.mean_cosines import mean_cosine, mean_cosine_map
 from tests.offenders import for_each
 
 HUNYUAN = model_scenes("hunyuan-video")["transformer"]
@@ -77,7 +78,7 @@ def test_all_heads_together_are_the_mean_over_the_heads():
 
     def mean_map(part):
         seen = parts[part].role_spec
-        return plane(seen, *even_coefficients(seen), away, away, axes=("row", "column"))
+        return mean_cosine_map(seen, away, away, ("row", "column"))
 
     heads = [mean_map(f"vision head {k}") for k in range(12)]
     np.testing.assert_allclose(mean_map("vision all heads"), np.mean(heads, axis=0), atol=1e-12)
@@ -97,11 +98,7 @@ def test_a_block_of_displacements_is_the_mean_of_its_scores():
     seen = model_scenes("qwen3-vl-8b")["text"].role_spec
     edges = np.arange(-40, 41, 5)
     places = np.arange(-40, 40)
-    each = (
-        plane(seen, *even_coefficients(seen), places, places, axes=("row", "column"))
-        .reshape(16, 5, 16, 5)
-        .mean(axis=(1, 3))
-    )
+    each = mean_cosine_map(seen, places, places, ("row", "column")).reshape(16, 5, 16, 5).mean(axis=(1, 3))
     np.testing.assert_allclose(block_means(seen, edges, edges, axes=("row", "column")), each, atol=1e-12)
 
 
@@ -114,7 +111,10 @@ def test_sheared_table_uses_the_mean_over_equal_query_and_key():
         for _ in range(250):
             q = rng.standard_normal(seen.head_dim)
             q[np.setdiff1d(np.arange(seen.head_dim), seen.dims)] = 0.0
-            scores.append(scores_from(seen, q, q, origin, [3], [5], axes=("row", "column"))[0, 0] / (2 * seen.pairs))
+            key = np.array(origin, dtype=np.float64)
+            key[[seen.index("row"), seen.index("column")]] += (3, 5)
+            turned = seen.rotate(np.stack([q, q]), np.stack([origin, key]))
+            scores.append(turned[0] @ turned[1] / (2 * seen.pairs))
     assert np.mean(scores) == pytest.approx(found, abs=0.02)
 
 
@@ -140,8 +140,10 @@ def test_riflex_removes_hunyuan_videos_repetition_at_50_frames():
 
 
 def test_riflex_is_the_published_function():
-    spec = RopeSpec(16, 16, 256.0, 33, 66, Riflex(pair=4))
-    np.testing.assert_allclose(extend_axis(HUNYUAN, "time", "riflex", 2.0).extended, spec.inv_freq(), rtol=1e-12)
+    plain = RopeSpec(16, 16, 256.0).inv_freq()
+    np.testing.assert_allclose(
+        extend_axis(HUNYUAN, "time", "riflex", 2.0).extended, slow_pair(plain, 3, 66), rtol=1e-12
+    )
 
 
 def test_axis_ntk_and_yarn_use_its_own_ladder_and_side():

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from rope_viz.models.identity.local_models import FOLDER_VARIABLE
 from rope_viz.pages import registry
-from rope_viz.pages.registry import MOVED
+from rope_viz.pages.registry import moved
 from rope_viz.picture import read_address
 from rope_viz.picture.wire_format import strip_markup
 from tests.addresses import check_query
@@ -42,7 +42,7 @@ def open_page():
         # The pages of older releases are tabs of My model.
         tab = {"extend": "why", "runtimes": "runtimes"}.get(page)
         params = ({"extend.tab": tab} if tab else {}) | params
-        page = MOVED.get(page, (page, ""))[0]
+        page = moved().get(page, (page, ""))[0]
         app = AppTest.from_file(str(ROOT / "pages" / "_frame.py"), default_timeout=60)
         app.query_params.update(params)
         if page != "home":

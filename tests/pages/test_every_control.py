@@ -16,7 +16,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
-from rope_viz.pages.registry import MOVED, TITLES, groups_of
+from rope_viz.pages.registry import groups_of, moved, titles
 from rope_viz.picture import read_address
 from rope_viz.picture.choices import Menu, PositionPair, Several
 from rope_viz.ui.session import KEY
@@ -241,10 +241,10 @@ def operate(app, page, element):
 def page_of(choice):
     """Return the page that shows a choice."""
     group = choice.key.partition(".")[0]
-    return OTHER_PAGE.get(choice.key) or MOVED.get(group, (group,))[0]
+    return OTHER_PAGE.get(choice.key) or moved().get(group, (group,))[0]
 
 
-@pytest.mark.parametrize("page", TITLES)
+@pytest.mark.parametrize("page", titles())
 def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
     app = open_page(page)
     app.session_state[KEY].is_more_open = True  # the expander More; tests/browser/test_tools.py clicks it

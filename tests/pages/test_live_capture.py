@@ -4,8 +4,7 @@ import pytest
 
 from rope_viz.models.identity.local_models import MODELS
 from rope_viz.pages import heads
-from rope_viz.real_models.capture_text import CaptureRun
-from rope_viz.ui import live_capture
+from rope_viz.real_models import capture_text
 from rope_viz.ui.session import KEY
 from tests.pages.app_texts import texts_of
 from tests.tiny_lm.gguf_writer import write_small_model
@@ -29,11 +28,12 @@ def runs(monkeypatch):
     weights.parent.mkdir(parents=True)
     write_small_model(weights)
 
-    def start(*arguments):
-        started.append(CaptureRun(*arguments))
-        return started[-1]
+    class StartedRun(capture_text.CaptureRun):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            started.append(self)
 
-    monkeypatch.setattr(live_capture, "CaptureRun", start)
+    monkeypatch.setattr(capture_text, "CaptureRun", StartedRun)
     yield started
     for run in started:
         run.stop()

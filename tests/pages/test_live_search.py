@@ -5,7 +5,6 @@ import pytest
 from rope_viz.evaluation import search_process
 from rope_viz.pages import recall
 from rope_viz.tiny_lm import checkpoints
-from rope_viz.ui import live_search
 from tests.pages.app_texts import texts_of
 from tests.waiting import wait_until
 
@@ -13,7 +12,7 @@ BUTTON = "run.recall.search"
 
 
 def test_without_optuna_the_page_says_what_to_install(open_page, monkeypatch):
-    monkeypatch.setattr(live_search, "has_optuna", lambda: False)
+    monkeypatch.setattr(search_process, "has_optuna", lambda: False)
     app = open_page("recall")
     assert not app.exception
     assert "pip install 'rope-viz[search]'" in texts_of(app)
@@ -26,11 +25,12 @@ def short_search(monkeypatch):
     pytest.importorskip("optuna")
     started = []
 
-    def start():
-        started.append(search_process.SearchRun(512, 4, 2))
-        return started[-1]
+    class ShortRun(search_process.SearchRun):
+        def __init__(self):
+            super().__init__(512, 4, 2)
+            started.append(self)
 
-    monkeypatch.setattr(live_search, "SearchRun", start)
+    monkeypatch.setattr(search_process, "SearchRun", ShortRun)
     yield started
     for run in started:
         run.stop()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.pages.registry import MOVED
+from rope_viz.pages.registry import moved
 from rope_viz.picture import blob_store
 from rope_viz.picture.wire_format import strip_markup
 from rope_viz.ui import picture_route
@@ -151,7 +151,7 @@ def read_page(app):
 
 def open_tab(app, page):
     """Open another page in the same session, as a click on the menu does."""
-    app.switch_page(f"{MOVED.get(page, (page, ''))[0]}.py")
+    app.switch_page(f"{moved().get(page, (page, ''))[0]}.py")
     if page in TABS:
         app.query_params["extend.tab"] = TABS[page]
     app.run()

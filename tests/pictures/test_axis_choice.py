@@ -13,8 +13,8 @@ from rope_viz.models.config_reader import has_one_axis
 from rope_viz.multi_axis.image_layouts import own_scenes
 from rope_viz.pages import decay, frequencies, registry, scaling
 from rope_viz.picture import read_address
-from rope_viz.studies.distance_2d import mean_cosine
 from rope_viz.studies.scores import even_parts
+from tests.mean_cosines import mean_cosine
 from tests.offenders import for_each
 
 PLAIN = RopeSpec(head_dim=128, base=5e6, context=32_768, target=131_072)

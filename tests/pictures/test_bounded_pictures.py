@@ -26,8 +26,9 @@ def run_fresh(script):
 def test_address_with_torch_is_drawn_without_torch():
     script = """
 import sys
-from rope_viz.pictures import decay, registry
-drawn = [decay.curves(registry.read_request(decay.PAGE, {"decay.backend": name})) for name in ("torch-cpu", "numpy")]
+from rope_viz.pages import decay
+from rope_viz.picture.read_address import read_request
+drawn = [decay.curves(read_request(decay.PAGE, {"decay.backend": name})) for name in ("torch-cpu", "numpy")]
 print("torch" in sys.modules, *("NumPy" in each.sentence for each in drawn), drawn[0].fig == drawn[1].fig)
 """
     assert run_fresh(script) == ["False", "True", "False", "True"]
@@ -36,9 +37,10 @@ print("torch" in sys.modules, *("NumPy" in each.sentence for each in drawn), dra
 LARGEST = """
 import resource
 from rope_viz.figures.files import Style
-from rope_viz.pictures import export, registry
+from rope_viz.pages import registry
+from rope_viz.picture import export, read_address
 picture = registry.picture(*"{address}".split("/"))
-now = picture.finished(registry.read_request(registry.page(picture.page), {{}}))
+now = picture.finished(read_address.read_request(registry.page(picture.page), {{}}))
 export.render(picture, now, "{form}", Style(width="300px"))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 drawn = export.render(picture, now, "{form}", Style.read({style}))

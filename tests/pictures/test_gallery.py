@@ -6,18 +6,13 @@ from urllib.parse import parse_qsl
 from rope_viz.figures.files import Style
 from rope_viz.figures.table_figure import sheet
 from rope_viz.pages import registry
-from rope_viz.pages.registry import TITLES
+from rope_viz.pages.registry import titles
 from rope_viz.picture import read_address
 from rope_viz.reports import gallery
 from tests.offenders import for_each
 
 ROOT = Path(__file__).parents[2]
 CARDS = gallery.list_cards()
-OWN_SOURCES = {
-    "runtimes/training": ROOT / "rope_viz" / "ui" / "training_section.py",
-    **dict.fromkeys(("recall/live_loss", "recall/live_keys"), ROOT / "rope_viz" / "ui" / "live_text.py"),
-    **dict.fromkeys(("recall/searched", "recall/searched_scores"), ROOT / "rope_viz" / "ui" / "live_search.py"),
-}
 
 
 @for_each(registry.pictures(), lambda each: each.address)
@@ -32,8 +27,8 @@ def test_a_picture_is_in_the_gallery_or_left_out_by_a_rule(picture):
 
 @for_each(CARDS, lambda card: card.picture.address)
 def test_a_card_opens_the_page_that_shows_its_picture(card):
-    assert card.page in TITLES
-    path = OWN_SOURCES.get(card.picture.address) or ROOT / "pages" / f"{card.page}.py"
+    assert card.page in titles()
+    path = ROOT / "pages" / f"{card.page}.py"
     assert f".{card.picture.name}" in path.read_text(encoding="utf-8")
 
 

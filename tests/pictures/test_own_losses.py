@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from rope_viz.pages import registry
-from rope_viz.pages.recall import real_model as real_recall
+from rope_viz.pages.recall import real_model
 from rope_viz.pages.recall.choices import MEASURED
 from rope_viz.pages.recall.real_model import own_losses
 from rope_viz.picture import read_address
@@ -25,7 +25,7 @@ def own(path):
 def test_loss_of_a_measured_file_is_drawn(tmp_path):
     measured_file(tmp_path / "m.json")
     asked = own(tmp_path / "m.json")
-    drawn = real_recall.live_loss(asked)
+    drawn = real_model.live_loss(asked)
     assert drawn.title == "Loss of mine by position, your text"
     lines = {trace.name: trace for trace in drawn.fig.data}
     np.testing.assert_allclose(lines["YaRN"].y, [2.5] * 8)
@@ -45,4 +45,4 @@ def test_name_in_a_file_is_shown_without_markup(tmp_path):
     content = measured_file(tmp_path / "m.json")
     content["about"]["model"] = "<b>*Qwen*</b> 3.1-8B"
     (tmp_path / "m.json").write_text(json.dumps(content))
-    assert real_recall.live_loss(own(tmp_path / "m.json")).title == "Loss of bQwenb 3.1-8B by position, your text"
+    assert real_model.live_loss(own(tmp_path / "m.json")).title == "Loss of bQwenb 3.1-8B by position, your text"

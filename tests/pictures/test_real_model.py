@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from rope_viz.pages import registry
-from rope_viz.pages.recall import real_model as real_recall
+from rope_viz.pages.recall import real_model
 from rope_viz.picture import read_address
 from rope_viz.studies.real_model import FOLDER, compare_losses, load_losses, load_pass_keys
 
@@ -19,7 +19,7 @@ def rows(name):
 
 def test_lines_are_means_of_1024_tokens_over_all_texts():
     found, texts = rows("loss_by_position"), ("northangerabbey", "persuasion")
-    drawn = {trace.name: trace.y for trace in real_recall.real_loss(NOW).fig.data}
+    drawn = {trace.name: trace.y for trace in real_model.real_loss(NOW).fig.data}
     blocks = np.mean([found[f"{text}/16384/yarn"]["loss"] for text in texts], axis=0)
     np.testing.assert_allclose(drawn["YaRN"], [blocks[first : first + 8].mean() for first in range(0, 128, 8)])
     assert len(drawn) == 6
@@ -37,7 +37,7 @@ def test_differences_are_paired_with_two_standard_errors():
     plain = rng.normal(5.0, 1.0, (2, 8))
     found = compare_losses(plain + np.array([0.1, 0.3] * 4), plain)
     np.testing.assert_allclose(found, (0.2, 2 * np.sqrt(16 * 0.01 / 15 / 16)))
-    columns = real_recall.real_cost(NOW).columns
+    columns = real_model.real_cost(NOW).columns
     yarn = columns["Method"].index("YaRN")
     assert re.fullmatch(r"−1\.\d\d ± 0\.\d\d", columns["8k–16k, difference"][yarn])
 
@@ -46,7 +46,7 @@ def test_pass_keys_are_counted_by_length_and_method():
     found = rows("passkey")
     right = sum(found[f"2048/{depth}/yarn"]["right"] for depth in (0.1, 0.3, 0.5, 0.7, 0.9))
     assert load_pass_keys()[2048]["yarn"] == (right, 5)
-    columns = real_recall.real_keys(NOW).columns
+    columns = real_model.real_keys(NOW).columns
     assert columns["2k tokens"][columns["Method"].index("YaRN")] == f"{right} of 5"
     assert columns["12k tokens"][columns["Method"].index("plain")] == "0 of 5"
 
@@ -64,7 +64,7 @@ def test_cost_of_short_texts_is_the_mean_paired_difference():
     found = rows("short_texts")
     novels = {name.split("/")[0] for name in found}
     assert len(novels) == 6
-    drawn = {trace.name: trace for trace in real_recall.short_cost(NOW).fig.data}
+    drawn = {trace.name: trace for trace in real_model.short_cost(NOW).fig.data}
     for name, key in (("YaRN by 2", "16384/yarn"), ("YaRN by 4", "32768/yarn")):
         # 1,024 tokens are the first 8 blocks.
         added = [

@@ -7,7 +7,7 @@ import pytest
 
 from rope_viz.embedding.scaling import Proportional
 from rope_viz.pages import recall, registry
-from rope_viz.pages.recall import choices as recall_choices
+from rope_viz.pages.recall import choices
 from rope_viz.picture import read_address
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import answered
@@ -23,8 +23,8 @@ def picture_request(**more):
 @pytest.mark.parametrize(("target", "longest", "length"), [(300, 2048, 300), (1536, 3072, 1536), (8192, 4096, 2048)])
 def test_default_lengths_follow_the_target(target, longest, length):
     request = picture_request(target=str(target))
-    assert recall_choices.default_longest(request) == longest
-    assert recall_choices.default_length(request) == length
+    assert choices.default_longest(request) == longest
+    assert choices.default_length(request) == length
 
 
 def test_each_part_adds_a_length():

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rope_viz.advice.verify.identify_rotation import read_values
-from rope_viz.advice.verify.verify import read_numbers
 from rope_viz.cli.main import main
+from rope_viz.cli.verify import read_numbers
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.files.redraw_json import from_json
@@ -156,22 +156,27 @@ def test_a_decoders_refusal_is_a_content_error():
 
 # Files of the package itself, and the browser's or another process of ours.
 OUR_OWN = {
-    *(
-        "models/architecture.py",
-        "models/no_rope_types.py",
-        "models/catalog/__init__.py",
-        "models/formats/json_source.py",
-    ),
-    *("multi_axis/catalog/__init__.py", "tiny_lm/numpy_model.py", "tiny_lm/checkpoints.py", "tools/tiny_lm/train.py"),
-    *(
-        "tools/tiny_lm/build_checkpoints.py",
-        "evaluation/run_evaluation.py",
-        "kernels/report.py",
-        "ui/static_middleware.py",
-    ),
-    *("kernels/measurement_process.py", "storage/decode_json.py", "studies/tensors.py", "ui/configs.py"),
-    *("advice/plan/snippets.py", "picture/config_keys.py"),
-    *("models/parameter_formulas.py", "studies/smollm2.py", "studies/real_model.py", "real_models/worker_process.py"),
+    "models/architecture.py",
+    "models/no_rope_types.py",
+    "models/parameter_formulas.py",
+    "models/catalog/__init__.py",
+    "models/formats/json_source.py",
+    "multi_axis/catalog/__init__.py",
+    "tiny_lm/numpy_model.py",
+    "tiny_lm/checkpoints.py",
+    "evaluation/run_evaluation.py",
+    "kernels/report.py",
+    "kernels/measurement_process.py",
+    "storage/decode_json.py",
+    "studies/precision.py",
+    "studies/real_model.py",
+    "studies/tensors.py",
+    "ui/static_middleware.py",
+    "ui/configs.py",
+    "advice/plan/runtime_instructions.py",
+    "advice/plan/ways.py",
+    "picture/config_keys.py",
+    "real_models/worker_process.py",
     "advice/verify/check_rope.py",  # a file that works without this package
     "advice/lint/contradictions.py",  # a number that the check found as text
 }

@@ -6,8 +6,6 @@ import sys
 import numpy as np
 import pytest
 
-from rope_viz.real_models import measure_model as real_models_measure_model
-
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("tokenizers")
@@ -17,6 +15,7 @@ from rope_viz.models.rope_config import to_config  # noqa: E402
 from rope_viz.real_models import head_jobs, measured_subjects  # noqa: E402
 from rope_viz.real_models.measure_model import (  # noqa: E402
     Need,
+    free_memory,
     measure_model,
     require_memory,
 )
@@ -305,13 +304,13 @@ def test_limit_of_a_container_counts(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr("rope_viz.real_models.measure_model.PROC", tmp_path / "meminfo")
     (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable: 5000 kB\n")
-    assert real_models_measure_model.free_memory() == 5000 * 1024
+    assert free_memory() == 5000 * 1024
     for file, content in (
         ("memory.max", "3000000"),
         ("memory.current", "2000000"),
         ("memory.stat", "inactive_file 500\n"),
     ):
         (tmp_path / file).write_text(content)
-    assert real_models_measure_model.free_memory() == 1_000_500
+    assert free_memory() == 1_000_500
     (tmp_path / "memory.max").write_text("max")
-    assert real_models_measure_model.free_memory() == 5000 * 1024
+    assert free_memory() == 5000 * 1024

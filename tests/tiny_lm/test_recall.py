@@ -11,17 +11,20 @@ from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints, numpy_model, tasks
-from rope_viz.tiny_lm import recall as tiny_lm_recall
 from rope_viz.tiny_lm.recall import (
     LONGEST,
     UNSCALED_LENGTHS,
     PairChange,
     Recall,
+    chain,
+    chain_loss,
     find_right,
     find_unscaled,
     interval,
     needle_map,
+    one_loss,
     recall,
+    smoothed,
     switched,
     text,
 )
@@ -177,21 +180,21 @@ def test_demo_model_is_in_the_catalog():
 
 
 def test_chain_loss_is_close_to_the_best_and_never_below():
-    found = tiny_lm_recall.chain_loss(READERS, TRAINED, 256, sequences=24)
+    found = chain_loss(READERS, TRAINED, 256, sequences=24)
     best = found.best[32:].mean()
     assert np.all(found.loss[:, 32:].mean(axis=1) > best)
     assert np.all(found.loss[:, 32:].mean(axis=1) < best + 0.05)
-    tokens = tiny_lm_recall.chain(256, 3)
+    tokens = chain(256, 3)
     logits = numpy_model.logits(READERS[1], tokens).astype(float)
     logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     wanted = -logs[np.arange(255), tokens[1:]]
-    np.testing.assert_allclose(tiny_lm_recall.one_loss(READERS[1], TRAINED, 256, 3), wanted, atol=1e-5)
+    np.testing.assert_allclose(one_loss(READERS[1], TRAINED, 256, 3), wanted, atol=1e-5)
     assert tokens.max() < tasks.VOCABULARY
 
 
 def test_smoothing_preserves_the_mean_of_each_stretch():
     values = np.stack([np.arange(100.0), np.ones(100)])
-    middle, mean = tiny_lm_recall.smoothed(values, columns=10)
+    middle, mean = smoothed(values, columns=10)
     assert np.all(np.diff(middle) > 0)
     np.testing.assert_allclose(mean[1], 1.0)
     assert mean[0, 0] == pytest.approx(0.0)

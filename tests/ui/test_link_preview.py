@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from rope_viz.cli.app import environment, read_address
-from rope_viz.pages.registry import TITLES
+from rope_viz.pages.registry import titles
 from rope_viz.ui import link_preview, server
 
 FIRST = Path(streamlit.__file__).parent / "static" / "index.html"
@@ -33,14 +33,14 @@ def read_tags(client, address):
     }
 
 
-@pytest.mark.parametrize("page", TITLES)
+@pytest.mark.parametrize("page", titles())
 def test_every_page_has_a_preview_whose_picture_is_drawn(page, client, monkeypatch):
     monkeypatch.setenv(link_preview.SETTING, PUBLIC)
     path = "" if page == "home" else page
     found = read_tags(client, f"/{path}")
     if page != "learn":
         assert found["og:url"] == f"{PUBLIC}/{path}"
-        assert found["og:title"] == ("RoPE Viz" if page == "home" else f"{TITLES[page]} · RoPE Viz")
+        assert found["og:title"] == ("RoPE Viz" if page == "home" else f"{titles()[page]} · RoPE Viz")
     assert found["og:description"].startswith("RoPE rotates each token’s query and key by its position")
     if page in ("lab", "gallery", "axes", "kernels"):
         return  # the Lab and the gallery have no picture; those of the others take long

@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
 
 from rope_viz.pages import registry
-from rope_viz.pages.registry import TITLES, groups_of
+from rope_viz.pages.registry import groups_of, titles
 from rope_viz.picture import read_address
 from rope_viz.ui import server
 from rope_viz.ui.components.scripts import NAMES
@@ -75,7 +75,7 @@ def test_unknown_address_is_a_404_with_links_to_the_pages(client, path):
     assert "No such page" in answer.text
     assert "<b>" not in answer.text.replace("<b>&#x27;", "")
     for link in re.findall(r'href="([^"]*)"', answer.text):
-        assert urljoin(f"/{path}", link).strip("/") in ("", *TITLES)
+        assert urljoin(f"/{path}", link).strip("/") in ("", *titles())
 
 
 def test_streamlit_shows_no_dialog_over_the_page(client):
@@ -91,7 +91,7 @@ def test_missing_settings_are_answered_with_404(client):
 
 def test_the_first_page_names_a_picture_for_every_page(client):
     first = json.loads(re.search(r"const FIRST = (.*);", client.get("/").text)[1])
-    assert [page or "home" for page in first] == [page for page in TITLES if groups_of(page)]
+    assert [page or "home" for page in first] == [page for page in titles() if groups_of(page)]
     for page, (address, draws) in first.items():
         picture = registry.picture(*address.split("/"))
         assert f"{draws}.js" in NAMES

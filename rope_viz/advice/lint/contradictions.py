@@ -16,18 +16,23 @@ from rope_viz.models.rope_parameters import LAYER_TYPES
 from rope_viz.runtimes.compare import find_max_ratio
 
 # Keys that say nothing about a vision tower or an audio tower.
-OUTSIDE = (
-    *("hidden_size", "num_attention_heads", "num_key_value_heads", "num_hidden_layers", "head_dim"),
-    *("max_position_embeddings", "rope_theta", "sliding_window"),
+OUTSIDE = tuple(
+    """
+    hidden_size num_attention_heads num_key_value_heads num_hidden_layers head_dim max_position_embeddings
+    rope_theta sliding_window
+    """.split()
 )
 ROPE_DICTS = ("rope_scaling", "rope_parameters")
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # Keys with a number, of the language model or of a rope dict.
 NUMBER_KEYS = frozenset(
     (
-        *("hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings", ORIGINAL),
-        *("rope_theta", "partial_rotary_factor", "factor", "attention_factor", "beta_fast", "beta_slow"),
-        *("low_freq_factor", "high_freq_factor", "mscale", "mscale_all_dim", "short_mscale", "long_mscale"),
+        ORIGINAL,
+        *"""
+            hidden_size num_attention_heads num_key_value_heads head_dim max_position_embeddings rope_theta
+            partial_rotary_factor factor attention_factor beta_fast beta_slow low_freq_factor high_freq_factor mscale
+            mscale_all_dim short_mscale long_mscale
+        """.split(),
     )
 )
 

@@ -346,25 +346,24 @@ def megatron_scaling(view: View) -> Iterator[Finding]:
 # Keys that this project reads for every model type.
 USUAL_KEYS = frozenset(
     (
-        *(
-            "rope_scaling",
-            "rope_parameters",
-            "rope_theta",
-            "max_position_embeddings",
-            ORIGINAL,
-            "partial_rotary_factor",
-        ),
-        *("rope_local_base_freq", "rope_interleave", "rotary_dim", "head_dim", "hidden_size", "num_attention_heads"),
-        *("num_key_value_heads", "num_hidden_layers", "qk_rope_head_dim", "qk_nope_head_dim", "kv_lora_rank"),
-        *("sliding_window", "use_sliding_window", "max_window_layers", "attention_chunk_size", "layer_types"),
-        *("model_type", "text_config", "vocab_size", "intermediate_size", "tie_word_embeddings"),
+        ORIGINAL,
+        *"""
+            rope_scaling rope_parameters rope_theta max_position_embeddings partial_rotary_factor rope_local_base_freq
+            rope_interleave rotary_dim head_dim hidden_size num_attention_heads num_key_value_heads num_hidden_layers
+            qk_rope_head_dim qk_nope_head_dim kv_lora_rank sliding_window use_sliding_window max_window_layers
+            attention_chunk_size layer_types model_type text_config vocab_size intermediate_size tie_word_embeddings
+        """.split(),
     )
 )
 
 # Keys of some class of transformers 5.23.0 that look like a misspelling of a usual key.
 LOOKALIKES = frozenset(
     (
-        *("hidden_sizes", "layer_type", "sliding_windows", "encoder_num_hidden_layers", "encoder_num_key_value_heads"),
+        "hidden_sizes",
+        "layer_type",
+        "sliding_windows",
+        "encoder_num_hidden_layers",
+        "encoder_num_key_value_heads",
         *SECTION_KEYS,
     )
 )

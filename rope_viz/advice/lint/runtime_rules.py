@@ -22,10 +22,10 @@ LEAST = 1.05
 OLD = tuple(("transformers", release) for release in RELEASES["transformers"].today[2:])
 # Keys that a method can do without.
 OPTIONAL_KEYS = frozenset(
-    (
-        *("attn_factor", "extrapolation_factor", "apply_yarn_scaling", "apply_scale", "attention_factor", "truncate"),
-        *("mscale", "mscale_all_dim", "beta_fast", "beta_slow", "short_mscale", "long_mscale", "rope_dim"),
-    )
+    """
+        attn_factor extrapolation_factor apply_yarn_scaling apply_scale attention_factor truncate mscale
+        mscale_all_dim beta_fast beta_slow short_mscale long_mscale rope_dim
+    """.split()
 )
 
 

@@ -108,8 +108,11 @@ def with_catalog_sizes(config: ModelConfig, recognised: Identity) -> ModelConfig
 def describe_group(group: Any) -> dict[str, Any]:
     """Return the layers of one kind: how many, bytes per token and layer, tokens at most, bytes at any length."""
     return {
-        **{"kind": group.kind, "layers": group.layers, "bytes_per_token": group.per_token},
-        **{"window": group.window, "state_bytes": group.state},
+        "kind": group.kind,
+        "layers": group.layers,
+        "bytes_per_token": group.per_token,
+        "window": group.window,
+        "state_bytes": group.state,
         **({"bytes_per_entry": group.entry, "tokens_per_entry": group.every} if group.entry else {}),
     }
 

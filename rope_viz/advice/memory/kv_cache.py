@@ -31,9 +31,8 @@ from rope_viz.models.parameter_formulas import (
 
 # {usual key: other names under which published configs keep the size}.
 OTHER_NAMES = {
-    "num_hidden_layers": (
-        *("n_layer", "n_layers", "num_layers", "num_transformer_layers", "decoder_layers", "num_decoder_layers"),
-        *("encoder_layers",),
+    "num_hidden_layers": tuple(
+        "n_layer n_layers num_layers num_transformer_layers decoder_layers num_decoder_layers encoder_layers".split()
     ),
     "num_attention_heads": ("n_head", "n_heads", "num_heads", "decoder_attention_heads", "encoder_attention_heads"),
     "hidden_size": ("n_embd", "d_model", "model_dim", "dim", "n_embed"),
@@ -213,21 +212,12 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
 
 
 # Types of encoders; where a config names one, its attention reads the whole text at once.
-ENCODERS = (
-    *("bert", "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "electra", "distilbert", "albert", "deberta"),
-    *(
-        "deberta-v2",
-        "mpnet",
-        "ernie",
-        "funnel",
-        "longformer",
-        "big_bird",
-        "nomic_bert",
-        "modernbert",
-        "eurobert",
-        "esm",
-    ),
-    *("new", "gte", "neobert", "jina_embeddings_v3", "nystromformer", "convbert", "roformer", "mobilebert", "layoutlm"),
+ENCODERS = tuple(
+    """
+    bert roberta xlm-roberta xlm-roberta-xl camembert electra distilbert albert deberta deberta-v2 mpnet ernie
+    funnel longformer big_bird nomic_bert modernbert eurobert esm new gte neobert jina_embeddings_v3 nystromformer
+    convbert roformer mobilebert layoutlm
+    """.split()
 )
 
 

@@ -29,14 +29,30 @@ from rope_viz.models.parameter_formulas import LISTED, Sizes, count_parameters, 
 
 # {quantisation method: bytes per weight}; the others name their bits.
 QUANTIZED = {
-    **{"fp8": 1.0, "fbgemm_fp8": 1.0, "finegrained_fp8": 1.0, "mxfp4": 17 / 32},
-    **{"awq": 0.5, "gptq": 0.5, "modelopt_fp4": 0.5},
+    "fp8": 1.0,
+    "fbgemm_fp8": 1.0,
+    "finegrained_fp8": 1.0,
+    "mxfp4": 17 / 32,
+    "awq": 0.5,
+    "gptq": 0.5,
+    "modelopt_fp4": 0.5,
 }
 
 # {data type: bytes per number}.
 WEIGHT_TYPES = {
-    **{"float64": 8.0, "float32": 4.0, "float": 4.0, "bfloat16": 2.0, "float16": 2.0, "half": 2.0},
-    **{"float8_e4m3fn": 1.0, "float8_e5m2": 1.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5, "mxfp4": 17 / 32, "nvfp4": 0.5},
+    "float64": 8.0,
+    "float32": 4.0,
+    "float": 4.0,
+    "bfloat16": 2.0,
+    "float16": 2.0,
+    "half": 2.0,
+    "float8_e4m3fn": 1.0,
+    "float8_e5m2": 1.0,
+    "fp8": 1.0,
+    "int8": 1.0,
+    "int4": 0.5,
+    "mxfp4": 17 / 32,
+    "nvfp4": 0.5,
 }
 
 

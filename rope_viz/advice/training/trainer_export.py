@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from rope_viz.models.model_config import Source
 from rope_viz.runtimes import emulate_case, read_case, resolve_release
 from rope_viz.runtimes.compare import find_max_ratio
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused
-from rope_viz.runtimes.trainers import TRAINERS, Training, find_trainer, megatron, torchtitan, train_case
+from rope_viz.runtimes.trainers import Training, find_trainer, megatron, torchtitan, train_case
 
 Options: TypeAlias = dict[str, Any]
 
@@ -243,8 +243,3 @@ def explain(training: Training, intended: Case) -> str:
 
 TECHNICAL = ("stated-options", "option-names", "options", "pairing")
 """Rules that say how options are read, and not what is lost."""
-
-
-def list_targets() -> Mapping[str, str]:
-    """Return {target: the trainer's name as its makers write it}."""
-    return {target: TRAINERS[writer.trainer].label for target, writer in WRITERS.items()}

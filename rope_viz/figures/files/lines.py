@@ -14,10 +14,11 @@ from rope_viz.figures.files.rich_text import strip_markup
 from rope_viz.figures.files.style import join_words
 
 # Dashes that remain distinguishable without colour, one per slot.
-GREY_DASHES = (
-    *("9px,4px", "9px,3px,2px,3px", "22px,7px", "1px,3px", "20px,3px", "4px,8px", "12px,3px,12px,3px,2px,3px"),
-    *("5px,2px,2px,2px", "16px,12px", "1px,6px", "9px,9px", "9px,3px,2px,3px,2px,3px", "6px,2px,6px,8px"),
-    *("22px,3px,8px,3px", "1px,2px,1px,7px", "14px,5px"),
+GREY_DASHES = tuple(
+    """
+    9px,4px 9px,3px,2px,3px 22px,7px 1px,3px 20px,3px 4px,8px 12px,3px,12px,3px,2px,3px 5px,2px,2px,2px 16px,12px
+    1px,6px 9px,9px 9px,3px,2px,3px,2px,3px 6px,2px,6px,8px 22px,3px,8px,3px 1px,2px,1px,7px 14px,5px
+    """.split()
 )
 GREYS = dict(zip(theme.FURTHER, GREY_DASHES, strict=True))
 """{colour of a slot: its dash in grey}: in grey the dash replaces the colour."""

@@ -208,9 +208,6 @@ def read_characters(file: str) -> frozenset[str]:
     return frozenset(map(chr, get_font(file).get_charmap()))
 
 
-FORMS = ("svg", "png", "pdf")
-
-
 def draw(fig: go.Figure, form: str, style: Style, title: str, metadata: Mapping[str, str | None]) -> bytes:
     """Return the bytes of the file; raise `ValueError` without Matplotlib, or if the style does not fit the figure."""
     with apply_settings():

@@ -59,8 +59,7 @@ _OPTIONS |= {"xscale": SCALES, "yscale": SCALES}
 PARAMETERS: dict[str, Parameter] = {
     key: Parameter(TEXTS(f"fields.{key}"), TEXTS(f"fields.{key}_help"), _OPTIONS.get(key, ()))
     for key in (
-        *("preset", "width", "height", "font", "font_size", "theme", "grey", "title", "legend"),
-        *("xmin", "xmax", "ymin", "ymax", "xscale", "yscale", "dpi"),
+        "preset width height font font_size theme grey title legend xmin xmax ymin ymax xscale yscale dpi".split()
     )
 }
 """{key in an address: description}; also, `label.<name of a line>` sets the label of that line."""

@@ -68,11 +68,12 @@ SIZES: dict[str, tuple[str, ...]] = {
 NEEDED = ("hidden_size", "max_position_embeddings")
 LISTED = ("intermediate_size", "num_attention_heads", "num_key_value_heads")
 """Sizes that a GGUF may list for every layer."""
-ROPE_KEYS = (
-    *("context_length", "rope.freq_base", "rope.freq_base_swa", "rope.dimension_count", "rope.dimension_count_swa"),
-    *("rope.scaling.type", "rope.scaling.factor", "rope.scale_linear", "rope.scaling.original_context_length"),
-    *("rope.scaling.attn_factor", "rope.scaling.yarn_log_multiplier", "rope.scaling.yarn_beta_fast"),
-    "rope.scaling.yarn_beta_slow",
+ROPE_KEYS = tuple(
+    """
+    context_length rope.freq_base rope.freq_base_swa rope.dimension_count rope.dimension_count_swa rope.scaling.type
+    rope.scaling.factor rope.scale_linear rope.scaling.original_context_length rope.scaling.attn_factor
+    rope.scaling.yarn_log_multiplier rope.scaling.yarn_beta_fast rope.scaling.yarn_beta_slow
+    """.split()
 )
 """What llama.cpp computes the rotation from."""
 FAR = 1e20

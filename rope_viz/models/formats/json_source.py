@@ -65,11 +65,11 @@ LARGEST = 4 << 20
 LARGEST_FILE = 32 << 20
 """Bytes with long lists. Those of a quantised model with many experts take several megabytes."""
 LONG_LISTS = frozenset(
-    (
-        *("id2label", "label2id", "ignore", "ignored_layers", "modules_to_not_convert", "exclude", "exclude_modules"),
-        *("quantized_layers", "layer_quant_config", "extra_config", "targets", "llm_int8_skip_modules"),
-        *("block_name_to_quantize", "modules_in_block_to_quantize"),
-    )
+    """
+        id2label label2id ignore ignored_layers modules_to_not_convert exclude exclude_modules quantized_layers
+        layer_quant_config extra_config targets llm_int8_skip_modules block_name_to_quantize
+        modules_in_block_to_quantize
+    """.split()
 )
 """Keys of label lists and of lists of layers that are quantised, or are not. Nothing here reads them."""
 SHORT_LIST = 16 << 10

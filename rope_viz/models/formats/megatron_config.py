@@ -25,7 +25,12 @@ RENAMED = {
 }
 """{name on the command line or in NeMo: name of the constructor's argument}."""
 YARN = (
-    *("scaling_factor", ORIGINAL, "beta_fast", "beta_slow", "mscale", "mscale_all_dim"),
+    "scaling_factor",
+    ORIGINAL,
+    "beta_fast",
+    "beta_slow",
+    "mscale",
+    "mscale_all_dim",
     "correction_range_round_to_int",
 )
 """Arguments that build `YarnRotaryEmbedding`."""
@@ -57,15 +62,18 @@ MLA = {
 """{key of transformers: (argument, default of megatron-core)}."""
 PLACES = ("model", "model_config", "config", "args")
 """Where files of NeMo, Megatron-Bridge and checkpoints keep the arguments."""
-ROPE_MARKS = {
-    *("position_embedding_type", "rotary_base", "rotary_percent", "rotary_percentage", "rotary_interleaved"),
-    *("use_rotary_position_embeddings", "multi_latent_attention", "use_rope_scaling", "apply_rope_fusion"),
-}
-MARKS = {
-    *("num_layers", "ffn_hidden_size", "kv_channels", "num_query_groups", "group_query_attention", "seq_length"),
-    *("encoder_seq_length", "untie_embeddings_and_output_weights", "share_embeddings_and_output_weights"),
-    *("normalization", "swiglu"),
-}
+ROPE_MARKS = set(
+    """
+    position_embedding_type rotary_base rotary_percent rotary_percentage rotary_interleaved
+    use_rotary_position_embeddings multi_latent_attention use_rope_scaling apply_rope_fusion
+    """.split()
+)
+MARKS = set(
+    """
+    num_layers ffn_hidden_size kv_channels num_query_groups group_query_attention seq_length encoder_seq_length
+    untie_embeddings_and_output_weights share_embeddings_and_output_weights normalization swiglu
+    """.split()
+)
 """Arguments by which Megatron's files are known: one of the first and two of the second."""
 ROTATING = ("rope", "yarn")
 CONCERNS_ROPE = ("rope", "rotary", "yarn", "position", "window", "mscale")

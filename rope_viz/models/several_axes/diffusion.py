@@ -42,9 +42,11 @@ Read: TypeAlias = Callable[[ConfigReader], Specs]
 
 THWL = ("t", "h", "w", "l")
 FRAME = ("frame", "h", "w")
-AXES_DIM = (
-    *("axes_dim", "axes_dims", "axes_dims_rope", "axes_dim_rope", "rope_axes_dim", "rope_axes_dims", "rope_dim"),
-    *("rope_dim_list", "fhw_dim", "rope_dims"),
+AXES_DIM = tuple(
+    """
+    axes_dim axes_dims axes_dims_rope axes_dim_rope rope_axes_dim rope_axes_dims rope_dim rope_dim_list fhw_dim
+    rope_dims
+    """.split()
 )
 
 
@@ -266,19 +268,27 @@ ALSO = {
     **dict.fromkeys(("flux1dev", "flux1schnell", "flux1kontextdev", "kontext"), "fluxkontext"),
     **dict.fromkeys(("cosmos1", "cosmos10", "cosmospredict1"), "cosmos"),
     **dict.fromkeys(("wan2", "wan21", "wan22", "wan2x"), "wan"),
-    **{"get3drotaryposembedallegro": "allegro", "anyflowfar": "anyflowcausal", "cosmos3vltext": "cosmos3"},
-    **{"joyimageedit": "joyimage", "joyimageeditplus": "joyimage", "qwenimageeditplus": "qwenimageedit"},
-    **{"qwen": "qwenimage", "z": "zimage", "zimageturbo": "zimage", "minimax": "minimaxh3", "ltx": "ltxvideo"},
-    **{
-        "hidreami1": "hidreamimage",
-        "flux2dev": "flux2",
-        "kandinsky": "kandinsky5",
-        "framepack": "hunyuanvideoframepack",
-    },
+    "get3drotaryposembedallegro": "allegro",
+    "anyflowfar": "anyflowcausal",
+    "cosmos3vltext": "cosmos3",
+    "joyimageedit": "joyimage",
+    "joyimageeditplus": "joyimage",
+    "qwenimageeditplus": "qwenimageedit",
+    "qwen": "qwenimage",
+    "z": "zimage",
+    "zimageturbo": "zimage",
+    "minimax": "minimaxh3",
+    "ltx": "ltxvideo",
+    "hidreami1": "hidreamimage",
+    "flux2dev": "flux2",
+    "kandinsky": "kandinsky5",
+    "framepack": "hunyuanvideoframepack",
 }
-ENDINGS = (
-    *("rotaryposembed", "rotaryembedding", "posembed", "embednd3", "embednd", "embedrope", "ropeembedder", "mrope"),
-    *("rope3d", "rope", "transformer2dmodel", "transformer3dmodel", "transformer", "2dmodel", "model"),
+ENDINGS = tuple(
+    """
+    rotaryposembed rotaryembedding posembed embednd3 embednd embedrope ropeembedder mrope rope3d rope
+    transformer2dmodel transformer3dmodel transformer 2dmodel model
+    """.split()
 )
 KNOWN = {name: ALSO.get(name, name) for name in (*RULES, *ALSO)}
 

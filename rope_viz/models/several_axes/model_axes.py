@@ -50,9 +50,11 @@ def music_positions(settings: ConfigReader) -> Positions:
 
 
 # Types whose config describes an encoder only.
-ENCODERS = (
-    *("dinov3_vit", "sapiens2", "eomt_dinov3", "vjepa2", "sam2_video", "sam3_tracker_video", "edgetam_video"),
-    *("efficientloftr", "mlcd", "pixtral", "sam3", "llama4"),
+ENCODERS = tuple(
+    """
+    dinov3_vit sapiens2 eomt_dinov3 vjepa2 sam2_video sam3_tracker_video edgetam_video efficientloftr mlcd pixtral
+    sam3 llama4
+    """.split()
 )
 ENDINGS = ("_vision_encoder", "_vision_model", "_vit_model", "_vision")
 INSIDE = ("thinker_config", "text_config", "llm_config", "language_config")

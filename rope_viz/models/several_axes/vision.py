@@ -284,16 +284,34 @@ OTHER_NAMES = {
     **dict.fromkeys(("sam2", "sam2_memory"), "sam2_video"),
     **dict.fromkeys(("RotaryEmbeddingCat", "eva", "eva02", "rope-vit-axial", "rope-axial", "axial"), "timm-axial"),
     **dict.fromkeys(("RotaryEmbeddingMixed", "rope-vit-mixed", "timm-mixed", "mixed"), "rope-mixed"),
-    **{"sam3_tracker": "sam3_tracker_video", "edgetam": "edgetam_video", "sam3_video": "sam3", "vjepa": "vjepa2"},
-    **{"muse": "muse_spark", "inkling": "inkling2", "kimi_k2_5": "kimi_k25", "gemma4_unified": "gemma4"},
-    **{"vit-axial": "timm-axial", "RotaryEmbeddingMRope": "timm-mrope", "lfm3": "lfm3_vl", "loftr": "efficientloftr"},
-    **{"qwen2_5_omni_thinker": "qwen2_5_omni", "qwen3_omni": "qwen3_omni_moe", "ernie4_5_vl": "ernie4_5_vl_moe"},
-    **{"glm4_1v": "glm4v", "glm4_5v": "glm4v_moe", "glm4_6v": "glm46v", "dots3": "dots3_note"},
-    **{"minimax_m3": "minimax_m3_vl", "paddleocr": "paddleocr_vl", "step37": "step3p7", "step3p5": "step3p7"},
+    "sam3_tracker": "sam3_tracker_video",
+    "edgetam": "edgetam_video",
+    "sam3_video": "sam3",
+    "vjepa": "vjepa2",
+    "muse": "muse_spark",
+    "inkling": "inkling2",
+    "kimi_k2_5": "kimi_k25",
+    "gemma4_unified": "gemma4",
+    "vit-axial": "timm-axial",
+    "RotaryEmbeddingMRope": "timm-mrope",
+    "lfm3": "lfm3_vl",
+    "loftr": "efficientloftr",
+    "qwen2_5_omni_thinker": "qwen2_5_omni",
+    "qwen3_omni": "qwen3_omni_moe",
+    "ernie4_5_vl": "ernie4_5_vl_moe",
+    "glm4_1v": "glm4v",
+    "glm4_5v": "glm4v_moe",
+    "glm4_6v": "glm46v",
+    "dots3": "dots3_note",
+    "minimax_m3": "minimax_m3_vl",
+    "paddleocr": "paddleocr_vl",
+    "step37": "step3p7",
+    "step3p5": "step3p7",
 }
 PLAIN_NAMES = {plain_name(name): OTHER_NAMES.get(name, name) for name in (*TOWERS, *SPECIAL, *OTHER_NAMES)}
-CLASS_ENDINGS = (
-    *("visionrotaryembedding", "vitrotaryembedding", "vitropepositionembedding", "ropepositionembedding"),
-    *("rotaryembedding", "positionalencoder", "ropeattention", "visionencoder", "visionmodel", "vision", "vitmodel"),
-    "model",
+CLASS_ENDINGS = tuple(
+    """
+    visionrotaryembedding vitrotaryembedding vitropepositionembedding ropepositionembedding rotaryembedding
+    positionalencoder ropeattention visionencoder visionmodel vision vitmodel model
+    """.split()
 )

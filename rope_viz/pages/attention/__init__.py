@@ -24,10 +24,11 @@ PAGE = Page(
     "attention",
     (SENTENCE, OFFSET, SHOW, CAUSAL, SPACING, COST),
     sees=lambda request: embedding(request, without=("context", "target")),
+    door="explore",
 )
 
 
-@PAGE.picture(SENTENCE, OFFSET, SHOW, CAUSAL, narrow=560)
+@PAGE.picture(SENTENCE, OFFSET, SHOW, CAUSAL, narrow=560, crowded=True)
 def maps(request: PictureRequest) -> Figure:
     """The sentence's attention without position, with sinusoidal, RoPE and scaled RoPE."""
     offset, causal, shown = request[OFFSET], request[CAUSAL], request[SHOW]
@@ -57,7 +58,7 @@ def lengths(request: PictureRequest) -> Figure:
     )
 
 
-@PAGE.picture(SENTENCE, SPACING, CAUSAL, height=460)
+@PAGE.picture(SENTENCE, SPACING, CAUSAL, height=460, shown_on="linear")
 def weights(request: PictureRequest) -> Figure:
     """The weights of linear attention."""
     spacing, causal = request[SPACING], request[CAUSAL]
@@ -68,7 +69,7 @@ def weights(request: PictureRequest) -> Figure:
     )
 
 
-@PAGE.picture(CAUSAL, COST, height=460)
+@PAGE.picture(CAUSAL, COST, height=460, shown_on="linear")
 def costs(request: PictureRequest) -> Figure:
     """What all pairs and the running state cost over the tokens."""
     return Figure(

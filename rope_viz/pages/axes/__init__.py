@@ -192,6 +192,8 @@ PAGE = Page(
     (*SHOWN, REACH, SHADES, PROMPT, RUNTIME, SECOND, ALONG, METHOD, GROWTH, AT, FRAME),
     shows=lambda request, picture: models(request, with_compared=OTHER[0] in picture.uses),
     sees=frequencies_of_sidebar,
+    door="explore",
+    last=True,
 )
 
 

@@ -13,7 +13,7 @@ from rope_viz.embedding.axis_sections import WAYS, Anatomy, Way, analyse_spec, r
 from rope_viz.embedding.spec import Knob
 from rope_viz.models.spec_url import Subject
 from rope_viz.multi_axis.catalog import axes_catalog
-from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, model_scenes
+from rope_viz.multi_axis.image_layouts import ROLE_OF, Role, Scene, model_scenes
 from rope_viz.pages.axes.figures import TEXTS
 from rope_viz.picture.axis_choice import _sidebar, find_sidebar_scenes
 from rope_viz.picture.choices import Borders, Menu, Number, Pick
@@ -312,8 +312,3 @@ def models(request: PictureRequest, *, with_compared: bool) -> dict[str, str]:
         *([request[COMPARED]] if with_compared and request[COMPARED] not in (NOTHING, RELEASED) else []),
     ]
     return dict((request.model, request.subject.name) if id == SIDEBAR else (id, axes_catalog()[id].name) for id in ids)
-
-
-def directions(scene: Scene) -> tuple[Role, ...]:
-    """Return the directions along which an image or video of this part can grow."""
-    return tuple(role for role in ROLES if role in scene.roles)

@@ -11,10 +11,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.embedding.axes_spec import MIXED, STILL
+from rope_viz.embedding.axis_sections import block_means
 from rope_viz.embedding.spec import FloatArray, Knob
 from rope_viz.figures import theme
 from rope_viz.multi_axis.image_layouts import ROLE_OF, Scene
-from rope_viz.studies.distance_2d import block_means
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from rope_viz.embedding.axes_spec import MIXED
+from rope_viz.embedding.axis_sections import block_means
 from rope_viz.multi_axis.image_layouts import ALL_HEADS, COUNTED, Role, Scene
 from rope_viz.multi_axis.prompt_syntax import PromptLayout, first_difference
 from rope_viz.pages.axes.extrapolation import POINTS
 from rope_viz.pages.axes.figures import LOOKS, TEXTS, Lane, lanes_of, title
 from rope_viz.pages.axes.prompt import RUNTIMES, format_position, format_signed, next_position
 from rope_viz.studies.axis_extrapolation import LEAST_PEAK, ExtendedAxis, Peak, count_unturned_pairs, find_peaks
-from rope_viz.studies.distance_2d import block_means
 from rope_viz.texts import Sentence, join
 from rope_viz.texts.texts import join_list
 

@@ -60,7 +60,7 @@ LENGTH = length(
     most=MAX_LENGTH,
     needs=(WITH,),
 )
-PAGE = Page("compare", (WITH, LENGTH), sees=lambda request: None)
+PAGE = Page("compare", (WITH, LENGTH), sees=lambda request: None, door="model")
 
 
 def second(text: str) -> Side:
@@ -106,7 +106,7 @@ def ratio(request: PictureRequest) -> Figure:
     return Figure(figures.ratio(both), title, words.describe_ratio(both))
 
 
-@PAGE.picture(WITH, LENGTH, config=True, height=lambda request: table_height(request), refuses=problem)
+@PAGE.picture(WITH, LENGTH, config=True, height=lambda request: table_height(request), refuses=problem, first=True)
 def differences(request: PictureRequest) -> Table:
     """What differs between two models: RoPE, lengths, layers that rotate and memory."""
     both = found(request)

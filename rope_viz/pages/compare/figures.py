@@ -7,9 +7,7 @@ import numpy as np
 from rope_viz.advice.plan.compare_models import ModelComparison
 from rope_viz.embedding import spectrum
 from rope_viz.figures import line_styles, theme
-from rope_viz.texts import Texts
 
-TEXTS = Texts("compare")
 LEAST = 1.25
 """The axis reaches at least this factor above and below 1."""
 

@@ -6,7 +6,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import compared
 from rope_viz.figures.compared import name_variants
-from rope_viz.figures.words import plain as plain_name
+from rope_viz.figures.words import plain
 from rope_viz.models.query_temperature import Temperature, find_temperature
 from rope_viz.models.variant import Variant
 from rope_viz.pages.decay import figures, per_distance, words
@@ -94,7 +94,7 @@ WEIGHTS = Pick(key="decay.map", label=TEXTS("choices.map"), options=TEXTS.group(
 FIRST = length("decay.first", TEXTS("choices.first"), 16, least=1, most=1_000_000)
 AXIS = axis_of("decay")
 MINE = (SHOW, SOURCE, SEED, TYPED, FILE)
-PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, BACKEND, AT, WEIGHTS, FIRST))
+PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, BACKEND, AT, WEIGHTS, FIRST), door="explore")
 
 
 def user_qk(request: PictureRequest) -> vectors.Own:
@@ -197,7 +197,7 @@ def no_temperature(request: PictureRequest) -> str:
     """Return why there is no curve of the attention temperature, "" if there is one."""
     found = temperature_of(request)
     if found is None:
-        return TEXTS("temperature.none", name=plain_name(request.subject.name))
+        return TEXTS("temperature.none", name=plain(request.subject.name))
     return TEXTS("temperature.learned") if found.is_learned else ""
 
 

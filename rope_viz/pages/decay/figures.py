@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import cell_text, theme
 from rope_viz.figures.compared import LEAST_MARGIN, Compared, label_margin, plain
-from rope_viz.figures.rules import length_rules
+from rope_viz.figures.line_styles import length_rules
 from rope_viz.models.query_temperature import Temperature
 from rope_viz.studies import decay, scores
 from rope_viz.studies.scores import WORK, Parts, Thinning, envelope

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
-from rope_viz.figures.rules import pin_rule_x
+from rope_viz.figures.line_styles import pin_rule_x
 from rope_viz.pages.decay.figures import MARGIN, WORKERS, note_above
 from rope_viz.studies import decay, scores
 from rope_viz.studies.scores import WORK, Parts, Thinning

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rope_viz.figures import theme
-from rope_viz.figures import wavelengths as figures_wavelengths
 from rope_viz.figures.compared import compared
+from rope_viz.figures.wavelengths import wavelengths as draw_wavelengths
 from rope_viz.models.variant import Variant
 from rope_viz.pages.frequencies import figures, words
 from rope_viz.pages.frequencies.figures import TEXTS
@@ -29,7 +29,12 @@ def drawn_variants(request: PictureRequest) -> Mapping[int, Variant]:
     return request.variants if request[AXIS] == "all" else {}
 
 
-PAGE = Page("frequencies", (AXIS, QUANTITY, LENGTH), sees=lambda request: embedding(request, without=("attention",)))
+PAGE = Page(
+    "frequencies",
+    (AXIS, QUANTITY, LENGTH),
+    sees=lambda request: embedding(request, without=("attention",)),
+    door="explore",
+)
 
 
 @PAGE.picture(
@@ -45,7 +50,7 @@ def wavelengths(request: PictureRequest) -> Figure:
     sentence = join(axis_sentence(request, AXIS), words.describe_frequencies(spec))
     variants = drawn_variants(request)
     curves = compared(spec, [], variants, current=request.current) if variants else []
-    figure = figures_wavelengths.wavelengths(spec, pin=request.pin, curves=curves)
+    figure = draw_wavelengths(spec, pin=request.pin, curves=curves)
     return Figure(figure, TEXTS("wavelengths_title"), sentence, pins="x")
 
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import cell_text, theme
-from rope_viz.figures.rules import length_rules, pin_rule
+from rope_viz.figures.line_styles import length_rules, pin_rule
 from rope_viz.texts import Texts
 
 TEXTS = Texts("frequencies")

@@ -7,7 +7,7 @@ import numpy as np
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import critical_dimension
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.words import count_unturned, describe_bands, is_scaled
+from rope_viz.figures.words import PAIRS, count_unturned, describe_bands, is_scaled
 from rope_viz.pages.frequencies.figures import TEXTS
 from rope_viz.texts import Sentence, join
 
@@ -16,19 +16,19 @@ def describe_frequencies(spec: RopeSpec) -> Sentence:
     """Give the wavelengths before scaling, the pairs without a full turn in training, and the effect of scaling."""
     turning = np.flatnonzero(spectrum.trained_inv_freq(spec))
     if not turning.size:
-        return TEXTS("wavelengths.zero")
+        return PAIRS("wavelengths.zero")
     first, last = int(turning[0]), int(turning[-1])
     single = "" if first < last else "_single"
     ends = {"first": first, "last": last}
     plain, scaled = (spectrum.wavelength(each) for each in (spec.plain_inv_freq, spec.inv_freq(spec.target)))
     before = {"shortest": float(plain[first]), "longest": float(plain[last])}
     if not is_scaled(spec):
-        return join(TEXTS(f"wavelengths.plain{single}", **ends, **before), count_unturned(spec))
+        return join(PAIRS(f"wavelengths.plain{single}", **ends, **before), count_unturned(spec))
     after = {"scaled_shortest": float(scaled[first]), "scaled_longest": float(scaled[last])}
     return join(
-        TEXTS(f"wavelengths.before{single}", **ends, **before),
+        PAIRS(f"wavelengths.before{single}", **ends, **before),
         count_unturned(spec),
-        TEXTS(f"wavelengths.scaled{single}", **ends, **after),
+        PAIRS(f"wavelengths.scaled{single}", **ends, **after),
         describe_bands(spec),
     )
 

@@ -249,7 +249,10 @@ HEAD = Number(
     needs=(FILE, LIVE, LAYER),
 )
 PAGE = Page(
-    "heads", (MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD), sees=lambda request: drawn_embeddings(request)
+    "heads",
+    (MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD),
+    sees=lambda request: drawn_embeddings(request),
+    door="lab",
 )
 
 

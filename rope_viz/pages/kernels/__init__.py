@@ -39,6 +39,7 @@ PAGE = Page(
     "kernels",
     (PAIRING, DTYPE, TOKENS, DEVICE, COMPILE, REPORT),
     sees=lambda request: embedding(request, without=("pairing", "attention")),
+    door="lab",
 )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec
 from rope_viz.figures import theme
-from rope_viz.figures.rules import length_rules
+from rope_viz.figures.line_styles import length_rules
 from rope_viz.kernels import error_by_position, exact_table
 from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.kernels.tables import METHODS, Method

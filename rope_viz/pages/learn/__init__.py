@@ -34,7 +34,7 @@ class Story(Clocks):
 
 SCENE = Number(key="learn.scene", knob=Knob("Scene", 1, figures.SCENES, "", integer=True), usual=1)
 M = Number(key="learn.m", knob=Knob("Position m", 0, 20, "How often the pair is turned.", integer=True), usual=6)
-PAGE = Page("learn", (SCENE, M), sees=lambda request: None)
+PAGE = Page("learn", (SCENE, M), sees=lambda request: None, door="learn", repeats=True)
 
 OLD_KEY, OLD_STEPS = "learn.step", (1, 2, 4, 3, 3, 5, 5, 5, 6, 7, 7, 7)
 """The former key of the address, with values from 1 to 12, and the scene that took over each step."""

@@ -61,7 +61,7 @@ def message(scene: int = 1) -> dict[str, Any]:
     """
     shared = {key: str(clocks.APP(f"share.{key}")) for key in ("embed", "embed_host")}
     return {
-        "title": str(TEXTS("title")),
+        "title": str(TEXTS("heading")),
         "scene": scene,
         "scenes": [
             {"numbers": numbers, "texts": _texts(number, values)}

@@ -15,7 +15,7 @@ SHOW = Pick(key="precision.show", label=TEXTS("choices.show"), options=figures.V
 COMPARE = Several(
     key="precision.with", label=TEXTS("choices.compare"), options=figures.SHORT, usual=lambda request: figures.OTHERS
 )
-PAGE = Page("precision", (WHERE, POSITION, SHOW, COMPARE))
+PAGE = Page("precision", (WHERE, POSITION, SHOW, COMPARE), door="lab")
 
 
 @PAGE.picture(WHERE, POSITION, pin=True)

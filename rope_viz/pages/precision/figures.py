@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import cell_text, line_styles, theme
-from rope_viz.figures.rules import length_rules, pin_rule
+from rope_viz.figures.line_styles import length_rules, pin_rule
 from rope_viz.studies import precision
 from rope_viz.studies.precision import ROUNDINGS
 from rope_viz.studies.scores import scale_samples

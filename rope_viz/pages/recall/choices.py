@@ -211,4 +211,5 @@ PAGE = Page(
     "recall",
     (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED, REPORT, KEYS, MEASURED, SEARCHED, SEARCH_FILE),
     sees=lambda request: explain_misfit(request) or tiny_lm_spec(request),
+    door="lab",
 )

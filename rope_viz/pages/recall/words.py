@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.evaluation.search_divisors import TINY
@@ -293,3 +296,9 @@ def describe_pass_keys(found: Mapping[int, Mapping[str, tuple[int, int]]], depth
         TEXTS("real.keys", length=length, yarn=yarn, asked=asked, plain=found[length]["none"][0]),
         TEXTS("real.keys_measured", depths=depths),
     )
+
+
+def format_config(config: Mapping[str, Any]) -> str:
+    """Return a fragment of config.json, each list in one line."""
+    text = json.dumps(config, indent=2)
+    return re.sub(r"\[\s+([^][]*?)\s+\]", lambda found: "[" + re.sub(r"\s+", " ", found[1]) + "]", text)

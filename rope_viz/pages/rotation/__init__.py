@@ -71,6 +71,7 @@ PAGE = Page(
     "rotation",
     (SHOW, PLAIN, AT, PART, M, N, X, POSITION, FROM, LIBRARY, HEADS),
     sees=lambda request: embedding(request, without=("attention",)),
+    door="explore",
 )
 
 
@@ -124,7 +125,7 @@ def rotated(request: PictureRequest) -> Table:
     return Table(figures.results(_forms(request), vector(request)), TEXTS("rotated_title"))
 
 
-@PAGE.picture(FROM, HEADS, height=270)
+@PAGE.picture(FROM, HEADS, height=270, shown_on="conversion")
 def permutation(request: PictureRequest) -> Figure:
     """The new place of every row of a q or k weight when its pairing is converted."""
     source, to = pairings_of(request)
@@ -132,14 +133,14 @@ def permutation(request: PictureRequest) -> Figure:
     return Figure(figure, TEXTS("permutation_title", source=source, to=to), words.explain_converting(request.spec))
 
 
-@PAGE.picture(height=340)
+@PAGE.picture(height=340, shown_on="conversion")
 def mistakes(request: PictureRequest) -> Figure:
     """The scores by distance when the conversion is forgotten."""
     found = _mistakes(request.spec)
     return Figure(figures.mistakes(found), TEXTS("mistakes_title"), words.describe_mistakes(request.spec, found))
 
 
-@PAGE.picture(height=320, still=True)
+@PAGE.picture(height=320, still=True, shown_on="pairings")
 def pairings(request: PictureRequest) -> Table:
     """The pairing of every model of the list, with its source."""
     return Table(figures.pairings(), TEXTS("pairings_title"), words.explain_pairings())

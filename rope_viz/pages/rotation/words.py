@@ -9,13 +9,12 @@ import numpy as np
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.words import count_unturned, is_scaled
+from rope_viz.figures.words import PAIRS, count_unturned, is_scaled
 from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.studies.conversion import Mistake
 from rope_viz.studies.rotation import MAX_DENSE_DIM, Law
-from rope_viz.texts import Sentence, Texts, join
+from rope_viz.texts import Sentence, join
 
-TURNS = Texts("frequencies")
 LAWS = {
     "RRᵀ = I": "length",
     "det R = 1": "determinant",
@@ -35,13 +34,13 @@ def describe_turning(spec: RopeSpec) -> Sentence:
     frequencies = spec.inv_freq(spec.target)
     rotating = np.flatnonzero(frequencies)
     if not rotating.size:
-        return join(TEXTS("turning.angle"), TURNS("wavelengths.zero"))
+        return join(TEXTS("turning.angle"), PAIRS("wavelengths.zero"))
     first, last = int(rotating[0]), int(rotating[-1])
     tokens = spectrum.wavelength(frequencies)
     scaled, single = is_scaled(spec), "" if first < last else "_single"
     mark = "scaled_" if scaled else ""
     ends = {f"{mark}shortest": float(tokens[first]), f"{mark}longest": float(tokens[last])}
-    wavelengths = TURNS(f"wavelengths.{'scaled' if scaled else 'plain'}{single}", first=first, last=last, **ends)
+    wavelengths = PAIRS(f"wavelengths.{'scaled' if scaled else 'plain'}{single}", first=first, last=last, **ends)
     turns = count_unturned(spec)
     return join(TEXTS("turning.angle"), *((turns, wavelengths) if scaled else (wavelengths, turns)))
 

@@ -49,6 +49,7 @@ PAGE = Page(
     (SHOW, AXIS, EXAMPLE, COMPARE),
     # The compared methods depend on fields that the present one may not use.
     sees=lambda request: (request.layer, request.spec.scaling, get_sizes(request.spec)),
+    door="explore",
 )
 
 
@@ -141,7 +142,7 @@ def needs_maps(request: PictureRequest) -> bool:
     return target > trained
 
 
-@PAGE.picture(EXAMPLE, config=True, height=figures.HEIGHT, narrow=figures.NARROW_HEIGHT)
+@PAGE.picture(EXAMPLE, config=True, height=figures.HEIGHT, narrow=figures.NARROW_HEIGHT, crowded=True)
 def maps(request: PictureRequest) -> Figure:
     """The distance that dual chunk attention and SelfExtend give to each query and key, next to that of RoPE."""
     trained, target, chunks = lengths_of_maps(request)

@@ -19,8 +19,8 @@ from rope_viz.figures.compared import (
     without_zeros,
 )
 from rope_viz.figures.heatmap_grid import Heatmap, draw_panels
-from rope_viz.figures.method_curves import HOVER, draw_per_pair, ratios
-from rope_viz.figures.rules import length_rules
+from rope_viz.figures.line_styles import length_rules
+from rope_viz.figures.method_curves import HOVER, draw_per_pair, ratios, title_ratios
 from rope_viz.studies.distance_maps import Chunks, Groups
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
@@ -31,14 +31,14 @@ VIEWS = TEXTS.group("views")
 
 def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tuple[go.Figure, str]:
     """Draw one of `VIEWS` and return it with its accessible name."""
+    if name == "ratio":
+        return ratios(curves, pin=pin), title_ratios(curves)
     title = TEXTS(f"view_titles.{name}", curves=", ".join(curve.label for curve in curves))
     if name == "wavelength":
         return wavelengths(curves, pin=pin), title
     if name == "ramp":
         return ramps(curves), title
-    if name == "paper":
-        return paper_and_released(curves[0].spec), title
-    return ratios(curves, pin=pin), title
+    return paper_and_released(curves[0].spec), title
 
 
 def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:

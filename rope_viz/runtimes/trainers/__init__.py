@@ -185,7 +185,8 @@ def write_factor(spec: RopeSpec, case: Case, attention: float) -> RopeSpec:
 @functools.cache
 def build_rules(name: str, release: str) -> tuple[Rule, ...]:
     """Return the rules of one release of a trainer."""
-    return TRAINERS[name].build(release)
+    rules = TRAINERS[name].rules
+    return rules(release) if callable(rules) else rules
 
 
 def find_place(case: Case, attention: float, softmax: float) -> Place:

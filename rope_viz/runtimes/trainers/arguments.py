@@ -23,14 +23,14 @@ Evidence: TypeAlias = Literal["executed", "read"]
 class Trainer:
     """One trainer as its code was executed or read.
 
-    `label` is the name that its makers write. `releases` are the newest first. `build` returns the rules of a release,
-    in the order in which the trainer applies them. `source` names the files. `read` has the keys of rules whose code
-    was read and not executed.
+    `label` is the name that its makers write. `releases` are the newest first. `rules` are in the order in which the
+    trainer applies them, or a function returns those of a release. `source` names the files. `read` has the keys of
+    rules whose code was read and not executed.
     """
 
     label: str
     releases: tuple[str, ...]
-    build: Callable[[str], tuple[Rule, ...]]
+    rules: tuple[Rule, ...] | Callable[[str], tuple[Rule, ...]]
     source: str
     read: frozenset[str] = frozenset()
 
@@ -48,9 +48,6 @@ def short_version(release: str) -> str:
     """Return the first word of a release that contains a digit, without a comma."""
     words = (word.rstrip(",") for word in release.split())
     return next((word for word in words if any(letter.isdigit() for letter in word)), format_version(release))
-
-
-MISSING: Any = object()
 
 
 def argument(case: Case, *names: str, default: Any = None) -> Any:

@@ -98,22 +98,19 @@ def where(test: Test, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     return tuple(one.where(test) for one in rules)
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the release."""
-    return (
-        take_parameters,
-        freeze_dynamic,
-        *where(IS_DENSE, transformers.RULES["5.23.0"]),
-        run_as_yarn,
-        refuse("AssertionError: the ramp of YaRN must lie within the pairs", is_mixture, has_odd_range),
-        need_all_keys,
-        choose_pairing,
-    )
-
+RULES = (
+    take_parameters,
+    freeze_dynamic,
+    *where(IS_DENSE, transformers.RULES["5.23.0"]),
+    run_as_yarn,
+    refuse("AssertionError: the ramp of YaRN must lie within the pairs", is_mixture, has_odd_range),
+    need_all_keys,
+    choose_pairing,
+)
 
 AUTOMODEL = Trainer(
     NAME,
     ("0.7.0", "36044ad3 (2026-08-22)"),
-    build,
+    RULES,
     "rope_utils.py of llama, gpt_oss and deepseek_v3 in components/models, executed",
 )

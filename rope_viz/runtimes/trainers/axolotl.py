@@ -7,7 +7,7 @@ Executed: the loop of axolotl/loaders/utils.py, typed again, on transformers 5.2
 from __future__ import annotations
 
 from rope_viz.runtimes import transformers
-from rope_viz.runtimes.rule_engine import Case, Refused, Rule, is_not, refuse, rule
+from rope_viz.runtimes.rule_engine import Case, Refused, is_not, refuse, rule
 from rope_viz.runtimes.trainers.arguments import Trainer, is_given, mapping, set_rope
 
 OVERRIDES = "overrides_of_model_config"
@@ -49,19 +49,16 @@ def ignore_base(case: Case) -> Case:
     return case
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the release."""
-    old_key = refuse(
-        f"the top-level rope_scaling raises a deprecation error: use {OVERRIDES}",
-        is_given("rope_scaling"),
-        is_not(is_given(OVERRIDES)),
-    )
-    return (old_key, replace_scaling, ignore_base, *transformers.RULES["5.23.0"])
-
+old_key = refuse(
+    f"the top-level rope_scaling raises a deprecation error: use {OVERRIDES}",
+    is_given("rope_scaling"),
+    is_not(is_given(OVERRIDES)),
+)
+RULES = (old_key, replace_scaling, ignore_base, *transformers.RULES["5.23.0"])
 
 AXOLOTL = Trainer(
     "axolotl",
     ("0.19.0 / 067b021c (pins transformers 5.14.1)",),
-    build,
+    RULES,
     "the override loop of loaders/utils.py, typed again and executed with transformers 5.23.0",
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, short_repr
-from rope_viz.runtimes.rule_engine import Case, Rule, is_scaled, rule
+from rope_viz.runtimes.rule_engine import Case, is_scaled, rule
 from rope_viz.runtimes.trainers.arguments import Trainer, argument, number, set_base, set_inv_freq, set_rope, set_rotary
 
 # {precision: bits of its mantissa with the hidden one, exponent of its smallest step}
@@ -44,9 +44,6 @@ def round_buffer(case: Case) -> Case:
     return set_inv_freq(case, round_to)
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the release."""
-    return (drop_scaling, read_options, round_buffer)
+RULES = (drop_scaling, read_options, round_buffer)
 
-
-GPT_NEOX = Trainer("GPT-NeoX", ("ea7aefd8 (2026-05-19)",), build, "positional_embeddings.py, executed")
+GPT_NEOX = Trainer("GPT-NeoX", ("ea7aefd8 (2026-05-19)",), RULES, "positional_embeddings.py, executed")

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
-from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Rule, has_type, is_not, refuse, rule
+from rope_viz.runtimes.rule_engine import ORIGINAL, Case, has_type, is_not, refuse, rule
 from rope_viz.runtimes.trainers.arguments import (
     Trainer,
     is_given,
@@ -70,16 +70,13 @@ def compute_yarn(case: Case) -> Case:
     return set_inv_freq(case, blend_twice).replace(attention=attention)
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the release."""
-    known = is_not(has_type("default", "linear", "llama3", "yarn"))
-    return (take_given, refuse("KeyError: no class for {kind}", known), divide, fill_llama3, compute_yarn, halves)
-
-
 @rule("pairing")
 def halves(case: Case) -> Case:
     """Halves rotate."""
     return case.replace(pairing="half")
 
 
-LEVANTER = Trainer("levanter", ("9263f81e (2025-09-26)",), build, "src/levanter/layers/rotary.py, executed")
+KNOWN = is_not(has_type("default", "linear", "llama3", "yarn"))
+RULES = (take_given, refuse("KeyError: no class for {kind}", KNOWN), divide, fill_llama3, compute_yarn, halves)
+
+LEVANTER = Trainer("levanter", ("9263f81e (2025-09-26)",), RULES, "src/levanter/layers/rotary.py, executed")

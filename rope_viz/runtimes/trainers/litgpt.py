@@ -11,7 +11,7 @@ import numpy as np
 
 from rope_viz.embedding.scaling import correction_dim, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, rule
+from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, rule
 from rope_viz.runtimes.trainers.arguments import (
     Trainer,
     describe_arguments,
@@ -104,9 +104,6 @@ def read_attention(case: Case, factor: float) -> float:
     return mscale(factor, float(over or under or 0.0))
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the release."""
-    return (state_options, read_options, invert_ramp)
+RULES = (state_options, read_options, invert_ramp)
 
-
-LITGPT = Trainer("litgpt", ("0.5.13",), build, "build_rope_cache of litgpt/model.py, executed")
+LITGPT = Trainer("litgpt", ("0.5.13",), RULES, "build_rope_cache of litgpt/model.py, executed")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from rope_viz.runtimes import transformers
-from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Rule, is_not, refuse, rule
+from rope_viz.runtimes.rule_engine import ORIGINAL, Case, is_not, refuse, rule
 from rope_viz.runtimes.trainers.arguments import Trainer, argument, is_given, mapping, number, set_rope
 
 TYPES = ("linear", "dynamic", "yarn", "llama3")
@@ -45,28 +45,25 @@ def configure(case: Case) -> Case:
     return changed.replace(limit=int(old * factor))
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the release."""
-    return (
-        refuse(
-            f"rope_scaling must be one of {', '.join(TYPES)}",
-            is_given("rope_scaling"),
-            lambda case: argument(case, "rope_scaling") not in TYPES,
-        ),
-        refuse(
-            "transformers 5 refuses the float that configure_rope writes into max_position_embeddings",
-            is_given("rope_scaling"),
-            lambda case: str(argument(case, "transformers", default="4")).startswith("5"),
-        ),
-        take_written,
-        configure,
-        *transformers.RULES["5.23.0"],
-    )
-
+RULES = (
+    refuse(
+        f"rope_scaling must be one of {', '.join(TYPES)}",
+        is_given("rope_scaling"),
+        lambda case: argument(case, "rope_scaling") not in TYPES,
+    ),
+    refuse(
+        "transformers 5 refuses the float that configure_rope writes into max_position_embeddings",
+        is_given("rope_scaling"),
+        lambda case: str(argument(case, "transformers", default="4")).startswith("5"),
+    ),
+    take_written,
+    configure,
+    *transformers.RULES["5.23.0"],
+)
 
 LLAMA_FACTORY = Trainer(
     "LLaMA-Factory",
     ("0.9.5 = 0.9.6.dev0@ff6d4d12",),
-    build,
+    RULES,
     "configure_rope, executed with transformers 4.57.6",
 )

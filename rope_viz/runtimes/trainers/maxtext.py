@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rope_viz.embedding.scaling import mscale
-from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Rule, rule
+from rope_viz.runtimes.rule_engine import ORIGINAL, Case, rule
 from rope_viz.runtimes.trainers.arguments import (
     Trainer,
     argument,
@@ -114,15 +114,12 @@ def scale_mla(case: Case) -> Case:
     return case.replace(softmax=mscale(case.number("factor"), weight) ** 2) if limit > case.original else case
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the release."""
-    return (state_options, rotate_share, read_llama3, read_yarn, read_default, scale_mla)
-
+RULES = (state_options, rotate_share, read_llama3, read_yarn, read_default, scale_mla)
 
 MAXTEXT = Trainer(
     "MaxText",
     ("e591f30c (2026-08-22)",),
-    build,
+    RULES,
     "Attention.init_rotary_embedding and layers/embeddings.py, executed",
     frozenset(("mla-softmax",)),
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.runtimes import transformers
-from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, is_not, rule
+from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, is_not, rule
 from rope_viz.runtimes.trainers.arguments import Trainer, argument, is_given, mapping, number, set_base, set_rope
 
 NAMED = ("linear", "dynamic", "yarn")
@@ -66,25 +66,19 @@ def take_base(case: Case) -> Case:
     return set_base(case, "rotary_base")
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the backend that trains with transformers."""
-    return (rewrite_factor, *transformers.RULES["5.23.0"])
-
-
-def build_megatron(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the Megatron backend, which asks transformers for frequencies and factor."""
-    return (take_base, take_given, *transformers.RULES["5.23.0"])
-
+RULES = (rewrite_factor, *transformers.RULES["5.23.0"])
+MEGATRON_RULES = (take_base, take_given, *transformers.RULES["5.23.0"])
+"""The Megatron backend asks transformers for frequencies and factor."""
 
 MS_SWIFT = Trainer(
     "ms-swift",
     ("4.6.0",),
-    build,
+    RULES,
     "ModelArguments._init_rope_scaling, executed with transformers 5.23.0",
 )
 MS_SWIFT_MEGATRON = Trainer(
     "ms-swift (Megatron backend)",
     ("ms-swift 4.6.0, mcore_bridge 1.6.5",),
-    build_megatron,
+    MEGATRON_RULES,
     "get_rope_inv_freq of mcore_bridge/model/rope.py, executed with transformers 5.23.0",
 )

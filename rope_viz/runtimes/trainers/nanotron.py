@@ -5,7 +5,7 @@ Executed: src/nanotron/nn/rotary.py (tests/goldens/training.json).
 
 from __future__ import annotations
 
-from rope_viz.runtimes.rule_engine import Case, Rule, is_scaled, rule
+from rope_viz.runtimes.rule_engine import Case, is_scaled, rule
 from rope_viz.runtimes.trainers.arguments import (
     Trainer,
     argument,
@@ -39,9 +39,6 @@ def read_options(case: Case) -> Case:
     return set_linear(changed, number(case, *FACTORS, default=1.0))
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the release."""
-    return (state_options, drop_scaling, read_options)
+RULES = (state_options, drop_scaling, read_options)
 
-
-NANOTRON = Trainer("nanotron", ("2411b022 (2026-04-07)",), build, "src/nanotron/nn/rotary.py, executed")
+NANOTRON = Trainer("nanotron", ("2411b022 (2026-04-07)",), RULES, "src/nanotron/nn/rotary.py, executed")

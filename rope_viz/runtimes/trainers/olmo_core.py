@@ -12,7 +12,7 @@ import numpy as np
 
 from rope_viz.embedding.scaling import correction_dim, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec
-from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, rule
+from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, rule
 from rope_viz.runtimes.trainers.arguments import (
     Trainer,
     describe_arguments,
@@ -88,9 +88,6 @@ def clamp_yarn(case: Case) -> Case:
     return set_inv_freq(case, blend).replace(attention=mscale(factor) if factor > 1 else 0.1 * math.log(factor) + 1.0)
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the release."""
-    return (state_options, read_options, clamp_yarn)
+RULES = (state_options, read_options, clamp_yarn)
 
-
-OLMO_CORE = Trainer("OLMo-core", ("3.0.0",), build, "olmo_core/nn/rope.py, executed")
+OLMO_CORE = Trainer("OLMo-core", ("3.0.0",), RULES, "olmo_core/nn/rope.py, executed")

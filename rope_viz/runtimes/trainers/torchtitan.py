@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rope_viz.embedding.scaling import mscale
-from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, has, has_type, refuse, rule
+from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, has, has_type, refuse, rule
 from rope_viz.runtimes.trainers.arguments import (
     Trainer,
     argument,
@@ -119,18 +119,15 @@ def choose_pairing(case: Case) -> Case:
     return case.replace(pairing="half" if is_half_split(case) or is_gpt_oss(case) else "interleaved")
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of either release; they do not differ."""
-    has_llama = refuse(
-        "CosSinRoPE does not support Llama scaling", is_half_split, lambda case: argument(case, "scaling") == "llama"
-    )
-    return (state_options, has_llama, read_options, drop_factor, scale_mla, scale_gpt_oss, choose_pairing)
-
+has_llama = refuse(
+    "CosSinRoPE does not support Llama scaling", is_half_split, lambda case: argument(case, "scaling") == "llama"
+)
+RULES = (state_options, has_llama, read_options, drop_factor, scale_mla, scale_gpt_oss, choose_pairing)
 
 TORCHTITAN = Trainer(
     NAME,
     ("0.3.0", "0.2.2@b5bcd76c"),
-    build,
+    RULES,
     "torchtitan/models/common/rope.py, executed; the softmax scale was read in the model files",
     frozenset(("mla-softmax", "gpt-oss-softmax")),
 )

@@ -6,7 +6,7 @@ Executed: `RotaryPositionalEmbeddings`, `Llama3ScaledRoPE` and `Qwen2RotaryPosit
 
 from __future__ import annotations
 
-from rope_viz.runtimes.rule_engine import Case, Rule, has, has_type, is_not, is_scaled, rule
+from rope_viz.runtimes.rule_engine import Case, has, has_type, is_not, is_scaled, rule
 from rope_viz.runtimes.trainers.arguments import Trainer, set_llama3, set_rope
 
 NAME = "torchtune"
@@ -38,11 +38,8 @@ def choose_pairing(case: Case) -> Case:
     return case.replace(pairing="half" if halves else "interleaved")
 
 
-def build(version: str) -> tuple[Rule, ...]:
-    """Return the rules of the release."""
-    return (fix_llama3, drop_scaling, rotate_all, choose_pairing)
-
+RULES = (fix_llama3, drop_scaling, rotate_all, choose_pairing)
 
 TORCHTUNE = Trainer(
-    NAME, ("0.6.1",), build, "torchtune/models and torchtune/modules, executed", frozenset(("full-head",))
+    NAME, ("0.6.1",), RULES, "torchtune/models and torchtune/modules, executed", frozenset(("full-head",))
 )

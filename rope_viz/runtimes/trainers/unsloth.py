@@ -14,11 +14,6 @@ from rope_viz.runtimes.trainers.arguments import Trainer, is_given, mapping, num
 BEFORE_7028 = "before-7028"
 
 
-def limit_of(case: Case) -> float:
-    """Return max_position_embeddings, as the options or the config name it, in tokens."""
-    return number(case, "max_position_embeddings", default=case.limit)
-
-
 def extends(case: Case) -> bool:
     """Return whether max_seq_length is beyond the limit and no rope_scaling is given."""
     longer = number(case, "max_seq_length", default=0.0, positive=False) > case.limit

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
-from rope_viz.pages.registry import DOORS
-from rope_viz.reports.gallery import HEIGHT, WIDTH, Card
-from rope_viz.texts import Texts
 from rope_viz.ui import query_params
 from rope_viz.ui.components.scripts import PREFIX, version
 from rope_viz.ui.session import session
@@ -75,22 +72,3 @@ def copy_button(key: str, label: str, text: str) -> None:
     """Show the page's main button, which copies a text."""
     data = {"label": label, "text": text}
     component("copy", root_class="rv-copy", height=40)(key, data)
-
-
-APP, TEXTS = Texts("app"), Texts("gallery")
-
-
-def show(cards: Sequence[Card]) -> None:
-    """Show the cards by door."""
-    groups = []
-    for door in DOORS:
-        found = [card for card in cards if card.door == door]
-        if found:
-            count = str(TEXTS("figures", count=len(found)))
-            titles = [str(TEXTS("actions", title=card.title)) for card in found]
-            each = [card.as_dict() | {"actions": title} for card, title in zip(found, titles, strict=True)]
-            groups.append({"door": door, "title": APP(f"doors.{door}"), "count": count, "cards": each})
-    names = ("all", "find", "doors", "none", *(f"copy.{name}" for name in ("address", "embed", "command", "python")))
-    texts = {name: TEXTS(name) for name in names}
-    data = {"groups": groups, "texts": texts, "width": WIDTH, "height": HEIGHT}
-    component("gallery", root_class="rv-gallery", height=900)("gallery", data)

@@ -30,10 +30,8 @@ from rope_viz.picture.outputs import Figure, Table
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
 
-# Cache size: enough for all unchanged catalog models, which are computed at start.
-from rope_viz.texts import Texts
-
 KEPT = 256
+"""Cache size: enough for all unchanged catalog models, which are computed at start."""
 SIZES = (16, 24, 40, 48, 80, 96, 141, 192, 288)
 """GB of memory of a GPU."""
 WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages", **LABELS}
@@ -74,6 +72,7 @@ PAGE = Page(
     (TAB, TARGET, TRAINED, RUNTIMES, GPU, DTYPE, SEQUENCES, WAY),
     # The page answers for the model as it is. An embedding set on other pages is one more method.
     sees=lambda request: (request.layer, request.spec.context, request.spec.target),
+    shown_on="model",
 )
 
 
@@ -153,31 +152,23 @@ def _arguments(request: PictureRequest) -> Arguments:
     return start, changed, request[TARGET], given
 
 
-@PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem)
+@PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem, query="extend.tab=why")
 def ways(request: PictureRequest) -> Table:
     """The ways to reach the length, in order, each with its reasons and what was measured."""
     made = answer(request)
     return Table(figures.ways(made), "Methods that reach this length, best first", words.best(made), words=True)
 
 
-@PAGE.picture(TARGET, TRAINED, WAY, config=True, pin=True, refuses=problem)
+@PAGE.picture(TARGET, TRAINED, WAY, config=True, pin=True, refuses=problem, query="extend.tab=why")
 def speeds(request: PictureRequest) -> Figure:
     """The factor by which the chosen way changes the frequency of every pair, compared with plain RoPE."""
     made = answer(request)
     curves = compared.compared(made.way.spec, [start(made.recognised)])
     figure = method_curves.ratios(curves, pin=request.pin)
-    title = Texts("scaling")("view_titles.ratio", curves=", ".join(curve.label for curve in curves))
-    return Figure(figure, title, words.speeds(made), pins="x")
+    return Figure(figure, method_curves.title_ratios(curves), words.speeds(made), pins="x")
 
 
-@PAGE.picture(
-    TARGET,
-    TRAINED,
-    DTYPE,
-    SEQUENCES,
-    config=True,
-    refuses=unknown,
-)
+@PAGE.picture(TARGET, TRAINED, DTYPE, SEQUENCES, config=True, refuses=unknown, query="extend.tab=why")
 def memory(request: PictureRequest) -> Figure:
     """The KV cache by length on top of the weights, and one 80 GB GPU."""
     made = answer(request)
@@ -213,7 +204,7 @@ def _layers(subject: Subject) -> Layers:
     return list_layers(config if known is None else ModelConfig.read(known.whole, known=known), subject.layer)
 
 
-@PAGE.picture(TARGET, TRAINED, config=True, height=420, still=True, refuses=problem)
+@PAGE.picture(TARGET, TRAINED, config=True, height=420, still=True, refuses=problem, query="extend.tab=why")
 def options(request: PictureRequest) -> Table:
     """Every method in numbers at the wanted length, from the trained length."""
     base = start(answer(request).recognised)

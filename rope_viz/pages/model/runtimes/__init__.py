@@ -58,7 +58,13 @@ GRID_HEIGHTS = (745, 920)
 """Pixels of the table of trainers, on a wide and on a narrow screen."""
 ALL = Switch(key="runtimes.all", label="Also models on which all runtimes agree")
 CELL = make_cell_choice(lambda request: trainings(request), (AT, VLLM, SGLANG))
-PAGE = Page("runtimes", (AT, VLLM, SGLANG, ALL, CELL), sees=lambda request: config_and_length(request))
+PAGE = Page(
+    "runtimes",
+    (AT, VLLM, SGLANG, ALL, CELL),
+    sees=lambda request: config_and_length(request),
+    shown_on="model",
+    query="extend.tab=runtimes",
+)
 
 
 def config_and_length(request: PictureRequest) -> Hashable:
@@ -154,7 +160,16 @@ def axes(request: PictureRequest) -> Table:
 
 
 @PAGE.picture(
-    AT, VLLM, SGLANG, CELL, sets=CELL, config=True, height=GRID_HEIGHTS[0], narrow=GRID_HEIGHTS[1], refuses=unmatched
+    AT,
+    VLLM,
+    SGLANG,
+    CELL,
+    sets=CELL,
+    config=True,
+    height=GRID_HEIGHTS[0],
+    narrow=GRID_HEIGHTS[1],
+    refuses=unmatched,
+    query="extend.tab=training",
 )
 def training(request: PictureRequest) -> Grid:
     """Every trainer against every server on this config: same, differs, refused or not known."""

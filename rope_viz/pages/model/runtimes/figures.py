@@ -16,7 +16,7 @@ from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.figures import compared, line_styles, method_curves, theme
-from rope_viz.figures.rules import pin_rule_x
+from rope_viz.figures.line_styles import pin_rule_x
 from rope_viz.figures.words import footnote
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pages.model.runtimes.words import UNKNOWN
@@ -25,7 +25,8 @@ from rope_viz.runtimes.compare import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
 from rope_viz.texts import Texts
 
-TEXTS, TRAINING = Texts("model/runtimes"), Texts("model/training")
+TEXTS = Texts("model/training")
+RUNTIMES = Texts("runtimes")
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 
 
@@ -105,7 +106,7 @@ def matrix(answers: RuntimeMatrix, config: ModelConfig) -> list[dict[str, str]]:
 def _temperature(row: RuntimeAnswer, config: ModelConfig) -> dict[str, str]:
     emulation = row.comparison.emulation
     found = describe_temperature(config, emulation.runtime, emulation.version)
-    return {TEXTS("temperature.column"): TEXTS(f"temperature.{found}")} if found else {}
+    return {RUNTIMES("temperature.column"): RUNTIMES(f"temperature.{found}")} if found else {}
 
 
 def reason(row: RuntimeAnswer) -> str:
@@ -258,7 +259,7 @@ def training_matrix(found: TrainingMatrix) -> list[dict[str, str]]:
     }
     servers = [one.name for one in found.emulations]
     return [
-        {TRAINING("trainer"): one.name, **{name: texts[id(match)] for name, match in zip(servers, row, strict=True)}}
+        {TEXTS("trainer"): one.name, **{name: texts[id(match)] for name, match in zip(servers, row, strict=True)}}
         for one, row in zip(found.trainings, found.rows, strict=True)
     ]
 
@@ -266,7 +267,7 @@ def training_matrix(found: TrainingMatrix) -> list[dict[str, str]]:
 def format_cell(match: Match) -> str:
     """Return the verdict of a match, with the ratio of frequencies, or else of scores, where it differs."""
     state = state_of(match)
-    word = str(TRAINING(f"states.{state}"))
+    word = str(TEXTS(f"states.{state}"))
     return f"{word} {format_ratio(match)}" if state == "differs" else word
 
 
@@ -275,7 +276,7 @@ def format_ratio(match: Match) -> str:
     if match.effect is not None:
         return f"×{match.effect.ratio:.3g}"
     if match.widths_differ:
-        return str(TRAINING("other_pairs"))
+        return str(TEXTS("other_pairs"))
     ratios = [ratio for ratio in (match.score_ratio, match.score_ratio_unrotated) if ratio is not None]
     ratio = next((one for one in ratios if not math.isclose(one, 1.0, rel_tol=SCORE_TOLERANCE)), None)
-    return str(TRAINING("other_pairs")) if ratio is None else str(TRAINING("scores", ratio=ratio))
+    return str(TEXTS("other_pairs")) if ratio is None else str(TEXTS("scores", ratio=ratio))

@@ -14,7 +14,7 @@ from rope_viz.advice.plan.runtime_matrix import (
     find_largest_ratio,
     release_history,
 )
-from rope_viz.advice.training.match_training import TrainingMatrix, describe_match, state_of
+from rope_viz.advice.training.match_training import Match, TrainingMatrix, describe_match, state_of
 from rope_viz.advice.verify.check_rope import Difference
 from rope_viz.advice.verify.identify_rotation import Identified, Method
 from rope_viz.embedding.spec import RopeSpec
@@ -22,7 +22,7 @@ from rope_viz.figures.words import footnote, plain
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.provenance import converted_only, executed_counts
-from rope_viz.runtimes.releases import REFERENCE, format_name
+from rope_viz.runtimes.releases import REFERENCE, format_name, format_version
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 
@@ -212,3 +212,10 @@ def describe_finding(finding: Difference) -> str:
         return str(TEXTS("identify.unexplained", detail=finding.detail))
     key = "differs" if finding.is_wrong else "note"
     return str(TEXTS(f"identify.{key}", mistake=finding.mistake, detail=finding.detail))
+
+
+def write_command(match: Match) -> str:
+    """Return the command that makes the same comparison."""
+    training, server = match.training, match.emulation
+    release = f"{training.trainer.name}={training.version}"
+    return f"rope-viz match config.json --trainer {release} --server {server.runtime}={format_version(server.version)}"

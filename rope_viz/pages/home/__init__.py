@@ -8,7 +8,7 @@ from rope_viz.picture.outputs import Hands
 from rope_viz.picture.page import Page, embedding
 from rope_viz.picture.picture_request import PictureRequest
 
-PAGE = Page("home", sees=lambda request: embedding(request, without=("pairing", "attention")))
+PAGE = Page("home", sees=lambda request: embedding(request, without=("pairing", "attention")), repeats=True)
 
 
 @PAGE.picture(height=hands.HEIGHTS[0], narrow=hands.HEIGHTS[1])
