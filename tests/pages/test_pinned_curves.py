@@ -21,7 +21,7 @@ def test_the_button_pins_the_curve_that_is_shown(open_page, picture_requests):
     assert app.query_params["variant1"] == "model=llama-3.1-8b,base=20000"
     assert find_button(app, PIN).disabled
     request = picture_requests(app)[frequencies.wavelengths]
-    assert request.variants[1].spec == request.spec
+    assert request.variants[1].subject.spec == request.spec
     find_button(app, "unpin.1").click().run()
     assert "variant1" not in app.query_params
     assert not picture_requests(app)[frequencies.wavelengths].variants

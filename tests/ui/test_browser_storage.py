@@ -62,7 +62,7 @@ def draw_fields():
     from rope_viz.ui.components import navigation
 
     widgets._texts(navigation.choices()["decay.typed"], {"q": ("q", ""), "k": ("k", "")})
-    if stored := st.session_state.pop("stored", None):
+    if stored := widgets.st.session_state.pop("stored", None):
         navigation.bring_back(stored)
 
 
