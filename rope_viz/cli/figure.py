@@ -163,7 +163,7 @@ def read_query(
     if is_stored or (named is not None and parsed.model is None):
         raise ValueError(NOT_IN_IT["spec" if is_stored else "own"])
     styled = {key: text for key, text in query.items() if is_key(key)}
-    look = Style.read(styled | PRESETS.get(looks.get("preset", ""), {}) | looks)
+    look = Style.read({**styled, **PRESETS.get(looks.get("preset", ""), {}), **looks})
     own = None if named is None else read_flags(parsed).own
     # With "file" the address has only what was changed in the config.
     changed = own if named == read_address.FILE else None
@@ -180,8 +180,11 @@ def read_choices(parsed: argparse.Namespace, picture: Picture) -> PictureRequest
     given: dict[str, Any] = {}
     for choice in find_choices(picture.address):
         if (text := getattr(parsed, choice.key)) is not None:
-            is_stored = isinstance(choice, StoredChoice)
-            given[choice.key] = StoredValue("", choice.decode(choice.load(text))) if is_stored else choice.parse(text)
+            given[choice.key] = (
+                StoredValue("", choice.decode(choice.load(text)))
+                if isinstance(choice, StoredChoice)
+                else choice.parse(text)
+            )
     request = read_flags(parsed)
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
     pin, view = read_address.pin_of(marks, request.spec.pairs), read_address.view_of(marks)

@@ -4,7 +4,6 @@ import base64
 import json
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rope_viz.picture import blob_store

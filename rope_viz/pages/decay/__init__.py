@@ -124,7 +124,7 @@ def variants_in_view(request: PictureRequest) -> tuple[dict[int, Variant], list[
         return {}, []
     sizes = request.spec.head_dim, request.spec.rotary_dim
     fits = {
-        number: request[SHOW] == "mean" or (each.spec.head_dim, each.spec.rotary_dim) == sizes
+        number: request[SHOW] == "mean" or (each.subject.spec.head_dim, each.subject.spec.rotary_dim) == sizes
         for number, each in request.variants.items()
     }
     names = name_variants(request.current, request.variants)
