@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.pages import home, registry
 from rope_viz.pages.model import extend, runtimes
@@ -26,7 +27,7 @@ from rope_viz.ui.border import Border, Turns
 from rope_viz.ui.components import navigation
 from rope_viz.ui.long_jobs import LongJobs
 from rope_viz.ui.render_queue import QueueFullError
-from rope_viz.ui.session import session
+from rope_viz.ui.session import Chosen, session
 from tests.configs import llama
 from tests.ui.test_long_jobs import needs_proc, wait_for
 from tests.ui.test_picture_route import APP, send_requests
@@ -281,7 +282,7 @@ def test_hundreds_of_links_do_not_fill_the_memory(recorded, monkeypatch):
         write_address.query(request, next(iter(extend.PAGE.pictures.values())))
         if number < 40:
             extend.problem(request)
-            runtimes._several(request.model, request.own)
+            runtimes._several(request.subject)
     assert config_link.LINKS.size <= 4 << 20
     del request
     gc.collect()
@@ -316,8 +317,7 @@ def test_session_reads_its_contents_behind_the_border(recorded, enter_session):
 def test_dropped_config_and_its_diagnosis_come_from_one_reading(recorded, monkeypatch):
     taken, rejected = [], []
     state = SimpleNamespace(
-        current_choice=lambda: SimpleNamespace(spec=RopeSpec()),
-        name=lambda: "the model",
+        current_choice=lambda: Chosen(Subject(RopeSpec())),
         adopt=taken.append,
         frame_too=lambda: None,
     )
@@ -336,9 +336,7 @@ def test_limit_of_a_dropped_config_is_a_problem_on_the_card(monkeypatch):
     def read(function, arguments):
         raise ContentError("reading it takes more than 5 seconds of processor time")
 
-    state = SimpleNamespace(
-        current_choice=lambda: SimpleNamespace(spec=RopeSpec()), name=lambda: "the model", frame_too=lambda: None
-    )
+    state = SimpleNamespace(current_choice=lambda: Chosen(Subject(RopeSpec())), frame_too=lambda: None)
     monkeypatch.setattr(outside, "READER", read)
     monkeypatch.setattr(upload, "state", state)
     monkeypatch.setattr(upload, "reject", lambda name, diagnosis, repair: rejected.append(diagnosis))
