@@ -29,7 +29,7 @@ import numpy as np
 
 from rope_viz.advice.lint import check
 from rope_viz.advice.plan.config_file import IN_VAIN, find_strayed_layers
-from rope_viz.advice.plan.extension_plan import Plan, make_plan
+from rope_viz.advice.plan.extension_plan import ExtensionPlan, make_plan
 from rope_viz.embedding.spec import MAX_LENGTH
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
@@ -101,7 +101,7 @@ def find_rotary_class(config: Any) -> Any:
     return found[0] if found else None
 
 
-def compare_buffers(plan: Plan, before: ModelConfig, written: ModelConfig) -> tuple[list[str], bool]:
+def compare_buffers(plan: ExtensionPlan, before: ModelConfig, written: ModelConfig) -> tuple[list[str], bool]:
     """Return the layer types whose buffers in transformers are not the intended ones, and whether they were built."""
     from transformers import AutoConfig
 

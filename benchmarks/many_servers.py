@@ -19,12 +19,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rope_viz.evaluation.completion_clients import Server
 from rope_viz.evaluation.dispatch import Worker
-from rope_viz.evaluation.evaluation_plan import Row, read_evaluation
-from rope_viz.evaluation.run_evaluation import Plan, evaluate
+from rope_viz.evaluation.evaluation_plan import AnswerRow, read_evaluation
+from rope_viz.evaluation.run_evaluation import EvaluationPlan, evaluate
 from tests.tiny_lm.completion_servers import passkey_servers
 
 
-def run_once(plan: Plan, count: int, delay: float, concurrency: int) -> tuple[float, tuple[Row, ...]]:
+def run_once(plan: EvaluationPlan, count: int, delay: float, concurrency: int) -> tuple[float, tuple[AnswerRow, ...]]:
     """Evaluate over so many servers and return (seconds, answers)."""
     with passkey_servers(count, delay=delay) as servers, tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     depths = tuple(place / 10 for place in range(11))
-    plan = Plan(methods=("none",), lengths=(400, 800), depths=depths, repeats=given.repeats)
+    plan = EvaluationPlan(methods=("none",), lengths=(400, 800), depths=depths, repeats=given.repeats)
     runs = {count: [] for count in (1, 2, 3)}
     for _ in range(given.rounds):
         for count, results in runs.items():

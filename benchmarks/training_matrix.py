@@ -19,6 +19,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from rope_viz.models.catalog import catalog, main_layer, model_specs
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages.model import runtimes
 from rope_viz.picture import wire_format
 from rope_viz.picture.page import Picture
@@ -60,7 +61,7 @@ def measure(picture: Picture, model: str) -> float:
         cached.cache_clear()
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)
-    request = PictureRequest(specs[layer], model, layer)
+    request = PictureRequest(Subject(specs[layer], model, layer))
     began = time.perf_counter()
     wire_format.packed(picture, request, picture(request))
     return 1e3 * (time.perf_counter() - began)

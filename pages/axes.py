@@ -9,7 +9,7 @@ from rope_viz.ui import page
 page.start(TEXTS("title"), says=axes.sight)
 request = page.picture_request(axes.PAGE)
 if not axis_choice.find_sidebar_scenes(request):
-    page.paragraph(TEXTS("example", model=request.name))
+    page.paragraph(TEXTS("example", model=request.subject.name))
 page.control_row(*choices.WHICH, *choices.OTHER)
 page.show(axes.sight)
 page.legend(TEXTS("legend"))

@@ -13,6 +13,7 @@ from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import controls, page, query_params, state, upload
 from rope_viz.ui.notes import warn
+from rope_viz.ui.session import session
 
 TEXTS = Texts("compare")
 
@@ -51,7 +52,7 @@ def _models(request: PictureRequest) -> None:
             upload.state_of_config()
         with st.popover(TEXTS("own"), key="second"):
             _second_config()
-    if problem := st.session_state.pop("second.problem", ""):
+    if problem := session().problems.pop("second", ""):
         warn(problem)
 
 
@@ -93,10 +94,10 @@ def _read(content: str | bytes) -> None:
     try:
         text = config_link.write_config(read_outside(own_file.read_stored, content)[0])
     except ValueError as error:
-        st.session_state["second.problem"] = str(TEXTS("refused", error=str(error).rstrip(".")))
+        session().problems["second"] = str(TEXTS("refused", error=str(error).rstrip(".")))
         return
     if not text:
-        st.session_state["second.problem"] = str(TEXTS("too_long"))
+        session().problems["second"] = str(TEXTS("too_long"))
         return
     _take(text)
 
@@ -116,7 +117,7 @@ def _swap(request: PictureRequest) -> None:
     if first == spec_url.CUSTOM:
         first = "" if request.own is None else config_link.write_config(request.own)
         if not first:
-            st.session_state["second.problem"] = str(TEXTS("too_long"))
+            session().problems["second"] = str(TEXTS("too_long"))
             return
     if second in catalog():
         state.choose_model(second, spec_url.main_layer_of(second))

@@ -7,7 +7,7 @@ from typing import Literal
 import streamlit as st
 
 from rope_viz.advice.memory.kv_cache import USED, human
-from rope_viz.advice.plan.extension_plan import Plan
+from rope_viz.advice.plan.extension_plan import ExtensionPlan
 from rope_viz.advice.plan.runtime_instructions import Instructions, format_diff
 from rope_viz.advice.training.make_match import Remedy
 from rope_viz.advice.training.match_training import Match, describe_match
@@ -52,10 +52,10 @@ def show() -> None:
     page.link("compare", TEXTS("compare"))
 
 
-def _model(request: PictureRequest, plan: Plan | None) -> None:
+def _model(request: PictureRequest, plan: ExtensionPlan | None) -> None:
     """Show which model it is in one line, and the ways to another one."""
     worst = "none" if plan is None else next((one.severity for one in plan.found), "none")
-    name = request.name if plan is None else plan.recognised.name
+    name = request.subject.name if plan is None else plan.recognised.name
     left, right = st.columns([12, 7], vertical_alignment="center", gap="medium")
     with left, st.container(key="model", horizontal=True, vertical_alignment="center", gap="small"):
         st.html(f'<span class="rv-mark rv-{worst}" role="img" aria-label="{TEXTS(f"found.{worst}")}"></span>', width=30)
@@ -71,9 +71,9 @@ def _model(request: PictureRequest, plan: Plan | None) -> None:
             upload.state_of_config()
 
 
-def join_facts(request: PictureRequest, plan: Plan | None) -> str:
+def join_facts(request: PictureRequest, plan: ExtensionPlan | None) -> str:
     """Return the facts next to the model's name, with the source of its trained length as a footnote."""
-    spec = request.start
+    spec = request.subject.start
     method = describe_method(spec)
     facts = [
         *([] if plan is None else [_trained(plan)]),
@@ -85,12 +85,12 @@ def join_facts(request: PictureRequest, plan: Plan | None) -> str:
     return " · ".join(facts)
 
 
-def _trained(plan: Plan) -> str:
+def _trained(plan: ExtensionPlan) -> str:
     trained = plan.recognised.trained
     return TEXTS("facts.trained", length=trained.length) + footnote(trained.source)
 
 
-def _answer(plan: Plan) -> None:
+def _answer(plan: ExtensionPlan) -> None:
     """Show the verdict, its reason, what to copy and what was checked."""
     st.header(words.headline(plan), anchor=False)
     st.markdown(words.reason(plan))
@@ -109,7 +109,7 @@ def _answer(plan: Plan) -> None:
     st.caption(plain(one.proof))
 
 
-def _memory(request: PictureRequest, plan: Plan) -> None:
+def _memory(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show weights and cache as a bar against one GPU of a chosen size."""
     size = int(request[extend.GPU])
     memory = plan.memory
@@ -141,14 +141,14 @@ def _memory(request: PictureRequest, plan: Plan) -> None:
         st.markdown(words.memory(plan))
 
 
-def _cost(plan: Plan) -> None:
+def _cost(plan: ExtensionPlan) -> None:
     """Say what the method costs short texts, and how well long texts were measured."""
     st.markdown(f"**{TEXTS('cost')}**")
     short = words.list_costs(plan)
     st.markdown("\n\n".join(short))
 
 
-def _details(request: PictureRequest, plan: Plan) -> None:
+def _details(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show the evidence in tabs; only the open one is computed."""
     shown = (_changes, _why, _runtime_tab, _training, _verify)
     st.session_state["choice.tab"] = extend.TABS[request[extend.TAB]]
@@ -165,7 +165,7 @@ def _open_tab() -> None:
     state.set_param(extend.TAB.key, name, default="changes")
 
 
-def _changes(request: PictureRequest, plan: Plan) -> None:
+def _changes(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show the new config.json as a diff, or why the page offers no file, and how to configure each runtime."""
     st.markdown(words.describe_support(plan))
     if plan.file.fragment:
@@ -186,7 +186,7 @@ def _changes(request: PictureRequest, plan: Plan) -> None:
             st.caption(plain(note))
 
 
-def _why(request: PictureRequest, plan: Plan) -> None:
+def _why(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show which model the config is, which of its lengths are wrong, and how the method was chosen."""
     st.markdown(words.have(plan))
     if plan.recognised.mistakes:
@@ -202,7 +202,7 @@ def _why(request: PictureRequest, plan: Plan) -> None:
     page.explain("model/extend")
 
 
-def _runtime_tab(request: PictureRequest, plan: Plan) -> None:
+def _runtime_tab(request: PictureRequest, plan: ExtensionPlan) -> None:
     _runtimes(request)
 
 
@@ -237,7 +237,7 @@ def _all_models() -> None:
     page.show(runtimes.models)
 
 
-def _training(request: PictureRequest, plan: Plan) -> None:
+def _training(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show trainers against servers, and what makes the chosen server match."""
     request = page.picture_request(runtimes.PAGE)
     problem = runtimes.unmatched(request)
@@ -304,7 +304,7 @@ def _identify(request: PictureRequest) -> None:
         st.markdown(runtime_words.describe_rotation(found))
 
 
-def _verify(request: PictureRequest, plan: Plan) -> None:
+def _verify(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show a verification snippet per runtime, the log line to look for, and the passkey test."""
     st.markdown(EXTEND("verify"))
     for one in plan.instructions:

@@ -10,7 +10,7 @@ from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measure_text import TEXTS as RUN
 from rope_viz.real_models.measure_text import TextRun
-from rope_viz.real_models.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, Result
+from rope_viz.real_models.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, TextResult
 from rope_viz.texts.texts import join_list
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
 from rope_viz.ui import page
@@ -100,7 +100,7 @@ def read_own_text(request: PictureRequest) -> None:
     def start(key: str | None = None) -> TextRun:
         return TextRun(weights, st.session_state.get(FIELD, ""), methods, key)
 
-    if run_button("recall", RUN("live.button"), start, pack=Result.pack, choice=choices.REPORT.key):
+    if run_button("recall", RUN("live.button"), start, pack=TextResult.pack, choice=choices.REPORT.key):
         page.picture_sentence(real_model.live_loss)
         page.show(real_model.live_loss)
         page.paragraph(TEXTS("real.caveat"))
@@ -110,7 +110,7 @@ def read_own_text(request: PictureRequest) -> None:
     def ask() -> TextRun:
         return start(st.session_state.get(KEY_FIELD, ""))
 
-    if run_button("recall.keys", TEXTS("live.keys_button"), ask, pack=Result.pack, choice=choices.KEYS.key):
+    if run_button("recall.keys", TEXTS("live.keys_button"), ask, pack=TextResult.pack, choice=choices.KEYS.key):
         page.picture_sentence(real_model.live_keys)
         page.show(real_model.live_keys)
         page.paragraph(TEXTS("real.caveat"))

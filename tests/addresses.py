@@ -34,7 +34,7 @@ def list_problems(page: str, query: Mapping[str, str]) -> list[str]:
         return [f"there is no page {page!r}"]
     known = {key: value for key, value in query.items() if key in spec_url.KEYS}
     choices = {key: value for key, value in query.items() if key not in OLD_KEYS}
-    problems = [*spec_url.read_query(known).problems, *controls.find_address_problems(choices)]
+    problems = [*spec_url.read_query(known)[1], *controls.find_address_problems(choices)]
     pictures = {name for group in groups_of(page) for name in registry.page(group).pictures}
     if query.get("present", "1") not in {"1", *pictures}:
         problems.append(f"{page} has no picture {query['present']!r} to present")

@@ -271,6 +271,45 @@ def test_the_project_names_no_place_outside_itself(path):
     assert f"{ROOT}/" not in text
 
 
+# Keys of widgets whose values the app sets or reads.
+WIDGET_KEYS = {"more", "truncate", "choice.tab", "second.file", "second.text"}
+
+
+def test_values_of_a_session_have_fields():
+    """Streamlit's session state has one key, that of `ui/session.py`, besides those of widgets."""
+    found = {}
+    for path in SOURCES:
+        for node in ast.walk(parsed(path)):
+            key = session_key(node)
+            if isinstance(key, ast.JoinedStr) or (isinstance(key, ast.Constant) and key.value not in WIDGET_KEYS):
+                found[f"{name_of(path)}:{node.lineno}"] = ast.unparse(key)
+    assert found == {}
+
+
+def session_key(node: ast.AST) -> ast.AST | None:
+    """Return the key that an expression looks up in st.session_state."""
+    state = "st.session_state"
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == state:
+        return node.slice
+    if isinstance(node, ast.Compare) and ast.unparse(node.comparators[0]) == state:
+        return node.left
+    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[0] == state and node.args:
+        return node.args[0]
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value) == state:
+        is_method = node.attr in ("get", "pop", "setdefault", "update", "to_dict")
+        return None if is_method else ast.Constant(node.attr)
+    return None
+
+
+def test_each_class_has_a_name_of_its_own():
+    places: dict[str, list[str]] = {}
+    for path in [*SOURCES, *(ROOT / "tools").rglob("*.py")]:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(name_of(path))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
 # They import from older checkouts, too.
 OLD_CHECKOUTS = {"benchmarks/checkouts.py", "benchmarks/extend_all.py", "tools/manifest.py"}
 

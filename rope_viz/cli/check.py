@@ -36,7 +36,7 @@ UNREAD = 3
 
 
 @dataclass(frozen=True)
-class Report:
+class FileReport:
     """One file with its findings and its text; `raw` is None if it could not be read."""
 
     name: str
@@ -126,7 +126,7 @@ def run(parsed: argparse.Namespace) -> int:
     return exit_code(reports, level)
 
 
-def exit_code(reports: Sequence[Report], level: str) -> int:
+def exit_code(reports: Sequence[FileReport], level: str) -> int:
     """Return the highest exit code of all files, ignoring findings below `level`."""
     worst = SEVERITIES[: SEVERITIES.index(level) + 1]
     counted = [
@@ -136,23 +136,23 @@ def exit_code(reports: Sequence[Report], level: str) -> int:
     return max((report.code for report in counted), default=0)
 
 
-def reports_of(name: str, ignored: Sequence[str], verbose: bool = False) -> Iterator[Report]:
+def reports_of(name: str, ignored: Sequence[str], verbose: bool = False) -> Iterator[FileReport]:
     """Yield a report for each config of this name; of a folder, say on stderr which of its files are no configs."""
     try:
         sources = find_sources(name, verbose)
     except (ValueError, OSError) as error:
-        yield Report(name, (Finding("unreadable", "error", "", one_line(error)),), None)
+        yield FileReport(name, (Finding("unreadable", "error", "", one_line(error)),), None)
         return
     for shown, read in sources:
         try:
             raw, findings = check_text(read())
         except (ValueError, OSError) as error:
-            yield Report(shown, (Finding("unreadable", "error", "", one_line(error)),), None)
+            yield FileReport(shown, (Finding("unreadable", "error", "", one_line(error)),), None)
             continue
-        yield Report(shown, tuple(finding for finding in findings if finding.rule not in ignored), raw)
+        yield FileReport(shown, tuple(finding for finding in findings if finding.rule not in ignored), raw)
 
 
-def add_training(report: Report, trainer: str, ignored: Sequence[str]) -> Report:
+def add_training(report: FileReport, trainer: str, ignored: Sequence[str]) -> FileReport:
     """Return the report with what a trainer, NAME or NAME=VERSION, computes otherwise."""
     from rope_viz.advice.lint.training_rules import find_training_differences
 
@@ -162,7 +162,7 @@ def add_training(report: Report, trainer: str, ignored: Sequence[str]) -> Report
     return dataclasses.replace(report, findings=(*report.findings, *more))
 
 
-def add_draft(report: Report, draft: str, ignored: Sequence[str]) -> Report:
+def add_draft(report: FileReport, draft: str, ignored: Sequence[str]) -> FileReport:
     """Return the report with what does not fit between this config and a draft model's."""
     from rope_viz.advice.lint.training_rules import find_draft_mistakes
     from rope_viz.cli.spec import read_config
@@ -175,7 +175,7 @@ def add_draft(report: Report, draft: str, ignored: Sequence[str]) -> Report:
     return dataclasses.replace(report, findings=tuple(sort_by_severity([*report.findings, *found])))
 
 
-def add_override(report: Report, override: Override, ignored: Sequence[str]) -> Iterator[Report]:
+def add_override(report: FileReport, override: Override, ignored: Sequence[str]) -> Iterator[FileReport]:
     """Yield a report for each way in which loaders merge an override into a config; loaders that agree share one."""
     if report.raw is None:
         yield report
@@ -196,7 +196,7 @@ def add_override(report: Report, override: Override, ignored: Sequence[str]) -> 
             found.append(Finding("override", "error", override.flag, f"{first.refusal}."))
         name = f"{report.name} with {override.flag} ({', '.join(way.loader for way in same)})"
         kept = tuple(one for one in sort_by_severity(found) if one.rule not in ignored)
-        yield Report(name, kept, dataclasses.replace(report.raw, config=first.config))
+        yield FileReport(name, kept, dataclasses.replace(report.raw, config=first.config))
 
 
 def find_sources(name: str, verbose: bool) -> Sequence[tuple[str, Callable[[], bytes]]]:
@@ -236,7 +236,7 @@ def print_repaired(names: Sequence[str], ignored: Sequence[str], level: str) -> 
     print(text)
     if fixes:
         print(f"rope-viz: {names[0]}: repaired the JSON syntax: {describe_fixes(fixes)}", file=sys.stderr)
-    left = Report(names[0], tuple(finding for finding in findings if finding.rule not in ignored), raw)
+    left = FileReport(names[0], tuple(finding for finding in findings if finding.rule not in ignored), raw)
     if left.findings:
         print("rope-viz: not repaired:", file=sys.stderr)
         print_findings(left, file=sys.stderr)
@@ -279,7 +279,7 @@ def from_pyproject(folder: Path) -> dict[str, Any]:
     return dict(table)
 
 
-def as_dict(report: Report) -> dict[str, Any]:
+def as_dict(report: FileReport) -> dict[str, Any]:
     """Return a report as JSON data."""
     from rope_viz.cli.spec import describe_lengths, read_model
 
@@ -297,7 +297,7 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
     return {**dataclasses.asdict(finding), "effect": effect and {"ratio": effect.ratio, "pair": effect.pair}}
 
 
-def print_findings(report: Report, file: TextIO | None = None, hidden: Sequence[str] = ()) -> None:
+def print_findings(report: FileReport, file: TextIO | None = None, hidden: Sequence[str] = ()) -> None:
     """Print the findings of one file, one per line, but notes of the `hidden` rules."""
     shown = [one for one in report.findings if not is_hidden(one, hidden)]
     for finding in shown:
@@ -309,7 +309,7 @@ def print_findings(report: Report, file: TextIO | None = None, hidden: Sequence[
         print(f"{report.name}: No problems found.", file=file)
 
 
-def print_hidden_notes(reports: Sequence[Report], hidden: Sequence[str]) -> None:
+def print_hidden_notes(reports: Sequence[FileReport], hidden: Sequence[str]) -> None:
     """Print one line with how many files have notes of the `hidden` rules."""
     counts = [(rule, sum(any(one.rule == rule for one in report.findings) for report in reports)) for rule in hidden]
     named = ", ".join(f"{rule} in {count:,} {'file' if count == 1 else 'files'}" for rule, count in counts if count)
@@ -322,7 +322,7 @@ def is_hidden(finding: Finding, hidden: Sequence[str]) -> bool:
     return finding.severity == "note" and finding.rule in hidden
 
 
-def find_lines(report: Report) -> dict[str, tuple[int, int]]:
+def find_lines(report: FileReport) -> dict[str, tuple[int, int]]:
     """Return {key in the config: (line, column)}, {} for an unreadable file."""
     return {} if report.raw is None else find_key_lines(report.raw.text)
 

@@ -26,7 +26,7 @@ from rope_viz.embedding.spec import RopeSpec, knobs
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.read_upload import single_axis_upload
-from rope_viz.models.spec_url import method_knobs
+from rope_viz.models.spec_url import Subject, method_knobs
 
 
 def add(commands: Any) -> None:
@@ -124,14 +124,14 @@ def draw(parsed: argparse.Namespace, length: int) -> bytes:
 
     first, second = named_model(parsed.model), named_model(parsed.other)
     own = single_axis_upload(read_config(parsed.model)) if first == spec_url.CUSTOM else None
-    spec = spec_url.model_spec(first) if own is None else own.specs[own.layer]
     other = second
     if second == spec_url.CUSTOM:
         other = config_link.write_config(single_axis_upload(read_config(parsed.other)))
         if not other:
             raise ValueError(f"{parsed.other}: this config is too long for a picture's address; name it first")
     given = {compare.WITH.key: other, compare.LENGTH.key: length}
-    request = PictureRequest(spec, first, "" if own is None else own.layer, own, given=given)
+    subject = Subject(RopeSpec(), first, "" if own is None else own.layer, own)
+    request = PictureRequest(subject.unchanged, given=given)
     return export.render(compare.ratio, request, form)
 
 

@@ -21,7 +21,7 @@ from rope_viz.evaluation.completion_clients import Counted, Local, Server, choos
 from rope_viz.evaluation.dispatch import Worker
 from rope_viz.evaluation.evaluation_plan import MOST, WHOLE, Evaluation, describe_shard, read_evaluation
 from rope_viz.evaluation.ray_workers import join_cluster, start_workers
-from rope_viz.evaluation.run_evaluation import Plan, evaluate, merge_shards
+from rope_viz.evaluation.run_evaluation import EvaluationPlan, evaluate, merge_shards
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.tiny_lm.passkey import WORDINGS
 
@@ -223,7 +223,7 @@ def run(parsed: argparse.Namespace) -> int:
         raise ValueError(f"an evaluation has at most {MOST:,} questions, so --depths must not be larger")
     places = np.linspace(0.0, 1.0, parsed.depths) if parsed.depths > 1 else np.array([0.5])
     depths = tuple(float(depth) for depth in places.round(4))
-    plan = Plan(
+    plan = EvaluationPlan(
         methods=tuple(about),
         lengths=lengths,
         depths=depths,

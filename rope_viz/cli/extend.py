@@ -11,7 +11,7 @@ from typing import Any
 from rope_viz.advice.lint import COMMON_NOTES
 from rope_viz.advice.memory.kv_cache import DTYPES
 from rope_viz.advice.plan.export import find_target
-from rope_viz.advice.plan.extension_plan import Plan, make_plan
+from rope_viz.advice.plan.extension_plan import ExtensionPlan, make_plan
 from rope_viz.advice.plan.runtime_instructions import NAMES, format_diff
 from rope_viz.advice.plan.ways import SUPPORT, Way
 from rope_viz.cli.find_configs import find_listed
@@ -89,7 +89,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0 if all(one.made.faithful for one in made.instructions) else 1
 
 
-def as_dict(plan: Plan) -> dict[str, Any]:
+def as_dict(plan: ExtensionPlan) -> dict[str, Any]:
     """Return everything in a plan as plain data."""
     held, known = plan.memory, plan.recognised
     return {
@@ -133,7 +133,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
     }
 
 
-def way_dict(way: Way, plan: Plan) -> dict[str, Any]:
+def way_dict(way: Way, plan: ExtensionPlan) -> dict[str, Any]:
     """Return one way as plain data."""
     return {
         "way": way.id,
@@ -153,12 +153,12 @@ def pick(one: object, *names: str) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-def format_markdown(plan: Plan) -> str:
+def format_markdown(plan: ExtensionPlan) -> str:
     """Return the plan as a document: five headings, and blocks to copy."""
     return "\n".join(lines(plan)) + "\n"
 
 
-def format_text(plan: Plan) -> str:
+def format_text(plan: ExtensionPlan) -> str:
     """Return the plan for a terminal: the same without the marks of Markdown."""
     out, copied = [], False
     for line in lines(plan):
@@ -174,7 +174,7 @@ def format_text(plan: Plan) -> str:
     return "\n".join(out) + "\n"
 
 
-def lines(plan: Plan) -> Iterator[str]:
+def lines(plan: ExtensionPlan) -> Iterator[str]:
     """Yield the document, line by line."""
     known = plan.recognised
     length = "the trained length" if known.trained.is_known else "this length"
@@ -214,7 +214,7 @@ def lines(plan: Plan) -> Iterator[str]:
     yield "Does it find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
 
 
-def file_lines(plan: Plan) -> Iterator[str]:
+def file_lines(plan: ExtensionPlan) -> Iterator[str]:
     """Yield the config.json to write, and who reads it."""
     yield plan.file.generation
     if plan.file.fragment:
@@ -222,7 +222,7 @@ def file_lines(plan: Plan) -> Iterator[str]:
     yield from plan.file.proof
 
 
-def runtime_lines(plan: Plan) -> Iterator[str]:
+def runtime_lines(plan: ExtensionPlan) -> Iterator[str]:
     """Yield what to give each runtime."""
     for one in plan.instructions:
         yield from ("", f"### {one.name}", "", one.proof)
@@ -232,7 +232,7 @@ def runtime_lines(plan: Plan) -> Iterator[str]:
         yield from one.notes
 
 
-def format_json(plan: Plan) -> str:
+def format_json(plan: ExtensionPlan) -> str:
     """Return the plan as JSON."""
     return json.dumps(as_dict(plan), indent=2)
 

@@ -19,12 +19,13 @@ from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_k
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.read_upload import single_axis_upload
-from rope_viz.models.spec_url import method_knobs
+from rope_viz.models.spec_url import Subject, method_knobs
 from rope_viz.models.variant import MOST
 from rope_viz.pages import registry
 from rope_viz.picture import ROUTE
 
 if TYPE_CHECKING:
+    from rope_viz.picture.page import Picture
     from rope_viz.picture.picture_request import Choice, PictureRequest
 
 NOT_IN_IT = {
@@ -38,37 +39,37 @@ NOT_IN_IT = {
 def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     """Add the command and its flags, with those of the picture that `arguments` name."""
     name = addressed(next((word for word in arguments[1:] if "/" in word and not word.startswith("-")), ""))
-    asked = arguments[:1] == ["figure"] and name
-    drawn = commands.add_parser(
+    is_named = arguments[:1] == ["figure"] and name
+    parser = commands.add_parser(
         "figure",
         description=describe_picture(name)
-        if asked
+        if is_named
         else "Write any picture of the app to a file; --list prints their names.",
-        epilog="" if asked else "rope-viz figure PAGE/PICTURE --help also shows the flags of that picture.",
+        epilog="" if is_named else "rope-viz figure PAGE/PICTURE --help also shows the flags of that picture.",
     )
-    drawn.add_argument(
+    parser.add_argument(
         "picture",
         nargs="?",
         metavar="PAGE/PICTURE",
         help="such as scaling/comparison, the address of a picture, or a saved .json file",
     )
-    drawn.add_argument("--list", action="store_true", help="print all pictures, one per line")
-    drawn.add_argument(
+    parser.add_argument("--list", action="store_true", help="print all pictures, one per line")
+    parser.add_argument(
         "--suite", metavar="FILE", help="make all figures of a .toml file; examples/paper.toml shows how (-o: a folder)"
     )
-    add_spec_flags(drawn, length=False)
-    drawn.add_argument(
+    add_spec_flags(parser, length=False)
+    parser.add_argument(
         "-o", "--output", metavar="FILE", help="plot.svg, .pdf, .png, .html, .csv or .json, or - for standard output"
     )
-    drawn.add_argument("--format", metavar="FORMAT", help="svg, pdf, png, html, csv or json; default: by the ending")
-    looks = drawn.add_argument_group("style, as in an address")
+    parser.add_argument("--format", metavar="FORMAT", help="svg, pdf, png, html, csv or json; default: by the ending")
+    styles = parser.add_argument_group("style, as in an address")
     for key, parameter in PARAMETERS.items():
         known = f"{', '.join(filter(None, parameter.options))}. " if parameter.options else ""
-        looks.add_argument(flag(key), dest=f"look.{key}", metavar="VALUE", help=known + parameter.help)
-    looks.add_argument(
+        styles.add_argument(flag(key), dest=f"look.{key}", metavar="VALUE", help=known + parameter.help)
+    styles.add_argument(
         "--label", action="append", default=[], metavar="LINE=TEXT", help="your own label for a line; may be repeated"
     )
-    drawn.add_argument(
+    parser.add_argument(
         "--variant",
         action="append",
         default=[],
@@ -76,33 +77,25 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
         help="another curve that differs from this one, such as base=5e5 or scaling=yarn,factor=4 or model=qwen3-8b; "
         f"up to {MOST} of them, on the pages that can pin a curve",
     )
-    looks.add_argument("--pin", metavar="PAIR", help="mark this pair")
-    looks.add_argument("--view", metavar="LOW,HIGH", help="the range of the x axis, in its own units")
-    if asked:
-        own = drawn.add_argument_group("choices of this picture")
+    styles.add_argument("--pin", metavar="PAIR", help="mark this pair")
+    styles.add_argument("--view", metavar="LOW,HIGH", help="the range of the x axis, in its own units")
+    if is_named:
+        own = parser.add_argument_group("choices of this picture")
         for choice in find_choices(name):
-            own.add_argument(*make_flags(choice, drawn), dest=choice.key, metavar="VALUE", help=describe_choice(choice))
-    drawn.set_defaults(run=run)
+            own.add_argument(
+                *make_flags(choice, parser), dest=choice.key, metavar="VALUE", help=describe_choice(choice)
+            )
+    parser.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code. Raise `ValueError` with one sentence if a picture cannot be drawn."""
-    from rope_viz.picture import export, read_address
-    from rope_viz.picture.choices import Held, Kept
-    from rope_viz.reports import draw
+    from rope_viz.picture import export
 
     if parsed.list:
-        for picture in registry.pictures():
-            print(f"{picture.address:24}{picture.about}")
-        return 0
+        return print_names()
     if parsed.suite is not None:
-        from rope_viz.cli.suite import run_suite
-
-        if parsed.picture is not None:
-            raise ValueError("--suite names its pictures itself: omit PAGE/PICTURE")
-        for path in run_suite(parsed.suite, parsed.output):
-            print(path)
-        return 0
+        return draw_suite(parsed)
     if parsed.picture is None or parsed.output is None:
         raise ValueError(
             "name a picture and a file: rope-viz figure scaling/comparison -o plot.svg; --list prints all names"
@@ -110,60 +103,96 @@ def run(parsed: argparse.Namespace) -> int:
     form = (parsed.format or Path(parsed.output).suffix).lower().removeprefix(".")
     if form not in export.FORMS or form == "packed":
         raise ValueError(describe_formats(parsed.output, parsed.format, [*export.FORMS]))
-    given_looks = read_style_flags(parsed)
-    look = Style.read(given_looks)
-    name = addressed(parsed.picture)
+    looks = read_style_flags(parsed)
+    look = Style.read(looks)
     if is_file(parsed.picture):
-        # A saved JSON file contains its picture's name and style.
-        for key in flags_besides_style(parsed, name):
-            raise ValueError(f"a saved file already contains {key}: omit it, or name the picture instead")
-        saved = Path(parsed.picture).read_bytes()
-        write_output(parsed.output, draw.redraw_saved(saved, form, given_looks))
-        return 0
-    asked = query_of(parsed.picture)
-    if asked is not None or not name.strip("/").partition("/")[2]:
-        refuse_page(parsed.picture, name, asked or {})
-    picture = find_picture(name)
-    if asked is not None:
-        # An address determines everything; only flags of the style may override it.
-        named = asked.pop("own", None)
-        brought = named is not None
-        for key in flags_besides_style(parsed, name):
-            if not (key == "model" and (brought or "spec" in asked)):
-                raise ValueError(
-                    f"with an address only the style can be set: put {key} into the address, or name only the picture"
-                )
-        if "spec" in asked or (brought and parsed.model is None):
-            raise ValueError(NOT_IN_IT["spec" if "spec" in asked else "own"])
-        styled = {key: asked.pop(key) for key in list(asked) if is_key(key)}
-        look = Style.read(styled | PRESETS.get(given_looks.get("preset", ""), {}) | given_looks)
-        own = read_flags(parsed).own if brought else None
-        # With "file" the address has only what was changed in the config.
-        request = read_address.read_request(
-            registry.page(picture.page), asked, own if named == read_address.FILE else None
-        )
-        if brought:
-            request = dataclasses.replace(request, own=own)
-        write_output(parsed.output, render(picture, picture.finished(request), form, look))
-        return 0
+        content = redraw_file(parsed, form, looks)
+    else:
+        name, query = addressed(parsed.picture), query_of(parsed.picture)
+        if query is not None or not name.strip("/").partition("/")[2]:
+            refuse_page(parsed.picture, name, query or {})
+        picture = find_picture(name)
+        if query is None:
+            request = read_choices(parsed, picture)
+        else:
+            request, look = read_query(parsed, picture, query, looks)
+        content = render(picture, picture.finished(request), form, look)
+    write_output(parsed.output, content)
+    return 0
+
+
+def print_names() -> int:
+    """Print the names of all pictures."""
+    for picture in registry.pictures():
+        print(f"{picture.address:24}{picture.about}")
+    return 0
+
+
+def draw_suite(parsed: argparse.Namespace) -> int:
+    """Make all figures of a suite."""
+    from rope_viz.cli.suite import run_suite
+
+    if parsed.picture is not None:
+        raise ValueError("--suite names its pictures itself: omit PAGE/PICTURE")
+    for path in run_suite(parsed.suite, parsed.output):
+        print(path)
+    return 0
+
+
+def redraw_file(parsed: argparse.Namespace, form: str, looks: Mapping[str, str]) -> bytes:
+    """Return the picture of a saved JSON file, which contains its picture's name and style."""
+    from rope_viz.reports import draw
+
+    for key in flags_besides_style(parsed, addressed(parsed.picture)):
+        raise ValueError(f"a saved file already contains {key}: omit it, or name the picture instead")
+    return draw.redraw_saved(Path(parsed.picture).read_bytes(), form, looks)
+
+
+def read_query(
+    parsed: argparse.Namespace, picture: Picture, query: Mapping[str, str], looks: Mapping[str, str]
+) -> tuple[PictureRequest, Style]:
+    """Return the request and style of a picture's address. It determines everything; flags may override its style."""
+    from rope_viz.picture import read_address
+
+    named, is_stored = query.get("own"), "spec" in query
+    for key in flags_besides_style(parsed, picture.address):
+        if not (key == "model" and (named is not None or is_stored)):
+            raise ValueError(
+                f"with an address only the style can be set: put {key} into the address, or name only the picture"
+            )
+    if is_stored or (named is not None and parsed.model is None):
+        raise ValueError(NOT_IN_IT["spec" if is_stored else "own"])
+    styled = {key: text for key, text in query.items() if is_key(key)}
+    look = Style.read({**styled, **PRESETS.get(looks.get("preset", ""), {}), **looks})
+    own = None if named is None else read_flags(parsed).own
+    # With "file" the address has only what was changed in the config.
+    changed = own if named == read_address.FILE else None
+    rest = {key: text for key, text in query.items() if key != "own" and key not in styled}
+    request = read_address.read_request(registry.page(picture.page), rest, changed)
+    return request if named is None else dataclasses.replace(request, subject=request.subject._replace(own=own)), look
+
+
+def read_choices(parsed: argparse.Namespace, picture: Picture) -> PictureRequest:
+    """Return the request of a picture that the flags describe, with the picture's own choices."""
+    from rope_viz.picture import read_address
+    from rope_viz.picture.choices import StoredChoice, StoredValue
+
     given: dict[str, Any] = {}
-    for choice in find_choices(name):
-        if (text := getattr(parsed, choice.key)) is None:
-            continue
-        given[choice.key] = (
-            Held("", choice.decode(choice.load(text))) if isinstance(choice, Kept) else choice.parse(text)
-        )
+    for choice in find_choices(picture.address):
+        if (text := getattr(parsed, choice.key)) is not None:
+            given[choice.key] = (
+                StoredValue("", choice.decode(choice.load(text)))
+                if isinstance(choice, StoredChoice)
+                else choice.parse(text)
+            )
     request = read_flags(parsed)
     marks = {key: text for key in ("pin", "view") if (text := getattr(parsed, key)) is not None}
     pin, view = read_address.pin_of(marks, request.spec.pairs), read_address.view_of(marks)
-    request = dataclasses.replace(
-        request, pin=pin, given=given, view=view, variants=read_variants(parsed.variant, request.current)
-    )
-    if request.variants and not picture.variants:
+    variants = read_variants(parsed.variant, request.current)
+    if variants and not picture.variants:
         shown = ", ".join(each.address for each in registry.pictures() if each.variants)
         raise ValueError(f"{picture.address} shows one curve: --variant works with {shown}")
-    write_output(parsed.output, render(picture, picture.finished(request), form, look))
-    return 0
+    return dataclasses.replace(request, pin=pin, given=given, view=view, variants=variants)
 
 
 def read_flags(parsed: argparse.Namespace) -> PictureRequest:
@@ -173,7 +202,7 @@ def read_flags(parsed: argparse.Namespace) -> PictureRequest:
     spec, config, layer = read_spec(parsed)
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
     own = single_axis_upload(config) if config is not None and not listed else None
-    return PictureRequest(spec, parsed.model if listed else spec_url.CUSTOM, layer or "", own)
+    return PictureRequest(Subject(spec, parsed.model if listed else spec_url.CUSTOM, layer or "", own))
 
 
 def addressed(word: str) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rope_viz.cli.output import STDOUT, named
 from rope_viz.cli.spec import read_config, refuse_diffusion
 from rope_viz.embedding.spec import short_repr
-from rope_viz.models import spec_url
 from rope_viz.models.read_upload import single_axis_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.variant import MOST, Variant, make_variant, read_variant
 from rope_viz.pages import registry
 
@@ -42,7 +42,7 @@ def open_variant(name: str) -> Variant:
     with named(name):
         refuse_diffusion(config)
         own = single_axis_upload(config)
-    return make_variant(spec_url.CUSTOM, own.layer, own.specs[own.layer], own.name)
+    return make_variant(Subject(own.specs[own.layer], layer=own.layer), own.name)
 
 
 def render(picture: Picture, request: PictureRequest, form: str, look: Style) -> bytes:

@@ -23,7 +23,7 @@ from rope_viz.cli.output import one_line, write_output
 from rope_viz.models.identity.hf_cache import NAME
 from rope_viz.reports import report_site
 from rope_viz.reports.render_process import MEMORY, end_with, limit_memory, limit_seconds
-from rope_viz.reports.report_site import FOLDER, Entry
+from rope_viz.reports.report_site import FOLDER, IndexEntry
 from rope_viz.storage.decode_json import decode_json
 
 SECONDS = 60
@@ -35,7 +35,7 @@ RECORD = ".json"
 
 
 @dataclass(frozen=True)
-class Job:
+class ReportJob:
     """One page to make. `source` is the text of a config or the id of a model of the list, `problem` why it is none."""
 
     label: str
@@ -73,7 +73,7 @@ def write_site(name: str, site: Path, *, is_full: bool) -> int:
     return 1 if any(entry.status in ("failed", "ended") for entry in entries) else 0
 
 
-def find_jobs(name: str, *, is_full: bool) -> Iterator[Job]:
+def find_jobs(name: str, *, is_full: bool) -> Iterator[ReportJob]:
     """Yield a job for each config of a folder, or of each line of a file: paths, ids of models, folders."""
     taken: set[str] = set()
     for label, read in find_named(Path(name)):
@@ -82,7 +82,7 @@ def find_jobs(name: str, *, is_full: bool) -> Iterator[Job]:
             source, problem = read(), ""
         except (ValueError, OSError) as error:
             source, problem = b"", f"{one_line(error)}."
-        yield Job(short, file_name(short, taken), source, problem, is_full)
+        yield ReportJob(short, file_name(short, taken), source, problem, is_full)
 
 
 def find_named(path: Path) -> Iterator[tuple[str, Callable[[], bytes | str]]]:
@@ -120,7 +120,7 @@ def file_name(label: str, taken: set[str]) -> str:
     return found
 
 
-def read_record(pages: Path, job: Job) -> Entry | None:
+def read_record(pages: Path, job: ReportJob) -> IndexEntry | None:
     """Return the line in the index of a page that is finished and current, else None."""
     record = (pages / job.file).with_suffix(RECORD)
     if not record.is_file() or not (pages / job.file).is_file():
@@ -141,7 +141,7 @@ def remove_others(pages: Path, files: set[str]) -> None:
             page.unlink(missing_ok=True)
 
 
-def run_jobs(jobs: Sequence[Job], pages: Path) -> Iterator[Entry]:
+def run_jobs(jobs: Sequence[ReportJob], pages: Path) -> Iterator[IndexEntry]:
     """Yield the entries as their pages are written, in a process per core.
 
     When a process ends, for lack of memory or time, the jobs without a page run again one by one. The job that ends it
@@ -167,7 +167,7 @@ def run_jobs(jobs: Sequence[Job], pages: Path) -> Iterator[Entry]:
             yield write_page(left.pop(0), pages, "ended")
 
 
-def run_pool(jobs: Sequence[Job], pages: Path, workers: int) -> Iterator[tuple[Job, Entry]]:
+def run_pool(jobs: Sequence[ReportJob], pages: Path, workers: int) -> Iterator[tuple[ReportJob, IndexEntry]]:
     """Yield (job, entry) of jobs that run in so many processes; one process runs them in order."""
     # These processes multiply only small arrays; one thread each.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -190,7 +190,7 @@ def begin_process(parent: int) -> None:
     limit_memory(MEMORY)
 
 
-def run_job(job: Job, pages: Path) -> Entry:
+def run_job(job: ReportJob, pages: Path) -> IndexEntry:
     """Write one page and its record, and return its line in the index."""
     limit_seconds(FULL_SECONDS if job.is_full else SECONDS)
     try:
@@ -200,11 +200,13 @@ def run_job(job: Job, pages: Path) -> Entry:
         return write_page(job, pages, "failed")
 
 
-def write_page(job: Job, pages: Path, status: str = "") -> Entry:
+def write_page(job: ReportJob, pages: Path, status: str = "") -> IndexEntry:
     """Write one page, or with a status the page that says why there is none. The record comes last."""
     if status or job.problem:
         problem = report_site.TEXTS(f"site.{status}") if status else job.problem
-        entry, page = report_site.problem_page(Entry(job.label, job.file, status=status or "unread", problem=problem))
+        entry, page = report_site.problem_page(
+            IndexEntry(job.label, job.file, status=status or "unread", problem=problem)
+        )
     else:
         entry, page = report_site.render_page(job.label, job.file, job.source, is_full=job.is_full)
     write_output(pages / job.file, page)

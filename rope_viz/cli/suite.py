@@ -31,7 +31,7 @@ from rope_viz.models.read_upload import single_axis_upload
 from rope_viz.models.spec_url import format_value
 from rope_viz.models.variant import KEYS, MOST, read_variant, split_pairs
 from rope_viz.pages import registry
-from rope_viz.picture.choices import Kept
+from rope_viz.picture.choices import StoredChoice
 from rope_viz.picture.picture_request import PictureRequest
 
 OWN_KEYS = ("file", "picture", "model", "variants", "labels")
@@ -113,7 +113,7 @@ def render_entry(entry: Mapping[str, Any], style: Mapping[str, str], folder: Pat
     looks = dict(style) | {key: query.pop(key) for key in list(query) if is_key(key)}
     files = {}
     for choice in find_choices(entry["picture"]):
-        if isinstance(choice, Kept) and choice.key in query:
+        if isinstance(choice, StoredChoice) and choice.key in query:
             files[choice.key] = choice.decode(choice.load(str(folder / query.pop(choice.key))))
     own = None
     if (model := entry.get("model")) is not None:
@@ -126,10 +126,10 @@ def render_entry(entry: Mapping[str, Any], style: Mapping[str, str], folder: Pat
     if request.variants and not picture.variants:
         raise ValueError(f"{picture.address} shows one curve and takes no variants")
     if files:
-        from rope_viz.picture.choices import Held
+        from rope_viz.picture.choices import StoredValue
 
         request = dataclasses.replace(
-            request, given={**request.given, **{key: Held("", value) for key, value in files.items()}}
+            request, given={**request.given, **{key: StoredValue("", value) for key, value in files.items()}}
         )
     look = Style.read(looks | read_labels(entry.get("labels", {})))
     return render(picture, picture.finished(request), form, look)

@@ -76,7 +76,7 @@ def run_verify(parsed: argparse.Namespace) -> int:
     return 0 if found.matches else 1
 
 
-def read_source(source: str, flags: str | None, layer: str, model: ModelConfig) -> Held:
+def read_source(source: str, flags: str | None, layer: str, model: ModelConfig) -> LoadedFrequencies:
     """Read the frequencies that `--from` names. Raise `ValueError` if that is not possible."""
     kind, _, place = source.partition(":")
     if kind == "gguf" and place:
@@ -92,7 +92,7 @@ def read_source(source: str, flags: str | None, layer: str, model: ModelConfig) 
     return read_numbers(Path(source).read_bytes(), Path(source).name)
 
 
-def from_transformers(folder: str, layer: str) -> Held:
+def from_transformers(folder: str, layer: str) -> LoadedFrequencies:
     """Return the frequencies of the rotary module of a model in a folder, without reading the model's weights.
 
     Raise `ValueError` without PyTorch and transformers, and for a model without such a module.
@@ -114,7 +114,7 @@ def from_transformers(folder: str, layer: str) -> Held:
             live = type(module)(module.config)
             factor = getattr(live, name.replace("inv_freq", "attention_scaling"), 1.0)
             label = f"{type(module).__name__} of transformers {transformers.__version__}"
-            return Held(np.asarray(getattr(live, name).double().tolist()), float(factor), label)
+            return LoadedFrequencies(np.asarray(getattr(live, name).double().tolist()), float(factor), label)
     raise ValueError("the model has no rotary module built from a config")
 
 
@@ -149,7 +149,7 @@ MOST_ALPHA = 50.0
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class LoadedFrequencies:
     """What a model or file holds: radians per position, (pairs,), the factor on cos and sin (None: unknown)."""
 
     inv_freq: FloatArray
@@ -167,7 +167,7 @@ class Verdict:
     attention_ratio: float | None = None
 
 
-def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
+def verify(spec: RopeSpec, held: LoadedFrequencies, length: int | None = None) -> Verdict:
     """Return whether a model or a file holds this embedding, at a length where the method depends on it."""
     meant = spec.inv_freq(length)
     if len(meant) != len(held.inv_freq):
@@ -192,7 +192,7 @@ def verify(spec: RopeSpec, held: Held, length: int | None = None) -> Verdict:
     return Verdict(False, f"Does not match in {held.source}: {'; '.join(parts)}.", effect if wrong else None, ratio)
 
 
-def read_numbers(text: str | bytes, source: str) -> Held:
+def read_numbers(text: str | bytes, source: str) -> LoadedFrequencies:
     """Return what a snippet wrote: {"inv_freq": [...], "attention_factor": ...}. Raises `ValueError` for other text."""
     found = decode_json(text, f"{source} is not JSON as written by the snippets")
     values = found.get("inv_freq") if isinstance(found, Mapping) else None
@@ -203,10 +203,10 @@ def read_numbers(text: str | bytes, source: str) -> Held:
     factor = found.get("attention_factor")
     if factor is not None:
         require_number(factor, "attention_factor")
-    return Held(np.asarray(values, dtype=np.float64), None if factor is None else float(factor), source)
+    return LoadedFrequencies(np.asarray(values, dtype=np.float64), None if factor is None else float(factor), source)
 
 
-def read_learned(path: str | Path, model: ModelConfig, layer: str) -> Held:
+def read_learned(path: str | Path, model: ModelConfig, layer: str) -> LoadedFrequencies:
     """Return the frequencies of a model whose weights multiply them by exp(alpha), from a safetensors file.
 
     Raises `ValueError` where the model has none, or the file has no such tensor.
@@ -221,10 +221,10 @@ def read_learned(path: str | Path, model: ModelConfig, layer: str) -> Held:
     alpha = np.asarray(file.read_tensor(name), dtype=np.float64).ravel()
     if len(alpha) != spec.pairs or not np.all(np.abs(alpha) < MOST_ALPHA):
         raise ValueError(f"{name} must have {spec.pairs} finite numbers, one for each pair")
-    return Held(spec.inv_freq() * np.exp(alpha), None, Path(path).name)
+    return LoadedFrequencies(spec.inv_freq() * np.exp(alpha), None, Path(path).name)
 
 
-def read_gguf(path: str | Path, flags: str | None = None) -> Held:
+def read_gguf(path: str | Path, flags: str | None = None) -> LoadedFrequencies:
     """Return what llama.cpp 0c1e57098 computes from a GGUF file and the flags of its command line.
 
     Raises `ValueError` where the file is no GGUF, or names no architecture and head size.
@@ -235,4 +235,4 @@ def read_gguf(path: str | Path, flags: str | None = None) -> Held:
     found = emulate(model, "llama.cpp", flags=flags, length=length)
     if found.inv_freq is None:
         raise ValueError(f"llama.cpp refuses the file: {found.reason}")
-    return Held(found.inv_freq, found.attention_factor, f"{Path(path).name} as llama.cpp reads it")
+    return LoadedFrequencies(found.inv_freq, found.attention_factor, f"{Path(path).name} as llama.cpp reads it")

@@ -68,7 +68,7 @@ class Positions:
 
 
 @dataclass(frozen=True)
-class Piece:
+class PromptSegment:
     """One text, image, video or audio of a prompt.
 
     text, audio: `tokens`, one position each. image, video: `grid` = (frames, rows, columns) of patches before merging.
@@ -124,7 +124,7 @@ class Manner:
     origin: Literal["start", "zero"] = "start"
 
 
-def place_prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Sequence[str] = THW) -> Positions:
+def place_prompt(pieces: Iterable[PromptSegment], manner: Manner = Manner(), axes: Sequence[str] = THW) -> Positions:
     """Return positions along a prompt on the axes time, row and column.
 
     Raises `ValueError` if a grid is smaller than one token, and beyond 2²² tokens.
@@ -175,7 +175,7 @@ def place_prompt(pieces: Iterable[Piece], manner: Manner = Manner(), axes: Seque
 
 
 def interleave_audio(
-    pieces: Iterable[Piece | tuple[Piece, int]], manner: Manner, chunk: int | None = None
+    pieces: Iterable[PromptSegment | tuple[PromptSegment, int]], manner: Manner, chunk: int | None = None
 ) -> Positions:
     """Return positions of a prompt that merges (video, tokens of its audio), with two markers on either side.
 
@@ -187,7 +187,7 @@ def interleave_audio(
     segments: list[Segment] = []
     count, following = 0, 0.0
     for piece in pieces:
-        if isinstance(piece, Piece):
+        if isinstance(piece, PromptSegment):
             part = place_prompt([piece], manner)
             values, kinds = part.values + following, part.segments
             end = float(values.max()) if len(values) else following - 1.0
@@ -251,7 +251,7 @@ def cut_into_chunks(block: FloatArray, start: float, chunk: int) -> list[FloatAr
     return [block[first:last] for first, last in zip(cuts, [*cuts[1:], len(block)], strict=True)]
 
 
-def visual_positions(shape: tuple[int, int, int], piece: Piece, manner: Manner, start: float) -> FloatArray:
+def visual_positions(shape: tuple[int, int, int], piece: PromptSegment, manner: Manner, start: float) -> FloatArray:
     """Return positions of an image's or a video's tokens, (frames·rows·columns, 3), frame by frame, row by row."""
     time = frame_times(shape[0], piece.pace, manner)
     origin = start if manner.origin == "start" else 0.0
@@ -279,7 +279,7 @@ def next_start(shape: tuple[int, int, int], manner: Manner, start: float, last: 
     return start + max(shape[1:]) if manner.resume == "side" else None
 
 
-def merged_grid(piece: Piece, manner: Manner) -> tuple[int, int, int]:
+def merged_grid(piece: PromptSegment, manner: Manner) -> tuple[int, int, int]:
     """Return (frames, rows, columns) in tokens; raise `ValueError` if a side is smaller than the merge."""
     step = manner.temporal_merge if piece.kind == "video" else 1
     sides = (piece.grid[0] // step, piece.grid[1] // manner.merge, piece.grid[2] // manner.merge)

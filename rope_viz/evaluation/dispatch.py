@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from rope_viz.evaluation.completion_clients import Engine, UnavailableError
-from rope_viz.evaluation.evaluation_plan import Cell, Row
+from rope_viz.evaluation.evaluation_plan import AnswerRow, Cell
 
 LONGEST_PAUSE = 60.0  # seconds
 LONGEST_WISH = 300.0  # seconds; a server may ask for a longer pause
@@ -70,7 +70,7 @@ class Task:
     failures: int = 0
 
 
-class Board:
+class QuestionQueue:
     """All questions that have no answer yet, shared by the threads of the workers."""
 
     def __init__(self, cells: Iterable[Cell], workers: Sequence[Worker], *, retries: int, wait: float) -> None:
@@ -171,9 +171,9 @@ class Board:
 def dispatch(
     cells: Iterable[Cell],
     workers: Sequence[Worker],
-    answer: Callable[[Engine, Cell], Row],
-    refuse: Callable[[Cell, str], Row],
-    write: Callable[[Row], None],
+    answer: Callable[[Engine, Cell], AnswerRow],
+    refuse: Callable[[Cell, str], AnswerRow],
+    write: Callable[[AnswerRow], None],
     *,
     retries: int = 5,
     wait: float = 1.0,
@@ -187,7 +187,7 @@ def dispatch(
     Ctrl-C the pending answers are still awaited and written; a second one raises at once, and the threads that still
     wait for an answer are then left. `wait` is the first pause in seconds.
     """
-    board = Board(cells, workers, retries=retries, wait=wait)
+    board = QuestionQueue(cells, workers, retries=retries, wait=wait)
     writing = threading.Lock()
 
     def work(worker: Worker) -> None:

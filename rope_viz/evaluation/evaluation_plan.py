@@ -27,7 +27,7 @@ WHOLE = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AnswerRow:
     """One answer; `right` is None if the engine gave none, and `answer` is then the reason. `key` is its question's."""
 
     method: str
@@ -52,7 +52,7 @@ class Evaluation:
     model: str
     wording: str
     about: Mapping[str, Mapping[str, Any]]
-    rows: tuple[Row, ...]
+    rows: tuple[AnswerRow, ...]
     shard: tuple[int, int] = WHOLE
 
     @functools.cached_property
@@ -151,7 +151,7 @@ def describe_shard(shard: tuple[int, int]) -> str:
     return "a whole evaluation" if shard == WHOLE else f"shard {format_shard(shard)}"
 
 
-def checked(entry: Any, number: int) -> Row:
+def checked(entry: Any, number: int) -> AnswerRow:
     """Read one answer, or raise `ValueError` with its number."""
     label = f"answer {number}"
     if not isinstance(entry, dict) or not isinstance(entry.get("method"), str) or not entry["method"]:
@@ -162,7 +162,7 @@ def checked(entry: Any, number: int) -> Row:
     if entry.get("right") not in (True, False, None):
         raise ValueError(f"{label} must be right, wrong or null, got {short_repr(entry.get('right'))}")
     tokens = entry.get("tokens")
-    return Row(
+    return AnswerRow(
         sys.intern(entry["method"][:100]),  # few methods and many answers
         int(entry["length"]),
         float(entry["depth"]),

@@ -24,9 +24,9 @@ from rope_viz.evaluation.evaluation_plan import (
     MOST,
     VERSION,
     WHOLE,
+    AnswerRow,
     Cell,
     Evaluation,
-    Row,
     describe_shard,
     format_shard,
     read_evaluation,
@@ -37,7 +37,7 @@ from rope_viz.tiny_lm.passkey import WORDINGS, pieces_for
 
 
 @dataclass(frozen=True)
-class Plan:
+class EvaluationPlan:
     """The questions to ask. `methods` are names; `about` describes how each was run (flags, addresses, config).
 
     `shard` is (number from 0, count): only every so-many-th question is asked, and `merge` joins the files.
@@ -109,16 +109,16 @@ class Plan:
 class Journal:
     """The answers so far, one JSON text per line; a line truncated by a kill is dropped."""
 
-    def __init__(self, path: Path, plan: Plan, before: Sequence[Row] = ()) -> None:
+    def __init__(self, path: Path, plan: EvaluationPlan, before: Sequence[AnswerRow] = ()) -> None:
         self.path, self.plan = path, plan
-        self.rows: dict[Cell, Row] = {}
+        self.rows: dict[Cell, AnswerRow] = {}
         for row in [*before, *(read_journal(path) if path.exists() else ())]:
             if row.method in plan.methods and row.key != plan.key(row.method):
                 raise ValueError(f"there are answers of another {row.method} already: name another output")
             if row.right is not None or row.cell not in self.rows:
                 self.rows[row.cell] = row
 
-    def add(self, row: Row) -> None:
+    def add(self, row: AnswerRow) -> None:
         """Write the row to disk at once, on a new line because a kill may have truncated the last one."""
         self.rows[row.cell] = row
         with open(self.path, "a", encoding="utf-8") as file:
@@ -131,18 +131,18 @@ class Journal:
         return cell in self.rows and self.rows[cell].right is not None
 
 
-def read_journal(path: Path) -> Iterator[Row]:
+def read_journal(path: Path) -> Iterator[AnswerRow]:
     """Yield the rows of a journal."""
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            row = Row(**json.loads(line))
+            row = AnswerRow(**json.loads(line))
         except (ValueError, TypeError):
             continue
         yield row
 
 
 def evaluate(
-    plan: Plan,
+    plan: EvaluationPlan,
     workers: Sequence[Worker],
     out: Path,
     *,
@@ -158,7 +158,7 @@ def evaluate(
     for workers that load one at a time. Raises `ValueError` if a length is impossible,
     or if `out` holds another shard or answers of methods that were run otherwise.
     """
-    before: Sequence[Row] = ()
+    before: Sequence[AnswerRow] = ()
     if out.exists():
         found = read_evaluation(out)
         if found.shard != plan.shard:
@@ -176,7 +176,7 @@ def evaluate(
         for length in plan.lengths:
             pieces[method, length] = pieces_for(wording, length, count)
 
-    def answer(engine: Engine, cell: Cell) -> Row:
+    def answer(engine: Engine, cell: Cell) -> AnswerRow:
         method, length, depth, repeat = cell
         question = wording.make(pieces[method, length], depth, repeat)
         try:
@@ -186,12 +186,12 @@ def evaluate(
         except ValueError as error:
             return refuse(cell, str(error))
         right, answer_text = wording.right(question, reply.text), reply.text.strip()[:200]
-        return Row(*cell, right=right, answer=answer_text, tokens=reply.tokens, key=plan.key(method))
+        return AnswerRow(*cell, right=right, answer=answer_text, tokens=reply.tokens, key=plan.key(method))
 
-    def refuse(cell: Cell, reason: str) -> Row:
-        return Row(*cell, right=None, answer=reason[:200], key=plan.key(cell[0]))
+    def refuse(cell: Cell, reason: str) -> AnswerRow:
+        return AnswerRow(*cell, right=None, answer=reason[:200], key=plan.key(cell[0]))
 
-    def write(row: Row) -> None:
+    def write(row: AnswerRow) -> None:
         journal.add(row)
         progress.step(row)
 
@@ -202,7 +202,7 @@ def evaluate(
     return finished(plan, journal.rows, out, journal.path)
 
 
-def finished(plan: Plan, rows: Mapping[Cell, Row], out: Path, journal: Path) -> dict[str, Any]:
+def finished(plan: EvaluationPlan, rows: Mapping[Cell, AnswerRow], out: Path, journal: Path) -> dict[str, Any]:
     """Write the file whole, and remove the journal if every question is answered."""
     found: dict[str, Any] = {
         "version": VERSION,
@@ -223,14 +223,14 @@ def finished(plan: Plan, rows: Mapping[Cell, Row], out: Path, journal: Path) -> 
 class Progress:
     """Progress and remaining time, estimated by tokens because long texts take longer."""
 
-    def __init__(self, plan: Plan, missing: Sequence[Cell], say: Callable[[str], None]) -> None:
+    def __init__(self, plan: EvaluationPlan, missing: Sequence[Cell], say: Callable[[str], None]) -> None:
         self.say, self.begin = say, time.monotonic()
         self.total, self.left = len(missing), sum(cell[1] for cell in missing)
         self.done, self.tokens = 0, 0
         if len(missing) < plan.size:
             say(f"{plan.size - len(missing):,} of {plan.size:,} questions are answered already")
 
-    def step(self, row: Row) -> None:
+    def step(self, row: AnswerRow) -> None:
         """Count one more answer and report progress."""
         self.done, self.tokens, self.left = self.done + 1, self.tokens + row.length, self.left - row.length
         seconds = (time.monotonic() - self.begin) * self.left / self.tokens
@@ -253,7 +253,7 @@ class ShardFile:
     """One file: its name, the plan of its shard and what it holds."""
 
     name: str
-    plan: Plan
+    plan: EvaluationPlan
     found: Evaluation
 
 
@@ -306,13 +306,13 @@ def read_shard_file(path: str | Path) -> ShardFile:
     return ShardFile(name, plan, found)
 
 
-def read_plan(name: str, record: Mapping[str, Any], found: Evaluation) -> Plan:
+def read_plan(name: str, record: Mapping[str, Any], found: Evaluation) -> EvaluationPlan:
     """Return the plan in the record of a shard. Raises `ValueError` that names the file."""
     try:
         require_number(record.get("repeats"), "repeats", least=1, most=1e6, integer=True)
         grid = {key: tuple(kind(item) for item in record[key]) for key, kind in GRID.items()}
         about = {method: dict(found.about.get(method) or {}) for method in grid["methods"]}
-        return Plan(
+        return EvaluationPlan(
             **grid,
             repeats=record["repeats"],
             wording=found.wording,

@@ -134,7 +134,7 @@ def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
     return table(message, **message["start"])
 
 
-def still(message: Mapping[str, Any]) -> theme.Figure:
+def still(message: Mapping[str, Any]) -> theme.DataFigure:
     """Draw the dials at their start positions as a static figure."""
     return draw_still(message, **message["start"], pin=message.get("pin"))
 
@@ -176,7 +176,7 @@ def draw_still(
     pin: int | None = None,
     width: float = 1000.0,
     height: float | None = None,
-) -> theme.Figure:
+) -> theme.DataFigure:
     """Draw all pairs (at most 256) at position m; in mode "score" a query at m, a key at n, and their score by pair.
 
     `data` is the message sent to the browser's clocks (`clocks.packed`). `width` and `height` are in pixels and decide

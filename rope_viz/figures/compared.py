@@ -57,10 +57,10 @@ def compared(
     assert current is not None
     free = line_styles.take_slots(MOST, looks)
     looks += [free[number - 1] for number in variants]
-    curves = [dataclasses.replace(current, spec=each) for each in specs] + [*variants.values()]
+    curves = [Variant(current.subject._replace(spec=each), current.name) for each in specs] + [*variants.values()]
     several = len({_model(each) for each in curves}) > 1
     return [
-        Compared(name, curve.spec, *look, _model_name(curve) if several else "")
+        Compared(name, curve.subject.spec, *look, _model_name(curve) if several else "")
         for name, curve, look in zip(name_curves(curves), curves, looks, strict=True)
     ]
 
@@ -85,7 +85,7 @@ def name_curves(curves: Sequence[Variant]) -> list[str]:
         else:
             parts = _describe(curve, group if absolute else [curve, current])
         parts = [_model_name(curve), *parts] if several else parts
-        name = ", ".join(parts) or short_label(curve.spec.scaling.name)
+        name = ", ".join(parts) or short_label(curve.subject.spec.scaling.name)
         same = sum(name == before.partition(" (pinned")[0] for before in names)
         names.append(str(TEXTS("variants.same", name=name, count=same)) if same else name)
     return names
@@ -113,7 +113,7 @@ def label_margin(curves: Sequence[Compared]) -> int:
 
 
 def _model(curve: Variant) -> tuple[str, str]:
-    return curve.model, curve.name
+    return curve.subject.model, curve.name
 
 
 def _model_name(curve: Variant) -> str:
@@ -122,29 +122,31 @@ def _model_name(curve: Variant) -> str:
 
 def _varying(group: Sequence[Variant]) -> list[str]:
     """Return the fields in which curves differ: of the method only if all have the same one."""
-    methods = [each.spec.scaling for each in group]
+    specs = [each.subject.spec for each in group]
+    methods = [spec.scaling for spec in specs]
     of_method = [item.name for item in dataclasses.fields(methods[0]) if item.init]
     if len({method.name for method in methods}) > 1:
         names = ["method"]
     else:
         names = [name for name in of_method if len({getattr(method, name) for method in methods}) > 1]
-    sizes = [name for name in SIZES if len({getattr(each.spec, name) for each in group}) > 1]
-    if all(each.spec.rotary_dim == each.spec.head_dim for each in group):
+    sizes = [name for name in SIZES if len({getattr(spec, name) for spec in specs}) > 1]
+    if all(spec.rotary_dim == spec.head_dim for spec in specs):
         sizes = [name for name in sizes if name != "rotary_dim"]
-    return [*names, *sizes, *(["layer"] if len({each.layer for each in group}) > 1 else [])]
+    return [*names, *sizes, *(["layer"] if len({each.subject.layer for each in group}) > 1 else [])]
 
 
 def _describe(curve: Variant, group: Sequence[Variant]) -> list[str]:
     """Return the fields in which curves differ, with this curve's values, in words."""
-    out, scaling = [], curve.spec.scaling
+    out, spec = [], curve.subject.spec
+    scaling = spec.scaling
     for name in _varying(group):
-        value: Any = getattr(curve.spec, name, getattr(scaling, name, None))
+        value: Any = getattr(spec, name, getattr(scaling, name, None))
         if name == "method":
             out.append(short_label(scaling.name))
         elif name == "factor":
             out.append(f"{short_label(scaling.name)} × {format_value(value)}")
         elif name == "layer":
-            out.append(curve.layer.replace("_", " "))
+            out.append(curve.subject.layer.replace("_", " "))
         elif name == "pairing":
             out.append(str(value))
         elif name in ("context", "target"):

@@ -93,7 +93,7 @@ def numbers(message: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def draw_static(message: Mapping[str, Any]) -> theme.Figure:
+def draw_static(message: Mapping[str, Any]) -> theme.DataFigure:
     """Draw the pair that is shown alone as a static figure: 0 at 3 o'clock, counterclockwise."""
     step, texts, values = message["inv_freq"][message["pair"]], message["texts"], _values(message)
     query, key = (step * message["start"][name] for name in ("query", "key"))

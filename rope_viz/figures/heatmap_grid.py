@@ -13,7 +13,7 @@ GAP = 0.035
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class Heatmap:
     """One heatmap: title, smaller lines under it, values (rows, columns), and further trace properties."""
 
     title: str
@@ -23,7 +23,7 @@ class Panel:
 
 
 def draw_panels(
-    panels: Sequence[Panel],
+    panels: Sequence[Heatmap],
     labels: Sequence[str],
     *,
     ends: tuple[float, float],

@@ -16,14 +16,14 @@ from rope_viz.figures import theme
 from rope_viz.texts.numbers import format_tokens
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """The style of a line: colour and dash, a name or a list of strokes and gaps, as Plotly expects them."""
 
     colour: str
     dash: str
 
 
-CURRENT, PLAIN = Look(theme.CURRENT, "solid"), Look(theme.PLAIN, "dot")
+CURRENT, PLAIN = LineStyle(theme.CURRENT, "solid"), LineStyle(theme.PLAIN, "dot")
 
 DASHES = tuple(
     """
@@ -32,11 +32,11 @@ DASHES = tuple(
     18px,2px,8px,2px,2px,2px
     """.split()
 )
-SLOTS = tuple(Look(colour, dash) for colour, dash in zip(theme.FURTHER, DASHES, strict=True))
+SLOTS = tuple(LineStyle(colour, dash) for colour, dash in zip(theme.FURTHER, DASHES, strict=True))
 """The styles of lines next to the current one, the most distinct first."""
 
 _RANKED = sorted(scaling.METHODS, key=lambda name: scaling.METHODS[name].line_rank)
-METHODS: dict[str, Look] = dict(zip([name for name in _RANKED if name != "none"], SLOTS, strict=False))
+METHODS: dict[str, LineStyle] = dict(zip([name for name in _RANKED if name != "none"], SLOTS, strict=False))
 METHODS["none"] = PLAIN
 """{method: its style next to the current spec}."""
 
@@ -56,7 +56,7 @@ def strokes(dash: str) -> list[float]:
     return [float(each.removesuffix("px")) for each in STROKES.get(dash, dash).split(",") if each]
 
 
-def take_slots(count: int, taken: Collection[Look] = ()) -> list[Look]:
+def take_slots(count: int, taken: Collection[LineStyle] = ()) -> list[LineStyle]:
     """Return the styles of this many lines: the first slots that no other line of the figure has taken.
 
     Raise `ValueError` if the figure has more lines than there are slots.

@@ -19,7 +19,7 @@ LETTER = 6.6
 EDGE, GAP, LEAST = 12, 3, 0.4
 
 
-def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH, height: float | None = None) -> theme.Figure:
+def sheet(columns: Mapping[str, Sequence[Any]], width: float = WIDTH, height: float | None = None) -> theme.DataFigure:
     """Draw the columns with long cells wrapped; past 40 rows a last line counts the rows left out.
 
     `width` and `height` are in pixels. If the words do not fit, the font shrinks. On a sheet of `SMALL` pixels at most,

@@ -86,7 +86,7 @@ def figure(
     notes: Iterable[dict[str, Any]] = (),
     bars: Sequence[BandBar] = (),
     **layout: Any,
-) -> Figure:
+) -> DataFigure:
     """Return a figure in the shared style; traces and axes are plain dicts. `bars` are drawn above the plot."""
     margin = layout.pop("margin", MARGIN)
     shapes = list(shapes)
@@ -114,7 +114,7 @@ def figure(
         "shapes": shapes,
         "annotations": list(notes),
     }
-    return Figure(data=list(traces), layout=base | layout)
+    return DataFigure(data=list(traces), layout=base | layout)
 
 
 CHECKED: ContextVar[bool] = ContextVar("checked", default=True)
@@ -134,7 +134,7 @@ def skip_validation() -> Iterator[None]:
         CHECKED.reset(before)
 
 
-class Figure(go.Figure):  # type: ignore[misc]
+class DataFigure(go.Figure):  # type: ignore[misc]
     """A Plotly figure with the data it was drawn from.
 
     `table`, if set, returns the columns of a CSV, name -> values of equal length, without the figure's binning.
@@ -142,7 +142,7 @@ class Figure(go.Figure):  # type: ignore[misc]
     """
 
     table: Callable[[], Mapping[str, Any]] | None = None
-    at_size: Callable[[float, float | None], Figure] | None = None
+    at_size: Callable[[float, float | None], DataFigure] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, _validate=CHECKED.get(), **kwargs)

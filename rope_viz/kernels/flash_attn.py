@@ -31,7 +31,7 @@ class RefusedError(AssertionError, ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class SharedArguments:
     """Arguments shared by all functions, with their original names."""
 
     interleaved: bool
@@ -41,14 +41,14 @@ class Way:
     conjugate: bool = False
 
 
-def rotate_whole_in_place(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> None:
+def rotate_whole_in_place(x: Tensor, cos: Tensor, sin: Tensor, way: SharedArguments) -> None:
     """Rotate x (batch, seqlen, nheads, headdim), or packed (total, nheads, headdim), in place; not differentiable."""
     batched = [x if way.cu_seqlens is None else x[None]]
     rows, turn, bounded = _angles(x, cos, sin, way)
     torch_library.rotate_into(batched, batched, rows, turn, bounded=bounded)
 
 
-def rotate_whole(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> Tensor:
+def rotate_whole(x: Tensor, cos: Tensor, sin: Tensor, way: SharedArguments) -> Tensor:
     """Return x rotated as a new tensor; differentiable."""
     rows, turn, bounded = _angles(x, cos, sin, way)
     if way.cu_seqlens is None:
@@ -56,14 +56,14 @@ def rotate_whole(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> Tensor:
     return torch_library.rotate_copies([x[None]], rows, turn, bounded=bounded)[0][0]
 
 
-def rotate_stretches_in_place(whole: Tensor, stretches: list[Stretch], way: Way) -> None:
+def rotate_stretches_in_place(whole: Tensor, stretches: list[Stretch], way: SharedArguments) -> None:
     """Rotate the stretches of `whole` in place; not differentiable."""
     for bounds, cos, sin in stretches:
         rows, turn, bounded = _angles(torch_library.split_parts(whole, bounds)[0], cos, sin, way)
         torch_library.rotate_within(whole, bounds, rows, turn, bounded=bounded)
 
 
-def rotate_stretches(whole: Tensor, stretches: list[Stretch], way: Way) -> Tensor:
+def rotate_stretches(whole: Tensor, stretches: list[Stretch], way: SharedArguments) -> Tensor:
     """Return a new tensor like `whole` with its stretches, contiguous from 0, rotated; differentiable."""
     turned: list[Tensor] = []
     for bounds, cos, sin in stretches:
@@ -75,7 +75,7 @@ def rotate_stretches(whole: Tensor, stretches: list[Stretch], way: Way) -> Tenso
     return torch.cat((*turned, whole[:, :, stretches[-1][0][-1] :]), dim=2)
 
 
-def rotate_gradient(gradient: Tensor, stretches: list[Stretch], way: Way) -> Tensor:
+def rotate_gradient(gradient: Tensor, stretches: list[Stretch], way: SharedArguments) -> Tensor:
     """Return `rotate_stretches`, in place on a copy if no gradient follows: a third less memory traffic."""
     if torch.is_grad_enabled() or torch_library.is_transformed(gradient):
         return rotate_stretches(gradient, stretches, way)
@@ -121,7 +121,7 @@ def require(condition: bool, message: str) -> None:
         raise RefusedError(message)
 
 
-def _angles(x: Tensor, cos: Tensor, sin: Tensor, way: Way) -> tuple[Tensor, Turn, bool]:
+def _angles(x: Tensor, cos: Tensor, sin: Tensor, way: SharedArguments) -> tuple[Tensor, Turn, bool]:
     """Return (the row of cos and sin for every token, the turn by them, whether the rows are known to exist)."""
     seqlen_ro, pairs = cos.shape
     require(sin.shape == cos.shape, "cos and sin must have the same shape")
@@ -187,7 +187,7 @@ def apply_rotary_emb(
         return ApplyRotaryEmb.apply(  # type: ignore[no-any-return, no-untyped-call]
             x, cos, sin, interleaved, inplace, seqlen_offsets, cu_seqlens, max_seqlen
         )
-    y = rotate_whole(x, cos, sin, Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen))
+    y = rotate_whole(x, cos, sin, SharedArguments(interleaved, seqlen_offsets, cu_seqlens, max_seqlen))
     return x.copy_(y) if inplace else y
 
 
@@ -211,7 +211,7 @@ def apply_rotary_emb_qkv_(
     """
     if torch_library.is_transformed(qkv):
         stretches = qk_stretches(qkv, cos, sin, cos_k, sin_k, num_heads_q)
-        return qkv.copy_(rotate_stretches(qkv, stretches, Way(interleaved, seqlen_offsets)))
+        return qkv.copy_(rotate_stretches(qkv, stretches, SharedArguments(interleaved, seqlen_offsets)))
     return ApplyRotaryEmbQKV_.apply(  # type: ignore[no-any-return, no-untyped-call]
         qkv, cos, sin, cos_k, sin_k, interleaved, seqlen_offsets, num_heads_q
     )
@@ -222,7 +222,7 @@ def apply_rotary_emb_kv_(
 ) -> Tensor:
     """Rotate k inside kv (batch, seqlen, 2, nheads, headdim), in place; differentiable in kv."""
     if torch_library.is_transformed(kv):
-        return kv.copy_(rotate_stretches(kv, k_stretch(kv, cos, sin), Way(interleaved, seqlen_offsets)))
+        return kv.copy_(rotate_stretches(kv, k_stretch(kv, cos, sin), SharedArguments(interleaved, seqlen_offsets)))
     return ApplyRotaryEmbKV_.apply(kv, cos, sin, interleaved, seqlen_offsets)  # type: ignore[no-any-return, no-untyped-call]
 
 
@@ -238,7 +238,7 @@ def apply_rotary(
     conjugate: bool = False,
 ) -> Tensor:
     """Run `apply_rotary_emb` without a gradient; `conjugate` rotates backwards."""
-    way = Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen, conjugate)
+    way = SharedArguments(interleaved, seqlen_offsets, cu_seqlens, max_seqlen, conjugate)
     with torch.no_grad():
         if not inplace:
             return rotate_whole(x, cos, sin, way)
@@ -361,7 +361,7 @@ class ApplyRotaryEmb(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         cos, sin, cu_seqlens, seqlen_offsets = _load_saved(ctx)
         max_seqlen, interleaved = ctx.flags
-        way = Way(interleaved, seqlen_offsets, cu_seqlens, max_seqlen, conjugate=True)
+        way = SharedArguments(interleaved, seqlen_offsets, cu_seqlens, max_seqlen, conjugate=True)
         return rotate_whole(grads[0], cos, sin, way), *[None] * 7
 
 
@@ -381,7 +381,7 @@ class ApplyRotaryEmbQKV_(torch.autograd.Function):  # noqa: N801 (its published 
         num_heads_q: int | None = None,
     ) -> Tensor:
         stretches = qk_stretches(qkv, cos, sin, cos_k, sin_k, num_heads_q)
-        rotate_stretches_in_place(qkv, stretches, Way(interleaved, seqlen_offsets))
+        rotate_stretches_in_place(qkv, stretches, SharedArguments(interleaved, seqlen_offsets))
         _save(ctx, cos, sin, cos_k, sin_k, seqlen_offsets)
         ctx.flags = interleaved, num_heads_q
         return qkv
@@ -391,7 +391,7 @@ class ApplyRotaryEmbQKV_(torch.autograd.Function):  # noqa: N801 (its published 
         cos, sin, cos_k, sin_k, seqlen_offsets = _load_saved(ctx)
         interleaved, num_heads_q = ctx.flags
         stretches = qk_stretches(grads[0], cos, sin, cos_k, sin_k, num_heads_q)
-        way = Way(interleaved, seqlen_offsets, conjugate=True)
+        way = SharedArguments(interleaved, seqlen_offsets, conjugate=True)
         return rotate_gradient(grads[0], stretches, way), *[None] * 7
 
 
@@ -402,7 +402,7 @@ class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published n
     def forward(
         ctx: Any, kv: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False, seqlen_offsets: int | Tensor = 0
     ) -> Tensor:
-        rotate_stretches_in_place(kv, k_stretch(kv, cos, sin), Way(interleaved, seqlen_offsets))
+        rotate_stretches_in_place(kv, k_stretch(kv, cos, sin), SharedArguments(interleaved, seqlen_offsets))
         _save(ctx, cos, sin, seqlen_offsets)
         ctx.interleaved = interleaved
         return kv
@@ -410,7 +410,7 @@ class ApplyRotaryEmbKV_(torch.autograd.Function):  # noqa: N801 (its published n
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         cos, sin, seqlen_offsets = _load_saved(ctx)
-        way = Way(ctx.interleaved, seqlen_offsets, conjugate=True)
+        way = SharedArguments(ctx.interleaved, seqlen_offsets, conjugate=True)
         return rotate_gradient(grads[0], k_stretch(grads[0], cos, sin), way), *[None] * 4
 
 

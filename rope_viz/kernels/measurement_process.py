@@ -33,7 +33,7 @@ class BusyError(RuntimeError):
 
 
 @dataclass
-class Report:
+class MeasurementReport:
     """The result of a measurement, as plain data for its download. `ways` are by name, in the order they ran."""
 
     workload: dict[str, Any]
@@ -91,7 +91,7 @@ class Run:
 
     def make_report(self, workload: dict[str, Any]) -> Any:
         """Return an empty result, whose `add_line` takes each line of the process."""
-        return Report(workload)
+        return MeasurementReport(workload)
 
     @property
     def first_step(self) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rope_viz.embedding.spec import PAIRINGS, require_number, short_repr
-from rope_viz.kernels.measurement_process import Report
+from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.storage.decode_json import decode_json
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def find_processor() -> str:
     return platform.processor() or platform.machine() or "CPU"
 
 
-def parse_report(content: bytes, problem: str) -> Report:
+def parse_report(content: bytes, problem: str) -> MeasurementReport:
     """Return the measurement in a JSON text; raise `ValueError`, with the sentence `problem` for no measurement.
 
     A measurement that was stopped is one too: ways without times, or none at all.
@@ -98,7 +98,7 @@ def parse_report(content: bytes, problem: str) -> Report:
     found = decode_json(content, problem)
     if not isinstance(found, dict) or not {"workload"} <= set(found) <= {"workload", "machine", "agreement", "ways"}:
         raise ValueError(problem)
-    report = Report(**found)
+    report = MeasurementReport(**found)
     named = (report.workload, report.machine, report.ways)
     if not all(isinstance(part, dict) for part in named) or not isinstance(report.agreement, list):
         raise ValueError(problem)

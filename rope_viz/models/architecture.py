@@ -91,7 +91,7 @@ class LayerPattern:
 
 
 @dataclass(frozen=True)
-class Layers:
+class LayerRules:
     """Which layers of a class rotate and which see only a window.
 
     `pattern` is what the class fills in where the config lists no layers; `cache_pattern` the same where every layer
@@ -247,7 +247,7 @@ class Architecture:
     not_text: bool = False
     remote_code: bool = False
     rope: RopeReading = RopeReading()
-    layers: Layers = Layers()
+    layers: LayerRules = LayerRules()
     validation: Validation = Validation()
     memory: MemoryFacts = MemoryFacts()
     axes: Axes | None = None
@@ -284,7 +284,7 @@ def parse_record(model_type: str, record: Mapping[str, Any]) -> Architecture:
     parts = {
         "text": TextPart,
         "rope": RopeReading,
-        "layers": Layers,
+        "layers": LayerRules,
         "validation": Validation,
         "memory": MemoryFacts,
         "axes": Axes,

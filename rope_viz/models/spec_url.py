@@ -1,4 +1,4 @@
-"""A spec as the query part of a link, and back: only what differs from the model is in it."""
+"""The subject of all pages, and as the query part of a link: only what differs from the model is in it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import dataclasses
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, Scaling, knobs, short_repr
 from rope_viz.models import catalog as models
 from rope_viz.models.catalog import catalog, model_specs
-from rope_viz.models.model_config import read_catalog_model
-from rope_viz.models.rope_config import find_main_layer
+from rope_viz.models.model_config import ModelConfig, read_catalog_model
+from rope_viz.models.user_config import Upload
+from rope_viz.texts import Texts
 
 Query: TypeAlias = dict[str, str]
 
@@ -30,14 +30,54 @@ LAYER = re.compile(r"[a-zA-Z]\w{0,39}")
 UNITS = ({"": 1, "k": 1000, "m": 1000_000}, {"": 1, "k": 1024, "m": 1024 * 1024})
 
 
-@dataclass(frozen=True)
-class Opened:
-    """What a link leads to, with one sentence for everything in it that could not be read."""
+class Subject(NamedTuple):
+    """The embedding in question, and the model (its id) and layer type that it started from.
 
-    model: str
-    layer: str
+    `own` is the user's config if `model` is "custom". A tuple, so that caches by config find the config in it.
+    """
+
     spec: RopeSpec
-    problems: tuple[str, ...] = field(default=())
+    model: str = CUSTOM
+    layer: str = ""
+    own: Upload | None = None
+
+    @property
+    def start(self) -> RopeSpec:
+        """Return the spec that the model starts from; an unknown layer starts from the main one."""
+        if self.own is None:
+            return model_spec(self.model, self.layer)
+        return self.own.specs[self.layer if self.layer in self.own.specs else self.own.layer]
+
+    @property
+    def unchanged(self) -> Subject:
+        """Return the model as it starts."""
+        return self._replace(spec=self.start)
+
+    @property
+    def config(self) -> Mapping[str, Any] | None:
+        """Return the model's config.json, None for a custom model without one."""
+        if self.model == CUSTOM:
+            return None if self.own is None else self.own.config
+        return catalog()[self.model].config
+
+    @property
+    def model_config(self) -> ModelConfig | None:
+        """Return the model's parsed config, None for a custom model without one."""
+        if self.model == CUSTOM:
+            return None if self.own is None else self.own.model_config
+        return read_catalog_model(self.model)
+
+    @property
+    def name(self) -> str:
+        """Return the model's name."""
+        if self.model == CUSTOM:
+            return Texts("app")("custom_model") if self.own is None else self.own.name
+        return catalog()[self.model].name
+
+    @property
+    def spec_json(self) -> dict[str, Any]:
+        """Return the full spec as plain data."""
+        return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
 
 
 def method_knobs() -> dict[str, Knob]:
@@ -54,11 +94,6 @@ def model_spec(model: str, layer: str = "") -> RopeSpec:
         return RopeSpec()
     specs = read_catalog_model(model).start_specs
     return specs.get(layer) or specs[main_layer_of(model)]
-
-
-def find_own_start(own: Mapping[str, RopeSpec], layer: str) -> RopeSpec:
-    """Return the embedding that a user's config starts from; an unknown layer starts from the main one."""
-    return own[layer if layer in own else find_main_layer(own)]
 
 
 def main_layer_of(model: str) -> str:
@@ -102,12 +137,9 @@ def move_knob(spec: RopeSpec, name: str, value: float) -> RopeSpec:
     return with_sizes(spec, **change)
 
 
-def write_query(spec: RopeSpec, *, model: str, layer: str = "", own: Mapping[str, RopeSpec] | None = None) -> Query:
-    """Return the shortest query that `read_query` turns back into this spec.
-
-    `own` are the embeddings of the user's config by layer type, if the address carries that config.
-    """
-    start = find_own_start(own, layer) if own is not None else model_spec(model, layer)
+def write_query(subject: Subject) -> Query:
+    """Return the shortest query that `read_query` turns back into this subject, if it has the user's config too."""
+    (spec, model, layer, _), start = subject, subject.start
     out: dict[str, str] = {}
     if model != DEFAULT_MODEL:
         out["model"] = model
@@ -133,10 +165,10 @@ def write_query(spec: RopeSpec, *, model: str, layer: str = "", own: Mapping[str
     return out
 
 
-def read_query(params: Mapping[str, str], *, own: Mapping[str, RopeSpec] | None = None) -> Opened:
-    """Return the spec of a query. Never raises: what cannot be read is left out and named in `problems`.
+def read_query(params: Mapping[str, str], own: Upload | None = None) -> tuple[Subject, tuple[str, ...]]:
+    """Return the subject of a query, with a sentence for everything that could not be read. Never raises.
 
-    `own` are the embeddings of the user's config by layer type, if the address carries that config.
+    `own` is the user's config, if the address carries it.
     """
     problems: list[str] = []
     model = params.get("model", DEFAULT_MODEL)
@@ -144,15 +176,14 @@ def read_query(params: Mapping[str, str], *, own: Mapping[str, RopeSpec] | None 
         problems.append(f"Unknown model {short_repr(model)}. The default is {catalog()[DEFAULT_MODEL].name}.")
         model = DEFAULT_MODEL
     layer = params.get("layer", "")
-    known = own if own is not None else None if model == CUSTOM else model_specs(model)
+    known = own.specs if own is not None else None if model == CUSTOM else model_specs(model)
     if layer and not (LAYER.fullmatch(layer) if known is None else layer in known):
         problems.append(f"This model has no layers named {short_repr(layer)}.")
         layer = ""
     if not layer and known is not None:
-        layer = main_layer_of(model) if own is None else find_main_layer(own)
-    spec = model_spec(model, layer) if own is None else find_own_start(own, layer)
-    spec = change_spec(spec, params, problems)
-    return Opened(model, layer, spec, tuple(problems))
+        layer = main_layer_of(model) if own is None else own.layer
+    subject = Subject(RopeSpec(), model, layer, own)
+    return subject._replace(spec=change_spec(subject.start, params, problems)), tuple(problems)
 
 
 def change_spec(spec: RopeSpec, params: Mapping[str, str], problems: list[str]) -> RopeSpec:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.models.spec_url import CUSTOM
+from rope_viz.models.spec_url import CUSTOM, Subject
 
 MOST = 4
 KEYS = {f"variant{number}": number for number in range(1, MOST + 1)}
@@ -32,24 +32,24 @@ OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class Variant:
-    """An embedding with the model, by id and name, and the layer type that it started from."""
+    """An embedding without a config, and the name of the model that it started from."""
 
-    model: str
-    layer: str
-    spec: RopeSpec
+    subject: Subject
     name: str
 
     @property
     def start(self) -> Variant | None:
         """Return the model's own embedding, None if the model is not one of the catalog."""
-        return None if self.model == CUSTOM else make_variant(self.model, "", spec_url.model_spec(self.model), "")
+        model = self.subject.model
+        return None if model == CUSTOM else make_variant(Subject(spec_url.model_spec(model), model))
 
 
-def make_variant(model: str, layer: str, spec: RopeSpec, name: str) -> Variant:
+def make_variant(subject: Subject, name: str = "") -> Variant:
     """Return an embedding as a variant. An empty layer of a catalog model means its main one."""
-    if model == CUSTOM:
-        return Variant(model, layer, spec, " ".join(re.sub("[,=<>&]", " ", name[:40]).split()))
-    return Variant(model, layer or spec_url.main_layer_of(model), spec, catalog()[model].name)
+    if subject.model == CUSTOM:
+        return Variant(subject._replace(own=None), " ".join(re.sub("[,=<>&]", " ", name[:40]).split()))
+    layer = subject.layer or spec_url.main_layer_of(subject.model)
+    return Variant(subject._replace(layer=layer), subject.name)
 
 
 def read_variant(text: str, current: Variant, open_file: Callable[[str], Variant] | None = None) -> Variant:
@@ -60,16 +60,16 @@ def read_variant(text: str, current: Variant, open_file: Callable[[str], Variant
     params = split_pairs(text)
     model, layer = params.pop("model", ""), params.pop("layer", "")
     name = params.pop("name", "")
-    if not model and (not layer or layer == current.layer):
+    if not model and (not layer or layer == current.subject.layer):
         start = current
     elif model == CUSTOM:
-        start = make_variant(CUSTOM, layer, RopeSpec(), name)
+        start = make_variant(Subject(RopeSpec(), CUSTOM, layer), name)
     elif model and model not in catalog() and open_file is not None:
         start = open_file(model)
     else:
-        start = _read_catalog_start(model or current.model, layer)
+        start = _read_catalog_start(model or current.subject.model, layer)
     problems: list[str] = []
-    spec = spec_url.change_spec(start.spec, params, problems)
+    spec = spec_url.change_spec(start.subject.spec, params, problems)
     fields = {"method", "truncate", *spec_url.method_knobs(), *spec_url.LISTS} & set(params)
     for key in fields - {"method"}:
         if not hasattr(spec.scaling, spec_url.LISTS.get(key, key)):
@@ -77,14 +77,14 @@ def read_variant(text: str, current: Variant, open_file: Callable[[str], Variant
     if problems:
         causes = (re.sub(r" in the link|\. Using .*$", "", problem) for problem in problems)
         raise ValueError(" ".join(f"{cause.rstrip('.')}." for cause in causes))
-    return make_variant(start.model, start.layer, spec, start.name)
+    return make_variant(start.subject._replace(spec=spec), start.name)
 
 
 def write_variant(variant: Variant) -> str:
     """Return the text that `read_variant` reads next to any other embedding. Raise `ValueError` if there is none."""
-    query = spec_url.write_query(variant.spec, model=variant.model, layer=variant.layer)
-    named = {"name": variant.name} if variant.model == CUSTOM and variant.name else {}
-    text = ",".join(f"{key}={value}" for key, value in ({"model": variant.model} | query | named).items())
+    query, model = spec_url.write_query(variant.subject), variant.subject.model
+    named = {"name": variant.name} if model == CUSTOM and variant.name else {}
+    text = ",".join(f"{key}={value}" for key, value in ({"model": model} | query | named).items())
     if len(text) > LONGEST:
         raise ValueError("This curve cannot be pinned: its list of divisors is too long for an address.")
     try:
@@ -125,7 +125,7 @@ def from_compared_models(names: str) -> dict[str, str]:
 def _read_catalog_start(model: str, layer: str) -> Variant:
     if model not in catalog():
         raise ValueError(f"The list has no model {short_repr(model)}: rope-viz models prints it.")
-    opened = spec_url.read_query({"model": model} | ({"layer": layer} if layer else {}))
-    if opened.problems:
-        raise ValueError(" ".join(opened.problems))
-    return make_variant(opened.model, opened.layer, opened.spec, "")
+    subject, problems = spec_url.read_query({"model": model} | ({"layer": layer} if layer else {}))
+    if problems:
+        raise ValueError(" ".join(problems))
+    return make_variant(subject)

@@ -19,8 +19,8 @@ from rope_viz.embedding.position_ids import (
     MAX_TOKENS,
     Kind,
     Manner,
-    Piece,
     Positions,
+    PromptSegment,
     Segment,
     find_rope_delta,
     interleave_audio,
@@ -91,19 +91,19 @@ def find_manner(kind: str, runtime: str, settings: ConfigReader) -> Manner:
     )
 
 
-def read_pieces(kind: str, settings: ConfigReader, runtime: str) -> list[Piece]:
+def read_pieces(kind: str, settings: ConfigReader, runtime: str) -> list[PromptSegment]:
     """Return the layout as pieces, with the pace of every video."""
     pieces, videos = [], 0
     for name, size in read_entries(settings):
         if name in ("image", "video"):
             seconds = read_seconds(settings, videos) if name == "video" else None
             pace = find_pace(kind, settings, runtime, seconds, name)
-            pieces.append(Piece(name, grid=read_three_sides(size), pace=pace))  # type: ignore[arg-type]
+            pieces.append(PromptSegment(name, grid=read_three_sides(size), pace=pace))  # type: ignore[arg-type]
             videos += name == "video"
         elif name == "audio":
-            pieces.append(Piece("audio", tokens=count_audio_tokens(kind, read_tokens(size), settings)))
+            pieces.append(PromptSegment("audio", tokens=count_audio_tokens(kind, read_tokens(size), settings)))
         else:
-            pieces.append(Piece("text", tokens=read_tokens(size)))
+            pieces.append(PromptSegment("text", tokens=read_tokens(size)))
     return pieces
 
 
@@ -154,12 +154,12 @@ def count_audio_tokens(kind: str, length: int, settings: ConfigReader) -> int:
     return length
 
 
-def join_audio_to_video(pieces: Sequence[Piece]) -> list[Piece | tuple[Piece, int]]:
+def join_audio_to_video(pieces: Sequence[PromptSegment]) -> list[PromptSegment | tuple[PromptSegment, int]]:
     """Merge every video with the audio after it into (video, audio tokens)."""
-    found: list[Piece | tuple[Piece, int]] = []
+    found: list[PromptSegment | tuple[PromptSegment, int]] = []
     for piece in pieces:
         last = found[-1] if found else None
-        if piece.kind == "audio" and isinstance(last, Piece) and last.kind == "video":
+        if piece.kind == "audio" and isinstance(last, PromptSegment) and last.kind == "video":
             found[-1] = (last, piece.tokens)
         else:
             found.append(piece)

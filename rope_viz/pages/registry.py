@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.picture.choices import Kept
+from rope_viz.picture.choices import StoredChoice
 from rope_viz.picture.page import Page, Picture
 from rope_viz.texts import Texts
 
@@ -98,15 +98,15 @@ def pictures() -> list[Picture]:
 
 
 @functools.cache
-def kept_choices() -> dict[str, Kept[Any]]:
+def kept_choices() -> dict[str, StoredChoice[Any]]:
     """Return the choices of all pages whose value is a stored content, by key."""
-    return {choice.key: choice for name in PAGES for choice in page(name).choices if isinstance(choice, Kept)}
+    return {choice.key: choice for name in PAGES for choice in page(name).choices if isinstance(choice, StoredChoice)}
 
 
 def decode_content_of(key: str, content: bytes) -> Any:
     """Return what a choice reads from a content. Raise `ValueError` as its decoder does."""
     found = next(choice for choice in page(key.partition(".")[0]).choices if choice.key == key)
-    assert isinstance(found, Kept)
+    assert isinstance(found, StoredChoice)
     return found.decode(content)
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from rope_viz.embedding.axes_spec import AxesSpec, along_axis
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
-from rope_viz.models.catalog import catalog
 from rope_viz.models.config_reader import has_one_axis
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, own_scenes
 from rope_viz.picture.choices import Pick
 from rope_viz.picture.config_cache import cache_by_config
-from rope_viz.picture.picture_request import PictureRequest, config_of
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.texts import join_list
 
@@ -95,21 +95,17 @@ def sidebar_axis_sentence(request: PictureRequest) -> Sentence:
 
 def find_sidebar_scenes(request: PictureRequest) -> Mapping[str, Scene]:
     """Return {part: scene} of the sidebar's model, {} if none of its parts has several axes."""
-    return _sidebar(request.model, own_upload(request))
-
-
-def own_upload(request: PictureRequest) -> Upload | None:
-    """Return the user's config if the page shows it, None for a model of the list."""
-    return request.own if request.model == spec_url.CUSTOM else None
+    return _sidebar(request.model, request.own)
 
 
 @cache_by_config(64)
 def _sidebar(model: str, own: Upload | None) -> Mapping[str, Scene]:
-    config = config_of(model, own)
+    subject = Subject(RopeSpec(), model, own=own)
+    config = subject.config
     if config is None or has_one_axis(config):
         return {}
     try:
-        found = own_scenes(config, catalog()[model].name if own is None else own.name)
+        found = own_scenes(config, subject.name)
     except ValueError:
         return {}  # a model without several axes belongs to the other pages
     several = any(len(scene.spec.axes) > 1 for scene in found.values())

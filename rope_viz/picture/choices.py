@@ -246,7 +246,7 @@ def length(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Line(Choice[str]):
+class TextLine(Choice[str]):
     """A line of the user's own text, at most `most` characters; an empty one means the default.
 
     `check` raises `ValueError` with a sentence for text that cannot be used.
@@ -266,7 +266,7 @@ class Line(Choice[str]):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pieces(Line):
+class Pieces(TextLine):
     """A line made of at most `count` pieces, such as a prompt of text and images.
 
     `parts` parses a line into pieces as plain data; `kinds` are the kinds that can currently be added.
@@ -285,7 +285,7 @@ UNSET = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Positions(Choice[tuple[int, int]]):
+class PositionPair(Choice[tuple[int, int]]):
     """Two positions, as `m,n`, each at most `most`: of the query and of the key, whose default completes `m` alone."""
 
     usual: Callable[[PictureRequest], tuple[int, int]]
@@ -310,19 +310,19 @@ class Positions(Choice[tuple[int, int]]):
 
 
 @dataclass(frozen=True)
-class Held(Generic[T]):
+class StoredValue(Generic[T]):
     """A value that an address cannot hold, and the name under which its content is stored."""
 
     name: str
     value: T = field(compare=False)
 
 
-def accept_any(held: Held[Any], request: PictureRequest) -> None:
+def accept_any(held: StoredValue[Any], request: PictureRequest) -> None:
     """Accept every value: the default `check`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kept(Choice[Held[T] | None]):
+class StoredChoice(Choice[StoredValue[T] | None]):
     """A value that an address cannot hold; the address has the name of a stored content instead. None: no content.
 
     `decode` reads a content; `load` makes one from a command-line argument, a file name or text. `check` raises
@@ -334,20 +334,20 @@ class Kept(Choice[Held[T] | None]):
     reads_outside: ClassVar[bool] = True
     decode: Callable[[bytes], T]
     load: Callable[[str], bytes]
-    check: Callable[[Held[T], PictureRequest], object] = accept_any
+    check: Callable[[StoredValue[T], PictureRequest], object] = accept_any
     instead: str = TEXTS("controls.not_used")
     missing: str = TEXTS("controls.no_file")
     typed: Callable[[PictureRequest], Mapping[str, tuple[str, str]]] | None = None
     suffixes: tuple[str, ...] = ()
     largest: int = blob_store.LARGEST
 
-    def default(self, request: PictureRequest) -> Held[T] | None:
+    def default(self, request: PictureRequest) -> StoredValue[T] | None:
         return None
 
-    def parse(self, text: str) -> Held[T] | None:
-        return Held(text, blob_store.STORE.load(text, self.decode))
+    def parse(self, text: str) -> StoredValue[T] | None:
+        return StoredValue(text, blob_store.STORE.load(text, self.decode))
 
-    def text(self, value: Held[T] | None) -> str:
+    def text(self, value: StoredValue[T] | None) -> str:
         return "" if value is None else value.name
 
     def describe(self) -> str:
@@ -389,11 +389,11 @@ def load_bytes(written: str) -> bytes:
     return Path(written).read_bytes()
 
 
-def json_file(read: Callable[[bytes], T], *, largest: int = LARGEST_JSON, **more: Any) -> Kept[T]:
+def json_file(read: Callable[[bytes], T], *, largest: int = LARGEST_JSON, **more: Any) -> StoredChoice[T]:
     """Make a choice of a JSON file of at most `largest` bytes that `read` decodes."""
 
     def decode(content: bytes) -> T:
         require_size(content, largest)
         return read(data_of(content))
 
-    return Kept(decode=decode, load=load_file, suffixes=(".json",), largest=largest, **more)
+    return StoredChoice(decode=decode, load=load_file, suffixes=(".json",), largest=largest, **more)

@@ -23,7 +23,7 @@ LOCK = threading.Lock()
 def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Cache a function: `most` results without a user's config in the process, `MOST` with one in that config.
 
-    The config is one of the arguments, or part of an argument that is a tuple.
+    The config is one of the arguments, or in an argument that is a tuple, such as a `Subject`.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -31,7 +31,7 @@ def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
         @functools.wraps(function)
         def cached(*arguments: P.args, **named: P.kwargs) -> T:
-            own = next((each for each in flatten(arguments) if isinstance(each, Upload)), None)
+            own = find_config(arguments)
             if own is None:
                 found: T = shared(*arguments)
                 return found
@@ -52,6 +52,15 @@ def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
+def find_config(arguments: tuple[Any, ...]) -> Upload | None:
+    """Return the config in arguments, None if there is none."""
+    for each in arguments:
+        found = find_config(each) if isinstance(each, tuple) else each
+        if isinstance(found, Upload):
+            return found
+    return None
+
+
 def flatten(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return arguments with the tuples among them unpacked."""
-    return tuple(part for each in arguments for part in (each if isinstance(each, tuple) else (each,)))
+    """Return arguments with the tuples in them unpacked."""
+    return tuple(part for each in arguments for part in (flatten(each) if isinstance(each, tuple) else (each,)))

@@ -142,7 +142,7 @@ def meta(picture: Picture, request: PictureRequest, drawn: Kind, look: Style) ->
     # The spec is the sidebar's, even if a page shows other models.
     shown = write_address.other_models(request, picture)
     of = {"models": ", ".join(shown.values())} if shown else {}
-    return facts | of | {"sentence": strip_markup(drawn.sentence), "spec": request.spec_json}
+    return facts | of | {"sentence": strip_markup(drawn.sentence), "spec": request.subject.spec_json}
 
 
 def figure(drawn: Kind) -> go.Figure:

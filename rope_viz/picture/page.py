@@ -127,13 +127,11 @@ class Picture:
 
     def cache_key(self, request: PictureRequest) -> tuple[Hashable, ...]:
         """Return the cache key: equal for all requests that lead to the same picture."""
-        own = request.held.get("own") or (None if request.own is None else write_config(request.own))
+        own = request.own if self.config else None
         return (
             self.address,
-            request.model,
-            request.layer,
-            request.spec,
-            own if self.config else None,
+            *request.subject[:3],
+            None if own is None else request.held.get("own") or write_config(own),
             request.pin if self.pin else None,
             tuple(request.variants.items()) if self.variants else None,
             request.view if self.zooms else None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -10,13 +9,10 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
-from rope_viz.models.catalog import catalog
-from rope_viz.models.model_config import ModelConfig, read_catalog_model
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import Variant, make_variant
-from rope_viz.texts import Texts
 
-TEXTS = Texts("app")
 T = TypeVar("T")
 View: TypeAlias = tuple[float, float]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -74,17 +70,13 @@ class Choice(Generic[T]):
 class PictureRequest:
     """All that a picture may depend on. `request[SHOW]` is the value of one of the page's own choices.
 
-    `model` and `layer` name where `spec` started; `own` is the user's config if `model` is "custom". `pin` is the
-    pinned pair, `view` the zoomed x range in the axis's units (powers of ten on a log axis). `coarse` requests a
-    picture that is quick to render and send, for a moving knob; `part` counts the refinements of a slow picture.
-    `variants` are the pinned curves by number. `given` holds the choices made, by key. `held` names stored contents
-    that an address cannot hold: the user's config ("own"), a spec ("spec").
+    `pin` is the pinned pair, `view` the zoomed x range in the axis's units (powers of ten on a log axis). `coarse`
+    requests a picture that is quick to render and send, for a moving knob; `part` counts the refinements of a slow
+    picture. `variants` are the pinned curves by number. `given` holds the choices made, by key. `held` names stored
+    contents that an address cannot hold: the user's config ("own"), a spec ("spec").
     """
 
-    spec: RopeSpec
-    model: str = spec_url.CUSTOM
-    layer: str = ""
-    own: Upload | None = None
+    subject: Subject
     pin: int | None = None
     given: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
     view: View | None = None
@@ -109,54 +101,26 @@ class PictureRequest:
         return (low, high) if high > low and (low, high) != full else None
 
     @property
-    def start(self) -> RopeSpec:
-        """Return the spec that the model starts from, the user's own included."""
-        return start(self.model, self.layer, self.own)
+    def spec(self) -> RopeSpec:
+        """Return the embedding."""
+        return self.subject.spec
 
     @property
-    def config(self) -> Mapping[str, Any] | None:
-        """Return the model's config.json, None for a custom model without one."""
-        return config_of(self.model, self.own)
+    def model(self) -> str:
+        """Return the id of the model that the embedding started from."""
+        return self.subject.model
 
     @property
-    def model_config(self) -> ModelConfig | None:
-        """Return the model's parsed config, None for a custom model without one."""
-        if self.model == spec_url.CUSTOM:
-            return None if self.own is None else self.own.model_config
-        return read_catalog_model(self.model)
+    def layer(self) -> str:
+        """Return the layer type."""
+        return self.subject.layer
 
     @property
-    def name(self) -> str:
-        """Return the model's name."""
-        return name_of(self.model, self.own)
+    def own(self) -> Upload | None:
+        """Return the user's config."""
+        return self.subject.own
 
     @property
     def current(self) -> Variant:
         """Return the current embedding as a curve that can be pinned."""
-        return make_variant(self.model, self.layer, self.spec, self.name)
-
-    @property
-    def spec_json(self) -> dict[str, Any]:
-        """Return the full spec as plain data."""
-        return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
-
-
-def name_of(model: str, own: Upload | None) -> str:
-    """Return the name of a catalog model or of the user's own config."""
-    if model == spec_url.CUSTOM:
-        return TEXTS("custom_model") if own is None else own.name
-    return catalog()[model].name
-
-
-def config_of(model: str, own: Upload | None) -> Mapping[str, Any] | None:
-    """Return the config.json of a catalog model or the user's own, None for a custom model without one."""
-    if model == spec_url.CUSTOM:
-        return None if own is None else own.config
-    return catalog()[model].config
-
-
-def start(model: str, layer: str, own: Upload | None) -> RopeSpec:
-    """Return the spec that a model starts from, a user's own included."""
-    if model == spec_url.CUSTOM and own is not None:
-        return spec_url.find_own_start(own.specs, layer)
-    return spec_url.model_spec(model, layer)
+        return make_variant(self.subject, self.subject.name)

@@ -8,12 +8,12 @@ from typing import Any
 
 from rope_viz.embedding.spec import knobs, require_number, short_repr
 from rope_viz.models import spec_url
-from rope_viz.models.spec_url import Opened
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import Variant, from_compared_models, read_variant, write_variant
 from rope_viz.picture import blob_store, config_link, configs
-from rope_viz.picture.choices import Borders, Kept, Number
+from rope_viz.picture.choices import Borders, Number, StoredChoice
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.texts import Texts
@@ -44,23 +44,25 @@ def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None
     for key in query:
         if key not in known:
             raise ValueError(TEXTS("address.key", name=short_repr(key)))
-    opened, own = read_model({key: text for key, text in query.items() if key in MODEL_KEYS}, own)
-    if opened.problems:
-        raise ValueError(" ".join(opened.problems))
-    held = {key: query[key] for key in ("own", "spec") if key in query}
-    own = blob_store.STORE.load(held["own"], configs.upload_of) if "own" in held else own
-    spec = blob_store.STORE.load(held["spec"], configs.spec_of) if "spec" in held else opened.spec
-    if own is not None and opened.model != spec_url.CUSTOM:
-        raise ValueError(TEXTS("address.own", custom=spec_url.CUSTOM, model=opened.model))
+    subject, problems = read_model({key: text for key, text in query.items() if key in MODEL_KEYS}, own)
+    if problems:
+        raise ValueError(" ".join(problems))
+    held = {key: query[key] for key in STORED_KEYS if key in query}
+    if "own" in held:
+        subject = subject._replace(own=blob_store.STORE.load(held["own"], configs.upload_of))
+    if "spec" in held:
+        subject = subject._replace(spec=blob_store.STORE.load(held["spec"], configs.spec_of))
+    if subject.own is not None and subject.model != spec_url.CUSTOM:
+        raise ValueError(TEXTS("address.own", custom=spec_url.CUSTOM, model=subject.model))
     coarse, given = query.get("coarse") == "1", strict(page.choices, query)
-    pin, view, part = pin_of(query, spec.pairs), view_of(query), part_of(query)
-    request = PictureRequest(spec, opened.model, opened.layer, own, pin, given, view, coarse, part, held)
+    pin, view, part = pin_of(query, subject.spec.pairs), view_of(query), part_of(query)
+    request = PictureRequest(subject, pin, given, view, coarse, part, held)
     request = dataclasses.replace(request, variants=variants_of(query, request.current))
     return moved(page, request, query["knob"], query.get("value", "")) if "knob" in query else request
 
 
-def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Opened, Upload | None]:
-    """Read the query of `write_model`; `own` is the config if the caller has it.
+def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Subject, tuple[str, ...]]:
+    """Read the query of `write_model` as `read_query` does; `own` is the config if the caller has it.
 
     Raise `ValueError` with a sentence for a config that cannot be read.
     """
@@ -68,12 +70,12 @@ def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Op
         own = config_link.read_config(params[config_link.KEY])
     if own is not None and params.get("model") != spec_url.CUSTOM:
         raise ValueError(TEXTS("link.model", custom=spec_url.CUSTOM))
-    return spec_url.read_query(params, own=None if own is None else own.specs), own
+    return spec_url.read_query(params, own)
 
 
 def stored_contents(page: Page, query: Mapping[str, str]) -> tuple[bytes, ...]:
     """Return the salted contents that a query names. Raise `UnknownError` for one that is not stored."""
-    keys = (*STORED_KEYS, *(choice.key for choice in page.choices if isinstance(choice, Kept)))
+    keys = (*STORED_KEYS, *(choice.key for choice in page.choices if isinstance(choice, StoredChoice)))
     found = []
     for name in dict.fromkeys(query[key] for key in keys if key in query):
         salted = blob_store.STORE.salted(name)
@@ -101,7 +103,7 @@ def moved(page: Page, request: PictureRequest, name: str, value: str) -> Picture
     require_number(number, knob.label, least=knob.low, most=knob.high, integer=knob.integer)
     spec = spec_url.move_knob(request.spec, name, number)
     pin = request.pin if request.pin is not None and request.pin < spec.pairs else None
-    return dataclasses.replace(request, spec=spec, pin=pin)
+    return dataclasses.replace(request, subject=request.subject._replace(spec=spec), pin=pin)
 
 
 def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:

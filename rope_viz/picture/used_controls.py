@@ -22,16 +22,16 @@ def find_used_controls(page: Page, request: PictureRequest, layers: tuple[str, .
 
     Names: fields of the spec and of its method, "pairing", "method", and "layer" for one of `layers`.
     """
-    before = page.sees(request)
+    before, subject = page.sees(request), request.subject
     used = {choice.shared for choice in page.choices if choice.shared}
 
     def changes(spec: RopeSpec, layer: str = request.layer) -> bool:
-        return page.sees(dataclasses.replace(request, spec=spec, layer=layer)) != before
+        return page.sees(dataclasses.replace(request, subject=subject._replace(spec=spec, layer=layer))) != before
 
     for name, moves in list_moves(request.spec).items():
         if any(changes(spec) for spec in make_valid(moves)):
             used.add(name)
-    starts = {layer: dataclasses.replace(request, layer=layer).start for layer in layers if layer != request.layer}
+    starts = {layer: subject._replace(layer=layer).start for layer in layers if layer != request.layer}
     if any(changes(spec, layer) for layer, spec in starts.items()):
         used.add(LAYER)
     return frozenset(used)
@@ -41,7 +41,7 @@ def list_moves(spec: RopeSpec) -> dict[str, list[Callable[[], RopeSpec]]]:
     """Return {control: ways to move it}; a move raises `ValueError` where the spec cannot have the value."""
     moves: dict[str, list[Callable[[], RopeSpec]]] = {}
     for name, knob in (knobs(spec) | knobs(spec.scaling)).items():
-        together = [other for other in TOGETHER if name in TOGETHER and other != name]
+        together = tuple(other for other in TOGETHER if name in TOGETHER and other != name)
         moves[name] = [functools.partial(_move, spec, name, value, together) for value in pick_values(spec, name, knob)]
     moves[PAIRING] = [functools.partial(dataclasses.replace, spec, pairing=pairing) for pairing in PAIRINGS]
     moves[METHOD] = [functools.partial(spec_url.with_method, spec, method) for method in METHODS]
@@ -71,7 +71,8 @@ def pick_values(spec: RopeSpec, name: str, knob: Knob) -> list[float]:
     return [int(step * round(value / step)) if knob.integer else float(value) for value in values]
 
 
-def _move(spec: RopeSpec, name: str, value: float, together: list[str]) -> RopeSpec:
+@functools.lru_cache(4096)
+def _move(spec: RopeSpec, name: str, value: float, together: tuple[str, ...]) -> RopeSpec:
     for other in together:
         if getattr(spec.scaling, other, None) is None:
             spec = _with_scaling(spec, **{other: 1.0})

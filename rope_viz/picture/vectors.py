@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.picture import choices
-from rope_viz.picture.choices import Held, Kept
+from rope_viz.picture.choices import StoredChoice, StoredValue
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.studies import scores, vectors
@@ -49,7 +49,7 @@ def texts(
     *,
     names: Mapping[str, str] | None = None,
     **more: Any,
-) -> Kept[Mapping[str, str]]:
+) -> StoredChoice[Mapping[str, str]]:
     """Make a choice of typed vectors with the names of `start`, whose values are the defaults.
 
     `names` maps a stored name to the one that is shown. On the command line the choice takes the numbers of the first
@@ -74,7 +74,7 @@ def texts(
             for name, vector in start(request).items()
         }
 
-    return Kept(
+    return StoredChoice(
         key=key,
         decode=decode,
         load=load,
@@ -84,13 +84,13 @@ def texts(
     )
 
 
-def file(key: str, **more: Any) -> Kept[Mapping[str, vectors.Array]]:
+def file(key: str, **more: Any) -> StoredChoice[Mapping[str, vectors.Array]]:
     """Make a choice of a file with q and k; the stored content is the file's name and data."""
 
     def decode(content: bytes) -> Mapping[str, vectors.Array]:
         return vectors.read_vectors(choices.name_of(content), choices.data_of(content))
 
-    return Kept(
+    return StoredChoice(
         key=key,
         decode=decode,
         load=choices.load_file,
@@ -100,7 +100,9 @@ def file(key: str, **more: Any) -> Kept[Mapping[str, vectors.Array]]:
     )
 
 
-def typed(given: Held[Mapping[str, str]] | None, spec: RopeSpec, start: Mapping[str, FloatArray]) -> list[FloatArray]:
+def typed(
+    given: StoredValue[Mapping[str, str]] | None, spec: RopeSpec, start: Mapping[str, FloatArray]
+) -> list[FloatArray]:
     """Return typed vectors; empty ones are taken from `start`. Raise `ValueError` for invalid ones."""
     text = {} if given is None else given.value
     out = []
@@ -110,7 +112,7 @@ def typed(given: Held[Mapping[str, str]] | None, spec: RopeSpec, start: Mapping[
     return out
 
 
-def from_file(given: Held[Mapping[str, vectors.Array]], spec: RopeSpec) -> Own:
+def from_file(given: StoredValue[Mapping[str, vectors.Array]], spec: RopeSpec) -> Own:
     """Return q and k of a file. Raise `ValueError` that says what the file holds."""
     q, k = vectors.query_and_key(given.value, spec.head_dim)
     return measured(spec, q, k) if q.ndim == 1 else measured(spec, q[0], k[0], (q, k))
@@ -126,8 +128,8 @@ def select_head(
     request: PictureRequest,
     source: str,
     seed: int,
-    text: Held[Mapping[str, str]] | None,
-    given: Held[Mapping[str, vectors.Array]] | None,
+    text: StoredValue[Mapping[str, str]] | None,
+    given: StoredValue[Mapping[str, vectors.Array]] | None,
 ) -> Own:
     """Return the chosen q and k; random ones if typed or uploaded ones do not fit the head's size."""
     start = random(request.spec, seed if source in ("seed", "same") else 0)

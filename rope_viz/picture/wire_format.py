@@ -39,7 +39,7 @@ def packed(picture: Picture, request: PictureRequest, drawn: Kind) -> bytes:
     if isinstance(drawn, Table):
         message |= {"columns": cells(drawn, footnotes=True), "words": drawn.words}
         return framed(message | ({"states": drawn.states, "chosen": drawn.chosen} if isinstance(drawn, Grid) else {}))
-    message |= {"spec": request.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
+    message |= {"spec": request.subject.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
     # to_plotly_json would copy these, which takes a quarter of a picture's time.
     traces, layout = drawn.fig._data, drawn.fig._layout
     axes = {key: axis.get("title", {}).get("text", "") for key, axis in layout.items() if key[1:].startswith("axis")}
@@ -55,7 +55,7 @@ def file(picture: Picture, request: PictureRequest, variant: str = "", look: Sty
     """Return the stem of the picture's file name: what it shows, of which models, over which range."""
     look = look or Style()
     pinned = [*request.variants.values()] if picture.variants else []
-    others = [model for model in dict.fromkeys(each.model for each in pinned) if model != request.model]
+    others = [model for model in dict.fromkeys(each.subject.model for each in pinned) if model != request.model]
     length = next((request[choice] for choice in picture.uses if choice.name == "length"), None)
     given = format_span(look.xmin, look.xmax, "x"), format_span(look.ymin, look.ymax, "y")
     # Axis limits set by the user replace the default range in the name.

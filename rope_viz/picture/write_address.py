@@ -6,12 +6,11 @@ import dataclasses
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
-from rope_viz.models.user_config import Upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.variant import write_variant
 from rope_viz.picture import config_link
-from rope_viz.picture.choices import Held
+from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import NOTHING, PictureRequest
@@ -21,12 +20,12 @@ LONGEST = 2000
 """Characters of a query; a longer spec is stored under a name instead."""
 
 
-def write_model(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> dict[str, str]:
-    """Return a choice of a model as a query: with the user's config and what was changed, else with all numbers."""
-    text = "" if own is None or model != spec_url.CUSTOM else config_link.write_config(own)
-    if own is None or not text:
-        return spec_url.write_query(spec, model=model, layer=layer)
-    return spec_url.write_query(spec, model=model, layer=layer, own=own.specs) | {config_link.KEY: text}
+def write_model(subject: Subject) -> dict[str, str]:
+    """Return a subject as a query: with the user's config and what was changed, else with all numbers."""
+    text = "" if subject.own is None else config_link.write_config(subject.own)
+    if not text:
+        return spec_url.write_query(subject._replace(own=None))
+    return spec_url.write_query(subject) | {config_link.KEY: text}
 
 
 def query(request: PictureRequest, picture: Picture) -> dict[str, str]:
@@ -34,11 +33,11 @@ def query(request: PictureRequest, picture: Picture) -> dict[str, str]:
 
     Raise `KeyError` if an address cannot hold it and no content is stored for it.
     """
-    own = None if "own" in request.held else request.own
-    linked, fits = _linked(request.spec, request.model, request.layer, own if picture.config else None)
+    subject = request.subject._replace(own=None) if "own" in request.held else request.subject
+    linked, fits = _linked(subject if picture.config else subject._replace(own=None))
     if not fits:
         # The config may hold lists that are too long for an address.
-        linked, fits = _linked(request.spec, request.model, request.layer, own)
+        linked, fits = _linked(subject)
     out = dict(linked)
     if not fits:
         out = {key: text for key, text in out.items() if key in ("model", "layer")} | {"spec": request.held["spec"]}
@@ -65,7 +64,7 @@ def choices_query(request: PictureRequest, picture: Picture) -> dict[str, str]:
         out |= {f"variant{number}": write_variant(each) for number, each in request.variants.items()}
     for choice in picture.choices:
         if choice.key in picture.depends and (value := request[choice]) != choice.default(request):
-            if isinstance(value, Held) and not value.name:
+            if isinstance(value, StoredValue) and not value.name:
                 raise KeyError(choice.key)
             out[choice.key] = choice.text(value)
     return out
@@ -77,14 +76,14 @@ def other_models(request: PictureRequest, picture: Picture) -> dict[str, str]:
     return {} if list(found) == [request.model] else found
 
 
-def fits_in_url(spec: RopeSpec, model: str, layer: str) -> bool:
-    """True if an address can hold the spec; otherwise it must be stored and named in `Now.held`."""
-    return _linked(spec, model, layer, None)[1]
+def fits_in_url(subject: Subject) -> bool:
+    """True if an address can hold the spec; otherwise it must be stored and named in `PictureRequest.held`."""
+    return _linked(subject._replace(own=None))[1]
 
 
 @cache_by_config(256)
-def _linked(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> tuple[Mapping[str, str], bool]:
-    out = write_model(spec, model, layer, own)
-    opened, _ = read_model(out, own if config_link.KEY in out else None)
-    same = opened.spec == spec and not opened.problems and (opened.model, opened.layer) == (model, layer)
+def _linked(subject: Subject) -> tuple[Mapping[str, str], bool]:
+    out = write_model(subject)
+    found, problems = read_model(out, subject.own if config_link.KEY in out else None)
+    same = not problems and found[:3] == subject[:3]
     return out, same and len(urlencode({**out, config_link.KEY: ""})) <= LONGEST

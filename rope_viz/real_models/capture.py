@@ -27,7 +27,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.formats.gguf import is_gguf, read_header
 from rope_viz.models.model_config import from_config
 from rope_viz.real_models.gguf_model import load_gguf, make_config, make_tokenizer
-from rope_viz.studies.capture_file import Layer, write_capture
+from rope_viz.studies.capture_file import CapturedLayer, write_capture
 from rope_viz.tiny_lm import numpy_model
 
 Tensor: TypeAlias = Any
@@ -37,15 +37,15 @@ ATTENTION = "ALL_ATTENTION_FUNCTIONS"
 
 
 @dataclass
-class Taken:
-    """The layers captured so far: {layer index: `Layer`}, in the order the layers ran.
+class CapturedLayers:
+    """The layers captured so far: {layer index: `CapturedLayer`}, in the order the layers ran.
 
     `skipped` are layers that attended without a rotation.
     """
 
     config: dict[str, Any]
     name: str
-    layers: dict[int, Layer] = field(default_factory=dict)
+    layers: dict[int, CapturedLayer] = field(default_factory=dict)
     skipped: list[int] = field(default_factory=list)
 
     @property
@@ -71,7 +71,7 @@ def capture(
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Iterator[Taken]:
+) -> Iterator[CapturedLayers]:
     """Capture q and k of these layers and query heads (all, if None) in the first forward pass within the block.
 
     Only the first sequence of a batch is captured; its positions must be 0, 1, 2 and so on. `progress` is called with
@@ -86,7 +86,7 @@ def capture(
             "or does not attend through transformers' attention interface"
         )
     config = model.config.get_text_config().to_dict()
-    taken = Taken(config, str(getattr(model.config, "_name_or_path", "") or type(model).__name__))
+    taken = CapturedLayers(config, str(getattr(model.config, "_name_or_path", "") or type(model).__name__))
     total = int(config.get("num_hidden_layers") or 0)
     pieces: list[tuple[Tensor, Tensor]] = []
     kinds = layer_kinds(taken)
@@ -123,7 +123,7 @@ def capture_folder(
     heads: Sequence[int] | None = None,
     device: str = "cpu",
     progress: Callable[[int, int], None] | None = None,
-) -> Taken:
+) -> CapturedLayers:
     """Capture q and k of the transformers model in a folder on the first `tokens` of a text; nothing is downloaded.
 
     Raises `ValueError` without PyTorch and transformers, for a text of less than two tokens, and for layers that the
@@ -193,7 +193,7 @@ def layer_of(
     options: dict[str, Any],
     heads: Sequence[int] | None,
     kind: str,
-) -> Layer:
+) -> CapturedLayer:
     """Return one layer from the arguments of its attention."""
     if query.shape[2] != key.shape[2]:
         raise ValueError("capture takes a whole sequence in one pass: run the model without a cache of earlier tokens")
@@ -206,7 +206,7 @@ def layer_of(
     scale = options.get("scaling")
     window, sinks = options.get("sliding_window"), options.get("s_aux", getattr(module, "sinks", None))
     sinks = None if sinks is None else as_numpy(sinks)
-    return Layer(
+    return CapturedLayer(
         q=q,
         k=k,
         kind=kind,
@@ -245,7 +245,7 @@ def rotates(name: str) -> bool:
     return any(fnmatch.fnmatch(name, one) for one in ROTATIONS) and not any(fnmatch.fnmatch(name, n) for n in NOT_TEXT)
 
 
-def layer_kinds(taken: Taken) -> dict[int, str]:
+def layer_kinds(taken: CapturedLayers) -> dict[int, str]:
     """Return {layer: its layer type} for a model whose layer types have different embeddings."""
     specs, kinds = taken.specs, taken.config.get("layer_types") or []
     return {index: kind for index, kind in enumerate(kinds) if kind in specs}
@@ -278,7 +278,7 @@ def capture_gguf(
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Taken:
+) -> CapturedLayers:
     """Capture q and k of these layers and query heads (all, if None) on the first `tokens` of a text.
 
     Raises `ValueError` for a model or a tokenizer that is not built in, a text of less than two tokens, and layers or
@@ -292,9 +292,9 @@ def capture_gguf(
     if len(ids) < 2:
         raise ValueError("the text must have at least two tokens")
     model = load_gguf(path)
-    taken = Taken(config, model.name)
+    taken = CapturedLayers(config, model.name)
 
-    def record(index: int, inputs: numpy_model.Taken) -> None:
+    def record(index: int, inputs: numpy_model.AttentionInputs) -> None:
         if layers is None or index in layers:
             taken.layers[index] = choose_heads(inputs, heads)
         if progress is not None:
@@ -304,13 +304,13 @@ def capture_gguf(
     return taken
 
 
-def choose_heads(inputs: numpy_model.Taken, heads: Sequence[int] | None) -> Layer:
+def choose_heads(inputs: numpy_model.AttentionInputs, heads: Sequence[int] | None) -> CapturedLayer:
     """Return one layer with these query heads and the key head of each."""
     q, k = inputs.q, inputs.k
     if heads is not None:
         q, k = q[list(heads)], k[[head * len(k) // len(q) for head in heads]]
     numbers = range(len(q)) if heads is None else heads
-    return Layer(q, k, scale=float(q.shape[-1] ** -0.5), heads=tuple(numbers))
+    return CapturedLayer(q, k, scale=float(q.shape[-1] ** -0.5), heads=tuple(numbers))
 
 
 def check_range(name: str, wanted: Sequence[int] | None, count: int) -> None:

@@ -20,7 +20,7 @@ from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.formats.gguf import GgufHeader, read_bytes, read_frequency_divisors, read_header
 from rope_viz.models.formats.gguf_config import recognise_llama3
 from rope_viz.models.model_config import from_config
-from rope_viz.tiny_lm.numpy_model import Layer, TinyLm
+from rope_viz.tiny_lm.numpy_model import LayerWeights, TinyLm
 
 Floats: TypeAlias = NDArray[np.float32]
 
@@ -228,7 +228,7 @@ OTHER_TYPES = {
 
 
 @dataclass(frozen=True)
-class Architecture:
+class GgufArchitecture:
     """What the graph of an architecture does besides Llama's."""
 
     neighbours: bool = False
@@ -239,10 +239,10 @@ class Architecture:
 
 
 ARCHITECTURES = {
-    "llama": Architecture(neighbours=True),
-    "qwen2": Architecture(),
-    "qwen3": Architecture(normalises_heads=True),
-    "gemma": Architecture(scales_embedding=True, activation="gelu"),
+    "llama": GgufArchitecture(neighbours=True),
+    "qwen2": GgufArchitecture(),
+    "qwen3": GgufArchitecture(normalises_heads=True),
+    "gemma": GgufArchitecture(scales_embedding=True, activation="gelu"),
 }
 """{llama.cpp's name, which is transformers' model type too: what differs}."""
 
@@ -371,7 +371,7 @@ def read_scaling(header: GgufHeader, config: Mapping[str, Any]) -> dict[str, Any
     return scaling if kind == "linear" else scaling | {"original_max_position_embeddings": original}
 
 
-def check_tensors(header: GgufHeader, config: Mapping[str, Any], about: Architecture) -> None:
+def check_tensors(header: GgufHeader, config: Mapping[str, Any], about: GgufArchitecture) -> None:
     """Raise `ValueError` for a missing tensor, one of another shape, and one that the graph does not use."""
     width, inner, dim = config["hidden_size"], config["intermediate_size"], config["head_dim"]
     q, k = config["num_attention_heads"] * dim, config["num_key_value_heads"] * dim
@@ -402,7 +402,7 @@ def check_tensors(header: GgufHeader, config: Mapping[str, Any], about: Architec
             raise ValueError(f"{name} must have shape {wanted}, got {place.shape}")
 
 
-def read_layer(header: GgufHeader, index: int, config: Mapping[str, Any], about: Architecture) -> Layer:
+def read_layer(header: GgufHeader, index: int, config: Mapping[str, Any], about: GgufArchitecture) -> LayerWeights:
     """Read the weights of one layer, with rows of q and k in the order of pairs (i, i + d/2)."""
     names = PARTS | BIASES | HEAD_NORMS
     found = {
@@ -414,7 +414,7 @@ def read_layer(header: GgufHeader, index: int, config: Mapping[str, Any], about:
         for part in ("q", "k", "q_bias", "k_bias"):
             if part in found:
                 found[part] = to_halves(found[part], config["head_dim"])
-    return Layer(**found)
+    return LayerWeights(**found)
 
 
 def to_halves(weight: Floats, head_dim: int) -> Floats:

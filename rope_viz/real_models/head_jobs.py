@@ -78,7 +78,7 @@ class LayerInput:
 See = Callable[[int, LayerInput], None]
 
 
-class Subject(Protocol):
+class MeasurableModel(Protocol):
     """A model whose heads can be measured. Its tokenizer puts `prefix` before every text, such as a first token."""
 
     vocabulary: int
@@ -185,7 +185,7 @@ class HeadSums:
 
 
 def measure_heads(
-    subject: Subject,
+    subject: MeasurableModel,
     pieces: Sequence[Tokens],
     halves: Sequence[Tokens],
     progress: Callable[[int, int], None] = lambda done, of: None,
@@ -218,7 +218,9 @@ def random_halves(vocabulary: int, tokens: int, count: int, rng: np.random.Gener
     return [rng.integers(first, vocabulary, tokens // 2) for _ in range(count)]
 
 
-def add_sequence(subject: Subject, ids: Tokens, jobs: Sequence[str], sums: dict[tuple[int, int], HeadSums]) -> None:
+def add_sequence(
+    subject: MeasurableModel, ids: Tokens, jobs: Sequence[str], sums: dict[tuple[int, int], HeadSums]
+) -> None:
     """Read one sequence and add what its heads do, with text also how they use the pairs."""
     ids = np.concatenate([np.array(subject.prefix, dtype=ids.dtype), ids])
     count = len(ids)
@@ -254,7 +256,9 @@ def add_sequence(subject: Subject, ids: Tokens, jobs: Sequence[str], sums: dict[
     subject.see_layers(ids, see)
 
 
-def add_changes(subject: Subject, ids: Tokens, jobs: Sequence[str], sums: Mapping[tuple[int, int], HeadSums]) -> None:
+def add_changes(
+    subject: MeasurableModel, ids: Tokens, jobs: Sequence[str], sums: Mapping[tuple[int, int], HeadSums]
+) -> None:
     """Read one sequence again and add the scores of the heads with a job under other rotations."""
     ids = np.concatenate([np.array(subject.prefix, dtype=ids.dtype), ids])
     count = len(ids)

@@ -39,7 +39,7 @@ from rope_viz.tiny_lm.numpy_model import Floats, TinyLm
 from rope_viz.tiny_lm.passkey import hide_key
 from rope_viz.tiny_lm.tasks import Tokens
 
-See: TypeAlias = Callable[[int, numpy_model.Taken], None]
+See: TypeAlias = Callable[[int, numpy_model.AttentionInputs], None]
 
 TEXTS = Texts("real_models")
 ROWS = 128
@@ -153,7 +153,7 @@ def run_threads(parts: Sequence[Callable[[See], dict[str, Any]]], layers: int, n
     """Run the parts in `WORKERS` threads; write the progress after each layer, and each result."""
     lock, done = threading.Lock(), 0
 
-    def see(index: int, taken: numpy_model.Taken) -> None:
+    def see(index: int, taken: numpy_model.AttentionInputs) -> None:
         nonlocal done
         with lock:
             done += 1

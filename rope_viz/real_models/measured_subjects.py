@@ -20,7 +20,7 @@ from rope_viz.real_models.capture import capture, layer_kinds
 from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
 from rope_viz.real_models.head_jobs import LayerInput, See, turn_pairs
 from rope_viz.real_models.torch_forward import TorchLm
-from rope_viz.studies.capture_file import Layer
+from rope_viz.studies.capture_file import CapturedLayer
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.checkpoints import scaled
 from rope_viz.tiny_lm.numpy_model import Floats
@@ -146,7 +146,7 @@ def find_frequencies(model: Any, spec: RopeSpec) -> Iterator[tuple[Any, str]]:
                 yield module, name
 
 
-def make_input(layer: Layer, specs: dict[str, RopeSpec], device: Any) -> LayerInput:
+def make_input(layer: CapturedLayer, specs: dict[str, RopeSpec], device: Any) -> LayerInput:
     """Return a captured layer with its q and k rotated, pairs in halves."""
     spec = specs[layer.kind]
     q, k = (halves(torch.from_numpy(np.ascontiguousarray(part)).to(device), spec) for part in (layer.q, layer.k))

@@ -29,7 +29,7 @@ MOST_DIGITS = 8
 
 
 @dataclass
-class Result:
+class TextResult:
     """The model's name, the number of tokens that it has read at once, and the factor of the methods."""
 
     model: str = ""
@@ -46,7 +46,7 @@ class Result:
 
 
 @dataclass
-class TextLosses(Result):
+class TextLosses(TextResult):
     """Losses on one text: {method: nats of every token but the first}."""
 
     losses: dict[str, list[float]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class TextLosses(Result):
 
 
 @dataclass
-class FoundKeys(Result):
+class FoundKeys(TextResult):
     """Pass keys in one text: {method: right digits at each of `DEPTHS`}, and the key."""
 
     key: str = ""

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from rope_viz.studies.heads import Turning
-from rope_viz.tiny_lm.numpy_model import Floats, Layer, TinyLm, checked_tokens, table
+from rope_viz.tiny_lm.numpy_model import Floats, LayerWeights, TinyLm, checked_tokens, table
 
 
 class TorchLm:
@@ -24,7 +24,7 @@ class TorchLm:
 
         self.model, self.device, self.dtype = model, device, dtype
         self.layers: list[dict[str, Any]] = [
-            {each.name: tensor(getattr(layer, each.name)) for each in fields(Layer)} for layer in model.layers
+            {each.name: tensor(getattr(layer, each.name)) for each in fields(LayerWeights)} for layer in model.layers
         ]
         self.embedding = torch.from_numpy(model.embedding).to(device, dtype)
         tied = model.unembedding is model.embedding

@@ -14,6 +14,7 @@ from rope_viz.figures.files.redraw_json import first_reason
 from rope_viz.figures.files.style import PRESETS, Style, is_key
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.picture import blob_store as contents
 from rope_viz.picture import configs, export, read_address
@@ -98,7 +99,7 @@ def read_saved(picture: Picture, saved: Mapping[str, Any]) -> PictureRequest:
         given = read_address.strict(page.choices, query)
     except contents.UnknownError:
         raise ValueError(TEXTS("problems.too_little")) from None
-    request = PictureRequest(made, model, layer, own, read_address.pin_of(query, made.pairs), given)
+    request = PictureRequest(Subject(made, model, layer, own), read_address.pin_of(query, made.pairs), given)
     return dataclasses.replace(request, variants=read_address.variants_of(query, request.current))
 
 

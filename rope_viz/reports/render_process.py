@@ -57,7 +57,7 @@ STORED = 64 << 20
 
 
 @dataclass(frozen=True)
-class Job:
+class FileJob:
     """A picture as a file in one format, and the salted contents that its query names."""
 
     page: str
@@ -77,7 +77,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Result:
+class RenderResult:
     """A compressed picture and the stem of its file name, or `problem`: a sentence for the user, `failed` for an error.
 
     Of a reading `content` is a pickle of the value, and `size` the bytes of memory that the value takes.
@@ -119,7 +119,7 @@ def read_message(stream: IO[bytes]) -> Any:
     return pickle.loads(data)
 
 
-def render(job: Job) -> Result:
+def render(job: FileJob) -> RenderResult:
     """Render a picture, and turn every error into a result."""
     try:
         for salted in job.contents:
@@ -130,17 +130,17 @@ def render(job: Job) -> Result:
             # A page renders slow pictures in parts; a file always holds the finished picture.
             request = picture.finished(request)
         content = export.compressed(picture, request, job.form, job.look)
-        return Result(content, wire_format.file(picture, request, look=job.look))
+        return RenderResult(content, wire_format.file(picture, request, look=job.look))
     except ValueError as error:
-        return Result(problem=str(error), unreadable=isinstance(error, ContentError))
+        return RenderResult(problem=str(error), unreadable=isinstance(error, ContentError))
     except MemoryError:
-        return Result(problem=TEXTS("server.memory"), ends=True)
+        return RenderResult(problem=TEXTS("server.memory"), ends=True)
     except Exception:
         LOG.exception("%s/%s could not be drawn", job.page, job.name)
-        return Result(problem=TEXTS("server.failed"), failed=True)
+        return RenderResult(problem=TEXTS("server.failed"), failed=True)
 
 
-def read_content(reading: Reading) -> Result:
+def read_content(reading: Reading) -> RenderResult:
     """Read a content, and turn every error into a result.
 
     A value of many objects is refused, because unpickling it takes long.
@@ -149,15 +149,15 @@ def read_content(reading: Reading) -> Result:
         value = reading.function(*reading.arguments)
         size, count = measure(value, MOST_VALUES)
         if count > MOST_VALUES:
-            return Result(problem=TEXTS("stored.many_values", most=MOST_VALUES), unreadable=True)
-        return Result(pickle.dumps(value, protocol=5), size=size)
+            return RenderResult(problem=TEXTS("stored.many_values", most=MOST_VALUES), unreadable=True)
+        return RenderResult(pickle.dumps(value, protocol=5), size=size)
     except ValueError as error:
-        return Result(problem=str(error), unreadable=isinstance(error, ContentError))
+        return RenderResult(problem=str(error), unreadable=isinstance(error, ContentError))
     except MemoryError:
-        return Result(problem=TEXTS("stored.memory"), unreadable=True, ends=True)
+        return RenderResult(problem=TEXTS("stored.memory"), unreadable=True, ends=True)
     except Exception:
         LOG.exception("%s failed", reading.function)
-        return Result(problem=TEXTS("stored.failed"), failed=True)
+        return RenderResult(problem=TEXTS("stored.failed"), failed=True)
 
 
 def allocated() -> int:

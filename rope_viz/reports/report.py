@@ -32,7 +32,7 @@ WIDE = 'class="wide" role="region" tabindex="0"'
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """One picture with its sentence; `drawn` is None if there is none for this model, and `sentence` says why."""
 
     picture: Picture
@@ -45,7 +45,7 @@ class Part:
         return self.picture.about if self.drawn is None else self.drawn.title
 
 
-def parts(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[Part]:
+def parts(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[ReportPart]:
     """Yield every picture for this model in menu order, or only those named, with the default choices."""
     for picture in registry.pictures():
         if picture.page == "compare":
@@ -53,21 +53,21 @@ def parts(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[Pa
         if addresses and picture.address not in addresses:
             continue
         if reason := picture.refuses(request):
-            yield Part(picture, None, reason)
+            yield ReportPart(picture, None, reason)
             continue
         with theme.skip_validation():
             drawn = picture(picture.finished(request))
         if isinstance(drawn, Table) and not any(len(values) for values in cells(drawn).values()):
             continue  # empty until the user measures or uploads something
-        yield Part(picture, drawn, drawn.sentence)
+        yield ReportPart(picture, drawn, drawn.sentence)
 
 
 def findings(request: PictureRequest) -> list[Finding]:
     """Return the check's findings in the model's config, [] if there is no config."""
-    return [] if request.config is None else check(request.config)
+    return [] if request.subject.config is None else check(request.subject.config)
 
 
-def sections(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[Part]]]:
+def sections(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[ReportPart]]]:
     """Yield (name, title, pictures) of every page that has something to show."""
     drawn = list(parts(request, addresses))
     for name in registry.PAGES:
@@ -92,7 +92,7 @@ def about(request: PictureRequest) -> list[tuple[str, str]]:
 
 def lengths(request: PictureRequest) -> list[tuple[str, str]]:
     """Return the model's lengths, the trained one with its source."""
-    config = request.model_config
+    config = request.subject.model_config
     trained = None if config is None or config.problems else config.trained_length
     rows: list[tuple[str, str]] = []
     if trained is not None:
@@ -132,7 +132,7 @@ def to_html(
             elif part.drawn is not None:
                 body.append(f'<div {WIDE} aria-label="{label}">{table(part.drawn)}</div>')
         body.append("</section>")
-    title = html.escape(TEXTS("title", name=request.name))
+    title = html.escape(TEXTS("title", name=request.subject.name))
     rows = "".join(
         f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in about(request)
     )
@@ -140,7 +140,7 @@ def to_html(
     found = f'<section id="findings"><h2>{TEXTS("findings")}</h2>{found_html(findings(request))}</section>'
     footer = TEXTS("footer", version=__version__)
     page = f"<main>{head}{found}{above}{''.join(body)}<footer>{footer}</footer></main>"
-    meta = f'<meta name="rope-viz:spec" content="{html.escape(json.dumps(request.spec_json, default=str))}">'
+    meta = f'<meta name="rope-viz:spec" content="{html.escape(json.dumps(request.subject.spec_json, default=str))}">'
     script = f'<script src="{html.escape(plotly)}"></script>' if plotly else f"<script>{plotly_js()}</script>"
     return document(title, f"{page}\n{script}\n<script>{drawing(figures)}</script>\n{turning(clocks)}", meta)
 
@@ -207,7 +207,7 @@ def found_html(found: Sequence[Finding]) -> str:
 def to_markdown(request: PictureRequest, folder: str) -> tuple[bytes, dict[str, bytes]]:
     """Return the Markdown text, and by name the SVG files to put into `folder` next to it."""
     files: dict[str, bytes] = {}
-    out = ["# " + TEXTS("title", name=escaped(request.name)), ""]
+    out = ["# " + TEXTS("title", name=escaped(request.subject.name)), ""]
     out += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in about(request)), ""]
     out += ["## " + TEXTS("findings"), "", *found_lines(findings(request)), ""]
     for _, title, mine in sections(request):

@@ -23,7 +23,7 @@ from rope_viz.figures.files.html_json import plotly_js
 from rope_viz.models.model_config import read_catalog_model
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.read_upload import read_upload
-from rope_viz.models.spec_url import CUSTOM
+from rope_viz.models.spec_url import CUSTOM, Subject
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import report
 from rope_viz.texts import Texts
@@ -36,7 +36,7 @@ SCRIPT = "plotly.js"
 
 
 @dataclass(frozen=True)
-class Entry:
+class IndexEntry:
     """A line of the index. `problem` is why there are no pictures, `status` "" or the key of its short text."""
 
     label: str
@@ -55,12 +55,12 @@ class Entry:
         return asdict(self)
 
 
-def read_entry(values: dict[str, Any]) -> Entry:
+def read_entry(values: dict[str, Any]) -> IndexEntry:
     """Return the entry of `as_dict`. Raises `TypeError` or `KeyError` for other values."""
-    return Entry(**{**values, "findings": tuple(values["findings"])})
+    return IndexEntry(**{**values, "findings": tuple(values["findings"])})
 
 
-def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = False) -> tuple[Entry, bytes]:
+def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = False) -> tuple[IndexEntry, bytes]:
     """Return a model's line in the index and its page.
 
     `source` is the text of a config.json, or the id of a model of the list. A config that cannot be read, or that has
@@ -70,12 +70,12 @@ def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = F
         request, notes = read_report_request(source)
         request.spec.inv_freq()
     except ArithmeticError:
-        return problem_page(Entry(label, file, status="unread", problem=f"{UNCOMPUTABLE}."), source)
+        return problem_page(IndexEntry(label, file, status="unread", problem=f"{UNCOMPUTABLE}."), source)
     except ValueError as error:
         status = "no_rope" if isinstance(error, NoRope) else "unread"
-        return problem_page(Entry(label, file, status=status, problem=f"{str(error).rstrip('.')}."), source)
-    model = request.model_config
-    entry = Entry(
+        return problem_page(IndexEntry(label, file, status=status, problem=f"{str(error).rstrip('.')}."), source)
+    model = request.subject.model_config
+    entry = IndexEntry(
         label,
         file,
         scaling=request.spec.scaling.name,
@@ -107,12 +107,12 @@ def read_report_request(source: bytes | str) -> tuple[PictureRequest, tuple[str,
     if isinstance(source, str):
         model = read_catalog_model(source)
         layer = model.find_layer(None)
-        return PictureRequest(model.start_specs[layer], source, layer, None), ()
+        return PictureRequest(Subject(model.start_specs[layer], source, layer)), ()
     upload = read_upload(source)
-    return PictureRequest(upload.specs[upload.layer], CUSTOM, upload.layer, upload), upload.notes
+    return PictureRequest(Subject(upload.specs[upload.layer], CUSTOM, upload.layer, upload)), upload.notes
 
 
-def problem_page(entry: Entry, source: bytes | str = b"") -> tuple[Entry, bytes]:
+def problem_page(entry: IndexEntry, source: bytes | str = b"") -> tuple[IndexEntry, bytes]:
     """Return the entry and the page of a model without pictures: the reason, and what the check finds."""
     found: Sequence[Finding] = ()
     if isinstance(source, bytes):
@@ -130,7 +130,7 @@ def count(findings: Sequence[Finding]) -> tuple[int, ...]:
     return tuple(sum(one.severity == severity for one in findings) for severity in SEVERITIES)
 
 
-def index_page(entries: Sequence[Entry]) -> bytes:
+def index_page(entries: Sequence[IndexEntry]) -> bytes:
     """Return the site's first page: a table with a line for each model, those with errors first."""
     columns = ("model", "type", "scaling", "trained", "limit", "cache", "findings")
     head = "".join(f"<th>{TEXTS(f'site.column_{name}')}</th>" for name in columns)
@@ -146,7 +146,7 @@ def index_page(entries: Sequence[Entry]) -> bytes:
     return report.document(title, f"<main><h1>{title}</h1><p>{' '.join(lead)}</p>{table}{footer}</main>")
 
 
-def index_row(entry: Entry) -> str:
+def index_row(entry: IndexEntry) -> str:
     """Return the cells of a model's line."""
     link = f'<a href="{FOLDER}/{quote(entry.file)}">{html.escape(entry.label)}</a>'
     lengths = ["" if length is None else f"{length:,}" for length in (entry.trained, entry.limit)]

@@ -33,7 +33,7 @@ HALF = float(np.finfo(np.float16).max)
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class CapturedLayer:
     """q and k of one layer, and its attention parameters; `heads` are the indices of the captured query heads."""
 
     q: NDArray[Any]
@@ -69,7 +69,7 @@ class Captured:
         """Return the embedding of a layer."""
         return self.specs[self.about[layer]["kind"]]
 
-    def layer(self, number: int) -> Layer:
+    def layer(self, number: int) -> CapturedLayer:
         """Read one layer as float32. Raises `ValueError` for a missing layer or values that are not finite."""
         if number not in self.about:
             raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
@@ -81,18 +81,23 @@ class Captured:
                 raise ValueError(f"{name} of layer {number} holds {bad:,} values that are not finite numbers")
         sinks = None if about["sinks"] is None else np.array(about["sinks"])
         rest = {key: about[key] for key in ("kind", "scale", "cap", "window")}
-        return Layer(q, k, sinks=sinks, heads=tuple(about["heads"]), **rest)
+        return CapturedLayer(q, k, sinks=sinks, heads=tuple(about["heads"]), **rest)
 
 
 def write_capture(
-    path: str | Path, layers: Mapping[int, Layer], *, config: Mapping[str, Any], name: str, dtype: str = "float16"
+    path: str | Path,
+    layers: Mapping[int, CapturedLayer],
+    *,
+    config: Mapping[str, Any],
+    name: str,
+    dtype: str = "float16",
 ) -> None:
     """Write layers with their config. Raises `ValueError` for values that float16 cannot hold."""
     write_file(path, encode_capture(layers, config=config, name=name, dtype=dtype))
 
 
 def encode_capture(
-    layers: Mapping[int, Layer], *, config: Mapping[str, Any], name: str, dtype: str = "float16"
+    layers: Mapping[int, CapturedLayer], *, config: Mapping[str, Any], name: str, dtype: str = "float16"
 ) -> list[bytes]:
     """Return the content of a capture's file in parts. Raises `ValueError` for values that float16 cannot hold."""
     if dtype not in DTYPES:

@@ -31,7 +31,7 @@ NAMES = {np.dtype("<f2"): "F16", np.dtype("<f4"): "F32", np.dtype("<f8"): "F64"}
 
 
 @dataclass(frozen=True)
-class Entry:
+class HeaderEntry:
     """One tensor as the header describes it; `first` and `last` are byte offsets in the file."""
 
     kind: str
@@ -44,7 +44,7 @@ class Entry:
 class TensorFile:
     """A checked header; tensors are read on demand."""
 
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, HeaderEntry]
     metadata: Mapping[str, str]
     source: Path | bytes = field(repr=False)
 
@@ -100,7 +100,7 @@ def open_tensors(source: str | Path | bytes, *, most: int = 1024) -> TensorFile:
     if end != total - 8 - size:
         raise ValueError("the file is not a safetensors file: there are bytes that belong to no tensor")
     begin = 8 + size
-    placed = {name: Entry(e.kind, e.shape, e.first + begin, e.last + begin) for name, e in entries.items()}
+    placed = {name: HeaderEntry(e.kind, e.shape, e.first + begin, e.last + begin) for name, e in entries.items()}
     return TensorFile(MappingProxyType(placed), MappingProxyType(metadata), source)
 
 
@@ -153,7 +153,7 @@ def parse_header(text: bytes) -> dict[str, Any]:
     return header
 
 
-def check_entry(name: str, entry: Any, body: int) -> Entry:
+def check_entry(name: str, entry: Any, body: int) -> HeaderEntry:
     """Check one entry of the header; its offsets count from the end of the header."""
     label = f"tensor {short_repr(name)}"
     if not isinstance(entry, dict):
@@ -168,7 +168,7 @@ def check_entry(name: str, entry: Any, body: int) -> Entry:
         raise ValueError(
             f"{label} claims shape {short_repr(shape)} of {kind}, which does not fit its bytes in the file"
         )
-    return Entry(kind, tuple(shape), first, last)
+    return HeaderEntry(kind, tuple(shape), first, last)
 
 
 def is_sizes(value: Any) -> TypeGuard[list[int]]:

@@ -14,10 +14,10 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.studies import heads as studies
-from rope_viz.studies.capture_file import Layer
+from rope_viz.studies.capture_file import CapturedLayer
 from rope_viz.studies.heads import Heads, Rows, Turning
 from rope_viz.tiny_lm.numpy_model import TinyLm, queries_and_keys
-from rope_viz.tiny_lm.recall import Switch, switched, text
+from rope_viz.tiny_lm.recall import PairChange, switched, text
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +51,16 @@ class Work:
         return self.rows - self.targets
 
 
-def previous_token(model: TinyLm, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
+def previous_token(
+    model: TinyLm, spec: RopeSpec, length: int, *, seed: int = 0, switch: PairChange | None = None
+) -> Work:
     """Return the first layer's head that attends one token back, at the facts' values: each must see its key."""
     questions = text(length, seed)
     rows = np.sort(questions.places[0]) + 1
     return best(model, spec, length, seed, switch, 0, rows, rows - 1)
 
 
-def finder(model: TinyLm, spec: RopeSpec, length: int, *, seed: int = 0, switch: Switch | None = None) -> Work:
+def finder(model: TinyLm, spec: RopeSpec, length: int, *, seed: int = 0, switch: PairChange | None = None) -> Work:
     """Return the last layer's head that finds the fact asked for, at the questions: each must see the fact's value."""
     questions = text(length, seed)
     return best(model, spec, length, seed, switch, len(model.layers) - 1, questions.rows, questions.places[0] + 1)
@@ -69,7 +71,7 @@ def best(
     spec: RopeSpec,
     length: int,
     seed: int,
-    switch: Switch | None,
+    switch: PairChange | None,
     layer: int,
     rows: Rows,
     targets: Rows,
@@ -106,7 +108,7 @@ def margins(heads: Heads, head: int, rows: Rows, targets: Rows, turn: Turning) -
 
 
 @functools.lru_cache(maxsize=32)
-def heads_of(model: TinyLm, spec: RopeSpec, length: int, seed: int, switch: Switch | None) -> tuple[Heads, ...]:
+def heads_of(model: TinyLm, spec: RopeSpec, length: int, seed: int, switch: PairChange | None) -> tuple[Heads, ...]:
     """Return q and k of every layer on one text; from the second layer on they depend on the embedding."""
     found = queries_and_keys(model, text(length, seed).tokens[0], switched(spec, length, switch))
     return tuple(Heads(q, k, "half", model.head_dim**-0.5) for q, k in found)
@@ -138,9 +140,9 @@ class OwnCapture:
         """Return the embedding that the model was trained with."""
         return self.tiny_lm.spec
 
-    def layer(self, number: int) -> Layer:
+    def layer(self, number: int) -> CapturedLayer:
         """Return one layer, on a text with facts."""
         if number not in self.layers:
             raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
         heads = heads_of(self.tiny_lm, self.tiny_lm.spec, self.length, 0, None)[number]
-        return Layer(heads.q, heads.k, "", heads.scale, heads=tuple(range(len(heads.q))))
+        return CapturedLayer(heads.q, heads.k, "", heads.scale, heads=tuple(range(len(heads.q))))

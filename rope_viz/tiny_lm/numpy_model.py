@@ -1,8 +1,8 @@
 """Forward pass of the Llama family in NumPy, with exact attention in bounded memory at any length.
 
 Llama: https://arxiv.org/abs/2302.13971; weights have the names of transformers' `LlamaForCausalLM`, whose logits are
-matched to 1e-4 (tests/tiny_lm/test_numpy_model.py). Fields of `Layer` and `TinyLm` with a default are for the models
-of a GGUF file: grouped keys, biases (Qwen2), norms of q and k (Qwen3), GELU and a scaled embedding (Gemma).
+matched to 1e-4 (tests/tiny_lm/test_numpy_model.py). Fields of `LayerWeights` and `TinyLm` with a default are for the
+models of a GGUF file: grouped keys, biases (Qwen2), norms of q and k (Qwen3), GELU and a scaled embedding (Gemma).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNSEEN = np.float32(-np.inf)
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerWeights:
     """Weights of one layer, each (out, in), and the scales of its norms, (width,) or (head_dim,) for q and k."""
 
     q: Floats
@@ -64,7 +64,7 @@ class TinyLm:
     heads: int
     epsilon: float
     embedding: Floats
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerWeights, ...]
     norm: Floats
     unembedding: Floats
     config: Mapping[str, Any]
@@ -116,7 +116,7 @@ def load(folder: str | Path) -> TinyLm:
         epsilon=config["rms_norm_eps"],
         embedding=embedding,
         layers=tuple(
-            Layer(*(tensor(f"model.layers.{index}.{part}.weight") for part in PARTS))
+            LayerWeights(*(tensor(f"model.layers.{index}.{part}.weight") for part in PARTS))
             for index in range(config["num_hidden_layers"])
         ),
         norm=tensor("model.norm.weight"),
@@ -131,7 +131,7 @@ PARTS = (
     "input_layernorm",
     "post_attention_layernorm",
 )
-"""The weights of `Layer` by their names in transformers, in field order."""
+"""The weights of `LayerWeights` by their names in transformers, in field order."""
 
 
 def logits(model: TinyLm, tokens: ArrayLike, turn: Turning | None = None, *, rows: ArrayLike | None = None) -> Floats:
@@ -153,7 +153,7 @@ def attention(
     wanted = checked_rows(rows, len(ids))
     found: list[Floats] = []
 
-    def record(index: int, inputs: Taken) -> None:
+    def record(index: int, inputs: AttentionInputs) -> None:
         if index == layer:
             q = inputs.rotated_q if len(inputs.rows) == len(wanted) else inputs.rotated_q[:, wanted]
             k = np.repeat(inputs.rotated_k, len(q) // len(inputs.rotated_k), axis=0)
@@ -177,7 +177,7 @@ def queries_and_keys(
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class AttentionInputs:
     """Inputs of a layer's attention, (heads, rows or tokens, head_dim), before and after rotation."""
 
     q: Floats
@@ -192,7 +192,7 @@ def hidden(
     ids: Tokens,
     turn: Turning | None,
     wanted: Tokens,
-    see: Callable[[int, Taken], None] | None = None,
+    see: Callable[[int, AttentionInputs], None] | None = None,
 ) -> Floats:
     """Return the final normalised state, (rows, width); `see` is called with each layer's q and k.
 
@@ -212,7 +212,7 @@ def hidden(
         k = k if layer.k_norm is None else rms_norm(k, layer.k_norm, model.epsilon)
         rotated_q, rotated_k = rotate(q, cos[rows], sin[rows]), rotate(k, cos, sin)
         if see is not None:
-            see(index, Taken(q, k, rotated_q, rotated_k, rows))
+            see(index, AttentionInputs(q, k, rotated_q, rotated_k, rows))
         x = x + attend(rotated_q, rotated_k, v, rows) @ layer.o.T
         y = rms_norm(x, layer.before_mlp, model.epsilon)
         x += (activate(y @ layer.gate.T) * (y @ layer.up.T)) @ layer.down.T

@@ -36,7 +36,7 @@ NORMAL = 1.96
 
 
 @dataclass(frozen=True)
-class Switch:
+class PairChange:
     """Pairs whose frequency is changed: to zero, to the unscaled frequency, or divided by the spec's factor."""
 
     pairs: tuple[int, ...]
@@ -74,7 +74,7 @@ def recall(
     *,
     sequences: int = 4,
     seed: int = 0,
-    switch: Switch | None = None,
+    switch: PairChange | None = None,
 ) -> Recall:
     """Measure the models' recall at this length with this embedding, each on the same texts.
 
@@ -108,7 +108,7 @@ def _pool() -> ThreadPoolExecutor:
 
 @functools.lru_cache(maxsize=4096)
 def answered(
-    model: TinyLm, spec: RopeSpec, length: int, seed: int, switch: Switch | None
+    model: TinyLm, spec: RopeSpec, length: int, seed: int, switch: PairChange | None
 ) -> tuple[NDArray[np.bool_], FloatArray]:
     """Return (right, depth) of the questions of one sequence, each (questions,)."""
     questions = text(length, seed)
@@ -159,7 +159,7 @@ def text(length: int, seed: int) -> tasks.Questions:
     return tasks.questions(np.random.default_rng([length, seed]), 1, length)
 
 
-def switched(spec: RopeSpec, length: int, switch: Switch | None) -> Turning:
+def switched(spec: RopeSpec, length: int, switch: PairChange | None) -> Turning:
     """Return the frequencies at this length, with the pairs of `switch` changed."""
     turn = Turning.from_spec(spec, length)
     if switch is None or not switch.pairs:

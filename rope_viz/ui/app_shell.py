@@ -32,6 +32,7 @@ from rope_viz.ui.components.component import component
 from rope_viz.ui.components.picture import place
 from rope_viz.ui.notes import warn
 from rope_viz.ui.rejected_config import rejected_config, show_card
+from rope_viz.ui.session import session
 
 MAIN = "1"
 
@@ -107,7 +108,7 @@ def run(folder: Path) -> None:
         layout="wide",
         initial_sidebar_state="collapsed" if door_of(name) == "lab" else "auto",
     )
-    st.session_state["pages folder"] = folder
+    session().folder = folder
     _go(menu)
     state.follow_link(name)
     state.invalidate()
@@ -116,7 +117,7 @@ def run(folder: Path) -> None:
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     door = door_of(name)
-    chip = [state.name(), controls.describe_scaling()]
+    chip = [state.current_choice().subject.name, controls.describe_scaling()]
     navigation.mount(name, list(titles()), state.address(), chip, controls.copied_texts())
     presented = find_presented(name)
     if presented is None and door in ("explore", "lab"):
@@ -124,12 +125,12 @@ def run(folder: Path) -> None:
         st.html('<div class="rv-chip-place"></div>')
     rejected = rejected_config() if door not in ("", "learn") else None
     if rejected is not None:
-        show_card(rejected, state.name())
+        show_card(rejected, state.current_choice().subject.name)
         if door == "model":
             upload.drop_field()
         return
     controls.messages()
-    st.session_state.pop("whole run", None)  # this is one
+    session().needs_whole_run = False  # this is one
     if presented is None:
         run_page(folder / f"{name}.py")
     else:
@@ -150,7 +151,7 @@ def run_page(path: Path) -> None:
 
     `Page.run` may be called only once per run of the app, and a fragment runs more often. So the code is executed here.
     """
-    if st.session_state.pop("whole run", False):
+    if session().needs_whole_run:
         st.rerun()
     state.invalidate()
     controls.address_messages()

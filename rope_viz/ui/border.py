@@ -28,7 +28,7 @@ from rope_viz.reports.render_process import Reading
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
 from rope_viz.ui.long_jobs import LongJobs, NoProcessError
-from rope_viz.ui.render_queue import BusyError
+from rope_viz.ui.render_queue import QueueFullError
 from rope_viz.ui.visitors import session_visitor
 
 TEXTS = Texts("app")
@@ -80,10 +80,10 @@ class Turns:
 
     @contextlib.asynccontextmanager
     async def turn(self, visitor: str, *, large: bool = False) -> AsyncIterator[None]:
-        """Wait for a place and hold it. Raise `BusyError` if too many wait."""
+        """Wait for a place and hold it. Raise `QueueFullError` if too many wait."""
         mine = sum(each[0] == visitor for each in self._queue)
         if mine >= self.waiting or len(self._queue) >= 2 * self.waiting:
-            raise BusyError
+            raise QueueFullError
         entry = visitor, large, asyncio.get_running_loop().create_future()
         self._queue.append(entry)
         self._next()
@@ -154,13 +154,13 @@ class Border:
     async def read_query(self, visitor: str, read: Callable[[], T], *, size: int = 0) -> T:
         """Return what `read` makes of a query, called on a thread of the border once all contents of it were read.
 
-        `size` is the bytes of the stored contents. Raise its `ValueError`, `BusyError` or `NoProcessError`. If this is
-        cancelled, the reading ends.
+        `size` is the bytes of the stored contents. Raise its `ValueError`, `QueueFullError` or `NoProcessError`. If
+        this is cancelled, the reading ends.
         """
         return await self._until_cancelled(visitor, functools.partial(self._read_query, read), large=size > SMALL)
 
     async def read_content(self, function: Callable[..., T], arguments: tuple[Any, ...], visitor: str) -> tuple[T, int]:
-        """Read one content; see `outside.read_outside`. Raise `ValueError`, `BusyError` or `NoProcessError`."""
+        """Read one content; see `outside.read_outside`. Raise `ValueError`, `QueueFullError` or `NoProcessError`."""
         large = sum(len(each) for each in arguments if isinstance(each, (bytes, str))) > SMALL
         return await self._until_cancelled(visitor, functools.partial(self._do, function, arguments), large=large)
 
@@ -193,7 +193,7 @@ class Border:
                 if not is_session_open():
                     waiting.cancel()
                     stop_run()
-            except BusyError:
+            except QueueFullError:
                 raise ValueError(TEXTS("stored.busy")) from None
             except NoProcessError:
                 raise ValueError(TEXTS("stored.ended")) from None

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from rope_viz.advice.lint import Finding, check, repair, summary
-from rope_viz.advice.plan.runtime_matrix import Asked
+from rope_viz.advice.plan.runtime_matrix import RuntimeCase
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models import spec_url
 from rope_viz.texts import Texts
@@ -20,7 +20,7 @@ from rope_viz.ui.own_config import is_from_link
 TEXTS = Texts("app")
 
 
-def findings(question: Asked) -> None:
+def findings(question: RuntimeCase) -> None:
     """Show all findings of the check, worst first, and offer the repaired config."""
     text = json.dumps(question.clean)
     found = _check(text)
@@ -62,7 +62,7 @@ def download(label: str, config: Mapping[str, Any], name: str, *, stretch: bool 
 
     `stretch`: by a button as wide as its column.
     """
-    if is_from_link() and state.current_choice().model == spec_url.CUSTOM:
+    if is_from_link() and state.current_choice().subject.model == spec_url.CUSTOM:
         st.markdown(TEXTS("link.no_download"))
         return
     st.download_button(

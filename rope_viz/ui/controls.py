@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
+import functools
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.pages import registry
 from rope_viz.pages.registry import PAGES, groups_of, page
 from rope_viz.picture import config_link
-from rope_viz.picture.choices import Kept, Line, Number
+from rope_viz.picture.choices import Number, StoredChoice, TextLine
 from rope_viz.picture.picture_request import Choice
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts
@@ -28,6 +29,7 @@ from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import rejected_config
+from rope_viz.ui.session import session
 
 TEXTS, APP = Texts("sidebar"), Texts("app")
 
@@ -49,9 +51,9 @@ def used_controls(page: str) -> frozenset[str]:
     used: set[str] = set()
     for found in map(registry.page, groups_of(page)):
         # A run asks more than once.
-        request, before = state.picture_request(found.name), st.session_state.get("used controls")
+        request, before = state.picture_request(found.name), session().used_controls
         if before is None or before[0] is not request:
-            before = st.session_state["used controls"] = request, find_used_controls(found, request, tuple(_layers()))
+            before = session().used_controls = request, find_used_controls(found, request, tuple(_layers()))
         used |= before[1]
         used -= {choice.shared for choice in found.choices}
     return frozenset(used)
@@ -80,45 +82,50 @@ def address_messages() -> None:
 
 def _layers() -> list[str]:
     """Return the layer types of the model, [] if the choice has one that it does not know."""
-    request, mine = state.current_choice(), own()
-    if request.model != spec_url.CUSTOM:
-        return list(model_specs(request.model))
-    return list(mine.specs) if mine is not None and request.layer in mine.specs else []
+    subject = state.current_choice().subject
+    if subject.model != spec_url.CUSTOM:
+        return list(model_specs(subject.model))
+    return list(subject.own.specs) if subject.own is not None and subject.layer in subject.own.specs else []
 
 
 def model_menu() -> None:
     """Show the menu of all models, the user's own first."""
-    request = state.current_choice()
-    names = {
-        key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
-        for key, model in catalog().items()
-    }
+    subject = state.current_choice().subject
+    names = _catalog_names()
     mine = own()
-    if mine is not None or request.model == spec_url.CUSTOM:
+    if mine is not None or subject.model == spec_url.CUSTOM:
         names = {
-            spec_url.CUSTOM: state.name()
+            spec_url.CUSTOM: subject.name
             if mine is None
             else TEXTS("model.linked" if is_from_link() else "model.yours", name=mine.name)
         } | names
-    _select("Model", TEXTS("model.label"), names, request.model, _take_model, TEXTS("model.help"))
+    _select("Model", TEXTS("model.label"), names, subject.model, _take_model, TEXTS("model.help"))
+
+
+@functools.cache
+def _catalog_names() -> dict[str, str]:
+    return {
+        key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
+        for key, model in catalog().items()
+    }
 
 
 def layer_menu(used: Collection[str] = (LAYER,)) -> None:
     """Show the menu of the model's layer types, or the one type there is."""
-    request, layers = state.current_choice(), _layers()
+    subject, layers = state.current_choice().subject, _layers()
     if len(layers) > 1:
         if LAYER in used:
             labels = {name: name.replace("_", " ") for name in layers}
-            _select("Layers", TEXTS("model.layers"), labels, request.layer, _take_layer)
-    elif request.model == spec_url.CUSTOM and request.layer:
-        st.caption(TEXTS("model.layer", layer=plain(request.layer.replace("_", " "))))
+            _select("Layers", TEXTS("model.layers"), labels, subject.layer, _take_layer)
+    elif subject.model == spec_url.CUSTOM and subject.layer:
+        st.caption(TEXTS("model.layer", layer=plain(subject.layer.replace("_", " "))))
 
 
 def _model(used: Collection[str]) -> None:
-    request = state.current_choice()
     model_menu()
     layer_menu(used)
-    if request.model != spec_url.CUSTOM and not catalog()[request.model].verified:
+    model = catalog().get(state.current_choice().subject.model)
+    if model is not None and not model.verified:
         st.caption(TEXTS("model.unconfirmed"))
     upload.box()
 
@@ -133,22 +140,20 @@ def _sizes(used: Collection[str]) -> None:
 
 def _length_label() -> str:
     """Return "Original length" if the config's scaling divides from one, else "Trained length"."""
-    request = state.current_choice()
-    return TEXTS(f"sizes.{state.start(request.model, request.layer).length_name}")
+    return TEXTS(f"sizes.{state.current_choice().subject.start.length_name}")
 
 
 def _method(used: Collection[str]) -> None:
     if METHOD not in used:
         return
-    request = state.current_choice().spec
-    spec, scaling = request, request.scaling
+    subject = state.current_choice().subject
+    spec, scaling = subject.spec, subject.spec.scaling
     _select("Scaling method", TEXTS("method.label"), LABELS, scaling.name, _take_method)
     _column("method", {name: knob for name, knob in knobs(scaling).items() if name in used}, scaling)
     wanted = spec.target / spec.context
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.shares_factor and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
-        is_released = request == state.start(state.current_choice().model, state.current_choice().layer)
-        key = "method.released" if is_released else "method.factor"
+        key = "method.released" if spec == subject.start else "method.factor"
         st.caption(TEXTS(key, wanted=wanted, length_name=spec.length_name, factor=factor))
 
 
@@ -202,7 +207,7 @@ def _more(used: Collection[str]) -> None:
     if not ({"rotary_dim", PAIRING} & set(used) or optional):
         return
     # Streamlit would close the expander with every change of page.
-    st.session_state["more"] = st.session_state.get("more.open", False)
+    st.session_state["more"] = session().is_more_open
     more = st.expander(TEXTS("more.label"), key="more", on_change=_more_opened)
     if not more.open:
         return
@@ -220,7 +225,7 @@ def _more(used: Collection[str]) -> None:
 
 def _more_opened() -> None:
     query_params.catch_up()
-    st.session_state["more.open"] = st.session_state["more"]
+    session().is_more_open = st.session_state["more"]
 
 
 def _is_optional(spec: RopeSpec, name: str) -> bool:
@@ -271,20 +276,20 @@ def copied_texts() -> dict[str, str | None]:
 
     The label of the address says what of the user's config it carries.
     """
-    request, mine = state.current_choice(), own()
-    label = "copy.link"
-    if request.model == spec_url.CUSTOM:
-        label = "copy.config" if mine is not None and config_link.write_config(mine) else "copy.numbers"
-    return {TEXTS(label): None, TEXTS("copy.parameters"): json.dumps(request.spec_json, indent=1)}
+    subject, label = state.current_choice().subject, "copy.link"
+    if subject.model == spec_url.CUSTOM:
+        is_linked = subject.own is not None and config_link.write_config(subject.own)
+        label = "copy.config" if is_linked else "copy.numbers"
+    return {TEXTS(label): None, TEXTS("copy.parameters"): json.dumps(subject.spec_json, indent=1)}
 
 
 def _origin(used: Collection[str]) -> None:
     request = state.current_choice()
-    changed = request.typed or request.spec != state.start(request.model, request.layer)
+    changed = request.typed or request.spec != request.subject.start
     if used or request.typed:
         st.button(TEXTS("model.reset"), on_click=_reset, disabled=not changed, width="stretch", key="reset")
-    if request.model != spec_url.CUSTOM:
-        model = catalog()[request.model]
+    model = catalog().get(request.subject.model)
+    if model is not None:
         with st.expander(TEXTS("model.source"), key="source"):
             st.caption("\n".join(f"- {plain(source)}" for source in model.source.split("; ")))
             st.caption(plain(model.note))
@@ -316,12 +321,12 @@ def _take_model(model: str) -> None:
 
 
 def _take_layer(layer: str) -> None:
-    state.choose_model(state.current_choice().model, layer)
+    state.choose_model(state.current_choice().subject.model, layer)
 
 
 def _reset() -> None:
     request = state.current_choice()
-    state.choose(spec=state.start(request.model, request.layer), revision=request.revision + 1, typed=frozenset())
+    state.choose(request.subject.start, revision=request.revision + 1, typed=frozenset())
 
 
 def _take_method(method: str) -> None:
@@ -354,7 +359,7 @@ def _try(make: Callable[[], RopeSpec], *, typed: Collection[str] = ()) -> None:
     except ValueError as error:
         state.refuse(TEXTS("method.impossible", error=error))
     else:
-        state.choose(spec=spec, typed=state.current_choice().typed.union(typed))
+        state.choose(spec, typed=state.current_choice().typed.union(typed))
 
 
 def find_address_problems(query: Mapping[str, str]) -> list[str]:
@@ -374,7 +379,7 @@ def find_address_problems(query: Mapping[str, str]) -> list[str]:
             out.append(
                 APP("address.meant", name=shown, meant=close[0]) if close else APP("address.unknown", name=shown)
             )
-        elif not isinstance(choices[key], Line | Kept):
+        elif not isinstance(choices[key], TextLine | StoredChoice):
             out += _value_problem(choices[key], text)
     return out
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rope_viz.reports import render_process
-from rope_viz.reports.render_process import Job, Reading, Result
+from rope_viz.reports.render_process import FileJob, Reading, RenderResult
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -50,17 +50,19 @@ class Process:
         running = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return Process(running, seconds)
 
-    def ask(self, job: Job | Reading) -> Result:
+    def ask(self, job: FileJob | Reading) -> RenderResult:
         """Send a job and return its result. Raise `NoProcessError` with a sentence if the process ends early."""
         assert self.running.stdin is not None
         assert self.running.stdout is not None
         try:
             render_process.write_message(self.running.stdin, job)
-            found: Result = render_process.read_message(self.running.stdout)
+            found: RenderResult = render_process.read_message(self.running.stdout)
         except (EOFError, OSError):
             if self.running.wait() == -getattr(signal, "SIGXCPU", 0) != 0:
                 key = "stored.seconds" if isinstance(job, Reading) else "server.seconds"
-                return Result(problem=TEXTS(key, most=self.seconds), unreadable=isinstance(job, Reading), ends=True)
+                return RenderResult(
+                    problem=TEXTS(key, most=self.seconds), unreadable=isinstance(job, Reading), ends=True
+                )
             raise NoProcessError(TEXTS("server.ended")) from None
         return found
 
@@ -113,11 +115,11 @@ class LongJobs:
             with contextlib.suppress(NoProcessError):
                 self._rest(self._take())
 
-    async def render(self, job: Job) -> Result:
+    async def render(self, job: FileJob) -> RenderResult:
         """Render a picture; see `do`."""
         return await self.do(job)
 
-    async def do(self, job: Job | Reading) -> Result:
+    async def do(self, job: FileJob | Reading) -> RenderResult:
         """Do a job. If this is cancelled, the process is ended. Raise `NoProcessError` with a sentence."""
         process = self._take()
         self._busy.add(process)

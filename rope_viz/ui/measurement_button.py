@@ -13,6 +13,7 @@ from rope_viz.models.identity.local_models import MODELS
 from rope_viz.real_models.measure_text import TEXTS as MODEL_TEXTS
 from rope_viz.ui import query_params, state
 from rope_viz.ui.notes import warn
+from rope_viz.ui.session import session
 
 
 def find_weights() -> Path | None:
@@ -43,32 +44,32 @@ def run_button(
     The result is stored as a choice, `<key>.report` if none is named, in the form that `pack` makes. `watch` returns
     the number of the state in which a running report can be shown, 0 for none; a stopped one stays as it was shown.
     """
-    running, last, problem_key = (f"run.{part}.{key}" for part in ("now", "last", "problem"))
+    button, runs, reports, problems = f"run.{key}", session().runs, session().reports, session().problems
 
     def press() -> None:
         query_params.catch_up()
-        if st.session_state.get(running) is not None:
+        if key in runs:
             return
         try:
-            st.session_state[running] = start()
+            runs[key] = start()
         except BusyError:
-            st.session_state[problem_key] = TEXTS("problems.busy")
+            problems[button] = TEXTS("problems.busy")
 
-    run: Run | None = st.session_state.get(running)
+    run = runs.get(key)
     seen = 0 if run is None else watch(run.report)
     if run is not None and not run.is_alive:
-        del st.session_state[running]
+        del runs[key]
         if run.problem:
-            st.session_state[problem_key] = run.problem
+            problems[button] = run.problem
         if seen or not run.problem:
-            st.session_state[last] = run.report
+            reports[key] = run.report
         run = None
-    st.button(label, on_click=press, disabled=run is not None, key=f"run.{key}")
+    st.button(label, on_click=press, disabled=run is not None, key=button)
     if run is not None:
         _progress(run, watch, seen)
-    elif problem := st.session_state.pop(problem_key, ""):
+    elif problem := problems.pop(button, ""):
         warn(problem)
-    found = run.report if run is not None and seen else st.session_state.get(last)
+    found = run.report if run is not None and seen else reports.get(key)
     # The content of a report that is still filled changes.
     same = None if run is not None else found
     state.store_blob(choice or f"{key}.report", None if found is None else pack(found), of=same)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from rope_viz.models.user_config import Upload
 from rope_viz.picture import config_link, configs
+from rope_viz.ui.session import session
 
 MOST = 8
 """Number of the user's files that a session remembers, for Back."""
@@ -13,32 +12,31 @@ MOST = 8
 
 def own() -> Upload | None:
     """Return the user's own config, or None."""
-    return st.session_state.get("own")
+    return session().own
 
 
 def set_own(config: Upload | None) -> None:
     """Make this the user's own config; None removes it."""
-    st.session_state["own"] = config
+    session().own = config
 
 
 def remember_upload(upload: Upload) -> None:
     """Make a file the user's own config, and keep it for a return to its address."""
-    uploads = {**st.session_state.get("uploads", {}), config_link.write_config(upload): upload}
-    st.session_state["uploads"] = dict(list(uploads.items())[-MOST:])
-    st.session_state.pop("forgotten", None)
+    uploads = {**session().uploads, config_link.write_config(upload): upload}
+    session().uploads = dict(list(uploads.items())[-MOST:])
+    session().is_forgotten = False
     set_own(upload)
 
 
 def find_upload(link: str) -> Upload | None:
     """Return the file of this session whose link has this value, None if there is none."""
-    found: Upload | None = st.session_state.get("uploads", {}).get(link)
-    return found
+    return session().uploads.get(link)
 
 
 def is_from_link() -> bool:
     """True if a link carried the config, so that it has only the keys that the project reads."""
     mine = own()
-    return mine is not None and mine not in st.session_state.get("uploads", {}).values()
+    return mine is not None and mine not in session().uploads.values()
 
 
 def own_text() -> str:
@@ -49,7 +47,5 @@ def own_text() -> str:
 
 def forget() -> None:
     """Remove the user's own config from this session, and let the browser remove it."""
-    for key in ("own", "uploads"):
-        st.session_state.pop(key, None)
-    st.session_state.get("held", {}).pop("own", None)
-    st.session_state["forgotten"] = True
+    session().own, session().uploads, session().is_forgotten = None, {}, True
+    session().stored.pop("own", None)

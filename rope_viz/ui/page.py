@@ -16,7 +16,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import glossary, line_styles, theme
 from rope_viz.figures.compared import Compared, compared
 from rope_viz.figures.words import plain
-from rope_viz.models.variant import MOST, Variant, write_variant
+from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
 from rope_viz.pages.registry import title_of
 from rope_viz.picture.choices import Number
 from rope_viz.picture.page import Page, Picture
@@ -26,6 +26,7 @@ from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
 from rope_viz.ui.components.picture import place
 from rope_viz.ui.notes import warn
+from rope_viz.ui.session import session
 
 
 def pin_row(request: PictureRequest, spec: RopeSpec | None = None, others: Sequence[RopeSpec] = ()) -> None:
@@ -34,7 +35,7 @@ def pin_row(request: PictureRequest, spec: RopeSpec | None = None, others: Seque
     `spec` is the drawn spec if it is not that of the sidebar, `others` are further methods in the figure.
     """
     spec = request.spec if spec is None else spec
-    current = Variant(request.current.model, request.current.layer, spec, request.current.name)
+    current = make_variant(request.subject._replace(spec=spec), request.subject.name)
     curves = compared(spec, others, request.variants, current=current)
     pinned = dict(zip(request.variants, curves[1 + len(others) :], strict=True))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pinned"):
@@ -51,7 +52,7 @@ def pin_row(request: PictureRequest, spec: RopeSpec | None = None, others: Seque
         st.button(label, key="pin.curve", on_click=pin_curve, args=(current,), **options)
         if blocked:
             st.caption(TEXTS("variants.full" if is_full else "variants.pinned"))
-    if problem := st.session_state.pop("unpinnable", ""):
+    if problem := session().problems.pop("pin", ""):
         warn(problem)
 
 
@@ -62,7 +63,7 @@ def pin_curve(curve: Variant) -> None:
     try:
         write_variant(curve)
     except ValueError as error:
-        st.session_state["unpinnable"] = str(error)
+        session().problems["pin"] = str(error)
         return
     if free is not None:
         state.choose(variants=dict(sorted({**pinned, free: curve}.items())))

@@ -25,13 +25,13 @@ from rope_viz.figures.files import Style, is_key
 from rope_viz.pages import registry
 from rope_viz.picture import blob_store, export, read_address, wire_format
 from rope_viz.picture.page import Picture
-from rope_viz.reports.render_process import Job
+from rope_viz.reports.render_process import FileJob
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
 from rope_viz.texts.texts import LANGUAGE
 from rope_viz.ui.border import BORDER
 from rope_viz.ui.long_jobs import NoProcessError
-from rope_viz.ui.render_queue import FILES, MOVING, SHOWN, BusyError, Gallery, RenderError
+from rope_viz.ui.render_queue import FILES, MOVING, SHOWN, Gallery, QueueFullError, RenderError
 from rope_viz.ui.request_bodies import PART
 from rope_viz.ui.visitors import visitor_name
 
@@ -81,7 +81,7 @@ async def answer(request: Request) -> Response:
             asked = await read
     except ClientDisconnect:
         return Response(status_code=499)
-    except (ValueError, BusyError, NoProcessError) as error:
+    except (ValueError, QueueFullError, NoProcessError) as error:
         return error_response(error, picture.address)
     tag = hashlib.sha256(repr((version(), form, look, asked.key)).encode()).hexdigest()[:32]
     headers = {**OPEN, "etag": f'"{tag}"', "cache-control": cache_control(asked)}
@@ -140,7 +140,7 @@ async def inflate(content: bytes) -> AsyncIterator[bytes]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RouteJob:
     """A picture as it was asked for: its key in the cache, and how to render it.
 
     `long` is set for what can take long; that needs a process of its own, which also returns the stem.
@@ -151,25 +151,25 @@ class Asked:
     is_private: bool
     make: Callable[[], bytes]
     stem: str = ""
-    long: Job | None = None
+    long: FileJob | None = None
 
 
-async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, str], visitor: str) -> Asked:
+async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, str], visitor: str) -> RouteJob:
     """Read a query. Large contents are left to the process that renders the picture, small ones to the border.
 
     Raise `UnknownError` for contents that are not stored, and `ValueError` with a sentence for an invalid query.
     """
     page = registry.page(picture.page)
     contents = read_address.stored_contents(page, query)
-    job = Job(picture.page, picture.name, form, look, query, contents)
+    job = FileJob(picture.page, picture.name, form, look, query, contents)
     if sum(map(len, contents)) > SMALL:
         key = (picture.address, *sorted(query.items()))
-        return Asked(key, query.get("coarse") == "1", True, do_nothing, long=job)
+        return RouteJob(key, query.get("coarse") == "1", True, do_nothing, long=job)
     read = functools.partial(read_small, picture, form, look, job)
     return await BORDER.read_query(visitor, read) if read_address.needs_reading(page, query) else read()
 
 
-def read_small(picture: Picture, form: str, look: Style, job: Job) -> Asked:
+def read_small(picture: Picture, form: str, look: Style, job: FileJob) -> RouteJob:
     """Read a query whose contents are small."""
     query, contents = job.query, job.contents
     request = read_address.read_request(registry.page(picture.page), query)
@@ -177,7 +177,7 @@ def read_small(picture: Picture, form: str, look: Style, job: Job) -> Asked:
         # A page renders slow pictures in parts; a file always holds the finished picture.
         request = picture.finished(request)
     is_long = form != "packed" or (not request.coarse and min(request.part, picture.parts(request) - 1) >= LATE_PART)
-    return Asked(
+    return RouteJob(
         picture.cache_key(request),
         request.coarse,
         bool(contents),
@@ -268,7 +268,7 @@ def refuse(error: ValueError) -> Response:
 
 def error_response(error: BaseException, address: str) -> Response:
     """Turn a rendering error into a response with a sentence."""
-    if isinstance(error, BusyError):
+    if isinstance(error, QueueFullError):
         return respond(503, TEXTS("server.busy"), {"retry-after": "1"})
     if isinstance(error, blob_store.UnknownError):
         named = {"rope-viz-missing": error.name} if blob_store.NAME.fullmatch(error.name) else {}
@@ -310,7 +310,7 @@ async def disconnected(request: Request) -> None:
         whole = not message.get("more_body")
 
 
-def cache_control(asked: Asked) -> str:
+def cache_control(asked: RouteJob) -> str:
     """Return the Cache-Control value: never for coarse pictures, private ones for the user's own browser only."""
     if asked.is_coarse:
         return "no-store"

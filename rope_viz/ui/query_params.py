@@ -11,6 +11,8 @@ from collections.abc import Mapping
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from rope_viz.ui.session import session
+
 RECENT = 20
 """Number of earlier addresses to remember that the browser may still send."""
 
@@ -23,8 +25,8 @@ def write(query: Mapping[str, str]) -> None:
 
 def record_address(query: Mapping[str, str]) -> None:
     """Record the current address."""
-    request, before = _without_ranges(query), st.session_state.get("addresses", [])
-    st.session_state["addresses"] = [*[each for each in before if each != request][-RECENT:], request]
+    request, before = _without_ranges(query), session().addresses
+    session().addresses = [*[each for each in before if each != request][-RECENT:], request]
 
 
 def catch_up() -> None:
@@ -32,14 +34,14 @@ def catch_up() -> None:
 
     Navigation by Back and Forward is left alone.
     """
-    *earlier, last = st.session_state.get("addresses", [None])
-    context = get_script_run_ctx()
-    if last is None or context is None or context.is_history_navigation:
+    context, addresses = get_script_run_ctx(), session().addresses
+    if not addresses or context is None or context.is_history_navigation:
         return
+    *earlier, last = addresses
     query = st.query_params.to_dict()
     if (known := _without_ranges(query)) in earlier:
         ranges = {key: value for key, value in query.items() if key not in known}
-        st.query_params.from_dict(last | ranges)
+        st.query_params.from_dict({**last, **ranges})
 
 
 def _without_ranges(query: Mapping[str, str]) -> dict[str, str]:

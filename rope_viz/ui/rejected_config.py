@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import streamlit as st
 
@@ -12,34 +11,25 @@ from rope_viz.advice.lint.diagnose import Diagnosis, Problem
 from rope_viz.models.formats.json_repair import join_lines
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params
+from rope_viz.ui.session import Rejected, session
 
 TEXTS = Texts("rejected")
 KEY = "rejected"
 
 
-@dataclass(frozen=True)
-class Rejected:
-    """A file that is no config; `repair` makes the repaired text the model."""
-
-    name: str
-    diagnosis: Diagnosis
-    repair: Callable[[str, str], object]
-
-
 def reject(name: str, diagnosis: Diagnosis, repair: Callable[[str, str], object]) -> None:
     """Show the card from the next run on. `repair` is called with the repaired text and the name of the file."""
-    st.session_state[KEY] = Rejected(name, diagnosis, repair)
+    session().rejected = Rejected(name, diagnosis, repair)
 
 
 def rejected_config() -> Rejected | None:
     """Return the file that could not be read, None after another choice."""
-    found: Rejected | None = st.session_state.get(KEY)
-    return found
+    return session().rejected
 
 
 def dismiss() -> None:
     """Show the page again."""
-    st.session_state.pop(KEY, None)
+    session().rejected = None
 
 
 def show_card(rejected: Rejected, model: str) -> None:

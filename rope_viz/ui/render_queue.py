@@ -37,7 +37,7 @@ Away: TypeAlias = tuple[str, str, dict[str, str]]
 """Page, picture and query: all that a worker process needs when the address holds all inputs."""
 
 
-class BusyError(RuntimeError):
+class QueueFullError(RuntimeError):
     """The queue is full."""
 
 
@@ -45,7 +45,7 @@ class RenderError(RuntimeError):
     """A process failed to render a picture, and has logged the reason."""
 
 
-class Job:
+class RenderJob:
     """A picture that is waiting or being rendered, shared by all requests for it."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Job:
         make: Callable[[], bytes],
         away: Away | None,
         visitor: str,
-        long: render_process.Job | None,
+        long: render_process.FileJob | None,
     ) -> None:
         self.rank, self.order, self.make, self.away, self.visitor, self.long = rank, order, make, away, visitor, long
         self.wanted, self.begun = 0, False
@@ -84,8 +84,8 @@ class Gallery:
         self.workers, self.long_jobs = workers or RenderWorkers(), long_jobs or LongJobs()
         self.size = 0
         self._cache: OrderedDict[str, bytes] = OrderedDict()
-        self._jobs: dict[str, Job] = {}
-        self._queue: list[Job] = []
+        self._jobs: dict[str, RenderJob] = {}
+        self._queue: list[RenderJob] = []
         self._here, self._there = Counter[int](), Counter[int]()
         self._running, self._long = Counter[str](), Counter[str]()
         self._count = itertools.count()
@@ -107,22 +107,22 @@ class Gallery:
         keep: bool = True,
         away: Away | None = None,
         visitor: str = "",
-        long: render_process.Job | None = None,
+        long: render_process.FileJob | None = None,
     ) -> bytes:
         """Render the picture with `make` on a thread, in a worker if `away` is given, or in a process of its own.
 
         `long` is what that process needs; its result is the stem of the file name, a zero byte, and the picture. Raise
-        `BusyError` when the queue is full, or the renderer's own error. The queue is ordered by due time: now for a
-        moving knob, `PATIENCE` later for the others, so none starves; visitors without a running job come first. A job
-        without waiters never starts, and one with a process of its own ends.
+        `QueueFullError` when the queue is full, or the renderer's own error. The queue is ordered by due time: now for
+        a moving knob, `PATIENCE` later for the others, so none starves; visitors without a running job come first. A
+        job without waiters never starts, and one with a process of its own ends.
         """
         job = self._jobs.get(tag)
         if job is None or job.done.cancelled():
             mine = sum(each.visitor == visitor for each in self._queue)
             if mine >= self.waiting or len(self._queue) >= 2 * self.waiting:
-                raise BusyError
+                raise QueueFullError
             due = asyncio.get_running_loop().time() + PATIENCE[rank]
-            job = self._jobs[tag] = Job(rank, (due, next(self._count)), make, away, visitor, long)
+            job = self._jobs[tag] = RenderJob(rank, (due, next(self._count)), make, away, visitor, long)
             self._queue.append(job)
             job.done.add_done_callback(functools.partial(self._finished, tag, keep, job))
             self._next()
@@ -134,7 +134,7 @@ class Gallery:
             if not job.wanted and not job.done.done():
                 self._abandon(job)
 
-    def _abandon(self, job: Job) -> None:
+    def _abandon(self, job: RenderJob) -> None:
         """Drop a job without waiters, unless a thread or a worker is rendering it."""
         if not job.begun:
             self._queue.remove(job)
@@ -166,7 +166,7 @@ class Gallery:
             or self._long.total() < self.long_jobs.places
         )
 
-    def _may(self, job: Job, places: int) -> bool:
+    def _may(self, job: RenderJob, places: int) -> bool:
         """True if there is room for the job: one place of the workers is reserved for moving knobs."""
         if job.long is not None:
             return self._long.total() < self.long_jobs.places and self._long[job.visitor] < PER_VISITOR
@@ -175,7 +175,7 @@ class Gallery:
             return self._there.total() < places and (job.rank == MOVING or resting < places - 1)
         return self._here.total() < self.at_once + (self._running[job.visitor] == 0)
 
-    def _begin(self, job: Job) -> None:
+    def _begin(self, job: RenderJob) -> None:
         loop = asyncio.get_running_loop()
         if job.long is not None:
             self._long[job.visitor] += 1
@@ -189,7 +189,7 @@ class Gallery:
         job.drawing = loop.run_in_executor(self._pool, job.make) if there is None else asyncio.wrap_future(there)
         job.drawing.add_done_callback(functools.partial(self._drawn, job, where))
 
-    async def _render_long(self, job: render_process.Job) -> bytes:
+    async def _render_long(self, job: render_process.FileJob) -> bytes:
         result = await self.long_jobs.render(job)
         if result.failed:
             raise RenderError(result.problem)
@@ -197,7 +197,7 @@ class Gallery:
             raise ContentError(result.problem) if result.unreadable else ValueError(result.problem)
         return result.stem.encode() + b"\0" + result.content
 
-    def _drawn(self, job: Job, where: Counter[int] | None, drawing: asyncio.Future[bytes]) -> None:
+    def _drawn(self, job: RenderJob, where: Counter[int] | None, drawing: asyncio.Future[bytes]) -> None:
         """Resolve the job's future with the result or the exception."""
         running = self._long if where is None else self._running
         running[job.visitor] -= 1
@@ -231,7 +231,7 @@ class Gallery:
         if not self._there.total():
             self.workers.shut_down(again=0.0)
 
-    def _finished(self, tag: str, keep: bool, job: Job, done: asyncio.Future[bytes]) -> None:
+    def _finished(self, tag: str, keep: bool, job: RenderJob, done: asyncio.Future[bytes]) -> None:
         if self._jobs.get(tag) is job:
             del self._jobs[tag]
         if done.cancelled() or done.exception() is not None or not keep:

@@ -52,7 +52,7 @@ class RequestBodies:
         visitor = visitor_name((scope.get("client") or ("",))[0])
         if self._bodies[visitor] >= self.most // SHARE or self._bodies.total() >= self.most:
             return await refuse(503, "server.full", scope, receive, send)
-        body = Body(self, visitor, receive, send)
+        body = RequestBody(self, visitor, receive, send)
         self._bodies[visitor] += 1
         try:
             await self.app(scope, body.receive, body.send)
@@ -77,7 +77,7 @@ class RequestBodies:
                 del counter[visitor]
 
 
-class Body:
+class RequestBody:
     """One body: counts its bytes, and tells the app that the client has left once it is refused."""
 
     def __init__(self, bodies: RequestBodies, visitor: str, receive: Receive, send: Send) -> None:

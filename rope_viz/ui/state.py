@@ -8,7 +8,7 @@ import hashlib
 import threading
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -16,21 +16,21 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
-from rope_viz.models.spec_url import Opened
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
-from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
+from rope_viz.models.variant import MOST, make_variant, write_variant
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import ORDER, groups_of, titles
 from rope_viz.picture import blob_store, config_link, configs, own_file, read_address, write_address
-from rope_viz.picture.choices import Held, Kept
+from rope_viz.picture.choices import StoredChoice, StoredValue
 from rope_viz.picture.outside import read_outside
-from rope_viz.picture.picture_request import PictureRequest, name_of
-from rope_viz.picture.picture_request import start as start_of
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import own_config, query_params
 from rope_viz.ui.own_config import own
 from rope_viz.ui.rejected_config import dismiss
+from rope_viz.ui.session import Chosen, Stored, session
 from rope_viz.ui.visitors import session_visitor
 
 SMALL = 64 << 10
@@ -44,24 +44,7 @@ _LOCK = threading.Lock()
 
 def invalidate() -> None:
     """Invalidate the cached `state.picture_request`: at the start of a run and after a change."""
-    st.session_state["now is current"] = False
-
-
-class Stored(NamedTuple):
-    """A content of this session: what it was made of, its name, its size, and the salted content if it is small.
-
-    A large one is in the store only, which counts it. The user drops the file again should the store evict it.
-    """
-
-    of: object
-    name: str
-    size: int
-    small: bytes | None
-
-    @property
-    def salted(self) -> bytes | None:
-        """Return the salted content, or None if the store evicted it."""
-        return self.small or blob_store.STORE.salted(self.name)
+    session().is_current = False
 
 
 def make_stored(salted: bytes, of: object = None) -> Stored:
@@ -97,35 +80,34 @@ def release(session: str) -> None:
 
 def store_blob(key: str, content: bytes | None, *, of: object = None) -> str:
     """Store content that no address can hold for this session; return the name that pictures use, "" for None."""
-    mine = st.session_state.setdefault("held", {})
+    mine = session().stored
     if content is None:
         mine.pop(key, None)
         invalidate()
         return ""
-    known: Stored | None = mine.get(key)
+    known = mine.get(key)
     if known is None or known.of != (of or mark(content)):
-        salted = st.session_state.setdefault("salt", blob_store.salt()) + content
-        known = mine[key] = make_stored(salted, of)
+        known = mine[key] = make_stored(session().salt + content, of)
         invalidate()
     elif blob_store.STORE.salted(known.name) is None:
-        make_stored(st.session_state["salt"] + content)
+        make_stored(session().salt + content)
     return known.name
 
 
 def blob(key: str) -> bytes | None:
     """Return the content stored for this session under a key, or None."""
-    known: Stored | None = st.session_state.get("held", {}).get(key)
+    known = session().stored.get(key)
     salted = None if known is None else known.salted
     return None if salted is None else salted[blob_store.SALT :]
 
 
 def contents() -> list[bytes]:
     """Return all contents of this session, salted, for a server that lacks them."""
-    found = (known.salted for known in st.session_state.get("held", {}).values())
+    found = (known.salted for known in session().stored.values())
     return [salted for salted in found if salted is not None]
 
 
-def store_readable(choice: Kept[Any], content: bytes) -> None:
+def store_readable(choice: StoredChoice[Any], content: bytes) -> None:
     """Store the content of a choice for this session. Raise `ValueError` with a sentence if it cannot be read."""
     blob_store.require_size(content, choice.largest)
     name = store_blob(choice.key, content)
@@ -136,47 +118,24 @@ def store_readable(choice: Kept[Any], content: bytes) -> None:
         raise
 
 
-def load_held(choice: Kept[Any]) -> Held[Any] | None:
+def load_held(choice: StoredChoice[Any]) -> StoredValue[Any] | None:
     """Return the decoded content of a choice, None if the session has none or it cannot be read now."""
-    known: Stored | None = st.session_state.get("held", {}).get(choice.key)
+    known = session().stored.get(choice.key)
     if known is None:
         return None
     if known.small is not None and blob_store.STORE.salted(known.name) is None:
         make_stored(known.small)
     try:
-        return Held(known.name, blob_store.STORE.load(known.name, choice.decode))
+        return StoredValue(known.name, blob_store.STORE.load(known.name, choice.decode))
     except blob_store.UnknownError:
         return None
     except ValueError as error:
-        st.session_state[f"problem.{choice.key}"] = str(error)  # shown next to the choice
+        session().problems[choice.key] = str(error)  # shown next to the choice
         return None
 
 
 LENGTHS = {key: name for key, name in spec_url.SIZES.items() if name in ("context", "target")}
 """{address key: field} of the lengths that pages share with the sidebar."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Chosen:
-    """The current model, layer type, spec and pinned pair, and the problems of the last link or control.
-
-    `variants` are the pinned curves by number.
-    `typed` are the lengths of the spec ("context", "target") that the user has set, even if to the model's own value.
-    """
-
-    model: str
-    layer: str
-    spec: RopeSpec
-    pin: int | None = None
-    problems: tuple[str, ...] = ()
-    revision: int = 0
-    typed: frozenset[str] = frozenset()
-    variants: Mapping[int, Variant] = dataclasses.field(default_factory=dict)
-
-    @property
-    def spec_json(self) -> dict[str, Any]:
-        """Return the full spec as plain data."""
-        return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
 
 
 def with_keys(params: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
@@ -198,45 +157,48 @@ PRESENTED = "present"
 
 def current_choice() -> Chosen:
     """Return the current choice. Call `follow_link` first."""
-    value = st.session_state["chosen"]
-    assert isinstance(value, Chosen)
+    value = session().choice
+    assert value is not None
     return value
 
 
 def current_page() -> str:
     """Return the name of the open page."""
-    return str(st.session_state["page"])
+    return session().page
 
 
 def _set(value: Chosen) -> None:
-    st.session_state["chosen"] = value
+    """Set the choice, with the config that the session has now."""
+    mine = own() if value.subject.model == spec_url.CUSTOM else None
+    session().choice = dataclasses.replace(value, subject=value.subject._replace(own=mine))
     invalidate()
 
 
 def picture_request(page: str) -> PictureRequest:
     """Return the input of a page's pictures: the choice and the page's own choices; computed once per run."""
-    before: tuple[str, PictureRequest] | None = st.session_state.get("now")
-    if before is not None and before[0] == page and st.session_state.get("now is current"):
+    remembered = session()
+    before = remembered.request
+    if before is not None and before[0] == page and remembered.is_current:
         return before[1]
     at, choices = current_choice(), registry.page(page).choices
     query = st.query_params.to_dict()
     local = {choice.key: query[choice.key] for choice in choices if choice.key in query}
-    if local:
-        st.session_state.setdefault("locals", {}).update(local)
-    given = read_address.lenient([choice for choice in choices if not isinstance(choice, Kept)], local)
-    given |= {choice.key: held for choice in choices if isinstance(choice, Kept) and (held := load_held(choice))}
+    remembered.choices.update(local)
+    given = read_address.lenient([choice for choice in choices if not isinstance(choice, StoredChoice)], local)
+    given |= {
+        choice.key: held for choice in choices if isinstance(choice, StoredChoice) and (held := load_held(choice))
+    }
     given |= {choice.key: getattr(at.spec, choice.shared) for choice in choices if choice.shared in at.typed}
-    mine = own() if at.model == spec_url.CUSTOM else None
-    names = {}
+    mine, names = at.subject.own, {}
     if mine is not None:
         names["own"] = store_blob("own", configs.upload_bytes(mine), of=mine)
-    if not write_address.fits_in_url(at.spec, at.model, at.layer):
+    if not write_address.fits_in_url(at.subject):
         names["spec"] = store_blob("spec", configs.spec_bytes(at.spec), of=at.spec)
-    fresh = PictureRequest(at.spec, at.model, at.layer, mine, at.pin, given, held=names, variants=at.variants)
+    fresh = PictureRequest(at.subject, at.pin, given, held=names, variants=at.variants)
     # The previous request caches the values of its choices, so reuse it if equal.
     if before is None or before != (page, fresh):
-        before = st.session_state["now"] = page, fresh
-    st.session_state["now is current"] = True
+        before = remembered.request = page, fresh
+    remembered.is_current = True
     return before[1]
 
 
@@ -251,24 +213,23 @@ def bring_back(text: str, *, here: bool) -> None:
     except ValueError:
         return  # from an older release, or edited by hand
     request, link = current_choice(), config_link.write_config(mine)
+    is_custom = request.subject.model == spec_url.CUSTOM
     if (held := own()) is not None:
-        if request.model == spec_url.CUSTOM and link and link == config_link.write_config(held):
+        if is_custom and link and link == config_link.write_config(held):
             own_config.remember_upload(mine)  # the whole file of the config in the address
-            invalidate()
+            _set(request)
         return
     numbers = with_keys(address(), read_address.MODEL_KEYS)
-    starts = {
-        layer: spec_url.write_query(spec, model=spec_url.CUSTOM, layer=layer) for layer, spec in mine.specs.items()
-    }
-    if request.model == spec_url.CUSTOM and numbers not in starts.values() and (link or not here):
+    subjects = [Subject(spec, spec_url.CUSTOM, layer) for layer, spec in mine.specs.items()]
+    starts = {subject.layer: spec_url.write_query(subject) for subject in subjects}
+    if is_custom and numbers not in starts.values() and (link or not here):
         return
     own_config.remember_upload(mine)
-    _set(dataclasses.replace(request, typed=find_typed(request.spec, request.model, request.layer)))
-    for layer, start in starts.items():
+    _set(dataclasses.replace(request, typed=find_typed(request.subject._replace(own=mine if is_custom else None))))
+    for subject in subjects:
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
-        if request.model == spec_url.CUSTOM and start == numbers:
-            spec, revision = mine.specs[layer], request.revision + 1
-            _set(Chosen(request.model, layer, spec, request.pin, revision=revision, variants=request.variants))
+        if is_custom and starts[subject.layer] == numbers:
+            _set(Chosen(subject, request.pin, revision=request.revision + 1, variants=request.variants))
             write_link()
 
 
@@ -276,55 +237,44 @@ def forget() -> None:
     """Remove the user's own config here, in the address and in the browser, but keep its numbers (a callback)."""
     query_params.catch_up()
     own_config.forget()
+    _set(current_choice())
     write_link()
 
 
 def adopt(upload: Upload) -> None:
     """Make a user's own config the model."""
     own_config.remember_upload(upload)
-    layer = upload.layer
-    request = current_choice()
-    choose_model(spec_url.CUSTOM, layer, problems=upload.notes, revision=request.revision + 1)
+    choose_model(spec_url.CUSTOM, upload.layer, problems=upload.notes, revision=current_choice().revision + 1)
 
 
 def choose_model(model: str, layer: str, **changes: Any) -> None:
     """Choose a model and a layer type. A target length that the user has set stays, because it is not the model's."""
     dismiss()
-    request, spec = current_choice(), start(model, layer)
+    request = current_choice()
+    subject = Subject(RopeSpec(), model, layer, own() if model == spec_url.CUSTOM else None).unchanged
     typed = request.typed & {"target"}
     if typed:
-        spec = spec_url.with_sizes(spec, target=request.spec.target)
-    choose(model=model, layer=layer, spec=spec, typed=typed, **changes)
+        subject = subject._replace(spec=spec_url.with_sizes(subject.spec, target=request.spec.target))
+    choose(subject=subject, typed=typed, **changes)
     frame_too()  # the header names the model, and its links carry it
 
 
 def set_size(name: str, value: float) -> None:
     """Set a length of the spec, "context" or "target", from a page. Raise `ValueError` if the spec cannot have it."""
     request = current_choice()
-    choose(
-        spec=spec_url.move_knob(request.spec, name, value), typed=request.typed | {name}, revision=request.revision + 1
-    )
+    spec = spec_url.move_knob(request.spec, name, value)
+    choose(spec, typed=request.typed | {name}, revision=request.revision + 1)
     frame_too()  # the sidebar has the same numbers
 
 
-def find_typed(spec: RopeSpec, model: str, layer: str) -> frozenset[str]:
+def find_typed(subject: Subject) -> frozenset[str]:
     """Return the lengths that an address sets: with a config of the user, those that differ from it."""
-    if model == spec_url.CUSTOM and own() is None:
+    if subject.config is None:
         return frozenset()  # such an address holds all numbers
-    if model != spec_url.CUSTOM or config_link.KEY in st.query_params:
+    if subject.own is None or config_link.KEY in st.query_params:
         return frozenset(name for key, name in LENGTHS.items() if key in st.query_params)
-    first = start(model, layer)
-    return frozenset(name for name in LENGTHS.values() if getattr(spec, name) != getattr(first, name))
-
-
-def start(model: str, layer: str = "") -> RopeSpec:
-    """Return the spec that a model starts from, the user's own included."""
-    return start_of(model, layer, own())
-
-
-def name() -> str:
-    """Return the chosen model's name."""
-    return name_of(current_choice().model, own())
+    first = subject.start
+    return frozenset(name for name in LENGTHS.values() if getattr(subject.spec, name) != getattr(first, name))
 
 
 def follow_link(page: str) -> None:
@@ -335,10 +285,10 @@ def follow_link(page: str) -> None:
     """
     dropped = _rename_old_keys()
     params = {key: value for key, value in st.query_params.items() if key in OURS}
-    known = st.session_state.get("address")
-    moved = st.session_state.get("page") not in (None, page)
+    known = session().address
+    moved = session().page not in ("", page)
     linked = moved and params in ({}, known) and not _was_open(page)
-    st.session_state["page"] = page
+    session().page = page
     query_params.record_address(st.query_params.to_dict())
     if linked:
         has = any(key.partition(".")[0] in groups_of(page) for key in st.query_params)
@@ -349,44 +299,37 @@ def follow_link(page: str) -> None:
         query_params.write(st.query_params.to_dict())
     if params == known:
         return
-    opened, problems = _open_model(params)
-    spec = opened.spec
+    subject, problems = _open_model(params)
     try:
-        pin = read_address.pin_of(params, spec.pairs)
+        pin = read_address.pin_of(params, subject.spec.pairs)
     except ValueError as error:
         pin, problems = None, (*problems, TEXTS("address.unpinned", problem=error))
-    first = start(opened.model, opened.layer)
     numbers = with_keys(params, read_address.MODEL_KEYS)
-    if own() is not None and spec_url.write_query(first, model=spec_url.CUSTOM, layer=opened.layer) == numbers:
+    if subject.own is not None and spec_url.write_query(subject.unchanged._replace(own=None)) == numbers:
         # A config's numbers may exceed the knobs' ranges; its own link restores them exactly.
-        spec, problems = first, ()
+        subject, problems = subject.unchanged, ()
     revision = current_choice().revision + 1 if known is not None else 0
     dismiss()
-    typed = find_typed(spec, opened.model, opened.layer)
-    name = name_of(opened.model, own() if opened.model == spec_url.CUSTOM else None)
-    variants, unread = read_address.lenient_variants(params, make_variant(opened.model, opened.layer, spec, name))
-    problems = (*problems, *dropped, *unread)
-    _set(Chosen(opened.model, opened.layer, spec, pin, problems, revision, typed, variants))
-    st.session_state["address"] = params
+    variants, unread = read_address.lenient_variants(params, make_variant(subject, subject.name))
+    _set(Chosen(subject, pin, (*problems, *dropped, *unread), revision, find_typed(subject), variants))
+    session().address = params
 
 
-def _open_model(params: Mapping[str, str]) -> tuple[Opened, tuple[str, ...]]:
+def _open_model(params: Mapping[str, str]) -> tuple[Subject, tuple[str, ...]]:
     """Read the model of an address and take over its config; return it with a sentence for each problem."""
     text = params.get(config_link.KEY)
     try:
-        if text is None:
-            opened, mine = read_address.read_model(params)
-        else:
-            opened, mine = read_address.read_model(params, own_config.find_upload(text))
-        problems = opened.problems
+        subject, problems = read_address.read_model(params, None if text is None else own_config.find_upload(text))
     except ValueError as error:
-        opened, mine = read_address.read_model(without_key(params, config_link.KEY))
-        problems = (TEXTS("link.numbers_only", error=error), *opened.problems)
-    if mine is not None:
-        own_config.set_own(mine)
-    elif opened.model == spec_url.CUSTOM and (held := own()) is not None and config_link.write_config(held):
+        subject, problems = read_address.read_model(without_key(params, config_link.KEY))
+        problems = (TEXTS("link.numbers_only", error=error), *problems)
+    if subject.own is not None:
+        own_config.set_own(subject.own)
+    elif subject.model == spec_url.CUSTOM and (held := own()) is not None and config_link.write_config(held):
         own_config.set_own(None)  # an address with numbers only is not that of the config
-    return opened, problems
+    elif subject.model == spec_url.CUSTOM:
+        subject = subject._replace(own=held)  # no link can hold it
+    return subject, problems
 
 
 def _rename_old_keys() -> list[str]:
@@ -422,14 +365,14 @@ def _was_open(page: str) -> bool:
 
 def open_page(page: str) -> None:
     """Open another page with the current choice (in a callback)."""
-    st.session_state["go"] = page, address()
+    session().next_page = page, address()
     frame_too()
 
 
 def frame_too() -> None:
     """Rerun the whole app and not only the page's fragment (in a callback)."""
     query_params.catch_up()
-    st.session_state["whole run"] = True
+    session().needs_whole_run = True
 
 
 @functools.cache
@@ -444,13 +387,16 @@ def menu(folder: Path) -> dict[str, st.Page]:
 
 def page(name: str) -> st.Page:
     """Return a page to link to."""
-    return menu(st.session_state["pages folder"])[name]
+    return menu(session().folder)[name]
 
 
-def choose(**changes: Any) -> None:
+def choose(spec: RopeSpec | None = None, **changes: Any) -> None:
     """Change the choice and the address, as one step for the Back button."""
     query_params.catch_up()
-    request = dataclasses.replace(current_choice(), **{"problems": (), **changes})
+    request = current_choice()
+    if spec is not None:
+        changes["subject"] = request.subject._replace(spec=spec)
+    request = dataclasses.replace(request, **{"problems": (), **changes})
     if request.pin is not None and request.pin >= request.spec.pairs:
         request = dataclasses.replace(request, pin=None)
     _set(request)
@@ -471,19 +417,19 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
     ours = address()
     others = {key: value for key, value in st.query_params.items() if key not in OURS}
     if restore:
-        stored = st.session_state.get("locals", {})
+        stored = session().choices
         others |= {key: value for key, value in stored.items() if key.partition(".")[0] in groups_of(restore)}
     if again or st.query_params.to_dict() != others | ours:
         query_params.write(others | ours)
         invalidate()
-    st.session_state["address"] = ours
+    session().address = ours
 
 
 def local(key: str) -> str | None:
     """Return a page's own parameter from the address, and remember it for a return to the page."""
     value = st.query_params.get(key)
     if value is not None:
-        st.session_state.setdefault("locals", {})[key] = value
+        session().choices[key] = value
     return value
 
 
@@ -496,7 +442,7 @@ def present(name: str) -> None:
 def set_param(key: str, value: str, *, default: str) -> None:
     """Write a page's own parameter into the address, or remove it if it is the default."""
     query_params.catch_up()
-    stored, query = st.session_state.setdefault("locals", {}), st.query_params.to_dict()
+    stored, query = session().choices, st.query_params.to_dict()
     for values in (stored, query):
         values.pop(key, None)
         if value != default:
@@ -505,10 +451,10 @@ def set_param(key: str, value: str, *, default: str) -> None:
     invalidate()
 
 
-def address(of: Chosen | None = None) -> dict[str, str]:
+def address() -> dict[str, str]:
     """Return the choice as query parameters."""
-    request = of or current_choice()
-    ours = write_address.write_model(request.spec, request.model, request.layer, own())
+    request = current_choice()
+    ours = write_address.write_model(request.subject)
     ours |= {key: str(getattr(request.spec, name)) for key, name in LENGTHS.items() if name in request.typed}
     ours |= {f"variant{number}": write_variant(each) for number, each in request.variants.items()}
     return ours | ({"pin": str(request.pin)} if request.pin is not None else {})

@@ -123,7 +123,7 @@ class Packing:
             # Streamlit would compress pages below the root itself, so nothing could be inserted; it also compresses
             # for clients that list gzip only to refuse it.
             scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
-        return await self.app(scope, receive, Answer(self, scope, takes, send))
+        return await self.app(scope, receive, BufferedResponse(self, scope, takes, send))
 
     async def packed(self, path: str, tag: str, content: bytes) -> bytes:
         """Return a file compressed, cached by its path and tag."""
@@ -138,7 +138,7 @@ class Packing:
         return found
 
 
-class Answer:
+class BufferedResponse:
     """One response, buffered in full if it is to be compressed or changed."""
 
     def __init__(self, packing: Packing, scope: Scope, takes: bool, send: Send) -> None:

@@ -20,6 +20,7 @@ from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import TEXTS as REJECTED
 from rope_viz.ui.rejected_config import reject, rejected_config
+from rope_viz.ui.session import session
 from rope_viz.ui.session_limits import take_upload
 
 TEXTS = Texts("sidebar")
@@ -54,7 +55,7 @@ def drop_field(*, opens: str = "") -> None:
 
     `opens` is the page that a dropped file opens, "" to stay.
     """
-    dropped = f"upload.file.{_turn()}"
+    dropped = f"upload.file.{session().upload_generation}"
     with st.container(key="upload"):
         st.file_uploader(
             TEXTS("config.drop"),
@@ -64,29 +65,33 @@ def drop_field(*, opens: str = "") -> None:
             on_change=_dropped,
             args=(dropped, opens),
         )
-    if "upload.problem" in st.session_state and not st.session_state.get("upload.typed"):
-        warn(st.session_state.pop("upload.problem"))
+    if not session().is_pasted:
+        _show_problem()
 
 
 def paste_field() -> None:
     """Show the field to paste a config or a model's id into, and why the last one cannot be used."""
-    pasted = f"upload.text.{_turn()}"
+    pasted = f"upload.text.{session().upload_generation}"
     end = "_or_id" if has_hub_cache() else ""
-    with st.expander(TEXTS(f"config.paste{end}"), key="paste"), st.form(f"upload.form.{_turn()}", border=False):
+    with (
+        st.expander(TEXTS(f"config.paste{end}"), key="paste"),
+        st.form(f"upload.form.{session().upload_generation}", border=False),
+    ):
         st.text_area(TEXTS(f"config.pasted{end}"), key=pasted, height=140, placeholder=TEXTS("config.example"))
         st.form_submit_button(TEXTS("config.use"), on_click=_pasted, args=(pasted,), width="stretch")
-        if st.session_state.pop("upload.typed", False) and "upload.problem" in st.session_state:
-            warn(st.session_state.pop("upload.problem"))
+        if session().is_pasted:
+            session().is_pasted = False
+            _show_problem()
 
 
-def _turn() -> int:
-    """Return the generation of the fields, which is part of their keys."""
-    return int(st.session_state.get("upload.turn", 0))
+def _show_problem() -> None:
+    if problem := session().problems.pop("upload", ""):
+        warn(problem)
 
 
 def _renew() -> None:
     """Make new, empty fields."""
-    st.session_state["upload.turn"] = _turn() + 1
+    session().upload_generation += 1
 
 
 def _dropped(key: str, opens: str) -> None:
@@ -102,7 +107,7 @@ def _dropped(key: str, opens: str) -> None:
 def _pasted(key: str) -> None:
     query_params.catch_up()
     text = st.session_state.get(key) or ""
-    st.session_state["upload.typed"] = True
+    session().is_pasted = True
     if _take_by_id(text) if is_model_id(text) else _take(text, REJECTED("pasted")):
         _renew()
 
@@ -142,7 +147,7 @@ def has_hub_cache() -> bool:
 def _show_findings() -> None:
     """Show a summary of the check's findings in the user's config, with a link to the details."""
     mine = own()
-    if mine is not None and state.current_choice().model == spec_url.CUSTOM:
+    if mine is not None and state.current_choice().subject.model == spec_url.CUSTOM:
         found = configs.summed_up(mine.config)
         if found:
             at = state.address()
@@ -151,7 +156,7 @@ def _show_findings() -> None:
 
 def _take(content: str | bytes, name: str) -> bool:
     """Make a config the model, or show the card that says why it is none."""
-    spec, model = state.current_choice().spec, state.name()
+    spec, model = state.current_choice().spec, state.current_choice().subject.name
     try:
         found, _ = read_outside(own_file.read_file, content, spec, model)
     except ValueError as error:  # a limit was met
@@ -168,6 +173,6 @@ def _refuse(*sentences: str) -> bool:
     """Show next to the field why there is no new config, and which model stays. Return False."""
     # A message at the top of a long page would be missed.
     first, *others = sentences
-    still = TEXTS("refused.still", model=state.name())
-    st.session_state["upload.problem"] = join(first, still, *others)
+    still = TEXTS("refused.still", model=state.current_choice().subject.name)
+    session().problems["upload"] = join(first, still, *others)
     return False

@@ -12,7 +12,18 @@ import streamlit as st
 from rope_viz.figures.words import plain
 from rope_viz.pages import registry
 from rope_viz.picture import choices as picture_choices
-from rope_viz.picture.choices import Borders, Kept, Line, Menu, Number, Pick, Pieces, Several, Switch, clean_line
+from rope_viz.picture.choices import (
+    Borders,
+    Menu,
+    Number,
+    Pick,
+    Pieces,
+    Several,
+    StoredChoice,
+    Switch,
+    TextLine,
+    clean_line,
+)
 from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import state
@@ -21,6 +32,7 @@ from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
+from rope_viz.ui.session import session
 from rope_viz.ui.session_limits import take_upload
 
 TEXTS = Texts("app")
@@ -50,7 +62,7 @@ def control(choice: Choice[Any], request: PictureRequest) -> None:
         with contextlib.suppress(ValueError):
             keep(choice.parse(choice.text(tuple(new) if isinstance(new, list) else new)))
 
-    if isinstance(choice, Kept):
+    if isinstance(choice, StoredChoice):
         return _texts_or_file(choice, request)
     if isinstance(choice, Borders):
         return _bar(choice, request, keep)
@@ -82,7 +94,7 @@ def control(choice: Choice[Any], request: PictureRequest) -> None:
         st.pills(choice.label, list(shown), selection_mode="multi", format_func=show, **unlabelled)
     elif isinstance(choice, Switch):
         st.toggle(choice.label, **options)
-    elif isinstance(choice, Line):
+    elif isinstance(choice, TextLine):
         _line(choice, keep, key)
 
 
@@ -117,14 +129,14 @@ def _bar(choice: Borders, request: PictureRequest, keep: Callable[[Any], None]) 
         sections(choice.key, dict(zip(choice.shares(request), counts, strict=True)), changed)
 
 
-def _texts_or_file(choice: Kept[Any], request: PictureRequest) -> None:
+def _texts_or_file(choice: StoredChoice[Any], request: PictureRequest) -> None:
     """Show text fields or a file box; unusable content stays, with a warning that says why it is not shown."""
     if choice.suffixes:
         _file(choice)
     elif choice.typed is not None:
         _texts(choice, choice.typed(request))
     held = state.picture_request(choice.key.partition(".")[0])[choice]
-    problem = st.session_state.pop(f"problem.{choice.key}", "")
+    problem = session().problems.pop(choice.key, "")
     try:
         if held is not None:
             choice.check(held, request)
@@ -137,13 +149,13 @@ def _texts_or_file(choice: Kept[Any], request: PictureRequest) -> None:
         st.markdown(choice.missing)
 
 
-def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
-    texts = st.session_state.setdefault(f"texts.{choice.key}", {})
-    turn = navigation.turn(choice.key)
+def _texts(choice: StoredChoice[Any], fields: Mapping[str, tuple[str, str]]) -> None:
+    texts = session().texts.setdefault(choice.key, {})
+    turn = navigation.generation(choice.key)
     keys = {name: f"choice.{choice.key}.{name}{f'.{turn}' if turn else ''}" for name in fields}
 
     def changed() -> None:
-        if turn != navigation.turn(choice.key):
+        if turn != navigation.generation(choice.key):
             return  # ignore the change event of fields that are about to be replaced
         texts.update({name: st.session_state[key] for name, key in keys.items()})
         filled = {name: text for name, text in texts.items() if text.strip()}
@@ -155,7 +167,7 @@ def _texts(choice: Kept[Any], fields: Mapping[str, tuple[str, str]]) -> None:
         st.text_area(label, key=keys[name], placeholder=placeholder, max_chars=100_000, height=80, on_change=changed)
 
 
-def _file(choice: Kept[Any]) -> None:
+def _file(choice: StoredChoice[Any]) -> None:
     key = f"choice.{choice.key}"
 
     def changed() -> None:
@@ -166,7 +178,7 @@ def _file(choice: Kept[Any]) -> None:
             if content is not None:
                 state.store_readable(choice, content)
         except ValueError as error:
-            st.session_state[f"problem.{choice.key}"] = str(error)
+            session().problems[choice.key] = str(error)
 
     def forget() -> None:
         state.store_blob(choice.key, None)
@@ -180,12 +192,12 @@ def _file(choice: Kept[Any]) -> None:
         st.button(TEXTS("controls.remove_file"), key=f"forget.{choice.key}", on_click=forget)
 
 
-def _tidy(choice: Line | Pieces, text: str | None) -> str:
+def _tidy(choice: TextLine | Pieces, text: str | None) -> str:
     """Return a text in its stored form; an empty one stands for the default."""
     return clean_line(text or "", choice.most) or choice.usual
 
 
-def _line(choice: Line, keep: Callable[[Any], None], key: str) -> None:
+def _line(choice: TextLine, keep: Callable[[Any], None], key: str) -> None:
     """Show a text field; an unusable text stays in it, with a warning."""
     text = _tidy(choice, state.local(choice.key))
     st.session_state[key] = text

@@ -17,7 +17,8 @@ from rope_viz.embedding.spec import knobs
 from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
-from rope_viz.models.spec_url import move_knob
+from rope_viz.models.spec_url import CUSTOM, Subject, move_knob
+from rope_viz.models.user_config import Upload
 from rope_viz.runtimes import RUNTIMES, emulate
 
 CATALOG = Path(__file__).parents[2] / "rope_viz" / "models" / "catalog"
@@ -166,7 +167,7 @@ def test_changing_a_knob_preserves_the_users_config(case, data):
         spec = move_knob(start, name, value)
     except ValueError:
         return
-    asked = runtime_matrix.config_for(spec, start=start, config=config, layer=layer, name="mine")
+    asked = runtime_matrix.config_for(Subject(spec, CUSTOM, layer, Upload("mine", config, specs)))
     assert "Llama" not in asked.whose
     assert asked.layer == layer
     assert wrap(text, asked.clean, path) == config

@@ -11,6 +11,7 @@ from rope_viz.advice.memory.layer_kinds import list_layers
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.picture.picture_request import PictureRequest
 from tests.offenders import for_each
@@ -41,7 +42,7 @@ PUBLISHED = {
 
 
 def now_of(model: str) -> PictureRequest:
-    return PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model))
+    return PictureRequest(Subject(spec_url.model_spec(model), model, spec_url.main_layer_of(model)))
 
 
 @pytest.mark.parametrize("row", ROTATING, ids=[f"{i}-{row['config']['model_type']}" for i, row in enumerate(ROTATING)])

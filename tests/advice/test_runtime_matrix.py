@@ -14,6 +14,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.pages.model import runtimes as pictures
 from rope_viz.pages.model.runtimes import figures as runtimes
@@ -25,7 +26,7 @@ from rope_viz.runtimes import RUNTIMES, emulate
 def asked(model):
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)
-    return runtime_matrix.Asked(ModelConfig.read(catalog()[model].config), layer, specs[layer], model)
+    return runtime_matrix.RuntimeCase(ModelConfig.read(catalog()[model].config), layer, specs[layer], model)
 
 
 def everything_the_page_does(question):
@@ -72,7 +73,7 @@ def test_runtimes_with_the_same_frequencies_share_a_curve():
 def test_config_of_the_question_matches_the_knobs(model, method):
     start = asked(model)
     spec = extend.extend(start.spec, method, 2 * start.spec.target)
-    question = runtime_matrix.config_for(spec, start=start.spec, config=start.config, layer=start.layer, name=model)
+    question = runtime_matrix.config_for(Subject(spec, model, start.layer))
     assert question.problem or not runtime_matrix.unexpressible_part(question.config, spec, question.layer)
     # No config has a share of a part of the head, nor CoPE's pair that does not turn.
     assert not question.problem or method in ("proportional", "cope")
@@ -150,7 +151,7 @@ def test_no_config_breaks_the_page(model, sizes, kind, rope, key):
     except ValueError:
         return
     for layer, spec in upload.specs.items():
-        everything_the_page_does(runtime_matrix.Asked(ModelConfig.read(upload.config), layer, spec, upload.name))
+        everything_the_page_does(runtime_matrix.RuntimeCase(ModelConfig.read(upload.config), layer, spec, upload.name))
 
 
 def test_inexpressible_method_gets_answers_but_no_repair():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.cli.verify import Held, read_gguf, read_numbers, verify
+from rope_viz.cli.verify import LoadedFrequencies, read_gguf, read_numbers, verify
 from rope_viz.embedding.scaling import Linear, LongRope, Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.model_config import from_config
@@ -32,31 +32,33 @@ def test_model_without_the_scaling_is_reported(row):
     plain = {key: value for key, value in row["config"].items() if key != "rope_scaling"}
     meant = next(iter(from_config(row["config"]).values()))
     before = next(iter(from_config(plain).values()))
-    found = verify(meant, Held(before.inv_freq(), before.attention_factor(), "the model"))
+    found = verify(meant, LoadedFrequencies(before.inv_freq(), before.attention_factor(), "the model"))
     assert not found.matches
     assert "without any scaling" in found.sentence
 
 
 def test_wrong_attention_factor_is_found_with_right_frequencies():
-    found = verify(SPEC, Held(SPEC.inv_freq(), 1.0, "a server"))
+    found = verify(SPEC, LoadedFrequencies(SPEC.inv_freq(), 1.0, "a server"))
     assert not found.matches
     assert found.effect is None
     assert found.attention_ratio == pytest.approx(1.0 / SPEC.attention_factor())
-    assert verify(SPEC, Held(SPEC.inv_freq(), None, "a server")).matches
+    assert verify(SPEC, LoadedFrequencies(SPEC.inv_freq(), None, "a server")).matches
 
 
 def test_zero_frequencies_are_reported_only_where_they_differ():
     frequencies = SPEC.inv_freq()
-    zeroed = verify(SPEC, Held(np.where(np.arange(64) < 60, frequencies, 0.0), SPEC.attention_factor(), "a server"))
+    zeroed = verify(
+        SPEC, LoadedFrequencies(np.where(np.arange(64) < 60, frequencies, 0.0), SPEC.attention_factor(), "a server")
+    )
     assert not zeroed.matches
     assert zeroed.sentence == "Does not match in a server: other pairs have zero frequency."
-    halved = verify(SPEC, Held(frequencies / 2.0, SPEC.attention_factor(), "a server"))
+    halved = verify(SPEC, LoadedFrequencies(frequencies / 2.0, SPEC.attention_factor(), "a server"))
     assert not halved.matches
     assert "zero frequency" not in halved.sentence
 
 
 def test_different_number_of_pairs_is_reported():
-    assert "32 pairs rotate" in verify(SPEC, Held(SPEC.inv_freq()[:32], 1.0, "a server")).sentence
+    assert "32 pairs rotate" in verify(SPEC, LoadedFrequencies(SPEC.inv_freq()[:32], 1.0, "a server")).sentence
 
 
 def gguf_file(folder, name):

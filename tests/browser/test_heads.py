@@ -3,7 +3,7 @@
 import numpy as np
 from playwright.sync_api import expect
 
-from rope_viz.studies.capture_file import Layer, write_capture
+from rope_viz.studies.capture_file import CapturedLayer, write_capture
 from tests.pictures.test_real_heads import measured_file
 
 CONFIG = {
@@ -20,7 +20,7 @@ SENTENCE = "document.querySelector('[data-says=\"heads/across\"]').textContent"
 def test_dropped_capture_is_shown(visit, tmp_path):
     random = np.random.default_rng(0)
     q, k = random.normal(size=(2, 4, 40, 8))
-    write_capture(tmp_path / "qk.safetensors", {3: Layer(q, k, heads=(0, 1, 2, 3))}, config=CONFIG, name="mine")
+    write_capture(tmp_path / "qk.safetensors", {3: CapturedLayer(q, k, heads=(0, 1, 2, 3))}, config=CONFIG, name="mine")
     view = visit().open("/heads?model=rope-viz-reader")
     # A picture is requested when it is near the view.
     view.page.locator('[data-place="heads/across"]').scroll_into_view_if_needed()

@@ -254,10 +254,10 @@ class Walk:
         hidden = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert hidden <= 0, f"{hidden} pixels wider than the screen"
         address = dict(parse_qsl(urlsplit(page.url).query))
-        opened = spec_url.read_query({key: text for key, text in address.items() if key in spec_url.KEYS})
+        subject, problems = spec_url.read_query({key: text for key, text in address.items() if key in spec_url.KEYS})
         # The button to remove a config may be in a closed sidebar; the page of two models has none.
         removed = page.locator("button", has_text="Remove config").count() == 0
-        plain = not opened.problems and removed and "config" not in address
+        plain = not problems and removed and "config" not in address
         for place in page.evaluate(PICTURES_IN_VIEW):
             assert place["state"] == "shown", f"{place['name']} is {place['state']}"
             assert place["drawn"], f"{place['name']} was not drawn"
@@ -265,10 +265,10 @@ class Walk:
             assert place["same"], f"{place['name']} shows something else than the page asks for"
             query = dict(parse_qsl(place["query"], keep_blank_values=True))
             if plain and "spec" not in query:
-                drawn = spec_url.read_query({key: text for key, text in query.items() if key in spec_url.KEYS})
-                assert drawn.spec == opened.spec, f"{place['name']} is of {drawn.spec}, the address of {opened.spec}"
+                drawn, _ = spec_url.read_query({key: text for key, text in query.items() if key in spec_url.KEYS})
+                assert drawn.spec == subject.spec, f"{place['name']} is of {drawn.spec}, the address of {subject.spec}"
         if plain:
-            self.check_values(page.evaluate(VALUES), opened.spec)
+            self.check_values(page.evaluate(VALUES), subject.spec)
 
     def check_values(self, values, spec):
         """Compare the fields of the knobs with the address."""

@@ -51,19 +51,17 @@ def assert_every_command_agrees(capsys, name, wanted):
 def assert_pages_agree(request, wanted):
     trained, original, _ = wanted
     # The sidebar's length: what the file's scaling divides from, else the trained length.
-    assert request.start.context == (trained if request.start.scaling.name == "none" else request.start.context)
+    start = request.subject.start
+    assert start.scaling.name != "none" or start.context == trained
     assert extend.trained(request) == trained
     rows = dict(report.about(request))
     assert rows["trained length"].startswith(f"{trained:,} tokens")
     if original is not None:
-        assert (request.start.length_name, request.start.context) == ("original", original)
+        assert (start.length_name, start.context) == ("original", original)
         assert rows["original length"] == f"{original:,} tokens"
     for page in registry.PAGES:
         assert (
-            read_address.read_request(
-                registry.page(page), spec_url.write_query(request.spec, model=request.model, layer=request.layer)
-            ).spec
-            == request.spec
+            read_address.read_request(registry.page(page), spec_url.write_query(request.subject)).spec == request.spec
         )
 
 
@@ -73,10 +71,8 @@ def test_catalog_model_has_one_trained_length(id, capsys):
     original = config.original_length if config.has_original_length else None
     if catalog()[id].layer is None:
         assert_every_command_agrees(capsys, id, (config.trained_length.length, original, config.limit))
-    opened = spec_url.read_query({"model": id})
-    assert_pages_agree(
-        PictureRequest(opened.spec, id, opened.layer), (config.trained_length.length, None, config.limit)
-    )
+    subject, _ = spec_url.read_query({"model": id})
+    assert_pages_agree(PictureRequest(subject), (config.trained_length.length, None, config.limit))
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -96,10 +92,10 @@ def test_a_new_method_starts_from_the_trained_length(tmp_path):
     assert main(words) == 0
     drawn = json.loads(out.read_text())["spec"]
     assert (drawn["context"], drawn["target"], drawn["scaling"]["factor"]) == (32768, 131072, 4.0)
-    spec = spec_url.read_query({"model": "qwen3-8b", "method": "yarn", "target": "131072"}).spec
+    spec = spec_url.read_query({"model": "qwen3-8b", "method": "yarn", "target": "131072"})[0].spec
     assert (spec.context, spec.target, spec.scaling.factor) == (32768, 131072, 4.0)
     # An address that names the length draws what it drew.
-    named = spec_url.read_query({"model": "qwen3-8b", "method": "yarn", "target": "131072", "trained": "40960"}).spec
+    named = spec_url.read_query({"model": "qwen3-8b", "method": "yarn", "target": "131072", "trained": "40960"})[0].spec
     assert (named.context, named.scaling.factor) == (40960, 3.2)
 
 

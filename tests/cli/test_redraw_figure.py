@@ -10,6 +10,7 @@ from rope_viz.cli.main import join_negative_values, main
 from rope_viz.models import spec_url
 from rope_viz.models.model_config import from_config
 from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.picture import write_address
 from rope_viz.picture.picture_request import PictureRequest
@@ -235,7 +236,7 @@ def test_address_of_a_user_config_is_drawn_with_the_config_file(tmp_path, capsys
     config.write_text(json.dumps(LONGROPE | {"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 4.0}}))
     assert figure(name, config, "-o", by_name) == 0
     (spec,) = from_config(json.loads(config.read_text())).values()
-    query = urlencode(spec_url.write_query(spec, model=spec_url.CUSTOM) | {"own": "A" * 43})
+    query = urlencode(spec_url.write_query(Subject(spec)) | {"own": "A" * 43})
     assert figure(f"{name}?{query}", "-o", by_address) == 2
     assert "Name the file after it" in capsys.readouterr().err
     assert figure(f"{name}?{query}", config, "-o", by_address) == 0
@@ -252,7 +253,7 @@ def test_picture_link_with_a_config_is_drawn_alike(tmp_path, name):
     config.write_text(json.dumps(QWEN3_8B))
     own = read_upload(config.read_text())
     picture = registry.picture(*name.split("/"))
-    query = write_address.link_query(PictureRequest(own.specs[""], spec_url.CUSTOM, "", own), picture)
+    query = write_address.link_query(PictureRequest(Subject(own.specs[""], own=own)), picture)
     copied = {key: text for key, text in query.items() if key != "config"} | {"own": "file"}
     assert figure(name, config, "-o", files[0]) == 0
     assert figure(f"{name}?{urlencode(query)}", "-o", files[1]) == 0

@@ -16,7 +16,7 @@ from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
 from rope_viz.reports import report, report_site
-from rope_viz.reports.report_site import Entry
+from rope_viz.reports.report_site import IndexEntry
 from tests.ui.test_render_workers import is_running
 from tests.waiting import wait_until
 
@@ -166,7 +166,7 @@ def test_a_model_that_ends_its_process_gets_a_page(monkeypatch, tmp_path):
             yield job, report_all.write_page(job, pages)
 
     monkeypatch.setattr(report_all, "run_pool", run_pool)
-    jobs = [report_all.Job(name, f"{name}.html", b"{", problem="x") for name in ("a", "bad", "b")]
+    jobs = [report_all.ReportJob(name, f"{name}.html", b"{", problem="x") for name in ("a", "bad", "b")]
     entries = list(report_all.run_jobs(jobs, tmp_path))
     assert sorted((entry.label, entry.status) for entry in entries) == [
         ("a", "unread"),
@@ -184,7 +184,7 @@ def test_pages_of_similar_names_do_not_overwrite_each_other():
 
 
 def test_an_entry_survives_its_record():
-    entry = Entry("a", "a.html", "llama", "yarn", 1, 2, 3, (1, 0, 2), "", "")
+    entry = IndexEntry("a", "a.html", "llama", "yarn", 1, 2, 3, (1, 0, 2), "", "")
     assert report_site.read_entry(json.loads(json.dumps(entry.as_dict()))) == entry
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from rope_viz.embedding.position_ids import (
     Manner,
-    Piece,
     Positions,
+    PromptSegment,
     centred_positions,
     interleave_audio,
     lay_out_grid,
@@ -18,7 +18,7 @@ from rope_viz.embedding.position_ids import (
 
 
 def test_an_image_costs_its_longer_side_in_positions() -> None:
-    laid = place_prompt([Piece("text", 4), Piece("image", grid=(1, 64, 64)), Piece("text", 1)])
+    laid = place_prompt([PromptSegment("text", 4), PromptSegment("image", grid=(1, 64, 64)), PromptSegment("text", 1)])
     assert laid.tokens == 4 + 32 * 32 + 1
     assert laid.values[-1].tolist() == [36.0, 36.0, 36.0]
     assert laid.rope_delta == 37 - laid.tokens
@@ -26,21 +26,23 @@ def test_an_image_costs_its_longer_side_in_positions() -> None:
 
 
 def test_text_alone_counts_on_every_axis() -> None:
-    laid = place_prompt([Piece("text", 3), Piece("audio", 2)])
+    laid = place_prompt([PromptSegment("text", 3), PromptSegment("audio", 2)])
     assert laid.values.tolist() == [[n, n, n] for n in range(5)]
     assert laid.rope_delta == 0
 
 
 def test_tokens_of_an_image_count_from_the_text_before_it() -> None:
-    laid = place_prompt([Piece("text", 2), Piece("image", grid=(1, 4, 6))])
+    laid = place_prompt([PromptSegment("text", 2), PromptSegment("image", grid=(1, 4, 6))])
     assert laid.values[2:].tolist() == [[2, row, column] for row in (2, 3) for column in (2, 3, 4)]
 
 
 @pytest.mark.parametrize("chunk", [None, 2])
 def test_text_next_to_a_video_with_audio_is_counted_on(chunk: int | None) -> None:
-    video = Piece("video", grid=(2, 4, 4), pace=(1.0, 1.0))
+    video = PromptSegment("video", grid=(2, 4, 4), pace=(1.0, 1.0))
     alone = interleave_audio([(video, 3)], Manner(), chunk).values
-    laid = interleave_audio([Piece("text", 3), Piece("text", 2), (video, 3), Piece("text", 2)], Manner(), chunk).values
+    laid = interleave_audio(
+        [PromptSegment("text", 3), PromptSegment("text", 2), (video, 3), PromptSegment("text", 2)], Manner(), chunk
+    ).values
     assert laid[:5].tolist() == [[n, n, n] for n in range(5)]
     np.testing.assert_array_equal(laid[5:-2], alone + 5)
     following = alone[-1].max() + 6
@@ -48,7 +50,7 @@ def test_text_next_to_a_video_with_audio_is_counted_on(chunk: int | None) -> Non
 
 
 def test_runtimes_differ_where_time_exceeds_the_grid() -> None:
-    pieces = [Piece("text", 1), Piece("video", grid=(9, 4, 4)), Piece("text", 1)]
+    pieces = [PromptSegment("text", 1), PromptSegment("video", grid=(9, 4, 4)), PromptSegment("text", 1)]
     overlaps = place_prompt(pieces, Manner(resume="side"))
     behind = place_prompt(pieces, Manner(resume="largest"))
     assert overlaps.values[-1, 0] == 3.0 < overlaps.values[-2, 0] == 9.0
@@ -57,7 +59,7 @@ def test_runtimes_differ_where_time_exceeds_the_grid() -> None:
 
 
 def test_a_floor_in_float32_is_not_a_floor_in_float64() -> None:
-    video = Piece("video", grid=(11, 2, 2), pace=(0.7, 10.0))
+    video = PromptSegment("video", grid=(11, 2, 2), pace=(0.7, 10.0))
     wide = place_prompt([video], Manner(narrow=False)).values[:, 0]
     narrow = place_prompt([video], Manner()).values[:, 0]
     # 3·0.7·10 is 21 − 4e-15 in float64 and 21 exactly in float32.
@@ -67,7 +69,7 @@ def test_a_floor_in_float32_is_not_a_floor_in_float64() -> None:
 
 
 def test_separate_frames_are_numbered_like_images() -> None:
-    pieces = [Piece("video", grid=(2, 4, 6)), Piece("text", 1)]
+    pieces = [PromptSegment("video", grid=(2, 4, 6)), PromptSegment("text", 1)]
     apart = place_prompt(pieces, Manner(separate_frames=True)).values
     assert apart[:6, 0].tolist() == [0.0] * 6
     assert apart[6:12, 0].tolist() == [3.0] * 6
@@ -77,7 +79,7 @@ def test_separate_frames_are_numbered_like_images() -> None:
 
 
 def test_an_image_from_zero_costs_one_position() -> None:
-    pieces = [Piece("text", 5), Piece("image", grid=(1, 8, 12)), Piece("text", 2)]
+    pieces = [PromptSegment("text", 5), PromptSegment("image", grid=(1, 8, 12)), PromptSegment("text", 2)]
     laid = place_prompt(pieces, Manner(origin="zero")).values
     assert laid[5].tolist() == [5.0, 0.0, 0.0]
     assert laid[-2].tolist() == [6.0, 6.0, 6.0]
@@ -99,12 +101,12 @@ def test_pixels_become_whole_blocks_of_patches() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Piece("picture"), "a piece must be one of"),  # type: ignore[arg-type]
-        (lambda: Piece("text", -1), "tokens"),
-        (lambda: Piece("image", grid=(1, 0, 4)), "a grid's sides"),
-        (lambda: Piece("image", grid=(4, 4)), "frames, rows and columns"),  # type: ignore[arg-type]
-        (lambda: place_prompt([Piece("image", grid=(1, 1, 4))]), "smaller than one token"),
-        (lambda: place_prompt([Piece("text", 1 << 22), Piece("text", 1)]), "up to"),
+        (lambda: PromptSegment("picture"), "a piece must be one of"),  # type: ignore[arg-type]
+        (lambda: PromptSegment("text", -1), "tokens"),
+        (lambda: PromptSegment("image", grid=(1, 0, 4)), "a grid's sides"),
+        (lambda: PromptSegment("image", grid=(4, 4)), "frames, rows and columns"),  # type: ignore[arg-type]
+        (lambda: place_prompt([PromptSegment("image", grid=(1, 1, 4))]), "smaller than one token"),
+        (lambda: place_prompt([PromptSegment("text", 1 << 22), PromptSegment("text", 1)]), "up to"),
         (lambda: merge_order(3, 4, 2), "does not divide"),
         (lambda: Positions(np.zeros((2, 2))), "positions must have shape"),
         (lambda: patch_counts(0, 4, 14), "height"),

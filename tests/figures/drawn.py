@@ -11,9 +11,10 @@ import numpy as np
 from rope_viz.advice.plan import runtime_matrix
 from rope_viz.figures import clocks, hands, table_figure, wavelengths
 from rope_viz.figures.compared import alternatives, choices, compared
-from rope_viz.kernels.measurement_process import Report
+from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.variant import make_variant, read_variant
 from rope_viz.pages.attention import figures as attention
 from rope_viz.pages.decay import figures as decay
@@ -59,14 +60,14 @@ def every_figure():
     for view in precision.VIEWS:
         yield view, lambda view=view: precision.scores(LLAMA, precision.FIRST, shown=view, names=list(precision.OTHERS))
     kimi = catalog()["kimi-k2-instruct"]
-    asked = runtime_matrix.Asked(ModelConfig.read(kimi.config), "", model_specs("kimi-k2-instruct")[""], "")
+    asked = runtime_matrix.RuntimeCase(ModelConfig.read(kimi.config), "", model_specs("kimi-k2-instruct")[""], "")
     yield "runtimes", lambda: runtimes.curves(runtime_matrix.compare_runtimes(asked), asked.spec, pin=3)[0]
     yield "bases", lambda: per_distance.bases(LLAMA, 8192, quick=True)
 
 
 def other_figures():
     long = decay.Range.from_length(131_072, None, log=True)
-    current = make_variant("llama-3.1-8b", "", LLAMA, "")
+    current = make_variant(Subject(LLAMA, "llama-3.1-8b"))
     pinned = {n: read_variant(f"model={name}", current) for n, name in ((1, "llama-2-7b"), (2, "qwen3-8b"))}
     lines = decay.with_plain(compared(LLAMA, [], pinned, current=current))
     yield "pinned wavelengths", lambda: wavelengths.wavelengths(LLAMA, curves=lines[:3])
@@ -107,7 +108,7 @@ def measured():
         for name, median in names.items()
     }
     machine = {"device": "Z80", "gpu": False, "gpu_found": False, "threads": 2, "torch": "2.13.0", "bytes": 10**9}
-    return Report(kernels.workload("half", "float32", "1024", "auto"), machine, [], ways)
+    return MeasurementReport(kernels.workload("half", "float32", "1024", "auto"), machine, [], ways)
 
 
 class Figures(Mapping):

@@ -1,6 +1,6 @@
 """Measurements made up for the tests of the Kernels page."""
 
-from rope_viz.kernels.measurement_process import Report
+from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.pages.kernels import figures as kernels
 
 
@@ -20,4 +20,4 @@ def make_report(*more, gpu=False):
     machine = {"device": "Z80", "gpu": gpu, "gpu_found": gpu, "threads": 2, "torch": "2.13.0", "bytes": 10**9}
     load = kernels.workload("half", "float32", "1024", "auto")
     rows = [{"pairing": "half", "dtype": "float32", "backend": "CPU", "difference": 2e-7, "half_step": 2.4e-7}]
-    return Report(load, machine, rows, {item["name"]: item for item in ways})
+    return MeasurementReport(load, machine, rows, {item["name"]: item for item in ways})

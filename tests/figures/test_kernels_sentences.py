@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rope_viz.kernels.measurement_process import Report
+from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.models.catalog import model_specs
 from rope_viz.pages.kernels import words as kernels
 from tests.figures.reports import make_report, make_way
@@ -55,11 +55,11 @@ def test_speed_on_a_busy_machine_compares_best_rounds():
 
 def test_ways_that_did_not_run_are_listed_with_reasons():
     assert kernels.list_left_out(make_report()).values == {"reasons": "FLA (not installed)"}
-    assert kernels.list_left_out(Report({})) == ""
+    assert kernels.list_left_out(MeasurementReport({})) == ""
 
 
 def test_speed_without_our_kernel_describes_the_machine_only():
     copy = make_report()
     copy.ways = {"copy": copy.ways["copy"]}
     assert kernels.describe_speed(copy) == kernels.describe_workload(copy)
-    assert kernels.describe_speed(Report({})).entries == ("speeds.none",)
+    assert kernels.describe_speed(MeasurementReport({})).entries == ("speeds.none",)

@@ -9,6 +9,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import compared, line_styles, method_curves, theme
 from rope_viz.figures.files import lines
 from rope_viz.models.catalog import model_specs
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.variant import make_variant, read_variant
 from rope_viz.pages import registry
 from rope_viz.pages.decay import figures as decay
@@ -26,7 +27,7 @@ QWEN = model_specs("qwen3-8b")[""]
 ALL = list(compared.choices(LLAMA))
 TINY_LM = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024"}
 MODELS = ["llama-2-7b", "llama-3-8b", "qwen3-8b", "gpt-neox-20b", "gemma-2-27b", "phi-4"]
-CURRENT = make_variant("llama-3.1-8b", "", LLAMA, "")
+CURRENT = make_variant(Subject(LLAMA, "llama-3.1-8b"))
 
 
 def pinned(*texts, current=CURRENT):
@@ -161,7 +162,7 @@ def test_lines_in_grey_have_as_many_dashes_as_in_colour():
 
     some = ("llama-2-7b", "llama-3.1-8b", "deepseek-v2-lite", "yarn-mistral-7b-128k")
     variants = pinned(*(f"model={name}" for name in some))
-    current = make_variant("qwen3-8b", "", QWEN, "")
+    current = make_variant(Subject(QWEN, "qwen3-8b"))
     fig = method_curves.ratios(compared.compared(QWEN, compared.alternatives(QWEN, ALL), variants, current=current))
     data = apply_style(fig, Style(grey=True)).data
     dashes = [lines.read_look(each)[1] for each in data if lines.line_name(each)]

@@ -61,7 +61,7 @@ def test_runtimes_that_agree_are_counted_right(model):
     specs = model_specs(model)
     layer = main_layer(catalog()[model], specs)
     config = ModelConfig.read(catalog()[model].config)
-    answers = runtime_matrix.compare_runtimes(runtime_matrix.Asked(config, layer, specs[layer], model))
+    answers = runtime_matrix.compare_runtimes(runtime_matrix.RuntimeCase(config, layer, specs[layer], model))
     text = runtimes.agreement(answers)
     rows = [row for row in answers.rows if row.runtime]
     reference = answers.rows[0].comparison.emulation

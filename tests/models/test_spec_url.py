@@ -12,16 +12,16 @@ from rope_viz.embedding.spec import knobs
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import read_catalog_model
+from rope_viz.models.spec_url import Subject
 from tests.offenders import for_each
 
 
 @for_each(list(catalog()))
 def test_link_of_a_catalog_model_holds_only_its_id(model):
     for layer, spec in read_catalog_model(model).start_specs.items():
-        written = spec_url.write_query(spec, model=model, layer=layer)
+        written = spec_url.write_query(Subject(spec, model, layer))
         assert set(written) <= {"model", "layer"}
-        opened = spec_url.read_query(written)
-        assert (opened.model, opened.layer, opened.spec, opened.problems) == (model, layer, spec, ())
+        assert spec_url.read_query(written) == (Subject(spec, model, layer), ())
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -29,9 +29,9 @@ def test_link_of_a_catalog_model_holds_only_its_id(model):
 def test_every_method_survives_a_link(method, model):
     start = spec_url.model_spec(model)
     spec = spec_url.with_method(dataclasses.replace(start, base=77_000.0, target=262_144), method)
-    opened = spec_url.read_query(spec_url.write_query(spec, model=model))
-    assert opened.spec == spec
-    assert opened.problems == ()
+    subject, problems = spec_url.read_query(spec_url.write_query(Subject(spec, model)))
+    assert subject.spec == spec
+    assert problems == ()
 
 
 @given(st.data())
@@ -58,28 +58,28 @@ def test_every_knob_survives_a_link(data):
         spec = dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **chosen))
     except ValueError:
         return
-    opened = spec_url.read_query(spec_url.write_query(spec, model=spec_url.CUSTOM))
-    assert opened.spec == spec
-    assert opened.problems == ()
+    subject, problems = spec_url.read_query(spec_url.write_query(Subject(spec)))
+    assert subject.spec == spec
+    assert problems == ()
 
 
 def test_switches_and_lists_survive_a_link():
     yarn = RopeSpec(64, scaling=Yarn(4.0, truncate=False, attention=1.1))
-    assert spec_url.read_query(spec_url.write_query(yarn, model=spec_url.CUSTOM)).spec == yarn
+    assert spec_url.read_query(spec_url.write_query(Subject(yarn)))[0].spec == yarn
     listed = RopeSpec(8, scaling=LongRope((1.0, 1.1, 1.25, 2.0), (1.5, 3.0, 1e-3, 64.0)))
-    assert spec_url.read_query(spec_url.write_query(listed, model=spec_url.CUSTOM)).spec == listed
+    assert spec_url.read_query(spec_url.write_query(Subject(listed)))[0].spec == listed
 
 
 def test_out_of_range_values_are_clamped_and_reported():
-    opened = spec_url.read_query({"dim": "201", "base": "1e30", "target": "64"})
-    assert (opened.spec.head_dim, opened.spec.base, opened.spec.target) == (200, 1e9, 128)
-    assert len(opened.problems) == 3
+    (spec, *_), problems = spec_url.read_query({"dim": "201", "base": "1e30", "target": "64"})
+    assert (spec.head_dim, spec.base, spec.target) == (200, 1e9, 128)
+    assert len(problems) == 3
 
 
 def test_numbers_with_units_and_separators_are_read():
-    assert spec_url.read_query({"target": "128k"}).spec.target == 131_072
-    assert spec_url.read_query({"base": "1e6"}).spec.base == 1_000_000
-    assert spec_url.read_query({"trained": "4_096"}).spec.context == 4096
+    assert spec_url.read_query({"target": "128k"})[0].spec.target == 131_072
+    assert spec_url.read_query({"base": "1e6"})[0].spec.base == 1_000_000
+    assert spec_url.read_query({"trained": "4_096"})[0].spec.context == 4096
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ def test_numbers_with_units_and_separators_are_read():
     ],
 )
 def test_hostile_link_gives_a_message_and_a_working_spec(params):
-    opened = spec_url.read_query(params)
-    assert opened.problems or opened.spec == spec_url.model_spec(spec_url.DEFAULT_MODEL)
-    assert opened.spec.inv_freq(opened.spec.target).shape == (opened.spec.pairs,)
-    assert all("Traceback" not in problem and len(problem) < 200 for problem in opened.problems)
+    (spec, *_), problems = spec_url.read_query(params)
+    assert problems or spec == spec_url.model_spec(spec_url.DEFAULT_MODEL)
+    assert spec.inv_freq(spec.target).shape == (spec.pairs,)
+    assert all("Traceback" not in problem and len(problem) < 200 for problem in problems)
 
 
 @given(
@@ -115,8 +115,8 @@ def test_hostile_link_gives_a_message_and_a_working_spec(params):
     )
 )
 def test_reading_a_link_never_raises(params):
-    opened = spec_url.read_query(params)
-    assert opened.spec.inv_freq(opened.spec.target).shape == (opened.spec.pairs,)
+    (spec, *_), _ = spec_url.read_query(params)
+    assert spec.inv_freq(spec.target).shape == (spec.pairs,)
 
 
 def test_resizing_preserves_the_rotated_share():
@@ -127,11 +127,11 @@ def test_resizing_preserves_the_rotated_share():
 
 def test_layer_of_a_user_config_is_in_its_link():
     spec = RopeSpec(64, base=1e6, scaling=Yarn(4.0))
-    opened = spec_url.read_query(spec_url.write_query(spec, model=spec_url.CUSTOM, layer="sliding_attention"))
-    assert (opened.model, opened.layer, opened.spec) == (spec_url.CUSTOM, "sliding_attention", spec)
-    assert spec_url.read_query({"model": spec_url.CUSTOM, "layer": "<b>x</b>"}).problems
+    subject = Subject(spec, layer="sliding_attention")
+    assert spec_url.read_query(spec_url.write_query(subject))[0] == subject
+    assert spec_url.read_query({"model": spec_url.CUSTOM, "layer": "<b>x</b>"})[1]
 
 
 def test_k_is_binary_for_lengths_and_decimal_for_all_else():
-    spec = spec_url.read_query({"model": "custom", "base": "500k", "trained": "8k", "target": "128k"}).spec
+    spec = spec_url.read_query({"model": "custom", "base": "500k", "trained": "8k", "target": "128k"})[0].spec
     assert (spec.base, spec.context, spec.target) == (500_000.0, 8192, 131_072)

@@ -8,42 +8,44 @@ from rope_viz.embedding.scaling import METHODS, LongRope
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.variant import KEYS, from_compared_models, make_variant, read_variant, write_variant
 from tests.offenders import for_each
 
-LLAMA = make_variant("llama-3.1-8b", "", model_specs("llama-3.1-8b")[""], "")
-QWEN = make_variant("qwen3-8b", "", model_specs("qwen3-8b")[""], "")
+LLAMA = make_variant(Subject(model_specs("llama-3.1-8b")[""], "llama-3.1-8b"))
+QWEN = make_variant(Subject(model_specs("qwen3-8b")[""], "qwen3-8b"))
 
 
 @for_each(list(catalog()))
 def test_every_model_changed_or_not_is_read_as_written(model):
     for layer, spec in model_specs(model).items():
         for each in (spec, dataclasses.replace(spec, base=123456.0)):
-            variant = make_variant(model, layer, each, "")
+            variant = make_variant(Subject(each, model, layer))
             assert read_variant(write_variant(variant), LLAMA) == variant
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_read_as_written(method):
-    variant = dataclasses.replace(QWEN, spec=spec_url.with_method(dataclasses.replace(QWEN.spec, target=65536), method))
+    longer = dataclasses.replace(QWEN.subject.spec, target=65536)
+    variant = make_variant(QWEN.subject._replace(spec=spec_url.with_method(longer, method)))
     assert read_variant(write_variant(variant), LLAMA) == variant
 
 
 def test_a_list_of_divisors_may_contain_commas():
     lists = {"short_factor": tuple([1.0] * 32), "long_factor": tuple(1 + i / 8 for i in range(32))}
     own = RopeSpec(head_dim=64, context=4096, target=32768, scaling=LongRope(**lists))
-    variant = make_variant(spec_url.CUSTOM, "", own, "mine, = <b>")
+    variant = make_variant(Subject(own), "mine, = <b>")
     assert variant.name == "mine b"
     assert read_variant(write_variant(variant), LLAMA) == variant
 
 
 def test_a_variant_without_model_changes_the_current_curve():
-    current = dataclasses.replace(LLAMA, spec=dataclasses.replace(LLAMA.spec, base=1e6))
-    changed = read_variant("scaling=yarn,factor=4", current)
+    current = make_variant(LLAMA.subject._replace(spec=dataclasses.replace(LLAMA.subject.spec, base=1e6)))
+    changed = read_variant("scaling=yarn,factor=4", current).subject
     assert changed.spec.base == 1e6
     assert (changed.spec.scaling.name, changed.spec.scaling.factor) == ("yarn", 4.0)
-    assert read_variant("model=llama-3.1-8b,scaling=yarn,factor=4", current).spec.base == 500_000
-    assert read_variant("head-dim=64", current).spec.rotary_dim == 64
+    assert read_variant("model=llama-3.1-8b,scaling=yarn,factor=4", current).subject.spec.base == 500_000
+    assert read_variant("head-dim=64", current).subject.spec.rotary_dim == 64
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_an_unusable_variant_is_refused_with_a_reason(text, reason):
 
 
 def test_numbers_outside_the_sliders_cannot_be_pinned():
-    far = make_variant(spec_url.CUSTOM, "", RopeSpec(base=3.0), "mine")
+    far = make_variant(Subject(RopeSpec(base=3.0)), "mine")
     with pytest.raises(ValueError, match="outside the ranges"):
         write_variant(far)
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rope_viz.models import spec_url
 from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.multi_axis import from_model
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import add_all_heads
@@ -37,7 +37,7 @@ def test_shared_ladder_is_read_as_one() -> None:
 
 def test_axes_page_shows_the_dropped_model() -> None:
     mine = read_upload(json.dumps(FLUX))
-    request = PictureRequest(mine.specs["h"], spec_url.CUSTOM, "h", own=mine)
+    request = PictureRequest(Subject(mine.specs["h"], layer="h", own=mine))
     assert request[choices.MODEL] == choices.SIDEBAR
     assert choices.released_scene(request).spec.axes == ("t", "h", "w")
     assert "FluxTransformer2DModel" in axes.sight(request).sentence
@@ -67,7 +67,7 @@ def test_config_without_a_ladder_raises_a_clear_error(config: dict[str, Any], sa
 def test_model_without_a_ladder_is_plain_outside_the_axes_page(id: str) -> None:
     mine = read_upload(json.dumps(dict(axes_catalog()[id].config)))
     assert "No base describes its frequencies: the other pages show plain RoPE" in mine.notes[-1]
-    request = PictureRequest(mine.specs[""], spec_url.CUSTOM, "", own=mine)
+    request = PictureRequest(Subject(mine.specs[""], layer="", own=mine))
     assert request[choices.MODEL] == choices.SIDEBAR
     released = from_model(axes_catalog()[id].config)
     assert choices.released_scene(request).spec in [*released.values(), *add_all_heads(released).values()]
@@ -78,7 +78,7 @@ def test_dropped_encoder_has_a_ladder_for_each_axis() -> None:
     assert {axis: spec.head_dim for axis, spec in mine.specs.items()} == {"w": 32, "h": 32}
     assert "an encoder with 2 axes" in mine.notes[-1]
     assert dict(upload_of(upload_bytes(mine)).specs) == dict(mine.specs)
-    request = PictureRequest(mine.specs["h"], spec_url.CUSTOM, "h", own=mine)
+    request = PictureRequest(Subject(mine.specs["h"], layer="h", own=mine))
     assert "an encoder without a language model" in runtimes.diffusion(request)
     assert "no context in tokens" in extend.problem(request)
     sentence = axis_choice.axis_sentence(request, frequencies.AXIS)

@@ -3,11 +3,14 @@
 import pytest
 
 from rope_viz.pages import registry, rotation
-from rope_viz.picture.choices import Kept, Line, Number, Pick, Several, Switch
+from rope_viz.picture.choices import Number, Pick, Several, StoredChoice, Switch, TextLine
 from rope_viz.ui import controls
 
 READ = [
-    choice for page in registry.PAGES for choice in registry.page(page).choices if not isinstance(choice, Kept | Line)
+    choice
+    for page in registry.PAGES
+    for choice in registry.page(page).choices
+    if not isinstance(choice, StoredChoice | TextLine)
 ]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from rope_viz.pages.model import extend
 from rope_viz.picture import config_link
+from rope_viz.ui.session import KEY
 from tests.configs import LLAMA_3_1_8B, QWEN3_8B
 
 PAGES = ("extend", "scaling", "runtimes", "decay", "frequencies", "axes")
@@ -54,7 +55,7 @@ def test_a_link_opens_the_config_in_another_session(paste, open_page, picture_re
         assert after[picture].spec == request.spec
         assert after[picture].spec.context == 32_768
         if picture.config:
-            assert after[picture].model_config.identity.model.id == "qwen3-8b"
+            assert after[picture].subject.model_config.identity.model.id == "qwen3-8b"
     assert "anna" not in json.dumps(address_of(sent))
 
 
@@ -70,7 +71,7 @@ def test_extend_recognises_the_model_of_a_link(paste, open_page, page_text):
 def test_runtimes_describe_the_config_of_a_link(paste, open_page, page_text):
     opened = open_page("runtimes", **link_query(paste("runtimes", LLAMA_3_1_8B)))
     assert "The config of llama, unchanged" in page_text(opened)
-    assert opened.session_state["chosen"].spec.scaling.name == "llama3"
+    assert opened.session_state[KEY].choice.spec.scaling.name == "llama3"
 
 
 def test_picture_links_of_both_sessions_are_equal(paste, open_page):
@@ -93,21 +94,21 @@ def test_a_config_survives_a_change_of_page_and_back(paste, open_page, follow):
     opened = open_page("extend", **sent)
     opened.switch_page("scaling.py").run()
     assert link_query(opened) == sent
-    assert opened.session_state["own"].model_config.identity.model.id == "qwen3-8b"
+    assert opened.session_state[KEY].own.model_config.identity.model.id == "qwen3-8b"
     follow(opened, model="gpt-oss-20b")
-    assert opened.session_state["chosen"].model == "gpt-oss-20b"
+    assert opened.session_state[KEY].choice.subject.model == "gpt-oss-20b"
     follow(opened, **sent)
-    assert opened.session_state["chosen"].spec.context == 32_768
-    assert opened.session_state["own"].model_config.identity.model.id == "qwen3-8b"
+    assert opened.session_state[KEY].choice.spec.context == 32_768
+    assert opened.session_state[KEY].own.model_config.identity.model.id == "qwen3-8b"
 
 
 def test_upload_replaces_the_config_of_a_link(paste, open_page, follow):
     sent = link_query(paste("extend", QWEN3_8B))
     opened = paste_into(open_page("extend", **sent), LLAMA_3_1_8B)
-    assert opened.session_state["own"].config == LLAMA_3_1_8B
-    assert link_query(opened)["config"] == config_link.write_config(opened.session_state["own"])
+    assert opened.session_state[KEY].own.config == LLAMA_3_1_8B
+    assert link_query(opened)["config"] == config_link.write_config(opened.session_state[KEY].own)
     follow(opened, **sent)
-    assert opened.session_state["own"].model_config.identity.model.id == "qwen3-8b"
+    assert opened.session_state[KEY].own.model_config.identity.model.id == "qwen3-8b"
 
 
 def test_back_to_an_upload_restores_the_whole_file(paste, follow):
@@ -116,12 +117,12 @@ def test_back_to_an_upload_restores_the_whole_file(paste, follow):
     sent = link_query(app)
     paste_into(app, LLAMA_3_1_8B)
     follow(app, **sent)
-    assert app.session_state["own"].config == whole
+    assert app.session_state[KEY].own.config == whole
 
 
 def test_link_contains_config_and_changed_numbers(paste, open_page, picture_requests):
     opened = open_page("scaling", **link_query(paste("scaling", QWEN3_8B)), method="yarn", factor="8", base="20000")
-    spec = opened.session_state["chosen"].spec
+    spec = opened.session_state[KEY].choice.spec
     assert (spec.base, spec.scaling.name, spec.scaling.factor, spec.context) == (20_000, "yarn", 8, 32_768)
     assert {request.spec for picture, request in picture_requests(opened).items() if picture.page == "scaling"} == {
         spec
@@ -137,7 +138,7 @@ def test_old_link_shows_numbers_without_a_model(open_page, page_text, page):
     assert "Llama 2 7B" not in text
     box = opened.selectbox(key="select.Model")
     assert box.format_func(box.value) == "Custom (numbers only)"
-    assert (opened.session_state["chosen"].spec.base, opened.session_state["chosen"].spec.context) == (1e6, 40_960)
+    assert (opened.session_state[KEY].choice.spec.base, opened.session_state[KEY].choice.spec.context) == (1e6, 40_960)
 
 
 def test_extend_of_an_old_link_uses_its_numbers(open_page, page_text, picture_requests):
@@ -176,7 +177,7 @@ def test_a_removed_config_leaves_the_address(paste):
     app = paste("extend", QWEN3_8B)
     app.button(key="forget").click().run()
     assert "config" not in link_query(app)
-    assert app.session_state["chosen"].spec.context == 32_768
+    assert app.session_state[KEY].choice.spec.context == 32_768
     assert link_query(app)["base"] == "1000000"
 
 

@@ -12,8 +12,9 @@ from rope_viz.models.catalog import model_specs
 from rope_viz.pages import recall, registry
 from rope_viz.pages.registry import PAGES
 from rope_viz.picture import read_address
-from rope_viz.picture.choices import Kept, Line, Menu, Number, Pick, Several, Switch
+from rope_viz.picture.choices import Menu, Number, Pick, Several, StoredChoice, Switch, TextLine
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, list_moves, make_valid
+from rope_viz.ui.session import KEY
 from tests.pages.test_every_control import list_controls
 
 pytestmark = pytest.mark.slow
@@ -28,7 +29,7 @@ SIDEBAR = {"select.Layers": LAYER, "select.Scaling method": METHOD, "select.Pair
 # They change what the button measures, which tests/browser/test_kernels.py presses.
 MEASUREMENT_CHOICES = {"kernels.pairing", "kernels.dtype", "kernels.tokens", "kernels.device", "kernels.compile"}
 # Typed texts; tests/pages/test_every_control.py types them.
-TEXT_CHOICES = (Kept, Line)
+TEXT_CHOICES = (StoredChoice, TextLine)
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +69,9 @@ def has_effect(picture_requests, app, open_page, page, moved_requests):
     pictures = picture_requests(app)
     for request in moved_requests:
         for picture, before in pictures.items():
-            after = dataclasses.replace(before, spec=request.spec, layer=request.layer, given=request.given)
+            after = dataclasses.replace(
+                before, subject=before.subject._replace(spec=request.spec, layer=request.layer), given=request.given
+            )
             if picture_content(picture, before) != picture_content(picture, after):
                 return True
     before = list_texts(app)
@@ -76,7 +79,7 @@ def has_effect(picture_requests, app, open_page, page, moved_requests):
 
 
 def query_of(page, request):
-    query = spec_url.write_query(request.spec, model=request.model, layer=request.layer)
+    query = spec_url.write_query(request.subject)
     choices = {choice.key: choice for choice in registry.page(page).choices}
     return query | {key: choices[key].text(value) for key, value in request.given.items()}
 
@@ -85,12 +88,12 @@ def list_moved_requests(request, name):
     if name == LAYER:
         layers = model_specs(request.model)
         return [
-            dataclasses.replace(request, layer=layer, spec=spec)
+            dataclasses.replace(request, subject=request.subject._replace(layer=layer, spec=spec))
             for layer, spec in layers.items()
             if layer != request.layer
         ]
     return [
-        dataclasses.replace(request, spec=spec)
+        dataclasses.replace(request, subject=request.subject._replace(spec=spec))
         for spec in make_valid(list_moves(request.spec)[name])
         if spec != request.spec
     ]
@@ -100,7 +103,7 @@ def list_moved_requests(request, name):
 def test_each_shown_control_of_the_model_changes_the_page(open_page, picture_requests, page):
     for situation in SITUATIONS:
         app = open_page(page, **situation)
-        app.session_state["more.open"] = True
+        app.session_state[KEY].is_more_open = True
         app.run()
         assert not app.exception
         request = read_address.read_request(registry.page(page), situation)

@@ -18,7 +18,8 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
 from rope_viz.pages.registry import groups_of, moved, titles
 from rope_viz.picture import read_address
-from rope_viz.picture.choices import Menu, Positions, Several
+from rope_viz.picture.choices import Menu, PositionPair, Several
+from rope_viz.ui.session import KEY
 
 pytestmark = pytest.mark.slow
 
@@ -99,15 +100,15 @@ def read_pictures(element):
 
 
 def read_state(app):
-    session = app.session_state
-    request = session["chosen"]
+    session = app.session_state[KEY]
+    choice = session.choice
     return (
         dict(app.query_params),
-        (request.model, request.layer, request.spec, request.pin),
+        (choice.subject[:3], choice.pin),
         [item.value for item in app.warning],
-        sorted(session["held"]) if "held" in session else [],
-        "own" in session,
-        session["rejected"].diagnosis if "rejected" in session else None,
+        sorted(session.stored),
+        session.own is not None,
+        session.rejected and session.rejected.diagnosis,
     )
 
 
@@ -163,7 +164,7 @@ def click_marks(app, page, element):
             list_controls(app, page)["pictures"],
             read_state(app),
         )
-        if isinstance(picture.sets, Positions):
+        if isinstance(picture.sets, PositionPair):
             post(app, request, f"{address} at", {"m": 7, "n": 3})
         elif picture.pin or picture.sets is not None:
             pair = 0 if picture.sets is not None and picture.sets.key in app.query_params else 1
@@ -232,7 +233,7 @@ def operate(app, page, element):
     assert not app.exception, f"{element.key}: {app.exception[0].value}"
     if element.key not in EFFECT_TESTS:
         assert read_state(app) != before, f"{element.key}: nothing happened"
-        if "rejected" in app.session_state:
+        if app.session_state[KEY].rejected is not None:
             app.button(key="rejected.keep").click().run()
     return None
 
@@ -246,7 +247,7 @@ def page_of(choice):
 @pytest.mark.parametrize("page", titles())
 def test_every_control_of_a_page_has_an_effect(open_page, follow, page):
     app = open_page(page)
-    app.session_state["more.open"] = True  # the expander More; tests/browser/test_tools.py clicks it
+    app.session_state[KEY].is_more_open = True  # the expander More; tests/browser/test_tools.py clicks it
     done, found, names = set(), set(), set()
     for situation in ["", *SITUATIONS.get(page, [])]:
         query = dict(parse_qsl(situation))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz.ui.session import KEY
 from tests.configs import llama
 
 pytestmark = pytest.mark.slow
@@ -40,4 +41,4 @@ def test_extreme_configs_break_no_page(open_page, page):
         app.run()
         assert not app.exception, f"{page}, {name}: {app.exception[0].value}"
         assert len(app.title) == 1, f"{page}, {name}"
-        assert app.session_state["own"].config == {**llama(rope_theta=1e4), **change}, f"{name} was not used"
+        assert app.session_state[KEY].own.config == {**llama(rope_theta=1e4), **change}, f"{name} was not used"

@@ -5,6 +5,7 @@ import pytest
 from rope_viz.models.identity.local_models import MODELS
 from rope_viz.pages import heads
 from rope_viz.real_models import capture_text
+from rope_viz.ui.session import KEY
 from tests.pages.app_texts import texts_of
 from tests.tiny_lm.gguf_writer import write_small_model
 
@@ -58,7 +59,7 @@ def test_text_is_read_and_its_capture_is_shown(open_page, picture_requests, runs
     assert "on your text" in heads.across(request).sentence
     assert heads.across(request).fig.data[0].z.shape == (4, 3)
     assert heads.looked(picture_requests(app)[heads.distance]).heads.tokens == 256
-    assert heads.FILE.key not in app.session_state["held"]
+    assert heads.FILE.key not in app.session_state[KEY].stored
 
 
 def test_too_short_text_shows_the_minimum(open_page, picture_requests, runs):

@@ -8,6 +8,7 @@ import pytest
 from rope_viz.models.model_config import from_config
 from rope_viz.pages.model import extend
 from rope_viz.ui import upload
+from rope_viz.ui.session import KEY
 from tests.configs import QWEN3_8B
 
 # Learn shows its own models.
@@ -47,7 +48,7 @@ def paste_into(app, text):
 def test_pasted_config_becomes_the_model_on_every_page(paste, page):
     app = paste(page, json.dumps(GEMMA))
     assert not app.exception
-    assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
+    assert app.session_state[KEY].choice.spec == from_config(GEMMA)["full_attention"]
     assert app.query_params["model"] == "custom"
     assert app.selectbox(key="select.Model").options[0] == "me/my-gemma (yours)"
 
@@ -55,7 +56,7 @@ def test_pasted_config_becomes_the_model_on_every_page(paste, page):
 def test_each_layer_type_can_be_chosen(paste, page_text):
     app = paste("runtimes", json.dumps(GEMMA))
     app.selectbox(key="select.Layers").select("sliding_attention").run()
-    assert app.session_state["chosen"].spec == from_config(GEMMA)["sliding_attention"]
+    assert app.session_state[KEY].choice.spec == from_config(GEMMA)["sliding_attention"]
     assert not app.exception
     assert "sliding attention layers" in page_text(app)
 
@@ -65,7 +66,7 @@ def test_config_stays_in_the_menu_while_another_model_is_shown(paste, page_text)
     app.selectbox(key="select.Model").select("qwen3-8b").run()
     assert "Qwen3 8B, unchanged" in page_text(app)
     app.selectbox(key="select.Model").select("custom").run()
-    assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
+    assert app.session_state[KEY].choice.spec == from_config(GEMMA)["full_attention"]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -74,7 +75,7 @@ def test_the_pictures_are_those_of_the_pasted_config(paste, picture_requests, pa
     for config in (GEMMA, odd):
         for picture, request in picture_requests(paste(page, json.dumps(config))).items():
             assert request.spec == from_config(config)["full_attention"]
-            assert not picture.config or request.config == config
+            assert not picture.config or request.subject.config == config
             assert picture(request).title
 
 
@@ -82,8 +83,8 @@ def test_link_carries_the_numbers_of_the_config(paste, open_page):
     app = paste("runtimes", json.dumps(GEMMA))
     other = open_page("runtimes", **{key: value for key, value in app.query_params.items()})
     assert not other.exception
-    assert other.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
-    assert other.session_state["chosen"].layer == "full_attention"
+    assert other.session_state[KEY].choice.spec == from_config(GEMMA)["full_attention"]
+    assert other.session_state[KEY].choice.subject.layer == "full_attention"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,8 @@ def test_invalid_config_changes_nothing(paste, rejection_card, text):
     assert not app.exception
     assert [one.value for one in app.warning] == ["Could not read this config. The page says why."]
     assert "This config cannot be read" in rejection_card(app)
-    assert (app.session_state["chosen"].model, app.session_state["chosen"].spec.base) == ("kimi-k2-instruct", 77_000)
+    choice = app.session_state[KEY].choice
+    assert (choice.subject.model, choice.spec.base) == ("kimi-k2-instruct", 77_000)
     assert app.query_params["base"] == "77000"
 
 
@@ -126,14 +128,14 @@ def test_a_models_id_is_read_from_the_local_cache(paste, hub_cache, id):
     app = paste("extend", id)
     assert not app.exception
     assert all("Could not read" not in one.value for one in app.warning), [w.value for w in app.warning]
-    assert app.session_state["chosen"].spec == from_config(GEMMA)["full_attention"]
+    assert app.session_state[KEY].choice.spec == from_config(GEMMA)["full_attention"]
 
 
 @pytest.mark.parametrize("id", ["Qwen/Qwen3-8B", "https://huggingface.co/Qwen/Qwen3-8B"])
 def test_id_of_a_listed_model_chooses_that_model(paste, id):
     app = paste("extend", id)
     assert not app.exception
-    assert app.session_state["chosen"].model == "qwen3-8b"
+    assert app.session_state[KEY].choice.subject.model == "qwen3-8b"
     assert all("Could not read" not in one.value for one in app.warning)
 
 
@@ -148,7 +150,7 @@ def test_id_missing_from_the_cache_is_reported(paste, hub_cache):
 @pytest.mark.parametrize("id", ["../..", "acme/..", "acme/../..", "acme\\gemma", "/etc/passwd", "acme/gemma@../../.."])
 def test_id_never_leads_outside_the_cache(paste, hub_cache, rejection_card, id):
     app = paste("extend", id)
-    assert app.session_state["chosen"].model != "custom"
+    assert app.session_state[KEY].choice.subject.model != "custom"
     assert "It is not JSON" in rejection_card(app)
 
 
@@ -160,7 +162,7 @@ def test_cache_is_off_unless_the_setting_is_1(paste, hub_cache, monkeypatch):
         else:
             monkeypatch.setenv(upload.HUB_CACHE, value)
         app = paste("extend", "acme/gemma")
-        assert app.session_state["chosen"].model != "custom"
+        assert app.session_state[KEY].choice.subject.model != "custom"
         assert "acme/gemma is not in the list of models" in app.warning[0].value
         assert "rope-viz app --hub-cache" in app.warning[0].value
         assert "Paste a config" in [each.label for each in app.expander]
@@ -196,8 +198,8 @@ def test_refused_config_shows_the_findings_of_the_check(paste, rejection_card, c
 def test_rope_scaling_alone_takes_sizes_from_the_model(paste):
     app = paste("scaling", '{"rope_type": "linear", "factor": 4.0}', model="qwen3-8b")
     assert "taken from Qwen3 8B" in app.warning[0].value
-    assert app.session_state["chosen"].spec.base == 1e6
-    assert app.session_state["chosen"].spec.scaling.factor == 4
+    assert app.session_state[KEY].choice.spec.base == 1e6
+    assert app.session_state[KEY].choice.spec.scaling.factor == 4
 
 
 def test_changed_knobs_produce_their_config(open_page, page_text):
@@ -212,14 +214,14 @@ def test_changed_knobs_produce_their_config(open_page, page_text):
 @pytest.mark.parametrize("menu", ["select.Model", "select.Scaling method", "choice.precision.where"])
 def test_menu_ignores_an_option_of_an_earlier_server(open_page, menu):
     app = open_page("precision")
-    before = app.session_state["chosen"], app.query_params
+    before = app.session_state[KEY].choice, app.query_params
     box = app.selectbox(key=menu)
     # The page in the browser still shows the option.
     box.options.append("me/my-gemma (yours)")
     box.set_value("me/my-gemma (yours)")
     app.run()
     assert not app.exception
-    assert (app.session_state["chosen"], app.query_params) == before
+    assert (app.session_state[KEY].choice, app.query_params) == before
 
 
 def test_diffusion_transformer_has_no_language_model_runtimes(paste, page_text, picture_requests):

@@ -21,7 +21,7 @@ def test_the_button_pins_the_curve_that_is_shown(open_page, picture_requests):
     assert app.query_params["variant1"] == "model=llama-3.1-8b,base=20000"
     assert find_button(app, PIN).disabled
     request = picture_requests(app)[frequencies.wavelengths]
-    assert request.variants[1].spec == request.spec
+    assert request.variants[1].subject.spec == request.spec
     find_button(app, "unpin.1").click().run()
     assert "variant1" not in app.query_params
     assert not picture_requests(app)[frequencies.wavelengths].variants
@@ -48,7 +48,7 @@ def test_an_unusable_variant_is_named_and_the_others_are_shown(open_page, pictur
 def test_compared_models_of_an_older_address_are_pinned(open_page, picture_requests):
     models = ["llama-2-7b", "llama-3-8b", "qwen3-8b", "gpt-neox-20b", "phi-4"]
     app = open_page("decay", **{"decay.models": ",".join(models)})
-    assert [each.model for each in picture_requests(app)[decay.curves].variants.values()] == models[:4]
+    assert [each.subject.model for each in picture_requests(app)[decay.curves].variants.values()] == models[:4]
     assert "Not shown: phi-4" in read_texts(app)
 
 

@@ -7,6 +7,7 @@ import pytest
 from rope_viz.models.model_config import from_config
 from rope_viz.models.user_config import parse_config
 from rope_viz.pages.registry import PAGES
+from rope_viz.ui.session import KEY
 from tests.configs import QWEN3_8B, yarn
 
 SCALED = {**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": yarn(32_768)}
@@ -44,7 +45,7 @@ def test_all_problems_are_named_at_once_with_their_lines(drop, rejection_card):
     assert "a comma before a closing bracket" in rejection_card(app)
     assert f"Line {LINE}, column 5" in rejection_card(app)
     assert "factor is the text &#x27;4.0&#x27;" in rejection_card(app)
-    diff = app.session_state["rejected"].diagnosis.changes.splitlines()
+    diff = app.session_state[KEY].rejected.diagnosis.changes.splitlines()
     assert '-    "factor": "4.0",' in diff
     assert '+    "factor": 4.0,' in diff
     assert any("rv-added" in one.value for one in app.html)
@@ -55,12 +56,12 @@ def test_repair_makes_the_repaired_config_the_model(drop, rejection_card):
     app.button(key="rejected.repair").click().run()
     assert not app.exception
     assert rejection_card(app) == ""
-    assert app.session_state["own"].config == SCALED
-    assert app.session_state["chosen"].spec == from_config(SCALED)[""]
+    assert app.session_state[KEY].own.config == SCALED
+    assert app.session_state[KEY].choice.spec == from_config(SCALED)[""]
 
 
 def test_the_downloaded_repair_is_the_same_config(drop, rejection_card):
-    found = drop("runtimes", BROKEN).session_state["rejected"].diagnosis
+    found = drop("runtimes", BROKEN).session_state[KEY].rejected.diagnosis
     assert parse_config(found.repaired) == SCALED
     assert found.repaired.count("\n") == BROKEN.count("\n") + 1
 
@@ -107,7 +108,7 @@ def test_choosing_another_model_removes_the_card(drop, rejection_card, follow, w
         follow(app, model="qwen3-8b")
     assert not app.exception
     assert rejection_card(app) == ""
-    assert app.session_state["chosen"].spec.base == 1e6
+    assert app.session_state[KEY].choice.spec.base == 1e6
 
 
 def test_rejected_config_removes_the_old_findings(drop, rejection_card):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from rope_viz.pages.model import extend
+from rope_viz.ui.session import KEY
 from tests.configs import QWEN3_8B
 from tests.pages.test_every_control import list_controls, post
 
@@ -80,11 +81,11 @@ def test_next_model_replaces_the_trained_length(open_page, picture_requests):
 def test_one_length_is_the_same_on_every_page(open_page, picture_requests, key, field):
     choice = extend.TRAINED if key == "trained" else extend.TARGET
     app = open_page("scaling", model="qwen3-8b", **{key: "65536"})
-    assert getattr(app.session_state["chosen"].spec, field) == 65_536
+    assert getattr(app.session_state[KEY].choice.spec, field) == 65_536
     app = open_page("extend", **dict(app.query_params))
     assert read_lengths(picture_requests, app, choice) == {65_536}
     type_length(app, choice, 16_384)
-    assert getattr(app.session_state["chosen"].spec, field) == 16_384
+    assert getattr(app.session_state[KEY].choice.spec, field) == 16_384
     assert {name: value for name, value in read_query(app).items() if name != "model"} == {key: "16384"}
 
 

@@ -13,6 +13,7 @@ from rope_viz.advice.plan.extension_plan import make_plan
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.picture import config_link, read_address, write_address
 from rope_viz.picture.config_keys import cut_config, known_keys
@@ -155,26 +156,25 @@ def test_config_too_large_for_a_link_has_none():
 def test_picture_link_carries_the_config(address):
     picture = registry.picture(*address.split("/"))
     own = upload(LONGROPE)
-    request = PictureRequest(own.specs[""], "custom", "", own, held={"own": "A" * 43})
+    request = PictureRequest(Subject(own.specs[""], own=own), held={"own": "A" * 43})
     query = write_address.link_query(request, picture)
     assert query["config"] == config_link.write_config(own)
     assert not {"own", "base", "short", "long"} & set(query)
     opened = read_address.read_request(registry.page(picture.page), query)
     assert opened.spec == request.spec
-    assert opened.model_config.identity.model == request.model_config.identity.model
+    assert opened.subject.model_config.identity.model == request.subject.model_config.identity.model
 
 
 def test_changed_numbers_are_in_the_link_with_the_config():
     own = upload(QWEN3_8B)
     spec = own.specs[""]
-    changed = read_address.moved(
-        registry.page("scaling"), PictureRequest(spec, "custom", "", own), "base", "20000"
-    ).spec
-    query = write_address.write_model(changed, "custom", "", own)
+    resting = PictureRequest(Subject(spec, own=own))
+    changed = read_address.moved(registry.page("scaling"), resting, "base", "20000").subject
+    query = write_address.write_model(changed)
     assert query == {"model": "custom", "base": "20000", "config": config_link.write_config(own)}
-    opened, found = read_address.read_model(query)
-    assert opened.spec == changed
-    assert found.specs == own.specs
+    found, _ = read_address.read_model(query)
+    assert found.spec == changed.spec
+    assert found.own.specs == own.specs
 
 
 def test_config_needs_the_custom_model():

@@ -10,9 +10,9 @@ from rope_viz.cli.main import main
 from rope_viz.pages import registry
 from rope_viz.pages.kernels import pack_report
 from rope_viz.picture import blob_store, export, read_address
-from rope_viz.picture.choices import Kept, filed
+from rope_viz.picture.choices import StoredChoice, filed
 from rope_viz.real_models.text_results import DEPTHS
-from rope_viz.studies.capture_file import Layer, encode_capture
+from rope_viz.studies.capture_file import CapturedLayer, encode_capture
 from rope_viz.tiny_lm import checkpoints
 from tests.figures.reports import make_report, make_way
 from tests.pictures.test_heads import CONFIG
@@ -33,7 +33,7 @@ def table(value):
 
 
 def capture(q, k):
-    layers = {0: Layer(np.asarray(q, np.float32), np.asarray(k, np.float32), scale=0.5, heads=(0, 1, 2, 3))}
+    layers = {0: CapturedLayer(np.asarray(q, np.float32), np.asarray(k, np.float32), scale=0.5, heads=(0, 1, 2, 3))}
     return filed("qk.safetensors", b"".join(encode_capture(layers, config=CONFIG, name="mine", dtype="float32")))
 
 
@@ -142,7 +142,9 @@ def queries(key):
 
 
 def test_every_content_has_a_constant_case():
-    held = {each.key for page in registry.PAGES for each in registry.page(page).choices if isinstance(each, Kept)}
+    held = {
+        each.key for page in registry.PAGES for each in registry.page(page).choices if isinstance(each, StoredChoice)
+    }
     # The page writes these two itself; they are read as a file of the same kind is.
     assert set(CONSTANT) == held - {"heads.live", "recall.searched"}
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rope_viz.models import spec_url
 from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import scaling
 from rope_viz.picture.picture_request import PictureRequest
 
@@ -18,7 +18,7 @@ QWEN_1M = json.loads(
 
 def picture_request(**changes):
     own = read_upload(json.dumps(QWEN_1M | changes))
-    return PictureRequest(own.specs[""], spec_url.CUSTOM, "", own)
+    return PictureRequest(Subject(own.specs[""], own=own))
 
 
 def test_own_chunks_are_those_of_the_config():

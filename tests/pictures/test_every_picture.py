@@ -15,9 +15,10 @@ from rope_viz.figures.files import Style
 from rope_viz.figures.words import plain_cell
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.picture import export, read_address, wire_format
-from rope_viz.picture.choices import Kept, Number, Several
+from rope_viz.picture.choices import Number, Several, StoredChoice
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
@@ -31,7 +32,7 @@ DTYPES = {"f8": np.float64, "f4": np.float32, "i4": np.int32, "i1": np.int8, "u1
 
 
 def of(model="qwen3-8b-yarn", **more):
-    return PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
+    return PictureRequest(Subject(spec_url.model_spec(model), model, spec_url.main_layer_of(model)), **more)
 
 
 def unpacked(content):
@@ -58,7 +59,7 @@ def at_share(knob, share):
 def variations(page):
     """Every option of every choice of a page, one at a time, as text."""
     for choice in page.choices:
-        if isinstance(choice, Kept):
+        if isinstance(choice, StoredChoice):
             continue
         if isinstance(choice, Number):
             yield from ((choice, choice.text(at_share(choice.knob, share))) for share in (0.0, 0.3, 1.0))
@@ -114,7 +115,7 @@ def test_choice_reads_only_its_declared_inputs(choice):
     for model in ("llama-3.2-1b", "qwen3.5-9b"):
         for change in changes:
             read = read_address.read_request(page, {"model": model, **change})
-            request = Recorder(read.spec, read.model, read.layer, given=read.given)
+            request = Recorder(read.subject, given=read.given)
             request[choice], choice.default(request), choice.when(request)
             assert request.looked <= known, change
 
@@ -184,7 +185,7 @@ def test_random_walk_over_models_methods_and_knobs_works(picture, data):
     own = [choice for choice in page.choices if isinstance(choice, Number)]
     given = {choice.key: at_share(choice.knob, data.draw(SHARES)) for choice in own}
     request = PictureRequest(
-        spec, model, spec_url.main_layer_of(model), given=given, coarse=data.draw(strategies.booleans())
+        Subject(spec, model, spec_url.main_layer_of(model)), given=given, coarse=data.draw(strategies.booleans())
     )
     if picture.refuses(request):
         with pytest.raises(ValueError, match=r"\w"):

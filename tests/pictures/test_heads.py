@@ -10,9 +10,9 @@ import pytest
 
 from rope_viz.pages import heads, registry
 from rope_viz.picture import choices, read_address
-from rope_viz.picture.choices import Held
+from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.studies.capture_file import Layer, write_capture
+from rope_viz.studies.capture_file import CapturedLayer, write_capture
 
 PAGE = registry.page("heads")
 CONFIG = {
@@ -33,7 +33,7 @@ def content(tmp_path):
     """content(q) is a capture of two layers, or of those in `numbers`, as the page keeps it."""
 
     def make(q=Q, numbers=(1, 5)):
-        layers = {n: Layer(q, K, scale=0.5, heads=(0, 1, 2, 3)) for n in numbers}
+        layers = {n: CapturedLayer(q, K, scale=0.5, heads=(0, 1, 2, 3)) for n in numbers}
         write_capture(tmp_path / "qk.safetensors", layers, config=CONFIG, name="mine", dtype="float32")
         return choices.load_file(str(tmp_path / "qk.safetensors"))
 
@@ -43,8 +43,8 @@ def content(tmp_path):
 def picture_request(content, **given):
     query = {"model": "rope-viz-reader", **{f"heads.{key}": text for key, text in given.items()}}
     resting = read_address.read_request(PAGE, query)
-    held = Held("here", heads.decode(content))
-    return PictureRequest(resting.spec, resting.model, resting.layer, given={**resting.given, "heads.file": held})
+    held = StoredValue("here", heads.decode(content))
+    return PictureRequest(resting.subject, given={**resting.given, "heads.file": held})
 
 
 def test_the_map_is_the_mean_product_of_lengths_by_pair(content):
@@ -73,8 +73,8 @@ def test_the_mean_logit_is_the_mean_over_all_pairs_of_tokens(content):
 
 def test_selected_method_is_drawn_with_the_captured_heads(content):
     resting = read_address.read_request(PAGE, {"model": "qwen3-8b-yarn"})
-    held = Held("here", heads.decode(content()))
-    asked = PictureRequest(resting.spec, resting.model, resting.layer, given={"heads.file": held})
+    held = StoredValue("here", heads.decode(content()))
+    asked = PictureRequest(resting.subject, given={"heads.file": held})
     assert [trace.name for trace in heads.attention(asked).fig.data] == ["as captured", "YaRN"]
     same = heads.attention(picture_request(content()))
     assert same.fig.data[0].name == "as captured"
@@ -98,9 +98,9 @@ def test_heads_of_the_demo_model_are_shown_without_a_file():
 def test_file_is_shown_before_the_text_read_on_the_page(content):
     file, live = heads.decode(content()), heads.decode(content(2 * Q, numbers=(3,)))
     resting = read_address.read_request(PAGE, {"model": "llama-3.1-8b"})
-    both = {"heads.file": Held("file", file), "heads.live": Held("live", live)}
+    both = {"heads.file": StoredValue("file", file), "heads.live": StoredValue("live", live)}
     for given, layers in (({"heads.live": both["heads.live"]}, (3,)), (both, (1, 5))):
-        asked = PictureRequest(resting.spec, resting.model, resting.layer, given={**resting.given, **given})
+        asked = PictureRequest(resting.subject, given={**resting.given, **given})
         assert heads.source(asked).layers == layers
         assert heads.across(asked).sentence.startswith(f"Layer {layers[0]} of mine")
         for picture in (heads.distance, heads.attention, heads.pairs):
@@ -126,7 +126,7 @@ class YieldingName(str):
 
 def test_threads_may_read_many_layers_at_once(content):
     held = picture_request(content(numbers=range(8)))
-    capture = Held(YieldingName("here"), held.given["heads.file"].value)
+    capture = StoredValue(YieldingName("here"), held.given["heads.file"].value)
     requests = [
         dataclasses.replace(held, given={**held.given, "heads.file": capture, "heads.layer": layer})
         for layer in range(8)

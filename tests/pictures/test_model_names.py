@@ -6,6 +6,7 @@ import json
 import pytest
 
 from rope_viz.models import spec_url
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.picture import export, wire_format
 from rope_viz.picture.picture_request import PictureRequest
@@ -18,7 +19,7 @@ each_of_axes = pytest.mark.parametrize("picture", AXES, ids=[picture.name for pi
 
 
 def of(model, **more):
-    return PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
+    return PictureRequest(Subject(spec_url.model_spec(model), model, spec_url.main_layer_of(model)), **more)
 
 
 def remarks(content):

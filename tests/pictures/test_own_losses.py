@@ -9,7 +9,7 @@ from rope_viz.pages.recall import real_model
 from rope_viz.pages.recall.choices import MEASURED
 from rope_viz.pages.recall.real_model import own_losses
 from rope_viz.picture import read_address
-from rope_viz.picture.choices import Held
+from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.picture_request import PictureRequest
 from tests.pictures.test_real_heads import measured_file
 
@@ -17,9 +17,9 @@ PAGE = registry.page("recall")
 
 
 def own(path):
-    held = Held("here", MEASURED.decode(MEASURED.load(str(path))))
+    held = StoredValue("here", MEASURED.decode(MEASURED.load(str(path))))
     resting = read_address.read_request(PAGE, {"model": "llama-3.1-8b"})
-    return PictureRequest(resting.spec, resting.model, resting.layer, given={"recall.measured": held})
+    return PictureRequest(resting.subject, given={"recall.measured": held})
 
 
 def test_loss_of_a_measured_file_is_drawn(tmp_path):

@@ -12,9 +12,10 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.files import Style
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import axes, decay, frequencies, registry, scaling
 from rope_viz.picture import blob_store, configs, read_address, wire_format, write_address
-from rope_viz.picture.choices import Kept, Number
+from rope_viz.picture.choices import Number, StoredChoice
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from tests.example_models import HAVING
@@ -45,9 +46,9 @@ def test_a_picture_is_a_function_at_module_level(picture):
 def test_choice_belongs_to_one_page_and_survives_as_text(choice):
     page = registry.page(choice.key.partition(".")[0])
     assert [each.key for each in page.choices].count(choice.key) == 1
-    request = PictureRequest(RopeSpec(), given={})
+    request = PictureRequest(Subject(RopeSpec()), given={})
     value = request[choice]
-    if not isinstance(choice, Kept):
+    if not isinstance(choice, StoredChoice):
         assert choice.parse(choice.text(value)) == value
     assert choice.resolve(value, request) == value
 
@@ -62,7 +63,7 @@ def test_a_picture_depends_on_what_its_choices_need():
         key="axes.doubled", knob=axes.REACH.knob, usual=lambda request: request[axes.REACH], needs=(axes.REACH,)
     )
     assert Picture("axes", lambda request: None, (doubled,)).depends == {"axes.doubled", "axes.reach"}
-    assert PictureRequest(RopeSpec(), given={"axes.reach": 20})[doubled] == 20
+    assert PictureRequest(Subject(RopeSpec()), given={"axes.reach": 20})[doubled] == 20
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=IDS)
@@ -77,7 +78,9 @@ def test_the_address_of_a_picture_leads_back_to_it(picture, data):
         if value is not None:
             given[choice.key] = value
     pin = data.draw(strategies.sampled_from([None, 0, 3]))
-    request = PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model), pin=pin, given=given)
+    request = PictureRequest(
+        Subject(spec_url.model_spec(model), model, spec_url.main_layer_of(model)), pin=pin, given=given
+    )
     query = write_address.query(request, picture)
     again = read_address.read_request(page, query)
     assert picture.cache_key(again) == picture.cache_key(request)
@@ -86,7 +89,7 @@ def test_the_address_of_a_picture_leads_back_to_it(picture, data):
 
 def drawn(choice, data):
     """A value of the choice, or None for its default."""
-    if isinstance(choice, Kept) or data.draw(strategies.booleans()):
+    if isinstance(choice, StoredChoice) or data.draw(strategies.booleans()):
         return None
     if isinstance(choice, Number):
         share = data.draw(strategies.floats(0, 1))
@@ -97,7 +100,7 @@ def drawn(choice, data):
     if options is None:
         return None
     name = data.draw(strategies.sampled_from(list(options)))
-    return name if isinstance(choice.default(PictureRequest(RopeSpec())), str) else (name,)
+    return name if isinstance(choice.default(PictureRequest(Subject(RopeSpec()))), str) else (name,)
 
 
 def test_order_and_spelling_do_not_change_the_key():
@@ -182,9 +185,9 @@ def test_every_method_can_be_stored(method):
 
 def test_spec_too_precise_for_a_link_is_stored_by_name():
     spec = RopeSpec(base=1.0000001, context=1)
-    assert not write_address.fits_in_url(spec, spec_url.CUSTOM, "")
+    assert not write_address.fits_in_url(Subject(spec))
     name = blob_store.STORE.keep(blob_store.salt() + configs.spec_bytes(spec))
-    request = PictureRequest(spec, held={"spec": name})
+    request = PictureRequest(Subject(spec), held={"spec": name})
     query = write_address.query(request, scaling.comparison)
     assert query == {"model": "custom", "spec": name}
     again = read_address.read_request(scaling.PAGE, query)

@@ -7,7 +7,7 @@ import pytest
 
 from rope_viz.pages import heads, registry
 from rope_viz.picture import read_address
-from rope_viz.picture.choices import Held
+from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measured_file import SCALED
 from rope_viz.studies import real_model
@@ -87,9 +87,9 @@ def measured_file(path, *, layers=2, heads=3, pairs=4, changed=True):
 
 
 def own(path, **given):
-    held = Held("here", heads.MEASURED.decode(heads.MEASURED.load(str(path))))
+    held = StoredValue("here", heads.MEASURED.decode(heads.MEASURED.load(str(path))))
     resting = picture_request()
-    return PictureRequest(resting.spec, resting.model, resting.layer, given={**given, "heads.measured": held})
+    return PictureRequest(resting.subject, given={**given, "heads.measured": held})
 
 
 def test_measured_file_replaces_the_map(tmp_path):

@@ -11,7 +11,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.evaluation.search_results import read_search
 from rope_viz.pages import recall, registry
 from rope_viz.picture import read_address
-from rope_viz.picture.choices import Held
+from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.wire_format import markdown_to_html
 from rope_viz.tiny_lm import checkpoints
@@ -23,8 +23,10 @@ SO_FAR = {key: value for key, value in EXAMPLE.items() if key != "gain"} | {"tri
 
 def picture_request(**given):
     """A request with a content for each of these choices."""
-    held = {f"recall.{key}": Held(key, read_search(json.dumps(content).encode())) for key, content in given.items()}
-    return PictureRequest(RESTING.spec, RESTING.model, RESTING.layer, given={**RESTING.given, **held})
+    held = {
+        f"recall.{key}": StoredValue(key, read_search(json.dumps(content).encode())) for key, content in given.items()
+    }
+    return PictureRequest(RESTING.subject, given={**RESTING.given, **held})
 
 
 def test_lines_are_the_found_divisors_and_yarns():

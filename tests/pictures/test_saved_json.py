@@ -11,9 +11,10 @@ from rope_viz.cli.figure import addressed, query_of
 from rope_viz.figures.files import Style
 from rope_viz.models import spec_url
 from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import registry
 from rope_viz.picture import ROUTE, blob_store, configs, export, read_address
-from rope_viz.picture.choices import Held
+from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.outputs import Clocks
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import draw
@@ -28,12 +29,12 @@ OWN = read_upload(json.dumps(LONGROPE))
 
 def of(picture, **more):
     model = example_model(picture, "qwen3-8b-yarn")
-    request = PictureRequest(spec_url.model_spec(model), model, spec_url.main_layer_of(model), **more)
+    request = PictureRequest(Subject(spec_url.model_spec(model), model, spec_url.main_layer_of(model)), **more)
     return picture.finished(request)
 
 
 def own(picture, **more):
-    request = PictureRequest(OWN.specs[""], spec_url.CUSTOM, "", OWN, **more)
+    request = PictureRequest(Subject(OWN.specs[""], own=OWN), **more)
     return picture.finished(request)
 
 
@@ -88,7 +89,7 @@ def test_json_of_an_upload_is_redrawn_without_the_server(address, monkeypatch):
     """The address in it names a content that only that server keeps."""
     picture = registry.picture(*address.split("/"))
     name = blob_store.STORE.keep(blob_store.salt() + configs.upload_bytes(OWN))
-    query = spec_url.write_query(OWN.specs[""], model=spec_url.CUSTOM) | {"own": name}
+    query = spec_url.write_query(Subject(OWN.specs[""])) | {"own": name}
     request = read_address.read_request(registry.page(picture.page), query)
     made, direct = (
         drawn(picture, request, "json"),
@@ -165,7 +166,7 @@ def test_picture_of_an_upload_has_no_address():
     out = io.BytesIO()
     np.savez(out, q=np.ones(128), k=np.ones(128))
     vectors = file.decode(b"vectors.npz\0" + out.getvalue())
-    request = of(picture, given={"decay.show": "own", "decay.source": "file", "decay.file": Held("", vectors)})
+    request = of(picture, given={"decay.show": "own", "decay.source": "file", "decay.file": StoredValue("", vectors)})
     said = json.loads(drawn(picture, request, "json"))
     assert said["address"] == ""
     assert "figure" not in said

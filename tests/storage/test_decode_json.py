@@ -22,7 +22,7 @@ from rope_viz.models.read_upload import read_upload
 from rope_viz.pages import registry
 from rope_viz.pages.kernels import pack_report
 from rope_viz.pages.registry import PAGES
-from rope_viz.picture.choices import Kept, filed
+from rope_viz.picture.choices import StoredChoice, filed
 from rope_viz.picture.configs import spec_of, upload_of
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
@@ -75,7 +75,7 @@ def test_any_json_value_is_returned(content):
 
 def list_decoders():
     """Return every function that reads JSON from outside, by name, as a function of the content."""
-    held = [each for page in PAGES for each in registry.page(page).choices if isinstance(each, Kept)]
+    held = [each for page in PAGES for each in registry.page(page).choices if isinstance(each, StoredChoice)]
     # A stored file is its name and its data; text fields have no name.
     files = {each.key: lambda content, each=each: each.decode(filed("a.json", content)) for each in held}
     texts = {f"{each.key} text": each.decode for each in held}

@@ -13,13 +13,13 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.evaluation.completion_clients import Server, UnavailableError
 from rope_viz.evaluation.dispatch import Worker, count_tokens, dispatch
-from rope_viz.evaluation.evaluation_plan import Row, read_evaluation
-from rope_viz.evaluation.run_evaluation import Plan, evaluate
+from rope_viz.evaluation.evaluation_plan import AnswerRow, read_evaluation
+from rope_viz.evaluation.run_evaluation import EvaluationPlan, evaluate
 from tests.tiny_lm.completion_servers import passkey_servers
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-PLAN = Plan(methods=("none",), lengths=(400, 800), depths=tuple(place / 10 for place in range(11)), repeats=2)
+PLAN = EvaluationPlan(methods=("none",), lengths=(400, 800), depths=tuple(place / 10 for place in range(11)), repeats=2)
 
 
 def workers_for(servers, slots=4, method="none"):
@@ -56,7 +56,7 @@ def test_long_questions_are_asked_first_within_a_repeat(tmp_path):
 
 
 def test_a_killed_and_restarted_server_loses_nothing(tmp_path):
-    plan = Plan(("none",), (400,), PLAN.depths, repeats=9)
+    plan = EvaluationPlan(("none",), (400,), PLAN.depths, repeats=9)
     lost = []
 
     with passkey_servers(3, delay=0.02) as servers:
@@ -80,7 +80,7 @@ def test_a_killed_and_restarted_server_loses_nothing(tmp_path):
 
 
 def test_a_failed_question_goes_to_another_server(tmp_path):
-    plan = Plan(("none",), (400,), PLAN.depths)
+    plan = EvaluationPlan(("none",), (400,), PLAN.depths)
     with passkey_servers(1, step=lambda number: 500) as (broken,), passkey_servers(1, delay=0.01) as (good,):
         rows, _ = run(plan, [broken, good], tmp_path / "out.json")
     assert all(row.right for row in rows)
@@ -89,7 +89,7 @@ def test_a_failed_question_goes_to_another_server(tmp_path):
 
 
 def test_a_question_is_given_up_after_its_retries(tmp_path):
-    plan = Plan(("none",), (400,), (0.0, 0.5, 1.0))
+    plan = EvaluationPlan(("none",), (400,), (0.0, 0.5, 1.0))
     with passkey_servers(1) as (server,):
         bad = []
         server.step = lambda number: 500 if server.asked[number - 1] == (bad or [server.asked[0]])[0] else None
@@ -104,7 +104,7 @@ def test_a_question_is_given_up_after_its_retries(tmp_path):
 
 
 def test_a_method_without_servers_is_given_up_alone(tmp_path):
-    plan = Plan(("none", "yarn"), (400,), PLAN.depths)
+    plan = EvaluationPlan(("none", "yarn"), (400,), PLAN.depths)
     with passkey_servers(2) as (gone, good):
         workers = [*workers_for([gone]), *workers_for([good], method="yarn")]
         engine = workers[0].engines["none"]
@@ -123,7 +123,7 @@ def test_a_worker_of_several_methods_answers_them_in_order():
 
     def answer(engine, cell):
         seen.append((engine, cell))
-        return Row(*cell, right=True, answer="")
+        return AnswerRow(*cell, right=True, answer="")
 
     written = []
     dispatch(cells, [worker], answer, None, written.append)
@@ -141,7 +141,7 @@ def test_a_question_that_failed_on_every_server_is_asked_again():
             failed.append(engine)
             raise UnavailableError("busy", is_reached=True)
         time.sleep(0.01)  # an answer takes a moment, so that both servers get questions
-        return Row(*cell, right=True, answer="")
+        return AnswerRow(*cell, right=True, answer="")
 
     workers = [Worker(name, {"a": name}) for name in ("first", "second")]
     run = threading.Thread(target=dispatch, args=(cells, workers, answer, None, written.append), kwargs={"wait": 0.01})
@@ -167,7 +167,7 @@ def test_pending_answers_are_written_after_an_interrupt():
     def answer(engine, cell):
         if cell[1] > 1:
             started.wait(30)
-        return Row(*cell, right=True, answer="")
+        return AnswerRow(*cell, right=True, answer="")
 
     def write(row):
         written.append(row.length)

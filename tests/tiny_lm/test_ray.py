@@ -10,7 +10,7 @@ from rope_viz.cli.main import main
 from rope_viz.evaluation.completion_clients import UnavailableError
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.ray_workers import RayEngine, join_cluster, start_workers
-from rope_viz.evaluation.run_evaluation import Plan, evaluate
+from rope_viz.evaluation.run_evaluation import EvaluationPlan, evaluate
 from rope_viz.tiny_lm import checkpoints
 
 pytestmark = pytest.mark.ray
@@ -38,7 +38,7 @@ def test_one_and_two_workers_answer_as_without_ray(ray, tmp_path):
 
 
 def test_a_killed_worker_is_replaced_and_nothing_is_lost(ray, tmp_path):
-    plan = Plan(("none",), (512,), (0.0, 0.3, 0.6, 1.0), repeats=3, wording="reader", model="seed-0")
+    plan = EvaluationPlan(("none",), (512,), (0.0, 0.3, 0.6, 1.0), repeats=3, wording="reader", model="seed-0")
     config = json.loads((FOLDER / "config.json").read_text(encoding="utf-8"))
     assert not join_cluster("auto")
     workers = start_workers(FOLDER, {"none": config}, 2)

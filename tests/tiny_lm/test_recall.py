@@ -14,8 +14,8 @@ from rope_viz.tiny_lm import checkpoints, numpy_model, tasks
 from rope_viz.tiny_lm.recall import (
     LONGEST,
     UNSCALED_LENGTHS,
+    PairChange,
     Recall,
-    Switch,
     chain,
     chain_loss,
     find_right,
@@ -135,21 +135,21 @@ def test_switching_pairs_changes_those_pairs_alone():
     spec = dataclasses.replace(TRAINED, scaling=Yarn(factor=4.0), target=1024)
     plain, factor = spec.plain_inv_freq, spec.attention_factor()
     for how, wanted in (("still", 0 * plain), ("plain", plain), ("divided", plain / 4)):
-        turn = switched(spec, 1024, Switch((0, 5, 15), how))
+        turn = switched(spec, 1024, PairChange((0, 5, 15), how))
         np.testing.assert_array_equal(turn.inv_freq[[0, 5, 15]], wanted[[0, 5, 15]])
         rest = np.setdiff1d(np.arange(16), [0, 5, 15])
         np.testing.assert_array_equal(turn.inv_freq[rest], spec.inv_freq(1024)[rest])
         assert turn.attention_factor == factor
-    np.testing.assert_array_equal(switched(spec, 1024, Switch(())).inv_freq, spec.inv_freq(1024))
+    np.testing.assert_array_equal(switched(spec, 1024, PairChange(())).inv_freq, spec.inv_freq(1024))
     with pytest.raises(ValueError, match="pairs must be from 0 to 15, got 0 to 16"):
-        switched(spec, 64, Switch((0, 16)))
+        switched(spec, 64, PairChange((0, 16)))
     with pytest.raises(ValueError, match="how must be one of still, plain, divided"):
-        switched(spec, 64, Switch((0,), "backwards"))
+        switched(spec, 64, PairChange((0,), "backwards"))
 
 
 def test_high_frequency_pairs_carry_recall():
     spec = TRAINED
-    fast, slow = (recall(READERS, spec, 256, sequences=2, switch=Switch(p)).share for p in ((0, 1, 2, 3), (14, 15)))
+    fast, slow = (recall(READERS, spec, 256, sequences=2, switch=PairChange(p)).share for p in ((0, 1, 2, 3), (14, 15)))
     assert fast < 0.2
     assert slow > 0.9
 

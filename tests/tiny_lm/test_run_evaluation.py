@@ -14,15 +14,15 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.evaluation.completion_clients import Answer, Local, Server, UnavailableError
 from rope_viz.evaluation.dispatch import Worker
-from rope_viz.evaluation.evaluation_plan import Evaluation, Row, read_evaluation
-from rope_viz.evaluation.run_evaluation import Plan, evaluate, span
+from rope_viz.evaluation.evaluation_plan import AnswerRow, Evaluation, read_evaluation
+from rope_viz.evaluation.run_evaluation import EvaluationPlan, evaluate, span
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import passkey
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "rope_viz" / "tiny_lm" / "checkpoints" / "seed-0"
-PLAN = Plan(methods=("none", "yarn"), lengths=(400, 800), depths=(0.0, 0.5, 1.0), repeats=2, model="m")
+PLAN = EvaluationPlan(methods=("none", "yarn"), lengths=(400, 800), depths=(0.0, 0.5, 1.0), repeats=2, model="m")
 
 
 class Fake:
@@ -138,7 +138,7 @@ def test_every_question_is_asked_once_and_saved(tmp_path):
 def test_added_lengths_and_repeats_ask_only_new_questions(tmp_path):
     out = tmp_path / "out.json"
     evaluate(PLAN, workers_of({"none": Fake(), "yarn": Fake()}), out)
-    more = Plan(methods=("yarn",), lengths=(400, 800, 1200), depths=PLAN.depths, repeats=2, model="m")
+    more = EvaluationPlan(methods=("yarn",), lengths=(400, 800, 1200), depths=PLAN.depths, repeats=2, model="m")
     engine = Fake()
     evaluate(more, workers_of({"yarn": engine}), out)
     assert len(engine.asked) == 6
@@ -146,7 +146,7 @@ def test_added_lengths_and_repeats_ask_only_new_questions(tmp_path):
 
 def test_refusal_is_saved_with_its_reason_and_retried(tmp_path):
     out, engine = tmp_path / "out.json", Fake(fail=[3])
-    plan = Plan(methods=("none",), lengths=(400,), depths=(0.0, 0.5, 1.0), repeats=1)
+    plan = EvaluationPlan(methods=("none",), lengths=(400,), depths=(0.0, 0.5, 1.0), repeats=1)
     evaluate(plan, workers_of({"none": engine}, slots=1), out)
     refused = [row for row in read_evaluation(out).rows if row.right is None]
     assert [row.answer for row in refused] == ["no"]
@@ -158,10 +158,12 @@ def test_refusal_is_saved_with_its_reason_and_retried(tmp_path):
 
 def test_answers_of_different_setups_are_not_mixed(tmp_path):
     out = tmp_path / "out.json"
-    plan = Plan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 4", "url": "http://a"}})
+    plan = EvaluationPlan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 4", "url": "http://a"}})
     evaluate(plan, workers_of({"yarn": Fake()}), out)
-    evaluate(Plan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 4", "url": "http://b"}}), [], out)
-    other = Plan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 8"}})
+    evaluate(
+        EvaluationPlan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 4", "url": "http://b"}}), [], out
+    )
+    other = EvaluationPlan(("yarn",), (400,), (0.5,), about={"yarn": {"config": "factor 8"}})
     with pytest.raises(ValueError, match="answers of another yarn already"):
         evaluate(other, workers_of({"yarn": Fake()}), out)
 
@@ -244,7 +246,7 @@ def test_unreachable_server_is_reported():
 
 def test_maps_and_lines_are_shares_of_the_answers():
     rows = tuple(
-        Row("none", length, depth, repeat, right, "")
+        AnswerRow("none", length, depth, repeat, right, "")
         for length, depth, repeat, right in [
             (100, 0.0, 0, True),
             (100, 0.0, 1, False),
@@ -274,7 +276,7 @@ class CountedPasses(tuple):
 
 def test_summaries_read_the_answers_a_few_times_only(monkeypatch):
     monkeypatch.setattr(CountedPasses, "passes", 0)
-    rows = CountedPasses(Row(f"m{i % 40}", 100 + i, i / 400, 0, True, "") for i in range(400))
+    rows = CountedPasses(AnswerRow(f"m{i % 40}", 100 + i, i / 400, 0, True, "") for i in range(400))
     found = Evaluation("m", "english", {}, rows)
     for method in found.methods:
         assert found.map(method).shape == (400, 400)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rope_viz.cli.main import main
-from rope_viz.evaluation.run_evaluation import Plan
+from rope_viz.evaluation.run_evaluation import EvaluationPlan
 from tests.tiny_lm.completion_servers import passkey_servers
 
 FLAGS = ["--lengths", "400,800", "--depths", "3", "--repeats", "2"]
@@ -30,8 +30,10 @@ def merge(names, out, capsys):
 
 
 def test_shards_ask_every_question_once_and_share_the_cost():
-    plan = Plan(("a", "b"), (100, 900), (0.0, 0.5, 1.0), repeats=5)
-    shards = [Plan(plan.methods, plan.lengths, plan.depths, repeats=5, shard=(number, 7)) for number in range(7)]
+    plan = EvaluationPlan(("a", "b"), (100, 900), (0.0, 0.5, 1.0), repeats=5)
+    shards = [
+        EvaluationPlan(plan.methods, plan.lengths, plan.depths, repeats=5, shard=(number, 7)) for number in range(7)
+    ]
     assert sorted(cell for shard in shards for cell in shard.cells()) == sorted(plan.cells())
     assert sum(shard.size for shard in shards) == plan.size == 60
     assert max(shard.tokens for shard in shards) - min(shard.tokens for shard in shards) <= 900

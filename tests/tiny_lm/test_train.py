@@ -105,7 +105,7 @@ def test_course_moves_from_length_to_length():
 
 
 def test_build_writes_all_checkpoints_and_measurements(tmp_path):
-    plan = build_checkpoints.Plan(
+    plan = build_checkpoints.CheckpointPlan(
         seeds=(0, 1),
         tuned=(1,),
         course=BRIEF,

@@ -10,23 +10,24 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-import streamlit as st
 from starlette.testclient import TestClient
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.pages import home, registry
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.picture import blob_store, config_link, configs, outside, own_file, read_address, write_address
-from rope_viz.reports.render_process import Result
+from rope_viz.reports.render_process import RenderResult
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.ui import border, link_preview, picture_route, server, upload
 from rope_viz.ui import state as ui_state
 from rope_viz.ui.border import Border, Turns
 from rope_viz.ui.components import navigation
 from rope_viz.ui.long_jobs import LongJobs
-from rope_viz.ui.render_queue import BusyError
+from rope_viz.ui.render_queue import QueueFullError
+from rope_viz.ui.session import Chosen, session
 from tests.configs import llama
 from tests.ui.test_long_jobs import needs_proc, wait_for
 from tests.ui.test_picture_route import APP, send_requests
@@ -53,7 +54,7 @@ class Held:
     async def do(self, reading):
         self.begun.append(reading.arguments)
         await self.gate.wait()
-        return Result(b"\x80\x04N.", size=1)
+        return RenderResult(b"\x80\x04N.", size=1)
 
     def start(self):
         pass
@@ -125,7 +126,7 @@ def test_a_class_behind_one_address_waits_and_more_are_refused():
         members = [asyncio.ensure_future(one.read_content(len, (str(i),), "school")) for i in range(101)]
         for _ in range(3):
             await asyncio.sleep(0)
-        with pytest.raises(BusyError):
+        with pytest.raises(QueueFullError):
             await one.read_content(len, ("one more",), "school")
         held.gate.set()
         assert len(await asyncio.gather(*members)) == 101
@@ -236,7 +237,7 @@ def test_unknown_content_of_home_is_410(monkeypatch):
 def test_busy_border_answers_503(monkeypatch):
     class Full(Border):
         async def read_query(self, visitor, read, *, size=0):
-            raise BusyError
+            raise QueueFullError
 
     for module in (picture_route, server):
         monkeypatch.setattr(module, "BORDER", Full())
@@ -281,7 +282,7 @@ def test_hundreds_of_links_do_not_fill_the_memory(recorded, monkeypatch):
         write_address.query(request, next(iter(extend.PAGE.pictures.values())))
         if number < 40:
             extend.problem(request)
-            runtimes._several(request.model, request.own)
+            runtimes._several(request.subject)
     assert config_link.LINKS.size <= 4 << 20
     del request
     gc.collect()
@@ -310,14 +311,13 @@ def test_session_reads_its_contents_behind_the_border(recorded, enter_session):
     salted = blob_store.salt() + b'{"q": "3", "k": "2"}'
     navigation.bring_back({"decay.typed": base64.b64encode(salted).decode()})
     assert recorded[-1] == typed.decode
-    assert st.session_state["texts.decay.typed"] == {"q": "3", "k": "2"}
+    assert session().texts["decay.typed"] == {"q": "3", "k": "2"}
 
 
 def test_dropped_config_and_its_diagnosis_come_from_one_reading(recorded, monkeypatch):
     taken, rejected = [], []
     state = SimpleNamespace(
-        current_choice=lambda: SimpleNamespace(spec=RopeSpec()),
-        name=lambda: "the model",
+        current_choice=lambda: Chosen(Subject(RopeSpec())),
         adopt=taken.append,
         frame_too=lambda: None,
     )
@@ -336,9 +336,7 @@ def test_limit_of_a_dropped_config_is_a_problem_on_the_card(monkeypatch):
     def read(function, arguments):
         raise ContentError("reading it takes more than 5 seconds of processor time")
 
-    state = SimpleNamespace(
-        current_choice=lambda: SimpleNamespace(spec=RopeSpec()), name=lambda: "the model", frame_too=lambda: None
-    )
+    state = SimpleNamespace(current_choice=lambda: Chosen(Subject(RopeSpec())), frame_too=lambda: None)
     monkeypatch.setattr(outside, "READER", read)
     monkeypatch.setattr(upload, "state", state)
     monkeypatch.setattr(upload, "reject", lambda name, diagnosis, repair: rejected.append(diagnosis))

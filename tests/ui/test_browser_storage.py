@@ -4,12 +4,12 @@ import base64
 import json
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from rope_viz.picture import blob_store
 from rope_viz.ui import state
 from rope_viz.ui.components import navigation
+from rope_viz.ui.session import KEY, session
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_stored_inputs_return_in_a_new_session(new_session):
     navigation.bring_back({key: contents[name] for key, name in names.items()})
     assert navigation.names() == names
     assert state.blob("decay.typed") == TYPED
-    assert st.session_state["texts.decay.typed"] == {"q": "1, 2", "k": "3"}
+    assert session().texts["decay.typed"] == {"q": "1, 2", "k": "3"}
     assert blob_store.STORE.salted(names["decay.typed"]).endswith(TYPED)
 
 
@@ -56,13 +56,12 @@ def test_inputs_are_sent_once_and_removed_ones_are_dropped(new_session):
 
 def draw_fields():
     """Run two text fields; the browser's stored texts arrive after they were drawn."""
-    import streamlit as st
 
     from rope_viz.ui import widgets
     from rope_viz.ui.components import navigation
 
     widgets._texts(navigation.choices()["decay.typed"], {"q": ("q", ""), "k": ("k", "")})
-    if stored := st.session_state.pop("stored", None):
+    if stored := widgets.st.session_state.pop("stored", None):
         navigation.bring_back(stored)
 
 
@@ -72,10 +71,10 @@ def test_stale_empty_fields_do_not_erase_restored_inputs():
     app.run()
     assert [field.value for field in app.text_area] == ["", ""]
     app.text_area[0].set_value(" ").run()
-    assert app.session_state["held"]["decay.typed"][0] == TYPED
+    assert app.session_state[KEY].stored["decay.typed"][0] == TYPED
     assert [field.value for field in app.text_area] == ["1, 2", "3"]
     app.text_area[1].set_value("4").run()
-    assert json.loads(app.session_state["held"]["decay.typed"][0]) == {"q": "1, 2", "k": "4"}
+    assert json.loads(app.session_state[KEY].stored["decay.typed"][0]) == {"q": "1, 2", "k": "4"}
 
 
 def test_too_large_inputs_do_not_block_the_others(new_session):

@@ -14,7 +14,7 @@ import pytest
 
 from rope_viz.figures.files import Style
 from rope_viz.picture import blob_store
-from rope_viz.reports.render_process import Job
+from rope_viz.reports.render_process import FileJob
 from rope_viz.ui import long_jobs, picture_route, render_queue, visitors
 from tests.ui.test_picture_route import send_requests
 from tests.ui.test_render_workers import is_running
@@ -22,8 +22,8 @@ from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-SLOW = Job("recall", "needle", "png", Style(), {"recall.length": "16384", "method": "yarn"})
-QUICK = Job("scaling", "comparison", "svg", Style(), {})
+SLOW = FileJob("recall", "needle", "png", Style(), {"recall.length": "16384", "method": "yarn"})
+QUICK = FileJob("scaling", "comparison", "svg", Style(), {})
 needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="processes are found in Linux's /proc")
 
 
@@ -73,7 +73,7 @@ def test_job_beyond_its_processor_time_reports_a_problem(jobs):
 
 @needs_proc
 def test_job_beyond_its_memory_reports_a_problem(jobs):
-    large = Job("frequencies", "heatmap", "png", Style(width="4800px", height="4800px"), {})
+    large = FileJob("frequencies", "heatmap", "png", Style(width="4800px", height="4800px"), {})
 
     async def render_both():
         small = jobs(memory=150 << 20)
@@ -167,7 +167,7 @@ def test_full_queue_of_one_visitor_refuses_no_other():
         put = functools.partial(gallery.drawn, make=pytest.fail, long=QUICK)
         tasks = [asyncio.ensure_future(put(f"a {n}", visitor="a")) for n in range(6)]
         await asyncio.sleep(0)
-        with pytest.raises(render_queue.BusyError):
+        with pytest.raises(render_queue.QueueFullError):
             await put("one more", visitor="a")
         tasks.append(asyncio.ensure_future(put("b", visitor="b")))
         await asyncio.sleep(0)
@@ -218,11 +218,11 @@ def test_refused_contents_are_freed_without_gc(monkeypatch, jobs):
     made = []
 
     def make(*arguments):
-        job = Job(*arguments)
+        job = FileJob(*arguments)
         made.append(weakref.ref(job))
         return job
 
-    monkeypatch.setattr(picture_route, "Job", make)
+    monkeypatch.setattr(picture_route, "RenderJob", make)
     monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery(long_jobs=jobs()))
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     gc.collect()

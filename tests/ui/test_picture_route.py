@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from rope_viz.models.read_upload import read_upload
 from rope_viz.pages import registry, rotation
 from rope_viz.picture import blob_store, config_link, configs, export, read_address
-from rope_viz.picture.choices import Kept
+from rope_viz.picture.choices import StoredChoice
 from rope_viz.ui import long_jobs, picture_route, render_queue, server
 from rope_viz.ui.components.scripts import PREFIX
 from rope_viz.ui.request_bodies import PART
@@ -422,7 +422,7 @@ def test_body_of_many_contents_is_refused_before_one_is_stored():
 
 def test_a_session_has_fewer_contents_than_a_body_may():
     choices = [choice for page in registry.PAGES for choice in registry.page(page).choices]
-    assert 2 + sum(isinstance(choice, Kept) for choice in choices) <= picture_route.MOST_CONTENTS
+    assert 2 + sum(isinstance(choice, StoredChoice) for choice in choices) <= picture_route.MOST_CONTENTS
 
 
 def test_contents_are_stored_whole():

@@ -19,6 +19,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 from rope_viz.models.user_config import LARGEST as LARGEST_CONFIG
 from rope_viz.picture import blob_store, config_link
 from rope_viz.ui import picture_route, render_queue, request_bodies, session_limits, state, static_middleware
+from rope_viz.ui import session as own_session
 from rope_viz.ui.request_bodies import IDLE_SECONDS
 from rope_viz.ui.session_limits import LostSessions, OpenPages, Uploads, take_upload
 
@@ -237,7 +238,7 @@ def test_session_itself_holds_no_large_content(enter_session, monkeypatch):
     enter_session()
     content = b"a.npz\0" + bytes(2 * state.SMALL)
     name = state.store_blob("decay.file", content)
-    held = streamlit.session_state["held"]["decay.file"]
+    held = own_session.session().stored["decay.file"]
     assert not [part for part in held if isinstance(part, bytes) and len(part) > 100]
     assert state.blob("decay.file") == content
     assert state.store_blob("decay.file", content) == name

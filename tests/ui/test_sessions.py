@@ -2,12 +2,12 @@
 
 import contextvars
 
-import streamlit as st
-
 from rope_viz.models import spec_url
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages import decay
 from rope_viz.ui import state
 from rope_viz.ui.components import picture
+from rope_viz.ui.session import Chosen, session
 
 
 def test_sessions_in_one_thread_have_separate_requests(enter_session):
@@ -16,7 +16,7 @@ def test_sessions_in_one_thread_have_separate_requests(enter_session):
     for model in models:
         sessions[model] = enter_session()
         layer = spec_url.main_layer_of(model)
-        choices[model] = st.session_state["chosen"] = state.Chosen(model, layer, spec_url.model_spec(model, layer))
+        choices[model] = session().choice = Chosen(Subject(spec_url.model_spec(model, layer), model, layer))
     found = []
     for model in (*models, *models):
         enter_session(sessions[model])
@@ -25,7 +25,7 @@ def test_sessions_in_one_thread_have_separate_requests(enter_session):
     assert found[0] is found[2]
     state.invalidate()
     assert state.picture_request("decay") is found[3], "nothing has changed"
-    st.session_state["chosen"] = choices["llama-2-7b"]
+    session().choice = choices["llama-2-7b"]
     state.invalidate()
     assert state.picture_request("decay").model == "llama-2-7b"
 

@@ -46,7 +46,7 @@ TRAINED = RopeSpec(head_dim=CONFIG["head_dim"], base=10_000.0, context=256)
 
 
 @dataclass(frozen=True)
-class Plan:
+class CheckpointPlan:
     """The checkpoints to make. The `tuned` seeds are fine-tuned; recall is measured after each step of `measured`.
 
     For the first seed the checkpoints of the `kept` steps are saved.
@@ -64,12 +64,12 @@ class Plan:
     trained: RopeSpec = TRAINED
 
 
-def make(out: Path, plan: Plan | None = None, *, cores: int | None = None) -> dict[str, Any]:
+def make(out: Path, plan: CheckpointPlan | None = None, *, cores: int | None = None) -> dict[str, Any]:
     """Train everything into `out`, one folder per checkpoint, and write and return `measured.json`.
 
     Unfinished work is in `out/unfinished` until the end, from where a second run resumes.
     """
-    plan, begin = plan or Plan(), time.perf_counter()
+    plan, begin = plan or CheckpointPlan(), time.perf_counter()
     work = out / "unfinished"
     work.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
@@ -89,7 +89,7 @@ def make(out: Path, plan: Plan | None = None, *, cores: int | None = None) -> di
     return found
 
 
-def pretrain(out: Path, plan: Plan, seed: int) -> dict[str, Any]:
+def pretrain(out: Path, plan: CheckpointPlan, seed: int) -> dict[str, Any]:
     """Train one seed from scratch."""
     torch.set_num_threads(1)
     begin, name = time.perf_counter(), f"seed-{seed}"
@@ -101,7 +101,7 @@ def pretrain(out: Path, plan: Plan, seed: int) -> dict[str, Any]:
     return {"seed": seed, "seconds": None if resumed else round(time.perf_counter() - begin), "losses": losses}
 
 
-def fine_tune(out: Path, plan: Plan, seed: int, method: str) -> dict[str, Any]:
+def fine_tune(out: Path, plan: CheckpointPlan, seed: int, method: str) -> dict[str, Any]:
     """Fine-tune one seed at four times the length under one method."""
     torch.set_num_threads(1)
     begin, name = time.perf_counter(), f"{method}-{seed}"
@@ -165,7 +165,7 @@ def save_tiny_lm(network: Any, folder: Path, config: Config, about: dict[str, st
         write_file(folder / name, (json.dumps(content) + "\n").encode())
 
 
-def summary(plan: Plan, done: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
+def summary(plan: CheckpointPlan, done: Sequence[dict[str, Any]], seconds: float) -> dict[str, Any]:
     """Return the content of measured.json. Seconds are None for a resumed training, whose time is unknown."""
     trained = sorted((one for one in done if "losses" in one), key=lambda one: one["seed"])
     tuned = sorted((one for one in done if "rows" in one), key=lambda one: (one["method"], one["seed"]))

@@ -34,17 +34,17 @@ OTHER_FINDINGS = {
 
 
 @dataclass(frozen=True)
-class Rule:
+class RuleText:
     """A rule as text: what it looks for, in one sentence, and the whole text with its source."""
 
     what: str
     text: str
 
 
-def rules() -> dict[str, Rule]:
+def rules() -> dict[str, RuleText]:
     """Return {name: rule} of everything that the check can find."""
     texts = {rule_name(rule): inspect.getdoc(rule) or "" for rule in RULES} | OTHER_FINDINGS
-    return {name: Rule(" ".join(text.split("\n\n")[0].split()), text) for name, text in texts.items()}
+    return {name: RuleText(" ".join(text.split("\n\n")[0].split()), text) for name, text in texts.items()}
 
 
 def explain_rule(name: str) -> str:

@@ -56,7 +56,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ExtensionPlan:
     """The whole answer for one config, one length and some runtimes; `way` is the way that is written."""
 
     config: Mapping[str, Any]
@@ -104,7 +104,7 @@ def make_plan(
     sequences: int = 1,
     advice: Advice | None = None,
     found: tuple[Finding, ...] | None = None,
-) -> Plan:
+) -> ExtensionPlan:
     """Return the whole plan. Raises `ValueError` where the config cannot be read or an argument has no meaning.
 
     `known` is the catalog's model where the user picked one, `trained` the user's own word on the trained length,
@@ -124,7 +124,7 @@ def make_plan(
         advice = put_first(advice, chosen)
     needed = estimate_memory(model, advice.recognised, advice.target, dtype=dtype, sequences=sequences)
     found = find_mistakes(model) if found is None else found
-    return Plan(without_source(model.mapping), found, advice, chosen, needed, file, instructions)
+    return ExtensionPlan(without_source(model.mapping), found, advice, chosen, needed, file, instructions)
 
 
 def plan(
@@ -137,7 +137,7 @@ def plan(
     way: str = "",
     dtype: str = "bfloat16",
     sequences: int = 1,
-) -> Plan:
+) -> ExtensionPlan:
     """Return how to extend a model to `to` tokens, as `rope-viz extend` shows it.
 
     `runtimes` are names such as "vllm"; `trained` is the trained length in tokens, if you know it better. `layer` is a

@@ -16,6 +16,7 @@ from rope_viz.advice.plan.extend import Option
 from rope_viz.embedding.spec import FloatArray, RopeSpec, is_equal_except
 from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.models.spec_url import Subject
 from rope_viz.runtimes import Emulation
 from rope_viz.runtimes.compare import Comparison, compare, histories
 from rope_viz.runtimes.releases import format_name, format_version
@@ -26,7 +27,7 @@ EXPORTED = {(name, version): target for target, (name, version, _) in TARGETS.it
 
 
 @dataclass(frozen=True)
-class Asked:
+class RuntimeCase:
     """A config.json to ask the runtimes about, the layer type, the intended embedding, and a sentence on whose it is.
 
     `problem` is why no config can say what is intended; the config is then the closest one.
@@ -45,7 +46,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Row:
+class RuntimeAnswer:
     """One runtime's answer. `repair` is what to give it so that it computes what is intended, empty if nothing."""
 
     name: str
@@ -66,28 +67,27 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Board:
+class RuntimeMatrix:
     """All answers; the first row is the reference. `problem` says why there are none."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[RuntimeAnswer, ...]
     problem: str = ""
 
     @property
-    def differing(self) -> list[Row]:
+    def differing(self) -> list[RuntimeAnswer]:
         """The rows that differ."""
         return [row for row in self.rows if row.differs]
 
 
-def config_for(
-    spec: RopeSpec, *, start: RopeSpec | None = None, config: Source | None = None, layer: str = "", name: str
-) -> Asked:
-    """Return the config to ask about: the model's own where `spec` is what it `start`s from, else that with changes.
+def config_for(subject: Subject) -> RuntimeCase:
+    """Return the config to ask about: the model's own if the embedding is unchanged, else that with changes.
 
-    What none of the model's own keys can say is named in `problem`. Only without a config it is that of a Llama.
+    What none of the model's own keys can express is named in `problem`. Without a config it is that of a Llama.
     """
-    model = None if config is None else ModelConfig.read(config)
-    if model is not None and start is not None and is_unchanged(spec, start):
-        return Asked(model, layer, spec, f"The config of {name}, unchanged")
+    spec, layer, name = subject.spec, subject.layer, subject.name
+    model = None if subject.config is None else ModelConfig.read(subject.config)
+    if model is not None and is_unchanged(spec, subject.start):
+        return RuntimeCase(model, layer, spec, f"The config of {name}, unchanged")
     whose = f"The config of {name} with your changes"
     if model is None:
         whose, layer = "A Llama config with these settings", ""
@@ -99,7 +99,7 @@ def config_for(
         written = ModelConfig.read(made.config)
         missing = unexpressible_part(written, spec, layer)
         problem = missing and (made.reason or f"no key of this architecture expresses {missing}")
-        asked.append(Asked(written, layer, spec, whose, problem))
+        asked.append(RuntimeCase(written, layer, spec, whose, problem))
         if not problem:
             return asked[-1]
     return asked[0]
@@ -128,7 +128,9 @@ def unexpressible_part(config: Source, spec: RopeSpec, layer: str) -> str:
     return "" if same else "the frequencies"
 
 
-def compare_runtimes(asked: Asked, length: int | None = None, releases: Mapping[str, str] | None = None) -> Board:
+def compare_runtimes(
+    asked: RuntimeCase, length: int | None = None, releases: Mapping[str, str] | None = None
+) -> RuntimeMatrix:
     """Return every runtime's answer, compared with transformers 5.23.0, or with the first that does not refuse.
 
     `releases` names older ones to ask in the place of today's.
@@ -142,17 +144,19 @@ def compare_runtimes(asked: Asked, length: int | None = None, releases: Mapping[
             found = compare(asked.config, reference=reference, **question)
             found.sort(key=lambda one: (one.emulation.runtime, one.emulation.version) != reference)
     except ValueError as error:
-        return Board((), str(error))
+        return RuntimeMatrix((), str(error))
     base = found[0].emulation
-    return Board(
+    return RuntimeMatrix(
         tuple(
-            Row(one.emulation.name, one, one.verdict("×{:.3g}".format), explain(one, base), find_repair(one, asked))
+            RuntimeAnswer(
+                one.emulation.name, one, one.verdict("×{:.3g}".format), explain(one, base), find_repair(one, asked)
+            )
             for one in found
         )
     )
 
 
-def release_history(asked: Asked, length: int | None = None) -> list[str]:
+def release_history(asked: RuntimeCase, length: int | None = None) -> list[str]:
     """Return which runtimes' releases disagree about this config, and since which release, in sentences."""
     try:
         found = histories(asked.config, length=length, layer_type=asked.layer or None)
@@ -177,7 +181,7 @@ def explain(one: Comparison, base: Emulation) -> str:
     return own or (f"It omits a rule of the reference: {missing}" if missing else "")
 
 
-def find_repair(one: Comparison, asked: Asked) -> str:
+def find_repair(one: Comparison, asked: RuntimeCase) -> str:
     """Return what makes a differing runtime compute what is intended, or why nothing does."""
     target = EXPORTED.get((one.emulation.runtime, format_version(one.emulation.version)))
     if not one.differs or target is None or one.effect is None:
@@ -191,25 +195,25 @@ def find_repair(one: Comparison, asked: Asked) -> str:
     return made.flags or "the config that My model writes"
 
 
-def export_intended(asked: Asked, target: str) -> Export:
+def export_intended(asked: RuntimeCase, target: str) -> Export:
     """Return the intended embedding for one target."""
     return export(asked.spec, to=target, config=asked.config, layer_type=asked.layer or None)
 
 
 @functools.cache
-def compare_catalog() -> tuple[tuple[str, Board], ...]:
+def compare_catalog() -> tuple[tuple[str, RuntimeMatrix], ...]:
     """Return every model of the catalog, name and answers, those that differ most first."""
     found = []
     for model in catalog().values():
         specs = model_specs(model.id)
         layer = main_layer(model, specs)
         found.append(
-            (model.name, compare_runtimes(Asked(ModelConfig.read(model.config), layer, specs[layer], model.name)))
+            (model.name, compare_runtimes(RuntimeCase(ModelConfig.read(model.config), layer, specs[layer], model.name)))
         )
     return tuple(sorted(found, key=lambda item: -find_largest_ratio(item[1].rows)))
 
 
-def find_largest_ratio(rows: Sequence[Row]) -> float:
+def find_largest_ratio(rows: Sequence[RuntimeAnswer]) -> float:
     """Return how far the runtimes of a board are apart, for sorting."""
     ratios = [1.0]
     for one in (row.comparison for row in rows if row.runtime):
@@ -218,9 +222,9 @@ def find_largest_ratio(rows: Sequence[Row]) -> float:
     return max(ratios)
 
 
-def group_differing(board: Board) -> list[tuple[list[Row], FloatArray]]:
+def group_differing(board: RuntimeMatrix) -> list[tuple[list[RuntimeAnswer], FloatArray]]:
     """Group rows that differ from the reference by equal frequencies; return each group with its ratio per pair."""
-    groups: list[tuple[list[Row], FloatArray]] = []
+    groups: list[tuple[list[RuntimeAnswer], FloatArray]] = []
     for row in board.differing:
         values = divide_frequencies(row, board.rows[0])
         if row.comparison.effect is None or values is None:
@@ -234,7 +238,7 @@ def group_differing(board: Board) -> list[tuple[list[Row], FloatArray]]:
     return groups
 
 
-def divide_frequencies(row: Row, reference: Row) -> FloatArray | None:
+def divide_frequencies(row: RuntimeAnswer, reference: RuntimeAnswer) -> FloatArray | None:
     """Return a row's frequencies over the reference's; NaN where either is zero, None if one is unknown."""
     values, base = row.comparison.emulation.inv_freq, reference.comparison.emulation.inv_freq
     if values is None or base is None:

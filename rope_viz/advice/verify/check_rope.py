@@ -36,7 +36,7 @@ PAIRING, POSITIONS, ANGLES = "pairing", "float32 positions", "bfloat16 angles"
 
 
 @dataclass(frozen=True)
-class Finding:
+class Difference:
     """One difference: in which case and function, the mistake that gives this value ("" if none does), and how far off.
 
     `is_wrong` is False for a remark: the function is as exact as float32 can be, and no more.
@@ -53,7 +53,7 @@ class Finding:
         return f"{'WRONG' if self.is_wrong else 'note '} {self.case} {self.function}: {named} ({self.detail})"
 
 
-def check_inv_freq(case: Case, found: Any) -> list[Finding]:
+def check_inv_freq(case: Case, found: Any) -> list[Difference]:
     """Return what is wrong with frequencies, or with (frequencies, attention factor), of a case."""
     values, factor = found if isinstance(found, tuple) else (found, None)
     values = np.asarray(values, np.float64).ravel()
@@ -61,11 +61,11 @@ def check_inv_freq(case: Case, found: Any) -> list[Finding]:
     if factor is not None and not close(float(factor), case["attention_factor"]):
         mistake = name_factor(case, float(factor))
         detail = f"factor {factor:.6g}, not {case['attention_factor']:.6g}"
-        findings.append(Finding(case["id"], "inv_freq", mistake, detail))
+        findings.append(Difference(case["id"], "inv_freq", mistake, detail))
     return findings
 
 
-def compare_frequencies(case: Case, values: Array) -> Iterator[Finding]:
+def compare_frequencies(case: Case, values: Array) -> Iterator[Difference]:
     """Yield the finding of frequencies that differ, with the mistake that gives them."""
     right = np.asarray(case["inv_freq"])
     if values.shape == right.shape and is_near(values, right):
@@ -76,7 +76,7 @@ def compare_frequencies(case: Case, values: Array) -> Iterator[Finding]:
         largest = (1 + np.fmax.reduce(apart)) * (1 - TIE)
         pair = int(np.argmax(~(1 + apart < largest)))
         detail = f"pair {pair} is {values[pair]:.6g}, not {right[pair]:.6g}"
-    yield Finding(case["id"], "inv_freq", name_frequencies(case, values), detail)
+    yield Difference(case["id"], "inv_freq", name_frequencies(case, values), detail)
 
 
 def name_frequencies(case: Case, values: Array) -> str:
@@ -96,7 +96,7 @@ def name_factor(case: Case, factor: float) -> str:
     return next((str(name) for name, _ in wrong), "")
 
 
-def check_cos_sin(case: Case, cos: Any, sin: Any) -> list[Finding]:
+def check_cos_sin(case: Case, cos: Any, sin: Any) -> list[Difference]:
     """Return what is wrong with cos and sin, shape (positions, pairs) or (positions, 2 * pairs)."""
     pairs = len(case["inv_freq"])
     cos, sin = (np.asarray(one, np.float64).reshape(len(case["positions"]), -1) for one in (cos, sin))
@@ -106,11 +106,13 @@ def check_cos_sin(case: Case, cos: Any, sin: Any) -> list[Finding]:
         cos, sin = (cos[:, ::2], sin[:, ::2]) if adjacent else (cos[:, :pairs], sin[:, :pairs])
     if cos.shape[1] != pairs:
         wrong = [name for name, values in case["mistakes"] if len(values) in (cos.shape[1], cos.shape[1] / 2)]
-        return [Finding(case["id"], "cos_sin", (wrong or [""])[0], f"{cos.shape[1]} values per position, not {pairs}")]
+        return [
+            Difference(case["id"], "cos_sin", (wrong or [""])[0], f"{cos.shape[1]} values per position, not {pairs}")
+        ]
     return judge(case, "cos_sin", lambda turn: turn, cos + 1j * sin)
 
 
-def check_rotate(case: Case, q: Any, k: Any) -> list[Finding]:
+def check_rotate(case: Case, q: Any, k: Any) -> list[Difference]:
     """Return what is wrong with rotated q and k, shape (positions, head_dim).
 
     Adjacent pairs may come out as two halves, as in DeepSeek's code: then q and k have the same dot products.
@@ -126,13 +128,13 @@ def check_rotate(case: Case, q: Any, k: Any) -> list[Finding]:
             early = np.asarray(case["positions"]) <= 4096
             for mistake, other in rotations(case, vectors):
                 if np.allclose(rotated[early], other[early], atol=2e-3, rtol=0):
-                    return [Finding(case["id"], "rotate", mistake, f"rotated {name}")]
+                    return [Difference(case["id"], "rotate", mistake, f"rotated {name}")]
         if found:
             return found
     return []
 
 
-def rank(findings: list[Finding]) -> int:
+def rank(findings: list[Difference]) -> int:
     """Return 0 for no finding, 1 for a remark, 2 for a known mistake and 3 for an unknown one."""
     if not findings:
         return 0
@@ -157,7 +159,7 @@ def rotations(case: Case, vectors: Array) -> Iterator[tuple[str, Array]]:
         yield "p-RoPE's pairing", turn_vectors(vectors, turn[:, moving], case["pairing"])
 
 
-def judge(case: Case, function: str, show: Callable[[Any], Any], found: Any) -> list[Finding]:
+def judge(case: Case, function: str, show: Callable[[Any], Any], found: Any) -> list[Difference]:
     """Return the finding of values that differ from those that `show` makes of the right turns of each pair."""
     right, factor = np.asarray(case["inv_freq"]), case["attention_factor"]
     expected = np.asarray(show(turns(case, right, factor)))
@@ -171,7 +173,7 @@ def judge(case: Case, function: str, show: Callable[[Any], Any], found: Any) -> 
         last = positions == WIDEST_FLOAT32
         if last.any() and np.array_equal(values[last], values[positions == WIDEST_FLOAT32 + 1]):
             detail = f"position {WIDEST_FLOAT32 + 1:,} has the angles of the one before"
-            return [Finding(case["id"], function, POSITIONS, detail, is_wrong=False)]
+            return [Difference(case["id"], function, POSITIONS, detail, is_wrong=False)]
         return []
     where = int(np.argmax(apart - room))
     detail = f"at position {int(positions[where]):,} off by {apart[where]:.3g}"
@@ -179,9 +181,9 @@ def judge(case: Case, function: str, show: Callable[[Any], Any], found: Any) -> 
     for mistake, turn in wrong_turns(case):
         other = np.asarray(show(turn))
         if other.shape == values.shape and (np.abs(values - other).max(axis=1) <= room)[early].all():
-            return [Finding(case["id"], function, mistake, detail)]
+            return [Difference(case["id"], function, mistake, detail)]
     is_coarse = (apart <= BFLOAT16_STEP * positions * right.max() * size + room).all()
-    return [Finding(case["id"], function, ANGLES if is_coarse else "", detail)]
+    return [Difference(case["id"], function, ANGLES if is_coarse else "", detail)]
 
 
 def wrong_turns(case: Case) -> Iterator[tuple[str, NDArray[np.complex128]]]:
@@ -235,9 +237,9 @@ def load_cases(folder: Path | None = None) -> list[dict[str, Any]]:
     return cases
 
 
-def check(functions: Mapping[str, Callable[..., Any]], cases: list[dict[str, Any]]) -> list[Finding]:
+def check(functions: Mapping[str, Callable[..., Any]], cases: list[dict[str, Any]]) -> list[Difference]:
     """Return all findings of the given functions: "inv_freq", "cos_sin" and "rotate", of which some may be missing."""
-    findings: list[Finding] = []
+    findings: list[Difference] = []
     for case in cases:
         config, positions = case["config"], np.asarray(case["positions"])
         if "inv_freq" in functions:

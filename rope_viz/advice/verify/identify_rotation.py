@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.advice.verify import check_rope
-from rope_viz.advice.verify.check_rope import Finding
+from rope_viz.advice.verify.check_rope import Difference
 from rope_viz.advice.verify.conformance import build_case
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.storage.decode_json import decode_json
@@ -52,7 +52,7 @@ class Identified:
 
     rotary_dim: int
     method: Method | None
-    findings: tuple[Finding, ...]
+    findings: tuple[Difference, ...]
     layout: str | None = None
     attention_factor: float = 1.0
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 from rope_viz.figures.files.label_placement import Places, spread_labels
-from rope_viz.figures.files.layout import Panel, Plan, Strip, font_size
+from rope_viz.figures.files.layout import Panel, SheetLayout, Strip, font_size
 from rope_viz.figures.files.rich_text import parse
 from rope_viz.figures.files.traces import dash_lengths, line_scale
 
 
-def find_bars(plan: Plan) -> list[tuple[Panel, Strip]]:
+def find_bars(plan: SheetLayout) -> list[tuple[Panel, Strip]]:
     """Return the bars of bands, one level per curve: the first ones that fit into two fifths of the height.
 
     Without room for all labels, the shortest bars lose theirs.
@@ -43,7 +43,7 @@ def find_bars(plan: Plan) -> list[tuple[Panel, Strip]]:
     return out
 
 
-def _spread_names(plan: Plan, panel: Panel, strips: Sequence[Strip]) -> None:
+def _spread_names(plan: SheetLayout, panel: Panel, strips: Sequence[Strip]) -> None:
     """Move the labels of one bar apart."""
     named = [strip for strip in strips if strip.lines and strip.lines[0]]
     gap = 6 * plan.scale
@@ -63,7 +63,7 @@ def _spread_names(plan: Plan, panel: Panel, strips: Sequence[Strip]) -> None:
         strip.x = middle
 
 
-def draw_bar(plan: Plan, places: Places, panel: Panel, strip: Strip, y: float) -> None:
+def draw_bar(plan: SheetLayout, places: Places, panel: Panel, strip: Strip, y: float) -> None:
     """Draw a bar of bands with its label above, or the piece of its curve to its left, with the lower end at `y`."""
     shape, thick = strip.shape or {}, 4 * plan.scale
     if shape["type"] == "line":

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.figures.files.colours import parse_rgba
-from rope_viz.figures.files.rich_text import Lines, Run
+from rope_viz.figures.files.rich_text import Lines, TextSpan
 
 # Matplotlib uses points of 1/72 inch.
 POINT = 0.75
@@ -101,7 +101,7 @@ class Canvas:
         self.axes.set(xlim=(0, width), ylim=(height, 0))
         self.order = 1.0
 
-    def measure(self, run: Run, size: float) -> float:
+    def measure(self, run: TextSpan, size: float) -> float:
         """Return the width of a text run in pixels."""
         return _measure_width(run.text, self.families, run.bold) * size
 

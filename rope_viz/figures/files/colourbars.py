@@ -10,7 +10,7 @@ import numpy as np
 
 from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.colours import ramp
-from rope_viz.figures.files.layout import PAD, TICK, Plan, font_size, text_height, wrap_text
+from rope_viz.figures.files.layout import PAD, TICK, SheetLayout, font_size, text_height, wrap_text
 from rope_viz.figures.files.rich_text import Lines
 
 WIDTH, GAP = 12.0, 9.0
@@ -32,7 +32,7 @@ class Scale:
         return self.bar.get("orientation") == "h"
 
 
-def find_scales(plan: Plan) -> list[Scale]:
+def find_scales(plan: SheetLayout) -> list[Scale]:
     """Return the colour bars of a figure."""
     out: list[Scale] = []
     shared: dict[str, None] = {}
@@ -50,7 +50,7 @@ def find_scales(plan: Plan) -> list[Scale]:
     return out
 
 
-def measure_room(plan: Plan) -> tuple[float, float]:
+def measure_room(plan: SheetLayout) -> tuple[float, float]:
     """Return the pixels they take on the right and at the bottom."""
     found = find_scales(plan)
     return (
@@ -59,7 +59,7 @@ def measure_room(plan: Plan) -> tuple[float, float]:
     )
 
 
-def draw(plan: Plan) -> None:
+def draw(plan: SheetLayout) -> None:
     """Draw all colour bars, vertical ones to the right of the plots, horizontal ones below."""
     s = plan.scale
     right = plan.canvas.width - PAD * s
@@ -79,7 +79,7 @@ def draw(plan: Plan) -> None:
             right -= depth
 
 
-def _make_axis(plan: Plan, scale: Scale, box: tuple[float, float, float, float]) -> Axis:
+def _make_axis(plan: SheetLayout, scale: Scale, box: tuple[float, float, float, float]) -> Axis:
     given = {key: scale.bar[key] for key in ("tickvals", "ticktext") if scale.bar.get(key) is not None}
     axis = Axis("x" if scale.is_horizontal else "y", given, low=float(scale.low), high=float(scale.high))
     start, stop = (box[0], box[2]) if scale.is_horizontal else (box[3], box[1])
@@ -88,16 +88,16 @@ def _make_axis(plan: Plan, scale: Scale, box: tuple[float, float, float, float])
     return axis
 
 
-def _font_size(plan: Plan, scale: Scale) -> float:
+def _font_size(plan: SheetLayout, scale: Scale) -> float:
     return font_size(scale.bar, plan.size * 12 / 13, "tickfont")
 
 
-def _title(plan: Plan, scale: Scale) -> Lines:
+def _title(plan: SheetLayout, scale: Scale) -> Lines:
     words = str((scale.bar.get("title") or {}).get("text") or "")
     return wrap_text(plan, words, 0.3 * plan.canvas.width, _font_size(plan, scale)) if words else []
 
 
-def _depth(plan: Plan, scale: Scale) -> float:
+def _depth(plan: SheetLayout, scale: Scale) -> float:
     """Return the depth of bar, ticks and labels, across the bar's direction."""
     s, size = plan.scale, _font_size(plan, scale)
     (left, right), bottom, top = plan.column_pixels[0], plan.row_pixels[0][0], plan.row_pixels[-1][1]
@@ -110,7 +110,7 @@ def _depth(plan: Plan, scale: Scale) -> float:
     return GAP * s + max(bar_depth, plan.canvas.size(title, size)[0] if title else 0.0)
 
 
-def _draw_bar(plan: Plan, scale: Scale, box: tuple[float, float, float, float]) -> None:
+def _draw_bar(plan: SheetLayout, scale: Scale, box: tuple[float, float, float, float]) -> None:
     canvas, s, size = plan.canvas, plan.scale, _font_size(plan, scale)
     colour = str(plan.sheet.layout["font"]["color"])
     shades = ramp(scale.colours, (np.arange(STEPS) + 0.5) / STEPS)
@@ -130,7 +130,7 @@ def _draw_bar(plan: Plan, scale: Scale, box: tuple[float, float, float, float]) 
         canvas.text(title, box[0], box[1] - _title_gap(plan, scale, axis), size=size, colour=colour, down="bottom")
 
 
-def _title_gap(plan: Plan, scale: Scale, axis: Axis) -> float:
+def _title_gap(plan: SheetLayout, scale: Scale, axis: Axis) -> float:
     """Return the gap between the bar and its title, so that a label at the top tick fits."""
     high = (plan.canvas.size(words, _font_size(plan, scale))[1] / 2 for at, words in axis.ticks if any(words))
     top = max(
@@ -140,7 +140,7 @@ def _title_gap(plan: Plan, scale: Scale, axis: Axis) -> float:
     return max(top, 0.0) + 1 * plan.scale
 
 
-def measure_head(plan: Plan) -> float:
+def measure_head(plan: SheetLayout) -> float:
     """Return how far the titles of vertical bars extend above the plots."""
     found = [each for each in find_scales(plan) if not each.is_horizontal]
     box = (0.0, plan.row_pixels[-1][1], 1.0, plan.row_pixels[0][0])

@@ -14,7 +14,7 @@ from typing import Any
 from rope_viz.figures.files.apply_style import Sheet
 from rope_viz.figures.files.axes import Axis, read_axes
 from rope_viz.figures.files.canvas import LEADING, Box, Canvas
-from rope_viz.figures.files.rich_text import Lines, Run, parse, wrap_lines
+from rope_viz.figures.files.rich_text import Lines, TextSpan, parse, wrap_lines
 
 TICK, PAD = 4.0, 5.0
 # Height of a bar of bands with the gap above it, for labels of 12 pixels.
@@ -72,7 +72,7 @@ class Heading:
 
 
 @dataclass
-class Plan:
+class SheetLayout:
     """The layout of a sheet."""
 
     sheet: Sheet
@@ -119,11 +119,11 @@ class Plan:
         return to[first] + (share - at[first]) / (wide or 1.0) * (to[first + 1] - to[first])
 
 
-def start_plan(sheet: Sheet, canvas: Canvas, *, vector: bool) -> Plan:
+def start_plan(sheet: Sheet, canvas: Canvas, *, vector: bool) -> SheetLayout:
     """Return the panels of a sheet by column and row; `margins.place_panels` computes their boxes."""
     axes = read_axes(sheet.layout, sheet.data)
     columns, rows = _find_spans(axes, "x"), _find_spans(axes, "y")
-    plan = Plan(sheet, canvas, vector, axes, [], columns, rows)
+    plan = SheetLayout(sheet, canvas, vector, axes, [], columns, rows)
     pairs = dict.fromkeys((trace.get("xaxis") or "x", trace.get("yaxis") or "y") for trace in sheet.data)
     for x, y in pairs or {("x", "y"): None}:  # a table has no traces
         plan.panels.append(Panel(axes[x], axes[y], _find_span(columns, axes[x], axes), _find_span(rows, axes[y], axes)))
@@ -150,11 +150,11 @@ def _find_span(spans: Sequence[Interval], axis: Axis, axes: Mapping[str, Axis]) 
     return spans.index(span) if span in spans else 0
 
 
-def wrap_text(plan: Plan, words: str, widest: float, size: float, *, bold: bool = False) -> Lines:
+def wrap_text(plan: SheetLayout, words: str, widest: float, size: float, *, bold: bool = False) -> Lines:
     """Wrap a text to a width in pixels."""
     lines = parse(words)
     if bold:
-        lines = [[Run(run.text, True, run.colour) for run in line] for line in lines]
+        lines = [[TextSpan(run.text, True, run.colour) for run in line] for line in lines]
     return wrap_lines(lines, widest, lambda run: plan.canvas.measure(run, size))
 
 

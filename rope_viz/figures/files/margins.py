@@ -23,14 +23,14 @@ from rope_viz.figures.files.layout import (
     Heading,
     Interval,
     Panel,
-    Plan,
+    SheetLayout,
     Strip,
     font_size,
     strip_height,
     text_height,
     wrap_text,
 )
-from rope_viz.figures.files.rich_text import Lines, Run, parse, strip_markup, wrap_lines
+from rope_viz.figures.files.rich_text import Lines, TextSpan, parse, strip_markup, wrap_lines
 
 # Width of a line sample and the gap to its name.
 KEY = 34.0
@@ -41,7 +41,7 @@ def too_long_message(label: str) -> str:
     return f"the label {short_repr(label)} is too long for this size: take a shorter one, a larger size or smaller type"
 
 
-def require_room(plan: Plan) -> None:
+def require_room(plan: SheetLayout) -> None:
     """Raise `ValueError` if a word of the legend is wider than the sheet."""
     for (left, _, _, _), _, words in plan.legend:
         wide, _ = plan.canvas.size(words, plan.size * 12 / 13)
@@ -49,7 +49,7 @@ def require_room(plan: Plan) -> None:
             raise ValueError(too_long_message(" ".join("".join(run.text for run in line).strip() for line in words)))
 
 
-def place_entries(plan: Plan, left: float, right: float) -> list[tuple[Box, Any, Lines]]:
+def place_entries(plan: SheetLayout, left: float, right: float) -> list[tuple[Box, Any, Lines]]:
     """Return (box, trace, lines of its name) of the legend's entries, in rows from the top."""
     if not plan.sheet.layout.get("showlegend"):
         return []
@@ -61,7 +61,7 @@ def place_entries(plan: Plan, left: float, right: float) -> list[tuple[Box, Any,
         if not name or name in seen:
             continue
         seen.add(name)
-        words = [[Run("".join(run.text for run in line))] for line in parse(name)]
+        words = [[TextSpan("".join(run.text for run in line))] for line in parse(name)]
         words = wrap_lines(words, right - left - KEY * s, lambda run: plan.canvas.measure(run, size))
         wide = KEY * s + plan.canvas.size(words, size)[0]
         if x > left and x + wide > right:
@@ -72,7 +72,7 @@ def place_entries(plan: Plan, left: float, right: float) -> list[tuple[Box, Any,
     return out
 
 
-def legend_height(plan: Plan) -> float:
+def legend_height(plan: SheetLayout) -> float:
     """Return the height of the legend with a gap."""
     return max((box[3] for box, _, _ in plan.legend), default=0.0) - (
         min((box[1] for box, _, _ in plan.legend), default=0.0) - 4 * plan.scale if plan.legend else 0.0
@@ -87,7 +87,7 @@ MOST_FOR_ENDS = 0.34
 WIDEST_END = 0.34
 
 
-def place_panels(plan: Plan) -> None:
+def place_panels(plan: SheetLayout) -> None:
     """Compute the boxes of all panels; raise `ValueError` if they do not fit."""
     sheet = plan.sheet
     wide, high, pad = plan.canvas.width, plan.canvas.height, PAD * plan.scale
@@ -126,7 +126,7 @@ def place_panels(plan: Plan) -> None:
     plan.headings, plan.strips = _find_headings(plan), _find_strips(plan)
 
 
-def _set_boxes(plan: Plan) -> None:
+def _set_boxes(plan: SheetLayout) -> None:
     """Set the boxes of panels, and the pixels and ticks of axes."""
     for panel in plan.panels:
         (left, right), (bottom, top) = plan.column_pixels[panel.column], plan.row_pixels[panel.row]
@@ -164,7 +164,7 @@ def _divide(spans: Sequence[Interval], start: float, stop: float, gaps: Sequence
     return out
 
 
-def _measure_margins(plan: Plan) -> tuple[list[float], list[float], list[float], list[float]]:
+def _measure_margins(plan: SheetLayout) -> tuple[list[float], list[float], list[float], list[float]]:
     """Return the pixels needed left and right of every column, over and under every row."""
     left, right = [0.0] * len(plan.columns), [0.0] * len(plan.columns)
     over, under = [0.0] * len(plan.rows), [0.0] * len(plan.rows)
@@ -203,19 +203,19 @@ def _measure_margins(plan: Plan) -> tuple[list[float], list[float], list[float],
     return left, right, over, under
 
 
-def axis_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
+def axis_depth(plan: SheetLayout, axis: Axis, panel: Panel) -> float:
     """Return the depth of an axis outside the plot: ticks, labels and title."""
     return ticks_depth(plan, axis) + title_depth(plan, axis, panel)
 
 
-def ticks_depth(plan: Plan, axis: Axis) -> float:
+def ticks_depth(plan: SheetLayout, axis: Axis) -> float:
     """Return the depth of ticks and their labels."""
     sizes = [_measure_rotated(plan, axis, words)[0 if axis.is_vertical else 1] for _, words in axis.ticks if any(words)]
     marks = 0.0 if axis.properties.get("ticks") == "" else TICK * plan.scale
     return marks + (max(sizes) + (3.0 if axis.is_vertical else 1.0) * plan.scale if sizes else 0.0)
 
 
-def title_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
+def title_depth(plan: SheetLayout, axis: Axis, panel: Panel) -> float:
     """Return the height of a title with a gap, and store its wrapped lines in the plan."""
     if not axis.title:
         return 0.0
@@ -231,17 +231,17 @@ def title_depth(plan: Plan, axis: Axis, panel: Panel) -> float:
     return text_height(plan.titles[axis.name], size) + (4.0 if axis.is_vertical else 2.0) * plan.scale
 
 
-def title_size(plan: Plan, axis: Axis) -> float:
+def title_size(plan: SheetLayout, axis: Axis) -> float:
     """Return the font size of an axis title."""
     return font_size(axis.properties.get("title") or {}, plan.size)
 
 
-def tick_size(plan: Plan, axis: Axis) -> float:
+def tick_size(plan: SheetLayout, axis: Axis) -> float:
     """Return the font size of tick labels."""
     return font_size(axis.properties, plan.size * 12 / 13, "tickfont")
 
 
-def _measure_rotated(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
+def _measure_rotated(plan: SheetLayout, axis: Axis, words: Any) -> tuple[float, float]:
     wide, high = plan.canvas.size(words, tick_size(plan, axis)) if any(words) else (0.0, 0.0)
     turn = math.radians(axis.angle)
     return (
@@ -250,7 +250,7 @@ def _measure_rotated(plan: Plan, axis: Axis, words: Any) -> tuple[float, float]:
     )
 
 
-def end_labels(plan: Plan, panel: Panel) -> list[tuple[Mapping[str, Any], float]]:
+def end_labels(plan: SheetLayout, panel: Panel) -> list[tuple[Mapping[str, Any], float]]:
     """Return (note, font size) of the labels to the right of a panel: those of lines that end near its border."""
     if any(each.y.is_opposite and each.column == panel.column for each in plan.panels):
         return []
@@ -276,7 +276,7 @@ def end_height(lines: Lines, size: float) -> float:
     return (LEADING * (len(lines) - 1) + 1.12) * size
 
 
-def end_lines(plan: Plan, note: Mapping[str, Any], size: float) -> Lines:
+def end_lines(plan: SheetLayout, note: Mapping[str, Any], size: float) -> Lines:
     """Return the lines of an end label, wrapped if it takes too much of the width."""
     widest = WIDEST_END * plan.canvas.width
     return wrap_lines(parse(str(note["text"])), widest, lambda run: plan.canvas.measure(run, size))
@@ -287,7 +287,7 @@ def _read_coordinate(axis: Axis, value: Any) -> float:
     return float(axis.coordinates([value])[0]) if isinstance(value, str) else float(value)
 
 
-def _ends_do_not_fit(plan: Plan) -> bool:
+def _ends_do_not_fit(plan: SheetLayout) -> bool:
     for panel in plan.panels:
         ends = end_labels(plan, panel)
         sizes = [plan.canvas.size(parse(note["text"]), size) for note, size in ends]
@@ -298,7 +298,7 @@ def _ends_do_not_fit(plan: Plan) -> bool:
     return False
 
 
-def _find_headings(plan: Plan) -> list[Heading]:
+def _find_headings(plan: SheetLayout) -> list[Heading]:
     """Return the notes above the plots."""
     out = []
     notes = plan.sheet.layout.get("annotations", ())
@@ -337,7 +337,7 @@ def _find_headings(plan: Plan) -> list[Heading]:
     return out
 
 
-def _separate(plan: Plan, headings: list[Heading]) -> None:
+def _separate(plan: SheetLayout, headings: list[Heading]) -> None:
     """Move overlapping headings of one row apart: sideways, or up if the sheet is too narrow."""
     pad, gap = PAD * plan.scale, 6 * plan.scale
     boxes = []
@@ -373,7 +373,7 @@ def _separate(plan: Plan, headings: list[Heading]) -> None:
         lift += max(high for _, _, high, _ in level)
 
 
-def _free_space_end(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, Any]]) -> float:
+def _free_space_end(plan: SheetLayout, panel: Panel, notes: Sequence[Mapping[str, Any]]) -> float:
     """Return where the next panel with its own heading starts, else the right end of the sheet."""
     titled = {str(note.get("xref")) for note in notes if str(note.get("yref")).endswith(" domain")}
     starts = [
@@ -384,7 +384,7 @@ def _free_space_end(plan: Plan, panel: Panel, notes: Sequence[Mapping[str, Any]]
     return min(starts, default=plan.canvas.width - PAD * plan.scale - plan.bar_room[0])
 
 
-def _find_strips(plan: Plan) -> list[tuple[Panel, Strip]]:
+def _find_strips(plan: SheetLayout) -> list[tuple[Panel, Strip]]:
     """Return the labels of rules and ranges above the plots, on as many levels as needed."""
     found = find_bars(plan)
     bars = len(found)

@@ -47,7 +47,7 @@ def from_json(content: bytes | str) -> tuple[go.Figure, dict[str, Any]]:
         if not table and "kind" not in saved:
             raise ValueError("there is nothing to draw in this figure: its table is empty")
     try:
-        fig = theme.Figure(data=data, layout={"template": go.layout.Template(), **_check_layout(layout)})
+        fig = theme.DataFigure(data=data, layout={"template": go.layout.Template(), **_check_layout(layout)})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"this figure cannot be drawn: {first_reason(error)}") from None
     fig.table = None if table is None else lambda: table

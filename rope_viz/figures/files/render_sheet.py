@@ -17,12 +17,12 @@ from rope_viz.figures.files.apply_style import apply_style
 from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.canvas import LEADING, Canvas, apply_settings
 from rope_viz.figures.files.label_placement import Places
-from rope_viz.figures.files.layout import BIGGER, PAD, TICK, Panel, Plan, start_plan
+from rope_viz.figures.files.layout import BIGGER, PAD, TICK, Panel, SheetLayout, start_plan
 from rope_viz.figures.files.style import Style
 from rope_viz.figures.files.traces import SYMBOLS, dash_lengths, line_scale
 
 
-def draw_background(plan: Plan) -> None:
+def draw_background(plan: SheetLayout) -> None:
     """Draw the plots' background and grid, below everything else."""
     for panel in plan.panels:
         colour = str(plan.sheet.layout.get("plot_bgcolor", theme.BACKGROUND))
@@ -39,7 +39,7 @@ def draw_background(plan: Plan) -> None:
                 _draw_grid_line(plan, panel, axis, at, str(axis.properties.get("gridcolor") or theme.GRID), 0.8)
 
 
-def draw_zero_lines(plan: Plan) -> None:
+def draw_zero_lines(plan: SheetLayout) -> None:
     """Draw the line at 0 on axes that have one."""
     for panel in plan.panels:
         for axis in (panel.x, panel.y):
@@ -47,14 +47,14 @@ def draw_zero_lines(plan: Plan) -> None:
                 _draw_grid_line(plan, panel, axis, 0.0, str(axis.properties.get("zerolinecolor") or theme.RULE), 1.0)
 
 
-def _draw_grid_line(plan: Plan, panel: Panel, axis: Axis, at: float, colour: str, width: float) -> None:
+def _draw_grid_line(plan: SheetLayout, panel: Panel, axis: Axis, at: float, colour: str, width: float) -> None:
     left, top, right, bottom = panel.box
     pixel = float(axis.pixel(at))
     ends = ([left, right], [pixel] * 2) if axis.is_vertical else ([pixel] * 2, [top, bottom])
     plan.canvas.line(*ends, colour=colour, width=width * line_scale(plan))
 
 
-def draw_axes(plan: Plan) -> None:
+def draw_axes(plan: SheetLayout) -> None:
     """Draw axis lines, ticks with labels, and axis titles."""
     drawn: set[tuple[str, tuple[float, ...]]] = set()
     for panel in plan.panels:
@@ -64,7 +64,7 @@ def draw_axes(plan: Plan) -> None:
                 _draw_axis(plan, panel, axis)
 
 
-def _draw_axis(plan: Plan, panel: Panel, axis: Axis) -> None:
+def _draw_axis(plan: SheetLayout, panel: Panel, axis: Axis) -> None:
     canvas, s = plan.canvas, plan.scale
     left, top, right, bottom = panel.box
     rule, tick = (str(axis.properties.get(key) or theme.RULE) for key in ("linecolor", "tickcolor"))
@@ -106,7 +106,7 @@ def _draw_axis(plan: Plan, panel: Panel, axis: Axis) -> None:
     )
 
 
-def _draw_title(plan: Plan, panel: Panel, axis: Axis, side_x: float, below_y: float) -> None:
+def _draw_title(plan: SheetLayout, panel: Panel, axis: Axis, side_x: float, below_y: float) -> None:
     if not axis.title:
         return
     s, size = plan.scale, margins.title_size(plan, axis)
@@ -128,7 +128,7 @@ def _draw_title(plan: Plan, panel: Panel, axis: Axis, side_x: float, below_y: fl
         plan.canvas.text(words, middle, below_y + 2 * s, down="top", **look)
 
 
-def draw_legend(plan: Plan) -> None:
+def draw_legend(plan: SheetLayout) -> None:
     """Draw the legend: a sample and a name per line, in rows above the plots."""
     s, k = plan.scale, line_scale(plan)
     colour = str(plan.sheet.layout["font"]["color"])
@@ -152,7 +152,7 @@ def draw_legend(plan: Plan) -> None:
         plan.canvas.text(words, start + margins.KEY * s - 2 * s, first, size=size, colour=colour, down="top")
 
 
-def draw_heading(plan: Plan) -> None:
+def draw_heading(plan: SheetLayout) -> None:
     """Draw the title of the figure."""
     if plan.heading:
         pad, colour = PAD * plan.scale, str(plan.sheet.layout["font"]["color"])

@@ -16,7 +16,7 @@ COLOUR = re.compile(r"color:\s*([^;\"']+)")
 
 
 @dataclass(frozen=True)
-class Run:
+class TextSpan:
     """A piece of text with one style; colour "" inherits."""
 
     text: str
@@ -24,7 +24,7 @@ class Run:
     colour: str = ""
 
 
-Lines = list[list[Run]]
+Lines = list[list[TextSpan]]
 
 
 def parse(words: Any) -> Lines:
@@ -43,7 +43,7 @@ def parse(words: Any) -> Lines:
         elif tag == "</span>":
             colours = colours[:-1] or [""]
         elif not (tag.startswith("<") and len(tag) > 1):
-            lines[-1].append(Run(html.unescape(token), bold > 0, colours[-1]))
+            lines[-1].append(TextSpan(html.unescape(token), bold > 0, colours[-1]))
     return lines
 
 
@@ -52,15 +52,17 @@ def strip_markup(words: Any) -> str:
     return " ".join("".join(run.text for run in line) for line in parse(words)).strip()
 
 
-def wrap_lines(lines: Lines, widest: float, measure: Callable[[Run], float]) -> Lines:
+def wrap_lines(lines: Lines, widest: float, measure: Callable[[TextSpan], float]) -> Lines:
     """Wrap lines at spaces to the width `widest`; longer words are not split."""
     out: Lines = []
     for line in lines:
-        pieces = [dataclasses.replace(run, text=word) for run in line for word in WORD.findall(run.text)] or [Run("")]
+        pieces = [dataclasses.replace(run, text=word) for run in line for word in WORD.findall(run.text)] or [
+            TextSpan("")
+        ]
         total = sum(map(measure, pieces))
         # Wrap into lines of about equal length.
         wanted = total / max(1, -(-total // max(widest, 1.0))) if total > widest else widest
-        row: list[Run] = []
+        row: list[TextSpan] = []
         used = 0.0
         for piece in pieces:
             more = measure(piece)
@@ -75,9 +77,9 @@ def wrap_lines(lines: Lines, widest: float, measure: Callable[[Run], float]) -> 
     return out
 
 
-def merge_runs(row: list[Run]) -> list[Run]:
+def merge_runs(row: list[TextSpan]) -> list[TextSpan]:
     """Merge neighbouring runs of equal style."""
-    out: list[Run] = []
+    out: list[TextSpan] = []
     for run in row:
         if out and (out[-1].bold, out[-1].colour) == (run.bold, run.colour):
             out[-1] = dataclasses.replace(run, text=out[-1].text + run.text)

@@ -11,7 +11,7 @@ from rope_viz.figures.files import margins
 from rope_viz.figures.files.band_bars import draw_bar
 from rope_viz.figures.files.canvas import LEADING, Box
 from rope_viz.figures.files.label_placement import Places, spread_labels
-from rope_viz.figures.files.layout import PAD, Heading, Panel, Plan, font_size, strip_height, wrap_text
+from rope_viz.figures.files.layout import PAD, Heading, Panel, SheetLayout, font_size, strip_height, wrap_text
 from rope_viz.figures.files.rich_text import Lines, parse
 from rope_viz.figures.files.traces import dash_lengths, line_scale
 
@@ -19,7 +19,7 @@ from rope_viz.figures.files.traces import dash_lengths, line_scale
 CLEAR = "transparent"
 
 
-def draw_shapes(plan: Plan, places: Places, *, below: bool) -> None:
+def draw_shapes(plan: SheetLayout, places: Places, *, below: bool) -> None:
     """Draw the shapes below the data, or those above."""
     for shape in plan.sheet.layout.get("shapes", ()):
         is_bar = shape.get("name") == "band"
@@ -27,7 +27,7 @@ def draw_shapes(plan: Plan, places: Places, *, below: bool) -> None:
             _draw_shape(plan, places, shape)
 
 
-def _draw_shape(plan: Plan, places: Places, shape: Mapping[str, Any]) -> None:
+def _draw_shape(plan: SheetLayout, places: Places, shape: Mapping[str, Any]) -> None:
     panel = find_panel(plan, shape)
     line = shape.get("line") or {}
     width = float(line.get("width", 2 if shape["type"] != "rect" else 0)) * line_scale(plan)
@@ -50,7 +50,7 @@ def _draw_shape(plan: Plan, places: Places, shape: Mapping[str, Any]) -> None:
         raise ValueError(f"a {shape['type']} is drawn by browsers only: take html, csv or json")
 
 
-def find_panel(plan: Plan, item: Mapping[str, Any]) -> Panel:
+def find_panel(plan: SheetLayout, item: Mapping[str, Any]) -> Panel:
     """Return the panel whose axes an item refers to."""
     x, y = (str(item.get(f"{letter}ref") or letter).replace(" domain", "") for letter in "xy")
     if x == "paper" and y == "paper":
@@ -58,7 +58,9 @@ def find_panel(plan: Plan, item: Mapping[str, Any]) -> Panel:
     return plan.panel(x if x != "paper" else "?", y if y != "paper" else "?")
 
 
-def _to_pixel(plan: Plan, panel: Panel, item: Mapping[str, Any], letter: str, key: str, *, note: bool = False) -> float:
+def _to_pixel(
+    plan: SheetLayout, panel: Panel, item: Mapping[str, Any], letter: str, key: str, *, note: bool = False
+) -> float:
     """Return a position in pixels. Shapes hold values, notes coordinates; both may hold shares of the plot or panel."""
     ref = str(item.get(f"{letter}ref") or letter)
     axis = panel.x if letter == "x" else panel.y
@@ -74,7 +76,7 @@ def _to_pixel(plan: Plan, panel: Panel, item: Mapping[str, Any], letter: str, ke
     return float(axis.pixel(float(value)) if note else axis.to_pixels([float(value)])[0])
 
 
-def draw_labels(plan: Plan, places: Places) -> None:
+def draw_labels(plan: SheetLayout, places: Places) -> None:
     """Draw all texts in and around the plots."""
     taken = {id(heading.note) for heading in plan.headings}
     colour = str(plan.sheet.layout["font"]["color"])
@@ -101,7 +103,7 @@ def draw_labels(plan: Plan, places: Places) -> None:
             _draw_note(plan, places, note, colour)
 
 
-def _draw_heading(plan: Plan, places: Places, heading: Heading, colour: str) -> None:
+def _draw_heading(plan: SheetLayout, places: Places, heading: Heading, colour: str) -> None:
     strips = [strip for owner, strip in plan.strips if owner is heading.panel]
     high = sum(
         strip_height([each for each in strips if each.level == level])
@@ -118,7 +120,7 @@ def _draw_heading(plan: Plan, places: Places, heading: Heading, colour: str) -> 
 
 
 def _draw_end_labels(
-    plan: Plan, places: Places, panel: Panel, ends: Sequence[tuple[Mapping[str, Any], float]], colour: str
+    plan: SheetLayout, places: Places, panel: Panel, ends: Sequence[tuple[Mapping[str, Any], float]], colour: str
 ) -> None:
     """Draw the labels to the right of line ends, shifted apart as little as needed."""
     if not ends:
@@ -136,7 +138,7 @@ def _draw_end_labels(
         places.reserve(plan.canvas.text(lines, panel.box[2] + 6 * plan.scale, middle, size=size, colour=ink))
 
 
-def _draw_inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colour: str) -> None:
+def _draw_inner_label(plan: SheetLayout, places: Places, shape: Mapping[str, Any], colour: str) -> None:
     """Draw the label of a rule or rectangle inside the plot."""
     label = shape.get("label") or {}
     panel = find_panel(plan, shape)
@@ -183,7 +185,7 @@ def _draw_inner_label(plan: Plan, places: Places, shape: Mapping[str, Any], colo
     )
 
 
-def _draw_note(plan: Plan, places: Places, note: Mapping[str, Any], colour: str) -> None:
+def _draw_note(plan: SheetLayout, places: Places, note: Mapping[str, Any], colour: str) -> None:
     """Draw a note at a point, near it, or with an arrow to it."""
     panel, s = find_panel(plan, note), plan.scale
     x = _to_pixel(plan, panel, note, "x", "x", note=True)
@@ -223,7 +225,7 @@ def _draw_note(plan: Plan, places: Places, note: Mapping[str, Any], colour: str)
 
 
 def _draw_text(
-    plan: Plan,
+    plan: SheetLayout,
     places: Places,
     lines: Lines,
     options: Sequence[tuple[float, float, Mapping[str, str]]],
@@ -276,7 +278,7 @@ def _fit_box(box: Box, frame: Box, pad: float) -> Box:
     return moved[0], moved[1], moved[2], moved[3]
 
 
-def _draw_arrow(plan: Plan, tip: tuple[float, float], box: Box, colour: str) -> None:
+def _draw_arrow(plan: SheetLayout, tip: tuple[float, float], box: Box, colour: str) -> None:
     """Draw a thin arrow from the nearest point of a text's box."""
     start = (min(max(tip[0], box[0]), box[2]), box[3] if tip[1] > box[3] else box[1] if tip[1] < box[1] else tip[1])
     dx, dy = tip[0] - start[0], tip[1] - start[1]

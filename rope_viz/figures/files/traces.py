@@ -12,8 +12,8 @@ from rope_viz.figures import theme
 from rope_viz.figures.files.axes import Axis, array_of
 from rope_viz.figures.files.colours import parse_rgba, ramp
 from rope_viz.figures.files.label_placement import Places
-from rope_viz.figures.files.layout import Panel, Plan, font_size
-from rope_viz.figures.files.rich_text import Run
+from rope_viz.figures.files.layout import Panel, SheetLayout, font_size
+from rope_viz.figures.files.rich_text import TextSpan
 
 SYMBOLS = {
     "circle": "o",
@@ -36,7 +36,7 @@ COLUMNS_AT_ONCE = 64
 MOST_CELL_TEXTS = 4096
 
 
-def draw(plan: Plan, places: Places) -> None:
+def draw(plan: SheetLayout, places: Places) -> None:
     """Draw all traces, maps first, as Plotly does."""
     below: tuple[Any, Any] | None = None
     for trace in sorted(plan.sheet.data, key=lambda each: each.get("type") != "heatmap"):
@@ -47,7 +47,7 @@ def draw(plan: Plan, places: Places) -> None:
         below = DRAWN[kind](plan, panel, trace, below, places)
 
 
-def draw_scatter(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
+def draw_scatter(plan: SheetLayout, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
     """Draw a curve, points or an area, filled to the previous curve or closed."""
     x, y = panel.x.to_pixels(array_of(trace["x"])), panel.y.to_pixels(array_of(trace["y"]))
     line, mode = trace.get("line") or {}, trace.get("mode") or "lines"
@@ -73,7 +73,7 @@ def draw_scatter(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any,
     return x, y
 
 
-def _fill_between(plan: Plan, panel: Panel, below: Any, above: Any, fill: str) -> None:
+def _fill_between(plan: SheetLayout, panel: Panel, below: Any, above: Any, fill: str) -> None:
     """Fill the area between two curves, separately between gaps if their x values match."""
     (x0, y0), (x1, y1) = below, above
     if len(x0) != len(x1):
@@ -99,7 +99,7 @@ def _find_runs(good: Any) -> list[slice]:
     return [slice(a, b) for a, b in zip(edges[0::2], edges[1::2], strict=True)]
 
 
-def _draw_points(plan: Plan, panel: Panel, marker: Mapping[str, Any], x: Any, y: Any, usual: str) -> None:
+def _draw_points(plan: SheetLayout, panel: Panel, marker: Mapping[str, Any], x: Any, y: Any, usual: str) -> None:
     s = line_scale(plan)
     edge = marker.get("line") or {}
     symbol = SYMBOLS.get(str(marker.get("symbol") or "circle"), "o")
@@ -119,7 +119,7 @@ def _draw_points(plan: Plan, panel: Panel, marker: Mapping[str, Any], x: Any, y:
         plan.canvas.markers(x[same], y[same], symbol=symbol, size=size, fill=fill, edge=ring, width=thick, clip=box)
 
 
-def _draw_texts(plan: Plan, trace: Mapping[str, Any], x: Any, y: Any) -> None:
+def _draw_texts(plan: SheetLayout, trace: Mapping[str, Any], x: Any, y: Any) -> None:
     font = trace.get("textfont") or {}
     size = font_size(trace, plan.size, "textfont")
     colour = str(font.get("color") or plan.sheet.layout["font"]["color"])
@@ -128,10 +128,10 @@ def _draw_texts(plan: Plan, trace: Mapping[str, Any], x: Any, y: Any) -> None:
     across = {"left": "right", "center": "center", "right": "left"}[position[-1] if len(position) > 1 else "center"]
     for at, to, word in zip(x, y, trace["text"], strict=True):
         if word and np.isfinite(at) and np.isfinite(to):
-            plan.canvas.text([[Run(str(word))]], at, to, size=size, colour=colour, across=across, down=down)
+            plan.canvas.text([[TextSpan(str(word))]], at, to, size=size, colour=colour, across=across, down=down)
 
 
-def draw_bars(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
+def draw_bars(plan: SheetLayout, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
     """Draw bars from 0, vertical or horizontal."""
     horizontal = trace.get("orientation") == "h"
     along, across = (panel.y, panel.x) if horizontal else (panel.x, panel.y)
@@ -165,7 +165,7 @@ def _pick_value(values: Any, place: int) -> str:
     return values if isinstance(values, str) else str(values[place])
 
 
-def draw_heatmap(plan: Plan, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
+def draw_heatmap(plan: SheetLayout, panel: Panel, trace: Mapping[str, Any], below: Any, places: Places) -> Any:
     """Draw a map; each dot is the mean colour of the cells under it, so that narrow features remain visible."""
     z = array_of(trace["z"]).astype(float)
     common = plan.sheet.layout.get(str(trace["coloraxis"])) if trace.get("coloraxis") else None
@@ -244,7 +244,7 @@ def _average_between(cells: Any, borders: Any) -> Any:
     return np.diff(sums[index] + part * cells[index], axis=0) / np.where(seen, wide, 1.0) * seen
 
 
-def _draw_cell_gaps(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
+def _draw_cell_gaps(plan: SheetLayout, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
     """Draw the thin grid between cells."""
     left, top, right, bottom = panel.box
     ground = str(plan.sheet.layout.get("plot_bgcolor", theme.BACKGROUND))
@@ -259,7 +259,7 @@ def _draw_cell_gaps(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: t
             plan.canvas.line(*ends, colour=ground, width=wide)
 
 
-def _draw_cell_texts(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
+def _draw_cell_texts(plan: SheetLayout, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
     words = np.asarray(trace["text"], dtype=object)
     if not re.fullmatch(r"%\{text\}", str(trace.get("texttemplate") or "")):
         return
@@ -271,11 +271,11 @@ def _draw_cell_texts(plan: Plan, panel: Panel, trace: Mapping[str, Any], shape: 
     size = min(font_size(trace, plan.size, "textfont"), 0.9 * room)
     colour = str((trace.get("textfont") or {}).get("color") or theme.TEXT)
     for row, column in zip(*np.nonzero(words != ""), strict=True):
-        lines = [[Run(str(words[row, column]))]]
+        lines = [[TextSpan(str(words[row, column]))]]
         plan.canvas.text(lines, x[column], y[row], size=size, colour=colour, across="center")
 
 
-def line_scale(plan: Plan) -> float:
+def line_scale(plan: SheetLayout) -> float:
     """Return the width of lines and points relative to those on the page."""
     return float(min(max(plan.scale, 0.55), 2.2))
 

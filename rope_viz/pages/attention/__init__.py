@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from rope_viz.pages.attention import figures, words
 from rope_viz.pages.attention.figures import TEXTS
-from rope_viz.picture.choices import Line, Number, Pick, Switch
+from rope_viz.picture.choices import Number, Pick, Switch, TextLine
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Page, embedding
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.studies.attention import DEFAULT_SENTENCE, split_words
 
-SENTENCE = Line(key="attention.sentence", label=TEXTS("choices.sentence"), usual=DEFAULT_SENTENCE, check=split_words)
+SENTENCE = TextLine(
+    key="attention.sentence", label=TEXTS("choices.sentence"), usual=DEFAULT_SENTENCE, check=split_words
+)
 OFFSET = Number(key="attention.offset", knob=figures.OFFSET, usual=4096)
 SHOW = Pick(key="attention.show", label=TEXTS("choices.show"), options=figures.VIEWS)
 CAUSAL = Switch(key="attention.causal", label=TEXTS("choices.causal"), help=TEXTS("choices.causal_help"))

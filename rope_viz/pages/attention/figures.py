@@ -14,7 +14,7 @@ from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.cell_text import subscript
 from rope_viz.figures.compared import short_label
-from rope_viz.figures.heatmap_grid import Panel, draw_panels
+from rope_viz.figures.heatmap_grid import Heatmap, draw_panels
 from rope_viz.studies import attention, linear_attention
 from rope_viz.texts import Sentence, Texts
 
@@ -84,7 +84,7 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str
         # Scores are drawn unmasked, so equal rows stay equal; under a causal mask later queries see more keys.
         masked = causal and shown == "weights"
         seen = np.where(attention.visible_keys(len(labels), causal=masked), values[name], np.nan)
-        drawn.append(Panel(map_label(spec, name), lines, seen))
+        drawn.append(Heatmap(map_label(spec, name), lines, seen))
     if shown == "weights":
         ends, scale = (0.0, math.ceil(most * 10) / 10), theme.SEQUENTIAL
         bar = {"title": {"text": "weight", "side": "top"}}
@@ -109,8 +109,8 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.F
     both = attention.sinusoidal_dots(spec, count, offset=offset)
     labels = [f"{offset + place}" for place in range(count)]
     drawn = [
-        Panel(f"pₘ·pₙ ÷ {both.factor:.0f}", [TEXTS("panels.added")], both.dots / both.factor),
-        Panel("mean of cos (m − n)θᵢ", [TEXTS("panels.multiplied")], both.mean_cosine),
+        Heatmap(f"pₘ·pₙ ÷ {both.factor:.0f}", [TEXTS("panels.added")], both.dots / both.factor),
+        Heatmap("mean of cos (m − n)θᵢ", [TEXTS("panels.multiplied")], both.mean_cosine),
     ]
     fig = draw_panels(
         drawn,
@@ -202,7 +202,7 @@ def linear_weights(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool)
     }
     title = TEXTS("panels.linear", spacing=spacing)
     return draw_panels(
-        [Panel(title, [TEXTS("panels.minus")], seen, minus)],
+        [Heatmap(title, [TEXTS("panels.minus")], seen, minus)],
         word_labels(sentence),
         ends=(-most, most),
         scale=theme.DIVERGING,

@@ -42,7 +42,7 @@ from rope_viz.pages.axes.choices import (
 )
 from rope_viz.pages.axes.figures import TEXTS
 from rope_viz.picture.axis_choice import axis_of, roles
-from rope_viz.picture.choices import Number, Pick, Pieces, Positions
+from rope_viz.picture.choices import Number, Pick, Pieces, PositionPair
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.outputs import ROW, Clocks, Figure, Table
 from rope_viz.picture.page import Page
@@ -83,7 +83,7 @@ def config_of(request: PictureRequest) -> Mapping[str, Any]:
     """Return the config of the page's model."""
     if request[MODEL] != SIDEBAR:
         return axes_catalog()[request[MODEL]].config
-    return request.config or {}
+    return request.subject.config or {}
 
 
 def prompt_rules(request: PictureRequest) -> PromptRules | None:
@@ -172,7 +172,7 @@ GROWTH = Number(
     usual=lambda request: 2.0 if request[ALONG] == "time" else 4.0,
     needs=(ALONG,),
 )
-AT = Positions(
+AT = PositionPair(
     key="axes.at",
     label=TEXTS("choices.at"),
     usual=lambda request: middle(scene(request)),

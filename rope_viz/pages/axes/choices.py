@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from rope_viz.embedding.axes_spec import AxesSpec, place_frequencies
 from rope_viz.embedding.axis_sections import WAYS, Anatomy, Way, analyse_spec, rebuild_spec
-from rope_viz.embedding.spec import Knob, RopeSpec
-from rope_viz.models.user_config import Upload
+from rope_viz.embedding.spec import Knob
+from rope_viz.models.spec_url import Subject
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import ROLE_OF, Role, Scene, model_scenes
 from rope_viz.pages.axes.figures import TEXTS
-from rope_viz.picture.axis_choice import _sidebar, find_sidebar_scenes, own_upload
+from rope_viz.picture.axis_choice import _sidebar, find_sidebar_scenes
 from rope_viz.picture.choices import Borders, Menu, Number, Pick
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.picture_request import Choice, PictureRequest
@@ -39,7 +39,7 @@ def _catalog_scenes(id: str) -> Mapping[str, Scene]:
 
 
 def _models(request: PictureRequest) -> Mapping[str, str]:
-    own = {SIDEBAR: TEXTS("choices.sidebar_model", name=request.name)} if find_sidebar_scenes(request) else {}
+    own = {SIDEBAR: TEXTS("choices.sidebar_model", name=request.subject.name)} if find_sidebar_scenes(request) else {}
     return own | {id: model.name for id, model in axes_catalog().items()}
 
 
@@ -88,8 +88,8 @@ def _default_part(found: Mapping[str, Scene]) -> str:
 
 def released_scene(request: PictureRequest) -> Scene:
     """Return the unchanged part: as released, or with the sidebar's current frequencies."""
-    if request[MODEL] == SIDEBAR and request[PART].startswith("text") and request.spec != request.start:
-        return _with_frequencies(request.model, own_upload(request), request[PART], request.spec)
+    if request[MODEL] == SIDEBAR and request[PART].startswith("text") and request.spec != request.subject.start:
+        return _with_frequencies(request.subject, request[PART])
     return parts(request, request[MODEL])[request[PART]]
 
 
@@ -102,9 +102,10 @@ def frequencies_of_sidebar(request: PictureRequest) -> Hashable:
 
 
 @cache_by_config(64)
-def _with_frequencies(model: str, own: Upload | None, part: str, spec: RopeSpec) -> Scene:
-    """Return a text part of the sidebar's model with the frequencies of `spec`, where it has as many pairs."""
-    scene, frequencies = _sidebar(model, own)[part], spec.inv_freq(spec.target)
+def _with_frequencies(subject: Subject, part: str) -> Scene:
+    """Return a text part of the sidebar's model with its present frequencies, where it has as many pairs."""
+    spec = subject.spec
+    scene, frequencies = _sidebar(subject.model, subject.own)[part], spec.inv_freq(spec.target)
     axes = scene.spec
     if not axes.is_aligned or len(frequencies) != axes.pairs:
         return scene
@@ -310,4 +311,4 @@ def models(request: PictureRequest, *, with_compared: bool) -> dict[str, str]:
         request[MODEL],
         *([request[COMPARED]] if with_compared and request[COMPARED] not in (NOTHING, RELEASED) else []),
     ]
-    return dict((request.model, request.name) if id == SIDEBAR else (id, axes_catalog()[id].name) for id in ids)
+    return dict((request.model, request.subject.name) if id == SIDEBAR else (id, axes_catalog()[id].name) for id in ids)

@@ -21,7 +21,7 @@ NAMED = 4  # number of false peaks that get a label
 UNITS = {"time": "frame", "row": "row", "column": "column"}
 
 
-def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Figure:
+def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.DataFigure:
     """Draw cos of every pair over the positions of one axis and, below it, the mean over these pairs.
 
     A solid vertical line marks the trained side; false peaks of the score get a ring and a label.

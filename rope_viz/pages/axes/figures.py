@@ -28,7 +28,7 @@ HALF = 64  # cells on either side of the centre
 
 
 @dataclass(frozen=True)
-class Look:
+class AxisStyle:
     """The style of an axis in every figure: name, letter, colour and dash."""
 
     word: str
@@ -38,18 +38,18 @@ class Look:
 
 
 LOOKS = {
-    "time": Look("time", "t", theme.FURTHER[0], "solid"),
-    "row": Look("row", "h", theme.FURTHER[1], "dash"),
-    "column": Look("column", "w", theme.FURTHER[2], "dot"),
+    "time": AxisStyle("time", "t", theme.FURTHER[0], "solid"),
+    "row": AxisStyle("row", "h", theme.FURTHER[1], "dash"),
+    "column": AxisStyle("column", "w", theme.FURTHER[2], "dot"),
 }
 
-MIX = Look("mixed", "", theme.FURTHER[3], "dashdot")
+MIX = AxisStyle("mixed", "", theme.FURTHER[3], "dashdot")
 
 
-def look(axis: str) -> Look:
+def look(axis: str) -> AxisStyle:
     """Return the style of an axis, whatever name the model gives it."""
     role = ROLE_OF.get(axis)
-    return LOOKS[role] if role else Look(axis, axis[:1], theme.FURTHER[3], "dashdot")
+    return LOOKS[role] if role else AxisStyle(axis, axis[:1], theme.FURTHER[3], "dashdot")
 
 
 def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coarse: bool = False) -> go.Figure:
@@ -267,7 +267,7 @@ class Lane:
     """A row of ticks: the pairs of one axis, and the side of the image or video along it."""
 
     direction: int
-    look: Look
+    look: AxisStyle
     side: int
     unit: str
 

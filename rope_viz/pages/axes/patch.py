@@ -11,14 +11,14 @@ from rope_viz.embedding.axes_spec import MIXED, STILL
 from rope_viz.embedding.spectrum import TAU
 from rope_viz.figures import clocks, theme
 from rope_viz.multi_axis.image_layouts import Role, Scene
-from rope_viz.pages.axes.figures import LOOKS, MIX, TEXTS, Look, look
+from rope_viz.pages.axes.figures import LOOKS, MIX, TEXTS, AxisStyle, look
 
 HEIGHTS = (480, 620)
 ORDER: tuple[Role, ...] = ("time", "row", "column")
 MOST = 5
 WIDE = 1000
 HIDDEN = {"csv": False}
-ZERO_FREQUENCY = Look("zero frequency", "", theme.PLAIN, "solid")
+ZERO_FREQUENCY = AxisStyle("zero frequency", "", theme.PLAIN, "solid")
 
 
 def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
     }
 
 
-def kinds_of(scene: Scene) -> tuple[list[Look], list[int]]:
+def kinds_of(scene: Scene) -> tuple[list[AxisStyle], list[int]]:
     """Return the styles of everything that rotates a pair of this part, and each pair's index in them."""
     owner = scene.role_spec.owner
     found = sorted({int(each) for each in owner}, key=lambda each: (each < 0, abs(each)))
@@ -84,7 +84,7 @@ def dial_values(message: Mapping[str, Any]) -> dict[str, Any]:
     return {"pair": np.arange(len(weights)), "moved by": names, **columns, where: turns(message)}
 
 
-def draw_static(message: Mapping[str, Any]) -> theme.Figure:
+def draw_static(message: Mapping[str, Any]) -> theme.DataFigure:
     """Draw the dials as a static figure: 0 at 3 o'clock, counterclockwise, coloured by what rotates them."""
     turn = turns(message)
     pairs = len(turn)

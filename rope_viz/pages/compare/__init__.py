@@ -84,12 +84,12 @@ def found(request: PictureRequest) -> ModelComparison:
     """Return the comparison. Raise `ValueError` with one sentence if RoPE of one model cannot be computed."""
     # The config that a link brought holds the comparison, so that it is counted with the link.
     own = request.own if request[WITH] in catalog() else config_link.read_config(request[WITH])
-    return _compare(request.name, config_of(request), own, request[WITH], request[LENGTH])
+    return _compare(request.subject.name, config_of(request), own, request[WITH], request[LENGTH])
 
 
 def config_of(request: PictureRequest) -> ModelConfig:
     """Return the first model's config; without one, a config made from the numbers of its embedding."""
-    return request.model_config or numbers_config(request.spec)
+    return request.subject.model_config or numbers_config(request.spec)
 
 
 def table_height(request: PictureRequest) -> int:

@@ -12,7 +12,7 @@ LEAST = 1.25
 """The axis reaches at least this factor above and below 1."""
 
 
-def ratio(found: ModelComparison) -> theme.Figure:
+def ratio(found: ModelComparison) -> theme.DataFigure:
     """Draw the second model's frequencies over those of the first by pair, with the bands of both above."""
     first, second = found.sides
     values = theme.finite(np.where(found.ratio > 0, found.ratio, np.nan))

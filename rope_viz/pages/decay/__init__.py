@@ -124,7 +124,7 @@ def variants_in_view(request: PictureRequest) -> tuple[dict[int, Variant], list[
         return {}, []
     sizes = request.spec.head_dim, request.spec.rotary_dim
     fits = {
-        number: request[SHOW] == "mean" or (each.spec.head_dim, each.spec.rotary_dim) == sizes
+        number: request[SHOW] == "mean" or (each.subject.spec.head_dim, each.subject.spec.rotary_dim) == sizes
         for number, each in request.variants.items()
     }
     names = name_variants(request.current, request.variants)
@@ -188,7 +188,7 @@ def bases(request: PictureRequest) -> Figure:
 def temperature_of(request: PictureRequest) -> Temperature | None:
     """Return the attention temperature of the model, None where it has none or its numbers cannot be read."""
     try:
-        return None if request.model_config is None else find_temperature(request.model_config)
+        return None if request.subject.model_config is None else find_temperature(request.subject.model_config)
     except ValueError:
         return None
 
@@ -197,7 +197,7 @@ def no_temperature(request: PictureRequest) -> str:
     """Return why there is no curve of the attention temperature, "" if there is one."""
     found = temperature_of(request)
     if found is None:
-        return TEXTS("temperature.none", name=plain(request.name))
+        return TEXTS("temperature.none", name=plain(request.subject.name))
     return TEXTS("temperature.learned") if found.is_learned else ""
 
 

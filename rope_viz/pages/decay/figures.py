@@ -153,7 +153,9 @@ def with_plain(compared: Sequence[Compared]) -> list[Compared]:
     return [*compared, plain(compared[0])]
 
 
-def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Parts], *, mean: bool) -> theme.Figure:
+def curves(
+    compared: Sequence[Compared], where: Range, coefficients: Sequence[Parts], *, mean: bool
+) -> theme.DataFigure:
     """Draw the exact score by distance for every spec; each pixel column shows its smallest and largest score."""
     spec = compared[0].spec
     traces, ends, marks = [], [], []
@@ -193,7 +195,7 @@ def curves(compared: Sequence[Compared], where: Range, coefficients: Sequence[Pa
     return fig
 
 
-def _add_sequence(fig: theme.Figure, spec: RopeSpec, q: FloatArray, k: FloatArray, where: Range) -> None:
+def _add_sequence(fig: theme.DataFigure, spec: RopeSpec, q: FloatArray, k: FloatArray, where: Range) -> None:
     """Add the mean score of a whole sequence by distance; no-op if none of its distances is in view."""
     mean = scores.mean_score(q, k, spec.inv_freq(spec.target), pairing=spec.pairing)
     stop = min(where.stop, len(mean))
@@ -420,7 +422,7 @@ STEPS, POINTS = 256, 400
 """Steps that are drawn exactly, and points of a smooth curve."""
 
 
-def curve(temperature: Temperature, spec: RopeSpec, stop: int) -> theme.Figure:
+def curve(temperature: Temperature, spec: RopeSpec, stop: int) -> theme.DataFigure:
     """Draw the factor on the query at the positions 1 … stop − 1."""
     first = max(1, min(temperature.length // 8, stop // 8))
     x = np.geomspace(first, stop - 1, POINTS)

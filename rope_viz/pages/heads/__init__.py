@@ -17,13 +17,13 @@ from rope_viz.figures.compared import short_label
 from rope_viz.pages.heads import figures, words
 from rope_viz.pages.heads.figures import JOB_NAMES, LETTERS, TEXTS
 from rope_viz.picture import choices
-from rope_viz.picture.choices import Held, Kept, Menu, Number, Pick
+from rope_viz.picture.choices import Menu, Number, Pick, StoredChoice, StoredValue
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measured_file import MeasuredModel, read_measured
 from rope_viz.studies import heads as studies
-from rope_viz.studies.capture_file import Captured, Layer, read_capture
+from rope_viz.studies.capture_file import Captured, CapturedLayer, read_capture
 from rope_viz.studies.heads import Heads, PairStatistics, Turning
 from rope_viz.studies.real_model import (
     HeadMap,
@@ -153,7 +153,7 @@ class Looked:
 
     name: str
     number: int
-    layer: Layer
+    layer: CapturedLayer
     heads: Heads
     spec: RopeSpec
     by_pair: PairStatistics
@@ -179,12 +179,12 @@ def decode(content: bytes) -> Captured:
     return read_capture(choices.data_of(content))
 
 
-def require_drawable(held: Held[Captured], request: PictureRequest) -> object:
+def require_drawable(held: StoredValue[Captured], request: PictureRequest) -> object:
     """Raise `ValueError` if the layer cannot be drawn."""
     return looked(request)
 
 
-FILE = Kept(
+FILE = StoredChoice(
     key="heads.file",
     label=TEXTS("choices.file"),
     help=TEXTS("choices.file_help"),
@@ -196,7 +196,7 @@ FILE = Kept(
     missing="",  # the sentence of the picture says what is shown
 )
 
-LIVE = Kept(
+LIVE = StoredChoice(
     key="heads.live",
     label=TEXTS("choices.live"),
     help=TEXTS("choices.live_help"),

@@ -12,7 +12,7 @@ from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures import theme
 from rope_viz.figures.cell_text import subscript
-from rope_viz.figures.heatmap_grid import Panel, draw_panels
+from rope_viz.figures.heatmap_grid import Heatmap, draw_panels
 from rope_viz.studies.real_model import JOBS, HeadMap, MeasuredHead
 from rope_viz.texts import Texts
 
@@ -257,7 +257,7 @@ def sentence_attention(maps: Sequence[tuple[str, FloatArray]], words: Sequence[s
     """Draw the attention of a head on a sentence, (title, (tokens, tokens)) per rotation; rows are queries."""
     labels = number_repeated(words)
     hidden = np.triu(np.ones((len(words), len(words)), dtype=bool), 1)
-    panels = [Panel(title, [], np.where(hidden, np.nan, values)) for title, values in maps]
+    panels = [Heatmap(title, [], np.where(hidden, np.nan, values)) for title, values in maps]
     bar = {"title": {"text": TEXTS("attention_bar"), "side": "top"}}
     return draw_panels(panels, labels, ends=(0.0, 1.0), scale=theme.SEQUENTIAL, bar=bar, narrow_height=420)
 

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rope_viz.kernels.measurement_process import Report
+from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.kernels.report import parse_report
 from rope_viz.pages.kernels import figures, words
 from rope_viz.pages.kernels.figures import TEXTS
-from rope_viz.picture.choices import Kept, Pick, Switch
+from rope_viz.picture.choices import Pick, StoredChoice, Switch
 from rope_viz.picture.outputs import Figure, Table
 from rope_viz.picture.page import MAIN_HEIGHT, Page, embedding
 from rope_viz.picture.picture_request import PictureRequest
@@ -23,12 +23,12 @@ DEVICE = Pick(key="kernels.device", label=TEXTS("choices.device"), options=figur
 COMPILE = Switch(key="kernels.compile", label=TEXTS("choices.compile"), on=True, help=TEXTS("choices.compile_help"))
 
 
-def pack_report(report: Report) -> bytes:
+def pack_report(report: MeasurementReport) -> bytes:
     """Encode a measurement for the store and for download."""
     return json.dumps(dataclasses.asdict(report), indent=1, allow_nan=False).encode()
 
 
-REPORT = Kept(
+REPORT = StoredChoice(
     key="kernels.report",
     label=TEXTS("choices.report"),
     help=TEXTS("choices.report_help"),
@@ -84,7 +84,7 @@ def workload(request: PictureRequest) -> dict[str, Any]:
     return {"workload": rotated, "rounds": figures.ROUNDS, "compiled": request[COMPILE]}
 
 
-def read_report(request: PictureRequest) -> Report:
+def read_report(request: PictureRequest) -> MeasurementReport:
     """Return the measurement, an empty one if there is none."""
     stored = request[REPORT]
-    return Report({}) if stored is None else stored.value
+    return MeasurementReport({}) if stored is None else stored.value

@@ -14,7 +14,7 @@ from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.line_styles import length_rules
 from rope_viz.kernels import error_by_position, exact_table
-from rope_viz.kernels.measurement_process import Report
+from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.kernels.tables import METHODS, Method
 from rope_viz.studies.scores import scale_samples
 from rope_viz.texts import Texts
@@ -97,7 +97,7 @@ def error_anywhere(spec: RopeSpec, method: Method, *, quick: bool = False) -> fl
     return float(_errors(spec.inv_freq(spec.target).tobytes(), method, quick)[1].max())
 
 
-def speeds(report: Report) -> go.Figure:
+def speeds(report: MeasurementReport) -> go.Figure:
     """Draw a bar per way: median bytes per second, with a tick at the best round and a rule at the copy's median."""
     copy = next((way for way in report.ran if way["name"] == "copy"), None)
     if copy is None:
@@ -148,7 +148,7 @@ def speeds(report: Report) -> go.Figure:
     return fig
 
 
-def ways_table(report: Report) -> dict[str, list[Any]]:
+def ways_table(report: MeasurementReport) -> dict[str, list[Any]]:
     """Return a table row per way: throughput, error, and why it did not run."""
     rows = []
     for way in report.ways.values():
@@ -167,7 +167,7 @@ def ways_table(report: Report) -> dict[str, list[Any]]:
     return _columns(WAYS, rows)
 
 
-def agreement_table(report: Report) -> dict[str, list[Any]]:
+def agreement_table(report: MeasurementReport) -> dict[str, list[Any]]:
     """Return a row per pairing, dtype and backend: the largest difference from float64, and half a rounding step."""
     rows = [
         (PAIRING_NAMES[row["pairing"]], row["dtype"], row["backend"], row["difference"], row["half_step"])

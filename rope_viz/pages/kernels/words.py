@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.kernels.measurement_process import Report
+from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.pages.kernels import figures
 from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.texts import Sentence, join
@@ -27,7 +27,7 @@ def explain_measurement() -> Sentence:
     return join(*(TEXTS(f"measure.{key}") for key in ("about", "compared", "agreement", "time")))
 
 
-def describe_speed(report: Report) -> Sentence:
+def describe_speed(report: MeasurementReport) -> Sentence:
     """Compare our throughput with a copy and the usual way; by best rounds instead of medians on a busy machine."""
     ran = {way["name"]: way for way in report.ran}
     if not report.ways:
@@ -48,7 +48,7 @@ def describe_speed(report: Report) -> Sentence:
     )
 
 
-def describe_workload(report: Report) -> Sentence:
+def describe_workload(report: MeasurementReport) -> Sentence:
     """Describe the measured workload and the machine."""
     load, machine = report.workload, report.machine
     pairing = figures.PAIRING_NAMES[load["pairing"]].lower()
@@ -60,7 +60,7 @@ def describe_workload(report: Report) -> Sentence:
     return join(workload, TEXTS(cpu, device=machine["device"], threads=machine["threads"]))
 
 
-def list_left_out(report: Report) -> Sentence:
+def list_left_out(report: MeasurementReport) -> Sentence:
     """List the ways that did not run, with reasons; empty if all ran."""
     reasons = ", ".join(f"{name} ({why})" for name, why in report.left_out.items())
     return TEXTS("speeds.left_out", reasons=reasons) if reasons else Sentence()

@@ -50,7 +50,7 @@ from rope_viz.picture.outputs import ROW, Figure, Table
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Sentence, join
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints, recall
-from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, Switch, needle_map, read_ahead
+from rope_viz.tiny_lm.recall import LENGTHS, LONGEST, PairChange, needle_map, read_ahead
 from rope_viz.tiny_lm.recall import recall as evaluate
 
 
@@ -121,10 +121,10 @@ def find_switched_pairs(request: PictureRequest) -> tuple[int, ...]:
     return tuple(int(pair) for pair in np.flatnonzero(kinds == ("kept", "blended", "divided").index(band)))
 
 
-def make_switch(request: PictureRequest) -> Switch | None:
+def make_switch(request: PictureRequest) -> PairChange | None:
     """Return the user's switch, None if the band has no pairs."""
     pairs = find_switched_pairs(request)
-    return Switch(pairs, request[HOW]) if pairs and max(pairs) < tiny_lm_spec(request).pairs else None
+    return PairChange(pairs, request[HOW]) if pairs and max(pairs) < tiny_lm_spec(request).pairs else None
 
 
 STEPS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
@@ -140,11 +140,11 @@ def list_compared(request: PictureRequest) -> list[RopeSpec]:
     return [dataclasses.replace(spec, scaling=build_method(name, reach)) for name in request[COMPARE]]
 
 
-def evaluate_line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.Line:
+def evaluate_line(spec: RopeSpec, questions: list[tuple[int, int, int]], colour: str, dash: str) -> figures.RecallCurve:
     """Return recall over length for a spec, at these points."""
     found = [(tokens, measure_recall(spec, tokens, *many)) for tokens, *many in questions]
     rows = [(tokens, each.share, *each.interval) for tokens, each in found]
-    return figures.Line(name_method(spec), colour, dash, *np.array(rows, dtype=float).T)
+    return figures.RecallCurve(name_method(spec), colour, dash, *np.array(rows, dtype=float).T)
 
 
 @PAGE.picture(COMPARE, UP_TO, refuses=explain_misfit, parts=count_parts)
@@ -210,7 +210,7 @@ def needle(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("maps_title"), join(sentence, describe_progress(request)), variant=f"{len(maps)}")
 
 
-def list_states(request: PictureRequest) -> list[tuple[str, RopeSpec, Switch | None]]:
+def list_states(request: PictureRequest) -> list[tuple[str, RopeSpec, PairChange | None]]:
     """Return (text key, spec, switch) of tiny_lm as trained and as it is now, with the switched pairs."""
     return [("trained", TRAINED, None), ("now", tiny_lm_spec(request), make_switch(request))]
 
@@ -224,13 +224,13 @@ def switched(request: PictureRequest) -> Figure:
     spec, turned = tiny_lm_spec(request), make_switch(request)
     seeds, sequences = (1, 1) if request.coarse else (3, 2)
     lines = []
-    ways: list[tuple[str, str, str, Switch | None]] = [(TEXTS("lines.unchanged"), theme.CURRENT, "solid", None)]
+    ways: list[tuple[str, str, str, PairChange | None]] = [(TEXTS("lines.unchanged"), theme.CURRENT, "solid", None)]
     if turned:
         ways.append((TEXTS("lines.switched"), theme.DIVIDED, "dash", turned))
     for name, colour, dash, how in ways:
         found = [evaluate(load_models()[:seeds], spec, n, sequences=sequences, switch=how) for n in SWITCHED]
         rows = [(one.length, one.share, *one.interval) for one in found]
-        lines.append(figures.Line(name, colour, dash, *np.array(rows, dtype=float).T))
+        lines.append(figures.RecallCurve(name, colour, dash, *np.array(rows, dtype=float).T))
     fig = figures.over_lengths(lines, trained=TRAINED.context, target=spec.target, ends=(SWITCHED[0], SWITCHED[-1]))
     before, after = (float(lines[which].mean[SWITCHED.index(256)]) for which in (0, -1))
     if turned:
@@ -249,7 +249,7 @@ def carry(request: PictureRequest) -> Figure:
     seeds, sequences = (1 if request.coarse or not request.part else 3), 1
 
     def share(pairs: tuple[int, ...]) -> float:
-        turned = Switch(pairs, how) if pairs else None
+        turned = PairChange(pairs, how) if pairs else None
         return evaluate(load_models()[:seeds], spec, tokens, sequences=sequences, switch=turned).share
 
     values = np.array([share((pair,)) for pair in range(spec.pairs)])
@@ -325,7 +325,7 @@ def recover(request: PictureRequest) -> Figure:
         for place in ("target", "trained"):
             at = sorted((row["step"], row["recall"], *find_interval(row)) for row in mine if row["at"] == place)
             colour, dash = METHODS[method]
-            pair.append(figures.Line(short_label(method), colour, dash, *np.array(at, dtype=float).T))
+            pair.append(figures.RecallCurve(short_label(method), colour, dash, *np.array(at, dtype=float).T))
         lines.append((pair[0], pair[1]))
         recalls[short_label(method)] = (pair[0].mean[0], pair[0].mean[-1], pair[1].mean[0], pair[1].mean[-1])
     last = max(row["step"] for row in rows)
@@ -369,7 +369,7 @@ def yours(request: PictureRequest) -> Figure:
     for method in found.methods:
         colour, dash = looks[method]
         x = np.array(found.lengths, dtype=float)
-        lines.append(figures.Line(method, colour, dash, x, *found.over_lengths(method)))
+        lines.append(figures.RecallCurve(method, colour, dash, x, *found.over_lengths(method)))
     fig = figures.over_lengths(lines, ends=(found.lengths[0], found.lengths[-1]))
     return Figure(
         fig,

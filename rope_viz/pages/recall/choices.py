@@ -14,7 +14,7 @@ from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.compared import short_label
 from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture import blob_store, choices
-from rope_viz.picture.choices import Kept, Number, Pick, Several, length
+from rope_viz.picture.choices import Number, Pick, Several, StoredChoice, length
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.measured_file import read_measured
@@ -35,7 +35,7 @@ MOST = 4096
 def explain_misfit(request: PictureRequest) -> str:
     """Return why tiny_lm cannot use the chosen method, "" if it can."""
     try:
-        checkpoints.spec_for(request.spec, TRAINED)
+        tiny_lm_spec(request)
     except ValueError:
         return TEXTS("refused", method=name_method(request.spec))
     return ""
@@ -43,7 +43,10 @@ def explain_misfit(request: PictureRequest) -> str:
 
 def tiny_lm_spec(request: PictureRequest) -> RopeSpec:
     """Return the spec used by tiny_lm: the chosen one, or the chosen method on its own sizes."""
-    return checkpoints.spec_for(request.spec, TRAINED)
+    return _fit(request.spec, TRAINED)
+
+
+_fit = functools.lru_cache(1024)(checkpoints.spec_for)
 
 
 def load_models() -> list[TinyLm]:
@@ -167,21 +170,21 @@ ASKED = choices.json_file(
     help=TEXTS("choices.file_help"),
     instead=TEXTS("choices.file_fallback"),
 )
-REPORT = Kept(
+REPORT = StoredChoice(
     key="recall.report",
     label=TEXTS("choices.report"),
     help=TEXTS("choices.report_help"),
     decode=read_text_losses,
     load=choices.load_bytes,
 )
-KEYS = Kept(
+KEYS = StoredChoice(
     key="recall.keys",
     label=TEXTS("choices.keys"),
     help=TEXTS("choices.keys_help"),
     decode=read_found_keys,
     load=choices.load_bytes,
 )
-SEARCHED = Kept(
+SEARCHED = StoredChoice(
     key="recall.searched",
     label=TEXTS("choices.searched"),
     help=TEXTS("choices.searched_help"),

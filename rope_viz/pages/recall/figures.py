@@ -28,7 +28,7 @@ GAP = 0.06
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class RecallCurve:
     """Recall over length or steps with its interval, each (n,): `x` ascending, NaN for values not known yet."""
 
     label: str
@@ -41,7 +41,7 @@ class Line:
 
 
 def over_lengths(
-    lines: Sequence[Line], *, ends: tuple[int, int], trained: int | None = None, target: int = 0
+    lines: Sequence[RecallCurve], *, ends: tuple[int, int], trained: int | None = None, target: int = 0
 ) -> go.Figure:
     """Draw recall by length, a line with its 95 % band per method, with the trained and the target length if known."""
     shapes = [] if trained is None else [theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")]
@@ -64,7 +64,7 @@ def over_lengths(
     )
 
 
-def recover(lines: Sequence[tuple[Line, Line]], *, target: int, trained: int) -> go.Figure:
+def recover(lines: Sequence[tuple[RecallCurve, RecallCurve]], *, target: int, trained: int) -> go.Figure:
     """Draw recall over fine-tuning steps: at the target length in the method's dash, at the trained length dotted."""
     steps = sorted({float(step) for line, _ in lines for step in line.x}) or [0.0, 1.0]
     traces = []
@@ -269,7 +269,7 @@ def losses(
     )
 
 
-def with_band(line: Line, digits: int = 2) -> list[dict[str, Any]]:
+def with_band(line: RecallCurve, digits: int = 2) -> list[dict[str, Any]]:
     """Return a line and its interval as a band, at the known values; its hover text has `digits` decimals."""
     known = np.isfinite(line.mean)
     at, low, high = (part[known] for part in (line.x, line.low, line.high))
@@ -293,7 +293,7 @@ def with_band(line: Line, digits: int = 2) -> list[dict[str, Any]]:
     return [band, drawn]
 
 
-def labels(lines: Sequence[Line], *, log_x: bool) -> list[dict[str, Any]]:
+def labels(lines: Sequence[RecallCurve], *, log_x: bool) -> list[dict[str, Any]]:
     """Return the names of the lines at their ends, without overlap."""
     ends = []
     for line in lines:
@@ -350,7 +350,7 @@ def loss_by_position(losses: Mapping[str, FloatArray], trained: int, size: int =
     )
 
 
-def cost_of_short_texts(lines: Sequence[Line], plain: FloatArray) -> go.Figure:
+def cost_of_short_texts(lines: Sequence[RecallCurve], plain: FloatArray) -> go.Figure:
     """Draw what each way adds to the loss of a short text, by its length, with intervals.
 
     `plain` is the loss without scaling at the lengths of the lines, (lengths,); it is drawn as 0.

@@ -13,7 +13,7 @@ from rope_viz.figures.compared import short_label
 from rope_viz.figures.line_styles import METHODS, take_slots
 from rope_viz.pages.recall import figures, words
 from rope_viz.pages.recall.choices import KEYS, MEASURED, PAGE, REPORT
-from rope_viz.pages.recall.figures import TEXTS, Line
+from rope_viz.pages.recall.figures import TEXTS, RecallCurve
 from rope_viz.picture.outputs import ROW, Figure, Table
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.text_results import BLOCK, DEPTHS, FACTOR, FoundKeys, average_blocks
@@ -98,7 +98,9 @@ def short_cost(request: PictureRequest) -> Figure:
         found = np.array([compare_losses(*each) for each in means])
         value, error = found[:, 0], found[:, 1]
         label = TEXTS("real.by", method=short_label(method), factor=factor)
-        lines.append(Line(label, *look, np.array(SHORT_LENGTHS, dtype=float), value, value - error, value + error))
+        lines.append(
+            RecallCurve(label, *look, np.array(SHORT_LENGTHS, dtype=float), value, value - error, value + error)
+        )
     unscaled = np.array([plain[:, : tokens // block].mean() for tokens in SHORT_LENGTHS])
     sentence = words.describe_short_cost(lines, float(unscaled[SHORT_LENGTHS.index(1024)]), 1024, plain.shape[0])
     return Figure(figures.cost_of_short_texts(lines, unscaled), TEXTS("short_cost_title"), sentence)

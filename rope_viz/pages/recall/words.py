@@ -12,7 +12,7 @@ from rope_viz.evaluation.search_divisors import TINY
 from rope_viz.evaluation.search_results import Rating, SearchResult
 from rope_viz.figures.compared import short_label
 from rope_viz.figures.words import plain
-from rope_viz.pages.recall.figures import TEXTS, Line
+from rope_viz.pages.recall.figures import TEXTS, RecallCurve
 from rope_viz.studies.real_model import BIN, compare_losses
 from rope_viz.texts import Sentence, join
 from rope_viz.texts.texts import join_list
@@ -260,7 +260,7 @@ def list_costs(losses: Mapping[str, FloatArray], trained: int) -> dict[str, list
     return columns
 
 
-def describe_short_cost(lines: Sequence[Line], plain: float, tokens: int, texts: int) -> Sentence:
+def describe_short_cost(lines: Sequence[RecallCurve], plain: float, tokens: int, texts: int) -> Sentence:
     """Give the loss of texts of one length without scaling, what each line adds to it, and who applies YaRN there."""
     differences = []
     for line in lines:

@@ -15,7 +15,7 @@ from rope_viz.models.variant import Variant
 from rope_viz.pages.rotation import figures, words
 from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.picture import vectors
-from rope_viz.picture.choices import Number, Pick, Positions, Switch, length
+from rope_viz.picture.choices import Number, Pick, PositionPair, Switch, length
 from rope_viz.picture.outputs import ROW, Clocks, Figure, Table
 from rope_viz.picture.page import Page, embedding
 from rope_viz.picture.picture_request import PictureRequest
@@ -46,7 +46,7 @@ PLAIN = Switch(
     when=lambda request: clocks.has_two_hands(request.spec, request[SHOW]),
     needs=(SHOW,),
 )
-AT = Positions(
+AT = PositionPair(
     key="rotation.at",
     label=TEXTS("choices.at"),
     usual=lambda request: clocks.STARTS[request[SHOW]],

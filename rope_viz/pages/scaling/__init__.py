@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Mapping
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec
 from rope_viz.figures import compared, theme
+from rope_viz.models.spec_url import SIZES
 from rope_viz.models.variant import Variant
 from rope_viz.pages.scaling import figures, words
 from rope_viz.pages.scaling.figures import TEXTS
@@ -41,11 +43,12 @@ COMPARE = Several(
     needs=(EXAMPLE,),
 )
 AXIS = axis_of("scaling")
+get_sizes = operator.attrgetter(*SIZES.values())
 PAGE = Page(
     "scaling",
     (SHOW, AXIS, EXAMPLE, COMPARE),
     # The compared methods depend on fields that the present one may not use.
-    sees=lambda request: (request.layer, dataclasses.replace(request.spec, pairing="half")),
+    sees=lambda request: (request.layer, request.spec.scaling, get_sizes(request.spec)),
     door="explore",
 )
 
@@ -112,9 +115,9 @@ def shown(request: PictureRequest, spec: RopeSpec) -> RopeSpec:
 
 def find_chunks(request: PictureRequest) -> tuple[int, Chunks] | None:
     """Return the trained length and the chunks of the model's own dual chunk attention, None where it has none."""
-    if request.model_config is None:
+    if request.subject.model_config is None:
         return None
-    given = request.model_config.part.config.get("dual_chunk_attention_config")
+    given = request.subject.model_config.part.config.get("dual_chunk_attention_config")
     if not isinstance(given, Mapping):
         return None
     found = [given.get(key) for key in ("original_max_position_embeddings", "chunk_size", "local_size")]

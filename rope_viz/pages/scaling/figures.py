@@ -18,7 +18,7 @@ from rope_viz.figures.compared import (
     compare_factor,
     without_zeros,
 )
-from rope_viz.figures.heatmap_grid import Panel, draw_panels
+from rope_viz.figures.heatmap_grid import Heatmap, draw_panels
 from rope_viz.figures.line_styles import length_rules
 from rope_viz.figures.method_curves import HOVER, draw_per_pair, ratios, title_ratios
 from rope_viz.studies.distance_maps import Chunks, Groups
@@ -250,7 +250,7 @@ def maps(trained: int, target: int, chunks: Chunks, groups: Groups) -> Any:
         seen = np.where(key <= query, distance / trained, np.nan)
         line = TEXTS("maps.largest", largest=round(largest))
         hover = TEXTS("maps.hover") + "<extra></extra>"
-        drawn.append(Panel(TEXTS(f"maps.{name}"), [line], seen, {"hovertemplate": hover, "hoverongaps": False}))
+        drawn.append(Heatmap(TEXTS(f"maps.{name}"), [line], seen, {"hovertemplate": hover, "hoverongaps": False}))
     most = target / trained
     share = 1.0 / most
     scale: list[list[Any]] = [[0.0, "#FEFEFE"], [share / 2, "#8DB4E2"], [share, theme.POSITIVE]]

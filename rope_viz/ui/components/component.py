@@ -11,6 +11,7 @@ import streamlit as st
 
 from rope_viz.ui import query_params
 from rope_viz.ui.components.scripts import PREFIX, version
+from rope_viz.ui.session import session
 
 # Streamlit resends inline JavaScript with every change of data, so only the loader is inline. It finds the app's root
 # from Streamlit's own script, because pages may be at any depth and under a base path. It retries a script that failed
@@ -50,17 +51,16 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
 
         The script repeats a message until the data have its turn as "confirmed"; a repeated one is ignored.
         """
-        confirmed = f"confirmed.{key}"
 
         def apply_message() -> None:
             query_params.catch_up()
             message = st.session_state[key]["message"]
-            if take and isinstance(message, Mapping) and message.get("turn") != st.session_state.get(confirmed):
-                st.session_state[confirmed] = message.get("turn")
+            if take and isinstance(message, Mapping) and message.get("turn") != session().confirmed.get(key):
+                session().confirmed[key] = message.get("turn")
                 take(str(message.get("name")), message.get("value"))
 
         if take:
-            data = {**data, "confirmed": st.session_state.get(confirmed)}
+            data = {**data, "confirmed": session().confirmed.get(key)}
             options["on_message_change"] = apply_message
         # Send bytes: Streamlit searches anything else for tables, which takes a tenth of a run.
         mount(key=key, data=json.dumps(data).encode(), **options)

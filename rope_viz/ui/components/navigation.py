@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
-import secrets
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -14,9 +13,10 @@ import streamlit as st
 
 from rope_viz.pages import registry
 from rope_viz.picture import blob_store
-from rope_viz.picture.choices import Kept
+from rope_viz.picture.choices import StoredChoice
 from rope_viz.ui import own_config, state
 from rope_viz.ui.components.component import component
+from rope_viz.ui.session import session
 from rope_viz.ui.state import make_stored
 
 LARGEST = 3 << 20
@@ -24,7 +24,7 @@ LARGEST = 3 << 20
 
 
 @functools.cache
-def choices() -> dict[str, Kept[Any]]:
+def choices() -> dict[str, StoredChoice[Any]]:
     """Return the choices that the user types or uploads, by key."""
     return {
         key: choice for key, choice in registry.kept_choices().items() if choice.suffixes or choice.typed is not None
@@ -33,25 +33,25 @@ def choices() -> dict[str, Kept[Any]]:
 
 def names() -> dict[str, str]:
     """Return this session's storable contents: key -> content name."""
-    held = st.session_state.get("held", {})
-    return {key: held[key].name for key in choices() if key in held and held[key].size <= LARGEST}
+    stored = session().stored
+    return {key: stored[key].name for key in choices() if key in stored and stored[key].size <= LARGEST}
 
 
 def contents() -> dict[str, str]:
     """Return the contents that the browser has not confirmed, as content name -> base64."""
-    held, known = st.session_state.get("held", {}), st.session_state.get("with browser", ())
-    found = {name: held[key].salted for key, name in names().items() if name not in known}
+    stored, known = session().stored, session().names_in_browser
+    found = {name: stored[key].salted for key, name in names().items() if name not in known}
     return {name: base64.b64encode(salted).decode() for name, salted in found.items() if salted is not None}
 
 
 def record_stored_names(known: Any) -> None:
     """Record the names that the browser has stored or cannot store, so that they are not sent again."""
-    st.session_state["with browser"] = [str(name) for name in known] if isinstance(known, list) else []
+    session().names_in_browser = [str(name) for name in known] if isinstance(known, list) else []
 
 
 def bring_back(sent: Mapping[str, Any]) -> None:
     """Take over contents from the browser (key -> base64) where this session has none and can decode it."""
-    mine = st.session_state.setdefault("held", {})
+    mine = session().stored
     for key, text in sent.items():
         choice = choices().get(key)
         if choice is None or key in mine:
@@ -64,14 +64,14 @@ def bring_back(sent: Mapping[str, Any]) -> None:
             continue  # from an older release, or edited by hand
         mine[key] = stored
         if choice.typed is not None:
-            st.session_state[f"texts.{key}"] = dict(value)
-            st.session_state[f"turn.{key}"] = turn(key) + 1
+            session().texts[key] = dict(value)
+            session().generations[key] = generation(key) + 1
     state.invalidate()
 
 
-def turn(key: str) -> int:
+def generation(key: str) -> int:
     """Return the generation of a typed choice's fields, which grows when the browser restores their texts."""
-    return int(st.session_state.get(f"turn.{key}", 0))
+    return session().generations.get(key, 0)
 
 
 KEY = "shell"
@@ -93,11 +93,11 @@ def mount(
         "chip": chip,
         "share": dict(share),
         "own": own_config.own_text(),
-        "forgotten": "forgotten" in st.session_state,
+        "forgotten": session().is_forgotten,
         "held": names(),
         "contents": contents(),
-        "restored": "brought" in st.session_state,
-        "session": st.session_state.setdefault("session", secrets.token_hex(8)),
+        "restored": session().is_restored,
+        "session": session().id,
     }
     show = component("navigation", root_class="rv-shell")
     show(KEY, data, _take_message, on_restore_change=_restore, on_reconnected_change=_rerun)
@@ -105,7 +105,7 @@ def mount(
 
 def clicked_link() -> tuple[str, dict[str, str]] | None:
     """Return the page and query of the link clicked before this run, once; None if there is none."""
-    found: tuple[str, dict[str, str]] | None = st.session_state.pop("go", None)
+    found, session().next_page = session().next_page, None
     return found
 
 
@@ -113,7 +113,8 @@ def _take_message(name: str, value: Any) -> None:
     if name == "stored":
         record_stored_names(value)
     elif isinstance(value, Mapping) and isinstance(value.get("query"), Mapping):
-        st.session_state["go"] = str(value.get("page")), {str(key): str(each) for key, each in value["query"].items()}
+        query = {str(key): str(each) for key, each in value["query"].items()}
+        session().next_page = str(value.get("page")), query
 
 
 def _rerun() -> None:
@@ -121,9 +122,9 @@ def _rerun() -> None:
 
 
 def _restore() -> None:
-    if "brought" in st.session_state:
+    if session().is_restored:
         return
-    st.session_state["brought"] = True
+    session().is_restored = True
     what = state.as_mapping(st.session_state[KEY].get("restore"))
     if own := state.as_mapping(what.get("own")):
         state.bring_back(str(own.get("text")), here=own.get("tab") is True)

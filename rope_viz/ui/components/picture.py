@@ -12,12 +12,13 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from rope_viz.picture import write_address
-from rope_viz.picture.choices import Menu, Positions
+from rope_viz.picture.choices import Menu, PositionPair
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.components.component import component
+from rope_viz.ui.session import session
 
 # Pixels of the tools below a picture, on a wide and on a narrow screen.
 TOOLS = {
@@ -78,7 +79,7 @@ def _mount(places: Mapping[str, tuple[Picture, PictureRequest]]) -> None:
     def take(name: str, value: Any) -> None:
         address, _, what = name.partition(" ")
         if name == "missing":
-            st.session_state["missed"] = True
+            session().lacks_contents = True
         elif address not in places:
             return
         elif what == "pin" and isinstance(value, int):
@@ -95,8 +96,9 @@ def _mount(places: Mapping[str, tuple[Picture, PictureRequest]]) -> None:
             address: {**_describe(*each), "main": not number} for number, (address, each) in enumerate(places.items())
         }
     }
-    if st.session_state.pop("missed", False):
+    if session().lacks_contents:
         # Sent once: the browser remembers them.
+        session().lacks_contents = False
         data["contents"] = [base64.b64encode(content).decode() for content in state.contents()]
     component("picture", root_class="rv-pictures")(KEY, data, take)
 
@@ -121,7 +123,7 @@ def _store_pin(picture: Picture, request: PictureRequest, value: int) -> None:
     if isinstance(choice, Menu):
         names = list(choice.entries(request))
         state.set_param(choice.key, names[min(max(value, 0), len(names) - 1)], default=choice.default(request))
-    elif choice is not None and not isinstance(choice, Positions):
+    elif choice is not None and not isinstance(choice, PositionPair):
         state.set_param(
             choice.key, choice.text(choice.resolve(value, request)), default=choice.text(choice.default(request))
         )
@@ -140,5 +142,5 @@ def _store_scene(picture: Picture, request: PictureRequest, scene: int) -> None:
 def _store_positions(picture: Picture, request: PictureRequest, at: Mapping[str, Any]) -> None:
     m, n = at.get("m"), at.get("n")
     choice = picture.sets
-    if isinstance(choice, Positions) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
+    if isinstance(choice, PositionPair) and isinstance(m, int) and isinstance(n, int) and min(m, n) >= 0:
         state.set_param(choice.key, choice.text((m, n)), default=choice.text(choice.default(request)))

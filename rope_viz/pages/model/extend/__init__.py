@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.memory.kv_cache import DTYPES
 from rope_viz.advice.memory.layer_kinds import Layers, list_layers
-from rope_viz.advice.plan.extension_plan import MOST_SEQUENCES, Plan, estimate_memory, find_mistakes, make_plan
+from rope_viz.advice.plan.extension_plan import MOST_SEQUENCES, ExtensionPlan, estimate_memory, find_mistakes, make_plan
 from rope_viz.advice.plan.rank_methods import Advice, recommend, start
 from rope_viz.advice.plan.runtime_instructions import NAMES
 from rope_viz.embedding.scaling import METHODS
@@ -19,7 +19,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import is_encoder_only
-from rope_viz.models.user_config import Upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages.model.extend import figures, words
 from rope_viz.pages.model.runtimes.figures import options as methods
 from rope_viz.pages.model.runtimes.words import extension
@@ -28,7 +28,7 @@ from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.configs import numbers_config
 from rope_viz.picture.outputs import Figure, Table
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import PictureRequest, config_of
+from rope_viz.picture.picture_request import PictureRequest
 
 KEPT = 256
 """Cache size: enough for all unchanged catalog models, which are computed at start."""
@@ -82,8 +82,8 @@ def wanted(request: PictureRequest) -> int:
 
     If the config only raised its limit without scaling, that limit is taken as the wanted length.
     """
-    spec, start = request.spec, origin(request)
-    found = _recognised(start, request.model, request.layer, request.own)
+    spec, start = request.spec, origin(request).spec
+    found = _recognised(origin(request))
     if spec.target != start.target:
         return spec.target
     if found is not None and found.mistakes and not start.is_scaled:
@@ -92,29 +92,29 @@ def wanted(request: PictureRequest) -> int:
     return start.target if extended else max(131_072, spec.context)
 
 
-def origin(request: PictureRequest) -> RopeSpec:
-    """Return the embedding to extend: what the model starts from, or all numbers if there is no config."""
-    return request.spec if request.config is None else request.start
+def origin(request: PictureRequest) -> Subject:
+    """Return the subject to extend: the model as it starts, or all numbers if there is no config."""
+    return request.subject if request.subject.config is None else request.subject.unchanged
 
 
 def config(request: PictureRequest) -> Mapping[str, Any]:
     """Return the model's config, or a Llama config with the sidebar's sizes if there is none."""
-    return _config(origin(request), request.model, request.own).mapping
+    return _config(origin(request)).mapping
 
 
 def trained(request: PictureRequest) -> int:
     """Return the trained length that was set, else what the config tells of it."""
-    return _recognised_length(request) if request.spec.context == origin(request).context else request.spec.context
+    return _recognised_length(request) if request.spec.context == origin(request).spec.context else request.spec.context
 
 
 def _recognised_length(request: PictureRequest) -> int:
-    found = _recognised(origin(request), request.model, request.layer, request.own)
-    return origin(request).context if found is None else found.trained.length
+    found = _recognised(origin(request))
+    return origin(request).spec.context if found is None else found.trained.length
 
 
 def problem(request: PictureRequest) -> str:
     """Return why there is no answer, "" if there is one."""
-    if request.config is not None and "_class_name" in request.config:
+    if request.subject.config is not None and "_class_name" in request.subject.config:
         return 'A diffusion transformer has no context in tokens. See "Beyond the grid" on the page Axes.'
     if request.own is not None and is_encoder_only(request.own.config):
         return 'An image encoder has no context in tokens. See "Beyond the grid" on the page Axes.'
@@ -137,20 +137,20 @@ def unknown(request: PictureRequest) -> str:
     return problem(request) or words.unknown(answer(request))
 
 
-def answer(request: PictureRequest) -> Plan:
+def answer(request: PictureRequest) -> ExtensionPlan:
     """Return the full plan. Raise `ValueError` if there is none; `problem` says why."""
     return _answer(_arguments(request), (request[RUNTIMES],), request[WAY], request[DTYPE], request[SEQUENCES])
 
 
-Arguments: TypeAlias = tuple[RopeSpec, RopeSpec | None, str, str, Upload | None, int, int | None]
+Arguments: TypeAlias = tuple[Subject, RopeSpec | None, int, int | None]
 
 
 def _arguments(request: PictureRequest) -> Arguments:
     start, given = origin(request), request[TRAINED]
     # A length alone is a question and no embedding that the user has made.
-    changed = None if is_equal_except(request.spec, start, "context", "target") else request.spec
+    changed = None if is_equal_except(request.spec, start.spec, "context", "target") else request.spec
     given = None if given == _recognised_length(request) else given
-    return start, changed, request.model, request.layer, request.own, request[TARGET], given
+    return start, changed, request[TARGET], given
 
 
 @PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem, query="extend.tab=why")
@@ -180,7 +180,7 @@ def memory(request: PictureRequest) -> Figure:
 def no_layers(request: PictureRequest) -> str:
     """Return why the layers cannot be shown, "" if they can."""
     try:
-        _layers(*_layer_arguments(request))
+        _layers(origin(request))
     except ValueError as error:
         return words.no_layers(str(error))
     return ""
@@ -188,25 +188,21 @@ def no_layers(request: PictureRequest) -> str:
 
 def layer_height(request: PictureRequest) -> int:
     """Return the height of the strip of layers, which depends on how many kinds there are."""
-    rows = 0 if no_layers(request) else len(figures.find_rows(_layers(*_layer_arguments(request))))
+    rows = 0 if no_layers(request) else len(figures.find_rows(_layers(origin(request))))
     return figures.height(rows)
 
 
 @PAGE.picture(config=True, height=layer_height, refuses=no_layers)
 def layers(request: PictureRequest) -> Figure:
     """What each layer sees, which layers rotate, and which of them scaling reaches."""
-    found = _layers(*_layer_arguments(request))
+    found = _layers(origin(request))
     return Figure(figures.strip(found), words.layers_title(found), words.layers(found))
 
 
-def _layer_arguments(request: PictureRequest) -> tuple[RopeSpec, str, str, Upload | None]:
-    return origin(request), request.model, request.layer, request.own
-
-
 @cache_by_config(KEPT)
-def _layers(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Layers:
-    known, config = catalog().get(model), _config(spec, model, own)
-    return list_layers(config if known is None else ModelConfig.read(known.whole, known=known), layer)
+def _layers(subject: Subject) -> Layers:
+    known, config = catalog().get(subject.model), _config(subject)
+    return list_layers(config if known is None else ModelConfig.read(known.whole, known=known), subject.layer)
 
 
 @PAGE.picture(TARGET, TRAINED, config=True, height=420, still=True, refuses=problem, query="extend.tab=why")
@@ -217,42 +213,37 @@ def options(request: PictureRequest) -> Table:
 
 
 @cache_by_config(KEPT)
-def _config(spec: RopeSpec, model: str, own: Upload | None) -> ModelConfig:
-    config = config_of(model, own)
-    if config is not None:
-        return ModelConfig.read(config)
-    return numbers_config(spec)
+def _config(subject: Subject) -> ModelConfig:
+    return numbers_config(subject.spec) if subject.config is None else ModelConfig.read(subject.config)
 
 
 @cache_by_config(KEPT)
-def _recognised(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Identity | None:
+def _recognised(subject: Subject) -> Identity | None:
     try:
-        return _config(spec, model, own).identify(known=catalog().get(model), layer=layer or None)
+        return _config(subject).identify(known=catalog().get(subject.model), layer=subject.layer or None)
     except ValueError:
         return None
 
 
 @cache_by_config(KEPT)
-def _rank_ways(
-    spec: RopeSpec, changed: RopeSpec | None, model: str, layer: str, own: Upload | None, target: int, given: int | None
-) -> Advice:
+def _rank_ways(subject: Subject, changed: RopeSpec | None, target: int, given: int | None) -> Advice:
     """Return the ranked ways, which tells whether there is an answer."""
-    config, known = _config(spec, model, own), catalog().get(model)
-    return recommend(config, config.identify(known=known, trained=given, layer=layer or None), target, own=changed)
+    config, known = _config(subject), catalog().get(subject.model)
+    recognised = config.identify(known=known, trained=given, layer=subject.layer or None)
+    return recommend(config, recognised, target, own=changed)
 
 
 @cache_by_config(KEPT)
-def _best_plan(asked: Arguments, runtimes: tuple[str, ...]) -> Plan:
+def _best_plan(asked: Arguments, runtimes: tuple[str, ...]) -> ExtensionPlan:
     """Return the plan that the command line gives, too: with the first way that is safe and that the runtimes read."""
-    spec, _, model, _, own, target, _ = asked
-    found = _mistakes(spec, model, own)
-    return make_plan(_config(spec, model, own), target, runtimes, advice=_rank_ways(*asked), found=found)
+    subject, _, target, _ = asked
+    return make_plan(_config(subject), target, runtimes, advice=_rank_ways(*asked), found=_mistakes(subject))
 
 
 @cache_by_config(KEPT)
-def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, sequences: int) -> Plan:
-    spec, _, model, _, own, target, _ = asked
-    config, best = _config(spec, model, own), _best_plan(asked, runtimes)
+def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, sequences: int) -> ExtensionPlan:
+    subject, _, target, _ = asked
+    config, best = _config(subject), _best_plan(asked, runtimes)
     if way == best.way.id:
         memory = estimate_memory(config, best.recognised, target, dtype=dtype, sequences=sequences)
         return dataclasses.replace(best, memory=memory)
@@ -261,5 +252,5 @@ def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, s
 
 
 @cache_by_config(KEPT)
-def _mistakes(spec: RopeSpec, model: str, own: Upload | None) -> tuple[Finding, ...]:
-    return find_mistakes(_config(spec, model, own))
+def _mistakes(subject: Subject) -> tuple[Finding, ...]:
+    return find_mistakes(_config(subject))

@@ -9,7 +9,7 @@ import numpy as np
 
 from rope_viz.advice.memory.kv_cache import GPU, USED, human
 from rope_viz.advice.memory.layer_kinds import Layer, Layers
-from rope_viz.advice.plan.extension_plan import Memory, Plan
+from rope_viz.advice.plan.extension_plan import ExtensionPlan, Memory
 from rope_viz.advice.plan.ways import SUPPORT, Way
 from rope_viz.figures import theme
 from rope_viz.figures.words import footnote
@@ -19,7 +19,7 @@ from rope_viz.texts.numbers import format_tokens
 LEAST = 1024
 
 
-def ways(plan: Plan) -> list[dict[str, str]]:
+def ways(plan: ExtensionPlan) -> list[dict[str, str]]:
     """Return the table of methods in ranked order, each with its support level and reasons."""
     known: set[str] = set()
     return [
@@ -41,7 +41,7 @@ def why(way: Way, known: set[str]) -> Iterator[str]:
         known.add(result.text)
 
 
-def memory(estimate: Memory, target: int, trained: int) -> tuple[theme.Figure, str]:
+def memory(estimate: Memory, target: int, trained: int) -> tuple[theme.DataFigure, str]:
     """Draw the KV cache on top of the weights by length, with the usable memory of one 80 GB GPU."""
     assert estimate.cache is not None
     last = max(4 * target, 4 * trained, 4 * LEAST)
@@ -149,7 +149,7 @@ def height(rows: int) -> int:
     return FRAME + ROW * rows
 
 
-def strip(layers: Layers) -> theme.Figure:
+def strip(layers: Layers) -> theme.DataFigure:
     """Draw one column per layer, with a cell in the row of its kind and one in the last row if scaling reaches it."""
     rows = find_rows(layers)
     labels = [find_label(name, layers) for name in rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rope_viz.advice.memory.layer_kinds import Layers
-from rope_viz.advice.plan.extension_plan import Plan
+from rope_viz.advice.plan.extension_plan import ExtensionPlan
 from rope_viz.advice.plan.ways import SUPPORT, Rank
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models.identity.shipped_scaling import describe_method
@@ -24,7 +24,7 @@ RANKS: dict[Rank, str] = {
 }
 
 
-def headline(plan: Plan) -> str:
+def headline(plan: ExtensionPlan) -> str:
     """Return the verdict in a few words."""
     way, before = plan.way, plan.recognised.spec
     if not plan.file.fragment:
@@ -36,7 +36,7 @@ def headline(plan: Plan) -> str:
     return TEXTS("verdict.method", method=describe_method(way.spec))
 
 
-def reason(plan: Plan) -> str:
+def reason(plan: ExtensionPlan) -> str:
     """Return why this is the answer, in one or two sentences."""
     way = plan.way
     first = plain(way.because) or TEXTS(f"reason.{RANKS[way.rank]}", reach=way.reach or plan.target)
@@ -45,31 +45,31 @@ def reason(plan: Plan) -> str:
     return f"{first} {angles}"
 
 
-def list_costs(plan: Plan) -> list[str]:
+def list_costs(plan: ExtensionPlan) -> list[str]:
     """Return what it costs short texts, and how well the model was measured on long ones."""
     measured = [f"{plain(one.text)}{footnote(one.source)}" for one in plan.way.evidence[:1]]
     return [*(plain(sentence) for sentence in plan.advice.short[:1]), *measured]
 
 
-def have(plan: Plan) -> str:
+def have(plan: ExtensionPlan) -> str:
     """Name the recognised model and its trained length, with the source as a footnote."""
     known = plan.recognised
     return f"**{plain(known.sentence)}**{footnote(known.trained.source)}"
 
 
-def list_mistakes(plan: Plan) -> str:
+def list_mistakes(plan: ExtensionPlan) -> str:
     """List likely mistakes in the length keys of the config as Markdown, "" if there are none."""
     return "\n".join(f"- **Probably a mistake:** {plain(mistake)}" for mistake in plan.recognised.mistakes)
 
 
-def best(plan: Plan) -> str:
+def best(plan: ExtensionPlan) -> str:
     """Recommend the best method in one sentence."""
     first = plan.advice.best
     support = f"Support: {SUPPORT[first.rank]}.{footnote(first.source)}"
     return f"For **{format_tokens(plan.target)}** tokens: **{plain(first.title)}**. {support}"
 
 
-def speeds(plan: Plan) -> str:
+def speeds(plan: ExtensionPlan) -> str:
     """Describe what the chosen method does to the pairs."""
     numbers = plan.way.option
     unseen = "no pair reaches" if not numbers.unseen else f"{numbers.unseen} pairs reach"
@@ -80,22 +80,22 @@ def speeds(plan: Plan) -> str:
     )
 
 
-def short(plan: Plan) -> str:
+def short(plan: ExtensionPlan) -> str:
     """Describe the effect on short texts."""
     return " ".join(plain(sentence) for sentence in plan.advice.short)
 
 
-def memory(plan: Plan) -> str:
+def memory(plan: ExtensionPlan) -> str:
     """Give cache, weights and the longest length that fits."""
     return " ".join(plain(sentence) for sentence in plan.memory.sentences(plan.target))
 
 
-def unknown(plan: Plan) -> str:
+def unknown(plan: ExtensionPlan) -> str:
     """Return why the memory is unknown, "" if it is known."""
     return "" if plan.memory.cache is not None else plain(plan.memory.sentences(plan.target)[0])
 
 
-def describe_support(plan: Plan) -> str:
+def describe_support(plan: ExtensionPlan) -> str:
     """Return which runtimes read the written file as intended."""
     return " ".join(plain(sentence) for sentence in (plan.file.generation, *plan.file.proof))
 

@@ -7,20 +7,19 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from rope_viz.advice.plan import runtime_matrix
-from rope_viz.advice.plan.runtime_matrix import Asked, Board
+from rope_viz.advice.plan.runtime_matrix import RuntimeCase, RuntimeMatrix
 from rope_viz.advice.training.make_match import Remedy, find_remedy
 from rope_viz.advice.training.match_training import SERVERS, Match, TrainingMatrix, compare_trainers, state_of
-from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.words import plain
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.read_upload import is_encoder_only
-from rope_viz.models.user_config import Upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.pages.model.runtimes import figures, words
 from rope_viz.picture.choices import Menu, Pick, Switch
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.outputs import ROW, Figure, Grid, Table
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import Choice, PictureRequest, config_of
+from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import list_releases
 from rope_viz.runtimes.trainers import TRAINERS
@@ -70,13 +69,14 @@ PAGE = Page(
 
 def config_and_length(request: PictureRequest) -> Hashable:
     """Return what the page depends on: the embedding in question, and the length that its frequencies depend on."""
-    spec = request.start if runtime_matrix.is_unchanged(request.spec, request.start) else request.spec
+    start = request.subject.start
+    spec = start if runtime_matrix.is_unchanged(request.spec, start) else request.spec
     return request.layer, spec, request.spec.target if request.spec.scaling.depends_on_length else 0
 
 
-def config_in_question(request: PictureRequest) -> Asked:
+def config_in_question(request: PictureRequest) -> RuntimeCase:
     """Return the config in question: the model's own, or one made from the knobs."""
-    return _config_for(request.spec, request.model, request.layer, request.own)
+    return _config_for(request.subject)
 
 
 def sequence_length(request: PictureRequest) -> int | None:
@@ -84,30 +84,14 @@ def sequence_length(request: PictureRequest) -> int | None:
     return request.spec.target if request[AT] == "target" else None
 
 
-def answers(request: PictureRequest) -> Board:
+def answers(request: PictureRequest) -> RuntimeMatrix:
     """Return every runtime's answer."""
-    return _answers(
-        request.spec,
-        request.model,
-        request.layer,
-        request.own,
-        sequence_length(request),
-        request[VLLM],
-        request[SGLANG],
-    )
+    return _answers(request.subject, sequence_length(request), request[VLLM], request[SGLANG])
 
 
 def trainings(request: PictureRequest) -> TrainingMatrix:
     """Return every trainer against every server."""
-    return _trainings(
-        request.spec,
-        request.model,
-        request.layer,
-        request.own,
-        sequence_length(request),
-        request[VLLM],
-        request[SGLANG],
-    )
+    return _trainings(request.subject, sequence_length(request), request[VLLM], request[SGLANG])
 
 
 def chosen_match(request: PictureRequest) -> Match:
@@ -126,10 +110,10 @@ def chosen_remedy(request: PictureRequest) -> Remedy:
 
 def diffusion(request: PictureRequest) -> str:
     """Return why these runtimes do not apply to a diffusion transformer or a lone encoder, "" otherwise."""
-    if request.own is None or request.config is None:
+    if request.own is None or request.subject.config is None:
         return ""
-    drawn = "_class_name" in request.config
-    if not drawn and not is_encoder_only(request.config):
+    drawn = "_class_name" in request.subject.config
+    if not drawn and not is_encoder_only(request.subject.config):
         return ""
     one = (
         "a diffusion transformer: it runs in diffusers and similar libraries, not in these runtimes of language models"
@@ -137,7 +121,7 @@ def diffusion(request: PictureRequest) -> str:
         else "an encoder without a language model, and these runtimes are compared for language models only"
     )
     return (
-        f"**{plain(request.name)}** is {one}. "
+        f"**{plain(request.subject.name)}** is {one}. "
         "The page [Axes](/axes) shows its axes, its frequencies and how to extend it beyond the trained grid."
     )
 
@@ -150,7 +134,7 @@ def unmatched(request: PictureRequest) -> str:
 
 def several(request: PictureRequest) -> tuple[AxesAnswer, ...]:
     """Return how every runtime handles the axes of the model's own config, () for a model with one axis."""
-    return _several(request.model, request.own)
+    return _several(request.subject.unchanged)
 
 
 @PAGE.picture(AT, VLLM, SGLANG, pin=True, config=True, refuses=diffusion)
@@ -220,8 +204,8 @@ def models(request: PictureRequest) -> Table:
 
 
 @cache_by_config(64)
-def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
-    config = config_of(model, own)
+def _several(subject: Subject) -> tuple[AxesAnswer, ...]:
+    config = subject.config
     try:
         return () if config is None or has_one_axis(config) else axes_answers(config)
     except ValueError:
@@ -229,24 +213,17 @@ def _several(model: str, own: Upload | None) -> tuple[AxesAnswer, ...]:
 
 
 @cache_by_config(64)
-def _config_for(spec: RopeSpec, model: str, layer: str, own: Upload | None) -> Asked:
-    request = PictureRequest(spec, model, layer, own)
-    return runtime_matrix.config_for(spec, start=request.start, config=request.config, layer=layer, name=request.name)
+def _config_for(subject: Subject) -> RuntimeCase:
+    return runtime_matrix.config_for(subject)
 
 
 @cache_by_config(64)
-def _answers(
-    spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
-) -> Board:
-    return runtime_matrix.compare_runtimes(
-        _config_for(spec, model, layer, own), length, {"vllm": vllm, "sglang": sglang}
-    )
+def _answers(subject: Subject, length: int | None, vllm: str, sglang: str) -> RuntimeMatrix:
+    return runtime_matrix.compare_runtimes(_config_for(subject), length, {"vllm": vllm, "sglang": sglang})
 
 
 @cache_by_config(64)
-def _trainings(
-    spec: RopeSpec, model: str, layer: str, own: Upload | None, length: int | None, vllm: str, sglang: str
-) -> TrainingMatrix:
-    asked = _config_for(spec, model, layer, own)
+def _trainings(subject: Subject, length: int | None, vllm: str, sglang: str) -> TrainingMatrix:
+    asked = _config_for(subject)
     releases = {"vllm": vllm, "sglang": sglang}
     return compare_trainers(asked.config, length=length, layer_type=asked.layer or None, releases=releases)

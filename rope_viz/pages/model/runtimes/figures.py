@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from rope_viz.advice.plan import extend, runtime_matrix
 from rope_viz.advice.plan.rank_methods import USUAL
-from rope_viz.advice.plan.runtime_matrix import Asked, Board, Row, find_largest_ratio
+from rope_viz.advice.plan.runtime_matrix import RuntimeAnswer, RuntimeCase, RuntimeMatrix, find_largest_ratio
 from rope_viz.advice.training.match_training import SCORE_TOLERANCE, Match, TrainingMatrix, state_of
 from rope_viz.embedding.scaling import LABELS, METHODS
 from rope_viz.embedding.spec import RopeSpec
@@ -31,7 +31,7 @@ RUNTIMES = Texts("runtimes")
 LENGTHS = {"start": "Short sequences", "target": "At the target length"}
 
 
-def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[go.Figure, str]:
+def curves(answers: RuntimeMatrix, spec: RopeSpec, *, pin: int | None = None) -> tuple[go.Figure, str]:
     """Draw each differing runtime's frequencies over the reference's; if all agree, scaled over plain frequency."""
     groups = runtime_matrix.group_differing(answers)
     if not groups:
@@ -91,7 +91,7 @@ def curves(answers: Board, spec: RopeSpec, *, pin: int | None = None) -> tuple[g
     return fig, f"Frequency of each pair over that of {reference.name}: {names}"
 
 
-def matrix(answers: Board, config: ModelConfig) -> list[dict[str, str]]:
+def matrix(answers: RuntimeMatrix, config: ModelConfig) -> list[dict[str, str]]:
     """Return a table row per runtime, with a column for the attention temperature of a model that has one."""
     return [
         {
@@ -104,24 +104,24 @@ def matrix(answers: Board, config: ModelConfig) -> list[dict[str, str]]:
     ]
 
 
-def _temperature(row: Row, config: ModelConfig) -> dict[str, str]:
+def _temperature(row: RuntimeAnswer, config: ModelConfig) -> dict[str, str]:
     emulation = row.comparison.emulation
     found = describe_temperature(config, emulation.runtime, emulation.version)
     return {RUNTIMES("temperature.column"): RUNTIMES(f"temperature.{found}")} if found else {}
 
 
-def reason(row: Row) -> str:
+def reason(row: RuntimeAnswer) -> str:
     """Return why a runtime's answer is what it is; the file that was not read is a footnote."""
     return f"{UNKNOWN}{footnote(row.why)}" if row.comparison.how == "not known" else row.why
 
 
-def reference(row: Row, answers: Board) -> bool:
+def reference(row: RuntimeAnswer, answers: RuntimeMatrix) -> bool:
     """Return True if `row` is the reference of the others: the first one, unless unknown or the model's own code."""
     known = row.comparison.how != "not known" and not row.comparison.emulation.remote
     return row is answers.rows[0] and known
 
 
-def remedy(row: Row) -> str:
+def remedy(row: RuntimeAnswer) -> str:
     """Return the fix for a row as a sentence, "" if there is none."""
     _, colon, why = row.repair.partition("nothing: ")
     if colon:
@@ -180,7 +180,7 @@ def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
     return compared.without_zeros(rows)
 
 
-def methods(asked: Asked, target: int) -> dict[str, str]:
+def methods(asked: RuntimeCase, target: int) -> dict[str, str]:
     """Return the methods that can extend this model, YaRN first."""
     names = sorted(METHODS, key=lambda name: name != USUAL[0])
     return {name: LABELS[name] for name in names if name != "none" and extend.fits(asked.spec, name, target)}
@@ -201,7 +201,7 @@ def order(name: str) -> int:
     return next((place for place, start in enumerate(places) if name.startswith(start)), len(places))
 
 
-def explained(row: Row) -> str:
+def explained(row: RuntimeAnswer) -> str:
     """Return the reason and the fix as extra lines of a hover text."""
     out = f"<br>{wrapped(row.why)}" if row.why else ""
     return out + (f"<br>{wrapped(remedy(row))}" if row.repair else "")
@@ -268,7 +268,8 @@ def training_matrix(found: TrainingMatrix) -> list[dict[str, str]]:
 def format_cell(match: Match) -> str:
     """Return the verdict of a match, with the ratio of frequencies, or else of scores, where it differs."""
     state = state_of(match)
-    return f"{TEXTS(f'states.{state}')} {format_ratio(match)}" if state == "differs" else str(TEXTS(f"states.{state}"))
+    word = str(TEXTS(f"states.{state}"))
+    return f"{word} {format_ratio(match)}" if state == "differs" else word
 
 
 def format_ratio(match: Match) -> str:

@@ -6,9 +6,16 @@ from collections.abc import Sequence
 
 from rope_viz.advice.plan import runtime_matrix
 from rope_viz.advice.plan.export import Export
-from rope_viz.advice.plan.runtime_matrix import Asked, Board, Row, compare_catalog, find_largest_ratio, release_history
+from rope_viz.advice.plan.runtime_matrix import (
+    RuntimeAnswer,
+    RuntimeCase,
+    RuntimeMatrix,
+    compare_catalog,
+    find_largest_ratio,
+    release_history,
+)
 from rope_viz.advice.training.match_training import Match, TrainingMatrix, describe_match, state_of
-from rope_viz.advice.verify.check_rope import Finding
+from rope_viz.advice.verify.check_rope import Difference
 from rope_viz.advice.verify.identify_rotation import Identified, Method
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.words import footnote, plain
@@ -27,7 +34,7 @@ TABLE = (
 UNKNOWN = "The code for this architecture was neither executed nor read."
 
 
-def describe_marks(board: Board) -> str:
+def describe_marks(board: RuntimeMatrix) -> str:
     """Explain the lines of the main figure: each runtime over the reference, or the scaling on which all agree."""
     if runtime_matrix.group_differing(board):
         return (
@@ -37,7 +44,7 @@ def describe_marks(board: Board) -> str:
     return "One line, because no runtime's frequencies differ: 1 = unchanged, 1/s = divided by the full factor s."
 
 
-def agreement(board: Board) -> str:
+def agreement(board: RuntimeMatrix) -> str:
     """Count the runtimes that agree, and list those that differ, refuse or are unknown."""
     if board.problem:
         return f"The runtimes cannot be compared: {board.problem}."
@@ -65,12 +72,12 @@ def agreement(board: Board) -> str:
     return f"{count}; {'; '.join(parts)}."
 
 
-def refuses(row: Row) -> bool:
+def refuses(row: RuntimeAnswer) -> bool:
     """Return True if a runtime rejects the model; running it by the model's own code counts as rejecting it."""
     return bool(row.comparison.emulation.remote) or not row.comparison.emulation.supported
 
 
-def gathered(rows: list[Row]) -> list[str]:
+def gathered(rows: list[RuntimeAnswer]) -> list[str]:
     """List the runtimes that differ, those with the same verdict together."""
     out: dict[str, list[str]] = {}
     for row in rows:
@@ -79,7 +86,7 @@ def gathered(rows: list[Row]) -> list[str]:
     return [f"{join_words(names)} {'are' if len(names) > 1 else 'is'} off by **{text}**" for text, names in out.items()]
 
 
-def whose(asked: Asked, length: int | None) -> str:
+def whose(asked: RuntimeCase, length: int | None) -> str:
     """Name the config and the length in question."""
     at = "" if length is None else f", at {format_tokens(length)} tokens"
     layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
@@ -199,7 +206,7 @@ def describe_method(method: Method) -> str:
     return str(TEXTS(f"identify.methods.{method.name or 'none'}", **values if method.name else {}))
 
 
-def describe_finding(finding: Finding) -> str:
+def describe_finding(finding: Difference) -> str:
     """Describe one difference between values and a config, with the mistake that explains it."""
     if not finding.mistake:
         return str(TEXTS("identify.unexplained", detail=finding.detail))
