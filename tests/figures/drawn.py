@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from rope_viz.advice.plan import runtime_matrix
+from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import clocks, hands, table_figure, wavelengths
 from rope_viz.figures.compared import alternatives, choices, compared
 from rope_viz.kernels.measurement_process import MeasurementReport
@@ -36,7 +37,7 @@ PARTS = (np.full(64, 1 / 64), np.zeros(64), 0.0)
 
 
 def every_figure():
-    curves = compared(QWEN, alternatives(QWEN, list(choices(QWEN))))
+    curves = compared(QWEN, alternatives(QWEN, [name for name in choices(QWEN) if METHODS[name].extends]))
     where = decay.Range.from_length(4096, None, log=False)
     yield "wavelengths", lambda: wavelengths.wavelengths(LLAMA, pin=3)
     for quantity in frequencies.QUANTITIES:
