@@ -36,7 +36,7 @@ app = st.App("page.py", routes=server.routes(), middleware=server.middleware())
 """
 CLOCKS = """
 import streamlit as st
-from rope_viz.models import spec_url
+from rope_viz.models.spec_url import Subject
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.pages import registry
@@ -46,7 +46,7 @@ pairs = int(st.query_params.get("pairs", "64"))
 spec = RopeSpec(head_dim=2 * pairs, context=4096, target=32768, scaling=Yarn(8.0))
 st.set_page_config(layout="wide")
 with picture.places():
-    picture.place(registry.picture("rotation", "turning"), PictureRequest(spec, spec_url.CUSTOM))
+    picture.place(registry.picture("rotation", "turning"), PictureRequest(Subject(spec)))
 """
 FRAMES = """
 import numpy as np, plotly.graph_objects as go, streamlit as st

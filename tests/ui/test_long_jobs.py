@@ -222,7 +222,7 @@ def test_refused_contents_are_freed_without_gc(monkeypatch, jobs):
         made.append(weakref.ref(job))
         return job
 
-    monkeypatch.setattr(picture_route, "RenderJob", make)
+    monkeypatch.setattr(picture_route, "FileJob", make)
     monkeypatch.setattr(picture_route, "GALLERY", picture_route.Gallery(long_jobs=jobs()))
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     gc.collect()
