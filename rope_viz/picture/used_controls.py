@@ -43,8 +43,8 @@ def list_moves(spec: RopeSpec) -> dict[str, list[Callable[[], RopeSpec]]]:
     for name, knob in (knobs(spec) | knobs(spec.scaling)).items():
         together = tuple(other for other in TOGETHER if name in TOGETHER and other != name)
         moves[name] = [functools.partial(_move, spec, name, value, together) for value in pick_values(spec, name, knob)]
-    moves[PAIRING] = [functools.partial(dataclasses.replace, spec, pairing=pairing) for pairing in PAIRINGS]
-    moves[METHOD] = [functools.partial(spec_url.with_method, spec, method) for method in METHODS]
+    moves[PAIRING] = [functools.partial(_replaced, spec, pairing=pairing) for pairing in PAIRINGS]
+    moves[METHOD] = [functools.partial(_with_method, spec, method) for method in METHODS]
     for name in switches(spec.scaling):
         moves[name] = [functools.partial(_with_scaling, spec, **{name: not getattr(spec.scaling, name)})]
     for name in lists(spec.scaling):
@@ -79,5 +79,11 @@ def _move(spec: RopeSpec, name: str, value: float, together: tuple[str, ...]) ->
     return spec_url.move_knob(spec, name, value)
 
 
+# A run tries some fifty specs, and the same ones on each page.
+_replaced = functools.lru_cache(4096)(dataclasses.replace)
+_with_method = functools.lru_cache(4096)(spec_url.with_method)
+
+
+@functools.lru_cache(4096)
 def _with_scaling(spec: RopeSpec, **changes: object) -> RopeSpec:
     return dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **changes))  # type: ignore[arg-type]
