@@ -75,7 +75,6 @@ class Served:
             self.kill()
 
     def kill(self) -> None:
-        """Kill the server and its workers at once."""
         if self.process is not None:
             with contextlib.suppress(OSError):  # they have already ended
                 os.killpg(self.process.pid, signal.SIGKILL) if hasattr(os, "killpg") else self.process.kill()

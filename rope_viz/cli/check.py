@@ -45,7 +45,6 @@ class FileReport:
 
     @property
     def code(self) -> int:
-        """Return the exit code for these findings."""
         return UNREAD if self.raw is None else max([0, *(EXIT[finding.severity] for finding in self.findings)])
 
 

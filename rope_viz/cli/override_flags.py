@@ -29,7 +29,6 @@ class Override:
         return merge_overrides(model, self.keys, loader or self.loaders[0])
 
     def merge_all(self, model: ModelConfig) -> list[Merged]:
-        """Return the config as each loader has it."""
         return [self.merge(model, loader) for loader in self.loaders]
 
     def apply(self, model: ModelConfig, loaders: Sequence[str] = ()) -> Mapping[str, Any]:

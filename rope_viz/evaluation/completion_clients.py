@@ -135,7 +135,6 @@ class Server:
         self.key, self.timeout = key, timeout
 
     def ask(self, text: str, most: int) -> Answer:
-        """Answer as in `Engine`."""
         if self.chat:
             content: dict[str, Any] = {"messages": [{"role": "user", "content": text}]}
             path = "/chat/completions"
@@ -202,7 +201,6 @@ class Local:
         self.loaded: tuple[Any, Any] | None = None
 
     def ask(self, text: str, most: int) -> Answer:
-        """Answer as in `Engine`, one question at a time."""
         import torch
 
         with self.lock:
@@ -260,7 +258,6 @@ class Counted:
         self.tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
 
     def ask(self, text: str, most: int) -> Answer:
-        """Answer as in `Engine`."""
         return self.engine.ask(text, most)
 
     def count(self, text: str) -> int:

@@ -32,7 +32,6 @@ class OfflineVllm:
         self.engine = vllm.LLM(model=folder, hf_overrides=dict(config), **limit)
 
     def ask(self, text: str, most: int) -> Answer:
-        """Answer as in `Engine`."""
         done = self.engine.generate([text], self.sampling(temperature=0.0, max_tokens=most), use_tqdm=False)[0]
         return Answer(done.outputs[0].text, len(done.prompt_token_ids))
 
@@ -41,7 +40,6 @@ class OfflineVllm:
         return len(self.engine.get_tokenizer()(text)["input_ids"])
 
     def close(self) -> None:
-        """Drop the engine to free memory for the next one."""
         del self.engine
 
 
@@ -70,11 +68,9 @@ class ModelActor:
             return None, str(error)
 
     def count(self, method: str, text: str) -> int:
-        """Return the number of tokens of the text."""
         return self.load(method).count(text)
 
     def process(self) -> int:
-        """Return the number of the process."""
         return os.getpid()
 
 
@@ -86,7 +82,6 @@ class RayEngine:
     method: str
 
     def ask(self, text: str, most: int) -> Answer:
-        """Answer as in `Engine`."""
         answer, reason = wait_for(self.actor.ask.remote(self.method, text, most))
         if answer is None:
             raise ValueError(reason)

@@ -90,7 +90,6 @@ class EvaluationPlan:
 
     @property
     def size(self) -> int:
-        """Return the number of questions."""
         return len(range(self.shard[0], self.whole_size, self.shard[1]))
 
     @property

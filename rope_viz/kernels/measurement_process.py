@@ -42,7 +42,6 @@ class MeasurementReport:
     ways: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add_line(self, line: dict[str, Any]) -> None:
-        """Add one output line of the process."""
         self.machine = line.get("machine", self.machine)
         self.agreement = line.get("agreement", self.agreement)
         if "way" in line:
@@ -95,12 +94,10 @@ class Run:
 
     @property
     def first_step(self) -> str:
-        """Return the step shown before the first line."""
         return TEXTS("measure.loading")
 
     @property
     def is_alive(self) -> bool:
-        """True while it is running."""
         return not self._ended.is_set()
 
     def stop(self, why: str = "") -> None:

@@ -47,7 +47,6 @@ class ConfigReader:
         self.config, self._defaults = config, defaults or {}
 
     def defaults(self) -> Mapping[str, Any]:
-        """Return the class defaults."""
         return self._defaults
 
     def spellings(self, names: Sequence[str]) -> Sequence[str]:
@@ -151,7 +150,6 @@ class ConfigReader:
         return ConfigReader(self.mapping(*names) or {})
 
     def flag(self, *names: str, default: bool = False) -> bool:
-        """Return true or false."""
         value = self.value(*names)
         if value is not None and not isinstance(value, bool):
             raise ValueError(f"{self.name(*names)} must be true or false, got {short_repr(value)}")
@@ -204,7 +202,6 @@ class Fields(ConfigReader):
 
     @property
     def kind(self) -> str:
-        """The model type."""
         return self.architecture.model_type
 
     @property
@@ -218,7 +215,6 @@ class Fields(ConfigReader):
         return dataclasses.replace(self, config={**self.config, **values}, architecture=architecture)
 
     def defaults(self) -> Mapping[str, Any]:
-        """Return the class defaults of the architecture."""
         return self.architecture.defaults
 
     def spellings(self, names: Sequence[str]) -> Sequence[str]:

@@ -280,7 +280,6 @@ class Current:
         return keys
 
     def head_keys(self, spec: RopeSpec) -> Config:
-        """Return the keys that say another head."""
         config, architecture = self.config.fields.config, self.config.architecture
         rule = architecture.head_size
         if architecture.rope.global_heads and self.layer == "full_attention" and "per_layer_config" not in config:

@@ -128,7 +128,6 @@ class Merge:
         return place
 
     def apply(self, key: str, value: Any) -> None:
-        """Set one key of the override."""
         loaded = self.model.part.loaded
         if not loaded:
             self.set_in_text(key, value)
@@ -191,7 +190,6 @@ class Merge:
             self.config[key] = value
 
     def set_in_text(self, key: str, value: Any) -> None:
-        """Set a key of the language model."""
         if key in FOLDED:
             self.set_folded(key, value)
         elif key not in ROPE_DICTS:

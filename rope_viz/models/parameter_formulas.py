@@ -232,7 +232,6 @@ class Sizes:
         return [RENAMED_LAYERS.get(one, one) if isinstance(one, str) else one for one in value[:MOST_ENTRIES]]
 
     def evaluate(self, text: str) -> int:
-        """Return the value of a formula."""
         found = self.walk(parse(text))
         return int(found)
 

@@ -62,14 +62,12 @@ class Subject(NamedTuple):
 
     @property
     def model_config(self) -> ModelConfig | None:
-        """Return the model's parsed config, None for a custom model without one."""
         if self.model == CUSTOM:
             return None if self.own is None else self.own.model_config
         return read_catalog_model(self.model)
 
     @property
     def name(self) -> str:
-        """Return the model's name."""
         if self.model == CUSTOM:
             return Texts("app")("custom_model") if self.own is None else self.own.name
         return catalog()[self.model].name

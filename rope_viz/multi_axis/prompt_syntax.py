@@ -105,7 +105,6 @@ class PromptLayout:
         return self.starts[piece + 1] - self.starts[piece]
 
     def tokens(self, piece: int) -> int:
-        """Return how many tokens a piece has."""
         return self.ends[piece + 1] - self.ends[piece]
 
 

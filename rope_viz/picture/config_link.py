@@ -54,7 +54,6 @@ class Links:
             return self._found[tag][0]
 
     def keep(self, text: str, own: Upload, size: int) -> None:
-        """Keep a config that takes so many bytes."""
         with self._lock:
             tag = digest(text)
             if tag in self._found:

@@ -102,7 +102,6 @@ class PictureRequest:
 
     @property
     def spec(self) -> RopeSpec:
-        """Return the embedding."""
         return self.subject.spec
 
     @property
@@ -112,7 +111,6 @@ class PictureRequest:
 
     @property
     def layer(self) -> str:
-        """Return the layer type."""
         return self.subject.layer
 
     @property

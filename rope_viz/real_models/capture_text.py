@@ -33,12 +33,10 @@ class CaptureReport:
     content: bytes = b""
 
     def add_line(self, line: dict[str, Any]) -> None:
-        """Add one output line of the process."""
         if "capture" in line:
             self.content = FILE_NAME + b"\0" + base64.b64decode(line["capture"])
 
     def pack(self) -> bytes:
-        """Return the result in the form of a stored file."""
         return self.content
 
 
@@ -53,12 +51,10 @@ class CaptureRun(Run):
         super().__init__({"model": str(model), "text": text})
 
     def make_report(self, workload: dict[str, Any]) -> CaptureReport:
-        """Return an empty result."""
         return CaptureReport()
 
     @property
     def first_step(self) -> str:
-        """Return the step shown before the first line."""
         return str(TEXTS("live.loading"))
 
 

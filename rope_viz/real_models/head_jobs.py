@@ -163,7 +163,6 @@ class HeadSums:
         return bool(np.mean(self.scores[job]) > THRESHOLDS[job])
 
     def as_row(self, texts: int) -> dict[str, Any]:
-        """Return the head's row of a results file, after so many pieces of text."""
         jobs = {}
         for job, least in THRESHOLDS.items():
             values = np.array(self.scores[job])

@@ -64,12 +64,10 @@ class TextRun(Run):
         super().__init__({"model": str(model), "text": text, "methods": list(methods), "key": key})
 
     def make_report(self, workload: dict[str, Any]) -> TextLosses | FoundKeys:
-        """Return an empty result."""
         return TextLosses() if workload["key"] is None else FoundKeys()
 
     @property
     def first_step(self) -> str:
-        """Return the step shown before the first line."""
         return str(TEXTS("live.loading"))
 
 

@@ -62,11 +62,9 @@ class Captured:
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """Return the indices of the captured layers."""
         return tuple(sorted(self.about))
 
     def spec(self, layer: int) -> RopeSpec:
-        """Return the embedding of a layer."""
         return self.specs[self.about[layer]["kind"]]
 
     def layer(self, number: int) -> CapturedLayer:

@@ -123,7 +123,6 @@ class OwnCapture:
 
     @property
     def name(self) -> str:
-        """Return the name of the capture."""
         return f"RoPE Viz tiny_lm ({self.tiny_lm.name})"
 
     @property
@@ -133,7 +132,6 @@ class OwnCapture:
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """Return the indices of all layers."""
         return tuple(range(len(self.tiny_lm.layers)))
 
     def spec(self, layer: int) -> RopeSpec:

@@ -165,7 +165,6 @@ class LongJobs:
             process.kill()
 
     def shut_down(self) -> None:
-        """End all processes."""
         self._closed = True
         for process in (*self._idle, *self._busy):
             process.kill()

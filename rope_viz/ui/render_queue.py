@@ -246,6 +246,5 @@ class Gallery:
             self.size -= len(oldest)
 
     def shut_down(self) -> None:
-        """End all processes."""
         self.workers.shut_down()
         self.long_jobs.shut_down()

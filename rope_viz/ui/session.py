@@ -45,7 +45,6 @@ class Chosen:
 
     @property
     def spec(self) -> RopeSpec:
-        """Return the embedding."""
         return self.subject.spec
 
 

@@ -124,7 +124,6 @@ class LostSessions(SessionStorage):
         self._sessions: OrderedDict[str, tuple[SessionInfo, asyncio.TimerHandle]] = OrderedDict()
 
     def get(self, session_id: str) -> SessionInfo | None:
-        """Return a session that waits for its page, or None."""
         found = self._sessions.get(session_id)
         return found[0] if found else None
 
@@ -143,7 +142,6 @@ class LostSessions(SessionStorage):
             found[1].cancel()
 
     def list(self) -> list[SessionInfo]:
-        """Return all sessions here."""
         return [info for info, _ in self._sessions.values()]
 
     def _end(self, id: str) -> None:
@@ -179,7 +177,6 @@ class Uploads(MemoryUploadedFileManager):
         super().add_file(session_id, file)
 
     def remove_file(self, session_id: str, file_id: str) -> None:
-        """Remove a file."""
         with self._count_lock:
             size = self._sizes.get(session_id, {}).pop(file_id, 0)
             self._bytes[self._visitors.get(session_id, "")] -= size

@@ -126,7 +126,6 @@ class Packing:
         return await self.app(scope, receive, BufferedResponse(self, scope, takes, send))
 
     async def packed(self, path: str, tag: str, content: bytes) -> bytes:
-        """Return a file compressed, cached by its path and tag."""
         found = self._cache.get((path, tag)) if tag else None
         if found is None:
             found = await run_in_threadpool(functools.partial(gzip.compress, content, LEVEL, mtime=0))

@@ -90,7 +90,6 @@ def _show_problem() -> None:
 
 
 def _renew() -> None:
-    """Make new, empty fields."""
     session().upload_generation += 1
 
 

@@ -132,7 +132,6 @@ class View:
         return scaled or tuple(self.layers)
 
     def scaling_type(self, rope: Mapping[str, Any]) -> str:
-        """Return the type of scaling that a rope dict names."""
         return read_rope_type(self.fields, dict(rope))
 
     def changed(self, path: Path, **changes: Any) -> Config:

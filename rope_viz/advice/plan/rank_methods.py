@@ -38,7 +38,6 @@ class Advice:
 
     @property
     def best(self) -> Way:
-        """The first way."""
         return self.ways[0]
 
     def way(self, id: str) -> Way:

@@ -57,7 +57,6 @@ class RuntimeAnswer:
 
     @property
     def differs(self) -> bool:
-        """Whether it computes something else."""
         return self.comparison.differs
 
     @property
@@ -75,7 +74,6 @@ class RuntimeMatrix:
 
     @property
     def differing(self) -> list[RuntimeAnswer]:
-        """The rows that differ."""
         return [row for row in self.rows if row.differs]
 
 

@@ -79,7 +79,6 @@ class Way:
 
     @property
     def method(self) -> str:
-        """The name of the scaling method."""
         return self.spec.scaling.name
 
     @property
@@ -89,7 +88,6 @@ class Way:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why, in words."""
         return tuple(list_reasons(self))
 
     @property

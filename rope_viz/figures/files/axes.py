@@ -36,17 +36,14 @@ class Axis:
 
     @property
     def log(self) -> bool:
-        """Return True for a log axis."""
         return self.properties.get("type") == "log"
 
     @property
     def is_vertical(self) -> bool:
-        """Return True for a y axis."""
         return self.name.startswith("y")
 
     @property
     def is_visible(self) -> bool:
-        """Return True if the axis is drawn."""
         return self.properties.get("visible") is not False
 
     @property
@@ -85,7 +82,6 @@ class Axis:
         return self.pixel(self.coordinates(values))
 
     def contains(self, coordinate: float, slack: float = 1e-9) -> bool:
-        """Return True if a coordinate is within the axis range."""
         low, high = sorted((self.low, self.high))
         return low - slack * (high - low) <= coordinate <= high + slack * (high - low)
 

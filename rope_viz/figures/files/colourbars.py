@@ -28,7 +28,6 @@ class Scale:
 
     @property
     def is_horizontal(self) -> bool:
-        """Return True if it is horizontal, below the plots."""
         return self.bar.get("orientation") == "h"
 
 

@@ -127,7 +127,6 @@ def _axis_title(fig: go.Figure, trace: Any, letter: str) -> str:
 
 
 def _free_name(name: str, used_names: Mapping[str, Any]) -> str:
-    """Return the name, numbered if it is taken."""
     count = 2
     free = name
     while free in used_names:

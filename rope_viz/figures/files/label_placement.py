@@ -22,7 +22,6 @@ class Ink:
         self._sums: np.ndarray | None = None
 
     def mark(self, where: Any) -> None:
-        """Mark these cells as drawn."""
         self.cells[where] = True
         self._sums = None
 

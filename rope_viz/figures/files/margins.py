@@ -127,7 +127,6 @@ def place_panels(plan: SheetLayout) -> None:
 
 
 def _set_boxes(plan: SheetLayout) -> None:
-    """Set the boxes of panels, and the pixels and ticks of axes."""
     for panel in plan.panels:
         (left, right), (bottom, top) = plan.column_pixels[panel.column], plan.row_pixels[panel.row]
         if plan.sheet.layout.get(f"{panel.y.name[0]}axis{panel.y.name[1:]}", {}).get("scaleanchor"):

@@ -245,7 +245,6 @@ def _average_between(cells: Any, borders: Any) -> Any:
 
 
 def _draw_cell_gaps(plan: SheetLayout, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
-    """Draw the thin grid between cells."""
     left, top, right, bottom = panel.box
     ground = str(plan.sheet.layout.get("plot_bgcolor", theme.BACKGROUND))
     if not parse_rgba(ground)[3]:
