@@ -298,7 +298,7 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
 
 def print_findings(report: FileReport, file: TextIO | None = None, hidden: Sequence[str] = ()) -> None:
     """Print the findings of one file, one per line, but notes of the `hidden` rules."""
-    shown = [one for one in report.findings if not is_hidden(one, hidden)]
+    shown = [one for one in report.findings if not (one.severity == "note" and one.rule in hidden)]
     for finding in shown:
         effect = finding.effect
         size = f" [frequencies up to x{effect.ratio:.4g}, pair {effect.pair}]" if effect else ""
@@ -314,11 +314,6 @@ def print_hidden_notes(reports: Sequence[FileReport], hidden: Sequence[str]) -> 
     named = ", ".join(f"{rule} in {count:,} {'file' if count == 1 else 'files'}" for rule, count in counts if count)
     if named:
         print(f"Common notes, shown by --all-notes: {named}.")
-
-
-def is_hidden(finding: Finding, hidden: Sequence[str]) -> bool:
-    """Return whether a finding is a note of one of these rules."""
-    return finding.severity == "note" and finding.rule in hidden
 
 
 def find_lines(report: FileReport) -> dict[str, tuple[int, int]]:

@@ -173,7 +173,7 @@ def _measure_margins(plan: SheetLayout) -> tuple[list[float], list[float], list[
         for axis in (panel.x, panel.y):
             if not axis.is_visible:
                 continue
-            depth = axis_depth(plan, axis, panel)
+            depth = ticks_depth(plan, axis) + title_depth(plan, axis, panel)
             if axis.is_vertical:
                 side = right if axis.is_opposite else left
                 side[c] = max(side[c], depth)
@@ -200,11 +200,6 @@ def _measure_margins(plan: SheetLayout) -> tuple[list[float], list[float], list[
         over[panel.row] = max(over[panel.row], high + max(above, default=0.0) + (3 * s if high or above else 0.0))
     over[-1] = max(over[-1], colourbars.measure_head(plan))
     return left, right, over, under
-
-
-def axis_depth(plan: SheetLayout, axis: Axis, panel: Panel) -> float:
-    """Return the depth of an axis outside the plot: ticks, labels and title."""
-    return ticks_depth(plan, axis) + title_depth(plan, axis, panel)
 
 
 def ticks_depth(plan: SheetLayout, axis: Axis) -> float:
