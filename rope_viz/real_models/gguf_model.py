@@ -6,6 +6,7 @@ neighbouring dimensions of the architecture `llama`; its rows of q and k return 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ def read_tensor(header: GgufHeader, name: str) -> Floats:
     place = header.tensors[name]
     found = FORMATS.get(place.kind)
     if found is None:
-        kind = OTHER_TYPES.get(place.kind, f"type {place.kind}")
+        kind = OTHER_TYPES.get(str(place.kind), f"type {place.kind}")
         raise ValueError(f"{name} is stored as {kind}, which is not supported: convert the model to Q8_0 or Q4_K")
     count = math.prod(place.shape)
     if not 0 < count <= LARGEST or place.shape[-1] % found.values:
@@ -203,27 +204,9 @@ FORMATS = {
 }
 """{ggml's type: its format}."""
 
-OTHER_TYPES = {
-    9: "Q8_1",
-    15: "Q8_K",
-    16: "IQ2_XXS",
-    17: "IQ2_XS",
-    18: "IQ3_XXS",
-    19: "IQ1_S",
-    20: "IQ4_NL",
-    21: "IQ3_S",
-    22: "IQ2_S",
-    23: "IQ4_XS",
-    24: "I8",
-    25: "I16",
-    26: "I32",
-    27: "I64",
-    28: "F64",
-    29: "IQ1_M",
-    34: "TQ1_0",
-    35: "TQ2_0",
-    39: "MXFP4",
-}
+OTHER_TYPES: Mapping[str, str] = json.loads(
+    Path(__file__).with_name("refused_ggml_types.json").read_text(encoding="utf-8")
+)
 """{ggml's type: its name}, of types that are refused."""
 
 
