@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from rope_viz.cli.flags import add_command
 from rope_viz.embedding.spec import short_repr
 from rope_viz.evaluation.completion_clients import is_loopback
 
@@ -109,33 +110,8 @@ ADDRESS = re.compile(r"https?://[^\s\"'<>?#]+")
 
 
 def add(commands: Any) -> None:
-    """Add the command."""
-    served = commands.add_parser("app")
-    add_flags(served)
-
-
-def add_flags(served: argparse.ArgumentParser) -> None:
-    """Add the flags of the dashboard."""
-    served.add_argument("--port", type=int, default=8501, help="default: 8501")
-    served.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, only this machine")
-    served.add_argument("--workers", type=int, default=1, help="number of server processes that share the port")
-    served.add_argument("--base-path", default="", metavar="PATH", help="path behind a proxy, such as rope")
-    served.add_argument(
-        "--public-url", default="", metavar="URL", help="address at which users reach the dashboard, for link previews"
-    )
-    served.add_argument(
-        "--hub-cache", action="store_true", help="look up model ids in this machine's Hugging Face cache, for all users"
-    )
-    served.add_argument(
-        "--trusted-proxy",
-        action="append",
-        default=[],
-        metavar="ADDRESS",
-        help="address or network of a proxy whose X-Forwarded-For names the user; may be given more than once",
-    )
-    served.add_argument("--no-browser", action="store_true", help="do not open a browser")
-    served.add_argument("--health", action="store_true", help="check whether a dashboard is running: exit code 0 or 1")
-    served.set_defaults(run=run)
+    """Add the command and its flags."""
+    add_command(commands, "app", run)
 
 
 def run(parsed: argparse.Namespace) -> int:

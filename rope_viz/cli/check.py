@@ -25,6 +25,7 @@ from rope_viz import __version__
 from rope_viz.advice.lint import COMMON_NOTES, SEVERITIES, Finding, check, repair, sort_by_severity
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
 from rope_viz.cli.find_configs import NO_CONFIG, find_configs, make_reader, search_folder
+from rope_viz.cli.flags import add_command, add_flags
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.override_flags import Override, add_override_flags, read_override
 from rope_viz.models.formats.json_repair import describe_fixes, read_lenient
@@ -50,39 +51,9 @@ class FileReport:
 
 def add(commands: Any) -> None:
     """Add the command and its flags."""
-    linted = commands.add_parser(
-        "check",
-        description="Find errors in config.json files. Exit code 0: no finding at or above --fail-on. 1: at worst a "
-        "note or a warning. 2: an error. 3: a file could not be read. In pre-commit and CI, name files or folders.",
-    )
-    linted.add_argument("files", nargs="*", metavar="CONFIG", help="config.json, a folder, a model's name, - for stdin")
-    linted.add_argument(
-        "--format", choices=("text", "json", "sarif"), default="text", help="output format; sarif is for code hosts"
-    )
-    linted.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
-    linted.add_argument(
-        "--sarif", dest="format", action="store_const", const="sarif", help="the same as --format sarif"
-    )
-    linted.add_argument(
-        "--fail-on", choices=SEVERITIES, help="the least severity that sets the exit code; default: warning"
-    )
-    linted.add_argument(
-        "--ignore", action="append", default=[], metavar="RULE", help="leave a rule out; may be repeated"
-    )
-    linted.add_argument(
-        "--trainer", metavar="NAME[=VERSION]", help="also find what this trainer computes otherwise than transformers"
-    )
+    linted = add_command(commands, "check", run, SEVERITIES=SEVERITIES)
     add_override_flags(linted)
-    linted.add_argument("--draft", metavar="CONFIG", help="check that this draft model fits (speculative decoding)")
-    linted.add_argument("--explain", metavar="RULE", help="print what a rule looks for, and its source")
-    linted.add_argument("--all-notes", action="store_true", help="also print notes that most configs get")
-    linted.add_argument("-v", "--verbose", action="store_true", help="name every file of a folder that is no config")
-    linted.add_argument(
-        "--repair",
-        action="store_true",
-        help="print the repaired config (one file) and check that; also repairs commas, comments and quotes of JSON",
-    )
-    linted.set_defaults(run=run)
+    add_flags(linted, "check-more")
 
 
 def run(parsed: argparse.Namespace) -> int:

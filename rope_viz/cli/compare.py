@@ -10,6 +10,7 @@ from typing import Any
 from rope_viz.advice.plan.compare_models import ModelComparison, Side, compare_models
 from rope_viz.advice.plan.extend import measure_methods
 from rope_viz.cli.find_pictures import describe_formats
+from rope_viz.cli.flags import add_command, add_flags
 from rope_viz.cli.list_commands import print_rows
 from rope_viz.cli.output import STDOUT, named, write_output
 from rope_viz.cli.spec import (
@@ -31,18 +32,9 @@ from rope_viz.models.spec_url import Subject, method_knobs
 
 def add(commands: Any) -> None:
     """Add the command and its flags."""
-    command = commands.add_parser(
-        "compare",
-        description="With one config: compare every scaling method at the target length. With two: show what differs "
-        "in RoPE, lengths, layers that rotate and memory, and write the ratio of their frequencies to a file.",
-    )
+    command = add_command(commands, "compare", run)
     add_spec_flags(command)
-    command.add_argument("other", nargs="?", metavar="CONFIG2", help=NAMES)
-    command.add_argument(
-        "-o", "--output", metavar="FILE", help="with two configs: the ratio of their frequencies, as .svg, .pdf, …"
-    )
-    command.add_argument("--json", action="store_true", help="as JSON: the config of each method, or both memories")
-    command.set_defaults(run=run)
+    add_flags(command, "compare-own", NAMES=NAMES)
 
 
 def run(parsed: argparse.Namespace) -> int:

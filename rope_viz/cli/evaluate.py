@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
+from rope_viz.cli.flags import add_command, add_flags
 from rope_viz.cli.spec import read_config, read_model, read_model_folder, tokens
 from rope_viz.embedding.scaling import METHODS, build_method
 from rope_viz.embedding.spec import RopeSpec, lists, short_repr
@@ -120,79 +121,13 @@ OFFERED = tuple(name for name, kind in METHODS.items() if kind.extends and kind.
 
 def add(commands: Any) -> None:
     """Add the command and its flags."""
-    asked = commands.add_parser(
-        "evaluate",
-        description="Hide a key in filler text and ask for it. (a) `evaluate FOLDER`: a transformers model on this "
-        "machine, once with every scaling method. (b) `evaluate --server yarn=http://localhost:8000/v1 …`: one or "
-        "several servers per method, with the OpenAI protocol (vLLM, SGLang, llama.cpp, transformers serve). Start "
-        "the servers with the flags that `rope-viz export` prints. (c) `evaluate merge SHARD… -o recall.json`: join "
-        "the files of a job array (--shard). An interrupted run continues where it stopped.",
+    asked = add_command(
+        commands, "evaluate", run, tokens=tokens, WORDINGS=WORDINGS, read_shard_flag=read_shard_flag, WHOLE=WHOLE
     )
-    asked.add_argument(
-        "model",
-        nargs="*",
-        metavar="MODEL",
-        help="a folder with a transformers model; for --flags a config; or merge and the files of shards",
-    )
-    asked.add_argument("-o", "--output", metavar="FILE", help="recall.json")
-    asked.add_argument("--lengths", default="1k,2k,4k,8k", metavar="LIST", help="in tokens; default: 1k,2k,4k,8k")
-    asked.add_argument(
-        "--depths", type=tokens, default=11, metavar="N", help="number of depths, from beginning to end; default: 11"
-    )
-    asked.add_argument(
-        "--repeats", type=tokens, default=1, metavar="N", help="questions at each length and depth; default: 1"
-    )
-    asked.add_argument(
-        "--words", choices=WORDINGS, default="english", help="the language: english, or that of the tiny demo model"
-    )
-    asked.add_argument(
-        "--shard", type=read_shard_flag, default=WHOLE, metavar="I/N", help="ask one of N parts, I from 0 to N − 1"
-    )
-    asked.add_argument("--dry-run", action="store_true", help="print the number of questions and tokens, and stop")
-    asked.add_argument(
-        "--tokens-per-second", type=tokens, metavar="N", help="with --dry-run: also print the hours at this speed"
-    )
-    asked.add_argument("--show", metavar="FILE", help="only print the results of an earlier run")
     local = asked.add_argument_group("a model on this machine")
-    local.add_argument("--methods", default=USUAL, metavar="LIST", help=f"from {', '.join(OFFERED)}; default: {USUAL}")
-    local.add_argument("--factor", type=float, metavar="S", help="default: longest length ÷ trained length")
-    local.add_argument(
-        "--ray",
-        metavar="auto|ADDRESS",
-        help="run it on a Ray cluster: an actor with vLLM per GPU, or with transformers per CPU if there is no GPU; "
-        "auto is the cluster of this machine, or a new one",
-    )
-    local.add_argument("--ray-workers", type=tokens, metavar="N", help="actors; default: one per GPU, or per CPU")
-    local.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
+    add_flags(local, "evaluate-local", USUAL=USUAL, OFFERED=OFFERED, tokens=tokens)
     served = asked.add_argument_group("servers")
-    served.add_argument(
-        "--server",
-        action="append",
-        default=[],
-        metavar="METHOD=URL[,URL…]",
-        help="repeat for every method; a method may have several servers",
-    )
-    served.add_argument("--servers", metavar="FILE", help="the same as lines of a file")
-    served.add_argument("--served-model", metavar="NAME", help="default: the first model that the server lists")
-    served.add_argument("--chat", action="store_true", help="ask with chat messages, for instruction-tuned models")
-    served.add_argument(
-        "--concurrency", type=tokens, default=4, metavar="N", help="parallel requests of each server; default: 4"
-    )
-    served.add_argument("--retries", type=int, default=5, metavar="N", help="retries of a failed request; default: 5")
-    served.add_argument(
-        "--timeout", type=float, default=600.0, metavar="S", help="seconds for one answer; default: 600"
-    )
-    served.add_argument(
-        "--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the server's key"
-    )
-    served.add_argument(
-        "--key-over-http", action="store_true", help="send the key to another machine even by http, unencrypted"
-    )
-    served.add_argument("--tokenizer", metavar="FOLDER", help="to count tokens if the server does not report them")
-    served.add_argument(
-        "--flags", type=find_target, choices=TARGETS, help="with MODEL: print what to start each server with, and stop"
-    )
-    asked.set_defaults(run=run)
+    add_flags(served, "evaluate-servers", tokens=tokens, find_target=find_target, TARGETS=TARGETS)
 
 
 def run(parsed: argparse.Namespace) -> int:

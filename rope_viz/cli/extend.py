@@ -15,6 +15,7 @@ from rope_viz.advice.plan.extension_plan import ExtensionPlan, make_plan
 from rope_viz.advice.plan.runtime_instructions import NAMES, format_diff
 from rope_viz.advice.plan.ways import SUPPORT, Way
 from rope_viz.cli.find_configs import find_listed
+from rope_viz.cli.flags import add_command
 from rope_viz.cli.output import STDOUT, write_output
 from rope_viz.cli.override_flags import add_override_flags, read_override
 from rope_viz.cli.spec import NAMES as CONFIGS
@@ -25,28 +26,10 @@ from rope_viz.models.model_config import ModelConfig
 
 def add(commands: Any) -> None:
     """Add the command and its flags."""
-    asked = commands.add_parser(
-        "extend",
-        description="Show how to reach a longer context, and check it with the rules of every requested runtime. If it "
-        "is unknown how a runtime reads this model, its general rules are used, and the output tells so. Exit code 0: "
-        "all of them compute the intended frequencies. 1: some do not, or the check finds an error in the config.json "
-        "to write. 2: the input is invalid.",
+    asked = add_command(
+        commands, "extend", run, CONFIGS=CONFIGS, tokens=tokens, NAMES=NAMES, DTYPES=DTYPES, FORMATS=FORMATS
     )
-    asked.add_argument("config", metavar="CONFIG", help=CONFIGS)
-    asked.add_argument("--to", required=True, type=tokens, metavar="LENGTH", help="tokens, such as 128k")
-    asked.add_argument(
-        "--runtime", action="append", default=[], metavar="NAME", help=f"one of {', '.join(NAMES)}; may be repeated"
-    )
-    asked.add_argument("--trained", type=tokens, metavar="LENGTH", help="the trained length, if you know it better")
-    asked.add_argument("--layer", help="layer type, such as full_attention")
-    asked.add_argument("--way", default="", metavar="WAY", help="another of the listed methods, such as yarn or linear")
-    asked.add_argument("--dtype", choices=DTYPES, default="bfloat16", help="data type of the KV cache")
-    asked.add_argument("--sequences", type=tokens, default=1, metavar="N", help="parallel requests; default: 1")
-    asked.add_argument("--format", choices=FORMATS, default="text", help="text, markdown or json")
-    asked.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
-    asked.add_argument("-o", "--output", metavar="FILE", help="write the whole config.json to this file; - is stdout")
     add_override_flags(asked)
-    asked.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -6,21 +6,13 @@ import argparse
 from typing import Any
 
 from rope_viz.cli.app import read_address
+from rope_viz.cli.flags import add_command
 from rope_viz.cli.output import write_output
 
 
 def add(commands: Any) -> None:
     """Add the command and its flags."""
-    command = commands.add_parser(
-        "learn",
-        description="Write the eight scenes of Learn to one HTML file. It works without a server and a network, "
-        "for a course page or a talk.",
-    )
-    command.add_argument("-o", "--output", metavar="FILE", required=True, help="learn.html, or - for standard output")
-    command.add_argument(
-        "--app", default="", metavar="URL", help="your RoPE Viz server, which the links to other pages lead to"
-    )
-    command.set_defaults(run=run)
+    add_command(commands, "learn", run)
 
 
 def run(parsed: argparse.Namespace) -> int:

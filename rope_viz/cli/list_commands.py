@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rope_viz.cli.flags import add_command, add_flags
 from rope_viz.cli.override_flags import add_override_flags
 from rope_viz.cli.spec import add_spec_flags, describe_lengths, lengths_line, read_model, read_spec
 from rope_viz.embedding.scaling import METHODS
@@ -20,23 +21,16 @@ from rope_viz.models.model_config import ModelConfig
 
 def add_table(commands: Any) -> None:
     """Add `table` and its flags."""
-    table = commands.add_parser("table")
+    table = add_command(commands, "table", run_table)
     add_spec_flags(table)
     add_override_flags(table)
     form = table.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="comma-separated, full precision")
-    form.add_argument("--json", action="store_true", help="the same as JSON columns, with the factor and remarks")
-    table.set_defaults(run=run_table)
+    add_flags(form, "table-form")
 
 
 def add_models(commands: Any) -> None:
     """Add `models` and its flags."""
-    listed = commands.add_parser("models")
-    listed.add_argument("--family", type=str.lower, metavar="NAME", help="only this family, such as Qwen")
-    listed.add_argument("--scaled-by", choices=(*METHODS,), help="only models scaled by this method")
-    listed.add_argument("--name", type=str.lower, default="", metavar="TEXT", help="only names or ids with this text")
-    listed.add_argument("--json", action="store_true", help="as JSON, with source and status")
-    listed.set_defaults(run=run_models)
+    add_command(commands, "models", run_models, METHODS=(*METHODS,))
 
 
 def run_table(parsed: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rope_viz.advice.training.make_match import Remedy, find_remedy
 from rope_viz.advice.training.match_training import Match, describe_match, match_training
+from rope_viz.cli.flags import add_command
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.spec import NAMES, read_config, read_model, refuse_diffusion, tokens
 from rope_viz.models.formats.argument_text import parse_flags
@@ -25,25 +26,7 @@ SAME, DIFFERS, REFUSED, UNREADABLE = range(4)
 def add(commands: Any) -> None:
     """Add the command and its flags."""
     known = ", ".join(TRAINERS)
-    asked = commands.add_parser(
-        "match",
-        description="Compare the rotary embedding that a trainer computes with that of a server. Exit code 0: the "
-        "same. 1: they differ. 2: one of them refuses. 3: the config cannot be read.",
-    )
-    asked.add_argument("config", metavar="CONFIG", help=NAMES)
-    asked.add_argument("--trainer", required=True, metavar="NAME[=VERSION]", help=f"one of {known}")
-    asked.add_argument(
-        "--trainer-args",
-        metavar="JSON|FILE",
-        help="the trainer's own options as a JSON object, a file of one, or flags; without it those that state CONFIG",
-    )
-    asked.add_argument(
-        "--server", default="transformers", metavar="NAME[=VERSION]", help="the runtime (default: transformers)"
-    )
-    asked.add_argument("--length", type=tokens, help="length of the training sequences in tokens")
-    asked.add_argument("--layer", help="layer type, such as full_attention")
-    asked.add_argument("--json", action="store_true", help="as JSON, with the trainer's frequencies")
-    asked.set_defaults(run=run)
+    add_command(commands, "match", run, NAMES=NAMES, known=known, tokens=tokens)
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from rope_viz.advice.memory.estimate_memory import describe_memory, memory, with_catalog_sizes
 from rope_viz.advice.memory.kv_cache import DTYPES
 from rope_viz.advice.memory.parameter_count import WEIGHT_TYPES
+from rope_viz.cli.flags import add_command
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import read_config, read_model, tokens
@@ -19,23 +20,7 @@ UNREADABLE = 3
 
 def add(commands: Any) -> None:
     """Add the command and its flags."""
-    asked = commands.add_parser(
-        "memory",
-        description="Show the bytes of the KV cache and the weights, and the number of parameters. Exit code 0: at "
-        "least one number is known. 1: none is. 2: an argument is invalid. 3: the file cannot be read.",
-    )
-    asked.add_argument("config", metavar="CONFIG", help=CONFIGS)
-    asked.add_argument("--length", required=True, type=tokens, metavar="N", help="tokens, such as 128k")
-    asked.add_argument("--sequences", type=tokens, default=1, metavar="K", help="parallel requests; default: 1")
-    asked.add_argument("--dtype", choices=DTYPES, help="data type of the KV cache; default: bfloat16")
-    asked.add_argument("--weight-dtype", choices=WEIGHT_TYPES, help="data type of the weights; default: the file's own")
-    asked.add_argument(
-        "--runtime",
-        metavar="NAME",
-        help="also round the cache up to the blocks of this engine (vllm, sglang; sizes not verified)",
-    )
-    asked.add_argument("--json", action="store_true", help="print JSON")
-    asked.set_defaults(run=run)
+    add_command(commands, "memory", run, CONFIGS=CONFIGS, tokens=tokens, DTYPES=DTYPES, WEIGHT_TYPES=WEIGHT_TYPES)
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rope_viz.cli.flags import add_command
 from rope_viz.cli.spec import tokens
 from rope_viz.embedding.spec import short_repr
 from rope_viz.real_models.capture import capture_folder, capture_gguf, find_gguf
@@ -18,27 +19,7 @@ from rope_viz.storage.write_file import write_file
 
 def add_measure(commands: Any) -> None:
     """Add the command and its flags."""
-    asked = commands.add_parser(
-        "measure",
-        description="Run a model on a text. Write the jobs of its heads, what every pair adds to them, and its loss "
-        "by position without scaling and with linear interpolation, NTK and YaRN, to a JSON file for the pages Heads "
-        "and Recall. The memory that this takes is estimated first. A GGUF file needs PyTorch and the tokenizers "
-        "package, a folder PyTorch and transformers. Nothing is downloaded, and no code from the folder runs.",
-    )
-    asked.add_argument(
-        "model", metavar="MODEL", help="a GGUF file, its folder, or a folder with config.json, weights and tokenizer"
-    )
-    asked.add_argument("--text", required=True, metavar="FILE", help=f"UTF-8 text of at least {LEAST} tokens, or -")
-    asked.add_argument("-o", "--output", required=True, metavar="FILE", help="measured.json")
-    asked.add_argument(
-        "--tokens", type=tokens, default=2048, metavar="N", help="tokens whose losses are measured; default: 2048"
-    )
-    asked.add_argument("--factor", type=float, default=2.0, metavar="S", help="factor of the methods; default: 2")
-    asked.add_argument(
-        "--sequences", type=int, default=6, metavar="N", help="pieces of 512 tokens for the heads; default: 6"
-    )
-    asked.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
-    asked.set_defaults(run=run_measure)
+    add_command(commands, "measure", run_measure, LEAST=LEAST, tokens=tokens)
 
 
 def run_measure(parsed: argparse.Namespace) -> int:
@@ -96,25 +77,7 @@ WIDTH = 30
 
 def add_capture(commands: Any) -> None:
     """Add the command and its flags."""
-    taken = commands.add_parser(
-        "capture",
-        description="Run a model on a text. Write q and k of the chosen layers and heads, before rotation, to a "
-        "safetensors file for the Heads page. A GGUF file needs the tokenizers package, another model transformers "
-        "and PyTorch. Nothing is downloaded, and no code from the model's folder runs.",
-    )
-    taken.add_argument(
-        "model", metavar="MODEL", help="a GGUF file, its folder, or a folder with config.json, weights and tokenizer"
-    )
-    taken.add_argument("--text", required=True, metavar="FILE", help="UTF-8 text, or - for stdin")
-    taken.add_argument(
-        "--tokens", type=tokens, default=4096, metavar="N", help="number of tokens of the text; default: 4096"
-    )
-    taken.add_argument("-o", "--output", required=True, metavar="FILE", help="qk.safetensors")
-    taken.add_argument("--layers", type=read_numbers, metavar="LIST", help="such as 0,5,10-12; default: all")
-    taken.add_argument("--heads", type=read_numbers, metavar="LIST", help="query heads; default: all")
-    taken.add_argument("--dtype", choices=("float16", "float32"), default="float16", help="data type in the file")
-    taken.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
-    taken.set_defaults(run=run_capture)
+    add_command(commands, "capture", run_capture, tokens=tokens, read_numbers=read_numbers)
 
 
 def read_numbers(written: str) -> list[int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.figure import read_flags
+from rope_viz.cli.flags import add_command, add_flags
 from rope_viz.cli.output import STDOUT, write_output
 from rope_viz.cli.spec import add_spec_flags
 from rope_viz.storage.write_file import is_temporary
@@ -18,22 +19,9 @@ MARKER = ".rope-viz-report"
 
 def add(commands: Any) -> None:
     """Add the command and its flags."""
-    command = commands.add_parser(
-        "report",
-        description="Write every picture of every page for one model, with its sentences and the findings of the "
-        "check. The result is a page that works offline, or Markdown with a folder of SVG files for a model card.",
-    )
+    command = add_command(commands, "report", run)
     add_spec_flags(command, length=False)
-    command.add_argument("-o", "--output", metavar="FILE", required=True, help="report.html or report.md; - is stdout")
-    command.add_argument(
-        "--all",
-        metavar="FOLDER|FILE",
-        help="write a site into the folder -o: a page with check, memory and three pictures for each config of a "
-        "folder, or for each line of a file. A run that was interrupted goes on",
-    )
-    command.add_argument("--full", action="store_true", help="with --all: every picture of every page")
-    command.add_argument("--format", choices=FORMATS, help="default: by the ending of the file")
-    command.set_defaults(run=run)
+    add_flags(command, "report-own", FORMATS=FORMATS)
 
 
 def run(parsed: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
 from rope_viz.advice.training.trainer_export import WRITERS, TrainerExport, export_training
+from rope_viz.cli.flags import add_command, add_flags
 from rope_viz.cli.list_commands import print_rows, remarks
 from rope_viz.cli.override_flags import Override, add_override_flags, read_override
 from rope_viz.cli.spec import (
@@ -38,36 +39,16 @@ from rope_viz.texts import Texts
 
 def add_runtimes(commands: Any) -> None:
     """Add `runtimes` and its flags."""
-    served = commands.add_parser("runtimes")
-    served.add_argument("config", metavar="CONFIG", help=NAMES)
-    served.add_argument("--length", type=tokens, help="current length, max_model_len or n_ctx")
-    served.add_argument("--layer", help="layer type, such as full_attention")
-    served.add_argument(
-        "--release",
-        action="append",
-        default=[],
-        metavar="RUNTIME=VERSION",
-        help="an older release instead of the newest, such as vllm=0.8.5; may be repeated",
-    )
+    served = add_command(commands, "runtimes", run_runtimes, NAMES=NAMES, tokens=tokens)
     add_override_flags(served)
-    served.add_argument("--json", action="store_true", help="as JSON, with the frequencies")
-    served.set_defaults(run=run_runtimes)
+    add_flags(served, "runtimes-more")
 
 
 def add_export(commands: Any) -> None:
     """Add `export` and its flags."""
-    given = commands.add_parser(
-        "export",
-        description="Print this embedding as the keys or flags of a runtime or a trainer. For a runtime that reads "
-        "config.json: your whole config with the changes (null: remove this key). Exit code 1: it cannot do this.",
-    )
+    given = add_command(commands, "export", run_export)
     add_spec_flags(given)
-    given.add_argument(
-        "--to", required=True, type=find_target, choices=(*TARGETS, *WRITERS), help="the runtime or trainer"
-    )
-    given.add_argument("--changes", action="store_true", help="print only the keys of config.json that change")
-    given.add_argument("--json", action="store_true", help="as JSON, with what the runtime computes from it")
-    given.set_defaults(run=run_export)
+    add_flags(given, "export-own", find_target=find_target, TARGETS=(*TARGETS, *WRITERS))
 
 
 def run_runtimes(parsed: argparse.Namespace) -> int:

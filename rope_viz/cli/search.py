@@ -9,6 +9,7 @@ from typing import Any
 
 from rope_viz.cli.evaluate import INTERRUPTED, say
 from rope_viz.cli.find_pictures import describe_formats
+from rope_viz.cli.flags import add_command
 from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import read_model_folder, tokens
 from rope_viz.embedding.spec import short_repr
@@ -26,39 +27,18 @@ REAL = "smollm2"
 
 def add(commands: Any) -> None:
     """Add the command and its flags."""
-    asked = commands.add_parser(
+    add_command(
+        commands,
         "search",
-        description="Search for one divisor per pair that lets a model find keys in texts of a length. Optuna samples "
-        "monotone curves and stores every trial; the same command continues an interrupted search. The result is "
-        "scored on texts that the search did not use, next to its starts, and written with the longrope parameters "
-        "for config.json.",
+        run,
+        TINY=TINY,
+        REAL=REAL,
+        tokens=tokens,
+        GOALS=GOALS,
+        STARTS=",".join(STARTS),
+        read_attention=read_attention,
+        WORDINGS=WORDINGS,
     )
-    asked.add_argument(
-        "model",
-        metavar="MODEL",
-        help=f"a folder with a transformers model; {TINY}: the demo models; {REAL}: after `rope-viz get-model {REAL}`",
-    )
-    asked.add_argument("--to", type=tokens, required=True, metavar="N", help="target length in tokens")
-    asked.add_argument("-o", "--output", required=True, metavar="FILE", help="search.json")
-    asked.add_argument("--by", choices=GOALS, default="perplexity", help="perplexity is that of the answers; default")
-    asked.add_argument("--trials", type=tokens, default=100, metavar="N", help="default: 100")
-    asked.add_argument("--knots", type=tokens, default=6, metavar="N", help="points of a curve; default: 6")
-    asked.add_argument("--starts", default=",".join(STARTS), metavar="LIST", help=f"default: {','.join(STARTS)}")
-    asked.add_argument(
-        "--attention-factor",
-        type=read_attention,
-        default=1.0,
-        metavar="A",
-        help="a number (default: 1), or search to search it too",
-    )
-    asked.add_argument("--texts", type=tokens, default=2, metavar="N", help="texts of a trial; default: 2")
-    asked.add_argument("--held-out", type=tokens, default=16, metavar="N", help="texts of the result; default: 16")
-    asked.add_argument("--seed", type=int, default=0, metavar="N", help="of the samples; default: 0")
-    asked.add_argument("--storage", metavar="URL", help="database for several processes; default: SQLite next to -o")
-    asked.add_argument("--picture", metavar="FILE", help="write a picture of the divisors next to YaRN's")
-    asked.add_argument("--words", choices=WORDINGS, default="english", help="the language of the texts of a folder")
-    asked.add_argument("--device", default="cpu", help="where a folder's model runs, such as cuda")
-    asked.set_defaults(run=run)
 
 
 def run(parsed: argparse.Namespace) -> int:

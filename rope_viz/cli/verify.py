@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.verify.conformance import make_kit
+from rope_viz.cli.flags import add_command
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
 from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number
 from rope_viz.models.formats.gguf import read_header, summarise_header
@@ -33,26 +34,7 @@ LARGEST = 1 << 20
 
 def add_verify(commands: Any) -> None:
     """Add the command and its flags."""
-    asked = commands.add_parser(
-        "verify",
-        description="Compare the frequencies of a running model or a file with those that the config means. Exit code "
-        "0: they match. 1: they do not. 2: the input is invalid. For every runtime `rope-viz extend` prints a snippet "
-        "that writes inv_freq.json.",
-    )
-    asked.add_argument("config", metavar="CONFIG", help=NAMES)
-    asked.add_argument(
-        "--from",
-        dest="source",
-        required=True,
-        metavar="WHERE",
-        help="inv_freq.json of a snippet, gguf:FILE, a model's folder (builds its class of transformers), or "
-        "for learned frequencies its .safetensors file",
-    )
-    asked.add_argument("--flags", help="with gguf:FILE, the flags of llama.cpp's command line")
-    asked.add_argument("--layer", help="layer type, such as full_attention")
-    asked.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
-    asked.add_argument("--json", action="store_true", help="as JSON, with the largest ratio")
-    asked.set_defaults(run=run_verify)
+    add_command(commands, "verify", run_verify, NAMES=NAMES, tokens=tokens)
 
 
 def run_verify(parsed: argparse.Namespace) -> int:
@@ -120,14 +102,7 @@ def from_transformers(folder: str, layer: str) -> LoadedFrequencies:
 
 def add_conformance(commands: Any) -> None:
     """Add the command and its flags."""
-    asked = commands.add_parser(
-        "conformance",
-        description="Write cases.json (configs with frequencies, angles and rotated vectors), check_rope.py, which "
-        "compares your function with them and needs only NumPy, and values.bin with values.json: the same numbers as "
-        "little-endian float64 for engines in other languages.",
-    )
-    asked.add_argument("-o", "--output", required=True, metavar="DIR", help="folder to write into")
-    asked.set_defaults(run=run_conformance)
+    add_command(commands, "conformance", run_conformance)
 
 
 def run_conformance(parsed: argparse.Namespace) -> int:
