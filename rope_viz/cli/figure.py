@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from rope_viz.cli.find_pictures import describe_formats, find_choices, find_picture, read_variants, render
+from rope_viz.cli.flags import add_flags
 from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import LISTS, add_spec_flags, flag, read_spec
 from rope_viz.embedding.spec import RopeSpec, knobs, short_repr
@@ -47,38 +48,16 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
         else "Write any picture of the app to a file; --list prints their names.",
         epilog="" if is_named else "rope-viz figure PAGE/PICTURE --help also shows the flags of that picture.",
     )
-    parser.add_argument(
-        "picture",
-        nargs="?",
-        metavar="PAGE/PICTURE",
-        help="such as scaling/comparison, the address of a picture, or a saved .json file",
-    )
-    parser.add_argument("--list", action="store_true", help="print all pictures, one per line")
-    parser.add_argument(
-        "--suite", metavar="FILE", help="make all figures of a .toml file; examples/paper.toml shows how (-o: a folder)"
-    )
+    add_flags(parser, "figure")
     add_spec_flags(parser, length=False)
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="plot.svg, .pdf, .png, .html, .csv or .json, or - for standard output"
-    )
-    parser.add_argument("--format", metavar="FORMAT", help="svg, pdf, png, html, csv or json; default: by the ending")
+    add_flags(parser, "figure-output")
     styles = parser.add_argument_group("style, as in an address")
     for key, parameter in PARAMETERS.items():
         known = f"{', '.join(filter(None, parameter.options))}. " if parameter.options else ""
         styles.add_argument(flag(key), dest=f"look.{key}", metavar="VALUE", help=known + parameter.help)
-    styles.add_argument(
-        "--label", action="append", default=[], metavar="LINE=TEXT", help="your own label for a line; may be repeated"
-    )
-    parser.add_argument(
-        "--variant",
-        action="append",
-        default=[],
-        metavar="LIST",
-        help="another curve that differs from this one, such as base=5e5 or scaling=yarn,factor=4 or model=qwen3-8b; "
-        f"up to {MOST} of them, on the pages that can pin a curve",
-    )
-    styles.add_argument("--pin", metavar="PAIR", help="mark this pair")
-    styles.add_argument("--view", metavar="LOW,HIGH", help="the range of the x axis, in its own units")
+    add_flags(styles, "figure-label")
+    add_flags(parser, "figure-variant", MOST=MOST)
+    add_flags(styles, "figure-view")
     if is_named:
         own = parser.add_argument_group("choices of this picture")
         for choice in find_choices(name):
