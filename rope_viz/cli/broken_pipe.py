@@ -19,7 +19,6 @@ class Patient:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        """Write, and discard output once the pipe is broken."""
         try:
             return self.stream.write(text)
         except BrokenPipeError:
@@ -31,7 +30,6 @@ class Patient:
         return len(text)
 
     def flush(self) -> None:
-        """Flush, and discard output once the pipe is broken."""
         try:
             self.stream.flush()
         except BrokenPipeError:

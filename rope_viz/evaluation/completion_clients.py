@@ -221,7 +221,6 @@ class Local:
             return Answer(tokenizer.decode(output[0, size:]), size)
 
     def count(self, text: str) -> int:
-        """Return the count by the model's own tokenizer."""
         with self.lock:
             return len(self.load()[1](text)["input_ids"])
 
@@ -261,5 +260,4 @@ class Counted:
         return self.engine.ask(text, most)
 
     def count(self, text: str) -> int:
-        """Return the count by the tokenizer."""
         return len(self.tokenizer(text)["input_ids"])

@@ -1,8 +1,4 @@
-"""Distribute the questions of an evaluation over workers, such as several servers of one method.
-
-A worker gets a bounded number of questions at once. After a temporary failure its question goes to another worker,
-and it is asked again after a pause that doubles, with one question until it answers.
-"""
+"""Distribute the questions of an evaluation over workers, such as several servers of one method."""
 
 from __future__ import annotations
 

@@ -36,7 +36,6 @@ class OfflineVllm:
         return Answer(done.outputs[0].text, len(done.prompt_token_ids))
 
     def count(self, text: str) -> int:
-        """Return the count by the model's own tokenizer."""
         return len(self.engine.get_tokenizer()(text)["input_ids"])
 
     def close(self) -> None:
@@ -88,7 +87,6 @@ class RayEngine:
         return Answer(answer.text, answer.tokens)
 
     def count(self, text: str) -> int:
-        """Return the count by the model's own tokenizer."""
         return int(wait_for(self.actor.count.remote(self.method, text)))
 
 

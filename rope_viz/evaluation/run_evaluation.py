@@ -230,7 +230,6 @@ class Progress:
             say(f"{plan.size - len(missing):,} of {plan.size:,} questions are answered already")
 
     def step(self, row: AnswerRow) -> None:
-        """Count one more answer and report progress."""
         self.done, self.tokens, self.left = self.done + 1, self.tokens + row.length, self.left - row.length
         seconds = (time.monotonic() - self.begin) * self.left / self.tokens
         self.say(f"{self.done:,} of {self.total:,} asked, {span(seconds)} left")

@@ -126,7 +126,6 @@ class ConfigReader:
         return [int(value) for value in values]
 
     def array(self, *names: str) -> FloatArray:
-        """Return an array of any shape, which a config holds as nested lists."""
         value = self.value(*names)
         try:
             array = np.asarray(value, dtype=np.float64)
@@ -146,7 +145,6 @@ class ConfigReader:
         )
 
     def part(self, *names: str) -> ConfigReader:
-        """Return a reader of the object under these names, which may be absent."""
         return ConfigReader(self.mapping(*names) or {})
 
     def flag(self, *names: str, default: bool = False) -> bool:

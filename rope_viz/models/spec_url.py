@@ -74,7 +74,6 @@ class Subject(NamedTuple):
 
     @property
     def spec_json(self) -> dict[str, Any]:
-        """Return the full spec as plain data."""
         return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
 
 

@@ -101,7 +101,6 @@ class PromptLayout:
     starts: tuple[float, ...]
 
     def cost(self, piece: int) -> float:
-        """Return how many positions a piece takes."""
         return self.starts[piece + 1] - self.starts[piece]
 
     def tokens(self, piece: int) -> int:

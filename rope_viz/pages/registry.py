@@ -15,11 +15,26 @@ from rope_viz.texts import Texts
 TEXTS = Texts("app")
 FOLDER = Path(__file__).parent
 
-ORDER = tuple(
-    """
-    home learn rotation frequencies scaling decay axes lab recall heads model compare attention precision kernels
-    conversion pairings linear gallery
-    """.split()
+ORDER = (
+    "home",
+    "learn",
+    "rotation",
+    "frequencies",
+    "scaling",
+    "decay",
+    "axes",
+    "lab",
+    "recall",
+    "heads",
+    "model",
+    "compare",
+    "attention",
+    "precision",
+    "kernels",
+    "conversion",
+    "pairings",
+    "linear",
+    "gallery",
 )
 """The pages in the order of lists and of each door's tabs. The first is at the root address."""
 

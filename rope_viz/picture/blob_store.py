@@ -87,7 +87,6 @@ class Store:
 
     @property
     def size(self) -> int:
-        """Return the bytes of all contents and decoded values."""
         with self._lock:
             return self._total
 

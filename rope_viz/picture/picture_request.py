@@ -42,11 +42,9 @@ class Choice(Generic[T]):
 
     @property
     def name(self) -> str:
-        """Return the key without its page."""
         return self.key.rpartition(".")[2]
 
     def default(self, request: PictureRequest) -> T:
-        """Return the value if none was chosen."""
         raise NotImplementedError
 
     def parse(self, text: str) -> T:
@@ -115,7 +113,6 @@ class PictureRequest:
 
     @property
     def own(self) -> Upload | None:
-        """Return the user's config."""
         return self.subject.own
 
     @property

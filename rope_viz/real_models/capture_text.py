@@ -1,7 +1,4 @@
-"""Capture q and k of a GGUF model on a user's text, in a process: `python -m rope_viz.real_models.capture_text`.
-
-The process reads one JSON object from its standard input and prints one JSON object per line.
-"""
+"""Capture q and k of a GGUF model on a user's text, in a process: `python -m rope_viz.real_models.capture_text`."""
 
 from __future__ import annotations
 

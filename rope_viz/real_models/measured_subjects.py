@@ -69,7 +69,6 @@ class FolderSubject:
 
     @property
     def spec(self) -> RopeSpec:
-        """Return the embedding of the main layers as trained."""
         return self.specs[self.main]
 
     @torch.inference_mode()

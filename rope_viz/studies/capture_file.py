@@ -46,7 +46,6 @@ class CapturedLayer:
     heads: tuple[int, ...] = ()
 
     def as_heads(self, spec: RopeSpec) -> Heads:
-        """Return the layer as input of `studies.heads`."""
         return Heads(self.q, self.k, spec.pairing, self.scale, self.cap, self.window, self.sinks)
 
 

@@ -133,7 +133,6 @@ class Border:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> None:
-        """Become the reader of this process, on the running event loop."""
         self._loop = asyncio.get_running_loop()
         outside.READER = self.read_at_border
         self.processes.start()

@@ -105,7 +105,6 @@ class LongJobs:
 
     @property
     def pids(self) -> list[int]:
-        """Return the ids of the running processes."""
         return [each.running.pid for each in (*self._idle, *self._busy)]
 
     def start(self) -> None:
@@ -116,7 +115,6 @@ class LongJobs:
                 self._rest(self._take())
 
     async def render(self, job: FileJob) -> RenderResult:
-        """Render a picture; see `do`."""
         return await self.do(job)
 
     async def do(self, job: FileJob | Reading) -> RenderResult:

@@ -93,7 +93,6 @@ class Gallery:
         self._idle: asyncio.TimerHandle | None = None
 
     def found(self, tag: str) -> bytes | None:
-        """Return a cached picture, or None."""
         if tag in self._cache:
             self._cache.move_to_end(tag)
         return self._cache.get(tag)

@@ -53,7 +53,6 @@ class RenderWorkers:
             self.start()
 
     def start(self) -> None:
-        """Start the workers in the background and return at once."""
         if self._pool is None and self.count > 0:
             # Not fork: it would copy the server's threads and locks in an unknown state.
             context = multiprocessing.get_context("spawn")

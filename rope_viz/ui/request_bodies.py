@@ -119,7 +119,6 @@ class RequestBody:
         return {"type": "http.disconnect"}
 
     def _patience(self) -> float:
-        """Return the seconds until which the next part must arrive."""
         spent = asyncio.get_running_loop().time() - self.began
         return max(0.0, min(self.bodies.pause, self.bodies.grace + self.size / SLOWEST - spent))
 

@@ -136,7 +136,6 @@ class LostSessions(SessionStorage):
             self._end(next(iter(self._sessions)))
 
     def delete(self, session_id: str) -> None:
-        """Give up a session, which goes on elsewhere."""
         found = self._sessions.pop(session_id, None)
         if found:
             found[1].cancel()

@@ -148,7 +148,6 @@ class BufferedResponse:
         self.parts: list[bytes] = []
 
     async def __call__(self, message: Message) -> None:
-        """Forward or buffer one message of the response."""
         if message["type"] == "http.response.start" and self._held(message):
             self.start = message
         elif self.start is None or message["type"] != "http.response.body":

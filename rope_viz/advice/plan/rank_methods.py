@@ -41,7 +41,6 @@ class Advice:
         return self.ways[0]
 
     def way(self, id: str) -> Way:
-        """Return the way of this short name; the best where there is none."""
         return next((way for way in self.ways if way.id == id), self.best)
 
 

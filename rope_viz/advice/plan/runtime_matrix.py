@@ -61,7 +61,6 @@ class RuntimeAnswer:
 
     @property
     def runtime(self) -> bool:
-        """Whether it is a runtime, and not the formula of a paper."""
         return self.comparison.emulation.runtime != "paper"
 
 

@@ -83,7 +83,6 @@ class Way:
 
     @property
     def option(self) -> Option:
-        """Its numbers at the length: pairs at unseen angles and so on."""
         return measure_once(self.spec, self.target)
 
     @property

@@ -53,7 +53,6 @@ class Axis:
 
     @property
     def is_opposite(self) -> bool:
-        """Return True for an axis at the right or the top."""
         return self.properties.get("side") in ("right", "top")
 
     @property

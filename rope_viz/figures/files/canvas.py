@@ -172,7 +172,6 @@ class Canvas:
     def markers(
         self, x: Any, y: Any, *, symbol: str, size: float, fill: str, edge: str, width: float, clip: Box | None
     ) -> None:
-        """Draw points with one style."""
         from matplotlib.lines import Line2D
 
         ring = parse_rgba(edge) if edge else parse_rgba(fill)
@@ -226,7 +225,6 @@ class Canvas:
         return max(sides), high
 
     def write(self, form: str, dpi: int, metadata: Mapping[str, str | None]) -> bytes:
-        """Return the sheet as the bytes of an svg, pdf or png file."""
         out = io.BytesIO()
         with _plain_fonts() if form == "pdf" else nullcontext():
             self.figure.savefig(out, format=form, dpi=dpi, metadata=dict(metadata))

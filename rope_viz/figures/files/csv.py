@@ -77,7 +77,6 @@ def read_columns(fig: go.Figure) -> Columns:
 
 
 def _stack_maps(fig: go.Figure, maps: Sequence[Any]) -> Columns:
-    """Stack maps, a line per row; with several, the first column names the map."""
     out: dict[str, list[Any]] = {}
     if len(maps) > 1:
         out["map"] = []

@@ -98,7 +98,6 @@ class SheetLayout:
 
     @property
     def scale(self) -> float:
-        """Return the font size relative to that on the page."""
         return self.sheet.scale
 
     def panel(self, x: str, y: str) -> Panel:

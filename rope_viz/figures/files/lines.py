@@ -145,7 +145,6 @@ def place_labels(data: list[dict[str, Any]], layout: dict[str, Any], where: str)
 
 
 def _is_key(note: Mapping[str, Any], looks: Mapping[str, str]) -> bool:
-    """Return True if a note is a legend in text form."""
     text = strip_markup(note.get("text"))
     return "<span" in str(note.get("text")) and all(strip_markup(name) in text for name in looks)
 
@@ -184,7 +183,6 @@ def follow_ends(data: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> No
 
 
 def _last_visible_point(axes: Mapping[str, Axis], trace: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the coordinates of a curve's rightmost visible point."""
     x_axis, y_axis = axes[trace.get("xaxis") or "x"], axes[trace.get("yaxis") or "y"]
     x, y = x_axis.coordinates(array_of(trace["x"])), y_axis.coordinates(array_of(trace["y"]))
     visible = [

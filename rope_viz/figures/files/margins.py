@@ -293,7 +293,6 @@ def _ends_do_not_fit(plan: SheetLayout) -> bool:
 
 
 def _find_headings(plan: SheetLayout) -> list[Heading]:
-    """Return the notes above the plots."""
     out = []
     notes = plan.sheet.layout.get("annotations", ())
     for note in notes:

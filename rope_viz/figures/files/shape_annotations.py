@@ -185,7 +185,6 @@ def _draw_inner_label(plan: SheetLayout, places: Places, shape: Mapping[str, Any
 
 
 def _draw_note(plan: SheetLayout, places: Places, note: Mapping[str, Any], colour: str) -> None:
-    """Draw a note at a point, near it, or with an arrow to it."""
     panel, s = find_panel(plan, note), plan.scale
     x = _to_pixel(plan, panel, note, "x", "x", note=True)
     y = _to_pixel(plan, panel, note, "y", "y", note=True)

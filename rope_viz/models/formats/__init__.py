@@ -1,7 +1,4 @@
-"""Formats in which a model's config comes: JSON, GGUF, params.json, Megatron's arguments.
-
-Here: what is noted of such a file.
-"""
+"""Formats in which a model's config comes: JSON, GGUF, params.json, Megatron's arguments."""
 
 import json
 from collections.abc import Iterable, Mapping
