@@ -131,7 +131,9 @@ def test_config_is_read_from_standard_input(capsys, monkeypatch):
 def test_compare_lists_every_method_that_extends(capsys):
     code, out, _ = run(capsys, "compare", "qwen3-8b", "--context", "32k", "--target", "128k")
     assert code == 0
-    assert {line.split()[0] for line in out.splitlines()[2:]} == {name for name, method in METHODS.items() if method.extends}
+    assert {line.split()[0] for line in out.splitlines()[2:]} == {
+        name for name, method in METHODS.items() if method.extends
+    }
     rows = json.loads(run(capsys, "compare", "qwen3-8b", "--target", "128k", "--json")[1])
     yarn = next(row for row in rows if row["method"] == "yarn")
     assert yarn["config"]["rope_parameters"]["rope_type"] == "yarn"

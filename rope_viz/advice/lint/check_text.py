@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +13,7 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.models.formats.json_source import Raw, read_raw
 
 # Findings that no rule over a `View` makes: {name: what is looked for, and the source}.
-OTHER_FINDINGS: Mapping[str, str] = json.loads(
-    Path(__file__).with_name("other_findings.json").read_text(encoding="utf-8")
-)
+OTHER_FINDINGS: dict[str, str] = json.loads(Path(__file__).with_name("other_findings.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
