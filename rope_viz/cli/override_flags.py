@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rope_viz.cli.flags import add_flags
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.overrides import Merged, merge_overrides
@@ -50,13 +51,7 @@ class Override:
 
 def add_override_flags(command: argparse.ArgumentParser) -> None:
     """Add both flags; only one of them can be given."""
-    given = command.add_mutually_exclusive_group()
-    given.add_argument(
-        HF, metavar="JSON", help="read the config as vLLM has it after --hf-overrides, SGLang after its own such flag"
-    )
-    given.add_argument(
-        SCALING, metavar="JSON", help="read the config as transformers has it after from_pretrained(rope_scaling=JSON)"
-    )
+    add_flags(command.add_mutually_exclusive_group(), "override")
 
 
 def read_override(parsed: argparse.Namespace) -> Override | None:

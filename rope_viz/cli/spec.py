@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.find_configs import find_configs, find_listed
+from rope_viz.cli.flags import add_flags
 from rope_viz.cli.output import named as named
 from rope_viz.cli.override_flags import read_override
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
@@ -25,15 +26,14 @@ LISTS = ("short_factor", "long_factor")
 
 def add_spec_flags(command: argparse.ArgumentParser, *, length: bool = True) -> None:
     """Add a model, a flag for every knob and, with `length`, one for the current length."""
-    command.add_argument("model", nargs="?", metavar="CONFIG", help=NAMES)
-    command.add_argument("--layer", help="layer type, such as full_attention")
+    add_flags(command, "spec", NAMES=NAMES)
     if length:
-        command.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
+        add_flags(command, "spec-length", tokens=tokens)
     sizes = command.add_argument_group("sizes")
     for name, knob in knobs(RopeSpec).items():
         add_knob(sizes, name, knob)
     scaling = command.add_argument_group("scaling")
-    scaling.add_argument("--scaling", choices=METHODS, help="the method: " + ", ".join(LABELS.values()))
+    add_flags(scaling, "spec-method", METHODS=METHODS, labels=LABELS.values())
     for name, knob in method_knobs().items():
         add_knob(scaling, name, knob)
     scaling.add_argument(

@@ -1,7 +1,4 @@
-"""Measure a GGUF model on a user's text, in a process of its own: `python -m rope_viz.real_models.measure_text`.
-
-The process reads one JSON object from its standard input and prints one JSON object per line.
-"""
+"""Measure a GGUF model on a user's text, in a process of its own: `python -m rope_viz.real_models.measure_text`."""
 
 from __future__ import annotations
 
