@@ -14,16 +14,10 @@ from rope_viz.figures.hands import TEXTS
 from rope_viz.pages.learn import figures as learn
 from rope_viz.pages.registry import text_of
 from rope_viz.picture.export import script
+from rope_viz.web import read_inline
 
 WHOLE = text_of("home", "whole")
-STYLE = """
-body { margin: 0; background: var(--st-background-color); color: var(--st-text-color); }
-main { max-width: 1216px; margin: 0 auto; padding: 16px 32px 32px; }
-h1 { font: 600 17px/24px var(--st-font); margin: 0 0 12px; }
-footer { margin-top: 32px; font: 14px/20px var(--st-font); }
-a { color: inherit; }
-@media (max-width: 760px) { main { padding: 12px 16px; } footer { padding-bottom: 72px; } }
-"""
+STYLE = f"\n{read_inline('story.css')}\n"
 FONT = "'Source Sans 3', 'Source Sans Pro', system-ui, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
 
