@@ -225,7 +225,6 @@ class Local:
             return len(self.load()[1](text)["input_ids"])
 
     def load(self) -> tuple[Any, Any]:
-        """Return model and tokenizer, loaded at the first call."""
         if self.loaded is None:
             try:
                 _, transformers = (importlib.import_module(name) for name in ("torch", "transformers"))
@@ -241,7 +240,6 @@ class Local:
         return self.loaded
 
     def close(self) -> None:
-        """Drop the model to free memory for the next one."""
         self.loaded = None
 
 

@@ -51,7 +51,6 @@ class ModelActor:
         self.engine: OfflineVllm | Local | None = None
 
     def load(self, method: str) -> OfflineVllm | Local:
-        """Return the engine of a method, and drop that of another one."""
         if self.engine is None or method != self.method:
             if self.engine is not None:
                 self.engine.close()

@@ -78,14 +78,12 @@ class EvaluationPlan:
         return itertools.islice(self.whole_cells(), self.shard[0], None, self.shard[1])
 
     def whole_cells(self) -> Iterator[Cell]:
-        """Yield the questions of all shards together, in the same order."""
         for repeat, length in itertools.product(range(self.repeats), sorted(self.lengths, reverse=True)):
             for method, depth in itertools.product(self.methods, self.depths):
                 yield method, length, depth, repeat
 
     @property
     def whole_size(self) -> int:
-        """Return the number of questions of all shards together."""
         return len(self.methods) * len(self.lengths) * len(self.depths) * self.repeats
 
     @property
@@ -126,7 +124,6 @@ class Journal:
             os.fsync(file.fileno())
 
     def answered(self, cell: Cell) -> bool:
-        """True if the question was asked and answered."""
         return cell in self.rows and self.rows[cell].right is not None
 
 

@@ -46,7 +46,6 @@ class SearchRun(Run):
     environment = ONE_THREAD
 
     def __init__(self, length: int = LENGTH, trials: int = TRIALS, held_out: int = HELD_OUT) -> None:
-        """Start it. Raises `BusyError` while another measurement runs."""
         super().__init__({"length": length, "trials": trials, "held_out": held_out})
 
     def make_report(self, workload: dict[str, Any]) -> SearchReport:

@@ -358,7 +358,6 @@ def _check_starts(start_positions: Tensor | None, sequences: int) -> None:
 
 
 def _put_batch_first(t: Tensor, tensor_format: str) -> Tensor:
-    """Return a view (batch, tokens, heads, d) of t."""
     return t[None] if tensor_format == "thd" else t.transpose(0, 1) if tensor_format == "sbhd" else t
 
 

@@ -50,12 +50,10 @@ class Subject(NamedTuple):
 
     @property
     def unchanged(self) -> Subject:
-        """Return the model as it starts."""
         return self._replace(spec=self.start)
 
     @property
     def config(self) -> Mapping[str, Any] | None:
-        """Return the model's config.json, None for a custom model without one."""
         if self.model == CUSTOM:
             return None if self.own is None else self.own.config
         return catalog()[self.model].config

@@ -45,7 +45,6 @@ class Links:
         return len(self._found)
 
     def get(self, text: str) -> Upload | None:
-        """Return the config of a value, None if it is not kept."""
         with self._lock:
             tag = digest(text)
             if tag not in self._found:

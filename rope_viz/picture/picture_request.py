@@ -104,7 +104,6 @@ class PictureRequest:
 
     @property
     def model(self) -> str:
-        """Return the id of the model that the embedding started from."""
         return self.subject.model
 
     @property

@@ -44,7 +44,6 @@ class CaptureRun(Run):
     environment = ONE_THREAD
 
     def __init__(self, model: Path, text: str) -> None:
-        """Start it. Raises `BusyError` while another measurement runs."""
         super().__init__({"model": str(model), "text": text})
 
     def make_report(self, workload: dict[str, Any]) -> CaptureReport:

@@ -159,7 +159,6 @@ class HeadSums:
     changed: dict[str, list[dict[str, float]]] = field(default_factory=dict)
 
     def has(self, job: str) -> bool:
-        """True if the mean score is above the job's threshold."""
         return bool(np.mean(self.scores[job]) > THRESHOLDS[job])
 
     def as_row(self, texts: int) -> dict[str, Any]:

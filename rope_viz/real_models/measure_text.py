@@ -57,7 +57,6 @@ class TextRun(Run):
     environment = ONE_THREAD
 
     def __init__(self, model: Path, text: str, methods: Iterable[str], key: str | None = None) -> None:
-        """Start it. Raises `BusyError` while another measurement runs."""
         super().__init__({"model": str(model), "text": text, "methods": list(methods), "key": key})
 
     def make_report(self, workload: dict[str, Any]) -> TextLosses | FoundKeys:

@@ -40,7 +40,6 @@ def home_page(message: Mapping[str, Any], app: str) -> bytes:
 
 
 def _page(name: str, data: Mapping[str, Any], title: str, heading: str, below: str) -> bytes:
-    """Return a page on which the script `name` shows its message; `below` is HTML under it."""
     light, dark = (_colours(dark=each) for each in (False, True))
     body = json.dumps(data).replace("<", "\\u003c")
     start = f'show({{ root: document.querySelector(".rv-{name}"), memory: {{}} }}, {body});'

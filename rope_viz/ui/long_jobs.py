@@ -67,7 +67,6 @@ class Process:
         return found
 
     def kill(self) -> None:
-        """End the process now and close its streams."""
         if self.timer is not None:
             self.timer.cancel()
         self.running.kill()

@@ -158,7 +158,6 @@ class Gallery:
                 return
 
     def _has_room(self, places: int) -> bool:
-        """True if any job could start at all."""
         return (
             self._here.total() <= self.at_once
             or self._there.total() < places
@@ -197,7 +196,6 @@ class Gallery:
         return result.stem.encode() + b"\0" + result.content
 
     def _drawn(self, job: RenderJob, where: Counter[int] | None, drawing: asyncio.Future[bytes]) -> None:
-        """Resolve the job's future with the result or the exception."""
         running = self._long if where is None else self._running
         running[job.visitor] -= 1
         if not running[job.visitor]:

@@ -40,7 +40,6 @@ class RenderWorkers:
 
     @property
     def ready(self) -> bool:
-        """True once the workers have started."""
         return self._started is not None and self._started.done() and self._started.exception() is None
 
     def record_wait(self, waited: float) -> None:

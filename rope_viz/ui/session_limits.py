@@ -75,7 +75,6 @@ class OpenPages:
         return await self.app(scope, receive, send)
 
     def is_full(self, visitor: str) -> bool:
-        """Return whether a visitor can open no further page."""
         return self._open[visitor] >= self.most // SHARE or self._open.total() >= self.most
 
     async def _serve(self, visitor: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -144,7 +144,6 @@ def has_hub_cache() -> bool:
 
 
 def _show_findings() -> None:
-    """Show a summary of the check's findings in the user's config, with a link to the details."""
     mine = own()
     if mine is not None and state.current_choice().subject.model == spec_url.CUSTOM:
         found = configs.summed_up(mine.config)

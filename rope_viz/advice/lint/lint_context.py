@@ -52,7 +52,6 @@ class Site:
 
     @property
     def key(self) -> str:
-        """The place as text."""
         return ".".join(self.path)
 
     @property

@@ -72,12 +72,10 @@ class Axis:
             return np.where(array > 0, np.log10(np.where(array > 0, array, 1.0)), np.nan)
 
     def pixel(self, coordinates: Any) -> Any:
-        """Convert coordinates to pixels of the sheet."""
         share = (np.asarray(coordinates, dtype=np.float64) - self.low) / (self.high - self.low)
         return self.start + share * (self.stop - self.start)
 
     def to_pixels(self, values: Any) -> Any:
-        """Convert values to pixels of the sheet."""
         return self.pixel(self.coordinates(values))
 
     def contains(self, coordinate: float, slack: float = 1e-9) -> bool:

@@ -62,7 +62,6 @@ class Places:
         self.ink.mark((slice(top, bottom), slice(left, right)))
 
     def reserve(self, box: Box) -> Box:
-        """Reserve the box of a label and return it."""
         self.boxes.append(box)
         return box
 

@@ -101,7 +101,6 @@ class SheetLayout:
         return self.sheet.scale
 
     def panel(self, x: str, y: str) -> Panel:
-        """Return the panel of two axes, else one that has either of them."""
         found = next((panel for panel in self.panels if panel.x.name == x and panel.y.name == y), None)
         return found or next((panel for panel in self.panels if x == panel.x.name or y == panel.y.name), self.panels[0])
 

@@ -161,7 +161,6 @@ def draw_bars(plan: SheetLayout, panel: Panel, trace: Mapping[str, Any], below: 
 
 
 def _pick_value(values: Any, place: int) -> str:
-    """Return one of several values, or the value shared by all."""
     return values if isinstance(values, str) else str(values[place])
 
 
