@@ -22,6 +22,7 @@ if {*sys.argv[1:2]} & set(
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 from rope_viz import __version__
 from rope_viz.cli.broken_pipe import ignore_broken_pipe
@@ -78,32 +79,7 @@ def report_absence(sentence: str, parsed: argparse.Namespace) -> int:
 FLAG, NEGATIVE = re.compile(r"--[a-z][\w.-]*"), re.compile(r"-(\.?[0-9][\w.,+-]*|inf(inity)?|nan)", re.IGNORECASE)
 
 # {command: (module, function that adds it, help)}, in the order of the help.
-COMMANDS = {
-    "table": ("list_commands", "add_table", "print frequency, wavelength and turns of every pair"),
-    "app": ("app", "add", "open the dashboard in a browser, as does `rope-viz` without a command"),
-    "figure": ("figure", "add", "write a picture of the app to a file"),
-    "report": ("report", "add", "write all pictures of a model to one file"),
-    "learn": ("learn", "add", "write the eight scenes of Learn to one HTML file"),
-    "capture": ("real_model", "add_capture", "write q and k of a real model before rotation to a file"),
-    "measure": (
-        "real_model",
-        "add_measure",
-        "write the jobs of a real model's heads and its loss by position to a file",
-    ),
-    "get-model": ("get_model", "add", "put a real language model into the cache folder"),
-    "evaluate": ("evaluate", "add", "test whether a real model finds what it read, by depth, length and method"),
-    "search": ("search", "add", "search for better frequencies at a longer context, by trials"),
-    "check": ("check", "add", "find errors in config.json files"),
-    "compare": ("compare", "add", "compare the scaling methods for one config, or two configs"),
-    "runtimes": ("runtimes", "add_runtimes", "show how each runtime reads a config"),
-    "match": ("match", "add", "compare what a trainer computed with what a server computes"),
-    "conformance": ("verify", "add_conformance", "write files that check the rotary embedding of any engine"),
-    "export": ("runtimes", "add_export", "print this embedding as the keys or flags of a runtime or a trainer"),
-    "extend": ("extend", "add", "how to reach a longer context: methods, reasons, keys and flags"),
-    "memory": ("memory", "add", "bytes of KV cache and weights, and the number of parameters"),
-    "verify": ("verify", "add_verify", "compare the frequencies of a running model or a file with the config"),
-    "models": ("list_commands", "add_models", "print the models of the list"),
-}
+COMMANDS = json.loads(Path(__file__).with_name("commands.json").read_text(encoding="utf-8"))
 
 # Commands that take the name of a config, and with --hub a model's id on the Hub.
 TAKES_CONFIG = frozenset(

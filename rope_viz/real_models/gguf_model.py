@@ -204,9 +204,10 @@ FORMATS = {
 }
 """{ggml's type: its format}."""
 
-OTHER_TYPES: Mapping[str, str] = json.loads(
-    Path(__file__).with_name("refused_ggml_types.json").read_text(encoding="utf-8")
+NAMES: Mapping[str, Mapping[str, str]] = json.loads(
+    Path(__file__).with_name("ggml_names.json").read_text(encoding="utf-8")
 )
+OTHER_TYPES = NAMES["refused_types"]
 """{ggml's type: its name}, of types that are refused."""
 
 
@@ -229,19 +230,7 @@ ARCHITECTURES = {
 }
 """{llama.cpp's name, which is transformers' model type too: what differs}."""
 
-PARTS = {
-    "q": "attn_q.weight",
-    "k": "attn_k.weight",
-    "v": "attn_v.weight",
-    "o": "attn_output.weight",
-    "gate": "ffn_gate.weight",
-    "up": "ffn_up.weight",
-    "down": "ffn_down.weight",
-    "before_attention": "attn_norm.weight",
-    "before_mlp": "ffn_norm.weight",
-}
-BIASES = {"q_bias": "attn_q.bias", "k_bias": "attn_k.bias", "v_bias": "attn_v.bias"}
-HEAD_NORMS = {"q_norm": "attn_q_norm.weight", "k_norm": "attn_k_norm.weight"}
+PARTS, BIASES, HEAD_NORMS = NAMES["tensors"], NAMES["biases"], NAMES["head_norms"]
 CHANGED_GRAPH = ("expert_count", "attention.scale", "logit_scale", "rope.scaling.yarn_log_multiplier")
 """Keys that change the graph where they are not 0."""
 

@@ -16,12 +16,7 @@ from rope_viz.models.rope_parameters import LAYER_TYPES
 from rope_viz.runtimes.compare import find_max_ratio
 
 # Keys that say nothing about a vision tower or an audio tower.
-OUTSIDE = tuple(
-    """
-    hidden_size num_attention_heads num_key_value_heads num_hidden_layers head_dim max_position_embeddings
-    rope_theta sliding_window
-    """.split()
-)
+OUTSIDE = tuple(KNOWN_KEYS["outside"])
 ROPE_DICTS = ("rope_scaling", "rope_parameters")
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # Keys with a number, of the language model or of a rope dict.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,19 +17,9 @@ from rope_viz.figures.files.label_placement import Places
 from rope_viz.figures.files.layout import Panel, SheetLayout, font_size
 from rope_viz.figures.files.rich_text import TextSpan
 
-SYMBOLS = {
-    "circle": "o",
-    "square": "s",
-    "diamond": "D",
-    "cross": "P",
-    "x": "X",
-    "triangle-up": "^",
-    "triangle-down": "v",
-    "star": "*",
-    "circle-open": "o",
-    "line-ns": "|",
-    "line-ew": "_",
-}
+SYMBOLS: Mapping[str, str] = json.loads(Path(__file__).with_name("matplotlib.json").read_text(encoding="utf-8"))[
+    "symbols"
+]
 # Dots per inch of maps: printers resolve areas of colour less finely than text and lines.
 MAP_DPI = 300
 MOST_DOTS = 3200

@@ -261,13 +261,9 @@ RULES: dict[str, Read] = {
 }
 
 # Other names of classes, functions and models for the same rule.
-ALSO = json.loads(Path(__file__).with_name("transformer_names.json").read_text(encoding="utf-8"))
-ENDINGS = tuple(
-    """
-    rotaryposembed rotaryembedding posembed embednd3 embednd embedrope ropeembedder mrope rope3d rope
-    transformer2dmodel transformer3dmodel transformer 2dmodel model
-    """.split()
-)
+NAMES = json.loads(Path(__file__).with_name("transformer_names.json").read_text(encoding="utf-8"))
+ALSO: Mapping[str, str] = NAMES["names"]
+ENDINGS: Sequence[str] = NAMES["endings"]
 KNOWN = {name: ALSO.get(name, name) for name in (*RULES, *ALSO)}
 
 

@@ -280,11 +280,7 @@ SPECIAL: dict[str, tuple[Callable[[ConfigReader], Specs], dict[str, Any]]] = {
     "lightglue": (lightglue, {}),
 }
 # Other names of a tower, besides spellings and class endings.
-OTHER_NAMES = json.loads(Path(__file__).with_name("tower_names.json").read_text(encoding="utf-8"))
+NAMES = json.loads(Path(__file__).with_name("tower_names.json").read_text(encoding="utf-8"))
+OTHER_NAMES: Mapping[str, str] = NAMES["names"]
 PLAIN_NAMES = {plain_name(name): OTHER_NAMES.get(name, name) for name in (*TOWERS, *SPECIAL, *OTHER_NAMES)}
-CLASS_ENDINGS = tuple(
-    """
-    visionrotaryembedding vitrotaryembedding vitropepositionembedding ropepositionembedding rotaryembedding
-    positionalencoder ropeattention visionencoder visionmodel vision vitmodel model
-    """.split()
-)
+CLASS_ENDINGS: Sequence[str] = NAMES["endings"]
