@@ -23,12 +23,8 @@ GREY_DASHES = tuple(
 GREYS = dict(zip(theme.FURTHER, GREY_DASHES, strict=True))
 """{colour of a slot: its dash in grey}: in grey the dash replaces the colour."""
 GREY = "#1E1E1E"
-SPARE = (
-    "8px,2px,3px,2px,3px,8px",
-    "24px,2px",
-    "3px,5px,9px,5px",
-    "2px,1px,2px,5px",
-    "13px,2px,3px,2px,3px,2px,3px,2px",
+SPARE = tuple(
+    "8px,2px,3px,2px,3px,8px 24px,2px 3px,5px,9px,5px 2px,1px,2px,5px 13px,2px,3px,2px,3px,2px,3px,2px".split()
 )
 HATCHES = ("", "/", "x", "\\", ".", "-")
 
