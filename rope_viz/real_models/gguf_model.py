@@ -204,9 +204,7 @@ FORMATS = {
 }
 """{ggml's type: its format}."""
 
-NAMES: dict[str, dict[str, str]] = json.loads(
-    Path(__file__).with_name("ggml_names.json").read_text(encoding="utf-8")
-)
+NAMES: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("ggml_names.json").read_text(encoding="utf-8"))
 OTHER_TYPES = NAMES["refused_types"]
 """{ggml's type: its name}, of types that are refused."""
 
