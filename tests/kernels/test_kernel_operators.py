@@ -7,7 +7,7 @@ from rope_viz.kernels import exact_table, rotate, rotate_qk
 
 torch = pytest.importorskip("torch")
 
-from rope_viz.kernels import operators  # noqa: E402
+from rope_viz.kernels import operators, torch_library  # noqa: E402, F401 - torch_library registers the gradients
 
 PAIRINGS = ("half", "interleaved")
 INV_FREQ = 10_000.0 ** (-np.arange(3) / 3)
