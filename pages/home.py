@@ -38,7 +38,6 @@ def _door(door: str, about: str = "") -> None:
 
 
 def _pages_of(door: str) -> str:
-    """Return the links to all pages of a door, in one line."""
     pages = doors()[door]
     links = [f'<a href="/{name}">{title_of(name)}</a>' for name in pages]
     if len(pages) == 1:

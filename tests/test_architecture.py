@@ -173,7 +173,6 @@ NAMES_METHODS = {
     "rope_viz/runtimes/llamacpp.py": "writes the flags of the two methods that llama.cpp has flags for",
     "rope_viz/studies/axis_extrapolation.py": "extends image axes by two of the methods and by others of its own",
     "rope_viz/evaluation/search_divisors.py": "writes what a search found as LongRoPE's lists",
-    "rope_viz/advice/lint/rules.py": "lists the keys that are read for each rope_type",
     "rope_viz/advice/training/make_match.py": "splits a softmax scale between YaRN's two mscale keys",
     "rope_viz/advice/verify/conformance.py": "makes the typical mistakes of each published formula",
     "rope_viz/advice/verify/identify_rotation.py": "tells two ramps apart by measured frequencies",

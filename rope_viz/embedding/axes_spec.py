@@ -9,8 +9,6 @@ A `RopeSpec` is the case of one axis (`one_axis`). Three ways to allocate pairs 
     ladder_per_axis   one ladder per axis, joined as blocks or pair by pair
     directions        explicit weights: a pair may mix axes
 
-The positions of the tokens are separate: see `position_ids`.
-
 M-RoPE: Qwen2-VL, https://arxiv.org/abs/2409.12191; axial and mixed RoPE: Heo et al., https://arxiv.org/abs/2403.13298
 """
 

@@ -38,7 +38,6 @@ class Segment:
 
     @property
     def tokens(self) -> int:
-        """Return the number of tokens."""
         return self.stop - self.start
 
 
@@ -63,7 +62,6 @@ class Positions:
 
     @property
     def tokens(self) -> int:
-        """Return the number of tokens."""
         return len(self.values)
 
 

@@ -58,7 +58,6 @@ class Bands:
     kind: NDArray[np.int8]
 
     def count(self, kind: int) -> int:
-        """Return the number of pairs of this kind."""
         return int(np.count_nonzero(self.kind == kind))
 
     @property

@@ -135,7 +135,6 @@ class Server:
         self.key, self.timeout = key, timeout
 
     def ask(self, text: str, most: int) -> Answer:
-        """Answer as in `Engine`."""
         if self.chat:
             content: dict[str, Any] = {"messages": [{"role": "user", "content": text}]}
             path = "/chat/completions"
@@ -202,7 +201,6 @@ class Local:
         self.loaded: tuple[Any, Any] | None = None
 
     def ask(self, text: str, most: int) -> Answer:
-        """Answer as in `Engine`, one question at a time."""
         import torch
 
         with self.lock:
@@ -223,12 +221,10 @@ class Local:
             return Answer(tokenizer.decode(output[0, size:]), size)
 
     def count(self, text: str) -> int:
-        """Return the count by the model's own tokenizer."""
         with self.lock:
             return len(self.load()[1](text)["input_ids"])
 
     def load(self) -> tuple[Any, Any]:
-        """Return model and tokenizer, loaded at the first call."""
         if self.loaded is None:
             try:
                 _, transformers = (importlib.import_module(name) for name in ("torch", "transformers"))
@@ -244,7 +240,6 @@ class Local:
         return self.loaded
 
     def close(self) -> None:
-        """Drop the model to free memory for the next one."""
         self.loaded = None
 
 
@@ -260,9 +255,7 @@ class Counted:
         self.tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
 
     def ask(self, text: str, most: int) -> Answer:
-        """Answer as in `Engine`."""
         return self.engine.ask(text, most)
 
     def count(self, text: str) -> int:
-        """Return the count by the tokenizer."""
         return len(self.tokenizer(text)["input_ids"])

@@ -1,8 +1,4 @@
-"""Distribute the questions of an evaluation over workers, such as several servers of one method.
-
-A worker gets a bounded number of questions at once. After a temporary failure its question goes to another worker,
-and it is asked again after a pause that doubles, with one question until it answers.
-"""
+"""Distribute the questions of an evaluation over workers, such as several servers of one method."""
 
 from __future__ import annotations
 
@@ -54,7 +50,6 @@ class Worker:
         return max(self.paused_until - request, 0.0)
 
     def summary(self) -> str:
-        """Return its counts as one line."""
         mean = f", {self.seconds / self.answers:.1f} s each" if self.answers else ""
         failed = f", {self.failures:,} failed requests, the last: {self.problem}" if self.failures else ""
         return f"{self.name}: {self.answers:,} answers{mean}, {self.tokens:,} tokens{failed}"
@@ -162,7 +157,6 @@ class QuestionQueue:
             return given_up
 
     def stop(self) -> None:
-        """Give out no more questions."""
         with self.changed:
             self.is_stopped = True
             self.changed.notify_all()

@@ -41,7 +41,6 @@ class AnswerRow:
 
     @property
     def cell(self) -> Cell:
-        """Return the question that this row answers."""
         return self.method, self.length, self.depth, self.repeat
 
 

@@ -32,16 +32,13 @@ class OfflineVllm:
         self.engine = vllm.LLM(model=folder, hf_overrides=dict(config), **limit)
 
     def ask(self, text: str, most: int) -> Answer:
-        """Answer as in `Engine`."""
         done = self.engine.generate([text], self.sampling(temperature=0.0, max_tokens=most), use_tqdm=False)[0]
         return Answer(done.outputs[0].text, len(done.prompt_token_ids))
 
     def count(self, text: str) -> int:
-        """Return the count by the model's own tokenizer."""
         return len(self.engine.get_tokenizer()(text)["input_ids"])
 
     def close(self) -> None:
-        """Drop the engine to free memory for the next one."""
         del self.engine
 
 
@@ -54,7 +51,6 @@ class ModelActor:
         self.engine: OfflineVllm | Local | None = None
 
     def load(self, method: str) -> OfflineVllm | Local:
-        """Return the engine of a method, and drop that of another one."""
         if self.engine is None or method != self.method:
             if self.engine is not None:
                 self.engine.close()
@@ -70,11 +66,9 @@ class ModelActor:
             return None, str(error)
 
     def count(self, method: str, text: str) -> int:
-        """Return the number of tokens of the text."""
         return self.load(method).count(text)
 
     def process(self) -> int:
-        """Return the number of the process."""
         return os.getpid()
 
 
@@ -86,14 +80,12 @@ class RayEngine:
     method: str
 
     def ask(self, text: str, most: int) -> Answer:
-        """Answer as in `Engine`."""
         answer, reason = wait_for(self.actor.ask.remote(self.method, text, most))
         if answer is None:
             raise ValueError(reason)
         return Answer(answer.text, answer.tokens)
 
     def count(self, text: str) -> int:
-        """Return the count by the model's own tokenizer."""
         return int(wait_for(self.actor.count.remote(self.method, text)))
 
 

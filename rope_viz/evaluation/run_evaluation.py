@@ -78,19 +78,16 @@ class EvaluationPlan:
         return itertools.islice(self.whole_cells(), self.shard[0], None, self.shard[1])
 
     def whole_cells(self) -> Iterator[Cell]:
-        """Yield the questions of all shards together, in the same order."""
         for repeat, length in itertools.product(range(self.repeats), sorted(self.lengths, reverse=True)):
             for method, depth in itertools.product(self.methods, self.depths):
                 yield method, length, depth, repeat
 
     @property
     def whole_size(self) -> int:
-        """Return the number of questions of all shards together."""
         return len(self.methods) * len(self.lengths) * len(self.depths) * self.repeats
 
     @property
     def size(self) -> int:
-        """Return the number of questions."""
         return len(range(self.shard[0], self.whole_size, self.shard[1]))
 
     @property
@@ -127,7 +124,6 @@ class Journal:
             os.fsync(file.fileno())
 
     def answered(self, cell: Cell) -> bool:
-        """True if the question was asked and answered."""
         return cell in self.rows and self.rows[cell].right is not None
 
 
@@ -231,7 +227,6 @@ class Progress:
             say(f"{plan.size - len(missing):,} of {plan.size:,} questions are answered already")
 
     def step(self, row: AnswerRow) -> None:
-        """Count one more answer and report progress."""
         self.done, self.tokens, self.left = self.done + 1, self.tokens + row.length, self.left - row.length
         seconds = (time.monotonic() - self.begin) * self.left / self.tokens
         self.say(f"{self.done:,} of {self.total:,} asked, {span(seconds)} left")

@@ -120,7 +120,6 @@ class TransformersScorer:
         return rate_key(output.double().cpu().numpy(), answers)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text."""
         return list(self.tokenizer(text)["input_ids"])
 
 
@@ -143,13 +142,11 @@ class GgufScorer:
         return Scores(found[None, :, 0], found[None, :, 1])
 
     def score_text(self, turn: Turning, pieces: int, seed: int) -> tuple[float, float]:
-        """Return whether the answer is right, 1 or 0, and its loss."""
         ids, answers = ask_key(self.wording, self.encode, pieces, seed)
         rows = np.arange(len(ids) - len(answers) - 1, len(ids) - 1)
         return rate_key(logits(self.model, ids, turn, rows=rows).astype(np.float64), answers)
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text."""
         return list(self.tokenizer.encode(text).ids)
 
 

@@ -33,11 +33,9 @@ class SearchReport:
     found: dict[str, Any] = field(default_factory=dict)
 
     def add_line(self, line: dict[str, Any]) -> None:
-        """Add one output line of the process."""
         self.found = line.get("found", self.found)
 
     def pack(self) -> bytes:
-        """Encode the result for the store."""
         return json.dumps(self.found, allow_nan=False).encode()
 
 
@@ -48,16 +46,13 @@ class SearchRun(Run):
     environment = ONE_THREAD
 
     def __init__(self, length: int = LENGTH, trials: int = TRIALS, held_out: int = HELD_OUT) -> None:
-        """Start it. Raises `BusyError` while another measurement runs."""
         super().__init__({"length": length, "trials": trials, "held_out": held_out})
 
     def make_report(self, workload: dict[str, Any]) -> SearchReport:
-        """Return an empty result."""
         return SearchReport()
 
     @property
     def first_step(self) -> str:
-        """Return the step shown before the first line."""
         return str(TEXTS("search.loading"))
 
 

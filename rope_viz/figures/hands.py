@@ -66,7 +66,6 @@ def describe(message: Mapping[str, Any]) -> Sentence:
 
 
 def _values(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of the pair that is shown alone, as text."""
     step = math.degrees(message["inv_freq"][message["pair"]])
     angle = fold_angle(step * (message["start"]["query"] - message["start"]["key"]))
     score = f"{math.cos(math.radians(angle)):.2f}".replace("-", "−")

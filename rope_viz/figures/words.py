@@ -88,7 +88,6 @@ def describe_bands(spec: RopeSpec) -> Sentence:
 
 
 def _numbers(band: int, shares: FloatArray) -> dict[str, Any]:
-    """Return the number of pairs of a band and, if it is divided or sped up, the smallest and largest factor."""
     name = BANDS[band]
     if band not in (DIVIDED, SPED):
         return {name: len(shares)}

@@ -15,7 +15,6 @@ class Float32Buffers(torch.nn.Module):
     """
 
     def make_buffers(self, device: torch.device | str | None) -> dict[str, Tensor]:
-        """Return every buffer by its name, float32, computed from the module's arguments."""
         raise NotImplementedError
 
     def read_float32(self, name: str) -> Tensor:

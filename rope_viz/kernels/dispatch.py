@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rope_viz.embedding.spec import Pairing
-from rope_viz.kernels import reference, torch_library
+from rope_viz.kernels import operators, reference, torch_library
 from rope_viz.kernels.torch_ops import Turn
 
 
@@ -87,7 +87,7 @@ def _make_turn(
     return Turn(None, cos, sin, interleaved, inverse, scale)
 
 
-@torch_library.cache_last
+@operators.cache_last
 def _copy_to_host(inv_freq: Tensor) -> Tensor:
     # The increments are computed on the host. Cached, so that a model's buffer is copied once, not once per layer.
     return inv_freq.cpu()

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from rope_viz.kernels import torch_library
+from rope_viz.kernels import operators, torch_library
 from rope_viz.kernels.buffers import Float32Buffers
 from rope_viz.kernels.torch_ops import Turn
 
@@ -59,7 +59,7 @@ def rotate_whole(x: Tensor, cos: Tensor, sin: Tensor, way: SharedArguments) -> T
 def rotate_stretches_in_place(whole: Tensor, stretches: list[Stretch], way: SharedArguments) -> None:
     """Rotate the stretches of `whole` in place; not differentiable."""
     for bounds, cos, sin in stretches:
-        rows, turn, bounded = _angles(torch_library.split_parts(whole, bounds)[0], cos, sin, way)
+        rows, turn, bounded = _angles(operators.split_parts(whole, bounds)[0], cos, sin, way)
         torch_library.rotate_within(whole, bounds, rows, turn, bounded=bounded)
 
 
@@ -67,7 +67,7 @@ def rotate_stretches(whole: Tensor, stretches: list[Stretch], way: SharedArgumen
     """Return a new tensor like `whole` with its stretches, contiguous from 0, rotated; differentiable."""
     turned: list[Tensor] = []
     for bounds, cos, sin in stretches:
-        parts = torch_library.split_parts(whole, bounds)
+        parts = operators.split_parts(whole, bounds)
         rows, turn, bounded = _angles(parts[0], cos, sin, way)
         turned += torch_library.rotate_copies(parts, rows, turn, bounded=bounded)
     if whole.dim() == 5:

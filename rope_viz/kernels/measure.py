@@ -208,7 +208,6 @@ class Measurement:
 
     @property
     def bytes_per_second(self) -> float:
-        """Return throughput, counting `Workload.bytes_moved`."""
         return self.workload.bytes_moved / self.median
 
     @property

@@ -1,7 +1,4 @@
-"""Measurements in a separate process, one at a time, so that the server neither loads torch nor dies with it.
-
-A crash, lack of memory or a hanging driver ends only that process, and the user gets a sentence about it.
-"""
+"""Measurements in a separate process, one at a time, so that the server neither loads torch nor dies with it."""
 
 from __future__ import annotations
 
@@ -42,7 +39,6 @@ class MeasurementReport:
     ways: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add_line(self, line: dict[str, Any]) -> None:
-        """Add one output line of the process."""
         self.machine = line.get("machine", self.machine)
         self.agreement = line.get("agreement", self.agreement)
         if "way" in line:
@@ -50,7 +46,6 @@ class MeasurementReport:
 
     @property
     def ran(self) -> list[dict[str, Any]]:
-        """Return the ways that were timed."""
         return [way for way in self.ways.values() if way["median_s"]]
 
     @property
@@ -95,16 +90,13 @@ class Run:
 
     @property
     def first_step(self) -> str:
-        """Return the step shown before the first line."""
         return TEXTS("measure.loading")
 
     @property
     def is_alive(self) -> bool:
-        """True while it is running."""
         return not self._ended.is_set()
 
     def stop(self, why: str = "") -> None:
-        """Kill it now; no effect if it has ended."""
         if not self.is_alive or self._process.poll() is not None:
             return
         self.problem = self.problem or why or TEXTS("problems.stopped")

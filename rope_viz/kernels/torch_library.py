@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from rope_viz.kernels import operators
-from rope_viz.kernels.operators import cache_last, split_parts
 from rope_viz.kernels.torch_ops import Turn
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -161,21 +160,6 @@ def _vmap(info: Any, in_dims: Any, xs: Any, *rest: Any) -> tuple[list[Tensor], l
 torch.library.register_autograd("rope_viz::rotate", _backward, setup_context=_setup)
 
 torch.library.register_vmap("rope_viz::rotate", _vmap)
-
-
-__all__ = [
-    "cache_last",
-    "checked_rows",
-    "has_tangent",
-    "is_transformed",
-    "make_savable",
-    "one_per_pair",
-    "packed_positions",
-    "rotate_copies",
-    "rotate_into",
-    "rotate_within",
-    "split_parts",
-]
 
 
 def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: Turn, *, bounded: bool = False) -> None:

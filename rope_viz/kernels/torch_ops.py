@@ -39,7 +39,6 @@ class Turn:
 
     @property
     def pairs(self) -> int:
-        """Return the number of rotating pairs."""
         known = self.inv_freq if self.inv_freq is not None else self.cos
         assert known is not None
         return known.shape[-1]

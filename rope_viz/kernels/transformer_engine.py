@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rope_viz.kernels import torch_library
+from rope_viz.kernels import operators, torch_library
 from rope_viz.kernels.buffers import Float32Buffers
 from rope_viz.kernels.positions import balanced_position
 from rope_viz.kernels.torch_ops import Turn
@@ -263,13 +263,13 @@ def _tables(freqs: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
     return (_tables_interleaved if interleaved else _tables_half)(freqs)
 
 
-@torch_library.cache_last
+@operators.cache_last
 def _tables_interleaved(freqs: Tensor) -> tuple[Tensor, ...]:
     angle = freqs[:, 0, 0].detach().float()
     return _cos_sin(angle[:, ::2], angle[:, 1::2])
 
 
-@torch_library.cache_last
+@operators.cache_last
 def _tables_half(freqs: Tensor) -> tuple[Tensor, ...]:
     angle = freqs[:, 0, 0].detach().float()
     return _cos_sin(*angle.chunk(2, dim=-1))
@@ -358,7 +358,6 @@ def _check_starts(start_positions: Tensor | None, sequences: int) -> None:
 
 
 def _put_batch_first(t: Tensor, tensor_format: str) -> Tensor:
-    """Return a view (batch, tokens, heads, d) of t."""
     return t[None] if tensor_format == "thd" else t.transpose(0, 1) if tensor_format == "sbhd" else t
 
 

@@ -47,7 +47,6 @@ class ConfigReader:
         self.config, self._defaults = config, defaults or {}
 
     def defaults(self) -> Mapping[str, Any]:
-        """Return the class defaults."""
         return self._defaults
 
     def spellings(self, names: Sequence[str]) -> Sequence[str]:
@@ -127,7 +126,6 @@ class ConfigReader:
         return [int(value) for value in values]
 
     def array(self, *names: str) -> FloatArray:
-        """Return an array of any shape, which a config holds as nested lists."""
         value = self.value(*names)
         try:
             array = np.asarray(value, dtype=np.float64)
@@ -147,11 +145,9 @@ class ConfigReader:
         )
 
     def part(self, *names: str) -> ConfigReader:
-        """Return a reader of the object under these names, which may be absent."""
         return ConfigReader(self.mapping(*names) or {})
 
     def flag(self, *names: str, default: bool = False) -> bool:
-        """Return true or false."""
         value = self.value(*names)
         if value is not None and not isinstance(value, bool):
             raise ValueError(f"{self.name(*names)} must be true or false, got {short_repr(value)}")
@@ -204,7 +200,6 @@ class Fields(ConfigReader):
 
     @property
     def kind(self) -> str:
-        """The model type."""
         return self.architecture.model_type
 
     @property
@@ -218,7 +213,6 @@ class Fields(ConfigReader):
         return dataclasses.replace(self, config={**self.config, **values}, architecture=architecture)
 
     def defaults(self) -> Mapping[str, Any]:
-        """Return the class defaults of the architecture."""
         return self.architecture.defaults
 
     def spellings(self, names: Sequence[str]) -> Sequence[str]:

@@ -96,7 +96,6 @@ class Change:
 
     @property
     def merged(self) -> Config:
-        """The config with the override merged into it, dict by dict."""
         old = loaded_rope(self.part)
         ropes = {key: cancel_old_method(value, old) for key, value in self.keys.items() if isinstance(value, Mapping)}
         return replace(self, keys=self.keys | {key: merge_dicts(rope, old) for key, rope in ropes.items()}).whole
@@ -191,7 +190,6 @@ class Current:
         return cls(config, found, dict(config.part.config) if config.part.is_in_file else {})
 
     def name(self, key: str) -> str:
-        """Return the name under which this config has a size."""
         others = (other for other, usual in self.config.architecture.aliases.items() if usual == key)
         return next((other for other in others if self.raw.get(key) is None and other in self.raw), key)
 
@@ -280,7 +278,6 @@ class Current:
         return keys
 
     def head_keys(self, spec: RopeSpec) -> Config:
-        """Return the keys that say another head."""
         config, architecture = self.config.fields.config, self.config.architecture
         rule = architecture.head_size
         if architecture.rope.global_heads and self.layer == "full_attention" and "per_layer_config" not in config:

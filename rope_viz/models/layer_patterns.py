@@ -6,7 +6,9 @@ classes and modeling files of transformers 5.23.0, and run (tests/goldens/turnin
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.architecture import LayerPattern
@@ -18,13 +20,7 @@ COMPRESSED_LAYERS = {0: "sliding_attention", 4: "compressed_sparse_attention", 1
 MAX_LAYERS = 10_000
 """No model has as many."""
 # What decides which layers rotate, by `layers.rotating` of the record, in words.
-WHERE = {
-    "no_rope_layers": "those with a 1 in no_rope_layers (by default every 4th has no positions)",
-    "layer_rope_theta": "those whose layer_rope_theta is not 0",
-    "attn_type_list": "those with a 1 in attn_type_list; lightning attention encodes the order itself",
-    "sliding": "the sliding-window layers; the full-attention layers have no positions",
-    "attention": "the attention layers; the recurrent or convolution layers between them encode the order themselves",
-}
+WHERE = json.loads(Path(__file__).with_name("rotating_layers.json").read_text(encoding="utf-8"))
 
 
 def resolve_layer_types(fields: Fields) -> list[str] | None:

@@ -106,7 +106,6 @@ class ModelConfig:
 
     @property
     def architecture(self) -> Architecture:
-        """The record of the model type."""
         return self.fields.architecture
 
     @functools.cached_property
@@ -173,7 +172,6 @@ class ModelConfig:
 
     @functools.cached_property
     def identity(self) -> Identity:
-        """Which model of the catalog this config is, by its name and its numbers."""
         return self.identify()
 
     def identify(self, *, known: Model | None = None, trained: int | None = None, layer: str | None = None) -> Identity:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +51,8 @@ def explain(reason: str) -> str:
 
 
 # What position_embedding_type may say besides rope and rotary, in any config.
-NOT_ROTARY = {
-    **dict.fromkeys(("absolute", "learned", "learned_absolute"), "learned"),
-    **dict.fromkeys(("relative", "relative_key", "relative_key_query"), "relative"),
-    "sinusoidal": "sinusoidal",
-    "alibi": "alibi",
-    "nope": "none",
-    "none": "none",
-}
+UNLISTED = json.loads(Path(__file__).with_name("unlisted_types.json").read_text(encoding="utf-8"))
+NOT_ROTARY: Mapping[str, str] = UNLISTED["not_rotary"]
 
 
 def find_no_rope_reason(kind: str, config: Mapping[str, Any], *, listed: bool) -> str:
@@ -134,43 +128,10 @@ def has_mosaic_rope(config: Mapping[str, Any]) -> bool:
 
 
 # {the usual key: names that cannot be mistaken for anything else, whatever the type}
-UNMISTAKABLE = {
-    "hidden_size": ("n_embd", "d_model", "dim", "model_dim"),
-    "num_attention_heads": ("n_head", "n_heads", "num_heads"),
-    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
-    "head_dim": ("kv_channels", "attention_head_dim", "head_size", "attention_head_size"),
-    "max_position_embeddings": tuple(
-        """
-        max_position_embedding n_positions max_seq_len max_sequence_length max_seq_length seq_length n_ctx
-        model_max_length max_context_length max_source_positions
-        """.split()
-    ),
-    "rope_theta": (
-        "rotary_emb_base",
-        "rope_base",
-        "rope_embedding_base",
-        "rope_freq_constant",
-        "rotary_base",
-        "rotary_embedding_base",
-        "attn_config.rope_theta",
-        "rotary.base",
-    ),
-    "partial_rotary_factor": ("rotary_pct", "rope_pct", "rotary_percent", "rotary_emb_fraction"),
-    "rope_interleave": ("rotary_emb_interleaved",),
-}
+UNMISTAKABLE: Mapping[str, Sequence[str]] = UNLISTED["unmistakable"]
 
 # Files that come with a config.json, by a key that only they have.
-OTHER_FILES = {
-    "peft_type": "this is the config of an adapter: use the config.json of its base model",
-    "weight_map": "this is the index of the weights: use the config.json next to it",
-    "tokenizer_class": "this is the config of a tokenizer: use the config.json next to it",
-    "image_processor_type": "this is the config of a preprocessor: use the config.json next to it",
-    "feature_extractor_type": "this is the config of a preprocessor: use the config.json next to it",
-    "general.architecture": "these are keys of a GGUF file: use the config.json from which it was converted",
-    "text_model_id": "its language model is another model, named by text_model_id: use the config.json of that one",
-    "rope_type": "this is only the content of rope_scaling, without the sizes of a model: use the whole config.json",
-    "eos_token_id": "it does not describe a model: generation_config.json is not a config.json",
-}
+OTHER_FILES: Mapping[str, str] = UNLISTED["other_files"]
 
 # Keys that no config.json of a whole model has.
 NO_CONFIG_KEYS = ("peft_type", "weight_map", "image_processor_type", "feature_extractor_type", "added_tokens_decoder")

@@ -116,19 +116,16 @@ class Merge:
 
     @property
     def name(self) -> str:
-        """The loader as people write it."""
         return NAMES[self.loader]
 
     @property
     def text(self) -> Config:
-        """The keys of the language model, to change."""
         place = self.config
         for key in self.model.part.path:
             place = place[key]
         return place
 
     def apply(self, key: str, value: Any) -> None:
-        """Set one key of the override."""
         loaded = self.model.part.loaded
         if not loaded:
             self.set_in_text(key, value)
@@ -165,7 +162,6 @@ class Merge:
                 self.replace_rope(name, value)
 
     def note_lost_keys(self, values: Mapping[str, Any], key: str) -> None:
-        """Tell which keys of the old rope dict are gone after transformers replaced it."""
         new = values.get("rope_scaling") or values.get("rope_parameters") or {}
         lost = [name for name in self.rope if name not in new and name not in ("rope_type", "type")]
         if lost:
@@ -191,7 +187,6 @@ class Merge:
             self.config[key] = value
 
     def set_in_text(self, key: str, value: Any) -> None:
-        """Set a key of the language model."""
         if key in FOLDED:
             self.set_folded(key, value)
         elif key not in ROPE_DICTS:

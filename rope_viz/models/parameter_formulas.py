@@ -142,7 +142,6 @@ class Sizes:
 
     @property
     def entry(self) -> Mapping[str, Any]:
-        """What the file of formulas says of this type."""
         return formulas().get(self.kind, {})
 
     def count(self, which: str) -> int:
@@ -232,12 +231,10 @@ class Sizes:
         return [RENAMED_LAYERS.get(one, one) if isinstance(one, str) else one for one in value[:MOST_ENTRIES]]
 
     def evaluate(self, text: str) -> int:
-        """Return the value of a formula."""
         found = self.walk(parse(text))
         return int(found)
 
     def walk(self, node: ast.AST) -> float:
-        """Return the value of a part of a formula."""
         if isinstance(node, ast.Constant):
             return node.value  # type: ignore[return-value]
         if isinstance(node, (ast.Name, ast.Attribute)):

@@ -50,33 +50,28 @@ class Subject(NamedTuple):
 
     @property
     def unchanged(self) -> Subject:
-        """Return the model as it starts."""
         return self._replace(spec=self.start)
 
     @property
     def config(self) -> Mapping[str, Any] | None:
-        """Return the model's config.json, None for a custom model without one."""
         if self.model == CUSTOM:
             return None if self.own is None else self.own.config
         return catalog()[self.model].config
 
     @property
     def model_config(self) -> ModelConfig | None:
-        """Return the model's parsed config, None for a custom model without one."""
         if self.model == CUSTOM:
             return None if self.own is None else self.own.model_config
         return read_catalog_model(self.model)
 
     @property
     def name(self) -> str:
-        """Return the model's name."""
         if self.model == CUSTOM:
             return Texts("app")("custom_model") if self.own is None else self.own.name
         return catalog()[self.model].name
 
     @property
     def spec_json(self) -> dict[str, Any]:
-        """Return the full spec as plain data."""
         return {"model": self.model, "layer": self.layer, **dataclasses.asdict(self.spec)}
 
 

@@ -41,7 +41,6 @@ class Upload:
 
     @property
     def layer(self) -> str:
-        """The layer type to show first."""
         return find_main_layer(self.specs)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -101,11 +101,9 @@ class PromptLayout:
     starts: tuple[float, ...]
 
     def cost(self, piece: int) -> float:
-        """Return how many positions a piece takes."""
         return self.starts[piece + 1] - self.starts[piece]
 
     def tokens(self, piece: int) -> int:
-        """Return how many tokens a piece has."""
         return self.ends[piece + 1] - self.ends[piece]
 
 

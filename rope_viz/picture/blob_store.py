@@ -87,7 +87,6 @@ class Store:
 
     @property
     def size(self) -> int:
-        """Return the bytes of all contents and decoded values."""
         with self._lock:
             return self._total
 
@@ -148,7 +147,6 @@ class Store:
         self._total += size
 
     def _use(self, name: str) -> None:
-        """Make a content the most recently used one."""
         self._blobs.move_to_end(name)
         self._of_visitor[self._blobs[name].visitor].move_to_end(name)
 

@@ -149,7 +149,6 @@ class Several(Choice[Names]):
         return tuple(name for name in value if name in shown)
 
     def shown(self, request: PictureRequest) -> Mapping[str, str]:
-        """Return the options that currently apply."""
         return self.options if self.offered is None else self.offered(request)
 
     def visible(self, request: PictureRequest) -> Mapping[str, str]:

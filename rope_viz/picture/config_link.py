@@ -45,7 +45,6 @@ class Links:
         return len(self._found)
 
     def get(self, text: str) -> Upload | None:
-        """Return the config of a value, None if it is not kept."""
         with self._lock:
             tag = digest(text)
             if tag not in self._found:
@@ -54,7 +53,6 @@ class Links:
             return self._found[tag][0]
 
     def keep(self, text: str, own: Upload, size: int) -> None:
-        """Keep a config that takes so many bytes."""
         with self._lock:
             tag = digest(text)
             if tag in self._found:

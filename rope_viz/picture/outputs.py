@@ -54,7 +54,6 @@ class Clocks:
 
     @property
     def title(self) -> str:
-        """Return the accessible name."""
         return str(self.message["title"])
 
 
@@ -65,11 +64,9 @@ class Hands(Clocks):
     renderer: ClassVar[str] = "hands"
 
     def draw_static(self) -> go.Figure:
-        """Draw it for a file that does not move."""
         return hands.draw_static(self.message)
 
     def numbers(self) -> Mapping[str, Any]:
-        """Return its numbers by column."""
         return hands.numbers(self.message)
 
 

@@ -86,12 +86,10 @@ class Picture:
 
     @property
     def name(self) -> str:
-        """Return the name on its page, that of the function."""
         return self.draw.__name__
 
     @property
     def address(self) -> str:
-        """Return `<page>/<name>`."""
         return f"{self.page}/{self.name}"
 
     @functools.cached_property

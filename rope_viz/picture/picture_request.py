@@ -42,11 +42,9 @@ class Choice(Generic[T]):
 
     @property
     def name(self) -> str:
-        """Return the key without its page."""
         return self.key.rpartition(".")[2]
 
     def default(self, request: PictureRequest) -> T:
-        """Return the value if none was chosen."""
         raise NotImplementedError
 
     def parse(self, text: str) -> T:
@@ -102,22 +100,18 @@ class PictureRequest:
 
     @property
     def spec(self) -> RopeSpec:
-        """Return the embedding."""
         return self.subject.spec
 
     @property
     def model(self) -> str:
-        """Return the id of the model that the embedding started from."""
         return self.subject.model
 
     @property
     def layer(self) -> str:
-        """Return the layer type."""
         return self.subject.layer
 
     @property
     def own(self) -> Upload | None:
-        """Return the user's config."""
         return self.subject.own
 
     @property

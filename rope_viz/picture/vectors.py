@@ -39,7 +39,6 @@ class Own:
 
     @property
     def tokens(self) -> int:
-        """Return the number of tokens in the sequence, 0 without one."""
         return 0 if self.sequence is None else len(self.sequence[0])
 
 

@@ -54,7 +54,6 @@ class CapturedLayers:
         return from_config(self.config)
 
     def spec(self, layer: int) -> RopeSpec:
-        """Return the embedding of a captured layer."""
         return self.specs[self.layers[layer].kind]
 
     def save(self, path: str | Path, *, dtype: str = "float16") -> None:

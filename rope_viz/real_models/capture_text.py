@@ -1,7 +1,4 @@
-"""Capture q and k of a GGUF model on a user's text, in a process: `python -m rope_viz.real_models.capture_text`.
-
-The process reads one JSON object from its standard input and prints one JSON object per line.
-"""
+"""Capture q and k of a GGUF model on a user's text, in a process: `python -m rope_viz.real_models.capture_text`."""
 
 from __future__ import annotations
 
@@ -33,12 +30,10 @@ class CaptureReport:
     content: bytes = b""
 
     def add_line(self, line: dict[str, Any]) -> None:
-        """Add one output line of the process."""
         if "capture" in line:
             self.content = FILE_NAME + b"\0" + base64.b64decode(line["capture"])
 
     def pack(self) -> bytes:
-        """Return the result in the form of a stored file."""
         return self.content
 
 
@@ -49,16 +44,13 @@ class CaptureRun(Run):
     environment = ONE_THREAD
 
     def __init__(self, model: Path, text: str) -> None:
-        """Start it. Raises `BusyError` while another measurement runs."""
         super().__init__({"model": str(model), "text": text})
 
     def make_report(self, workload: dict[str, Any]) -> CaptureReport:
-        """Return an empty result."""
         return CaptureReport()
 
     @property
     def first_step(self) -> str:
-        """Return the step shown before the first line."""
         return str(TEXTS("live.loading"))
 
 

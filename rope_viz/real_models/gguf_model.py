@@ -6,6 +6,7 @@ neighbouring dimensions of the architecture `llama`; its rows of q and k return 
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ def read_tensor(header: GgufHeader, name: str) -> Floats:
     place = header.tensors[name]
     found = FORMATS.get(place.kind)
     if found is None:
-        kind = OTHER_TYPES.get(place.kind, f"type {place.kind}")
+        kind = OTHER_TYPES.get(str(place.kind), f"type {place.kind}")
         raise ValueError(f"{name} is stored as {kind}, which is not supported: convert the model to Q8_0 or Q4_K")
     count = math.prod(place.shape)
     if not 0 < count <= LARGEST or place.shape[-1] % found.values:
@@ -203,27 +204,8 @@ FORMATS = {
 }
 """{ggml's type: its format}."""
 
-OTHER_TYPES = {
-    9: "Q8_1",
-    15: "Q8_K",
-    16: "IQ2_XXS",
-    17: "IQ2_XS",
-    18: "IQ3_XXS",
-    19: "IQ1_S",
-    20: "IQ4_NL",
-    21: "IQ3_S",
-    22: "IQ2_S",
-    23: "IQ4_XS",
-    24: "I8",
-    25: "I16",
-    26: "I32",
-    27: "I64",
-    28: "F64",
-    29: "IQ1_M",
-    34: "TQ1_0",
-    35: "TQ2_0",
-    39: "MXFP4",
-}
+NAMES: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("ggml_names.json").read_text(encoding="utf-8"))
+OTHER_TYPES = NAMES["refused_types"]
 """{ggml's type: its name}, of types that are refused."""
 
 
@@ -246,19 +228,7 @@ ARCHITECTURES = {
 }
 """{llama.cpp's name, which is transformers' model type too: what differs}."""
 
-PARTS = {
-    "q": "attn_q.weight",
-    "k": "attn_k.weight",
-    "v": "attn_v.weight",
-    "o": "attn_output.weight",
-    "gate": "ffn_gate.weight",
-    "up": "ffn_up.weight",
-    "down": "ffn_down.weight",
-    "before_attention": "attn_norm.weight",
-    "before_mlp": "ffn_norm.weight",
-}
-BIASES = {"q_bias": "attn_q.bias", "k_bias": "attn_k.bias", "v_bias": "attn_v.bias"}
-HEAD_NORMS = {"q_norm": "attn_q_norm.weight", "k_norm": "attn_k_norm.weight"}
+PARTS, BIASES, HEAD_NORMS = NAMES["tensors"], NAMES["biases"], NAMES["head_norms"]
 CHANGED_GRAPH = ("expert_count", "attention.scale", "logit_scale", "rope.scaling.yarn_log_multiplier")
 """Keys that change the graph where they are not 0."""
 

@@ -159,11 +159,9 @@ class HeadSums:
     changed: dict[str, list[dict[str, float]]] = field(default_factory=dict)
 
     def has(self, job: str) -> bool:
-        """True if the mean score is above the job's threshold."""
         return bool(np.mean(self.scores[job]) > THRESHOLDS[job])
 
     def as_row(self, texts: int) -> dict[str, Any]:
-        """Return the head's row of a results file, after so many pieces of text."""
         jobs = {}
         for job, least in THRESHOLDS.items():
             values = np.array(self.scores[job])

@@ -126,7 +126,6 @@ class Need:
 
     @property
     def total(self) -> int:
-        """Return the sum."""
         return self.weights + self.work
 
 

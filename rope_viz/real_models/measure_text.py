@@ -1,7 +1,4 @@
-"""Measure a GGUF model on a user's text, in a process of its own: `python -m rope_viz.real_models.measure_text`.
-
-The process reads one JSON object from its standard input and prints one JSON object per line.
-"""
+"""Measure a GGUF model on a user's text, in a process of its own: `python -m rope_viz.real_models.measure_text`."""
 
 from __future__ import annotations
 
@@ -60,16 +57,13 @@ class TextRun(Run):
     environment = ONE_THREAD
 
     def __init__(self, model: Path, text: str, methods: Iterable[str], key: str | None = None) -> None:
-        """Start it. Raises `BusyError` while another measurement runs."""
         super().__init__({"model": str(model), "text": text, "methods": list(methods), "key": key})
 
     def make_report(self, workload: dict[str, Any]) -> TextLosses | FoundKeys:
-        """Return an empty result."""
         return TextLosses() if workload["key"] is None else FoundKeys()
 
     @property
     def first_step(self) -> str:
-        """Return the step shown before the first line."""
         return str(TEXTS("live.loading"))
 
 

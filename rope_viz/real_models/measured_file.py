@@ -45,7 +45,6 @@ class MeasuredModel:
     factor: float
 
     def spec(self, layer: int | None = None) -> RopeSpec:
-        """Return the embedding of a layer, or of the main layers, as trained."""
         main = find_main_layer(self.specs)
         return self.specs[main if layer is None else self.kinds.get(layer, main)]
 

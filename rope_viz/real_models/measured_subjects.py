@@ -41,11 +41,9 @@ class GgufSubject:
 
     @property
     def spec(self) -> RopeSpec:
-        """Return the embedding as trained."""
         return self.model.model.spec
 
     def see_layers(self, ids: Tokens, see: See) -> None:
-        """Read a sequence, and call `see` with the number and the input of every layer, as trained."""
         spec, scale = self.spec, self.model.model.head_dim**-0.5
         self.model.hidden(ids, see=lambda index, q, k: see(index, LayerInput(q.float(), k.float(), spec, scale)))
 
@@ -71,7 +69,6 @@ class FolderSubject:
 
     @property
     def spec(self) -> RopeSpec:
-        """Return the embedding of the main layers as trained."""
         return self.specs[self.main]
 
     @torch.inference_mode()

@@ -37,11 +37,9 @@ class TextResult:
     factor: float = FACTOR
 
     def add_line(self, line: dict[str, Any]) -> None:
-        """Add one output line of the process."""
         self.model, self.tokens = line.get("model", self.model), line.get("tokens", self.tokens)
 
     def pack(self) -> bytes:
-        """Encode the result for the store."""
         return json.dumps(dataclasses.asdict(self), allow_nan=False).encode()
 
 
@@ -52,7 +50,6 @@ class TextLosses(TextResult):
     losses: dict[str, list[float]] = field(default_factory=dict)
 
     def add_line(self, line: dict[str, Any]) -> None:
-        """Add one output line of the process."""
         super().add_line(line)
         if "losses" in line:
             self.losses[line["method"]] = line["losses"]
@@ -66,7 +63,6 @@ class FoundKeys(TextResult):
     right: dict[str, list[int]] = field(default_factory=dict)
 
     def add_line(self, line: dict[str, Any]) -> None:
-        """Add one output line of the process."""
         super().add_line(line)
         self.key = line.get("key", self.key)
         if "right" in line:

@@ -33,7 +33,6 @@ class Card:
     title: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what the browser needs."""
         # A slow picture is refined in parts: a thumbnail is its first one.
         part = {"part": "0"} if self.picture.parts(default_request(self.picture)) > 1 else {}
         small = {"font_size": "5px"} if self.picture.crowded else {}

@@ -41,7 +41,6 @@ class ReportPart:
 
     @property
     def title(self) -> str:
-        """Return the title."""
         return self.picture.about if self.drawn is None else self.drawn.title
 
 

@@ -51,7 +51,6 @@ class IndexEntry:
     problem: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
         return asdict(self)
 
 

@@ -14,16 +14,10 @@ from rope_viz.figures.hands import TEXTS
 from rope_viz.pages.learn import figures as learn
 from rope_viz.pages.registry import text_of
 from rope_viz.picture.export import script
+from rope_viz.web import read_inline
 
 WHOLE = text_of("home", "whole")
-STYLE = """
-body { margin: 0; background: var(--st-background-color); color: var(--st-text-color); }
-main { max-width: 1216px; margin: 0 auto; padding: 16px 32px 32px; }
-h1 { font: 600 17px/24px var(--st-font); margin: 0 0 12px; }
-footer { margin-top: 32px; font: 14px/20px var(--st-font); }
-a { color: inherit; }
-@media (max-width: 760px) { main { padding: 12px 16px; } footer { padding-bottom: 72px; } }
-"""
+STYLE = f"\n{read_inline('story.css')}\n"
 FONT = "'Source Sans 3', 'Source Sans Pro', system-ui, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
 
@@ -46,7 +40,6 @@ def home_page(message: Mapping[str, Any], app: str) -> bytes:
 
 
 def _page(name: str, data: Mapping[str, Any], title: str, heading: str, below: str) -> bytes:
-    """Return a page on which the script `name` shows its message; `below` is HTML under it."""
     light, dark = (_colours(dark=each) for each in (False, True))
     body = json.dumps(data).replace("<", "\\u003c")
     start = f'show({{ root: document.querySelector(".rv-{name}"), memory: {{}} }}, {body});'

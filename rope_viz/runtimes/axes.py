@@ -79,7 +79,6 @@ class AxesAnswer:
 
     @property
     def name(self) -> str:
-        """The runtime and its version."""
         return f"{format_name(self.runtime.removesuffix('-4.57'))} {self.version}"
 
 

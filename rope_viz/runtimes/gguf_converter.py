@@ -258,7 +258,7 @@ def read_gguf_keys(case: Case) -> Case:
     base = keys.get("rope.freq_base", 10_000.0)
     if is_local:
         base, rotary = keys.get("rope.freq_base_swa", base), keys.get("rope.dimension_count_swa", rotary)
-    case = write_base(set_rotary_dim(case, int(rotary)), base)
+    case = write_base(shared.set_share(case.replace(head_dim=int(rotary)), 1.0), base)
     original = keys.get("rope.scaling.original_context_length", keys["context_length"])
     kind = "default" if is_local and has(FACTS, "plain_sliding")(case) else keys.get("rope.scaling.type", "linear")
     factor = keys.get("rope.scaling.factor", keys.get("rope.scale_linear")) or 1.0
@@ -278,11 +278,6 @@ def read_gguf_keys(case: Case) -> Case:
         divisors=() if used is None or is_local else tuple(used),
         attention=None if attention is None else float(attention),
     )
-
-
-def set_rotary_dim(case: Case, rotary: int) -> Case:
-    """Return the case with so many dimensions rotated."""
-    return shared.set_share(case.replace(head_dim=rotary), 1.0)
 
 
 BETAS = {"beta_fast": "rope.scaling.yarn_beta_fast", "beta_slow": "rope.scaling.yarn_beta_slow"}

@@ -6,10 +6,12 @@ operands of the kernel (tests/goldens/runtimes.json, llamacpp_flags.json).
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,19 +23,7 @@ from rope_viz.models.formats.gguf_config import ROPE_KEYS
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.runtimes.rule_engine import Case
 
-FLAGS = {
-    "--rope-scaling": "scaling",
-    "--rope-scale": "scale",
-    "--rope-freq-scale": "freq_scale",
-    "--rope-freq-base": "freq_base",
-    "--yarn-orig-ctx": "orig_ctx",
-    "--yarn-ext-factor": "ext_factor",
-    "--yarn-attn-factor": "attn_factor",
-    "--yarn-beta-fast": "beta_fast",
-    "--yarn-beta-slow": "beta_slow",
-    "--ctx-size": "ctx",
-    "-c": "ctx",
-}
+FLAGS: Mapping[str, str] = json.loads(Path(__file__).with_name("llamacpp_flags.json").read_text(encoding="utf-8"))
 
 
 def parse_flags(flags: str | Mapping[str, object] | None) -> dict[str, str | float]:

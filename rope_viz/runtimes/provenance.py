@@ -7,7 +7,9 @@ and under `runtimes` which file of a runtime reads the type, from its own regist
 from __future__ import annotations
 
 import functools
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rope_viz.embedding.spec import short_repr
@@ -18,15 +20,7 @@ from rope_viz.runtimes.releases import OLDER, format_version
 How: TypeAlias = Literal["executed", "by rule", "not known"]
 
 # Where the general rules of a runtime were read.
-RULES_READ = {
-    "transformers": "modeling_rope_utils.py, the configuration classes and CONFIG_MAPPING_NAMES",
-    "vllm": "vllm/model_executor/layers/rotary_embedding and vllm/model_executor/models/registry.py",
-    "sglang": "sglang/srt/layers/rotary_embedding and the EntryClass of sglang/srt/models",
-    "llama.cpp": "conversion/base.py, src/llama-model.cpp and src/llama-context.cpp",
-    "mlx-lm": "mlx_lm/models/rope_utils.py and mlx_lm/utils.py",
-    "tensorrt-llm": "RopeEmbeddingUtils of functional.py, executed; its keys are read from another snapshot",
-    "paper": "https://arxiv.org/abs/2309.00071",
-}
+RULES_READ = json.loads(Path(__file__).with_name("rules_read.json").read_text(encoding="utf-8"))
 # Runtimes whose functions take any architecture: what was read of them holds where the model itself is known.
 GENERAL = ("transformers", "paper")
 

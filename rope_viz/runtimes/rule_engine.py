@@ -68,14 +68,12 @@ class Case:
 
     @property
     def rotary_dim(self) -> int:
-        """How many dimensions of the head rotate."""
         if self.kind == "proportional":
             return self.head_dim
         return int(self.head_dim * (self.plain_share if self.kind == "default" else self.share))
 
     @property
     def architecture(self) -> Architecture:
-        """The record of the model type."""
         return self.fields.architecture
 
     @property
@@ -114,7 +112,6 @@ class Case:
         return self.replace(rope={key: value for key, value in rope.items() if value is not None})
 
     def replace(self, **fields: Any) -> Case:
-        """Return the case with these fields."""
         # As dataclasses.replace does, in a third of its time: a table of trainers does this a hundred times.
         values = vars(self) | fields
         values.pop("kind", None)

@@ -46,7 +46,6 @@ class CapturedLayer:
     heads: tuple[int, ...] = ()
 
     def as_heads(self, spec: RopeSpec) -> Heads:
-        """Return the layer as input of `studies.heads`."""
         return Heads(self.q, self.k, spec.pairing, self.scale, self.cap, self.window, self.sinks)
 
 
@@ -62,11 +61,9 @@ class Captured:
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """Return the indices of the captured layers."""
         return tuple(sorted(self.about))
 
     def spec(self, layer: int) -> RopeSpec:
-        """Return the embedding of a layer."""
         return self.specs[self.about[layer]["kind"]]
 
     def layer(self, number: int) -> CapturedLayer:

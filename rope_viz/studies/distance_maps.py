@@ -26,7 +26,6 @@ class Chunks:
 
     @property
     def length(self) -> int:
-        """The tokens of one chunk."""
         return self.size - self.local
 
     @staticmethod

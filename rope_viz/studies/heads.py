@@ -54,7 +54,6 @@ class Heads:
 
     @property
     def tokens(self) -> int:
-        """Return the number of tokens."""
         return int(self.q.shape[1])
 
     def key_of(self, head: int) -> NDArray[Any]:

@@ -59,11 +59,13 @@ def linear_attention(
     `positions`, shape (tokens,), default to 0, 1, 2 …; `causal` uses the order of the tokens. The attention factor is
     not applied, because it would scale only the numerator.
     """
-    weights = pair_weights(spec, q, k, positions=positions, causal=causal, length=length)
+    phi_q, phi_k, turned_q, turned_k = rotate_features(spec, q, k, positions=positions, length=length)
+    visible = np.tri(len(phi_q), dtype=bool) if causal else np.ones((len(phi_q), len(phi_k)), dtype=bool)
+    numerator, denominator = np.where(visible, turned_q @ turned_k.T, 0.0), np.where(visible, phi_q @ phi_k.T, 0.0)
+    weights: FloatArray = numerator / denominator.sum(axis=-1, keepdims=True)
     values = np.asarray(v, dtype=np.float64)
     by_pairs = weights @ values
     by_state = state_outputs(spec, q, k, values, positions=positions, causal=causal, length=length)
-    visible = np.tri(len(weights), dtype=bool) if causal else np.ones(weights.shape, dtype=bool)
     return LinearAttention(
         weights,
         by_pairs,
@@ -74,39 +76,9 @@ def linear_attention(
     )
 
 
-def pair_weights(
-    spec: RopeSpec,
-    q: ArrayLike,
-    k: ArrayLike,
-    *,
-    positions: ArrayLike | None = None,
-    causal: bool = True,
-    length: int | None = None,
-    rows: slice = slice(None),
-) -> FloatArray:
-    """Return the weight of every key for the queries in `rows`, shape (rows, tokens), from all token pairs: O(N²)."""
-    phi_q, phi_k, turned_q, turned_k = rotate_features(spec, q, k, positions=positions, length=length)
-    numerator = turned_q[rows] @ turned_k.T
-    denominator = phi_q[rows] @ phi_k.T
-    if causal:
-        visible = np.tri(len(phi_q), dtype=bool)[rows]
-        numerator, denominator = np.where(visible, numerator, 0.0), np.where(visible, denominator, 0.0)
-    weights: FloatArray = numerator / denominator.sum(axis=-1, keepdims=True)
-    return weights
-
-
-def pair_outputs(
-    spec: RopeSpec,
-    q: ArrayLike,
-    k: ArrayLike,
-    v: ArrayLike,
-    *,
-    positions: ArrayLike | None = None,
-    causal: bool = True,
-    length: int | None = None,
-) -> FloatArray:
+def pair_outputs(spec: RopeSpec, q: ArrayLike, k: ArrayLike, v: ArrayLike, *, causal: bool = True) -> FloatArray:
     """Return the outputs from all token pairs, shape (tokens, value size), in blocks of queries to bound the memory."""
-    phi_q, phi_k, turned_q, turned_k = rotate_features(spec, q, k, positions=positions, length=length)
+    phi_q, phi_k, turned_q, turned_k = rotate_features(spec, q, k)
     values = np.asarray(v, dtype=np.float64)
     outputs = np.empty((len(phi_q), values.shape[-1]))
     for start in range(0, len(phi_q), ROWS):
@@ -210,7 +182,7 @@ def measure(
 
 
 def rotate_features(
-    spec: RopeSpec, q: ArrayLike, k: ArrayLike, *, positions: ArrayLike | None, length: int | None
+    spec: RopeSpec, q: ArrayLike, k: ArrayLike, *, positions: ArrayLike | None = None, length: int | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return φ(q), φ(k) and both rotated, each of shape (tokens, head_dim)."""
     phi_q, phi_k = feature_map(check_heads(spec, q)), feature_map(check_heads(spec, k))

@@ -43,7 +43,6 @@ class MeasuredHead:
 
     @property
     def jobs(self) -> tuple[str, ...]:
-        """Return the jobs that the head has, in the order of `JOBS`."""
         return tuple(job for job in JOBS if job in self.job_margin)
 
 

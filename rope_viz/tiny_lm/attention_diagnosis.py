@@ -123,25 +123,20 @@ class OwnCapture:
 
     @property
     def name(self) -> str:
-        """Return the name of the capture."""
         return f"RoPE Viz tiny_lm ({self.tiny_lm.name})"
 
     @property
     def specs(self) -> Mapping[str, RopeSpec]:
-        """Return the one embedding of all layers."""
         return {"": self.tiny_lm.spec}
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """Return the indices of all layers."""
         return tuple(range(len(self.tiny_lm.layers)))
 
     def spec(self, layer: int) -> RopeSpec:
-        """Return the embedding that the model was trained with."""
         return self.tiny_lm.spec
 
     def layer(self, number: int) -> CapturedLayer:
-        """Return one layer, on a text with facts."""
         if number not in self.layers:
             raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
         heads = heads_of(self.tiny_lm, self.tiny_lm.spec, self.length, 0, None)[number]

@@ -78,7 +78,6 @@ class TinyLm:
 
     @property
     def head_dim(self) -> int:
-        """Return the dimensions of one head."""
         return int(self.layers[0].q.shape[0] // self.heads)
 
     @property

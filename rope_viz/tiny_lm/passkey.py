@@ -5,9 +5,11 @@ The passkey task: Mohtashami and Jaggi, https://arxiv.org/abs/2305.16300, sectio
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,21 +17,7 @@ import numpy as np
 from rope_viz.embedding.spec import short_repr
 from rope_viz.tiny_lm import tasks
 
-_ANIMALS = (
-    "ant ape bat bear bee bird boar bull calf cat clam cod colt cow crab crow "
-    "cub deer dog dove duck eel elk emu ewe fish flea fly foal fox frog gnat "
-    "goat goose gull hare hawk hen horse ibis jay kid kiwi lamb lark lion lynx mole "
-    "moose moth mouse mule newt owl ox pig pony pug ram rat seal shark sheep toad"
-)
-
-_FILLERS = (
-    "the be to of and a in that have i it for not on with he as you "
-    "do at this but his by from they we say her she or an will my one all "
-    "would there their what so up out if about who get which go me when make can like "
-    "time no just him know take people into year your"
-)
-
-ANIMALS, FILLERS = _ANIMALS.split(), _FILLERS.split()
+ANIMALS, FILLERS = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8")).values()
 
 LETTERS = [chr(ord("A") + state) for state in range(tasks.STATES)]
 

@@ -53,7 +53,6 @@ class Recall:
 
     @property
     def share(self) -> float:
-        """Return the share of right answers, over all models."""
         return float(self.right.mean())
 
     @property

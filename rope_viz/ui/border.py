@@ -70,12 +70,10 @@ class Turns:
 
     @property
     def waits(self) -> int:
-        """Return how many readings wait."""
         return len(self._queue)
 
     @property
     def running(self) -> int:
-        """Return how many readings have a place."""
         return self._running.total()
 
     @contextlib.asynccontextmanager
@@ -101,7 +99,6 @@ class Turns:
             self._leave(visitor, large)
 
     def _next(self) -> None:
-        """Give the free places to those who wait longest and have none."""
         for entry in list(self._queue):
             visitor, large, came = entry
             if self.running >= self.places:
@@ -136,7 +133,6 @@ class Border:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> None:
-        """Become the reader of this process, on the running event loop."""
         self._loop = asyncio.get_running_loop()
         outside.READER = self.read_at_border
         self.processes.start()

@@ -192,7 +192,6 @@ def _take_knob_and_frame(name: str, value: float) -> None:
 
 
 def _column(key: str, shown: Mapping[str, Knob], of: RopeSpec | Scaling) -> None:
-    """Show the knobs that have a value as a column of live sliders."""
     rows = {name: (knob, value) for name, knob in shown.items() if (value := getattr(of, name)) is not None}
     if rows:
         knob_column(key, rows, _take_knob, revision=state.current_choice().revision)

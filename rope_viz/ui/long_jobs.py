@@ -67,7 +67,6 @@ class Process:
         return found
 
     def kill(self) -> None:
-        """End the process now and close its streams."""
         if self.timer is not None:
             self.timer.cancel()
         self.running.kill()
@@ -105,7 +104,6 @@ class LongJobs:
 
     @property
     def pids(self) -> list[int]:
-        """Return the ids of the running processes."""
         return [each.running.pid for each in (*self._idle, *self._busy)]
 
     def start(self) -> None:
@@ -116,7 +114,6 @@ class LongJobs:
                 self._rest(self._take())
 
     async def render(self, job: FileJob) -> RenderResult:
-        """Render a picture; see `do`."""
         return await self.do(job)
 
     async def do(self, job: FileJob | Reading) -> RenderResult:
@@ -165,7 +162,6 @@ class LongJobs:
             process.kill()
 
     def shut_down(self) -> None:
-        """End all processes."""
         self._closed = True
         for process in (*self._idle, *self._busy):
             process.kill()

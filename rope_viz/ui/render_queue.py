@@ -93,7 +93,6 @@ class Gallery:
         self._idle: asyncio.TimerHandle | None = None
 
     def found(self, tag: str) -> bytes | None:
-        """Return a cached picture, or None."""
         if tag in self._cache:
             self._cache.move_to_end(tag)
         return self._cache.get(tag)
@@ -159,7 +158,6 @@ class Gallery:
                 return
 
     def _has_room(self, places: int) -> bool:
-        """True if any job could start at all."""
         return (
             self._here.total() <= self.at_once
             or self._there.total() < places
@@ -198,7 +196,6 @@ class Gallery:
         return result.stem.encode() + b"\0" + result.content
 
     def _drawn(self, job: RenderJob, where: Counter[int] | None, drawing: asyncio.Future[bytes]) -> None:
-        """Resolve the job's future with the result or the exception."""
         running = self._long if where is None else self._running
         running[job.visitor] -= 1
         if not running[job.visitor]:
@@ -246,6 +243,5 @@ class Gallery:
             self.size -= len(oldest)
 
     def shut_down(self) -> None:
-        """End all processes."""
         self.workers.shut_down()
         self.long_jobs.shut_down()

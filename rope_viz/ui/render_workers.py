@@ -40,7 +40,6 @@ class RenderWorkers:
 
     @property
     def ready(self) -> bool:
-        """True once the workers have started."""
         return self._started is not None and self._started.done() and self._started.exception() is None
 
     def record_wait(self, waited: float) -> None:
@@ -53,7 +52,6 @@ class RenderWorkers:
             self.start()
 
     def start(self) -> None:
-        """Start the workers in the background and return at once."""
         if self._pool is None and self.count > 0:
             # Not fork: it would copy the server's threads and locks in an unknown state.
             context = multiprocessing.get_context("spawn")

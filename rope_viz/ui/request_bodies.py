@@ -70,7 +70,6 @@ class RequestBodies:
         return self._bytes[visitor] <= self.most_bytes * 3 // SHARE and self._bytes.total() <= self.most_bytes
 
     def remove(self, visitor: str, count: int) -> None:
-        """Count a body as handled."""
         for counter, number in ((self._bytes, count), (self._bodies, 1)):
             counter[visitor] -= number
             if counter[visitor] <= 0:
@@ -107,12 +106,10 @@ class RequestBody:
         return message
 
     async def send(self, message: Message) -> None:
-        """Pass on a message of the response."""
         self.answered = True
         await self._send(message)
 
     def release(self) -> None:
-        """Count the body as handled."""
         if not self.released:
             self.released = True
             self.bodies.remove(self.visitor, self.size)
@@ -122,7 +119,6 @@ class RequestBody:
         return {"type": "http.disconnect"}
 
     def _patience(self) -> float:
-        """Return the seconds until which the next part must arrive."""
         spent = asyncio.get_running_loop().time() - self.began
         return max(0.0, min(self.bodies.pause, self.bodies.grace + self.size / SLOWEST - spent))
 

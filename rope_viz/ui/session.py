@@ -45,7 +45,6 @@ class Chosen:
 
     @property
     def spec(self) -> RopeSpec:
-        """Return the embedding."""
         return self.subject.spec
 
 
@@ -62,7 +61,6 @@ class Stored(NamedTuple):
 
     @property
     def salted(self) -> bytes | None:
-        """Return the salted content, or None if the store evicted it."""
         return self.small or blob_store.STORE.salted(self.name)
 
 

@@ -75,7 +75,6 @@ class OpenPages:
         return await self.app(scope, receive, send)
 
     def is_full(self, visitor: str) -> bool:
-        """Return whether a visitor can open no further page."""
         return self._open[visitor] >= self.most // SHARE or self._open.total() >= self.most
 
     async def _serve(self, visitor: str, scope: Scope, receive: Receive, send: Send) -> None:
@@ -124,7 +123,6 @@ class LostSessions(SessionStorage):
         self._sessions: OrderedDict[str, tuple[SessionInfo, asyncio.TimerHandle]] = OrderedDict()
 
     def get(self, session_id: str) -> SessionInfo | None:
-        """Return a session that waits for its page, or None."""
         found = self._sessions.get(session_id)
         return found[0] if found else None
 
@@ -137,13 +135,11 @@ class LostSessions(SessionStorage):
             self._end(next(iter(self._sessions)))
 
     def delete(self, session_id: str) -> None:
-        """Give up a session, which goes on elsewhere."""
         found = self._sessions.pop(session_id, None)
         if found:
             found[1].cancel()
 
     def list(self) -> list[SessionInfo]:
-        """Return all sessions here."""
         return [info for info, _ in self._sessions.values()]
 
     def _end(self, id: str) -> None:
@@ -179,7 +175,6 @@ class Uploads(MemoryUploadedFileManager):
         super().add_file(session_id, file)
 
     def remove_file(self, session_id: str, file_id: str) -> None:
-        """Remove a file."""
         with self._count_lock:
             size = self._sizes.get(session_id, {}).pop(file_id, 0)
             self._bytes[self._visitors.get(session_id, "")] -= size

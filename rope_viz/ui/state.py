@@ -168,7 +168,6 @@ def current_page() -> str:
 
 
 def _set(value: Chosen) -> None:
-    """Set the choice, with the config that the session has now."""
     mine = own() if value.subject.model == spec_url.CUSTOM else None
     session().choice = dataclasses.replace(value, subject=value.subject._replace(own=mine))
     invalidate()

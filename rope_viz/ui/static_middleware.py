@@ -32,13 +32,7 @@ from rope_viz.ui.picture_route import takes_gzip
 
 COLOURS = ("primaryColor", "backgroundColor", "secondaryBackgroundColor", "textColor")
 
-MARK = """<svg viewBox="0 0 64 64" width="28" height="28" aria-hidden="true"><circle cx="32" cy="32" r="24" fill="none"
- stroke="currentColor" stroke-width="5" opacity=".6"/><path d="M32 32V12" stroke="var(--rv-query)" stroke-width="7"
- stroke-linecap="round"/><path d="m32 32 15 9" stroke="var(--rv-key)" stroke-width="7" stroke-linecap="round"/></svg>"""
-
-THEME = """<svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true"><circle cx="12" cy="12" r="8.5"
- fill="none" stroke="currentColor" stroke-width="2"/><path d="M12 3.5a8.5 8.5 0 0 1 0 17z"
- fill="currentColor"/></svg>"""
+MARK, THEME = web.read_inline("mark.svg"), web.read_inline("theme.svg")
 
 
 # The header is part of the first page that the server sends, so it is there before Streamlit's scripts; `header.js`
@@ -126,7 +120,6 @@ class Packing:
         return await self.app(scope, receive, BufferedResponse(self, scope, takes, send))
 
     async def packed(self, path: str, tag: str, content: bytes) -> bytes:
-        """Return a file compressed, cached by its path and tag."""
         found = self._cache.get((path, tag)) if tag else None
         if found is None:
             found = await run_in_threadpool(functools.partial(gzip.compress, content, LEVEL, mtime=0))
@@ -149,7 +142,6 @@ class BufferedResponse:
         self.parts: list[bytes] = []
 
     async def __call__(self, message: Message) -> None:
-        """Forward or buffer one message of the response."""
         if message["type"] == "http.response.start" and self._held(message):
             self.start = message
         elif self.start is None or message["type"] != "http.response.body":

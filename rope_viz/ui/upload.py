@@ -90,7 +90,6 @@ def _show_problem() -> None:
 
 
 def _renew() -> None:
-    """Make new, empty fields."""
     session().upload_generation += 1
 
 
@@ -145,7 +144,6 @@ def has_hub_cache() -> bool:
 
 
 def _show_findings() -> None:
-    """Show a summary of the check's findings in the user's config, with a link to the details."""
     mine = own()
     if mine is not None and state.current_choice().subject.model == spec_url.CUSTOM:
         found = configs.summed_up(mine.config)

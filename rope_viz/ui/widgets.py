@@ -193,12 +193,10 @@ def _file(choice: StoredChoice[Any]) -> None:
 
 
 def _tidy(choice: TextLine | Pieces, text: str | None) -> str:
-    """Return a text in its stored form; an empty one stands for the default."""
     return clean_line(text or "", choice.most) or choice.usual
 
 
 def _line(choice: TextLine, keep: Callable[[Any], None], key: str) -> None:
-    """Show a text field; an unusable text stays in it, with a warning."""
     text = _tidy(choice, state.local(choice.key))
     st.session_state[key] = text
 

@@ -78,7 +78,6 @@ class Course:
         return self.lengths[int(np.searchsorted(np.cumsum(self.steps), step, side="right"))]
 
     def rate_at(self, step: int) -> float:
-        """Return the learning rate at a step."""
         fall = 0.5 + 0.5 * math.cos(math.pi * step / sum(self.steps))
         return self.rate * min(1.0, (step + 1) / self.warmup) * (self.last + (1.0 - self.last) * fall)
 

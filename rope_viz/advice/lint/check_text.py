@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 from dataclasses import dataclass
+from pathlib import Path
 
 from rope_viz.advice.lint import RULES, Finding, Severity, check, rule_name, sort_by_severity, source_of
 from rope_viz.advice.lint.lint_context import inside
@@ -11,26 +13,7 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.models.formats.json_source import Raw, read_raw
 
 # Findings that no rule over a `View` makes: {name: what is looked for, and the source}.
-OTHER_FINDINGS = {
-    "unreadable": "The file is not a config: it is missing, truncated, or contains no JSON object.\n\n"
-    "Source: rope_viz.models.formats.json_source, which reads text as json.loads of Python does.",
-    "not-computable": "RoPE cannot be computed from a key: it has null or text in place of a number, "
-    "or a number that is too large.\n\n"
-    "Source: rope_viz.models, which follows the classes of transformers 5.23.0.",
-    "no-rope": "The model has no rotary embedding, so there is nothing to check.\n\n"
-    "Source: the modeling files of transformers 5.23.0; rope_viz.models.no_rope_types names the types.",
-    "repeated-keys": "A key occurs twice in one object, and only the last one counts.\n\n"
-    "Source: the json module of Python, by which transformers reads a config.",
-    "trained-otherwise": "The trainer that --trainer names computes something else from this config, or refuses it.\n\n"
-    "Source: rope_viz.runtimes.trainers, compared with executed trainers (tests/goldens/training.json).",
-    "override": "An override of --hf-overrides or --rope-scaling loses the base, changes nothing, or is refused.\n\n"
-    "Source: rope_viz.models.overrides, compared with the merging code of the loaders (tests/goldens/overrides.json).",
-    "draft": "The draft model of --draft does not fit: vocabulary, length, or RoPE of a head such as EAGLE.\n\n"
-    "Source: config/speculative.py of vLLM 0.33.0, read; NVIDIA-NeMo/Automodel#2399, sgl-project/sglang#6783 and "
-    "vllm-project/vllm-ascend#6612.",
-    "byte-order-mark": "The file starts with a byte order mark, for which transformers raises.\n\n"
-    "Source: transformers 5.23.0 reads UTF-8 and calls json.loads, which raises JSONDecodeError; executed.",
-}
+OTHER_FINDINGS: dict[str, str] = json.loads(Path(__file__).with_name("other_findings.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
-from rope_viz.advice.lint.lint_context import Finding, View, inside
+from rope_viz.advice.lint.lint_context import KNOWN_KEYS, Finding, View, inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import TextPart, find_architecture
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
@@ -16,25 +16,11 @@ from rope_viz.models.rope_parameters import LAYER_TYPES
 from rope_viz.runtimes.compare import find_max_ratio
 
 # Keys that say nothing about a vision tower or an audio tower.
-OUTSIDE = tuple(
-    """
-    hidden_size num_attention_heads num_key_value_heads num_hidden_layers head_dim max_position_embeddings
-    rope_theta sliding_window
-    """.split()
-)
+OUTSIDE = tuple(KNOWN_KEYS["outside"])
 ROPE_DICTS = ("rope_scaling", "rope_parameters")
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 # Keys with a number, of the language model or of a rope dict.
-NUMBER_KEYS = frozenset(
-    (
-        ORIGINAL,
-        *"""
-            hidden_size num_attention_heads num_key_value_heads head_dim max_position_embeddings rope_theta
-            partial_rotary_factor factor attention_factor beta_fast beta_slow low_freq_factor high_freq_factor mscale
-            mscale_all_dim short_mscale long_mscale
-        """.split(),
-    )
-)
+NUMBER_KEYS = frozenset(KNOWN_KEYS["numbers"])
 
 
 def numbers_as_text(view: View) -> Iterator[Finding]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
+import pathlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -18,6 +20,8 @@ from rope_viz.runtimes.compare import Effect, find_max_ratio
 Severity: TypeAlias = Literal["error", "warning", "note"]
 Path: TypeAlias = tuple[str, ...]
 Config: TypeAlias = dict[str, Any]
+KNOWN_KEYS = json.loads(pathlib.Path(__file__).with_name("known_keys.json").read_text(encoding="utf-8"))
+"""Keys by what is known of them."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,6 @@ class Site:
 
     @property
     def key(self) -> str:
-        """The place as text."""
         return ".".join(self.path)
 
     @property
@@ -132,7 +135,6 @@ class View:
         return scaled or tuple(self.layers)
 
     def scaling_type(self, rope: Mapping[str, Any]) -> str:
-        """Return the type of scaling that a rope dict names."""
         return read_rope_type(self.fields, dict(rope))
 
     def changed(self, path: Path, **changes: Any) -> Config:

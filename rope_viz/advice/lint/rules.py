@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rope_viz.advice.lint.lint_context import Finding, Severity, Site, View, inside
+from rope_viz.advice.lint.lint_context import KNOWN_KEYS, Finding, Severity, Site, View, inside
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.config_reader import SECTION_KEYS, Fields
@@ -22,20 +22,8 @@ from rope_viz.runtimes.compare import Effect, find_max_ratio
 from rope_viz.runtimes.releases import RELEASES
 
 # {rope type: keys that some runtime reads for it}; those of the first row are read for all types.
-READ = {
-    "": "rope_type type rope_theta partial_rotary_factor mrope_section mrope_interleaved finetuned rope_dim use_fope "
-    "interleaved xdrope_section",
-    "default": "num_key_value_heads num_inv_freq fope_sep_head fope_init_factor llama_4_scaling_beta factor",
-    "linear": "factor",
-    "dynamic": f"factor alpha max_trained_positions {ORIGINAL} mscale mscale_all_dim beta_fast beta_slow",
-    "yarn": f"factor {ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate "
-    "extrapolation_factor attn_factor apply_yarn_scaling apply_scale llama_4_scaling_beta",
-    "llama3": f"factor {ORIGINAL} low_freq_factor high_freq_factor",
-    "longrope": f"factor {ORIGINAL} short_factor long_factor attention_factor short_mscale long_mscale",
-    "proportional": "factor",
-    "ntk": "factor mixed_b",
-}
-EVERY_KEY = sorted({word for words in READ.values() for word in words.split()})
+READ: Mapping[str, Sequence[str]] = KNOWN_KEYS["by_type"]
+EVERY_KEY = sorted({word for words in READ.values() for word in words})
 
 
 def missing_original(view: View) -> Iterator[Finding]:
@@ -290,7 +278,7 @@ def unknown_keys(view: View) -> Iterator[Finding]:
     Source: the keys that the executed runtimes read, and the warning of transformers 5.23.0 _check_received_keys.
     """
     for site in view.sites:
-        read = {*READ[""].split(), *READ[site.kind].split()}
+        read = {*READ[""], *READ[site.kind]}
         for key, value in site.rope.items():
             if key == "factor" and site.kind == "default" and site.optional(key) not in (None, 1.0):
                 text = f"factor {site.number(key):g} is not read: rope_type is default, which scales nothing."
@@ -344,29 +332,10 @@ def megatron_scaling(view: View) -> Iterator[Finding]:
 
 
 # Keys that this project reads for every model type.
-USUAL_KEYS = frozenset(
-    (
-        ORIGINAL,
-        *"""
-            rope_scaling rope_parameters rope_theta max_position_embeddings partial_rotary_factor rope_local_base_freq
-            rope_interleave rotary_dim head_dim hidden_size num_attention_heads num_key_value_heads num_hidden_layers
-            qk_rope_head_dim qk_nope_head_dim kv_lora_rank sliding_window use_sliding_window max_window_layers
-            attention_chunk_size layer_types model_type text_config vocab_size intermediate_size tie_word_embeddings
-        """.split(),
-    )
-)
+USUAL_KEYS = frozenset(KNOWN_KEYS["usual"])
 
 # Keys of some class of transformers 5.23.0 that look like a misspelling of a usual key.
-LOOKALIKES = frozenset(
-    (
-        "hidden_sizes",
-        "layer_type",
-        "sliding_windows",
-        "encoder_num_hidden_layers",
-        "encoder_num_key_value_heads",
-        *SECTION_KEYS,
-    )
-)
+LOOKALIKES = frozenset((*KNOWN_KEYS["lookalikes"], *SECTION_KEYS))
 
 # Names of llama.cpp's options, which no config class reads.
 FOREIGN = {"rope_freq_base": "rope_theta", "rope_freq_scale": "rope_scaling"}

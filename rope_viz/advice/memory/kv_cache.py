@@ -9,10 +9,12 @@ the bytes per token of DeepSeek-V3, Qwen2.5 72B and Llama 3.1 405B in https://ar
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
@@ -30,18 +32,8 @@ from rope_viz.models.parameter_formulas import (
 )
 
 # {usual key: other names under which published configs keep the size}.
-OTHER_NAMES = {
-    "num_hidden_layers": tuple(
-        "n_layer n_layers num_layers num_transformer_layers decoder_layers num_decoder_layers encoder_layers".split()
-    ),
-    "num_attention_heads": ("n_head", "n_heads", "num_heads", "decoder_attention_heads", "encoder_attention_heads"),
-    "hidden_size": ("n_embd", "d_model", "model_dim", "dim", "n_embed"),
-    "intermediate_size": ("n_inner", "ffn_dim", "ffn_hidden_size", "d_ff", "decoder_ffn_dim", "inner_hidden_size"),
-    "num_key_value_heads": ("num_kv_heads", "n_kv_heads", "n_head_kv", "num_attention_groups"),
-    "head_dim": ("attention_head_dim", "kv_channels", "d_kv"),
-    "vocab_size": ("padded_vocab_size",),
-    "num_experts": ("n_routed_experts", "num_local_experts", "moe_num_experts", "n_experts"),
-}
+NAMES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
+OTHER_NAMES: Mapping[str, Sequence[str]] = NAMES["sizes"]
 
 # Expert counts are read in place, because a class may give two of these keys a meaning of their own.
 COPIED = tuple(name for name in OTHER_NAMES if name != "num_experts")

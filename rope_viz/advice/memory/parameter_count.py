@@ -12,6 +12,7 @@ from typing import Any
 
 from rope_viz.advice.memory.kv_cache import (
     ATTENTION,
+    NAMES,
     OTHER_NAMES,
     copy_usual_keys,
     count_kv_heads,
@@ -28,32 +29,10 @@ from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.parameter_formulas import LISTED, Sizes, count_parameters, first_number, has_formula, is_dense
 
 # {quantisation method: bytes per weight}; the others name their bits.
-QUANTIZED = {
-    "fp8": 1.0,
-    "fbgemm_fp8": 1.0,
-    "finegrained_fp8": 1.0,
-    "mxfp4": 17 / 32,
-    "awq": 0.5,
-    "gptq": 0.5,
-    "modelopt_fp4": 0.5,
-}
+QUANTIZED: Mapping[str, float] = NAMES["quantized"]
 
 # {data type: bytes per number}.
-WEIGHT_TYPES = {
-    "float64": 8.0,
-    "float32": 4.0,
-    "float": 4.0,
-    "bfloat16": 2.0,
-    "float16": 2.0,
-    "half": 2.0,
-    "float8_e4m3fn": 1.0,
-    "float8_e5m2": 1.0,
-    "fp8": 1.0,
-    "int8": 1.0,
-    "int4": 0.5,
-    "mxfp4": 17 / 32,
-    "nvfp4": 0.5,
-}
+WEIGHT_TYPES: Mapping[str, float] = NAMES["weight_types"]
 
 
 def find_bytes_per_weight(quantized: Mapping[str, Any]) -> float | None:

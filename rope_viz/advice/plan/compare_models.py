@@ -45,7 +45,6 @@ class Fact:
 
     @property
     def differs(self) -> bool:
-        """Return whether the values differ."""
         return bool(self.values[0] != self.values[1])
 
 
@@ -71,7 +70,6 @@ class ModelComparison:
         return np.where(first[:count] > 0, found, np.nan)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON."""
         known = [None if side.config.identity.model is None else side.config.identity.model.id for side in self.sides]
         ratio = [float(each) if np.isfinite(each) else None for each in self.ratio]
         return {

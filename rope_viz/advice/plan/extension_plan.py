@@ -87,7 +87,6 @@ class ExtensionPlan:
 
     @property
     def target(self) -> int:
-        """The length that is needed."""
         return self.advice.target
 
 

@@ -38,11 +38,9 @@ class Advice:
 
     @property
     def best(self) -> Way:
-        """The first way."""
         return self.ways[0]
 
     def way(self, id: str) -> Way:
-        """Return the way of this short name; the best where there is none."""
         return next((way for way in self.ways if way.id == id), self.best)
 
 

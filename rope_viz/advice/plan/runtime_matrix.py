@@ -57,12 +57,10 @@ class RuntimeAnswer:
 
     @property
     def differs(self) -> bool:
-        """Whether it computes something else."""
         return self.comparison.differs
 
     @property
     def runtime(self) -> bool:
-        """Whether it is a runtime, and not the formula of a paper."""
         return self.comparison.emulation.runtime != "paper"
 
 
@@ -75,7 +73,6 @@ class RuntimeMatrix:
 
     @property
     def differing(self) -> list[RuntimeAnswer]:
-        """The rows that differ."""
         return [row for row in self.rows if row.differs]
 
 

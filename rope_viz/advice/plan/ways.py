@@ -79,17 +79,14 @@ class Way:
 
     @property
     def method(self) -> str:
-        """The name of the scaling method."""
         return self.spec.scaling.name
 
     @property
     def option(self) -> Option:
-        """Its numbers at the length: pairs at unseen angles and so on."""
         return measure_once(self.spec, self.target)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why, in words."""
         return tuple(list_reasons(self))
 
     @property

@@ -167,7 +167,6 @@ class TrainingMatrix:
     problem: str = ""
 
     def find(self, trainer: str, server: str) -> Match:
-        """Return the match of a trainer and a server, by their ids."""
         row, column = list(TRAINERS).index(trainer), list(SERVERS).index(server)
         training, emulation = self.trainings[row], self.emulations[column]
         return dataclasses.replace(self.rows[row][column], training=training, emulation=emulation)

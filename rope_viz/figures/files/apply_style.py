@@ -1,7 +1,4 @@
-"""Apply a file's style to a figure: size, font, colours, labels and axis ranges, still as Plotly data.
-
-Every file form is made from this result, so that they all agree.
-"""
+"""Apply a file's style to a figure: size, font, colours, labels and axis ranges, still as Plotly data."""
 
 from __future__ import annotations
 
@@ -53,7 +50,6 @@ def _should_follow(axis: Mapping[str, Any], first: Mapping[str, Any], letter: st
 
 
 def _has_numbers(axis: Mapping[str, Any]) -> bool:
-    """Return True if an axis is visible and has tick labels or a title."""
     named = axis.get("showticklabels") is not False or (axis.get("title") or {}).get("text")
     return axis.get("visible") is not False and bool(named)
 
@@ -144,7 +140,6 @@ def _find_values(data: Sequence[Mapping[str, Any]], short: str) -> Any:
 
 
 def _find_rules(layout: Mapping[str, Any], short: str) -> list[float]:
-    """Return where lines from shapes cross an axis."""
     letter = short[0]
     shapes = [each for each in layout.get("shapes", ()) if each.get("type") == "line"]
     crossing = [each for each in shapes if (each.get(f"{letter}ref") or letter) == short]
@@ -218,7 +213,6 @@ class Sheet:
 
     @property
     def scale(self) -> float:
-        """Return the font size relative to that on the page."""
         return self.style.scale
 
 

@@ -36,17 +36,14 @@ class Axis:
 
     @property
     def log(self) -> bool:
-        """Return True for a log axis."""
         return self.properties.get("type") == "log"
 
     @property
     def is_vertical(self) -> bool:
-        """Return True for a y axis."""
         return self.name.startswith("y")
 
     @property
     def is_visible(self) -> bool:
-        """Return True if the axis is drawn."""
         return self.properties.get("visible") is not False
 
     @property
@@ -56,7 +53,6 @@ class Axis:
 
     @property
     def is_opposite(self) -> bool:
-        """Return True for an axis at the right or the top."""
         return self.properties.get("side") in ("right", "top")
 
     @property
@@ -76,16 +72,13 @@ class Axis:
             return np.where(array > 0, np.log10(np.where(array > 0, array, 1.0)), np.nan)
 
     def pixel(self, coordinates: Any) -> Any:
-        """Convert coordinates to pixels of the sheet."""
         share = (np.asarray(coordinates, dtype=np.float64) - self.low) / (self.high - self.low)
         return self.start + share * (self.stop - self.start)
 
     def to_pixels(self, values: Any) -> Any:
-        """Convert values to pixels of the sheet."""
         return self.pixel(self.coordinates(values))
 
     def contains(self, coordinate: float, slack: float = 1e-9) -> bool:
-        """Return True if a coordinate is within the axis range."""
         low, high = sorted((self.low, self.high))
         return low - slack * (high - low) <= coordinate <= high + slack * (high - low)
 

@@ -44,7 +44,6 @@ def find_bars(plan: SheetLayout) -> list[tuple[Panel, Strip]]:
 
 
 def _spread_names(plan: SheetLayout, panel: Panel, strips: Sequence[Strip]) -> None:
-    """Move the labels of one bar apart."""
     named = [strip for strip in strips if strip.lines and strip.lines[0]]
     gap = 6 * plan.scale
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import functools
 import io
+import json
 import math
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,19 +26,9 @@ POINT = 0.75
 LEADING = 1.25
 # From the middle of a text line to its baseline; also from there to the top of a capital. In font sizes.
 BASELINE = 0.36
-SETTINGS: dict[str, Any] = {
-    "text.parse_math": False,
-    "text.usetex": False,
-    "text.hinting": "none",
-    "svg.fonttype": "path",
-    "svg.hashsalt": "rope-viz",
-    "pdf.fonttype": 42,
-    "pdf.compression": 6,
-    "lines.scale_dashes": False,
-    "path.simplify": True,
-    "image.composite_image": False,
-    "hatch.linewidth": 0.6,
-}
+SETTINGS: dict[str, Any] = json.loads(Path(__file__).with_name("matplotlib.json").read_text(encoding="utf-8"))[
+    "settings"
+]
 STRIP = 256
 """Rows of pixels that are drawn at once."""
 MISSING = "this file is drawn by Matplotlib: pip install 'rope-viz[pictures]'; .html, .csv and .json need nothing"
@@ -172,7 +164,6 @@ class Canvas:
     def markers(
         self, x: Any, y: Any, *, symbol: str, size: float, fill: str, edge: str, width: float, clip: Box | None
     ) -> None:
-        """Draw points with one style."""
         from matplotlib.lines import Line2D
 
         ring = parse_rgba(edge) if edge else parse_rgba(fill)
@@ -226,7 +217,6 @@ class Canvas:
         return max(sides), high
 
     def write(self, form: str, dpi: int, metadata: Mapping[str, str | None]) -> bytes:
-        """Return the sheet as the bytes of an svg, pdf or png file."""
         out = io.BytesIO()
         with _plain_fonts() if form == "pdf" else nullcontext():
             self.figure.savefig(out, format=form, dpi=dpi, metadata=dict(metadata))

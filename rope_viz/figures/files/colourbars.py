@@ -28,7 +28,6 @@ class Scale:
 
     @property
     def is_horizontal(self) -> bool:
-        """Return True if it is horizontal, below the plots."""
         return self.bar.get("orientation") == "h"
 
 
@@ -98,7 +97,6 @@ def _title(plan: SheetLayout, scale: Scale) -> Lines:
 
 
 def _depth(plan: SheetLayout, scale: Scale) -> float:
-    """Return the depth of bar, ticks and labels, across the bar's direction."""
     s, size = plan.scale, _font_size(plan, scale)
     (left, right), bottom, top = plan.column_pixels[0], plan.row_pixels[0][0], plan.row_pixels[-1][1]
     axis = _make_axis(plan, scale, (left, top, right, bottom))

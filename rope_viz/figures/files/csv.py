@@ -77,7 +77,6 @@ def read_columns(fig: go.Figure) -> Columns:
 
 
 def _stack_maps(fig: go.Figure, maps: Sequence[Any]) -> Columns:
-    """Stack maps, a line per row; with several, the first column names the map."""
     out: dict[str, list[Any]] = {}
     if len(maps) > 1:
         out["map"] = []
@@ -127,7 +126,6 @@ def _axis_title(fig: go.Figure, trace: Any, letter: str) -> str:
 
 
 def _free_name(name: str, used_names: Mapping[str, Any]) -> str:
-    """Return the name, numbered if it is taken."""
     count = 2
     free = name
     while free in used_names:

@@ -22,12 +22,10 @@ class Ink:
         self._sums: np.ndarray | None = None
 
     def mark(self, where: Any) -> None:
-        """Mark these cells as drawn."""
         self.cells[where] = True
         self._sums = None
 
     def count_within(self, left: int, top: int, right: int, bottom: int) -> int:
-        """Count the drawn cells of a rectangle."""
         if self._sums is None:
             self._sums = np.pad(self.cells.astype(np.int64).cumsum(0).cumsum(1), ((1, 0), (1, 0)))
         sums = self._sums
@@ -43,7 +41,6 @@ class Places:
         self.boxes: list[Box] = []
 
     def draw(self, x: object, y: object, clip: Box, *, rule: bool = False) -> None:
-        """Mark a polyline, clipped to a box."""
         ink = self.rules if rule else self.ink
         px, py = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         if px.size < 2:
@@ -61,12 +58,10 @@ class Places:
         )
 
     def fill(self, box: Box) -> None:
-        """Mark a rectangle."""
         left, top, right, bottom = self._cells(box)
         self.ink.mark((slice(top, bottom), slice(left, right)))
 
     def reserve(self, box: Box) -> Box:
-        """Reserve the box of a label and return it."""
         self.boxes.append(box)
         return box
 
@@ -101,11 +96,9 @@ class Places:
         return total + 10.0 * inked + (0.8 if inked > TOUCHED else 0.0) + 3.0 * self.rule_share(box)
 
     def ink_share(self, box: Box) -> float:
-        """Return the share of a box that is over data."""
         return self._share(self.ink, box)
 
     def rule_share(self, box: Box) -> float:
-        """Return the share of a box that is over rules."""
         return self._share(self.rules, box)
 
     def _share(self, ink: Ink, box: Box) -> float:

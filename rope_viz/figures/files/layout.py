@@ -98,11 +98,9 @@ class SheetLayout:
 
     @property
     def scale(self) -> float:
-        """Return the font size relative to that on the page."""
         return self.sheet.scale
 
     def panel(self, x: str, y: str) -> Panel:
-        """Return the panel of two axes, else one that has either of them."""
         found = next((panel for panel in self.panels if panel.x.name == x and panel.y.name == y), None)
         return found or next((panel for panel in self.panels if x == panel.x.name or y == panel.y.name), self.panels[0])
 

@@ -23,12 +23,8 @@ GREY_DASHES = tuple(
 GREYS = dict(zip(theme.FURTHER, GREY_DASHES, strict=True))
 """{colour of a slot: its dash in grey}: in grey the dash replaces the colour."""
 GREY = "#1E1E1E"
-SPARE = (
-    "8px,2px,3px,2px,3px,8px",
-    "24px,2px",
-    "3px,5px,9px,5px",
-    "2px,1px,2px,5px",
-    "13px,2px,3px,2px,3px,2px,3px,2px",
+SPARE = tuple(
+    "8px,2px,3px,2px,3px,8px 24px,2px 3px,5px,9px,5px 2px,1px,2px,5px 13px,2px,3px,2px,3px,2px,3px,2px".split()
 )
 HATCHES = ("", "/", "x", "\\", ".", "-")
 
@@ -145,7 +141,6 @@ def place_labels(data: list[dict[str, Any]], layout: dict[str, Any], where: str)
 
 
 def _is_key(note: Mapping[str, Any], looks: Mapping[str, str]) -> bool:
-    """Return True if a note is a legend in text form."""
     text = strip_markup(note.get("text"))
     return "<span" in str(note.get("text")) and all(strip_markup(name) in text for name in looks)
 
@@ -184,7 +179,6 @@ def follow_ends(data: Sequence[Mapping[str, Any]], layout: dict[str, Any]) -> No
 
 
 def _last_visible_point(axes: Mapping[str, Axis], trace: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return the coordinates of a curve's rightmost visible point."""
     x_axis, y_axis = axes[trace.get("xaxis") or "x"], axes[trace.get("yaxis") or "y"]
     x, y = x_axis.coordinates(array_of(trace["x"])), y_axis.coordinates(array_of(trace["y"]))
     visible = [

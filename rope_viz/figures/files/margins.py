@@ -127,7 +127,6 @@ def place_panels(plan: SheetLayout) -> None:
 
 
 def _set_boxes(plan: SheetLayout) -> None:
-    """Set the boxes of panels, and the pixels and ticks of axes."""
     for panel in plan.panels:
         (left, right), (bottom, top) = plan.column_pixels[panel.column], plan.row_pixels[panel.row]
         if plan.sheet.layout.get(f"{panel.y.name[0]}axis{panel.y.name[1:]}", {}).get("scaleanchor"):
@@ -174,7 +173,7 @@ def _measure_margins(plan: SheetLayout) -> tuple[list[float], list[float], list[
         for axis in (panel.x, panel.y):
             if not axis.is_visible:
                 continue
-            depth = axis_depth(plan, axis, panel)
+            depth = ticks_depth(plan, axis) + title_depth(plan, axis, panel)
             if axis.is_vertical:
                 side = right if axis.is_opposite else left
                 side[c] = max(side[c], depth)
@@ -201,11 +200,6 @@ def _measure_margins(plan: SheetLayout) -> tuple[list[float], list[float], list[
         over[panel.row] = max(over[panel.row], high + max(above, default=0.0) + (3 * s if high or above else 0.0))
     over[-1] = max(over[-1], colourbars.measure_head(plan))
     return left, right, over, under
-
-
-def axis_depth(plan: SheetLayout, axis: Axis, panel: Panel) -> float:
-    """Return the depth of an axis outside the plot: ticks, labels and title."""
-    return ticks_depth(plan, axis) + title_depth(plan, axis, panel)
 
 
 def ticks_depth(plan: SheetLayout, axis: Axis) -> float:
@@ -299,7 +293,6 @@ def _ends_do_not_fit(plan: SheetLayout) -> bool:
 
 
 def _find_headings(plan: SheetLayout) -> list[Heading]:
-    """Return the notes above the plots."""
     out = []
     notes = plan.sheet.layout.get("annotations", ())
     for note in notes:

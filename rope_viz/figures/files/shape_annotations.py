@@ -139,7 +139,6 @@ def _draw_end_labels(
 
 
 def _draw_inner_label(plan: SheetLayout, places: Places, shape: Mapping[str, Any], colour: str) -> None:
-    """Draw the label of a rule or rectangle inside the plot."""
     label = shape.get("label") or {}
     panel = find_panel(plan, shape)
     if (
@@ -186,7 +185,6 @@ def _draw_inner_label(plan: SheetLayout, places: Places, shape: Mapping[str, Any
 
 
 def _draw_note(plan: SheetLayout, places: Places, note: Mapping[str, Any], colour: str) -> None:
-    """Draw a note at a point, near it, or with an arrow to it."""
     panel, s = find_panel(plan, note), plan.scale
     x = _to_pixel(plan, panel, note, "x", "x", note=True)
     y = _to_pixel(plan, panel, note, "y", "y", note=True)
@@ -262,7 +260,6 @@ def _draw_text(
 
 
 def _share_inside(box: Box, frame: Box) -> float:
-    """Return the share of a box inside a frame."""
     wide, high = (min(box[i + 2], frame[i + 2]) - max(box[i], frame[i]) for i in (0, 1))
     return max(wide, 0.0) * max(high, 0.0) / (((box[2] - box[0]) * (box[3] - box[1])) or 1.0)
 
@@ -279,7 +276,6 @@ def _fit_box(box: Box, frame: Box, pad: float) -> Box:
 
 
 def _draw_arrow(plan: SheetLayout, tip: tuple[float, float], box: Box, colour: str) -> None:
-    """Draw a thin arrow from the nearest point of a text's box."""
     start = (min(max(tip[0], box[0]), box[2]), box[3] if tip[1] > box[3] else box[1] if tip[1] < box[1] else tip[1])
     dx, dy = tip[0] - start[0], tip[1] - start[1]
     far, s = math.hypot(dx, dy), plan.scale

@@ -109,7 +109,6 @@ class Style:
 
     @property
     def font_px(self) -> float:
-        """Return the font size in pixels."""
         return _to_pixels(self.font_size)
 
     @property

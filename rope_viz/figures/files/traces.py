@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,19 +17,9 @@ from rope_viz.figures.files.label_placement import Places
 from rope_viz.figures.files.layout import Panel, SheetLayout, font_size
 from rope_viz.figures.files.rich_text import TextSpan
 
-SYMBOLS = {
-    "circle": "o",
-    "square": "s",
-    "diamond": "D",
-    "cross": "P",
-    "x": "X",
-    "triangle-up": "^",
-    "triangle-down": "v",
-    "star": "*",
-    "circle-open": "o",
-    "line-ns": "|",
-    "line-ew": "_",
-}
+SYMBOLS: Mapping[str, str] = json.loads(Path(__file__).with_name("matplotlib.json").read_text(encoding="utf-8"))[
+    "symbols"
+]
 # Dots per inch of maps: printers resolve areas of colour less finely than text and lines.
 MAP_DPI = 300
 MOST_DOTS = 3200
@@ -161,7 +153,6 @@ def draw_bars(plan: SheetLayout, panel: Panel, trace: Mapping[str, Any], below: 
 
 
 def _pick_value(values: Any, place: int) -> str:
-    """Return one of several values, or the value shared by all."""
     return values if isinstance(values, str) else str(values[place])
 
 
@@ -245,7 +236,6 @@ def _average_between(cells: Any, borders: Any) -> Any:
 
 
 def _draw_cell_gaps(plan: SheetLayout, panel: Panel, trace: Mapping[str, Any], shape: tuple[int, int]) -> None:
-    """Draw the thin grid between cells."""
     left, top, right, bottom = panel.box
     ground = str(plan.sheet.layout.get("plot_bgcolor", theme.BACKGROUND))
     if not parse_rgba(ground)[3]:

@@ -15,56 +15,17 @@ from rope_viz.embedding.scaling import Llama3, mscale
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, RopeSpec, require_number, short_repr
 from rope_viz.models.architecture import find_architecture, listed_types
 from rope_viz.models.config_reader import Params
-from rope_viz.models.formats import FILE
+from rope_viz.models.formats import FILE, NAMES
 from rope_viz.models.long_names import LONGEST
 
 # {llama.cpp's architecture: model type}, where the two are not spelled with the same letters.
-MODEL_TYPES = {
-    "bailingmoe2": "bailing_moe_v2",
-    "chameleon": "chameleon",
-    "command-r": "cohere",
-    "deepseek2": "deepseek_v3",
-    "gemma3": "gemma3_text",
-    "gemma3n": "gemma3n_text",
-    "gemma4": "gemma4_text",
-    "glm-dsa": "glm_moe_dsa",
-    "glm4moe": "glm4_moe",
-    "granitehybrid": "granitemoehybrid",
-    "grok": "grok-1",
-    "hunyuan-dense": "hunyuan_v1_dense",
-    "hunyuan-moe": "hunyuan_v1_moe",
-    "llama4": "llama4_text",
-    "mimo2": "mimo_v2_flash",
-    "mistral3": "ministral3",
-    "phi2": "phi",
-    "qwen2vl": "qwen2_vl_text",
-    "qwen35": "qwen3_5_text",
-    "qwen35moe": "qwen3_5_moe_text",
-    "step35": "step3p5",
-}
+MODEL_TYPES: Mapping[str, str] = NAMES["gguf"]["model_types"]
 
 # Their classes read the base from keys of their own, and not from the usual ones.
 OWN_KEYS = ("baichuan", "chatglm", "qwen")
 
 # {key of a config: keys of the GGUF after the architecture's name, the first that is there counts}
-SIZES: dict[str, tuple[str, ...]] = {
-    "hidden_size": ("embedding_length",),
-    "num_hidden_layers": ("block_count",),
-    "intermediate_size": ("feed_forward_length",),
-    "num_attention_heads": ("attention.head_count",),
-    "num_key_value_heads": ("attention.head_count_kv",),
-    "max_position_embeddings": ("context_length",),
-    "sliding_window": ("attention.sliding_window",),
-    "kv_lora_rank": ("attention.kv_lora_rank",),
-    "q_lora_rank": ("attention.q_lora_rank",),
-    "moe_intermediate_size": ("expert_feed_forward_length",),
-    "num_experts": ("expert_count",),
-    "n_routed_experts": ("expert_count",),
-    "num_local_experts": ("expert_count",),
-    "num_experts_per_tok": ("expert_used_count",),
-    "n_shared_experts": ("expert_shared_count",),
-    "first_k_dense_replace": ("leading_dense_block_count",),
-}
+SIZES: Mapping[str, Sequence[str]] = NAMES["gguf"]["sizes"]
 NEEDED = ("hidden_size", "max_position_embeddings")
 LISTED = ("intermediate_size", "num_attention_heads", "num_key_value_heads")
 """Sizes that a GGUF may list for every layer."""

@@ -7,22 +7,17 @@ Megatron-Bridge's files hold the arguments of megatron-core under `model`; they 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import require_number, short_repr
-from rope_viz.models.formats import FILE, make_source
+from rope_viz.models.formats import FILE, NAMES, make_source
 
 FORMAT = "Megatron arguments"
 """What a config made from them says of its file."""
 ORIGINAL = "original_max_position_embeddings"
-RENAMED = {
-    "rotary_scaling_factor": "scaling_factor",
-    "rotary_seq_len_interpolation_factor": "seq_len_interpolation_factor",
-    "use_rope_scaling": "rope_scaling",
-    "rotary_percentage": "rotary_percent",
-}
+RENAMED: Mapping[str, str] = NAMES["megatron"]["renamed"]
 """{name on the command line or in NeMo: name of the constructor's argument}."""
 YARN = (
     "scaling_factor",
@@ -43,22 +38,8 @@ CORE_MLA_FACTOR = 40.0
 GPT_OSS = {"scaling_factor": 32.0, ORIGINAL: 131072, "correction_range_round_to_int": False}
 """What Megatron-LM's --enable-gpt-oss sets."""
 
-SIZES = {
-    "hidden_size": ("hidden_size",),
-    "num_hidden_layers": ("num_layers",),
-    "num_attention_heads": ("num_attention_heads",),
-    "num_key_value_heads": ("num_query_groups",),
-    "intermediate_size": ("ffn_hidden_size",),
-    "vocab_size": ("padded_vocab_size", "vocab_size"),
-    "max_position_embeddings": ("max_position_embeddings", "seq_length", "encoder_seq_length"),
-}
-MLA = {
-    "qk_rope_head_dim": ("qk_pos_emb_head_dim", 64),
-    "qk_nope_head_dim": ("qk_head_dim", 128),
-    "v_head_dim": ("v_head_dim", 128),
-    "kv_lora_rank": ("kv_lora_rank", 512),
-    "q_lora_rank": ("q_lora_rank", None),
-}
+SIZES: Mapping[str, Sequence[str]] = NAMES["megatron"]["sizes"]
+MLA: Mapping[str, tuple[str, int | None]] = NAMES["megatron"]["mla"]
 """{key of transformers: (argument, default of megatron-core)}."""
 PLACES = ("model", "model_config", "config", "args")
 """Where files of NeMo, Megatron-Bridge and checkpoints keep the arguments."""

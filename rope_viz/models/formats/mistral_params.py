@@ -10,27 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.spec import require_number, short_repr
-from rope_viz.models.formats import FILE, make_source
+from rope_viz.models.formats import FILE, NAMES, make_source
 
-SIZES = {
-    "hidden_size": "dim",
-    "num_hidden_layers": "n_layers",
-    "num_attention_heads": "n_heads",
-    "num_key_value_heads": "n_kv_heads",
-    "intermediate_size": "hidden_dim",
-    "rms_norm_eps": "norm_eps",
-}
+SIZES: Mapping[str, str] = NAMES["mistral"]["sizes"]
 """{key of transformers: key of params.json}."""
 MLA = ("q_lora_rank", "kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
 SAME = ("head_dim", "vocab_size", "rope_theta", *MLA)
 """Keys with the same name in both files."""
-MOE = {
-    "n_routed_experts": "num_experts",
-    "num_experts_per_tok": "num_experts_per_tok",
-    "moe_intermediate_size": "expert_hidden_dim",
-    "n_shared_experts": "num_shared_experts",
-    "first_k_dense_replace": "first_k_dense_replace",
-}
+MOE: Mapping[str, str] = NAMES["mistral"]["moe"]
 YARN = {"factor": "factor", "original_max_position_embeddings": "original_max_position_embeddings"} | {
     "beta_fast": "beta",
     "beta_slow": "alpha",

@@ -55,8 +55,6 @@ def find_in_cache(id: str) -> Path | None:
     """Return the config.json of a model in the local cache, by `owner/name` or `owner/name@revision`; None if absent.
 
     The address of its page on the Hub works as the id.
-
-    A cache keeps `models--owner--name/snapshots/<commit>/config.json`, and in `refs` the commit that a name points to.
     """
     id = model_id_of_page(id)
     asked = None if len(id) > LONGEST or ".." in id else ID.fullmatch(id)

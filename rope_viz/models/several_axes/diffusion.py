@@ -6,10 +6,12 @@ A rule has the class' own dimensions and base. Configs name the same things diff
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -259,37 +261,9 @@ RULES: dict[str, Read] = {
 }
 
 # Other names of classes, functions and models for the same rule.
-ALSO = {
-    **dict.fromkeys(("luminanextdit", "get2drotaryposembedlumina", "lumina"), "luminanext"),
-    **dict.fromkeys(("get2drotaryposembed", "get2drotaryposembedfromgrid", "hunyuan2d"), "hunyuandit"),
-    **dict.fromkeys(("get3drotaryposembed", "cogvideo", "cogvideox15"), "cogvideox"),
-    **dict.fromkeys(("ltx2audiovideo", "sanawmltx2audiovideo", "sanawmltx2refiner"), "ltx2"),
-    **dict.fromkeys(("qwenimagelayer3d", "qwenlayer3d", "qwenembedlayer3drope"), "qwenimagelayered"),
-    **dict.fromkeys(("flux1dev", "flux1schnell", "flux1kontextdev", "kontext"), "fluxkontext"),
-    **dict.fromkeys(("cosmos1", "cosmos10", "cosmospredict1"), "cosmos"),
-    **dict.fromkeys(("wan2", "wan21", "wan22", "wan2x"), "wan"),
-    "get3drotaryposembedallegro": "allegro",
-    "anyflowfar": "anyflowcausal",
-    "cosmos3vltext": "cosmos3",
-    "joyimageedit": "joyimage",
-    "joyimageeditplus": "joyimage",
-    "qwenimageeditplus": "qwenimageedit",
-    "qwen": "qwenimage",
-    "z": "zimage",
-    "zimageturbo": "zimage",
-    "minimax": "minimaxh3",
-    "ltx": "ltxvideo",
-    "hidreami1": "hidreamimage",
-    "flux2dev": "flux2",
-    "kandinsky": "kandinsky5",
-    "framepack": "hunyuanvideoframepack",
-}
-ENDINGS = tuple(
-    """
-    rotaryposembed rotaryembedding posembed embednd3 embednd embedrope ropeembedder mrope rope3d rope
-    transformer2dmodel transformer3dmodel transformer 2dmodel model
-    """.split()
-)
+NAMES = json.loads(Path(__file__).with_name("transformer_names.json").read_text(encoding="utf-8"))
+ALSO: Mapping[str, str] = NAMES["names"]
+ENDINGS: Sequence[str] = NAMES["endings"]
 KNOWN = {name: ALSO.get(name, name) for name in (*RULES, *ALSO)}
 
 

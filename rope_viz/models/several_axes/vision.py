@@ -7,9 +7,11 @@ An axis is a column of the positions the class takes, named for what it is fed w
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -278,40 +280,7 @@ SPECIAL: dict[str, tuple[Callable[[ConfigReader], Specs], dict[str, Any]]] = {
     "lightglue": (lightglue, {}),
 }
 # Other names of a tower, besides spellings and class endings.
-OTHER_NAMES = {
-    **dict.fromkeys(("dinov3", "sapiens2", "eomt_dinov3", "timm-dinov3", "RotaryEmbeddingDinoV3"), "dinov3_vit"),
-    **dict.fromkeys(("mistral", "mistral3", "mistral4"), "pixtral"),
-    **dict.fromkeys(("sam2", "sam2_memory"), "sam2_video"),
-    **dict.fromkeys(("RotaryEmbeddingCat", "eva", "eva02", "rope-vit-axial", "rope-axial", "axial"), "timm-axial"),
-    **dict.fromkeys(("RotaryEmbeddingMixed", "rope-vit-mixed", "timm-mixed", "mixed"), "rope-mixed"),
-    "sam3_tracker": "sam3_tracker_video",
-    "edgetam": "edgetam_video",
-    "sam3_video": "sam3",
-    "vjepa": "vjepa2",
-    "muse": "muse_spark",
-    "inkling": "inkling2",
-    "kimi_k2_5": "kimi_k25",
-    "gemma4_unified": "gemma4",
-    "vit-axial": "timm-axial",
-    "RotaryEmbeddingMRope": "timm-mrope",
-    "lfm3": "lfm3_vl",
-    "loftr": "efficientloftr",
-    "qwen2_5_omni_thinker": "qwen2_5_omni",
-    "qwen3_omni": "qwen3_omni_moe",
-    "ernie4_5_vl": "ernie4_5_vl_moe",
-    "glm4_1v": "glm4v",
-    "glm4_5v": "glm4v_moe",
-    "glm4_6v": "glm46v",
-    "dots3": "dots3_note",
-    "minimax_m3": "minimax_m3_vl",
-    "paddleocr": "paddleocr_vl",
-    "step37": "step3p7",
-    "step3p5": "step3p7",
-}
+NAMES = json.loads(Path(__file__).with_name("tower_names.json").read_text(encoding="utf-8"))
+OTHER_NAMES: Mapping[str, str] = NAMES["names"]
 PLAIN_NAMES = {plain_name(name): OTHER_NAMES.get(name, name) for name in (*TOWERS, *SPECIAL, *OTHER_NAMES)}
-CLASS_ENDINGS = tuple(
-    """
-    visionrotaryembedding vitrotaryembedding vitropepositionembedding ropepositionembedding rotaryembedding
-    positionalencoder ropeattention visionencoder visionmodel vision vitmodel model
-    """.split()
-)
+CLASS_ENDINGS: Sequence[str] = NAMES["endings"]

@@ -59,11 +59,9 @@ class Patch(Clocks):
     renderer: ClassVar[str] = "patch"
 
     def draw_static(self) -> go.Figure:
-        """Draw it for a file that does not move."""
         return patch.draw_static(self.message)
 
     def numbers(self) -> Mapping[str, Any]:
-        """Return its numbers by column."""
         return patch.dial_values(self.message)
 
 

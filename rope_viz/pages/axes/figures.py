@@ -58,7 +58,7 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
     Beyond 64 patches, a cell is the exact mean over a block of displacements.
     """
     edges, labels = block_edges(reach, HALF // 2 if coarse else HALF)
-    maps = [average_scores(scene, edges) for scene in shown]
+    maps = [block_means(scene.role_spec, edges, edges, axes=("row", "column")) for scene in shown]
     lows = [float(values.min()) for values in maps]
     wide = len(labels[0]) > 4
     many, few = ticks(labels, 8 if wide else 14), ticks(labels, 4 if wide else 8)
@@ -152,11 +152,6 @@ def ticks(labels: Sequence[str], most: int) -> dict[str, Any]:
     places = sorted({middle + k for k in every} | {middle - k for k in every})
     # Labels, not indices: Plotly would take an index for the category of that name.
     return {"tickvals": [labels[place] for place in places], "ticktext": [labels[place] for place in places]}
-
-
-def average_scores(scene: Scene, edges: FloatArray) -> FloatArray:
-    """Average the score of one scene over blocks of displacements, shape (rows, columns)."""
-    return block_means(scene.role_spec, edges, edges, axes=("row", "column"))
 
 
 def block_edges(reach: int, half: int = HALF) -> tuple[FloatArray, list[str]]:

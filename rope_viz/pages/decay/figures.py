@@ -79,7 +79,6 @@ class Range:
         return whole(self.length, self.log)
 
     def axis(self) -> dict[str, Any]:
-        """Return the distance axis."""
         axis: dict[str, Any] = {"title": "distance m − n (tokens)", "range": list(self.whole)}
         axis["unifiedhovertitle"] = {"text": "distance %{x:,.0f}"}
         ticks = theme.length_ticks(1 if self.log else 0, self.length, log=self.log)

@@ -166,11 +166,9 @@ class Looked:
         return int(self.by_pair.strength.shape[1]) - self.spec.pairs
 
     def label(self, head: int) -> str:
-        """Return a head's label, by its number in the model."""
         return TEXTS("head", number=self.number_of(head))
 
     def number_of(self, head: int) -> int:
-        """Return a head's number in the model."""
         return self.layer.heads[head] if self.layer.heads else head
 
 

@@ -117,7 +117,7 @@ def speeds(report: MeasurementReport) -> go.Figure:
     names = [way["name"] for way in ways]
     median = np.array([way["bytes_per_second"] for way in ways]) / 1e9
     best = np.array([report.machine["bytes"] / way["best_s"] for way in ways]) / 1e9
-    colours = [theme.CURRENT if is_ours(name) else theme.FURTHER[1] for name in names[:-1]] + [theme.PLAIN]
+    colours = [theme.CURRENT if name.startswith(OURS) else theme.FURTHER[1] for name in names[:-1]] + [theme.PLAIN]
     hover = [_hover(way, rate, top) for way, rate, top in zip(ways, median, best, strict=True)]
     bar = {"type": "bar", "orientation": "h", "y": names, "hoverinfo": "text", "hovertext": hover}
     bars = bar | {"x": median, "name": "median (GB/s)", "marker": {"color": colours}, "width": 0.34}
@@ -179,11 +179,6 @@ def agreement_table(report: MeasurementReport) -> dict[str, list[Any]]:
 def slowed(ways: Sequence[dict[str, Any]], *, by: float = 1.5) -> bool:
     """Return True if a median is far above its best round, because the machine was busy."""
     return any(way["median_s"] > by * way["best_s"] for way in ways)
-
-
-def is_ours(name: str) -> bool:
-    """Return True for the kernels of this package."""
-    return name.startswith(OURS)
 
 
 def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:

@@ -24,11 +24,9 @@ class Story(Clocks):
     renderer: ClassVar[str] = "learn"
 
     def draw_static(self) -> go.Figure:
-        """Draw it for a file that does not move."""
         return scenes.draw_static(self.message)
 
     def numbers(self) -> Mapping[str, Any]:
-        """Return its numbers by column."""
         return scenes.numbers(self.message)
 
 

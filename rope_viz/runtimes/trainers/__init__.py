@@ -119,11 +119,6 @@ def find_trainer(name: str, version: str | None = None) -> tuple[Trainer, str]:
     return trainer, found
 
 
-def normalise_arguments(arguments: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return options under the names of Python: --rotary-base becomes rotary_base."""
-    return {name.lstrip("-").replace("-", "_"): value for name, value in (arguments or {}).items()}
-
-
 def train(
     config: Source,
     name: str,
@@ -146,7 +141,7 @@ def train(
 def train_case(trainer: Trainer, release: str, case: Case, arguments: Mapping[str, Any] | None = None) -> Training:
     """Return what one release of a trainer makes of a case. Raise `ValueError` as `train` does."""
     short = short_version(release)
-    options = normalise_arguments(arguments)
+    options = {name.lstrip("-").replace("-", "_"): value for name, value in (arguments or {}).items()}
     try:
         with normalise_errors():
             case, applied = apply(build_rules(trainer.name, release), case.replace(arguments=options))

@@ -1,7 +1,4 @@
-"""levanter 9263f81e: default, linear and Llama 3 as transformers has them, and YaRN by formulas of its own.
-
-Executed: src/levanter/layers/rotary.py (tests/goldens/training.json).
-"""
+"""levanter 9263f81e: default, linear and Llama 3 as transformers has them, and YaRN by formulas of its own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""litgpt 0.5.13: `build_rope_cache`, whose ramp of YaRN is the wrong way round.
-
-Executed: litgpt/model.py (tests/goldens/training.json).
-"""
+"""litgpt 0.5.13: `build_rope_cache`, whose ramp of YaRN is the wrong way round."""
 
 from __future__ import annotations
 

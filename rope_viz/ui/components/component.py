@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from rope_viz import web
 from rope_viz.ui import query_params
 from rope_viz.ui.components.scripts import PREFIX, version
 from rope_viz.ui.session import session
@@ -16,18 +17,7 @@ from rope_viz.ui.session import session
 # Streamlit resends inline JavaScript with every change of data, so only the loader is inline. It finds the app's root
 # from Streamlit's own script, because pages may be at any depth and under a base path. It retries a script that failed
 # to load, in browsers that do not remember the failure.
-LOADER = """
-const root = document.querySelector('script[type=module][src*="static/js/"]').src.split("/static/js/")[0];
-const wait = (time) => new Promise((go) => setTimeout(go, time));
-const load = (time) => import(`${root}%(path)s`).catch(() => wait(time).then(() => load(2 * time)));
-const ready = load(500);
-export default function (component) {
-  const { parentElement: node } = component, data = JSON.parse(new TextDecoder().decode(component.data));
-  if (data.room) node.querySelector(".%(root)s").style.minHeight = `${data.room[innerWidth <= 640 ? 1 : 0]}px`;
-  const turn = (node.__turn = (node.__turn ?? 0) + 1);
-  ready.then((script) => turn === node.__turn && script.default({ ...component, data }));
-}
-"""
+LOADER = f"\n{web.read_inline('loader.js')}\n"
 
 
 @functools.cache

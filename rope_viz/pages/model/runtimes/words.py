@@ -26,22 +26,17 @@ from rope_viz.runtimes.releases import REFERENCE, format_name, format_version
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 
-TABLE = (
-    "×r: off by up to that factor, up or down. Verdicts without a remark: this architecture was executed in the "
-    "runtime, and tests compare them with it. *By rule*: only the runtime's code was read. "
-    "*Not known*: neither was done."
-)
-UNKNOWN = "The code for this architecture was neither executed nor read."
+TEXTS = Texts("model/training")
+RUNTIMES = Texts("model/runtimes")
+TABLE = RUNTIMES("table")
+UNKNOWN = RUNTIMES("unread")
 
 
 def describe_marks(board: RuntimeMatrix) -> str:
     """Explain the lines of the main figure: each runtime over the reference, or the scaling on which all agree."""
     if runtime_matrix.group_differing(board):
-        return (
-            "A flat line at 1: the runtime agrees with the reference. Above 1 a pair's frequency is higher than in the "
-            "reference, below 1 it is lower."
-        )
-    return "One line, because no runtime's frequencies differ: 1 = unchanged, 1/s = divided by the full factor s."
+        return RUNTIMES("marks.ratio")
+    return RUNTIMES("marks.scaling")
 
 
 def agreement(board: RuntimeMatrix) -> str:
@@ -51,7 +46,7 @@ def agreement(board: RuntimeMatrix) -> str:
     rows = [row for row in board.rows if row.runtime]
     unknown = [row.name for row in rows if row.comparison.how == "not known"]
     if len(unknown) == len(rows):
-        return f"**Not known**. {UNKNOWN}{footnote(rows[0].why)} The curves show the general rules."
+        return RUNTIMES("unknown", unread=UNKNOWN, source=footnote(rows[0].why))
     same = [row for row in rows if row.comparison.agrees and row.comparison.emulation.supported]
     ruled = [row.name for row in same if row.comparison.how == "by rule"]
     reference = "the model's own code" if board.rows[0].comparison.emulation.remote else board.rows[0].name
@@ -101,13 +96,13 @@ def counts() -> str:
     """Count the executed architectures per runtime."""
     found = [f"{format_name(name)} {version}: {count}" for name, version, count in executed_counts()]
     alone = len(converted_only())
-    return f"Executed architectures: {', '.join(found)}. For {alone} of llama.cpp's only the converter was executed."
+    return RUNTIMES("executed", counts=", ".join(found), alone=alone)
 
 
 def faithful(made: Export, name: str) -> str:
     """Return whether the exported text gives the intended frequencies."""
     if made.faithful:
-        return f"**Faithful.** From this, {name} computes the intended frequencies and factor on cos and sin."
+        return RUNTIMES("faithful", name=name)
     off = (
         f" Frequencies would be off by up to ×{format_number(made.effect.ratio)}, at pair {made.effect.pair}."
         if made.effect
@@ -118,35 +113,26 @@ def faithful(made: Export, name: str) -> str:
 
 def extension(spec: RopeSpec, target: int) -> str:
     """Describe the table of methods."""
-    factor, start = format_number(max(1.0, target / spec.context)), format_tokens(spec.context)
-    return (
-        f"From the {spec.length_name} length {start} to **{format_tokens(target)}**, s = {factor}. "
-        "*Unseen angles* counts the pairs that reach angles never seen in training. *First negative distance*: there "
-        "the mean cosine over the head first falls below zero; unrotated dimensions count with cos 0 = 1. "
-        "These numbers cannot tell which method your model tolerates. Test it."
-    )
+    factor = max(1.0, target / spec.context)
+    return RUNTIMES("extension", length=spec.length_name, start=spec.context, target=target, factor=factor)
 
 
 def model_list() -> str:
     """Count the models of the catalog that some runtime computes differently."""
     found = compare_catalog()
     differing = sum(find_largest_ratio(board.rows) > 1.0 for _, board in found)
-    return (
-        f"**{differing} of {len(found)} models** are computed differently by at least one runtime that accepts them. "
-        f"Dot: agrees with {REFERENCE}, executed. Ring (∘): agrees by rule. Question mark: not known. "
-        "×8.93 · 19: off by up to 8.93, at pair 19."
-    )
+    return RUNTIMES("models", differing=differing, count=len(found), reference=REFERENCE)
 
 
 def several(answers: Sequence[AxesAnswer]) -> str:
     """Return where text continues after a video, and which runtimes assign pairs to axes differently."""
     if not answers:
-        return "The positions of this model have one axis."
+        return RUNTIMES("axes.one")
     known = [answer for answer in answers if answer.behind is not None]
     groups: dict[float, list[str]] = {}
     for answer in known:
         groups.setdefault(answer.behind or 0.0, []).append(answer.name)
-    video = "After a video of six grids of 2 × 2 tokens that begins at position 3, text continues"
+    video = RUNTIMES("axes.video")
     if len(groups) == 1:
         parts = [f"{video} at {next(iter(groups)):g} in every runtime."]
     elif groups:
@@ -154,18 +140,9 @@ def several(answers: Sequence[AxesAnswer]) -> str:
     else:
         parts = []
     diffs = [f"in {answer.name} {answer.against}" for answer in answers if answer.against not in ("-", "agrees")]
-    parts.append(
-        f"The pairs of each axis: {'; '.join(diffs)}."
-        if diffs
-        else "All runtimes that support this model assign the same pairs to each axis."
-    )
-    parts.append(
-        "For models that count seconds the times are those of four grids, 1.5 s apart, at 2 positions per second."
-    )
+    parts.append(RUNTIMES("axes.pairs", pairs="; ".join(diffs)) if diffs else RUNTIMES("axes.same"))
+    parts.append(RUNTIMES("axes.seconds"))
     return " ".join(parts)
-
-
-TEXTS = Texts("model/training")
 
 
 def summarise(found: TrainingMatrix) -> str:
