@@ -31,7 +31,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("embedding", "models", "runtimes", "advice", "pictures")
+ROOMS = ("embedding", "models", "runtimes", "advice", "pages")
 NOT_COPIED = shutil.ignore_patterns(".git", "__pycache__", ".*_cache", ".venv", ".hypothesis")
 
 COMPARISONS = {
