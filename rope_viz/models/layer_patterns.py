@@ -6,13 +6,12 @@ classes and modeling files of transformers 5.23.0, and run (tests/goldens/turnin
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.architecture import LayerPattern
 from rope_viz.models.config_reader import RENAMED_LAYERS, Fields
+from rope_viz.storage.decode_json import read_own
 
 WITHOUT_ATTENTION = ("linear_attention", "conv", "mamba", "recurrent", "moe")
 COMPRESSED_LAYERS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
@@ -20,7 +19,7 @@ COMPRESSED_LAYERS = {0: "sliding_attention", 4: "compressed_sparse_attention", 1
 MAX_LAYERS = 10_000
 """No model has as many."""
 # What decides which layers rotate, by `layers.rotating` of the record, in words.
-WHERE = json.loads(Path(__file__).with_name("rotating_layers.json").read_text(encoding="utf-8"))
+WHERE = read_own(__file__, "rotating_layers.json")
 
 
 def resolve_layer_types(fields: Fields) -> list[str] | None:

@@ -8,16 +8,15 @@ there.
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import Architecture, RopeReading, listed_types
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.rope_parameters import get_dotted
+from rope_viz.storage.decode_json import read_own
 
 
 class NoRope(ValueError):  # noqa: N818 - nothing is wrong
@@ -39,9 +38,7 @@ def types_by_letters() -> Mapping[str, str]:
 @functools.cache
 def table() -> dict[str, dict[str, Any]]:
     """Return {reason: {"why": half a sentence, "types": model types}}."""
-    found: dict[str, dict[str, Any]] = json.loads(
-        Path(__file__).with_name("no_rope_types.json").read_text(encoding="utf-8")
-    )
+    found: dict[str, dict[str, Any]] = read_own(__file__, "no_rope_types.json")
     return found
 
 
@@ -51,7 +48,7 @@ def explain(reason: str) -> str:
 
 
 # What position_embedding_type may say besides rope and rotary, in any config.
-UNLISTED = json.loads(Path(__file__).with_name("unlisted_types.json").read_text(encoding="utf-8"))
+UNLISTED = read_own(__file__, "unlisted_types.json")
 NOT_ROTARY: Mapping[str, str] = UNLISTED["not_rotary"]
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.config_reader import RENAMED_LAYERS
+from rope_viz.storage.decode_json import read_own
 
 LISTED = "moe_layers_enum"
 """Step 3 lists the layers with experts here: a list, or numbers with commas between them."""
@@ -88,7 +89,7 @@ def class_defaults(kind: str) -> Mapping[str, Any]:
 @functools.cache
 def cache_layouts() -> Mapping[str, Any]:
     """Return {model type: {layer type: formulas of what a layer keeps}} where heads and windows do not decide it."""
-    found: Mapping[str, Any] = json.loads(Path(__file__).with_name("cache_layouts.json").read_text(encoding="utf-8"))
+    found: Mapping[str, Any] = read_own(__file__, "cache_layouts.json")
     return found
 
 

@@ -6,7 +6,6 @@ neighbouring dimensions of the architecture `llama`; its rows of q and k return 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.formats.gguf import GgufHeader, read_bytes, read_frequency_divisors, read_header
 from rope_viz.models.formats.gguf_config import recognise_llama3
 from rope_viz.models.model_config import from_config
+from rope_viz.storage.decode_json import read_own
 from rope_viz.tiny_lm.numpy_model import LayerWeights, TinyLm
 
 Floats: TypeAlias = NDArray[np.float32]
@@ -204,7 +204,7 @@ FORMATS = {
 }
 """{ggml's type: its format}."""
 
-NAMES: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("ggml_names.json").read_text(encoding="utf-8"))
+NAMES: dict[str, dict[str, str]] = read_own(__file__, "ggml_names.json")
 OTHER_TYPES = NAMES["refused_types"]
 """{ggml's type: its name}, of types that are refused."""
 

@@ -6,12 +6,10 @@ operands of the kernel (tests/goldens/runtimes.json, llamacpp_flags.json).
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,9 @@ from rope_viz.models.formats import FILE
 from rope_viz.models.formats.gguf_config import ROPE_KEYS
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.runtimes.rule_engine import Case
+from rope_viz.storage.decode_json import read_own
 
-FLAGS: Mapping[str, str] = json.loads(Path(__file__).with_name("llamacpp_flags.json").read_text(encoding="utf-8"))
+FLAGS: Mapping[str, str] = read_own(__file__, "llamacpp_flags.json")
 
 
 def parse_flags(flags: str | Mapping[str, object] | None) -> dict[str, str | float]:

@@ -7,20 +7,19 @@ and under `runtimes` which file of a runtime reads the type, from its own regist
 from __future__ import annotations
 
 import functools
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.config_reader import Fields
 from rope_viz.runtimes.releases import OLDER, format_version
+from rope_viz.storage.decode_json import read_own
 
 How: TypeAlias = Literal["executed", "by rule", "not known"]
 
 # Where the general rules of a runtime were read.
-RULES_READ = json.loads(Path(__file__).with_name("rules_read.json").read_text(encoding="utf-8"))
+RULES_READ = read_own(__file__, "rules_read.json")
 # Runtimes whose functions take any architecture: what was read of them holds where the model itself is known.
 GENERAL = ("transformers", "paper")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 DEEPEST = 100
@@ -27,6 +28,11 @@ def decode_json(content: bytes | str, problem: str) -> Any:
     if is_deeper(found, DEEPEST):
         raise ContentError(problem)
     return found
+
+
+def read_own(module: str, name: str) -> Any:
+    """Return the value of the package's own JSON file `name`, which lies beside the module with this `__file__`."""
+    return json.loads(Path(module).with_name(name).read_text(encoding="utf-8"))
 
 
 def decode_content(decode: Callable[[bytes], T], content: bytes) -> T:

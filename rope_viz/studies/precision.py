@@ -8,17 +8,16 @@ running product is `ggml_compute_forward_rope` of https://github.com/ggml-org/ll
 from __future__ import annotations
 
 import functools
-import json
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, freeze, require_number, short_repr
+from rope_viz.storage.decode_json import read_own
 from rope_viz.studies.rotation import ComplexArray, position_angles, to_complex
 from rope_viz.studies.vectors import draw_normals
 
@@ -415,8 +414,7 @@ class Practice:
 
 
 PRACTICES = tuple(
-    Practice(**each | {"roundings": tuple(each["roundings"])})
-    for each in json.loads(Path(__file__).with_name("practices.json").read_text(encoding="utf-8"))
+    Practice(**each | {"roundings": tuple(each["roundings"])}) for each in read_own(__file__, "practices.json")
 )
 
 

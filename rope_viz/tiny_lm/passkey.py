@@ -5,19 +5,18 @@ The passkey task: Mohtashami and Jaggi, https://arxiv.org/abs/2305.16300, sectio
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.storage.decode_json import read_own
 from rope_viz.tiny_lm import tasks
 
-ANIMALS, FILLERS = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8")).values()
+ANIMALS, FILLERS = read_own(__file__, "words.json").values()
 
 LETTERS = [chr(ord("A") + state) for state in range(tasks.STATES)]
 

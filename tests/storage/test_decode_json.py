@@ -157,7 +157,6 @@ def test_a_decoders_refusal_is_a_content_error():
 # Files of the package itself, and the browser's or another process of ours.
 OUR_OWN = {
     "models/architecture.py",
-    "models/no_rope_types.py",
     "models/parameter_formulas.py",
     "models/catalog/__init__.py",
     "models/formats/json_source.py",
@@ -168,13 +167,11 @@ OUR_OWN = {
     "kernels/report.py",
     "kernels/measurement_process.py",
     "storage/decode_json.py",
-    "studies/precision.py",
     "studies/real_model.py",
     "studies/tensors.py",
     "ui/static_middleware.py",
     "ui/configs.py",
     "advice/plan/runtime_instructions.py",
-    "advice/plan/ways.py",
     "picture/config_keys.py",
     "real_models/worker_process.py",
     "advice/verify/check_rope.py",  # a file that works without this package

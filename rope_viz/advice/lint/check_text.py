@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from rope_viz.advice.lint import RULES, Finding, Severity, check, rule_name, sort_by_severity, source_of
 from rope_viz.advice.lint.lint_context import inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.formats.json_source import Raw, read_raw
+from rope_viz.storage.decode_json import read_own
 
 # Findings that no rule over a `View` makes: {name: what is looked for, and the source}.
-OTHER_FINDINGS: dict[str, str] = json.loads(Path(__file__).with_name("other_findings.json").read_text(encoding="utf-8"))
+OTHER_FINDINGS: dict[str, str] = read_own(__file__, "other_findings.json")
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import json
-import pathlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -16,11 +14,12 @@ from rope_viz.models.model_config import ModelConfig, Source, from_config
 from rope_viz.models.rope_config import read_number, read_optional, read_rope_type
 from rope_viz.models.rope_parameters import Layers, nested_keys
 from rope_viz.runtimes.compare import Effect, find_max_ratio
+from rope_viz.storage.decode_json import read_own
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 Path: TypeAlias = tuple[str, ...]
 Config: TypeAlias = dict[str, Any]
-KNOWN_KEYS = json.loads(pathlib.Path(__file__).with_name("known_keys.json").read_text(encoding="utf-8"))
+KNOWN_KEYS = read_own(__file__, "known_keys.json")
 """Keys by what is known of them."""
 
 

@@ -9,12 +9,10 @@ the bytes per token of DeepSeek-V3, Qwen2.5 72B and Llama 3.1 405B in https://ar
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
@@ -30,9 +28,10 @@ from rope_viz.models.parameter_formulas import (
     default_layer_types,
     default_list,
 )
+from rope_viz.storage.decode_json import read_own
 
 # {usual key: other names under which published configs keep the size}.
-NAMES = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
+NAMES = read_own(__file__, "names.json")
 OTHER_NAMES: Mapping[str, Sequence[str]] = NAMES["sizes"]
 
 # Expert counts are read in place, because a class may give two of these keys a meaning of their own.

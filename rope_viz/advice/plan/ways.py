@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -15,6 +13,7 @@ from rope_viz.advice.plan.extend import Option, measure
 from rope_viz.embedding.spec import RopeSpec, lists
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import family_name, is_same_scaling
+from rope_viz.storage.decode_json import read_own
 from rope_viz.texts import Texts, join
 
 TEXTS = Texts("plan")
@@ -32,7 +31,7 @@ class Evidence:
 
 EVIDENCE = tuple(
     Evidence(tuple(each["methods"]), tuple(each["models"]), each["text"], each["source"])
-    for each in json.loads(Path(__file__).with_name("evidence.json").read_text(encoding="utf-8"))
+    for each in read_own(__file__, "evidence.json")
 )
 
 

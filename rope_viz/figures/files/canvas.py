@@ -7,28 +7,25 @@ from __future__ import annotations
 
 import functools
 import io
-import json
 import math
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rope_viz.figures.files.colours import parse_rgba
 from rope_viz.figures.files.rich_text import Lines, TextSpan
+from rope_viz.storage.decode_json import read_own
 
 # Matplotlib uses points of 1/72 inch.
 POINT = 0.75
 LEADING = 1.25
 # From the middle of a text line to its baseline; also from there to the top of a capital. In font sizes.
 BASELINE = 0.36
-SETTINGS: dict[str, Any] = json.loads(Path(__file__).with_name("matplotlib.json").read_text(encoding="utf-8"))[
-    "settings"
-]
+SETTINGS: dict[str, Any] = read_own(__file__, "matplotlib.json")["settings"]
 STRIP = 256
 """Rows of pixels that are drawn at once."""
 MISSING = "this file is drawn by Matplotlib: pip install 'rope-viz[pictures]'; .html, .csv and .json need nothing"

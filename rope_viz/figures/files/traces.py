@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +14,9 @@ from rope_viz.figures.files.colours import parse_rgba, ramp
 from rope_viz.figures.files.label_placement import Places
 from rope_viz.figures.files.layout import Panel, SheetLayout, font_size
 from rope_viz.figures.files.rich_text import TextSpan
+from rope_viz.storage.decode_json import read_own
 
-SYMBOLS: Mapping[str, str] = json.loads(Path(__file__).with_name("matplotlib.json").read_text(encoding="utf-8"))[
-    "symbols"
-]
+SYMBOLS: Mapping[str, str] = read_own(__file__, "matplotlib.json")["symbols"]
 # Dots per inch of maps: printers resolve areas of colour less finely than text and lines.
 MAP_DPI = 300
 MOST_DOTS = 3200

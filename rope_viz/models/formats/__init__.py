@@ -1,14 +1,14 @@
 """Formats in which a model's config comes: JSON, GGUF, params.json, Megatron's arguments."""
 
-import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
+
+from rope_viz.storage.decode_json import read_own
 
 FILE = "_source_file"
 """The key of a config that was read from another kind of file: what that file is, and what else it says."""
 
-NAMES: Mapping[str, Any] = json.loads(Path(__file__).with_name("names.json").read_text(encoding="utf-8"))
+NAMES: Mapping[str, Any] = read_own(__file__, "names.json")
 """How each format names what a config.json holds."""
 
 MOST_REMARKS, LONGEST_REMARK = 8, 200

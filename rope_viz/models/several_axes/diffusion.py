@@ -6,12 +6,10 @@ A rule has the class' own dimensions and base. Configs name the same things diff
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,6 +37,7 @@ from rope_viz.models.several_axes.learned_directions import (
     learned_heads,
 )
 from rope_viz.models.several_axes.vision import Specs, join_parts, ladder, split_heads
+from rope_viz.storage.decode_json import read_own
 
 Read: TypeAlias = Callable[[ConfigReader], Specs]
 
@@ -261,7 +260,7 @@ RULES: dict[str, Read] = {
 }
 
 # Other names of classes, functions and models for the same rule.
-NAMES = json.loads(Path(__file__).with_name("transformer_names.json").read_text(encoding="utf-8"))
+NAMES = read_own(__file__, "transformer_names.json")
 ALSO: Mapping[str, str] = NAMES["names"]
 ENDINGS: Sequence[str] = NAMES["endings"]
 KNOWN = {name: ALSO.get(name, name) for name in (*RULES, *ALSO)}

@@ -7,11 +7,9 @@ An axis is a column of the positions the class takes, named for what it is fed w
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,6 +30,7 @@ from rope_viz.embedding.axes_spec import (
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, require_number, short_repr
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.models.several_axes.learned_directions import HW, WH, find_known_name, lightglue, plain_name, rope_mixed
+from rope_viz.storage.decode_json import read_own
 
 Specs: TypeAlias = AxesSpec | list[AxesSpec]
 
@@ -280,7 +279,7 @@ SPECIAL: dict[str, tuple[Callable[[ConfigReader], Specs], dict[str, Any]]] = {
     "lightglue": (lightglue, {}),
 }
 # Other names of a tower, besides spellings and class endings.
-NAMES = json.loads(Path(__file__).with_name("tower_names.json").read_text(encoding="utf-8"))
+NAMES = read_own(__file__, "tower_names.json")
 OTHER_NAMES: Mapping[str, str] = NAMES["names"]
 PLAIN_NAMES = {plain_name(name): OTHER_NAMES.get(name, name) for name in (*TOWERS, *SPECIAL, *OTHER_NAMES)}
 CLASS_ENDINGS: Sequence[str] = NAMES["endings"]
