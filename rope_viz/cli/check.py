@@ -327,10 +327,9 @@ def find_lines(report: FileReport) -> dict[str, tuple[int, int]]:
     return {} if report.raw is None else find_key_lines(report.raw.text)
 
 
-# SARIF 2.1.0, which code hosts display at the line of a change: OASIS, https://docs.oasis-
-# open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 Spots: TypeAlias = Mapping[str, tuple[int, int]]
-
+# SARIF 2.1.0, which code hosts display at the line of a change:
+# https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 

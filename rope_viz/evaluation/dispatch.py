@@ -1,4 +1,8 @@
-"""Distribute the questions of an evaluation over workers, such as several servers of one method."""
+"""Distribute the questions of an evaluation over workers, such as several servers of one method.
+
+A worker gets a bounded number of questions at once. After a temporary failure its question goes to another worker, and
+this one gets a single question after a pause, which doubles until it answers.
+"""
 
 from __future__ import annotations
 

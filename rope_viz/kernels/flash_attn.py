@@ -25,7 +25,6 @@ MAX_HEADDIM = 256
 Stretch: TypeAlias = tuple[list[int], Tensor, Tensor]
 
 
-# Interface: https://github.com/Dao-AILab/flash-attention at 0251105, `layers/rotary.py` and `ops/triton/rotary.py`
 class RefusedError(AssertionError, ValueError):
     """An assertion of the original, also with python -O; a ValueError like every other refusal here."""
 

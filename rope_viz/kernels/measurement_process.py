@@ -1,4 +1,7 @@
-"""Measurements in a separate process, one at a time, so that the server neither loads torch nor dies with it."""
+"""Measurements in a separate process, one at a time, so that the server neither loads torch nor dies with it.
+
+A crash, lack of memory or a hanging driver ends only that process, and the user gets a sentence about it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kinds of page choices, each declared once for the widget, the address and the command line.
 
 A choice has a key, `<page>.<name>`, a default and a text form. `parse` reads text and raises `ValueError` with a
-sentence if it can never be valid; `settled` moves a value to the nearest one that the rest allows.
+sentence if it can never be valid; `resolve` moves a value to the nearest one that the rest allows.
 Options, limits and defaults may be functions of `PictureRequest`.
 """
 

@@ -31,7 +31,7 @@ def decode_json(content: bytes | str, problem: str) -> Any:
 
 
 def read_own(module: str, name: str) -> Any:
-    """Return the value of the package's own JSON file `name`, which lies beside the module with this `__file__`."""
+    """Return the value of one of the package's own JSON files, `name` in the folder of the file `module`."""
     return json.loads(Path(module).with_name(name).read_text(encoding="utf-8"))
 
 

@@ -24,8 +24,8 @@ from rope_viz.studies import scores
 # RIFLEx: Zhao et al., https://arxiv.org/abs/2502.15894, and github.com/thu-ml/RIFLEx, `riflex_utils.py`
 TURN_SHARE = 0.9  # the share of a turn that the extended video may use
 
-# Turns in the trained extent between which linear changes to NTK, and NTK to plain: github.com/guyyariv/DyPE at its
-# first step, `flux/transformer_flux.py`.
+# Turns in the trained extent between which linear changes to NTK, and NTK to plain. DyPE at its first step: Issachar et
+# al., https://arxiv.org/abs/2510.20766, and github.com/guyyariv/DyPE, `flux/transformer_flux.py`
 LINEAR_TO_NTK = (1.25, 0.75)
 NTK_TO_PLAIN = (16.0, 2.0)
 

@@ -397,10 +397,11 @@ def check_positions(positions: ArrayLike) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-# Roundings of published implementations, from the sources of the named versions and from public reports.
 @dataclass(frozen=True)
 class Practice:
-    """One implementation: its roundings, by name in `ROUNDINGS`, and a link as evidence.
+    """One published implementation: its roundings, by name in `ROUNDINGS`, and a link as evidence.
+
+    It was read in the source of the named version, or in a public report; it was executed only if `was_run`.
 
     `key` finds its description in the texts of the Precision page. Empty `roundings` mean float32 throughout with a
     float32 table, or arithmetic that is not emulated here.

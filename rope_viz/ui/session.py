@@ -150,5 +150,5 @@ def session() -> Session:
     return found
 
 
-# Streamlit's session state takes ten times as long, and a run asks a hundred times.
+# Streamlit's own look-up takes ten times as long, and a run needs the session a hundred times.
 _SESSIONS: WeakKeyDictionary[SafeSessionState, Session] = WeakKeyDictionary()

@@ -389,7 +389,7 @@ def find_read_keys(fields: Fields) -> frozenset[str]:
 
 
 def find_meant_key(key: str, read: Iterable[str]) -> str | None:
-    """Return the key that a misspelled one stands for, None where it resembles none."""
+    """Return the key that is meant by a misspelled one, None where it resembles none."""
     if key in FOREIGN:
         return FOREIGN[key]
     cleaned = "".join(letter for letter in key if not is_invisible(letter)).strip()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.kernels.report import parse_report
 from rope_viz.pages.kernels import figures, words
 from rope_viz.pages.kernels.figures import TEXTS
-from rope_viz.picture.choices import Pick, StoredChoice, Switch
+from rope_viz.picture.choices import Pick, StoredChoice, Switch, load_bytes
 from rope_viz.picture.outputs import Figure, Table
 from rope_viz.picture.page import MAIN_HEIGHT, Page, embedding
 from rope_viz.picture.picture_request import PictureRequest
@@ -33,7 +32,7 @@ REPORT = StoredChoice(
     label=TEXTS("choices.report"),
     help=TEXTS("choices.report_help"),
     decode=lambda content: parse_report(content, TEXTS("problems.no_report")),
-    load=lambda written: Path(written).read_bytes(),
+    load=load_bytes,
 )
 PAGE = Page(
     "kernels",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture import blob_store, choices
 from rope_viz.picture.choices import Number, Pick, Several, StoredChoice, length
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.picture.picture_request import PictureRequest, T
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
@@ -170,27 +171,17 @@ ASKED = choices.json_file(
     help=TEXTS("choices.file_help"),
     instead=TEXTS("choices.file_fallback"),
 )
-REPORT = StoredChoice(
-    key="recall.report",
-    label=TEXTS("choices.report"),
-    help=TEXTS("choices.report_help"),
-    decode=read_text_losses,
-    load=choices.load_bytes,
-)
-KEYS = StoredChoice(
-    key="recall.keys",
-    label=TEXTS("choices.keys"),
-    help=TEXTS("choices.keys_help"),
-    decode=read_found_keys,
-    load=choices.load_bytes,
-)
-SEARCHED = StoredChoice(
-    key="recall.searched",
-    label=TEXTS("choices.searched"),
-    help=TEXTS("choices.searched_help"),
-    decode=read_search,
-    load=choices.load_bytes,
-)
+
+
+def measured_here(name: str, decode: Callable[[bytes], T]) -> StoredChoice[T]:
+    """Make the choice of a result that a button of the page measures."""
+    label, help = TEXTS(f"choices.{name}"), TEXTS(f"choices.{name}_help")
+    return StoredChoice(key=f"recall.{name}", label=label, help=help, decode=decode, load=choices.load_bytes)
+
+
+REPORT = measured_here("report", read_text_losses)
+KEYS = measured_here("keys", read_found_keys)
+SEARCHED = measured_here("searched", read_search)
 SEARCH_FILE = choices.json_file(
     read_search,
     key="recall.search",

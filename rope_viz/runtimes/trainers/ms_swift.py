@@ -68,7 +68,7 @@ def take_base(case: Case) -> Case:
 
 RULES = (rewrite_factor, *transformers.RULES["5.23.0"])
 MEGATRON_RULES = (take_base, take_given, *transformers.RULES["5.23.0"])
-"""The Megatron backend asks transformers for frequencies and factor."""
+"""The Megatron backend takes frequencies and factor from transformers."""
 
 MS_SWIFT = Trainer(
     "ms-swift",
