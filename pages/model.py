@@ -22,6 +22,7 @@ from rope_viz.texts import Texts
 from rope_viz.ui import configs, controls, page, state, upload
 from rope_viz.ui.components.component import copy_button
 from rope_viz.ui.notes import warn
+from rope_viz.ui.popovers import popover
 
 TEXTS, EXTEND, TRAINING = Texts("model"), Texts("model/extend"), Texts("model/training")
 LARGEST = 64
@@ -64,7 +65,7 @@ def _model(request: PictureRequest, plan: ExtensionPlan | None) -> None:
             st.markdown(join_facts(request, plan))
     with right, st.container(key="other", horizontal=True, vertical_alignment="center"):
         upload.drop_field()
-        with st.popover(TEXTS("other"), key="pick"):
+        with popover(TEXTS("other"), "pick"):
             controls.model_menu()
             controls.layer_menu()
             upload.paste_field()
@@ -136,7 +137,7 @@ def _memory(request: PictureRequest, plan: ExtensionPlan) -> None:
     )
     key = "any" if longest is None else "none" if longest == 0 else "longest"
     st.markdown(TEXTS(f"memory.{key}", stored=memory.stored, length=longest or 0))
-    with st.popover(TEXTS("memory.change")):
+    with popover(TEXTS("memory.change"), "memory"):
         page.controls(extend.GPU, extend.SEQUENCES, extend.DTYPE)
         st.markdown(words.memory(plan))
 

@@ -28,6 +28,7 @@ from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
+from rope_viz.ui.popovers import record_shown
 from rope_viz.ui.rejected_config import rejected_config
 from rope_viz.ui.session import session
 
@@ -302,10 +303,11 @@ def _select(
 
     def changed() -> None:
         # After a restart the server may receive a label that its predecessor offered.
-        if st.session_state[key] in options:
+        if st.session_state[key] in options and not is_old():
             taken(st.session_state[key])
 
     st.session_state[key] = value
+    is_old = record_shown(key)
     st.selectbox(label, list(options), format_func=options.__getitem__, key=key, on_change=changed, help=help_text)
 
 

@@ -129,6 +129,10 @@ class Session:
     generations: dict[str, int] = field(default_factory=dict)
     """Part of the keys of a choice's text fields, which grows when the browser restores their texts."""
 
+    shown_values: dict[str, Any] = field(default_factory=dict)
+    """The value of each menu when it was last in the window, by its key (`ui/popovers.py`)."""
+    is_in_closed_popover: bool = False
+    """True while the content of a closed popover is drawn."""
     confirmed: dict[str, Any] = field(default_factory=dict)
     """The last message of a component that was applied, by the component's key."""
     problems: dict[str, str] = field(default_factory=dict)

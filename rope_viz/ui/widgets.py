@@ -32,6 +32,7 @@ from rope_viz.ui.components.knob import knobs
 from rope_viz.ui.components.prompt import prompt
 from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
+from rope_viz.ui.popovers import record_shown
 from rope_viz.ui.session import session
 from rope_viz.ui.session_limits import take_upload
 
@@ -54,6 +55,8 @@ def control(choice: Choice[Any], request: PictureRequest) -> None:
             state.frame_too()  # the sidebar shows only what the page depends on
 
     def changed() -> None:
+        if is_old():
+            return
         new = st.session_state[key]
         if isinstance(choice, Several):
             # Hidden options stay selected.
@@ -69,6 +72,7 @@ def control(choice: Choice[Any], request: PictureRequest) -> None:
     if isinstance(choice, Pieces):
         return _pieces(choice, request, keep)
     st.session_state[key] = list(value) if isinstance(value, tuple) else value
+    is_old = record_shown(key)
     options: dict[str, Any] = {"key": key, "on_change": changed, "help": choice.help or None}
     unlabelled = {**options, "label_visibility": "collapsed"}
     if isinstance(choice, Pick):

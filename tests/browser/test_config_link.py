@@ -81,3 +81,20 @@ def test_copied_picture_address_works_on_another_server(visit, second_server, se
     assert "own=" not in address
     answer = view.page.request.get(address.replace(server, second_server))
     assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
+
+
+def test_dropped_config_stays_when_a_tab_is_opened(visit):
+    """The menu of models of the sidebar lies in a closed popover on My model."""
+    view = visit().open("/scaling")
+    view.page.locator("#rv-header").get_by_role("link", name="My model", exact=True).click()
+    view.page.wait_for_url("**/model*")
+    view.settle()
+    drop(view, QWEN3_8B)
+    heading = view.page.locator("main h1").inner_text()
+    for tab in ("Why", "Runtimes"):
+        view.page.get_by_role("tab", name=tab).click()
+        view.page.wait_for_url(f"**extend.tab={tab.lower()}*")
+        view.settle()
+        assert "config=" in view.page.url
+        expect(view.page.locator("main h1")).to_have_text(heading)
+    assert view.errors == []

@@ -250,3 +250,16 @@ def test_a_link_from_axes_opens_decay_along_the_same_axis(open_page):
     app = open_page("axes", **{"model": "qwen3.5-9b", "axes.along": "column"})
     link = next(link.proto for link in app.get("page_link") if "along this axis alone" in link.proto.label)
     assert "decay.axis=column" in link.query_string
+
+
+def test_menu_of_a_closed_popover_keeps_the_config(open_page):
+    """The browser sends what the menu last showed with the next click, because its popover is closed."""
+    app = open_page("scaling")
+    last = app.selectbox(key="select.Model").value
+    app = paste_into(app.switch_page("model.py").run(), json.dumps(GEMMA))
+    menu = app.selectbox(key="select.Model")
+    assert menu.value != last
+    menu.set_value(last).run()
+    assert app.query_params["model"] == "custom"
+    app.selectbox(key="select.Model").set_value("qwen3-8b").run()
+    assert app.query_params["model"] == "qwen3-8b"
