@@ -122,10 +122,13 @@ def list_errors(engine):
 @pytest.mark.parametrize("page", titles())
 def test_every_page_is_drawn(engine, server, page):
     go_to(engine, server, page)
+    if page not in WITHOUT_PICTURES:
+        # On a busy machine the first picture may come after the page is settled.
+        engine.wait_until("Boolean(document.querySelector('.rv-picture[data-state=shown]'))")
+        settle(engine)
     assert page == "model" or engine.run('document.querySelector("h1").innerText') == heading_of(page)
     assert page == "learn" or engine.run(BASE_IN_ADDRESS) == 77000
     view = dict(engine.run(DRAWN_PICTURES))
-    assert view or page in WITHOUT_PICTURES
     assert all(view.values()), view
     assert engine.run(FAILED) == []
     assert engine.run("document.documentElement.scrollWidth - innerWidth") <= 0
