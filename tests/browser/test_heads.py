@@ -47,6 +47,7 @@ def test_click_and_keys_choose_a_head_on_the_map(visit):
     view.page.mouse.click(*place)
     view.until(f"{chosen} === 'L17H3'")
     view.until("document.querySelector('[data-says=\"heads/uses\"]').textContent.startsWith('Layer 17, head 3')")
+    view.settle()
     view.page.evaluate(f"{node}.focus()")
     for key in ("ArrowRight", "ArrowDown", "ArrowRight", "Enter"):
         view.page.keyboard.press(key)

@@ -44,4 +44,4 @@ def test_links_preserve_path_prefix_and_choice(visit, new_server):
     view = visit(new_server(base="deep/rope")).open("/?base=77000")
     follow_link(view, view.page.locator("main").get_by_role("link", name="Scaling", exact=True), "scaling")
     assert urlsplit(view.page.url).path == "/deep/rope/scaling"
-    assert view.knob("base").input_value() == "77000"
+    expect(view.knob("base")).to_have_value("77000")

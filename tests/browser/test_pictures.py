@@ -82,14 +82,19 @@ def test_arriving_picture_does_not_shift_the_layout(visit, path):
 @pytest.mark.parametrize("path", ["/scaling", "/frequencies"])
 def test_picture_space_is_reserved_before_streamlits_scripts(chromium, server, path):
     """On a first visit, with the scripts of pills and links delayed. On a phone, where these wrap, it moves."""
-    context, blocked = chromium.new_context(viewport={"width": 1440, "height": 900}), []
+    context, blocked, is_blocked = chromium.new_context(viewport={"width": 1440, "height": 900}), [], [True]
+
+    def hold(route):
+        return blocked.append(route) if is_blocked else route.continue_()
+
     try:
         page = context.new_page()
-        page.route(re.compile(r"/(ButtonGroup|PageLink)\.[^/]*\.js$"), lambda route: blocked.append(route))
+        page.route(re.compile(r"/(ButtonGroup|PageLink)\.[^/]*\.js$"), hold)
         view = Visit(page, server).open(path)
-        assert page.locator('main [data-testid="stSkeleton"]').count() >= 2
+        view.until("document.querySelectorAll('main [data-testid=stSkeleton]').length >= 2")
         places = "[...document.querySelectorAll('.rv-picture, .rv-legend')].map((at) => at.getBoundingClientRect().top)"
         before = page.evaluate(places)
+        is_blocked.clear()
         for route in blocked:
             route.continue_()
         expect(page.locator('main [data-testid="stSkeleton"]')).to_have_count(0)
