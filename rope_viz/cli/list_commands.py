@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from rope_viz.advice.plan.export import export
 from rope_viz.cli.override_flags import add_override_flags
 from rope_viz.cli.spec import add_spec_flags, describe_lengths, lengths_line, read_model, read_spec
 from rope_viz.embedding.scaling import METHODS
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.runtimes import emulate
 
 
 def add_table(commands: Any) -> None:
@@ -41,7 +44,8 @@ def add_models(commands: Any) -> None:
 
 def run_table(parsed: argparse.Namespace) -> int:
     """Run `table` and return its exit code."""
-    spec, config, _ = read_spec(parsed)
+    spec, config, layer = read_spec(parsed)
+    softmax = find_softmax_multiplier(spec, config, layer, parsed.length)
     inv_freq = spec.inv_freq(parsed.length)
     columns = (inv_freq, wavelength(inv_freq), spec.context * inv_freq / (2 * np.pi), inv_freq / spec.plain_inv_freq)
     names = ("pair", "inv_freq", "wavelength", "turns", "over_plain")
@@ -51,7 +55,8 @@ def run_table(parsed: argparse.Namespace) -> int:
         found: dict[str, Any] = {"rope": True, **dict(zip(names[1:], lists, strict=True))}
         factor = float(spec.attention_factor(parsed.length))
         found |= {} if config is None else describe_lengths(read_model(parsed.model, config))
-        print(json.dumps({**found, "attention_factor": factor, "remarks": remarks(config)}, indent=2))
+        factors = {"attention_factor": factor, "softmax_multiplier": softmax}
+        print(json.dumps({**found, **factors, "remarks": remarks(config)}, indent=2))
         return 0
     if parsed.csv:
         print(",".join(names))
@@ -67,9 +72,25 @@ def run_table(parsed: argparse.Namespace) -> int:
         print(lengths_line(read_model(parsed.model, config)))
     print_rows(names, rows)
     print(f"factor on cos and sin: {spec.attention_factor(parsed.length):.8g}")
+    print(f"factor on the softmax scale: {'not known' if softmax is None else format(softmax, '.8g')}")
     for text in remarks(config):
         print(text)
     return 0
+
+
+def find_softmax_multiplier(
+    spec: RopeSpec, config: Mapping[str, Any] | None, layer: str | None, length: int | None
+) -> float | None:
+    """Return what the model's class multiplies its softmax scale by for this embedding, None where it is not known."""
+    if config is None:
+        return 1.0
+    try:
+        model = ModelConfig.read(config)
+        if model.specs.get(layer or model.main_layer) != spec:
+            model = ModelConfig.read(export(spec, to="transformers", config=config, layer_type=layer).config)
+        return emulate(model, "transformers", length=length, layer_type=layer).softmax_multiplier
+    except ValueError:
+        return None
 
 
 def run_models(parsed: argparse.Namespace) -> int:

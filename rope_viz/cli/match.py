@@ -40,6 +40,11 @@ def add(commands: Any) -> None:
     asked.add_argument(
         "--server", default="transformers", metavar="NAME[=VERSION]", help="the runtime (default: transformers)"
     )
+    asked.add_argument(
+        "--permuted",
+        action="store_true",
+        help="the checkpoint was converted: the rows of q and k are in the order of the server's pairs",
+    )
     asked.add_argument("--length", type=tokens, help="length of the training sequences in tokens")
     asked.add_argument("--layer", help="layer type, such as full_attention")
     asked.add_argument("--json", action="store_true", help="as JSON, with the trainer's frequencies")
@@ -71,6 +76,7 @@ def run(parsed: argparse.Namespace) -> int:
         server=split_version(parsed.server),
         length=parsed.length,
         layer_type=parsed.layer,
+        is_permuted=parsed.permuted,
     )
     remedy = find_remedy(found, config, length=parsed.length, layer_type=parsed.layer)
     if parsed.json:
@@ -116,6 +122,8 @@ def match_dict(found: Match) -> dict[str, Any]:
         "server": server.runtime,
         "server_version": format_version(server.version),
         "same": found.same,
+        "same_values": found.same_values,
+        "same_pairs": found.same_pairs,
         "sentence": describe_match(found),
         "worst_pair": None if found.effect is None else found.effect.pair,
         "worst_ratio": find_ratio(found),
@@ -141,7 +149,8 @@ def describe_remedy(remedy: Remedy, found: Match) -> str:
     """Return the line above what makes a server match."""
     what = "write these keys into config.json" if remedy.is_config else "give it these options"
     checked = " (checked with its rules)" if remedy.matches else ", the closest that it can be told"
-    return f"To make {found.emulation.name} match, {what}{checked}:"
+    also = "" if found.same_pairs else "permute q and k and "
+    return f"To make {found.emulation.name} match, {also}{what}{checked}:"
 
 
 def remedy_dict(remedy: Remedy) -> dict[str, Any]:
@@ -154,4 +163,4 @@ def find_ratio(found: Match) -> float | None:
     """Return the largest ratio of frequencies, 1 where they agree, None where they cannot be compared."""
     if found.effect is not None:
         return found.effect.ratio
-    return None if found.same is None or found.widths_differ else 1.0
+    return None if found.same_values is None or found.widths_differ else 1.0

@@ -183,10 +183,10 @@ def run_export(parsed: argparse.Namespace) -> int:
     if parsed.to in WRITERS:
         return print_training(export_training(spec, to=parsed.to, config=config, layer_type=layer), parsed.json)
     result: Export = export(spec, to=parsed.to, config=config, layer_type=layer)
-    basis = how_known(result, layer)
+    basis, softmax = read_back(result, layer)
     if parsed.json:
         effect = result.effect and {"ratio": result.effect.ratio, "pair": result.effect.pair}
-        known = {"known": basis.how, "source": basis.source}
+        known = {"known": basis.how, "source": basis.source, "softmax_multiplier": softmax}
         lengths = {} if config is None else describe_lengths(read_model(parsed.model, config))
         made = {**vars(result), "config": without_source(result.config)}
         print(json.dumps({**made, "effect": effect, **known, **lengths}, indent=2))
@@ -223,12 +223,13 @@ def print_training(result: TrainerExport, as_json: bool) -> int:
     return 0 if result.faithful else 1
 
 
-def how_known(result: Export, layer: str | None) -> Known:
-    """Return how well the runtime's reading of the exported config is known."""
+def read_back(result: Export, layer: str | None) -> tuple[Known, float | None]:
+    """Return how well the runtime's reading of the exported config is known, and its factor on the softmax scale."""
     try:
-        return emulate(result.config, runtime=result.runtime, version=result.version, layer_type=layer).known
+        found = emulate(result.config, runtime=result.runtime, version=result.version, layer_type=layer)
     except ValueError as error:
-        return Known("not known", str(error))
+        return Known("not known", str(error)), None
+    return found.known, found.softmax_multiplier
 
 
 def rotation_remarks(config: Mapping[str, Any] | None, layer: str | None, spec: RopeSpec) -> list[str]:

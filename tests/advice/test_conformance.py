@@ -126,6 +126,8 @@ class Engine:
         first, second = (
             (slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2)) if adjacent else (slice(pairs), slice(pairs, 2 * pairs))
         )
+        if self.mistake == check_rope.ACROSS:
+            second = slice(q.shape[1] // 2, q.shape[1] // 2 + pairs)
         turned = []
         for vectors in (q, k):
             out = vectors.copy()
@@ -133,6 +135,17 @@ class Engine:
             out[:, second] = vectors[:, second] * cos + vectors[:, first] * sin
             turned.append(out)
         return turned
+
+    def softmax_scale(self, config):
+        rope, multiplier = config["rope_parameters"], 1.0
+        head = config.get("head_dim", config.get("qk_rope_head_dim"))
+        size = head + (0 if self.mistake == "rotary size for the size of q" else config.get("qk_nope_head_dim", 0))
+        if config["model_type"] == "deepseek_v3" and "mscale_all_dim" in rope:
+            multiplier = (0.1 * rope["mscale_all_dim"] * math.log(rope["factor"]) + 1.0) ** 2
+        power = {"ignored": 0.0, "not squared": 0.5, "squared": 2.0}.get(
+            self.mistake.removeprefix("softmax multiplier ")
+        )
+        return (multiplier if power is None else multiplier**power) / math.sqrt(size)
 
 
 FORMULAS = ("plain", "adjacent", "partial", "linear", "llama3", "yarn", "mla", "proportional")
@@ -154,6 +167,11 @@ PLANTED = {
     ),
     "ramp by turns": (("inv_freq", "cos_sin", "rotate"), ("yarn-4", "mla-40-1")),
     "ramp inverted": (("inv_freq", "cos_sin", "rotate"), ("llama3", "yarn-4", "mla")),
+    check_rope.ACROSS: (("rotate",), ("partial-0.25", "partial-0.5", "yarn-partial")),
+    "softmax multiplier ignored": (("softmax_scale",), ("mla",)),
+    "softmax multiplier not squared": (("softmax_scale",), ("mla",)),
+    "softmax multiplier squared": (("softmax_scale",), ("mla",)),
+    "rotary size for the size of q": (("softmax_scale",), ("mla", "adjacent-64")),
     "base lost": (("inv_freq", "cos_sin", "rotate"), ("plain-base", "llama3", "yarn-4")),
 }
 
@@ -168,7 +186,7 @@ def test_a_planted_mistake_is_named_in_every_case(cases, mistake, name):
 
 def test_a_right_engine_has_no_findings(cases):
     engine = Engine()
-    functions = {name: getattr(engine, name) for name in ("inv_freq", "cos_sin", "rotate")}
+    functions = {name: getattr(engine, name) for name in check_rope.FUNCTIONS}
     assert not check_rope.check(functions, some(cases, *FORMULAS))
 
 
@@ -204,7 +222,7 @@ def transformers_module(config):
 
 
 def test_the_functions_of_transformers_pass(cases):
-    torch = pytest.importorskip("torch")
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
 
     def cos_sin(config, positions):
         rotary, _ = transformers_module(config)
@@ -222,7 +240,15 @@ def test_the_functions_of_transformers_pass(cases):
         rotary, _ = transformers_module(config)
         return rotary.inv_freq.numpy(), rotary.attention_scaling
 
-    findings = check_rope.check({"inv_freq": inv_freq, "cos_sin": cos_sin, "rotate": rotate}, cases)
+    def softmax_scale(config):
+        built = transformers.AutoConfig.for_model(**config)
+        _, model = transformers_module(config)
+        attention = next(kind for name, kind in vars(model).items() if name.endswith("Attention"))
+        with torch.device("meta"):
+            return attention(built, layer_idx=0).scaling
+
+    functions = {"inv_freq": inv_freq, "cos_sin": cos_sin, "rotate": rotate, "softmax_scale": softmax_scale}
+    findings = check_rope.check(functions, cases)
     assert not [str(one) for one in findings if one.is_wrong]
     # Its positions are float32, which the kit remarks.
     assert {one.mistake for one in findings} == {"float32 positions"}
@@ -261,3 +287,10 @@ def test_the_binary_has_the_same_values_as_the_json(kit, cases):
             count = math.prod(place["shape"])
             found = np.frombuffer(values, "<f8", count, place["offset"]).reshape(place["shape"])
             np.testing.assert_array_equal(found, case[key])
+
+
+def test_multiplier_of_deepseek_is_in_the_scale(cases):
+    """By the formula of its paper's code: (0.1 · mscale_all_dim · ln factor + 1)², over √192."""
+    by_id = {case["id"]: case["softmax_scale"] * math.sqrt(192) for case in cases}
+    assert by_id["mla-40-0.707"] == pytest.approx(1.5896, abs=5e-5)
+    assert by_id["mla-40-1"] == pytest.approx(1.8739, abs=5e-5)

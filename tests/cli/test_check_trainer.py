@@ -37,3 +37,10 @@ def test_an_unknown_trainer_is_named(tmp_path, capsys):
     (tmp_path / "config.json").write_text(json.dumps(QWEN3_YARN))
     assert main(["check", str(tmp_path / "config.json"), "--trainer", "megatrom"]) == 2
     assert "trainer must be one of" in capsys.readouterr().err
+
+
+def test_other_pairs_are_a_note(tmp_path, capsys):
+    """glm4 rotates adjacent pairs, litgpt halves."""
+    config = {**QWEN3, "model_type": "glm4", "partial_rotary_factor": 1.0}
+    (shown,) = findings(config, "litgpt", tmp_path, capsys)
+    assert (shown["severity"], "permute q and k" in shown["message"]) == ("note", True)

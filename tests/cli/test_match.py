@@ -103,3 +103,31 @@ def test_a_float_limit_is_a_finding_and_no_refusal(write, capsys):
     code, found = as_json(capsys, write(llama(max_position_embeddings=16384.0)), "--trainer", "llama-factory")
     assert (code, found["same"]) == (0, True)
     assert "transformers 5 refuses a float" in found["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("trainer", "option"), [("nanotron", "rope_interleaved"), ("megatron-core", "rotary_interleaved")]
+)
+def test_other_pairs_differ_unless_the_checkpoint_was_permuted(trainer, option, capsys):
+    """huggingface/nanotron#427 and #241: adjacent pairs, served by a class that rotates halves."""
+    asked = ["llama-2-7b", "--trainer", trainer, "--trainer-args", json.dumps({option: True})]
+    code, found = as_json(capsys, *asked)
+    assert (code, found["same"], found["same_values"], found["same_pairs"]) == (1, False, True, False)
+    assert found["sentence"].startswith("Same frequencies, other pairs: permute q and k.")
+    assert "channels i and i + 64" in found["sentence"]
+    assert (found["worst_ratio"], found["score_ratio"]) == (1.0, 1.0)
+    code, found = as_json(capsys, *asked, "--permuted")
+    assert (code, found["same"]) == (0, True)
+
+
+def test_other_pairs_are_named_beside_other_frequencies(capsys):
+    options = json.dumps({"rope_interleaved": True})
+    assert main(["match", "llama-3.1-8b", "--trainer", "nanotron", "--trainer-args", options]) == 1
+    shown = capsys.readouterr().out
+    assert "is off by x8" in shown
+    assert "other pairs rotate, so permute q and k too" in shown
+
+
+def test_trainer_whose_converter_permutes_is_the_same(capsys):
+    assert main(["match", "llama-2-7b", "--trainer", "torchtune"]) == 0
+    capsys.readouterr()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rope_viz.advice.lint.lint_context import Config, Finding, View
+from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.advice.training.match_training import Match, describe_match, match_training
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import emulate
@@ -35,12 +35,14 @@ def trained_otherwise(view: View, trainer: str, version: str | None) -> Iterator
         found = find_match(view, trainer, version, layer)
         if found.same is not False and found.training.supported:
             continue
-        repaired = state_keys(view, trainer, version, layer)
+        repaired = None if found.same_values else state_keys(view, trainer, version, layer)
         hint = "" if repaired is None else " State beta_fast, beta_slow, truncate and the original length in the file."
         place = view.site_for(layer)
         key = place.key if place is not None else view.place("rope_parameters")
         text = describe_match(found) + hint
-        yield Finding("trained-otherwise", "warning", key, text, found.effect, repaired, "rope_viz.runtimes.trainers")
+        # Many trainers permute q and k themselves when they write a checkpoint for transformers.
+        severity: Severity = "note" if found.same_values else "warning"
+        yield Finding("trained-otherwise", severity, key, text, found.effect, repaired, "rope_viz.runtimes.trainers")
 
 
 def find_match(view: View, trainer: str, version: str | None, layer: str, config: Config | None = None) -> Match:
@@ -60,7 +62,7 @@ def state_keys(view: View, trainer: str, version: str | None, layer: str) -> Con
     if not missing:
         return None
     config = view.changed(site.path, **missing)
-    return config if find_match(view, trainer, version, layer, config).same else None
+    return config if find_match(view, trainer, version, layer, config).same_values else None
 
 
 SOURCE = "config/speculative.py of vLLM 0.33.0, read; Automodel#2399, sglang#6783, vllm-ascend#6612"

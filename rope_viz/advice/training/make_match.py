@@ -51,6 +51,9 @@ def find_remedy(found: Match, config: Source, *, length: int | None = None, laye
         return Remedy(reason=f"{training.name} does not train this config, so there is nothing to match.")
     if found.same:
         return Remedy(matches=True, reason=f"{server.name} already computes what was trained: nothing to change.")
+    if found.same_values:
+        text = f"{server.name} computes the same for other pairs: permute the rows of q and k, no key does it."
+        return Remedy(reason=text)
     if server.known.how == "not known":
         return Remedy(reason=f"What {server.name} computes is not known: {server.known.source}.")
     model = ModelConfig.read(config)

@@ -28,22 +28,29 @@ LIMIT = "max_position_embeddings"
 class Match:
     """A training against a server, for one layer type of a config.
 
-    `same` is None where one of them refuses or the server is not known. `effect` is the largest frequency ratio and its
-    pair, None where the frequencies agree or the widths differ. Ratios of scores are trainer over server, on rotated
-    dimensions (factor squared times softmax multiplier) and on the others. `far_position` is the first position where
-    the angles of one pair are more than one radian apart, None where that never happens. `notes` are remarks about
-    the config.
+    `same_values` is None where one of them refuses or the server is not known. `same_pairs` is False where the trainer
+    rotates other pairs of channels than the server, and the checkpoint was not said to be permuted. `effect` is the
+    largest frequency ratio and its pair, None where the frequencies agree or the widths differ. Ratios of scores are
+    trainer over server, on rotated dimensions (factor squared times softmax multiplier) and on the others.
+    `far_position` is the first position where the angles of one pair are more than one radian apart, None where that
+    never happens. `notes` are remarks about the config.
     """
 
     training: Training
     emulation: Emulation
-    same: bool | None
+    same_values: bool | None
     effect: Effect | None = None
     widths_differ: bool = False
     score_ratio: float | None = None
     score_ratio_unrotated: float | None = None
     far_position: int | None = None
+    same_pairs: bool = True
     notes: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> bool | None:
+        """Whether the server gives the scores that were trained, without a change of the checkpoint."""
+        return self.same_pairs if self.same_values else self.same_values
 
 
 def match_training(
@@ -55,8 +62,11 @@ def match_training(
     server: tuple[str, str | None] = ("transformers", None),
     length: int | None = None,
     layer_type: str | None = None,
+    is_permuted: bool = False,
 ) -> Match:
     """Compare a trainer, with its own options, with a server that gets this config; `length` in tokens.
+
+    `is_permuted`: the rows of q and k were put into the server's order when the checkpoint was converted.
 
     Raise `ValueError` for an unknown trainer, server or version, for a wrong option, and for a config that describes no
     rotary embedding.
@@ -65,7 +75,14 @@ def match_training(
     runtime = resolve_release(*server)
     case, notes = read_matched_case(config, length=length, layer_type=layer_type)
     training = train_case(found, release, case, arguments)
-    return dataclasses.replace(compare_scores(training, emulate_case(*runtime, case), case.has_unrotated), notes=notes)
+    match = compare_scores(training, emulate_case(*runtime, case), case.has_unrotated)
+    return dataclasses.replace(match, same_pairs=is_permuted or has_same_pairs(training, case), notes=notes)
+
+
+def has_same_pairs(training: Training, case: Case) -> bool:
+    """Return whether a trainer's checkpoint has the pairs of channels that the model's class rotates."""
+    converts = training.trainer.permutes or not training.supported
+    return converts or training.pairing == case.architecture.pairing
 
 
 def read_matched_case(
@@ -128,6 +145,8 @@ def describe_match(found: Match) -> str:
         return f"What {server.name} computes is not known: {server.known.source}."
     if found.same:
         return f"{server.name} computes what {training.name} trained."
+    if found.same_values:
+        return f"Same frequencies, other pairs: permute q and k. {describe_pairs(found)}"
     parts: list[str] = []
     if found.widths_differ and training.inv_freq is not None and server.inv_freq is not None:
         parts.append(f"{len(training.inv_freq)} pairs rotate in training and {len(server.inv_freq)} in the server")
@@ -139,7 +158,18 @@ def describe_match(found: Match) -> str:
     rest = found.score_ratio_unrotated
     if rest is not None and not parts:
         parts.append(f"scores of the dimensions that do not rotate were x{rest:.4g} those of the server")
+    if not found.same_pairs:
+        parts.append("other pairs rotate, so permute q and k too")
     return f"{training.name} and {server.name} differ: {'; '.join(parts)}."
+
+
+def describe_pairs(found: Match) -> str:
+    """Return which channels of a head trainer and server rotate together."""
+    training, pairs = found.training, 0 if found.training.inv_freq is None else len(found.training.inv_freq)
+    adjacent, halves = "2i and 2i + 1", f"i and i + {pairs}"
+    one, other = (adjacent, halves) if training.pairing == "interleaved" else (halves, adjacent)
+    server = f"{found.emulation.name} channels {other}, as the model's class does"
+    return f"{training.name} rotates channels {one} together, {server}."
 
 
 State: TypeAlias = Literal["same", "differs", "refused", "not known"]
@@ -158,13 +188,15 @@ class TrainingMatrix:
 
     `trainings` are in the order of `TRAINERS`, `emulations` in that of `SERVERS`. `rows` has a match per server for
     each trainer. Cells with equal values share one match, whose names are those of the first: `find` has the right
-    ones.
+    ones. Checkpoints count as converted: q and k are in each server's order. `permuted` names the trainers for which
+    that takes a permutation.
     """
 
     trainings: tuple[Training, ...]
     emulations: tuple[Emulation, ...]
     rows: tuple[tuple[Match, ...], ...]
     problem: str = ""
+    permuted: tuple[str, ...] = ()
 
     def find(self, trainer: str, server: str) -> Match:
         row, column = list(TRAINERS).index(trainer), list(SERVERS).index(server)
@@ -204,7 +236,8 @@ def compare_trainers(
     except ValueError as error:
         return TrainingMatrix((), (), (), str(error))
     rows = compare_all(trainings, emulations, case.has_unrotated)
-    return TrainingMatrix(tuple(trainings), tuple(emulations), rows)
+    permuted = tuple(one.trainer.label for one in trainings if not has_same_pairs(one, case))
+    return TrainingMatrix(tuple(trainings), tuple(emulations), rows, permuted=permuted)
 
 
 def compare_all(

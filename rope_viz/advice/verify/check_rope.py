@@ -1,11 +1,12 @@
 """Compare your rotary embedding with known values. Needs NumPy and the files next to this one, nothing else.
 
-    python check_rope.py my_module          # my_module.py has one or more of the three functions
+    python check_rope.py my_module          # my_module.py has one or more of the four functions
     ROPE_MODULE=my_module pytest check_rope.py
 
     inv_freq(config)             frequencies, radians per position, shape (pairs,); or (frequencies, attention factor)
     cos_sin(config, positions)   cos and sin with the factor, shapes (positions, pairs) or (positions, 2 * pairs)
     rotate(config, q, k, positions)  rotated q and k, shape (positions, head_dim)
+    softmax_scale(config)        the factor on q·k before the softmax, DeepSeek's multiplier included
 
 `config` is a config.json of Hugging Face as a dict. Where a value is off, the typical mistake is named.
 """
@@ -33,6 +34,8 @@ TIE = 2e-6  # of several pairs that are off by the same ratio, the first is name
 FLOAT32_STEP, BFLOAT16_STEP = 2.0**-24, 2.0**-8
 WIDEST_FLOAT32 = 1 << 24
 PAIRING, POSITIONS, ANGLES = "pairing", "float32 positions", "bfloat16 angles"
+ACROSS = "pairs across the halves of the head"
+FUNCTIONS = ("inv_freq", "cos_sin", "rotate", "softmax_scale")
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def check_inv_freq(case: Case, found: Any) -> list[Difference]:
     values = np.asarray(values, np.float64).ravel()
     findings = [*compare_frequencies(case, values)]
     if factor is not None and not close(float(factor), case["attention_factor"]):
-        mistake = name_factor(case, float(factor))
+        mistake = name_factor(case["factor_mistakes"], float(factor))
         detail = f"factor {factor:.6g}, not {case['attention_factor']:.6g}"
         findings.append(Difference(case["id"], "inv_freq", mistake, detail))
     return findings
@@ -90,10 +93,18 @@ def name_frequencies(case: Case, values: Array) -> str:
     return ""
 
 
-def name_factor(case: Case, factor: float) -> str:
-    """Return the mistake that gives this factor on cos and sin; "" if none does."""
-    wrong = ((name, value) for name, value in case["factor_mistakes"].items() if close(factor, value))
-    return next((str(name) for name, _ in wrong), "")
+def name_factor(mistakes: Mapping[str, float], factor: float) -> str:
+    """Return the mistake that gives this factor; "" if none does."""
+    return next((name for name, value in mistakes.items() if close(factor, value)), "")
+
+
+def check_softmax_scale(case: Case, scale: float) -> list[Difference]:
+    """Return what is wrong with the factor on q·k."""
+    right = case["softmax_scale"]
+    if close(scale, right):
+        return []
+    mistake = name_factor(case["scale_mistakes"], scale)
+    return [Difference(case["id"], "softmax_scale", mistake, f"{scale:.6g}, not {right:.6g}")]
 
 
 def check_cos_sin(case: Case, cos: Any, sin: Any) -> list[Difference]:
@@ -153,6 +164,8 @@ def rotations(case: Case, vectors: Array) -> Iterator[tuple[str, Array]]:
     turn = turns(case, np.asarray(case["inv_freq"]), case["attention_factor"])
     other = "half" if case["pairing"] == "interleaved" else "interleaved"
     yield PAIRING, turn_vectors(vectors, turn, other)
+    if case["pairing"] == "half" and 2 * turn.shape[1] < vectors.shape[1]:
+        yield ACROSS, turn_vectors(vectors, turn, "half", vectors.shape[1] // 2)
     yield "rotated the other way", turn_vectors(vectors, np.conj(turn), case["pairing"])
     moving = np.asarray(case["inv_freq"]) > 0
     if not moving.all():
@@ -203,12 +216,13 @@ def turns(case: Case, inv_freq: Array, factor: float) -> NDArray[np.complex128]:
     return result
 
 
-def turn_vectors(vectors: Array, turn: NDArray[np.complex128], pairing: str) -> Array:
-    """Return vectors, shape (positions, head_dim), whose leading pairs are turned."""
+def turn_vectors(vectors: Array, turn: NDArray[np.complex128], pairing: str, half: int | None = None) -> Array:
+    """Return vectors, shape (positions, head_dim), whose leading pairs are turned; `half` is from i to its partner."""
     pairs = turn.shape[1]
     first, second = (slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2))
     if pairing == "half":
-        first, second = slice(0, pairs), slice(pairs, 2 * pairs)
+        start = pairs if half is None else half
+        first, second = slice(0, pairs), slice(start, start + pairs)
     result = vectors.copy()
     moved = (vectors[:, first] + 1j * vectors[:, second]) * turn
     result[:, first], result[:, second] = moved.real, moved.imag
@@ -238,7 +252,7 @@ def load_cases(folder: Path | None = None) -> list[dict[str, Any]]:
 
 
 def check(functions: Mapping[str, Callable[..., Any]], cases: list[dict[str, Any]]) -> list[Difference]:
-    """Return all findings of the given functions: "inv_freq", "cos_sin" and "rotate", of which some may be missing."""
+    """Return all findings of the given functions, those of `FUNCTIONS` or some of them."""
     findings: list[Difference] = []
     for case in cases:
         config, positions = case["config"], np.asarray(case["positions"])
@@ -252,14 +266,16 @@ def check(functions: Mapping[str, Callable[..., Any]], cases: list[dict[str, Any
         if "rotate" in functions:
             q, k = (np.tile(np.asarray(case[name]), (len(positions), 1)) for name in "qk")
             findings += check_rotate(case, *functions["rotate"](config, q, k, positions))
+        if "softmax_scale" in functions:
+            findings += check_softmax_scale(case, float(functions["softmax_scale"](config)))
     return findings
 
 
 def functions_of(module: Any) -> dict[str, Callable[..., Any]]:
     """Return the functions of a module that can be checked. Raise `ValueError` where it has none."""
-    found = {name: getattr(module, name) for name in ("inv_freq", "cos_sin", "rotate") if hasattr(module, name)}
+    found = {name: getattr(module, name) for name in FUNCTIONS if hasattr(module, name)}
     if not found:
-        raise ValueError(f"{module.__name__} needs a function inv_freq, cos_sin or rotate")
+        raise ValueError(f"{module.__name__} needs one of the functions {', '.join(FUNCTIONS)}")
     return found
 
 

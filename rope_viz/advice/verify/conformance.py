@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,7 @@ def build_case(name: str, config: dict[str, Any], layer: str = "") -> dict[str, 
     factor = known.attention_factor
     turned = functools.partial(rotate, pairing=spec.pairing, attention_factor=factor)
     rotated = [turned(np.tile(one, (len(positions), 1, 1)), positions, known.inv_freq)[:, 0] for one in (q, k)]
+    scales = list_scales(config, spec.head_dim, known.softmax_multiplier or 1.0)
     return {
         "id": name,
         "config": config,
@@ -132,6 +134,7 @@ def build_case(name: str, config: dict[str, Any], layer: str = "") -> dict[str, 
         "inv_freq": known.inv_freq.tolist(),
         "attention_factor": factor,
         "softmax_scale_multiplier": known.softmax_multiplier,
+        "softmax_scale": scales["right"],
         "positions": positions,
         "angles": exact_angles(known.inv_freq, positions).tolist(),
         "q": q.tolist(),
@@ -140,6 +143,19 @@ def build_case(name: str, config: dict[str, Any], layer: str = "") -> dict[str, 
         "rotated_k": rotated[1].tolist(),
         "mistakes": [[key, values.tolist()] for key, values in find_mistakes(spec, known.inv_freq)],
         "factor_mistakes": find_factor_mistakes(spec, factor),
+        "scale_mistakes": {name: value for name, value in scales.items() if abs(value / scales["right"] - 1.0) > 1e-5},
+    }
+
+
+def list_scales(config: Mapping[str, Any], head_dim: int, multiplier: float) -> dict[str, float]:
+    """Return the factor on q·k, "right", and those that typical mistakes give. These classes divide by √(size of q)."""
+    size = head_dim + int(config.get("qk_nope_head_dim", 0))
+    return {
+        "right": multiplier / math.sqrt(size),
+        "softmax multiplier ignored": 1.0 / math.sqrt(size),
+        "softmax multiplier not squared": math.sqrt(multiplier / size),
+        "softmax multiplier squared": multiplier**2 / math.sqrt(size),
+        "rotary size for the size of q": multiplier / math.sqrt(head_dim),
     }
 
 
@@ -215,6 +231,7 @@ def make_kit() -> dict[str, bytes]:
     }
 
 
+WRONG_FACTORS = ("factor_mistakes", "scale_mistakes")
 PACKED = ("inv_freq", "angles", "q", "k", "rotated_q", "rotated_k")
 
 
@@ -224,7 +241,7 @@ def pack_values(cases: list[dict[str, Any]]) -> tuple[bytes, dict[str, Any]]:
     index: dict[str, Any] = {}
     offset = 0
     for case in cases:
-        entry = {key: value for key, value in case.items() if key not in (*PACKED, "id", "mistakes", "factor_mistakes")}
+        entry = {key: value for key, value in case.items() if key not in (*PACKED, "id", "mistakes", *WRONG_FACTORS)}
         for key in PACKED:
             values = np.asarray(case[key], "<f8")
             parts.append(values.tobytes())

@@ -25,7 +25,8 @@ class Trainer:
 
     `label` is the name that its makers write. `releases` are the newest first. `rules` are in the order in which the
     trainer applies them, or a function returns those of a release. `source` names the files. `read` has the keys of
-    rules whose code was read and not executed.
+    rules whose code was read and not executed. `permutes` is True where its own converter puts q and k into the order
+    of transformers' pairs; that code was read.
     """
 
     label: str
@@ -33,6 +34,7 @@ class Trainer:
     rules: tuple[Rule, ...] | Callable[[str], tuple[Rule, ...]]
     source: str
     read: frozenset[str] = frozenset()
+    permutes: bool = False
 
     @property
     def name(self) -> str:

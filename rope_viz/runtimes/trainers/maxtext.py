@@ -122,4 +122,5 @@ MAXTEXT = Trainer(
     RULES,
     "Attention.init_rotary_embedding and layers/embeddings.py, executed",
     frozenset(("mla-softmax",)),
+    permutes=True,  # checkpoint_conversion/to_huggingface.py and max_utils.py
 )

@@ -130,4 +130,5 @@ TORCHTITAN = Trainer(
     RULES,
     "torchtitan/models/common/rope.py, executed; the softmax scale was read in the model files",
     frozenset(("mla-softmax", "gpt-oss-softmax")),
+    permutes=True,  # state_dict_adapter.py
 )

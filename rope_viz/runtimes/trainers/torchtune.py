@@ -41,5 +41,10 @@ def choose_pairing(case: Case) -> Case:
 RULES = (fix_llama3, drop_scaling, rotate_all, choose_pairing)
 
 TORCHTUNE = Trainer(
-    NAME, ("0.6.1",), RULES, "torchtune/models and torchtune/modules, executed", frozenset(("full-head",))
+    NAME,
+    ("0.6.1",),
+    RULES,
+    "torchtune/models and torchtune/modules, executed",
+    frozenset(("full-head",)),
+    permutes=True,  # torchtune/models/convert_weights.py
 )

@@ -158,7 +158,8 @@ def summarise(found: TrainingMatrix) -> str:
         parts = [TEXTS("unknown", server=first)]
     sentence = "" if found.worst is None else plain(describe_match(found.find(*found.worst)))
     largest = TEXTS("worst", sentence=sentence) if sentence else TEXTS("none_differs")
-    return f"{'; '.join(parts)}. {largest}"
+    pairs = f" {TEXTS('permuted', trainers=', '.join(found.permuted))}" if found.permuted else ""
+    return f"{'; '.join(parts)}. {largest}{pairs}"
 
 
 def describe_rotation(found: Identified) -> str:
