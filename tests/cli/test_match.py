@@ -120,7 +120,7 @@ def test_other_pairs_differ_unless_the_checkpoint_was_permuted(trainer, option, 
     assert (code, found["same"]) == (0, True)
 
 
-def test_other_pairs_are_named_beside_other_frequencies(capsys):
+def test_pairs_and_frequencies_are_both_named(capsys):
     options = json.dumps({"rope_interleaved": True})
     assert main(["match", "llama-3.1-8b", "--trainer", "nanotron", "--trainer-args", options]) == 1
     shown = capsys.readouterr().out
