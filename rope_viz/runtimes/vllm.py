@@ -176,5 +176,5 @@ def build_older_rules(server: str, version: str) -> tuple[Rule, ...]:
     )
 
 
-OLDER_RULES = {release: build_older_rules(*release) for release in OLDER}
+OLDER_RULES = {release: build_older_rules(*release) for release in OLDER if release[0] in ("vllm", "sglang")}
 """By runtime and version."""

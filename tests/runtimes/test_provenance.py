@@ -91,7 +91,7 @@ def test_every_catalog_model_is_executed_or_not_known():
 def test_answers_by_rule_are_marked_as_such():
     config = {**SIZES, "model_type": "persimmon"}
     found = {(one.emulation.runtime, one.emulation.version): one for one in compare(config)}
-    assert found["transformers", "5.23.0"].verdict() == "agrees"
+    assert found["transformers", "5.24.0"].verdict() == "agrees"
     assert found["transformers", "4.57.6"].verdict() == "agrees (by rule)"
     assert found["vllm", "0.33.0"].how == "by rule"
     assert "with the code of transformers" in found["vllm", "0.33.0"].emulation.known.source
@@ -124,7 +124,7 @@ def test_runtimes_with_their_own_model_file_agree(kind):
 @pytest.mark.parametrize("kind", REMOTE)
 def test_transformers_never_agrees_on_a_remote_code_type(kind):
     found = {(one.emulation.runtime, one.emulation.version): one for one in compare({"model_type": kind})}
-    newest = found["transformers", "5.23.0"]
+    newest = found["transformers", "5.24.0"]
     assert (newest.verdict(), newest.agrees, newest.differs) == ("refuses: remote code (by rule)", False, False)
     assert "is remote code, not in transformers" in newest.emulation.remote
     # What the others are put beside is the model's own code all the same.
@@ -132,7 +132,7 @@ def test_transformers_never_agrees_on_a_remote_code_type(kind):
 
 
 def test_installed_transformers_has_no_remote_code_type():
-    transformers = pytest.importorskip("transformers", "5.23.0")
+    transformers = pytest.importorskip("transformers", "5.24.0")
     assert not [kind for kind in REMOTE if kind in transformers.CONFIG_MAPPING]
 
 
