@@ -5,9 +5,11 @@ The models were run on mlx 0.32.4 for CPU (tests/goldens/runtimes.json).
 
 from __future__ import annotations
 
-from rope_viz.embedding.spec import require_number
+from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.rope_config import TELECHAT3_YARN
 from rope_viz.runtimes import shared_rules as shared
+from rope_viz.runtimes.known_types import find_missing_wrapper
+from rope_viz.runtimes.releases import RELEASES
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
@@ -27,6 +29,15 @@ from rope_viz.runtimes.rule_engine import (
 
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
 FACTS = "mlx-lm"
+
+
+@rule("refused")
+def refuse_unknown_wrapper(case: Case) -> Case:
+    """mlx-lm has no model file for the type at the top of the config."""
+    missing = find_missing_wrapper(FACTS, RELEASES[FACTS].today[0], case.fields.wrappers)
+    if missing:
+        raise Refused(f"ValueError: Model type {short_repr(missing).strip(chr(39))} not supported.")
+    return case
 
 
 @rule("needs-keys")
@@ -139,6 +150,7 @@ def take_long_list(case: Case) -> Case:
 
 
 RULES = (
+    refuse_unknown_wrapper,
     refuse("no mlx_lm model file for {model}", shared.is_absent(FACTS)),
     require_keys,
     read_old_keys,

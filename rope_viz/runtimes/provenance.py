@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.config_reader import Fields
+from rope_viz.runtimes.known_types import describe_list, find_missing_wrapper
 from rope_viz.runtimes.releases import OLDER, format_version
 from rope_viz.storage.decode_json import read_own
 
@@ -38,6 +39,9 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     if not record.listed or fields.wrapper:
         return Known("not known", f"the code of {short_repr(fields.wrapper or kind)} was not read")
     at = f"{runtime} {format_version(release)}"
+    missing = find_missing_wrapper(runtime, release, fields.wrappers)
+    if missing:
+        return find_wrapper_provenance(runtime, release, missing)
     for golden, types in record.executed.get(at, {}).items():
         with_type = scaling if scaling in types else f"other types; {scaling} by its rules"
         what = f"the conversion class of {kind}" if golden == "converted.json" else kind
@@ -62,6 +66,16 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     if file == "transformers":
         return Known("by rule", f"{where}: it runs {kind} with the code of transformers")
     return Known("not known", f"{file} of {at} was not executed with {kind}")
+
+
+def find_wrapper_provenance(runtime: str, release: str, wrapper: str) -> Known:
+    """Return how the answer of a release is known for a wrapper that its own list of types does not have."""
+    lacks = f"{short_repr(wrapper)} is not in {describe_list(runtime, release)}"
+    if runtime in ("transformers", "mlx-lm"):
+        return Known("by rule", lacks)
+    if runtime in ("vllm", "sglang") and (runtime, release) not in OLDER:
+        return Known("by rule", f"{lacks}: the code of transformers runs it")
+    return Known("not known", lacks)
 
 
 @functools.cache

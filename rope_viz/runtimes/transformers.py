@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.rope_parameters import telechat_growth
 from rope_viz.runtimes import shared_rules as shared
-from rope_viz.runtimes.releases import RELEASES
+from rope_viz.runtimes.known_types import find_missing_wrapper
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
@@ -159,12 +160,17 @@ def accept_two_keys(case: Case) -> Case:
 
 
 def refuse_later_types(version: str) -> Rule:
-    """Return the rule of a release that refuses the model types of later ones."""
+    """Return the rule of a release that refuses the model types that it does not have, those of wrappers included."""
     later = NEWEST_FIRST[: NEWEST_FIRST.index(version)]
-    return refuse(
-        f"model type {{model}} does not exist in transformers {version}",
-        lambda case: case.architecture.since in later,
-    )
+
+    def change(case: Case) -> Case:
+        missing = find_missing_wrapper(TRANSFORMERS, version, case.fields.wrappers)
+        if missing or case.architecture.since in later:
+            shown = short_repr(missing or case.model).strip("'")
+            raise Refused(f"model type {shown} does not exist in transformers {version}")
+        return case
+
+    return Rule("refused", f"transformers {version} refuses the model types that it does not have.", change)
 
 
 def build_old(version: str) -> tuple[Rule, ...]:

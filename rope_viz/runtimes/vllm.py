@@ -35,7 +35,7 @@ KNOWN = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "p
 
 def is_native(case: Case) -> bool:
     """Return whether vLLM has a model file of its own."""
-    return case.architecture.runtime("vllm").get("file") != "transformers"
+    return case.architecture.runtime("vllm").get("file") != "transformers" and not shared.is_foreign(case, "vllm")
 
 
 @rule("rope-dim", is_native)

@@ -58,6 +58,7 @@ REMOTE = {
     "aquila": ("AquilaForCausalLM", "AquilaModel"),
     "hunyuan": ("HunYuanForCausalLM",),
     "phi-msft": ("PhiForCausalLM",),
+    "minimax_vl_01": ("MiniMaxVL01ForConditionalGeneration",),
     "kimi_vl": ("KimiVLForConditionalGeneration",),
     "phi3small": ("Phi3SmallForCausalLM",),
     "openelm": ("OpenELMForCausalLM",),
@@ -76,12 +77,22 @@ TOO_NEW = "5.24.0"
 def architectures(kind: str, table: dict, mappings=MAPPINGS) -> list[str]:
     """The classes of transformers that may stand under `architectures` for this type, and for what wraps it."""
     wrappers = [name for name, facts in table.items() if facts.get("text", {}).get("type") == kind]
-    found: list[str] = list(REMOTE.get(kind, ()))
-    for name in (kind, *wrappers):
-        for mapping in mappings:
-            named = getattr(auto, mapping, {}).get(name) or ()
-            found += [named] if isinstance(named, str) else named
-    return list(dict.fromkeys(found))
+    found = [REMOTE.get(kind, ()), *(mapped_classes(name, mappings) for name in (kind, *wrappers))]
+    return list(dict.fromkeys(one for names in found for one in names))
+
+
+def own_classes(kind: str) -> list[str]:
+    """The classes that may stand under `architectures` for this type itself."""
+    return [*REMOTE.get(kind, ()), *mapped_classes(kind, MAPPINGS)]
+
+
+def mapped_classes(kind: str, mappings: tuple[str, ...]) -> list[str]:
+    """The classes of transformers that these tables name for a type."""
+    found: list[str] = []
+    for mapping in mappings:
+        named = getattr(auto, mapping, {}).get(kind) or ()
+        found += [named] if isinstance(named, str) else named
+    return found
 
 
 def vllm(root: Path) -> dict[str, str]:

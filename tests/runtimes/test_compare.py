@@ -40,7 +40,9 @@ def test_each_executed_comparison_has_the_same_verdict():
     for (id, runtime, version, layer, length), row in rows.items():
         # Two models whose code travels with them ran next to 5.23.0.
         versions = ("5.24.0", "5.23.0")
-        reference = next((rows[key] for one in versions if (key := (id, "transformers", one, layer, length)) in rows), None)
+        reference = next(
+            (rows[key] for one in versions if (key := (id, "transformers", one, layer, length)) in rows), None
+        )
         if runtime == "tensorrt-llm" or reference is None or not (row["supported"] and reference["supported"]):
             continue
         found = compare(RUN["configs"][id], length=length, layer_type=layer)
