@@ -32,24 +32,29 @@ ABOUT = {
 }
 
 
-def find_mapping(path: Path, name: str) -> dict[str, str] | None:
-    """Return a table that a file assigns to a name, None where it has none. Raises `ValueError` for no literal."""
+def find_renamed(path: Path) -> dict[str, str]:
+    """Return MODEL_REMAPPING of mlx-lm. Raises `ValueError` where there is none."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and getattr(targets[0], "id", "") == name:
-            value: Any = node.value
-            value = value.args[0] if isinstance(value, ast.Call) else value
-            return dict(ast.literal_eval(value))
-    return None
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "MODEL_REMAPPING":
+            return dict(ast.literal_eval(node.value))
+    raise ValueError(f"no MODEL_REMAPPING in {path}")
 
 
 def transformers_types(root: Path) -> set[str]:
-    """Return the types of CONFIG_MAPPING_NAMES, which one of the files of the folder assigns."""
-    folder = root / "transformers" / "models" / "auto"
-    for file in ("auto_mappings.py", "configuration_auto.py"):
-        if (folder / file).exists() and (found := find_mapping(folder / file, "CONFIG_MAPPING_NAMES")) is not None:
-            return set(found)
-    raise ValueError(f"no CONFIG_MAPPING_NAMES under {folder}")
+    """Return the keys of CONFIG_MAPPING_NAMES, from every statement at the top of a file that fills it."""
+    found: set[str] = set()
+    for path in (root / "transformers" / "models" / "auto").glob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Assign):
+                filled = ast.unparse(node.targets[0])
+            else:
+                filled = ast.unparse(node.value.func) if isinstance(getattr(node, "value", None), ast.Call) else ""
+            if filled not in ("CONFIG_MAPPING_NAMES", "CONFIG_MAPPING_NAMES.update"):
+                continue
+            for part in ast.walk(node):
+                keys = part.keys if isinstance(part, ast.Dict) else part.elts[:1] if isinstance(part, ast.Tuple) else []
+                found |= {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+    return found
 
 
 def main(folders: list[str]) -> None:
@@ -65,7 +70,7 @@ def main(folders: list[str]) -> None:
             earlier = types
         elif name == "mlx_lm":
             files = {path.stem for path in (root / "mlx_lm" / "models").glob("*.py")}
-            renamed = find_mapping(root / "mlx_lm" / "utils.py", "MODEL_REMAPPING") or {}
+            renamed = find_renamed(root / "mlx_lm" / "utils.py")
             found["mlx-lm"][version] = {"files": sorted(files - {"__init__"}), "renamed": renamed}
         else:
             # transformers and the servers write names of classes with other capitals: Kimi_K25, KimiK25.
