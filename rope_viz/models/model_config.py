@@ -27,7 +27,7 @@ from rope_viz.models.layer_patterns import (
     resolve_layer_types,
 )
 from rope_viz.models.long_names import cut_long_names, describe_long_names
-from rope_viz.models.no_rope_types import describe_doubt
+from rope_viz.models.no_rope_types import describe_doubt, describe_other_code
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import LAYER_TYPES, Layers, resolve_rope_parameters
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
@@ -213,7 +213,7 @@ class ModelConfig:
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was assumed, and on layers that rotate otherwise than the rest."""
         texts = [describe_source(self.mapping), *(text for _, text in describe_long_names(self.long_names))]
-        for describe in (describe_doubt, describe_rotating_layers, describe_rotated_shares):
+        for describe in (describe_doubt, describe_other_code, describe_rotating_layers, describe_rotated_shares):
             # A list of layers that cannot be read is a finding of the check, not a reason to say nothing else.
             with contextlib.suppress(ValueError):
                 texts.append(describe(self.fields))

@@ -199,6 +199,12 @@ def letters_of(kind: str) -> str:
     return "".join(letter for letter in kind.lower() if letter.isalnum())
 
 
+def describe_other_code(fields: Fields) -> str:
+    """Return a sentence where two published codes have this model type; empty where there is one."""
+    other = fields.architecture.other_code
+    return f"Two published codes share model_type {short_repr(fields.kind)}: {other}" if other else ""
+
+
 def describe_doubt(fields: Fields) -> str:
     """Return a sentence where this model type, or its wrapper's, has no record; empty where both have one."""
     if fields.is_listed:

@@ -20,7 +20,7 @@ from rope_viz.runtimes.provenance import Known, find_provenance
 from rope_viz.runtimes.releases import RUNTIMES, format_release, resolve_release
 from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, build_case, build_spec, compute_frequencies
 
-__all__ = ["RUNTIMES", "Emulation", "Known", "emulate", "emulated", "read_case", "resolve_release"]
+__all__ = ["RUNTIMES", "Emulation", "Known", "emulate", "emulate_case", "read_case", "resolve_release"]
 
 RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     **{("transformers", version): rules for version, rules in transformers.RULES.items()},

@@ -48,7 +48,9 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
         what = f"the conversion class of {kind}" if golden == "converted.json" else kind
         return Known("executed", f"tests/goldens/{golden}: {what} executed in {at} with {scaling}")
     for golden in ran:
-        return Known("by rule", f"tests/goldens/{golden}: {kind} executed in {at} with other types; {scaling} by its rules")
+        return Known(
+            "by rule", f"tests/goldens/{golden}: {kind} executed in {at} with other types; {scaling} by its rules"
+        )
     is_older = (runtime, release) in OLDER
     file = record.runtime(at if is_older else runtime).get("file")
     if is_older and file is not None:
@@ -77,7 +79,11 @@ def find_wrapper_provenance(runtime: str, release: str, wrapper: str) -> Known:
     if runtime in ("transformers", "mlx-lm"):
         return Known("by rule", lacks)
     # These two ask for a transformers before 5.23.
-    if runtime in ("vllm", "sglang") and (runtime, release) not in OLDER and has_type("transformers", "5.23.0", wrapper):
+    if (
+        runtime in ("vllm", "sglang")
+        and (runtime, release) not in OLDER
+        and has_type("transformers", "5.23.0", wrapper)
+    ):
         return Known("by rule", f"{lacks}: the code of transformers runs it")
     return Known("not known", lacks)
 
