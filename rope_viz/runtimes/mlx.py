@@ -15,6 +15,7 @@ from rope_viz.runtimes.rule_engine import (
     Case,
     Refused,
     Rule,
+    all_hold,
     assume,
     has,
     has_type,
@@ -48,6 +49,42 @@ def require_keys(case: Case) -> Case:
     if missing:
         raise Refused(f"TypeError: {facts['file']}.py has no default for {' and '.join(missing)}, read at the top")
     return case
+
+
+@rule("needs-parameters", has(FACTS, "needs_parameters"))
+def require_parameters(case: Case) -> Case:
+    """The model file reads some keys of rope_parameters without asking whether they are there."""
+    given, facts = case.fields.config.get("rope_parameters"), case.architecture.runtime(FACTS)
+    if not given:
+        raise Refused(f"TypeError: {facts['file']}.py reads rope_parameters alone, which is missing")
+    missing = [key for key in facts["needs_parameters"] if key not in given]
+    if missing:
+        raise Refused(f"KeyError: {facts['file']}.py needs {' and '.join(missing)} in rope_parameters")
+    return case
+
+
+@rule("always-yarn", has(FACTS, "always_yarn"))
+def build_yarn_always(case: Case) -> Case:
+    """The model file builds YaRN from rope_scaling at the top, whatever its type."""
+    given = case.fields.config.get("rope_scaling")
+    if not given:
+        raise Refused("AttributeError: deepseek_v2.py reads rope_scaling, which is missing, without asking")
+    if "factor" not in given:
+        raise Refused("KeyError: deepseek_v2.py needs factor in rope_scaling")
+    return case.with_rope(rope_type="yarn", type=None)
+
+
+@rule("own-sizes", has(FACTS, "own_sizes"))
+def take_own_sizes(case: Case) -> Case:
+    """For sizes that the config does not name, the model file has defaults of its own."""
+    sizes = case.architecture.runtime(FACTS)["own_sizes"]
+    own = {key: value for key, value in sizes.items() if case.fields.raw(key) is None}
+    if (
+        "partial_rotary_factor" in own
+        and case.fields.config.get("rope_parameters", {}).get("partial_rotary_factor") is None
+    ):
+        case = shared.set_share(case, own["partial_rotary_factor"])
+    return case.replace(head_dim=own["head_dim"]) if "head_dim" in own else case
 
 
 @rule("own-base")
@@ -153,14 +190,24 @@ RULES = (
     refuse_unknown_wrapper,
     refuse("no mlx_lm model file for {model}", shared.is_absent(FACTS)),
     require_keys,
+    require_parameters,
+    build_yarn_always,
     read_old_keys,
     read_new_keys,
     take_own_base,
     shared.partial_share(FACTS),
     shared.derive_head.where(has(FACTS, "derived_head")),
+    take_own_sizes,
+    refuse("ValueError: [rope] dims must be even", lambda case: case.rotary_dim % 2 == 1),
     shared.share_base,
     take_some_types,
     shared.unscaled(FACTS, "The model file uses plain nn.RoPE: any rope_scaling is silently ignored."),
+    Rule(
+        "unscaled",
+        "The file for the text part alone uses plain nn.RoPE: any rope_scaling is silently ignored.",
+        Case.drop_scaling,
+        all_hold(has(FACTS, "unscaled_alone"), lambda case: not case.fields.wrappers),
+    ),
     prefer_old_type,
     take_telechat3_as_yarn,
     add_old_type,

@@ -43,6 +43,9 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     # What llama.cpp does with an unknown wrapper depends on its part: a type that it does not convert is refused.
     if missing and (runtime != "llama.cpp" or "file" in record.runtime(runtime)):
         return find_wrapper_provenance(runtime, release, missing)
+    if runtime == "mlx-lm" and not any(fields.config.get(key) for key in ("rope_scaling", "rope_parameters")):
+        # It has no configuration classes that fill a scaling in.
+        scaling = "default"
     ran = record.executed.get(at, {})
     for golden in (name for name, types in ran.items() if scaling in types):
         what = f"the conversion class of {kind}" if golden == "converted.json" else kind

@@ -41,7 +41,8 @@ def executed() -> dict[str, dict[str, dict[str, list[str]]]]:
             if runtime in LEFT_OUT or remote or not row.get("executed", True):
                 continue
             version = row.get("version", "0.32.2").split(" ")[0]
-            found[f"{runtime} {version}"][name][config["model_type"]].add(scaling(config))
+            part = config.get("text_config", config)
+            found[f"{runtime} {version}"][name][part["model_type"]].add(scaling(part))
     for name in ("random", "defaults"):
         golden = f"transformers_5.24.0_{name}.json"
         for row in json.loads((HERE / golden).read_text())["rows"]:
