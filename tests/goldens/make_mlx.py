@@ -65,7 +65,15 @@ MORE = {
 # These have a key that their file asks for even where it is null.
 NULLS = {"glm4_moe": {"rope_scaling": None}}
 # What is asked of a config: a model file that has no default for it raises TypeError.
-WANTED = ("rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor", "head_dim", "rotary_dim", "text_config")
+WANTED = (
+    "rope_theta",
+    "rope_scaling",
+    "rope_parameters",
+    "partial_rotary_factor",
+    "head_dim",
+    "rotary_dim",
+    "text_config",
+)
 ROPE_KEYS = ("rope_theta", "rope_scaling", "partial_rotary_factor", "rotary_emb_base")
 # As transformers 5 saves a model: no old key at the top.
 NEW = {"rope_type": "default", "rope_theta": 50000.0}
