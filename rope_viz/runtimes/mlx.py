@@ -6,6 +6,8 @@ The models were run on mlx 0.32.4 for CPU (tests/goldens/runtimes.json).
 from __future__ import annotations
 
 from rope_viz.embedding.spec import require_number, short_repr
+from rope_viz.models.formats import mistral_params
+from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.rope_config import TELECHAT3_YARN
 from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.known_types import find_missing_wrapper
@@ -34,7 +36,9 @@ FACTS = "mlx-lm"
 
 @rule("refused")
 def refuse_unknown_wrapper(case: Case) -> Case:
-    """mlx-lm has no model file for the type at the top of the config."""
+    """mlx-lm has no model file for the type at the top of the config, which a params.json does not name."""
+    if source_file(case.fields.config).get("format") == mistral_params.FORMAT:
+        raise Refused("KeyError: model_type, which params.json does not have")
     missing = find_missing_wrapper(FACTS, RELEASES[FACTS].today[0], case.fields.wrappers)
     if missing:
         raise Refused(f"ValueError: Model type {short_repr(missing).strip(chr(39))} not supported.")
@@ -45,7 +49,8 @@ def refuse_unknown_wrapper(case: Case) -> Case:
 def require_keys(case: Case) -> Case:
     """The model file has no default for some keys; without them it raises TypeError."""
     facts = case.architecture.runtime(FACTS)
-    missing = [key for key in facts.get("needs", ()) if key not in case.fields.config]
+    needed = (*facts.get("needs", ()), *(facts.get("needs_in_wrapper", ()) if case.fields.wrappers else ()))
+    missing = [key for key in needed if key not in case.fields.config]
     if missing:
         raise Refused(f"TypeError: {facts['file']}.py has no default for {' and '.join(missing)}, read at the top")
     return case
@@ -77,14 +82,14 @@ def build_yarn_always(case: Case) -> Case:
 @rule("own-sizes", has(FACTS, "own_sizes"))
 def take_own_sizes(case: Case) -> Case:
     """For sizes that the config does not name, the model file has defaults of its own."""
-    sizes = case.architecture.runtime(FACTS)["own_sizes"]
-    own = {key: value for key, value in sizes.items() if case.fields.raw(key) is None}
-    if (
-        "partial_rotary_factor" in own
-        and case.fields.config.get("rope_parameters", {}).get("partial_rotary_factor") is None
-    ):
-        case = shared.set_share(case, own["partial_rotary_factor"])
-    return case.replace(head_dim=own["head_dim"]) if "head_dim" in own else case
+    facts, fields = case.architecture.runtime(FACTS), case.fields
+    read = [fields.config, fields.mapping("rope_parameters") or {}] if facts.get("new_keys") else [fields.config]
+    share, head_dim = facts["own_sizes"].get("partial_rotary_factor"), facts["own_sizes"].get("head_dim")
+    if share is not None and all(keys.get("partial_rotary_factor") is None for keys in read):
+        case = shared.set_share(case, share)
+    if head_dim is None or fields.raw("head_dim") is not None:
+        return case
+    return case.replace(head_dim=head_dim) if isinstance(head_dim, int) else shared.derive_head.change(case)
 
 
 @rule("own-base")

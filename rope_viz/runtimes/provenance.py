@@ -13,6 +13,8 @@ from typing import Literal, TypeAlias
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.config_reader import Fields
+from rope_viz.models.formats import mistral_params
+from rope_viz.models.formats.json_source import source_file
 from rope_viz.runtimes.known_types import describe_list, find_missing_wrapper, has_type
 from rope_viz.runtimes.releases import OLDER, format_version
 from rope_viz.storage.decode_json import read_own
@@ -46,7 +48,14 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     if runtime == "mlx-lm" and not any(fields.config.get(key) for key in ("rope_scaling", "rope_parameters")):
         # It has no configuration classes that fill a scaling in.
         scaling = "default"
+    if runtime == "mlx-lm" and source_file(fields.config).get("format") == mistral_params.FORMAT:
+        return Known("by rule", RULES_READ[runtime])
     ran = record.executed.get(at, {})
+    if runtime == "mlx-lm" and ran and not fields.wrappers and not has_type(runtime, release, kind):
+        return Known(
+            "by rule",
+            f"{kind} was executed as the part of a wrapper; alone it is not in {describe_list(runtime, release)}",
+        )
     for golden in (name for name, types in ran.items() if scaling in types):
         what = f"the conversion class of {kind}" if golden == "converted.json" else kind
         return Known("executed", f"tests/goldens/{golden}: {what} executed in {at} with {scaling}")

@@ -52,3 +52,11 @@ def test_gpt_oss_without_scaling_is_plain():
     found = emulate({"model_type": "gpt_oss", **TEN, "head_dim": 64}, runtime="mlx-lm")
     assert found.attention_factor == 1.0
     assert found.inv_freq[-1] == pytest.approx(500000.0 ** (-62 / 64), rel=1e-6)
+
+
+def test_params_json_has_no_type_for_mlx_lm():
+    """Run: mlx-lm reads config["model_type"] and raises KeyError."""
+    params = {"dim": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 8, "head_dim": 128, "hidden_dim": 14336}
+    found = emulate({**params, "vocab_size": 32768, "rope_theta": 1e6, "norm_eps": 1e-5}, runtime="mlx-lm")
+    assert (found.supported, found.known.how) == (False, "by rule")
+    assert found.reason.startswith("KeyError: model_type")

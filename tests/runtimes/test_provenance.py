@@ -10,6 +10,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes import RUNTIMES, emulate, resolve_release
 from rope_viz.runtimes.compare import compare
+from rope_viz.runtimes.known_types import list_types
 from rope_viz.runtimes.provenance import executed_types, find_provenance
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
@@ -47,6 +48,8 @@ def test_executed_types_name_an_existing_golden():
             for kind in kinds:
                 if all_architectures()[kind].text is not None:
                     continue  # a wrapper's answers are those of its part
+                if runtime == "mlx-lm" and kind not in list_types(runtime, version):
+                    continue  # executed as the part of a wrapper
                 for scaling in all_architectures()[kind].executed[at][golden]:
                     fields = ModelConfig.read({"model_type": kind, "rope_scaling": {"rope_type": scaling}}).fields
                     known = find_provenance(runtime, resolve_release(runtime, version)[1], fields, scaling)
