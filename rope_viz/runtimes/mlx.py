@@ -6,8 +6,7 @@ The models were run on mlx 0.32.4 for CPU (tests/goldens/runtimes.json).
 from __future__ import annotations
 
 from rope_viz.embedding.spec import require_number, short_repr
-from rope_viz.models.formats import mistral_params
-from rope_viz.models.formats.json_source import source_file
+from rope_viz.models.formats import find_format, mistral_params
 from rope_viz.models.rope_config import TELECHAT3_YARN
 from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.known_types import find_missing_wrapper
@@ -37,7 +36,7 @@ FACTS = "mlx-lm"
 @rule("refused")
 def refuse_unknown_wrapper(case: Case) -> Case:
     """mlx-lm has no model file for the type at the top of the config, which a params.json does not name."""
-    if source_file(case.fields.config).get("format") == mistral_params.FORMAT:
+    if find_format(case.fields.config) == mistral_params.FORMAT:
         raise Refused("KeyError: model_type, which params.json does not have")
     missing = find_missing_wrapper(FACTS, RELEASES[FACTS].today[0], case.fields.wrappers)
     if missing:

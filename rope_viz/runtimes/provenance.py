@@ -13,8 +13,7 @@ from typing import Literal, TypeAlias
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.formats import mistral_params
-from rope_viz.models.formats.json_source import source_file
+from rope_viz.models.formats import find_format, mistral_params
 from rope_viz.runtimes.known_types import describe_list, find_missing_wrapper, has_type
 from rope_viz.runtimes.releases import OLDER, format_version
 from rope_viz.storage.decode_json import read_own
@@ -48,7 +47,7 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     if runtime == "mlx-lm" and not any(fields.config.get(key) for key in ("rope_scaling", "rope_parameters")):
         # It has no configuration classes that fill a scaling in.
         scaling = "default"
-    if runtime == "mlx-lm" and source_file(fields.config).get("format") == mistral_params.FORMAT:
+    if runtime == "mlx-lm" and find_format(fields.config) == mistral_params.FORMAT:
         return Known("by rule", RULES_READ[runtime])
     ran = record.executed.get(at, {})
     if runtime == "mlx-lm" and ran and not fields.wrappers and not has_type(runtime, release, kind):

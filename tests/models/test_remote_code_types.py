@@ -69,7 +69,7 @@ def test_telechat_names_both_codes():
     config = {"model_type": "telechat", "hidden_size": 4096, "n_head": 32, "seq_length": 8192}
     plain = from_config(config)[""].inv_freq()[-1]
     assert plain == pytest.approx(1.15e-4, rel=5e-3)
-    assert (10_000.0 * 3.0 ** (128 / 126)) ** (-126 / 128) == pytest.approx(3.85e-5, rel=5e-3)
+    assert pytest.approx(3.85e-5, rel=5e-3) == (10_000.0 * 3.0 ** (128 / 126)) ** (-126 / 128)
     (found,) = [one for one in check(config) if one.rule == "two-codes"]
     assert found.severity == "warning"
     assert "12B" in found.message

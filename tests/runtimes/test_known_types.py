@@ -52,7 +52,7 @@ def test_wrapper_lacking_in_the_newest_transformers_is_remote_code(kind):
 
 
 def test_internvl_is_refused_by_the_two_that_have_no_such_type():
-    """CONFIG_MAPPING_NAMES of transformers 4.43.4 was read, mlx-lm 0.32.2 was run: Model type internvl not supported."""
+    """CONFIG_MAPPING_NAMES of transformers 4.43.4 was read; mlx-lm 0.32.2 was run, and raises ValueError."""
     found = {(one.emulation.runtime, one.emulation.version): one for one in compare(INTERNVL)}
     for at in (("transformers", "4.43.4"), ("mlx-lm", "0.32.2")):
         assert (found[at].verdict(), found[at].agrees) == ("refuses (by rule)", False)
