@@ -122,7 +122,7 @@ class ModelConfig:
 
     @functools.cached_property
     def specs(self) -> dict[str, RopeSpec]:
-        """The embedding of each layer type, as transformers 5.23.0 computes it; "" where all layers share one."""
+        """The embedding of each layer type, as transformers 5.24.0 computes it; "" where all layers share one."""
         with normalise_errors():
             return build_specs(self.fields, self.rope_parameters)
 
@@ -242,7 +242,7 @@ def read_catalog_model(id: str) -> ModelConfig:
 def from_config(config: Source) -> dict[str, RopeSpec]:
     """Return {layer type: embedding} of a config.json; the key is "" where all layers share one embedding.
 
-    Frequencies and attention factors are those that transformers 5.23.0 computes for this config, its oddities
+    Frequencies and attention factors are those that transformers 5.24.0 computes for this config, its oddities
     included. A missing key takes the default of the architecture's class. Keys that do not concern RoPE are ignored,
     as is `_about`. Raises `ValueError` that names the key and what was expected.
     """

@@ -1,6 +1,6 @@
 """Model types without rotary embedding, and the switches by which a type that has one goes without it.
 
-Read in the modeling files of transformers 5.23.0: no class of a type named here rotates queries and keys of a text.
+Read in the modeling files of transformers 5.24.0: no class of a type named here rotates queries and keys of a text.
 The types that left transformers before (transfo-xl and its like) and those whose code travels with the model were read
 there.
 """

@@ -1,6 +1,6 @@
 """Where a config keeps its language model: the whole of it, or the part that a wrapper names.
 
-Wrappers of transformers 5.23.0 are known one by one (`architectures.json`, asked of the classes); in others the part is
+Wrappers of transformers 5.24.0 are known one by one (`architectures.json`, asked of the classes); in others the part is
 looked for under the names that published configs use.
 """
 

@@ -132,7 +132,7 @@ OTHER_KEYS = {
 }
 
 
-# Whole models, as load() of mlx-lm builds them from the config of a file: what a wrapper and a text part alone give, and
+# Whole models, as load() of mlx-lm builds them from a config: what a wrapper and a text part alone give, and
 # what a file has to name.
 TEN = {"hidden_size": 640, "num_attention_heads": 5, "num_key_value_heads": 1, "head_dim": 128, "num_hidden_layers": 4}
 TEN |= {"max_position_embeddings": 131072, "rope_theta": 500000.0}
