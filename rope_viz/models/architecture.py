@@ -123,12 +123,14 @@ class Validation:
     """What the configuration class of transformers refuses.
 
     `whole` are keys that must be whole numbers, with a question mark where null is taken and a plus sign where a list
-    of them is; `also_whole` are those that were read by hand or that only the model refuses. `flags` must be true or
+    of them is; `also_whole` are those that were read by hand or that only the model refuses. `also_layers` are entries
+    of layer_types that the class takes in addition to the usual ones. `flags` must be true or
     false; a null under one of `not_null` raises. The rest are checks of single classes, named after what they ask for.
     """
 
     whole: tuple[str, ...] = WHOLE
     also_whole: tuple[str, ...] = ()
+    also_layers: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     not_null: tuple[str, ...] = ()
     heads_divide_width: bool = False
