@@ -57,6 +57,20 @@ def test_deepseek_yarn_of_sarvam_is_yarn():
     assert emulate(old, runtime="transformers").softmax_multiplier == pytest.approx(1.8739, rel=1e-4)
 
 
+def test_vllm_scales_the_softmax_of_sarvam_by_the_old_name_alone():
+    """Read: sarvam.py of vLLM 0.33.0 compares the type with deepseek_yarn; its rotary module was run with both."""
+    scaling = {"factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096}
+    keys = {"model_type": "sarvam_mla", "max_position_embeddings": 163840, "rope_theta": 10000.0}
+    found = {
+        name: emulate({**keys, "rope_scaling": {**scaling, "type": name}}, runtime="vllm")
+        for name in ("deepseek_yarn", "yarn")
+    }
+    assert {one.known.how for one in found.values()} == {"executed"}
+    np.testing.assert_allclose(found["yarn"].inv_freq, found["deepseek_yarn"].inv_freq, rtol=1e-9)
+    assert found["deepseek_yarn"].softmax_multiplier == pytest.approx(1.8739, rel=1e-4)
+    assert found["yarn"].softmax_multiplier == 1.0
+
+
 def test_only_the_sliding_layers_of_lara_mini_rotate():
     cycle = ["linear_attention", "sliding_attention", "linear_attention", "full_attention", "sliding_attention"]
     config = {"model_type": "lara_mini", "num_hidden_layers": 5, "layer_types": cycle}
