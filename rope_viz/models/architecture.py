@@ -123,12 +123,14 @@ class Validation:
     """What the configuration class of transformers refuses.
 
     `whole` are keys that must be whole numbers, with a question mark where null is taken and a plus sign where a list
-    of them is; `also_whole` are those that were read by hand or that only the model refuses. `flags` must be true or
+    of them is; `also_whole` are those that were read by hand or that only the model refuses. `also_layers` are entries
+    of layer_types that the class takes in addition to the usual ones. `flags` must be true or
     false; a null under one of `not_null` raises. The rest are checks of single classes, named after what they ask for.
     """
 
     whole: tuple[str, ...] = WHOLE
     also_whole: tuple[str, ...] = ()
+    also_layers: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     not_null: tuple[str, ...] = ()
     heads_divide_width: bool = False
@@ -228,6 +230,7 @@ class Architecture:
     position axis, `query_temperature` is None where no factor multiplies the queries. `since` is the first of the known
     transformers releases that has the type. `twin` is a type that servers read by the same file, `by_class` {class in
     `architectures`: the type whose code it is}.
+    `other_code` says what another published code of the same type computes otherwise, empty where there is none.
     `documented_lengths` has {limit: (trained length, source)} where the maker says that limits leave room beyond it.
     `listed` is False for a type without a record.
     """
@@ -255,6 +258,7 @@ class Architecture:
     since: str = ""
     twin: str = ""
     by_class: Mapping[str, str] = field(default_factory=dict)
+    other_code: str = ""
     documented_lengths: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     runtimes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     executed: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)

@@ -190,13 +190,15 @@ class Fields(ConfigReader):
     """The keys of one language model, with the aliases and the defaults of its architecture record.
 
     `own_keys` are unusual keys by which a type without a record says its sizes. `wrapper` is the type of the outermost
-    wrapper without a record, None where every level has one.
+    wrapper without a record, None where every level has one. `wrappers` are the types of all wrappers, the outermost
+    first.
     """
 
     config: Mapping[str, Any]
     architecture: Architecture
     own_keys: tuple[str, ...] = ()
     wrapper: str | None = None
+    wrappers: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:

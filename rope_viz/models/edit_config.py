@@ -1,6 +1,6 @@
 """Write another embedding into a config: the keys that say it change where they are read, all others stay.
 
-There are two forms: `rope_parameters`, as transformers 5.23.0 reads it, and `rope_theta` with `rope_scaling` before it.
+There are two forms: `rope_parameters`, as transformers 5.24.0 reads it, and `rope_theta` with `rope_scaling` before it.
 `rope_parameters.py` and `rope_config.py` know what each architecture reads and which key wins.
 """
 

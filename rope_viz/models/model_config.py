@@ -27,7 +27,7 @@ from rope_viz.models.layer_patterns import (
     resolve_layer_types,
 )
 from rope_viz.models.long_names import cut_long_names, describe_long_names
-from rope_viz.models.no_rope_types import describe_doubt
+from rope_viz.models.no_rope_types import describe_doubt, describe_other_code
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import LAYER_TYPES, Layers, resolve_rope_parameters
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
@@ -122,7 +122,7 @@ class ModelConfig:
 
     @functools.cached_property
     def specs(self) -> dict[str, RopeSpec]:
-        """The embedding of each layer type, as transformers 5.23.0 computes it; "" where all layers share one."""
+        """The embedding of each layer type, as transformers 5.24.0 computes it; "" where all layers share one."""
         with normalise_errors():
             return build_specs(self.fields, self.rope_parameters)
 
@@ -213,7 +213,7 @@ class ModelConfig:
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was assumed, and on layers that rotate otherwise than the rest."""
         texts = [describe_source(self.mapping), *(text for _, text in describe_long_names(self.long_names))]
-        for describe in (describe_doubt, describe_rotating_layers, describe_rotated_shares):
+        for describe in (describe_doubt, describe_other_code, describe_rotating_layers, describe_rotated_shares):
             # A list of layers that cannot be read is a finding of the check, not a reason to say nothing else.
             with contextlib.suppress(ValueError):
                 texts.append(describe(self.fields))
@@ -242,7 +242,7 @@ def read_catalog_model(id: str) -> ModelConfig:
 def from_config(config: Source) -> dict[str, RopeSpec]:
     """Return {layer type: embedding} of a config.json; the key is "" where all layers share one embedding.
 
-    Frequencies and attention factors are those that transformers 5.23.0 computes for this config, its oddities
+    Frequencies and attention factors are those that transformers 5.24.0 computes for this config, its oddities
     included. A missing key takes the default of the architecture's class. Keys that do not concern RoPE are ignored,
     as is `_about`. Raises `ValueError` that names the key and what was expected.
     """

@@ -1,6 +1,6 @@
 """Model types without rotary embedding, and the switches by which a type that has one goes without it.
 
-Read in the modeling files of transformers 5.23.0: no class of a type named here rotates queries and keys of a text.
+Read in the modeling files of transformers 5.24.0: no class of a type named here rotates queries and keys of a text.
 The types that left transformers before (transfo-xl and its like) and those whose code travels with the model were read
 there.
 """
@@ -197,6 +197,12 @@ def read_unknown_fields(config: Mapping[str, Any], kind: str, wrapper: str | Non
 def letters_of(kind: str) -> str:
     """Return a model type in lower case, without punctuation."""
     return "".join(letter for letter in kind.lower() if letter.isalnum())
+
+
+def describe_other_code(fields: Fields) -> str:
+    """Return a sentence where two published codes have this model type; empty where there is one."""
+    other = fields.architecture.other_code
+    return f"Two published codes share model_type {short_repr(fields.kind)}: {other}" if other else ""
 
 
 def describe_doubt(fields: Fields) -> str:

@@ -1,6 +1,6 @@
 """A model's config.json to its rotary embeddings, and back.
 
-Both generations of keys are read as transformers 5.23.0 reads them: `rope_scaling`, `rope_theta` and their relatives at
+Both generations of keys are read as transformers 5.24.0 reads them: `rope_scaling`, `rope_theta` and their relatives at
 the top, and `rope_parameters`, flat or nested by layer type. See `architectures` for what each architecture fills in.
 """
 

@@ -312,6 +312,15 @@ def get_dotted(config: Mapping[str, Any], name: str) -> Any:
     return part if not inner else part.get(inner) if isinstance(part, Mapping) else None
 
 
+def deepseek_yarn(fields: Fields) -> Layers:
+    """Sarvam's MLA model: the class takes the old name deepseek_yarn in rope_scaling as yarn."""
+    scaling = fields.mapping("rope_scaling") or {}
+    if "deepseek_yarn" not in (scaling.get("type"), scaling.get("rope_type")):
+        return fold_keys(fields)
+    renamed = {key: value for key, value in scaling.items() if key != "type"} | {"rope_type": "yarn"}
+    return fold_keys(fields.with_values(rope_scaling=renamed))
+
+
 def chatglm(fields: Fields) -> Layers:
     """ChatGLM: half of the head rotates, and the base is 10000 times rope_ratio."""
     ratio = fields.config.get("rope_ratio", 1.0)
@@ -359,6 +368,7 @@ RULES: dict[str, Callable[[Fields], Layers]] = {
     "base_under": base_under,
     "chatglm": chatglm,
     "deepseek_v4": deepseek_v4,
+    "deepseek_yarn": deepseek_yarn,
     "dots3": dots3,
     "fixed_base": fixed_base,
     "global_and_local": global_and_local,

@@ -1,6 +1,6 @@
 """Where a config keeps its language model: the whole of it, or the part that a wrapper names.
 
-Wrappers of transformers 5.23.0 are known one by one (`architectures.json`, asked of the classes); in others the part is
+Wrappers of transformers 5.24.0 are known one by one (`architectures.json`, asked of the classes); in others the part is
 looked for under the names that published configs use.
 """
 
@@ -44,7 +44,8 @@ class Part:
     record of that type, None where there is none. `path` leads to these keys in the file, or to where they would be
     (`is_in_file` is false then). `loaded` leads to them in the object that transformers makes of the file; it is longer
     than `path` where a wrapper takes keys of its own level for its part, and `taken` are then those keys. `unlisted`
-    names the outermost wrapper without a record, None where there is none.
+    names the outermost wrapper without a record, None where there is none. `wrappers` are the types of all wrappers,
+    the outermost first.
     """
 
     config: Mapping[str, Any]
@@ -55,11 +56,12 @@ class Part:
     is_in_file: bool = True
     taken: Path = ()
     unlisted: str | None = None
+    wrappers: Path = ()
 
 
 def find_text_part(config: Mapping[str, Any]) -> Part:
     """Return the language model inside a config, which may be the whole. Raises `ValueError` naming a wrong key."""
-    part = Part(config, None, read_model_type(config))
+    part = Part(config, None, read_model_type(config), wrappers=find_published_wrapper(config))
     for _ in range(DEEPEST):
         found = find_architecture(part.kind)
         if found is None:
@@ -79,6 +81,13 @@ def find_text_part(config: Mapping[str, Any]) -> Part:
     return dataclasses.replace(part, kind=kind, architecture=record if record is None or record.text is None else None)
 
 
+def find_published_wrapper(config: Mapping[str, Any]) -> Path:
+    """Return the type of the wrapper in which the published file of an entry of the catalog has this language model."""
+    about = config.get("_about")
+    wrapper = about.get("wrapper") if isinstance(about, Mapping) else None
+    return (wrapper,) if isinstance(wrapper, str) else ()
+
+
 def find_type_of_class(config: Mapping[str, Any], record: Architecture | None) -> str:
     """Return the type of the code that `architectures` names, where a model type has two codes; else empty."""
     names = config.get("architectures")
@@ -89,11 +98,11 @@ def find_type_of_class(config: Mapping[str, Any], record: Architecture | None) -
 
 def unwrap(part: Part, text: TextPart) -> Part:
     """Return the language model of a wrapper that has a record."""
-    keys = text.path
+    keys, wrappers = text.path, (*part.wrappers, part.kind)
     between = get_object(part.config, keys[:1])
     if text.between and between is not None:
         path, loaded, kind = (*part.path, keys[0]), (*part.loaded, keys[0]), read_model_type(between) or text.between
-        return Part(between, None, kind, path, loaded, part.is_in_file, (), part.unlisted)
+        return Part(between, None, kind, path, loaded, part.is_in_file, (), part.unlisted, wrappers)
     inner = get_object(part.config, keys)
     for name in text.other_names:
         if inner is None and part.config.get(name) is not None:
@@ -110,15 +119,23 @@ def unwrap(part: Part, text: TextPart) -> Part:
     # A part that is there, and be it empty, gets the wrapper's values from some classes only.
     fills = text.fills if text.merges or not (is_in_file or inner) else {}
     loaded = (*part.loaded, *text.path)
-    return Part({**fills, **inner}, None, kind, path, loaded, is_in_file, taken, part.unlisted)
+    return Part({**fills, **inner}, None, kind, path, loaded, is_in_file, taken, part.unlisted, wrappers)
 
 
 def open_part(part: Part, key: str) -> Part:
     """Return the part that a wrapper without a record keeps under this key; it may name no type."""
     inner = part.config[key]
     unlisted = part.kind if part.unlisted is None else part.unlisted
-    return Part(
-        inner, None, read_model_type(inner) or part.kind, (*part.path, key), (*part.loaded, key), True, (), unlisted
+    return dataclasses.replace(
+        part,
+        config=inner,
+        kind=read_model_type(inner) or part.kind,
+        path=(*part.path, key),
+        loaded=(*part.loaded, key),
+        is_in_file=True,
+        taken=(),
+        unlisted=unlisted,
+        wrappers=(*part.wrappers, part.kind),
     )
 
 
@@ -180,7 +197,7 @@ def read_text_fields(part: Part) -> Fields:
         raise ValueError(
             "position_encoding_2d is true: ChatGLM-6B rotates by two positions, which RoPE Viz does not support"
         )
-    return Fields(part.config, part.architecture, wrapper=part.unlisted)
+    return Fields(part.config, part.architecture, wrapper=part.unlisted, wrappers=part.wrappers)
 
 
 def shown_type(kind: str) -> str:

@@ -1,11 +1,12 @@
 """Rotation and positions of models whose positions have several axes, by model family.
 
-read("text/qwen3_vl", config)           a language model, from the text part of its config
-read("vision/gemma4", config)           a vision tower
-read("dit/FluxPosEmbed", config)        a diffusion transformer, by model or by class
-read("runtime/llama.cpp", config)       what a runtime computes
-positions("positions/qwen2_vl", …)      positions along a prompt, or over a grid, and rope_delta
-from_model(config)                      {part: rotation} of a whole config of transformers or diffusers
+read_family("text/qwen3_vl", config)      a language model, from the text part of its config
+read_family("vision/gemma4", config)      a vision tower
+read_family("dit/FluxPosEmbed", config)   a diffusion transformer, by model or by class
+read_family("runtime/llama.cpp", config)  what a runtime computes
+positions("positions/qwen2_vl", …)        positions along a prompt, or over a grid, and rope_delta
+lay_out_tokens("positions/qwen2_vl", …)   the same with the names of the axes and the parts of the prompt
+from_model(config)                        {part: rotation} of a whole config of transformers or diffusers
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from rope_viz.multi_axis.grid_positions import pick_tokens, vision_positions
 from rope_viz.multi_axis.mrope_runtimes import allocate_for_runtime, rotate_as_ggml
 from rope_viz.multi_axis.prompt_positions import SECONDS, lay_out, prompt_traits
 
-__all__ = ["from_model", "placed", "positions", "read"]
+__all__ = ["from_model", "lay_out_tokens", "positions", "read_family"]
 
 GROUPS = ("text/", "vision/", "dit/", "audio/", "positions/", "runtime/")
 RUNTIME_NAMES = {

@@ -14,12 +14,13 @@ from rope_viz.embedding.spec import FloatArray, check_length, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.overrides import merge_overrides
 from rope_viz.runtimes import gguf_converter, llamacpp, mlx, paper, sglang, tensorrt, transformers, vllm
+from rope_viz.runtimes.known_types import find_missing_wrapper
 from rope_viz.runtimes.llamacpp import override_keys, split_flags
 from rope_viz.runtimes.provenance import Known, find_provenance
 from rope_viz.runtimes.releases import RUNTIMES, format_release, resolve_release
 from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, build_case, build_spec, compute_frequencies
 
-__all__ = ["RUNTIMES", "Emulation", "Known", "emulate", "emulated", "read_case", "resolve_release"]
+__all__ = ["RUNTIMES", "Emulation", "Known", "emulate", "emulate_case", "read_case", "resolve_release"]
 
 RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     **{("transformers", version): rules for version, rules in transformers.RULES.items()},
@@ -117,8 +118,11 @@ def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | 
             inv_freq, attention, softmax = compute(name, case, flags or {})
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), known)
-    is_remote = (name, release) == RUNTIMES[0] and case.architecture.remote_code
-    remote = f"{short_repr(case.model).strip(chr(39))} is remote code, not in transformers" if is_remote else ""
+    foreign = ""
+    if name == "transformers" and release == RUNTIMES[0][1]:
+        foreign = find_missing_wrapper(name, release, case.fields.wrappers)
+        foreign = case.model if not foreign and case.architecture.remote_code else foreign
+    remote = f"{short_repr(foreign).strip(chr(39))} is remote code, not in transformers" if foreign else ""
     return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=known, remote=remote)
 
 

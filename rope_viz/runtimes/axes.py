@@ -109,7 +109,7 @@ def find_model_axes(config: Mapping[str, Any]) -> tuple[str, Axes | None]:
 def allocate_in(runtime: str, kind: str, axes: Axes | None, config: Mapping[str, Any]) -> tuple[AxesSpec | None, str]:
     """Return the allocation in a runtime, or None and why there is none."""
     record = find_architecture(kind)
-    if runtime == "transformers-4.57" and record is not None and record.since == VERSIONS["transformers"]:
+    if runtime == "transformers-4.57" and record is not None and record.since.startswith("5."):
         return None, "does not have this model"
     own = runtime.startswith("transformers") or (axes is None and runtime != "llama.cpp")
     if not own and (axes is None or runtime not in axes.runtimes):

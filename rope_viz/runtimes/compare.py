@@ -108,7 +108,11 @@ def resolve_releases(releases: Mapping[str, str]) -> list[tuple[str, str]]:
     for name in releases:
         if name not in list_releases():
             raise ValueError(f"older releases are known for {' and '.join(list_releases())}, not for {name}")
-    return [resolve_release(name, releases.get(name, version)) for name, version in RUNTIMES]
+    found = [
+        resolve_release(name, releases.get(name, version) if version == RELEASES[name].today[0] else version)
+        for name, version in RUNTIMES
+    ]
+    return list(dict.fromkeys(found))
 
 
 UNKNOWN: Final = "not known"
@@ -140,6 +144,9 @@ def histories(
     base = emulate_case(*resolve_release("transformers"), case)
     found = []
     for name, versions in list_releases().items():
+        if len(RELEASES[name].today) > 1:
+            # Every row of the comparison is one of its releases.
+            continue
         spans: list[tuple[tuple[str, ...], str]] = []
         for version in reversed(versions):
             one = compare_with(base, emulate_case(name, version, case))

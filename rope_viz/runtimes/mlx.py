@@ -5,14 +5,18 @@ The models were run on mlx 0.32.4 for CPU (tests/goldens/runtimes.json).
 
 from __future__ import annotations
 
-from rope_viz.embedding.spec import require_number
+from rope_viz.embedding.spec import require_number, short_repr
+from rope_viz.models.formats import find_format, mistral_params
 from rope_viz.models.rope_config import TELECHAT3_YARN
 from rope_viz.runtimes import shared_rules as shared
+from rope_viz.runtimes.known_types import find_missing_wrapper
+from rope_viz.runtimes.releases import RELEASES
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
     Rule,
+    all_hold,
     assume,
     has,
     has_type,
@@ -29,14 +33,62 @@ KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proporti
 FACTS = "mlx-lm"
 
 
+@rule("refused")
+def refuse_unknown_wrapper(case: Case) -> Case:
+    """mlx-lm has no model file for the type at the top of the config, which a params.json does not name."""
+    if find_format(case.fields.config) == mistral_params.FORMAT:
+        raise Refused("KeyError: model_type, which params.json does not have")
+    missing = find_missing_wrapper(FACTS, RELEASES[FACTS].today[0], case.fields.wrappers)
+    if missing:
+        raise Refused(f"ValueError: Model type {short_repr(missing).strip(chr(39))} not supported.")
+    return case
+
+
 @rule("needs-keys")
 def require_keys(case: Case) -> Case:
     """The model file has no default for some keys; without them it raises TypeError."""
     facts = case.architecture.runtime(FACTS)
-    missing = [key for key in facts.get("needs", ()) if key not in case.fields.config]
+    needed = (*facts.get("needs", ()), *(facts.get("needs_in_wrapper", ()) if case.fields.wrappers else ()))
+    missing = [key for key in needed if key not in case.fields.config]
     if missing:
         raise Refused(f"TypeError: {facts['file']}.py has no default for {' and '.join(missing)}, read at the top")
     return case
+
+
+@rule("needs-parameters", has(FACTS, "needs_parameters"))
+def require_parameters(case: Case) -> Case:
+    """The model file reads some keys of rope_parameters without asking whether they are there."""
+    given, facts = case.fields.config.get("rope_parameters"), case.architecture.runtime(FACTS)
+    if not given:
+        raise Refused(f"TypeError: {facts['file']}.py reads rope_parameters alone, which is missing")
+    missing = [key for key in facts["needs_parameters"] if key not in given]
+    if missing:
+        raise Refused(f"KeyError: {facts['file']}.py needs {' and '.join(missing)} in rope_parameters")
+    return case
+
+
+@rule("always-yarn", has(FACTS, "always_yarn"))
+def build_yarn_always(case: Case) -> Case:
+    """The model file builds YaRN from rope_scaling at the top, whatever its type."""
+    given = case.fields.config.get("rope_scaling")
+    if not given:
+        raise Refused("AttributeError: deepseek_v2.py reads rope_scaling, which is missing, without asking")
+    if "factor" not in given:
+        raise Refused("KeyError: deepseek_v2.py needs factor in rope_scaling")
+    return case.with_rope(rope_type="yarn", type=None)
+
+
+@rule("own-sizes", has(FACTS, "own_sizes"))
+def take_own_sizes(case: Case) -> Case:
+    """For sizes that the config does not name, the model file has defaults of its own."""
+    facts, fields = case.architecture.runtime(FACTS), case.fields
+    read = [fields.config, fields.mapping("rope_parameters") or {}] if facts.get("new_keys") else [fields.config]
+    share, head_dim = facts["own_sizes"].get("partial_rotary_factor"), facts["own_sizes"].get("head_dim")
+    if share is not None and all(keys.get("partial_rotary_factor") is None for keys in read):
+        case = shared.set_share(case, share)
+    if head_dim is None or fields.raw("head_dim") is not None:
+        return case
+    return case.replace(head_dim=head_dim) if isinstance(head_dim, int) else shared.derive_head.change(case)
 
 
 @rule("own-base")
@@ -139,16 +191,27 @@ def take_long_list(case: Case) -> Case:
 
 
 RULES = (
+    refuse_unknown_wrapper,
     refuse("no mlx_lm model file for {model}", shared.is_absent(FACTS)),
     require_keys,
+    require_parameters,
+    build_yarn_always,
     read_old_keys,
     read_new_keys,
     take_own_base,
     shared.partial_share(FACTS),
     shared.derive_head.where(has(FACTS, "derived_head")),
+    take_own_sizes,
+    refuse("ValueError: [rope] dims must be even", lambda case: case.rotary_dim % 2 == 1),
     shared.share_base,
     take_some_types,
     shared.unscaled(FACTS, "The model file uses plain nn.RoPE: any rope_scaling is silently ignored."),
+    Rule(
+        "unscaled",
+        "The file for the text part alone uses plain nn.RoPE: any rope_scaling is silently ignored.",
+        Case.drop_scaling,
+        all_hold(has(FACTS, "unscaled_alone"), lambda case: not case.fields.wrappers),
+    ),
     prefer_old_type,
     take_telechat3_as_yarn,
     add_old_type,

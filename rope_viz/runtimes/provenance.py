@@ -13,6 +13,8 @@ from typing import Literal, TypeAlias
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.config_reader import Fields
+from rope_viz.models.formats import find_format, mistral_params
+from rope_viz.runtimes.known_types import describe_list, find_missing_wrapper, has_type
 from rope_viz.runtimes.releases import OLDER, format_version
 from rope_viz.storage.decode_json import read_own
 
@@ -38,10 +40,28 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     if not record.listed or fields.wrapper:
         return Known("not known", f"the code of {short_repr(fields.wrapper or kind)} was not read")
     at = f"{runtime} {format_version(release)}"
-    for golden, types in record.executed.get(at, {}).items():
-        with_type = scaling if scaling in types else f"other types; {scaling} by its rules"
+    missing = find_missing_wrapper(runtime, release, fields.wrappers)
+    # What llama.cpp does with an unknown wrapper depends on its part: a type that it does not convert is refused.
+    if missing and (runtime != "llama.cpp" or "file" in record.runtime(runtime)):
+        return find_wrapper_provenance(runtime, release, missing)
+    if runtime == "mlx-lm" and not any(fields.config.get(key) for key in ("rope_scaling", "rope_parameters")):
+        # It has no configuration classes that fill a scaling in.
+        scaling = "default"
+    if runtime == "mlx-lm" and find_format(fields.config) == mistral_params.FORMAT:
+        return Known("by rule", RULES_READ[runtime])
+    ran = record.executed.get(at, {})
+    if runtime == "mlx-lm" and ran and not fields.wrappers and not has_type(runtime, release, kind):
+        return Known(
+            "by rule",
+            f"{kind} was executed as the part of a wrapper; alone it is not in {describe_list(runtime, release)}",
+        )
+    for golden in (name for name, types in ran.items() if scaling in types):
         what = f"the conversion class of {kind}" if golden == "converted.json" else kind
-        return Known("executed", f"tests/goldens/{golden}: {what} executed in {at} with {with_type}")
+        return Known("executed", f"tests/goldens/{golden}: {what} executed in {at} with {scaling}")
+    for golden in ran:
+        return Known(
+            "by rule", f"tests/goldens/{golden}: {kind} executed in {at} with other types; {scaling} by its rules"
+        )
     is_older = (runtime, release) in OLDER
     file = record.runtime(at if is_older else runtime).get("file")
     if is_older and file is not None:
@@ -62,6 +82,21 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     if file == "transformers":
         return Known("by rule", f"{where}: it runs {kind} with the code of transformers")
     return Known("not known", f"{file} of {at} was not executed with {kind}")
+
+
+def find_wrapper_provenance(runtime: str, release: str, wrapper: str) -> Known:
+    """Return how the answer of a release is known for a wrapper that its own list of types does not have."""
+    lacks = f"{short_repr(wrapper)} is not in {describe_list(runtime, release)}"
+    if runtime in ("transformers", "mlx-lm"):
+        return Known("by rule", lacks)
+    # These two ask for a transformers before 5.23.
+    if (
+        runtime in ("vllm", "sglang")
+        and (runtime, release) not in OLDER
+        and has_type("transformers", "5.23.0", wrapper)
+    ):
+        return Known("by rule", f"{lacks}: the code of transformers runs it")
+    return Known("not known", lacks)
 
 
 @functools.cache

@@ -28,7 +28,7 @@ class Runtime:
 
 
 RELEASES: dict[str, Runtime] = {
-    "transformers": Runtime("transformers", ("5.23.0", "4.57.6", "4.52.4", "4.43.4")),
+    "transformers": Runtime("transformers", ("5.24.0", "4.57.6", "4.52.4", "4.43.4"), ("5.23.0",)),
     "vllm": Runtime("vLLM", ("0.33.0",), ("0.10.2", "0.8.5", "0.6.6")),
     "sglang": Runtime("SGLang", ("0.5.23",), ("0.4.6",)),
     "llama.cpp": Runtime("llama.cpp", ("0c1e57098 (llama-cpp-python 0.3.36)",)),
@@ -94,4 +94,4 @@ def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]
 
 
 REFERENCE = format_release(*RUNTIMES[0])
-"""The release that the others are compared with, as in "transformers 5.23.0"."""
+"""The release that the others are compared with, as in "transformers 5.24.0"."""

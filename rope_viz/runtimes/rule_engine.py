@@ -306,7 +306,7 @@ def mscale_of(case: Case, key: str, default: float = 0.0) -> float:
 
 
 def build_spec(case: Case) -> RopeSpec:
-    """Return the spec by the formulas of transformers 5.23.0. Raises `ValueError`, or `Refused` for the type."""
+    """Return the spec by the formulas of transformers 5.24.0. Raises `ValueError`, or `Refused` for the type."""
     if case.kind not in KINDS:
         raise Refused(f"unknown rope type {short_repr(case.kind)}")
     context = case.context or (case.original if case.kind in EXTENDED else case.limit)

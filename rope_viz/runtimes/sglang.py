@@ -34,7 +34,8 @@ HAS_GEMMA3_PATH = has("sglang", "gemma3_path")
 def is_by_backend(case: Case) -> bool:
     """Return whether the code of transformers runs the model. OLMo 3 becomes SGLang's own OLMo 2."""
     facts = case.architecture.runtime("sglang")
-    return facts.get("file") == "transformers" and not facts.get("not_by_backend")
+    by_backend = facts.get("file") == "transformers" or shared.is_foreign(case, "sglang")
+    return by_backend and not facts.get("not_by_backend")
 
 
 def is_native(case: Case) -> bool:

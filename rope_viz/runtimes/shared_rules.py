@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.runtimes.known_types import find_missing_wrapper
+from rope_viz.runtimes.releases import RELEASES
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
@@ -38,6 +40,11 @@ def is_absent(at: str) -> Test:
         return (case.architecture.listed and "file" not in facts) or bool(facts.get("absent"))
 
     return test
+
+
+def is_foreign(case: Case, runtime: str) -> bool:
+    """Return whether a server has no class for the wrapper, so that the code of transformers runs the whole model."""
+    return bool(find_missing_wrapper(runtime, RELEASES[runtime].today[0], case.fields.wrappers))
 
 
 def unscaled(at: str, text: str = "The model file uses plain RoPE: any rope_scaling is ignored.") -> Rule:

@@ -1,16 +1,17 @@
-"""transformers 5.23.0, 4.57.6, 4.52.4 and 4.43.4 as rules.
+"""transformers 5.24.0, 5.23.0, 4.57.6, 4.52.4 and 4.43.4 as rules.
 
-Read from `modeling_rope_utils`, the configuration classes and the model files of each release; the four releases were
-also run (tests/goldens/runtimes.json).
+Read from `modeling_rope_utils`, the configuration classes and the model files of each release; the releases were also
+run (tests/goldens/releases.json). The two of 5 differ in their model types alone.
 """
 
 from __future__ import annotations
 
 import math
 
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.rope_parameters import telechat_growth
 from rope_viz.runtimes import shared_rules as shared
-from rope_viz.runtimes.releases import RELEASES
+from rope_viz.runtimes.known_types import find_missing_wrapper
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
@@ -32,7 +33,7 @@ from rope_viz.runtimes.transformers_validation import STRICT_CLASSES, asks_for, 
 # The last one came with 5.0.
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
 # `since` of a record is the first of these releases that has the type.
-NEWEST_FIRST = RELEASES[TRANSFORMERS].releases
+NEWEST_FIRST = ("5.24.0", "5.23.0", "4.57.6", "4.52.4", "4.43.4")
 
 CONFIG_CLASS = (refuse_values, shared.rename_su, shared.prefer_top_original, shared.fill_original)
 """The rules of the configuration classes of transformers 5, with which vLLM and SGLang also start."""
@@ -158,14 +159,24 @@ def accept_two_keys(case: Case) -> Case:
     return case
 
 
+def refuse_later_types(version: str) -> Rule:
+    """Return the rule of a release that refuses the model types that it does not have, those of wrappers included."""
+    later = NEWEST_FIRST[: NEWEST_FIRST.index(version)]
+
+    def change(case: Case) -> Case:
+        missing = find_missing_wrapper(TRANSFORMERS, version, case.fields.wrappers)
+        if missing or case.architecture.since in later:
+            shown = short_repr(missing or case.model).strip("'")
+            raise Refused(f"model type {shown} does not exist in transformers {version}")
+        return case
+
+    return Rule("refused", f"transformers {version} refuses the model types that it does not have.", change)
+
+
 def build_old(version: str) -> tuple[Rule, ...]:
     """Return the rules of every release before 5."""
-    later = NEWEST_FIRST[: NEWEST_FIRST.index(version)]
     return (
-        refuse(
-            f"model type {{model}} does not exist in transformers {version}",
-            lambda case: case.architecture.since in later,
-        ),
+        refuse_later_types(version),
         refuse("{model} is remote code, not in transformers", lambda case: case.architecture.remote_code),
         shared.read_old_keys,
         Rule(
@@ -203,12 +214,12 @@ SHARED = (
 """The rules of releases whose models all share the functions."""
 
 V457 = (
-    *build_old(NEWEST_FIRST[1]),
+    *build_old("4.57.6"),
     *SHARED,
     shared.scale_softmax.where(is_not(has(TRANSFORMERS_4, "no_mla_softmax_4.57"))),
 )
 V452 = (
-    *build_old(NEWEST_FIRST[2]),
+    *build_old("4.52.4"),
     refuse("ModernBERT cannot be scaled", has(TRANSFORMERS_4, "unscalable_4.52"), is_scaled),
     *SHARED,
     Rule("no-truncate", "truncate is not read: the range is always rounded.", ignore("truncate"), has_type("yarn")),
@@ -216,7 +227,7 @@ V452 = (
     shared.scale_softmax,
 )
 V443 = (
-    *build_old(NEWEST_FIRST[3]),
+    *build_old("4.43.4"),
     Rule(
         "own-class",
         "The class supports only linear and dynamic, and its config accepts exactly type and factor.",
@@ -248,4 +259,6 @@ V443 = (
     shared.FAST_FIRST,
 )
 
-RULES: dict[str, tuple[Rule, ...]] = dict(zip(NEWEST_FIRST, (V5, V457, V452, V443), strict=True))
+RULES: dict[str, tuple[Rule, ...]] = dict(
+    zip(NEWEST_FIRST, (V5, (refuse_later_types("5.23.0"), *V5), V457, V452, V443), strict=True)
+)

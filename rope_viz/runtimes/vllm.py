@@ -35,7 +35,7 @@ KNOWN = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "p
 
 def is_native(case: Case) -> bool:
     """Return whether vLLM has a model file of its own."""
-    return case.architecture.runtime("vllm").get("file") != "transformers"
+    return case.architecture.runtime("vllm").get("file") != "transformers" and not shared.is_foreign(case, "vllm")
 
 
 @rule("rope-dim", is_native)
@@ -78,6 +78,16 @@ def write_telechat3_factor(case: Case) -> Case:
 # MiniCPM 3 has heads of DeepSeek's kind and a file of its own.
 HAS_DEEPSEEK_YARN = is_not(has("vllm", "no_deepseek_yarn"))
 
+
+def keeps_type(case: Case) -> bool:
+    """Return whether a file leaves the type of the config as it is, and the config names plain yarn (sarvam.py)."""
+    given = case.fields.mapping("rope_scaling") or {}
+    is_named = "deepseek_yarn" in (given.get("type"), given.get("rope_type"))
+    return has("vllm", "keeps_type")(case) and not is_named
+
+
+MAKES_DEEPSEEK_YARN = all_hold(HAS_DEEPSEEK_YARN, is_not(keeps_type))
+
 RULES = (
     refuse("{model} is not in the vLLM registry", shared.is_absent("vllm")),
     shared.refuse_conflicting_types,
@@ -96,8 +106,10 @@ RULES = (
     read_rope_dim,
     pass_gpt_oss_keys,
     # attention_factor 1.0 turns the type into deepseek_llama_scaling, which leaves the softmax.
-    shared.DEEPSEEK_SOFTMAX.where(HAS_DEEPSEEK_YARN, is_native, lambda case: case.rope.get("attention_factor") != 1.0),
-    shared.make_deepseek_yarn.where(HAS_DEEPSEEK_YARN, is_native),
+    shared.DEEPSEEK_SOFTMAX.where(
+        MAKES_DEEPSEEK_YARN, is_native, lambda case: case.rope.get("attention_factor") != 1.0
+    ),
+    shared.make_deepseek_yarn.where(MAKES_DEEPSEEK_YARN, is_native),
     shared.scale_softmax.where(is_not(is_native)),
     shared.INTEGER_FACTOR.where(is_native),
     shared.DYNAMIC_ALPHA.where(is_native),
@@ -176,5 +188,5 @@ def build_older_rules(server: str, version: str) -> tuple[Rule, ...]:
     )
 
 
-OLDER_RULES = {release: build_older_rules(*release) for release in OLDER}
+OLDER_RULES = {release: build_older_rules(*release) for release in OLDER if release[0] in ("vllm", "sglang")}
 """By runtime and version."""

@@ -60,7 +60,11 @@ def test_golden_covers_every_composite_class_of_transformers():
     wrappers = {
         name
         for name, record in all_architectures().items()
-        if record.text is not None and (record.since or name in ADDED) and rotates({"model_type": name})
+        if record.text is not None
+        and (record.since or name in ADDED)
+        and rotates({"model_type": name})
+        # The golden was made with 5.23.0.
+        and record.since != "5.24.0"
     }
     standing = {name for name in wrappers if has_zero_frequencies({"model_type": name})}
     assert len(standing - ADDED) == 5

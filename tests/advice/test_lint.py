@@ -131,6 +131,8 @@ CASES = [
     ("unknown-keys", scaled(**YARN, low_freq_factor=1.0), scaled(**YARN)),
     ("unlisted-type", {**LLAMA, "model_type": "nobody_knows"}, LLAMA),
     ("unlisted-type", {"model_type": "my_vlm", "text_config": LLAMA}, {"model_type": "llava", "text_config": LLAMA}),
+    ("two-codes", {"model_type": "telechat", "hidden_size": 4096, "n_head": 32, "seq_length": 8192}, LLAMA),
+    ("class-head-dim", {**LLAMA, "model_type": "gemma"}, {**LLAMA, "model_type": "gemma", "head_dim": 256}),
     ("dual-chunk-attention", {**LLAMA, "dual_chunk_attention_config": {"chunk_size": 262144}}, LLAMA),
     ("some-layers", {**LLAMA, "model_type": "smollm3"}, LLAMA),
     ("learned-frequencies", {"model_type": "mistral_large4_text"}, LLAMA),

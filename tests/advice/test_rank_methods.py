@@ -96,7 +96,7 @@ def test_old_and_new_runtimes_read_the_written_config(runtime, changes):
     file = write_config_file(best.spec, config)
     assert file.fit
     assert not [finding for finding in file.findings if finding.severity != "note"]
-    for release in ("5.23.0", "4.57.6", "4.52.4"):
+    for release in ("5.24.0", "4.57.6", "4.52.4"):
         answer = emulate(file.config, runtime="transformers", version=release)
         assert answer.inv_freq == pytest.approx(best.spec.inv_freq(), rel=1e-6)
         assert answer.attention_factor == pytest.approx(best.spec.attention_factor())
@@ -186,7 +186,7 @@ MPT = {
     **{"model_type": "mpt", "d_model": 4096, "n_heads": 32, "n_layers": 32, "max_seq_len": 2048},
     "attn_config": {"alibi": False, "rope": True, "rope_theta": 10000, "rope_impl": "hf"},
 }
-"""As llm-foundry writes it; modeling_mpt.py of transformers 5.23.0 has ALiBi and no rotary code."""
+"""As llm-foundry writes it; modeling_mpt.py of transformers 5.24.0 has ALiBi and no rotary code."""
 QWEN2_VL = {
     **{"model_type": "qwen2_vl", "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28},
     **{"num_attention_heads": 28, "num_key_value_heads": 4, "max_position_embeddings": 32768, "vocab_size": 152064},
@@ -220,10 +220,10 @@ def test_transformers_alone_proves_nothing_about_remote_code():
     config = {"model_type": "internlm2", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 1000000.0}
     config |= {"num_key_value_heads": 8, "num_hidden_layers": 32, "max_position_embeddings": 32768}
     file = write_config_file(recommend(config, ModelConfig.read(config).identity, 131_072).best.spec, config)
-    assert "transformers 5.23.0" not in " ".join(file.runtimes)
-    assert any("transformers 5.23.0, which refuses it without the model's own code" in one for one in file.others)
+    assert "transformers 5.24.0" not in " ".join(file.runtimes)
+    assert any("transformers 5.24.0, which refuses it without the model's own code" in one for one in file.others)
     given = write_instructions(file_spec(config), "transformers", config=config, file=file)
-    assert given.proof.startswith("Not verified: transformers 5.23.0 alone refuses this model")
+    assert given.proof.startswith("Not verified: transformers 5.24.0 alone refuses this model")
     assert given.is_checked is None
 
 

@@ -179,7 +179,7 @@ def test_values_that_the_class_accepts_are_no_error(kind, keys):
 
 
 def test_table_of_refused_keys_matches_the_installed_classes():
-    transformers = pytest.importorskip("transformers", "5.23.0")
+    transformers = pytest.importorskip("transformers", "5.24.0")
 
     def takes(kind, keys):
         try:

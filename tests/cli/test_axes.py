@@ -24,7 +24,7 @@ def test_runtimes_explains_sections_of_each_runtime(capsys, tmp_path) -> None:
 def test_runtimes_as_json_holds_the_axes_of_each_runtime(capsys, tmp_path) -> None:
     assert main(["runtimes", file_of("qwen2.5-vl-7b", tmp_path), "--json"]) == 0
     found = {(one["runtime"], one["version"].split(" ")[0]): one for one in json.loads(capsys.readouterr().out)}
-    assert found["transformers", "5.23.0"]["axes"]["text_behind_a_film"] == 5.0
+    assert found["transformers", "5.24.0"]["axes"]["text_behind_a_film"] == 5.0
     assert found["transformers", "4.57.6"]["axes"]["times"] == [0.0, 2.0, 4.0, 6.0]
     assert found["llama.cpp", "0c1e57098"]["axes"]["pairs"] == {"t": 16, "h": 24, "w": 24}
     assert "inv_freq" not in found["mlx-vlm", "0.7.10"]

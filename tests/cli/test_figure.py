@@ -62,7 +62,7 @@ def test_runtimes_picture_uses_the_config_itself(tmp_path):
     path = tmp_path / "plot.csv"
     figure(path, "runtimes/curves", "kimi-k2-instruct")
     head, *body = rows(path)
-    assert head == ["pair i", "transformers 5.23.0", "llama.cpp 0c1e57098"]
+    assert head == ["pair i", "transformers 5.24.0", "llama.cpp 0c1e57098"]
     assert min(float(row[2]) for row in body) == pytest.approx(1 / 8.93, rel=1e-3)
 
 

@@ -1,6 +1,6 @@
-"""Write into the records of model types what each configuration class of transformers 5.23.0 fills in for RoPE.
+"""Write into the records of model types what each configuration class of transformers 5.24.0 fills in for RoPE.
 
-Run: `pip install transformers==5.23.0 torch==2.13.0` into an environment of its own, then
+Run: `pip install transformers==5.24.0 torch==2.13.0` into an environment of its own, then
 `python tests/goldens/make_architectures.py`. Nothing is downloaded: only configurations and rotary modules are made.
 
 The facts are found by asking the classes, not by reading them: each is built with one probe value at a time, and what
@@ -119,7 +119,7 @@ def filled_in(name: str, record: dict[str, Any], entry: dict[str, Any]) -> dict[
         asked = given.get("whole", []) if name in BY_HAND else entry.get("whole", "").split()
         found["validation"] = {"whole": asked, **rest} if asked else rest
     for key in ("source", "since"):
-        found.setdefault(key, record.get(key, "transformers 5.23.0, executed" if key == "source" else "5.23.0"))
+        found.setdefault(key, record.get(key, "transformers 5.24.0, executed" if key == "source" else "5.24.0"))
     return {**record, **found}
 
 

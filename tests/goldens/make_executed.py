@@ -41,11 +41,12 @@ def executed() -> dict[str, dict[str, dict[str, list[str]]]]:
             if runtime in LEFT_OUT or remote or not row.get("executed", True):
                 continue
             version = row.get("version", "0.32.2").split(" ")[0]
-            found[f"{runtime} {version}"][name][config["model_type"]].add(scaling(config))
+            part = config.get("text_config", config)
+            found[f"{runtime} {version}"][name][part["model_type"]].add(scaling(part))
     for name in ("random", "defaults"):
-        golden = f"transformers_5.23.0_{name}.json"
+        golden = f"transformers_5.24.0_{name}.json"
         for row in json.loads((HERE / golden).read_text())["rows"]:
-            found["transformers 5.23.0"][golden][row["config"]["model_type"]].add(scaling(row["config"]))
+            found["transformers 5.24.0"][golden][row["config"]["model_type"]].add(scaling(row["config"]))
     return {
         at: {
             golden: {kind: sorted(types) for kind, types in sorted(kinds.items())} for golden, kinds in goldens.items()

@@ -6,6 +6,7 @@ mlx-lm's package initialiser wants transformers, which is not needed here, so it
 model file raises. Frequencies are the angles of unit vectors turned at offset 1; a dynamic module's come from its base.
 """
 
+import ast
 import dataclasses
 import importlib
 import importlib.util
@@ -64,6 +65,15 @@ MORE = {
 # These have a key that their file asks for even where it is null.
 NULLS = {"glm4_moe": {"rope_scaling": None}}
 # What is asked of a config: a model file that has no default for it raises TypeError.
+WANTED = (
+    "rope_theta",
+    "rope_scaling",
+    "rope_parameters",
+    "partial_rotary_factor",
+    "head_dim",
+    "rotary_dim",
+    "text_config",
+)
 ROPE_KEYS = ("rope_theta", "rope_scaling", "partial_rotary_factor", "rotary_emb_base")
 # As transformers 5 saves a model: no old key at the top.
 NEW = {"rope_type": "default", "rope_theta": 50000.0}
@@ -120,6 +130,45 @@ OTHER_KEYS = {
     "qwen3_5_moe_text": {"head_dim": 256, "partial_rotary_factor": 0.25, "rope_theta": 1e7},
     "qwen3_5_text": {"head_dim": 256, "partial_rotary_factor": 0.25, "rope_theta": 1e7},
 }
+
+
+# Whole models, as load() of mlx-lm builds them from a config: what a wrapper and a text part alone give, and
+# what a file has to name.
+TEN = {"hidden_size": 640, "num_attention_heads": 5, "num_key_value_heads": 1, "head_dim": 128, "num_hidden_layers": 4}
+TEN |= {"max_position_embeddings": 131072, "rope_theta": 500000.0}
+LLAMA4 = {**TEN, "interleave_moe_layer_step": 1, "attention_chunk_size": 8192, "intermediate_size_mlp": 64}
+LLAMA4 |= {"no_rope_layers": [1, 1, 1, 0], "use_qk_norm": True, "num_local_experts": 2}
+LLAMA4 |= {"num_experts_per_tok": 1}
+LLAMA4_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+LLAMA3 = {"rope_type": "llama3", "factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0}
+LLAMA3 |= {"original_max_position_embeddings": 8192}
+DEEPSEEK = {**LATENT, **TEN, "n_routed_experts": None, "moe_layer_freq": 1}
+PARAMETERS = {**LLAMA4_YARN, "rope_theta": 500000.0, "llama_4_scaling_beta": 0.1}
+QWEN_VL = {"model_type": "qwen2", **TEN}
+WHOLE = (
+    *({"model_type": "llama4_text", **LLAMA4, "rope_scaling": one} for one in (None, LLAMA4_YARN, LLAMA3)),
+    *(
+        {"model_type": "llama4", "text_config": {"model_type": "llama4_text", **LLAMA4, "rope_scaling": one}}
+        for one in (None, LLAMA4_YARN, LLAMA3)
+    ),
+    *(
+        {"model_type": "deepseek_v2", **DEEPSEEK, "rope_scaling": one}
+        for one in (None, LLAMA4_YARN, {"rope_type": "linear", "factor": 2.0}, {"rope_type": "yarn"})
+    ),
+    {"model_type": "gpt_oss", **TEN, "rope_theta": 150000.0},
+    {"model_type": "falcon_h1", **{key: value for key, value in TEN.items() if key != "head_dim"}},
+    *({"model_type": kind, **TEN} for kind in ("qwen3", "gemma", "gemma2", "seed_oss")),
+    *(
+        {"model_type": kind, **{key: value for key, value in TEN.items() if key != "head_dim"}}
+        for kind in ("qwen3", "gemma", "gemma2", "seed_oss", "helium")
+    ),
+    {"model_type": "ministral3", **TEN, "rope_scaling": LLAMA4_YARN},
+    {"model_type": "ministral3", **TEN, "rope_parameters": {**LLAMA4_YARN, "rope_theta": 500000.0}},
+    {"model_type": "ministral3", **TEN, "rope_parameters": PARAMETERS},
+    {"model_type": "glm_moe_dsa", **DEEPSEEK, **INDEX},
+    {"model_type": "internvl", "text_config": QWEN_VL},
+    {"model_type": "llava_onevision", "text_config": QWEN_VL},
+)
 
 
 def cases():
@@ -188,17 +237,56 @@ def ask(config, length):
     layered = len(inspect.signature(attention.__init__).parameters) > 2
     made = attention(arguments, 0) if layered else attention(arguments)
     # Modules are dicts: an empty one is false.
-    rope = made.rotary_emb if getattr(made, "rope", None) is None else made.rope
+    return measure(made.rotary_emb if getattr(made, "rope", None) is None else made.rope, length)
+
+
+def ask_whole(config):
+    """inv_freq and the factor on cos and sin of the first layer that rotates, in the model that load() builds."""
+    base = module_of("base").BaseModelArgs
+    tree = ast.parse((Path(sys.modules["mlx_lm"].__path__[0]) / "utils.py").read_text())
+    renamed = next(
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "MODEL_REMAPPING"
+    )
+    kind = renamed.get(config["model_type"], config["model_type"])
+    try:
+        module = module_of(kind)
+    except ImportError:
+        raise ValueError(f"Model type {kind} not supported.") from None
+    plain = base.from_dict.__func__
+
+    def from_dict(kind, given):
+        """As from_dict, with what does not concern RoPE filled in."""
+        missing = (one for one in dataclasses.fields(kind) if one.default_factory is dataclasses.MISSING is one.default)
+        rest = {one.name: REST.get(one.name, 1) for one in missing if one.name not in WANTED}
+        return plain(kind, {**rest, **given})
+
+    base.from_dict = classmethod(from_dict)
+    try:
+        model = module.Model(module.ModelArgs.from_dict(json.loads(json.dumps(config))))
+    finally:
+        base.from_dict = classmethod(plain)
+    ropes = (getattr(one, name, None) for _, one in model.named_modules() for name in ("rope", "rotary_emb"))
+    found = [one for one in ropes if any(hasattr(one, name) for name in ("dims", "dim", "_freqs"))]
+    return measure(found[-1], None)
+
+
+def measure(rope, length):
+    """inv_freq and the factor on cos and sin of a rotary module."""
     if type(rope).__name__ == "DynamicNTKScalingRoPE":
         longest = max(length, rope.max_position_embeddings)
         growth = rope.factor * longest / rope.max_position_embeddings - (rope.factor - 1)
         base = rope.base * growth ** (rope.dims / (rope.dims - 2))
         return (base ** (-np.arange(0, rope.dims, 2) / rope.dims)).tolist(), 1.0
-    dims = rope.dim if hasattr(rope, "dim") else rope.dims
+    # DeepSeek V2's own class, which pairs neighbours, keeps its frequencies alone.
+    own = not hasattr(rope, "dim") and not hasattr(rope, "dims")
+    dims = 2 * len(rope._freqs) if own else rope.dim if hasattr(rope, "dim") else rope.dims
     angles, sizes = [], []
     for pair in range(dims // 2):
-        first, second = (2 * pair, 2 * pair + 1) if getattr(rope, "traditional", False) else (pair, pair + dims // 2)
-        vector = np.zeros((1, 1, 1, max(dims, 128)), np.float32)
+        is_traditional = own or getattr(rope, "traditional", False)
+        first, second = (2 * pair, 2 * pair + 1) if is_traditional else (pair, pair + dims // 2)
+        vector = np.zeros((1, 1, 1, dims if own else max(dims, 128)), np.float32)
         vector[..., first] = 1
         turned = np.array(rope(mx.array(vector), offset=1))[0, 0, 0]
         angles.append(math.atan2(turned[second], turned[first]))
@@ -209,10 +297,12 @@ def ask(config, length):
 def main():
     """Write every row."""
     rows = []
-    for config, length in cases():
+    asked = [(config, length, lambda config=config, length=length: ask(config, length)) for config, length in cases()]
+    asked += [(config, None, lambda config=config: ask_whole(config)) for config in WHOLE]
+    for config, length, ask_one in asked:
         row = {"config": config, "length": length}
         try:
-            found, attention = ask(config, length)
+            found, attention = ask_one()
             row |= {"inv_freq": [float(f"{value:.7g}") for value in found], "attention_factor": round(attention, 8)}
         except Exception as error:
             row |= {"error": f"{type(error).__name__}: {error}".splitlines()[0][:160]}

@@ -1,6 +1,6 @@
 """Ask model files of vLLM 0.33.0 for the rotary module of synthetic configs: writes tests/goldens/model_files.json.
 
-Run from the root of the repository with torch and transformers 5.23.0, and the unpacked wheel:
+Run from the root of the repository with torch and transformers 5.23.0 (5.24.0 for sarvam_mla), and the unpacked wheel:
     python tests/goldens/make_model_files.py unpacked/vllm-0.33.0
 How model files are run stands in model_files.py. `error` is what the file or the rotary package raises.
 """
@@ -68,8 +68,11 @@ TYPES: dict[str, tuple[str, dict[str, Any]]] = {
     **dict.fromkeys(("deepseek_v32", "glm_moe_dsa"), ("vllm.models.deepseek_v32.attention", SPARSE)),
     "minimax_m3_vl_text": ("vllm.models.minimax_m3.nvidia.model", {**HEADS, **TOP, "partial_rotary_factor": 0.5}),
     "mimo_v2_flash": ("mimo_v2", {"head_dim": 192, "v_head_dim": 128, **TOP, **SWA, "partial_rotary_factor": 0.334}),
+    "sarvam_mla": ("sarvam", {"qk_rope_head_dim": 64, "qk_nope_head_dim": 128}),
     "qwen3_5_moe_text": ("qwen3_5", {**HEADS, "partial_rotary_factor": 0.25, "layer_types": ["full_attention"] * 2}),
 }
+# The type of scaling that only its file knows by this name; a config.json has it in rope_scaling.
+OWN_TYPES = {"sarvam_mla": {"rope_type": "deepseek_yarn", "factor": 40.0, "original_max_position_embeddings": 1024}}
 # Its file imports libraries that no rotation needs; it is the last one, because transformers notices the stubs.
 LAST, LIBRARIES = "qwen3_5_moe_text", {"torchvision", "einops", "triton"}
 # Its layers differ: a scaling without a layer type is refused by transformers.
@@ -86,7 +89,7 @@ def main(root: str) -> None:
             continue
         if kind == LAST:
             servers.KERNELS |= LIBRARIES
-        for scaling in SCALINGS:
+        for scaling in (*SCALINGS, *([OWN_TYPES[kind]] if kind in OWN_TYPES else [])):
             share = {key: value for key, value in keys.items() if key == "partial_rotary_factor"}
             given = {**SIZES, **keys}
             if "rope_theta" in keys:
@@ -97,8 +100,11 @@ def main(root: str) -> None:
                 continue
             row: dict[str, Any] = {"runtime": "vllm", "version": "0.33.0", "file": file, "length": None}
             row["config"] = {"model_type": kind, **given}
+            wanted = json.loads(json.dumps(row["config"]))
+            if scaling is OWN_TYPES.get(kind):
+                row["config"] = {"model_type": kind, **SIZES, **keys, **BASE, "rope_scaling": scaling}
             try:
-                row["inv_freq"], row["attention_factor"] = asked(package, file, json.loads(json.dumps(row["config"])))
+                row["inv_freq"], row["attention_factor"] = asked(package, file, wanted)
             except SystemExit:
                 silent.append(kind)
                 break

@@ -1,6 +1,6 @@
 """Write `runtimes.*.file` into the records: which file of a runtime reads a type, by its own registry.
 
-Run from the root of the repository with transformers 5.23.0 installed, and the unpacked wheels of vLLM, SGLang and
+Run from the root of the repository with transformers 5.24.0 installed, and the unpacked wheels of vLLM, SGLang and
 mlx-lm and the source of llama.cpp as arguments:
     python tests/goldens/make_served.py vllm-0.33.0 sglang-0.5.23 mlx_lm-0.32.2 llama.cpp \\
         vllm-0.10.2 vllm-0.8.5 vllm-0.6.6 sglang-0.4.6
@@ -58,6 +58,7 @@ REMOTE = {
     "aquila": ("AquilaForCausalLM", "AquilaModel"),
     "hunyuan": ("HunYuanForCausalLM",),
     "phi-msft": ("PhiForCausalLM",),
+    "minimax_vl_01": ("MiniMaxVL01ForConditionalGeneration",),
     "kimi_vl": ("KimiVLForConditionalGeneration",),
     "phi3small": ("Phi3SmallForCausalLM",),
     "openelm": ("OpenELMForCausalLM",),
@@ -66,18 +67,32 @@ REMOTE = {
     "plamo3": ("Plamo3ForCausalLM",),
     "codeshell": ("CodeShellForCausalLM",),
     "nemotron-nas": ("DeciLMForCausalLM",),
+    "sarvam_mla": ("SarvamMLAForCausalLM",),
+    "sarvam_moe": ("SarvamMoEForCausalLM",),
 }
+# Both servers ask for an earlier transformers than the one with these types, whose code they cannot use.
+TOO_NEW = "5.24.0"
 
 
 def architectures(kind: str, table: dict, mappings=MAPPINGS) -> list[str]:
     """The classes of transformers that may stand under `architectures` for this type, and for what wraps it."""
     wrappers = [name for name, facts in table.items() if facts.get("text", {}).get("type") == kind]
-    found: list[str] = list(REMOTE.get(kind, ()))
-    for name in (kind, *wrappers):
-        for mapping in mappings:
-            named = getattr(auto, mapping, {}).get(name) or ()
-            found += [named] if isinstance(named, str) else named
-    return list(dict.fromkeys(found))
+    found = [REMOTE.get(kind, ()), *(mapped_classes(name, mappings) for name in (kind, *wrappers))]
+    return list(dict.fromkeys(one for names in found for one in names))
+
+
+def own_classes(kind: str) -> list[str]:
+    """The classes that may stand under `architectures` for this type itself."""
+    return [*REMOTE.get(kind, ()), *mapped_classes(kind, MAPPINGS)]
+
+
+def mapped_classes(kind: str, mappings: tuple[str, ...]) -> list[str]:
+    """The classes of transformers that these tables name for a type."""
+    found: list[str] = []
+    for mapping in mappings:
+        named = getattr(auto, mapping, {}).get(kind) or ()
+        found += [named] if isinstance(named, str) else named
+    return found
 
 
 def vllm(root: Path) -> dict[str, str]:
@@ -138,8 +153,10 @@ def main(folders: list[str]) -> None:
     for name, registry in (("vllm", vllm(roots[0])), ("sglang", sglang(roots[1])), ("llama.cpp", llamacpp(roots[3]))):
         served[name] = {}
         for kind in kinds:
-            module = next((registry[one] for one in architectures(kind, table) if one in registry), None)
-            if module is None and name != "llama.cpp" and kind not in REMOTE:
+            is_too_new = table[kind].get("since") == TOO_NEW
+            names = REMOTE[kind] if is_too_new and kind in REMOTE else architectures(kind, table)
+            module = next((registry[one] for one in names if one in registry), None)
+            if module is None and name != "llama.cpp" and kind not in REMOTE and not is_too_new:
                 module = "transformers" if architectures(kind, table, GENERATING) else None
             if module is not None:
                 served[name][kind] = module

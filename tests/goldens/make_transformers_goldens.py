@@ -1,9 +1,9 @@
-"""Write the goldens of tests/test_architectures.py: what transformers 5.23.0 computes for its own architectures.
+"""Write the goldens of tests/test_architectures.py: what transformers 5.24.0 computes for its own architectures.
 
-Run: `pip install transformers==5.23.0 torch==2.13.0` into an environment of its own, then
+Run: `pip install transformers==5.24.0 torch==2.13.0` into an environment of its own, then
 `python tests/goldens/make_transformers_goldens.py`. Nothing is downloaded: only configurations and rotary modules are
-made. It writes `transformers_5.23.0_defaults.json` (every architecture, default config) and
-`transformers_5.23.0_random.json` (random configs, seeded). Frequencies are float32 with 9 significant digits, each
+made. It writes `transformers_5.24.0_defaults.json` (every architecture, default config) and
+`transformers_5.24.0_random.json` (random configs, seeded). Frequencies are float32 with 9 significant digits, each
 array kept once under `frequencies` and named by its index.
 """
 
@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 from make_architectures import SIZES
+from records import read_records
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers_classes import build, rotary_frequencies, text_types
 
 FOLDER = Path(__file__).parent
-SEED, RANDOM_CONFIGS = 20260101, 320
+SEED, RANDOM_CONFIGS, NEWEST_CONFIGS = 20260101, 320, 6
+NEWEST = "5.24.0"
 # The keys of a configuration that can matter to RoPE; the rest of to_dict is left out.
 KEPT = frozenset(SIZES) | frozenset(
     (
@@ -33,6 +35,18 @@ KEPT = frozenset(SIZES) | frozenset(
 )
 # Architectures whose module has its frequencies in another order or another attention factor than it applies.
 LEFT_OUT = {"ernie4_5_vl_moe_text": "the buffer is permuted for images; text positions see the plain order"}
+
+
+# Published keys that no random config has: sarvam-105b's scaling, whose type only its class and vLLM know.
+DEEPSEEK_YARN = {
+    **{"beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0},
+    **{"original_max_position_embeddings": 4096, "type": "deepseek_yarn"},
+}
+SARVAM = {"model_type": "sarvam_mla", "head_dim": 576, "max_position_embeddings": 131072, "rope_theta": 10000.0}
+WRITTEN: tuple[dict[str, Any], ...] = (
+    {**SARVAM, "rope_scaling": DEEPSEEK_YARN},
+    {**SARVAM, "rope_scaling": {**DEEPSEEK_YARN, "mscale_all_dim": 0.5}, "rope_interleave": False},
+)
 
 
 class Frequencies(list[list[float]]):
@@ -55,12 +69,12 @@ def write(name: str, make: Any) -> None:
     """One file of goldens."""
     frequencies = Frequencies()
     rows = make(frequencies)
-    about = "transformers 5.23.0, torch 2.13.0 CPU float32, made by tests/goldens/make_transformers_goldens.py"
+    about = "transformers 5.24.0, torch 2.13.0 CPU float32, made by tests/goldens/make_transformers_goldens.py"
     lines = {"frequencies": frequencies, "rows": rows}
     body = ",\n".join(
         f' "{key}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in part) + "\n ]" for key, part in lines.items()
     )
-    path = FOLDER / f"transformers_5.23.0_{name}.json"
+    path = FOLDER / f"transformers_5.24.0_{name}.json"
     path.write_text("{\n" + f' "_about": {json.dumps(about)},\n{body}\n' + "}\n")
     print(f"{path.name}: {len(rows)} rows, {len(frequencies)} arrays, {path.stat().st_size} bytes")
 
@@ -97,12 +111,19 @@ def layers(config: PreTrainedConfig, frequencies: Frequencies, length: int | Non
 
 
 def random_configs(frequencies: Frequencies) -> list[dict[str, Any]]:
-    """Random values under the keys of random architectures, as far as transformers accepts them."""
+    """Random values under the keys of random architectures, as far as transformers accepts them.
+
+    The types that are new in this release have rows of their own at the end, so that the others stay the same.
+    """
     draw = random.Random(SEED)
+    records = read_records()
     names = sorted(set(text_types()) - set(LEFT_OUT))
+    newest = [name for name in names if records[name]["since"] == NEWEST]
+    earlier = [name for name in names if name not in newest]
     rows: list[dict[str, Any]] = []
-    while len(rows) < RANDOM_CONFIGS:
-        name = draw.choice(names)
+    while len(rows) < RANDOM_CONFIGS + NEWEST_CONFIGS * len(newest):
+        beyond = len(rows) - RANDOM_CONFIGS
+        name = draw.choice(earlier) if beyond < 0 else newest[beyond // NEWEST_CONFIGS]
         values = random_values(draw, CONFIG_MAPPING[name])
         config = build(CONFIG_MAPPING[name], **values)
         found = rotary_frequencies(config) if config is not None else {}
@@ -116,6 +137,9 @@ def random_configs(frequencies: Frequencies) -> list[dict[str, Any]]:
             length = draw.choice([longest // 2, longest + 1, 2 * longest, 4 * longest])
             row["at"] = {str(length): layers(fresh(name, values), frequencies, length)}
         rows.append(row)
+    for values in WRITTEN:
+        name = values["model_type"]
+        rows.append({"config": values, "layers": layers(fresh(name, {**values}), frequencies)})
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Configurations and rotary modules of transformers 5.23.0, for the scripts beside this file that make goldens."""
+"""Configurations and rotary modules of transformers 5.24.0, for the scripts beside this file that make goldens."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from transformers import CONFIG_MAPPING, PreTrainedConfig  # noqa: E402
+from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES  # noqa: E402
 
 MODELS = Path(transformers.__file__).parent / "models"
 # Positions on a plane or in a volume: their rotary modules take part of the head per axis.
@@ -61,11 +62,19 @@ def rotary_config_classes() -> dict[str, tuple[str, str]]:
     return found
 
 
+def lender(model_type: str) -> str:
+    """The type whose model AutoModel builds for a type that has no modeling file of its own; else the type."""
+    folder = Path(importlib.import_module(CONFIG_MAPPING[model_type].__module__).__file__ or "").parent
+    if model_type not in MODEL_MAPPING_NAMES or any(folder.glob("modeling_*.py")):
+        return model_type
+    named = MODEL_MAPPING_NAMES[model_type]
+    lenders = (one for one, model in MODEL_MAPPING_NAMES.items() if model == named and one != model_type)
+    return next((one for one in lenders if (MODELS / one / f"modeling_{one}.py").exists()), model_type)
+
+
 def rotary_class(kind: type) -> type | None:
     """The rotary module that goes with a configuration class."""
-    if kind.model_type in ("internlm3", "iquestcoder"):
-        # Their model classes are Llama's.
-        kind = CONFIG_MAPPING["llama"]
+    kind = CONFIG_MAPPING[lender(kind.model_type)]
     place = rotary_config_classes().get(kind.__name__)
     if place is None:
         folder = kind.__module__.rsplit(".", 1)[0]

@@ -1,4 +1,4 @@
-"""Every architecture of transformers 5.23.0 resolves to what its own rotary module computes."""
+"""Every architecture of transformers 5.24.0 resolves to what its own rotary module computes."""
 
 import json
 from functools import cache
@@ -20,7 +20,7 @@ GOLDENS = Path(__file__).parents[1] / "goldens"
 
 @cache
 def goldens(name: str) -> dict[str, Any]:
-    return json.loads((GOLDENS / f"transformers_5.23.0_{name}.json").read_text())
+    return json.loads((GOLDENS / f"transformers_5.24.0_{name}.json").read_text())
 
 
 def rows(name: str) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def test_a_vision_encoder_is_refused_by_name() -> None:
         from_config({"model_type": "qwen2_vl_vision"})
 
 
-# Read in the modeling files of transformers 5.23.0: which dimensions their rotation pairs.
+# Read in the modeling files of transformers 5.24.0: which dimensions their rotation pairs.
 PAIRINGS = {
     **dict.fromkeys(("llama", "qwen3", "gpt_neox", "gemma2", "gpt_oss", "phi3", "glm4_moe", "olmo2"), "half"),
     **dict.fromkeys(("gptj", "roformer", "glm", "glm4", "cohere", "deepseek_v2", "deepseek_v3"), "interleaved"),
@@ -102,7 +102,7 @@ def test_rope_interleave_false_switches_deepseek_to_half() -> None:
 HEAD = {"hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128, "max_position_embeddings": 8192}
 NESTED = {"full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}}
 FLAT, LINEAR = {"rope_type": "default", "rope_theta": 1e5}, {"rope_type": "linear", "factor": 2.0}
-# Each of these was given to the class of transformers 5.23.0: {what it raises or passes over: what is said here}.
+# Each of these was given to the class of transformers 5.24.0: {what it raises or passes over: what is said here}.
 REFUSED = [
     *(({"model_type": "llama", "hidden_size": value}, "hidden_size") for value in ("4096", 4096.0, True, [4096], None)),
     *(({"model_type": "qwen3", key: None}, key) for key in ("head_dim", "num_attention_heads")),

@@ -39,13 +39,42 @@ def test_a_published_type_is_read_as_its_file_computes(row):
 
 
 def test_every_published_type_names_where_it_was_read():
-    assert {row["config"]["model_type"] for row in rows()} <= REMOTE.keys()
+    # EXAONE's code is in transformers since 5.24.0; what was executed is still the file that came with the model.
+    assert {row["config"]["model_type"] for row in rows()} - {"exaone"} <= REMOTE.keys()
     for kind in REMOTE:
         config = {"model_type": kind}
         assert not [finding for finding in check(config) if finding.rule == "unlisted-type"]
         known = emulate(config, runtime="transformers").known
         assert known.how == "by rule"
         assert REMOTE[kind].source in known.source
+
+
+LING_PLUS = {
+    **{"model_type": "bailing_moe", "hidden_size": 5376, "num_attention_heads": 56, "num_key_value_heads": 8},
+    **{"num_hidden_layers": 88, "max_position_embeddings": 16384, "rope_theta": 600000},
+}
+
+
+def test_ling_plus_derives_its_head_from_the_width():
+    """Run: inclusionAI/Ling-plus, modeling_bailing_moe.py; read: bailing_moe.py of vLLM 0.33.0, line 93."""
+    assert from_config(LING_PLUS)[""].head_dim == 96
+    for runtime in ("vllm", "llama.cpp", "mlx-lm"):
+        found = emulate(LING_PLUS, runtime=runtime)
+        assert (len(found.inv_freq), found.known.how) == (48, "executed")
+    assert not [one for one in check(LING_PLUS) if one.severity != "note"]
+
+
+def test_telechat_names_both_codes():
+    """Run: TeleChat's 7B code gives 3.85e-05 at the slowest of 64 pairs, its 12B code 1.15e-04."""
+    config = {"model_type": "telechat", "hidden_size": 4096, "n_head": 32, "seq_length": 8192}
+    plain = from_config(config)[""].inv_freq()[-1]
+    assert plain == pytest.approx(1.15e-4, rel=5e-3)
+    assert pytest.approx(3.85e-5, rel=5e-3) == (10_000.0 * 3.0 ** (128 / 126)) ** (-126 / 128)
+    (found,) = [one for one in check(config) if one.rule == "two-codes"]
+    assert found.severity == "warning"
+    assert "12B" in found.message
+    assert "3^(d/(d-2))" in found.message
+    assert found.message in ModelConfig.read(config).notes
 
 
 # Keys as the published config.json have them, read in the files that `SOURCES` names.

@@ -118,7 +118,7 @@ def test_axes_of_a_runtime_are_described_in_words() -> None:
     qwen3 = in_words(axes_catalog()["qwen3-vl-8b"].config, "llama.cpp")
     assert "t 22, h 20, w 20 interleaved; pairs 61, 62 have zero frequency. YaRN: over the pair index" in qwen3
     qwen2 = in_words(axes_catalog()["qwen2-vl-7b"].config, "vllm")
-    assert "text continues at 9 (transformers 5.23.0: at 5)" in qwen2
+    assert "text continues at 9 (transformers 5.24.0: at 5)" in qwen2
     ernie = axes_catalog()["ernie-4.5-vl-28b"].config
     assert "YaRN: refuses any scaling of this model" in in_words(ernie, "transformers")
     assert in_words(ernie, "transformers-4") == "Images and videos: transformers 4.57.6 does not have this model."

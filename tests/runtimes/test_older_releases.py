@@ -47,7 +47,20 @@ def test_older_release_replaces_the_current_one():
 
 
 def test_older_releases_are_named_newest_first():
-    assert list_releases() == {"vllm": ("0.33.0", "0.10.2", "0.8.5", "0.6.6"), "sglang": ("0.5.23", "0.4.6")}
+    assert list_releases() == {
+        "transformers": ("5.24.0", "4.57.6", "4.52.4", "4.43.4", "5.23.0"),
+        "vllm": ("0.33.0", "0.10.2", "0.8.5", "0.6.6"),
+        "sglang": ("0.5.23", "0.4.6"),
+    }
+
+
+def test_older_transformers_replaces_the_newest_and_lacks_its_types():
+    found = compare(config(YARN), releases={"transformers": "5.23.0"})
+    versions = [one.emulation.version for one in found if one.emulation.runtime == "transformers"]
+    assert versions == ["5.23.0", "4.57.6", "4.52.4", "4.43.4"]
+    assert (found[0].agrees, found[0].how) == (True, "executed")
+    sarvam = emulate({"model_type": "sarvam_mla"}, runtime="transformers", version="5.23.0")
+    assert (sarvam.supported, sarvam.reason) == (False, "model type sarvam_mla does not exist in transformers 5.23.0")
 
 
 @pytest.mark.parametrize("release", ["0.10.2", "0.8.5", "0.6.6"])

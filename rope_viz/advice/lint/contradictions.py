@@ -175,7 +175,8 @@ def layer_types_unknown(view: View) -> Iterator[Finding]:
     names = view.fields.layer_types()
     if names is None or not view.fields.is_listed:
         return
-    unknown = [name for name in dict.fromkeys(names) if name not in LAYER_TYPES]
+    taken = view.fields.architecture.validation.also_layers
+    unknown = [name for name in dict.fromkeys(names) if name not in LAYER_TYPES and name not in taken]
     if unknown:
         text = f"Unknown layer type {', '.join(short_repr(name) for name in unknown[:3])}: transformers raises."
         yield Finding("", "error", view.place("layer_types"), text)

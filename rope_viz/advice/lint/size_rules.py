@@ -10,7 +10,7 @@ from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.models.identity.shipped_scaling import family_name, is_factor_for_length
 from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers
 from rope_viz.models.model_config import from_config
-from rope_viz.models.no_rope_types import describe_doubt
+from rope_viz.models.no_rope_types import describe_doubt, describe_other_code
 from rope_viz.models.rope_config import FIXED_NTK, ORIGINAL, read_optional
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import find_max_ratio
@@ -91,6 +91,16 @@ def unlisted_type(view: View) -> Iterator[Finding]:
     text = describe_doubt(view.fields)
     if text:
         yield Finding("", "note", "model_type", text)
+
+
+def two_codes(view: View) -> Iterator[Finding]:
+    """A model type that two published codes share, which compute different frequencies.
+
+    Source: the codes that travel with the models, executed or read; the record of the type names them.
+    """
+    text = describe_other_code(view.fields)
+    if text:
+        yield Finding("", "warning", view.place("model_type"), text)
 
 
 def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
@@ -230,6 +240,37 @@ def head_dim_derived(view: View) -> Iterator[Finding]:
             f"head_dim {given} is not hidden_size / num_attention_heads = {derived}; runtimes that derive it are wrong."
         )
         yield Finding("", "note", view.place("head_dim"), text, effect)
+        return
+
+
+def class_head_dim(view: View) -> Iterator[Finding]:
+    """No head_dim in the file, and the default of the class is not hidden_size / num_attention_heads.
+
+    Source: the configuration classes of transformers 5.24.0, executed; runtimes with classes of their own derive it.
+    """
+    fields = view.fields
+    default = fields.architecture.defaults.get("head_dim")
+    given = all(fields.raw(key) is not None for key in ("hidden_size", "num_attention_heads"))
+    if (
+        not given
+        or default is None
+        or fields.raw("head_dim") is not None
+        or fields.architecture.head_size != "head_dim"
+    ):
+        return
+    derived = derive_head_dim(view)
+    if default == derived:
+        return
+    for layer, spec in view.specs.items():
+        if spec.head_dim != default:
+            continue
+        other = from_config(view.changed(view.model.path, head_dim=derived)).get(layer)
+        effect = None if other is None else find_max_ratio(spec.inv_freq(), other.inv_freq())
+        text = (
+            f"head_dim is missing: the class of {fields.kind} takes its default {default}, and hidden_size / "
+            f"num_attention_heads is {derived}, which other runtimes take. Write head_dim into the file."
+        )
+        yield Finding("", "warning", view.place("head_dim"), text, effect)
         return
 
 

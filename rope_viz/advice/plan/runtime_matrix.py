@@ -128,7 +128,7 @@ def unexpressible_part(config: Source, spec: RopeSpec, layer: str) -> str:
 def compare_runtimes(
     asked: RuntimeCase, length: int | None = None, releases: Mapping[str, str] | None = None
 ) -> RuntimeMatrix:
-    """Return every runtime's answer, compared with transformers 5.23.0, or with the first that does not refuse.
+    """Return every runtime's answer, compared with transformers 5.24.0, or with the first that does not refuse.
 
     `releases` names older ones to ask in the place of today's.
     """

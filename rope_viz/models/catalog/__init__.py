@@ -10,6 +10,7 @@ To add one, write a file `<id>.json` in this folder: the config's own keys, and 
 - `trained_length` and `trained_source`, only where a paper, a model card, documentation or a training configuration
   states the length of training: that length, and the document and the place in it. A number that only a copied config
   states is an original length or a limit; it stays in the config and is not repeated here.
+- `wrapper`, the model type at the top of the published file where the entry has its language model alone.
 - `layer`, where the entry is about one layer type.
 - `sizes`: what else the config.json states about layers, heads and vocabulary.
 - `documented`: the extensions that the model's maker documents and the config does not contain.
@@ -52,6 +53,7 @@ class Model:
     config: Mapping[str, Any] = field(hash=False)
     trained_length: int | None = None
     trained_source: str = ""
+    wrapper: str = ""
     layer: str | None = None
     sizes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     documented: Sequence[Mapping[str, Any]] = field(default=(), hash=False)

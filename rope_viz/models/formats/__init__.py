@@ -20,6 +20,13 @@ def make_source(format: str, remarks: Iterable[str], unread: Iterable[str]) -> d
     return {"format": format, "remarks": list(remarks), "unread": [name for name in unread if isinstance(name, str)]}
 
 
+def find_format(config: Mapping[str, Any]) -> str:
+    """Return what kind of file a config was read from; empty for a config.json."""
+    found = config.get(FILE)
+    format = found.get("format") if isinstance(found, Mapping) else None
+    return format if isinstance(format, str) else ""
+
+
 def describe_note(source: Mapping[str, Any]) -> str:
     """Return the sentences on such a file; "" for anything else, as a config of unknown origin may hold."""
     format, remarks, unread = (source.get(name) for name in ("format", "remarks", "unread"))

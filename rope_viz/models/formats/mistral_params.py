@@ -26,6 +26,7 @@ YARN = {"factor": "factor", "original_max_position_embeddings": "original_max_po
 OTHER = frozenset(
     ("sliding_window", "max_seq_len", "max_position_embeddings", "tied_embeddings", "moe", "yarn", "llama_4_scaling")
 ) | {"model_type", "activation", "dtype", "use_biases", "causal", "max_batch_size", "quantization", "lora"}
+FORMAT = "Mistral's params.json"
 LENGTH = 128_000
 """The length that vLLM assumes where the file has none."""
 META = ("use_scaled_rope", "multiple_of", "ffn_dim_multiplier")
@@ -64,7 +65,7 @@ def config_from_mistral(params: Mapping[str, Any]) -> dict[str, Any]:
     if "rope_parameters" in config:
         config.pop("rope_theta", None)
     unread = [name for name in params if name not in {*SIZES.values(), *SAME, *OTHER}]
-    return config | {FILE: make_source("Mistral's params.json", remarks, unread)}
+    return config | {FILE: make_source(FORMAT, remarks, unread)}
 
 
 def find_type(params: Mapping[str, Any]) -> str:
