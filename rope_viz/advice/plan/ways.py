@@ -63,7 +63,7 @@ NOT_DOCUMENTED = "The trained length is not documented, so it is not known which
 class Way:
     """One way to reach the length `target`: `reach` is the length that it is documented to reach, None if none is.
 
-    `because` is a reason that is not in its numbers.
+    `because` is a reason that is not in its numbers. `is_lossy`: something that the model was trained with is lost.
     Its numbers and its reasons are computed when they are first needed, because they take a while.
     """
 
@@ -75,6 +75,12 @@ class Way:
     source: str = ""
     reach: int | None = None
     because: str = ""
+    is_lossy: bool = False
+
+    @property
+    def is_advised(self) -> bool:
+        """Whether it may be written without the user's own word."""
+        return self.rank != "not advised" and not self.is_lossy
 
     @property
     def method(self) -> str:

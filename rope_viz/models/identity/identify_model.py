@@ -235,6 +235,12 @@ def find_similar_models(config: Mapping[str, Any], fields: Fields, spec: RopeSpe
     return [one for one in found if one is not None]
 
 
+def find_same_sizes(config: Mapping[str, Any], fields: Fields, spec: RopeSpec) -> list[Model]:
+    """Return the entries whose sizes a config has while its base is another one, the nearest first."""
+    close = [one for one in find_similar_models(config, fields, spec) if not one.based and one.agree >= ENOUGH - 1]
+    return [one.model for one in sorted(close, key=lambda one: (one.agree, one.order), reverse=True)]
+
+
 def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: Model) -> Likeness | None:
     """Return how a config relates to an entry of its type; None where one of its sizes differs."""
     head_dim, listed = entry_numbers(model.id)
@@ -371,7 +377,8 @@ def find_length_mistakes(
     if model is None:
         return out
     own = model.config.get("max_position_embeddings")
-    if not spec.is_scaled and says > trained.length and not room and own != says:
+    is_based = any(abs(one.base / spec.base - 1.0) < 1e-6 for one in model_specs(model.id).values())
+    if not spec.is_scaled and is_based and says > trained.length and not room and own != says:
         out.append(
             f"max_position_embeddings is {says:,} without scaling, but {describe_length(model, trained)}. Raising only "
             f"this key does not extend the context: beyond {trained.length:,} tokens pairs of low frequency reach "

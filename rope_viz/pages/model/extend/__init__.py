@@ -214,7 +214,9 @@ def options(request: PictureRequest) -> Table:
 
 @cache_by_config(KEPT)
 def _config(subject: Subject) -> ModelConfig:
-    return numbers_config(subject.spec) if subject.config is None else ModelConfig.read(subject.config)
+    if subject.config is None:
+        return numbers_config(subject.spec)
+    return ModelConfig.read(subject.config, known=catalog().get(subject.model))
 
 
 @cache_by_config(KEPT)
