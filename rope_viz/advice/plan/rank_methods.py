@@ -236,7 +236,7 @@ def is_doubtful(recognised: Identity, ships: Way | None) -> bool:
 
 
 def further_than_shipped(recognised: Identity, target: int) -> Way | None:
-    """Return the scaling that the model was trained with, taken further, where the config has another one by mistake."""
+    """Return the trained scaling, taken further, where the config has another one by mistake."""
     ships = find_trained_embedding(recognised)
     if recognised.model is None or ships is recognised.spec or target <= ships.target:
         return None

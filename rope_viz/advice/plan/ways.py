@@ -118,18 +118,13 @@ def measure_once(spec: RopeSpec, target: int) -> Option:
 def list_reasons(way: Way) -> Iterator[str]:
     """Yield the reasons, in sentences with the numbers of this model at this length."""
     spec, target, reach, measured = way.spec, way.target, way.reach, way.option
-    trained = way.recognised.trained.length
     if way.because:
         yield way.because
     if reach is not None and reach > target:
         yield f"It reaches {reach:,} tokens; you need {target:,}."
-    if target <= trained and not spec.is_scaled:
-        if way.recognised.trained.is_known:
-            yield "Every angle up to this length was seen in training."
-        else:
-            yield f"The config's limit is {trained:,} tokens. {NOT_DOCUMENTED}"
-        return
     yield describe_angles(way)
+    if target <= way.recognised.trained.length and not spec.is_scaled:
+        return
     yield from describe_method(spec, measured, target, way.recognised.spec)
     if measured.first_negative is not None:
         yield TEXTS("first_negative", distance=measured.first_negative)
@@ -140,6 +135,10 @@ def list_reasons(way: Way) -> Iterator[str]:
 def describe_angles(way: Way) -> str:
     """Return a sentence on the pairs that reach angles beyond the trained length, as far as that is known."""
     target, trained, shipped = way.target, way.recognised.trained, way.recognised.shipped
+    if target <= trained.length and not way.spec.is_scaled:
+        if trained.is_known:
+            return "Every angle up to this length was seen in training."
+        return f"The config's limit is {trained.length:,} tokens. {NOT_DOCUMENTED}"
     unseen, pairs = way.option.unseen, way.spec.pairs
     if shipped is not None and target <= shipped.target and is_same_scaling(way.spec, shipped):
         return f"The model ships with this scaling and reaches {shipped.target:,} tokens with it."

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.models.config_reader import Fields, name_config
@@ -47,12 +48,18 @@ ENOUGH = 6
 class TrainedLength:
     """The length that a new method starts from, in tokens, and where it is known from.
 
-    `is_documented` is False where it is the original length of the file's scaling, or the limit.
+    `is_documented` is False where it is the original length, which the scaling divides from (`divides`), or the limit.
     """
 
     length: int
     source: str
     is_documented: bool = False
+    divides: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the length is called where it is shown."""
+        return "trained length" if self.is_known else "original length" if self.divides else "limit"
 
     @property
     def is_known(self) -> bool:
@@ -351,13 +358,17 @@ def find_trained_length(
     if length is not None:
         return TrainedLength(length, source, True)
     if model is not None:
-        return TrainedLength(model.original_length, f"its config in the list of models ({model.source})")
+        source, divides = (
+            f"its config in the list of models ({model.source})",
+            METHODS[model.scaled_by].divides_from_length,
+        )
+        return TrainedLength(model.original_length, source, divides=divides)
     if spec.scaling.name in PRETRAINED_TYPES and spec.context != limit:
-        return TrainedLength(spec.context, f"{ORIGINAL} of the config")
+        return TrainedLength(spec.context, f"{ORIGINAL} of the config", divides=True)
     chunks = fields.config.get("dual_chunk_attention_config")
     original = chunks.get(ORIGINAL) if isinstance(chunks, Mapping) else None
     if isinstance(original, int) and not isinstance(original, bool) and 0 < original <= limit:
-        return TrainedLength(original, f"{ORIGINAL} of dual_chunk_attention_config")
+        return TrainedLength(original, f"{ORIGINAL} of dual_chunk_attention_config", divides=True)
     return TrainedLength(spec.context, "max_position_embeddings of the config")
 
 
