@@ -111,7 +111,7 @@ def test_a_way_that_is_not_recommended_is_written_on_request_with_a_warning(tmp_
     ("trained", "made", "faster", "factor"),
     [
         (Linear(8.0), Linear(16.0), 0, 1.0),
-        (Linear(8.0), Yarn(16.0), 36, 1.0),
+        (Linear(8.0), Yarn(16.0), None, 1.0),
         (Yarn(4.0), Yarn(8.0), 0, 1.0),
         (Yarn(4.0), Llama3(64.0, 1.0, 4.0), None, (0.1 * np.log(4.0) + 1.0) ** 2),
         (Yarn(4.0, attention=1.0), NtkAware(4.0), None, 1.0),

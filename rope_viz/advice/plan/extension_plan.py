@@ -147,7 +147,7 @@ def make_plan(
     else:
         drafts = write_advised_ways(advice, model, layer, runtimes)
         best = choose_draft(drafts)
-        written = best or Draft(advice.best, keep_config_file(model), ())
+        written = best or WrittenWay(advice.best, keep_config_file(model), ())
         refused = {} if best else explain_refusals(advice, drafts)
         advice = put_first(advice, written.way)
     advice = replace(advice, short=tuple(describe_short_texts(written.way, recognised)))
@@ -184,7 +184,7 @@ def plan(
 
 
 @dataclass(frozen=True)
-class Draft:
+class WrittenWay:
     """One way with the config file that says it, and what to give each requested runtime."""
 
     way: Way
@@ -207,7 +207,9 @@ class Draft:
             *self.file.unverified,
             *(one.name for one in self.instructions if one.made.faithful),
         )
-        return "" if readers else f"Not in {'; '.join(self.file.others[:1]) or 'any runtime'}."
+        if readers:
+            return ""
+        return self.instructions[0].proof if self.instructions else f"Not in {self.file.others[0]}."
 
     @property
     def is_doubtful(self) -> bool:
@@ -215,18 +217,18 @@ class Draft:
         return bool(self.file.new) and self.way.rank in ("usual", "possible")
 
 
-def write_way(way: Way, model: ModelConfig, layer: str | None, runtimes: Sequence[str]) -> Draft:
+def write_way(way: Way, model: ModelConfig, layer: str | None, runtimes: Sequence[str]) -> WrittenWay:
     """Return the config file of one way, and what to give each runtime."""
     file = write_config_file(way.spec, model, layer, runtimes)
     asked: dict[str, Any] = {"config": model, "layer": layer, "length": way.target, "file": file}
-    return Draft(way, file, tuple(write_instructions(way.spec, name, **asked) for name in runtimes))
+    return WrittenWay(way, file, tuple(write_instructions(way.spec, name, **asked) for name in runtimes))
 
 
 def write_advised_ways(
     advice: Advice, model: ModelConfig, layer: str | None, runtimes: Sequence[str]
-) -> tuple[Draft, ...]:
+) -> tuple[WrittenWay, ...]:
     """Return the drafts of the ways that are advised, in their order, up to one that nothing speaks against."""
-    drafts: list[Draft] = []
+    drafts: list[WrittenWay] = []
     for way in advice.ways:
         if way.is_advised:
             drafts.append(write_way(way, model, layer, runtimes))
@@ -235,7 +237,7 @@ def write_advised_ways(
     return tuple(drafts)
 
 
-def choose_draft(drafts: Sequence[Draft]) -> Draft | None:
+def choose_draft(drafts: Sequence[WrittenWay]) -> WrittenWay | None:
     """Return the first safe draft that every requested runtime reads, else the first safe one; None where none is safe.
 
     Among methods that nobody has shown for the model, those without warnings of the check come first.
@@ -244,7 +246,7 @@ def choose_draft(drafts: Sequence[Draft]) -> Draft | None:
     return next((one for one in safe if one.is_read_by_all), next(iter(safe), None))
 
 
-def explain_refusals(advice: Advice, drafts: Sequence[Draft]) -> dict[str, str]:
+def explain_refusals(advice: Advice, drafts: Sequence[WrittenWay]) -> dict[str, str]:
     """Return {way's id: why it is not written}."""
     faults = {one.way.id: one.fault for one in drafts}
     return {way.id: faults.get(way.id) or way.because or next(iter(way.reasons)) for way in advice.ways}

@@ -58,10 +58,10 @@ def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpe
     kept = [one.spec for one in ways if one.id == "kept"]
     others = other_ways(recognised, int(target))
     ways += [one for one in others if not any(is_same_embedding(one.spec, spec) for spec in kept)]
-    ways = [*keep_within_windows(model, recognised, int(target), ways)]
+    ways = [*keep_within_windows(model, recognised, int(target), [*keep_what_was_trained(recognised, ways)])]
     if own is not None:
-        ways.append(Way("as set", own, int(target), recognised, "The settings of the other pages"))
-    ways = [*keep_what_was_trained(recognised, ways)]
+        settings = Way("as set", own, int(target), recognised, "The settings of the other pages")
+        ways += keep_what_was_trained(recognised, [settings])
     seen: dict[str, Way] = {}
     for found in sorted(ways, key=lambda one: RANKS.index(one.rank)):
         if found.rank == "as set" or not any(is_same_embedding(found.spec, one.spec) for one in seen.values()):
