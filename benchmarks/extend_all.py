@@ -160,12 +160,17 @@ def execute(model: ModelConfig, length: int) -> Computed | None:
     return found
 
 
-def compute(model: ModelConfig, length: int) -> tuple[Computed, bool]:
-    """Return what transformers computes at a length, and whether it was executed."""
-    found = execute(model, length)
-    if found is not None:
-        return found, True
-    return {layer: (spec.inv_freq(length), spec.attention_factor(length)) for layer, spec in model.specs.items()}, False
+def emulate_all(model: ModelConfig, length: int) -> Computed:
+    """Return what transformers computes at a length by our own rules."""
+    return {layer: (spec.inv_freq(length), spec.attention_factor(length)) for layer, spec in model.specs.items()}
+
+
+def can_execute(model: ModelConfig) -> bool:
+    """Return whether transformers computes something for the config as it is; it refuses some cut ones."""
+    try:
+        return execute(model, 1) is not None
+    except Exception:
+        return False
 
 
 def read_softmax(model: ModelConfig, layer: str) -> float:
@@ -176,13 +181,14 @@ def read_softmax(model: ModelConfig, layer: str) -> float:
 def judge(plan: ExtensionPlan, before: ModelConfig, written: ModelConfig) -> tuple[list[str], bool]:
     """Return the faults of the written config by what transformers computes, and whether it was executed."""
     faults: list[str] = []
-    layer, executed = plan.recognised.layer, True
+    layer, executed = plan.recognised.layer, can_execute(before)
+    compute = execute if executed else emulate_all
     old = before.specs[layer]
     reached = max(old.target, old.context + bool(lists(old.scaling)))
     for length in sorted({old.context, reached, max(reached, plan.target)}):
-        was, first = compute(before, min(length, reached))
-        now, second = compute(written, length)
-        executed = executed and first and second
+        was, now = compute(before, min(length, reached)), compute(written, length)
+        if was is None or now is None:
+            return [*faults, "buffers: transformers has no rotary module any more"], executed
         faults += [f"layer {each}" for each in was if each != layer and not is_close(was[each], now.get(each))]
         faults += [f"faster: {text}" for text in compare_pairs(was[layer][0], now[layer][0])]
         if is_dropped(was[layer][1], now[layer][1]):
@@ -288,7 +294,7 @@ def examine(model: ModelConfig, length: int, runtime: str, counts: collections.C
         counts["judged by execution" if executed else "judged by emulation"] += 1
         faults += judged
         is_read = all(one.made.faithful for one in plan.instructions)
-        if is_read and plan.target > find_longest(written, runtime):
+        if is_read and executed and plan.target > find_longest(written, runtime):
             faults.append(f"length: {runtime} accepts {find_longest(written, runtime):,.0f}")
     except Exception as error:  # whatever a model's own code raises is a fault of what was written
         faults.append(f"transformers raises {type(error).__name__}: {str(error)[:80]}")

@@ -9,7 +9,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import Model
 from rope_viz.models.identity.identify_model import find_same_sizes
 from rope_viz.models.identity.shipped_scaling import describe_method, family_name, find_shipped_spec, is_added_later
-from rope_viz.models.identity.trained_scaling import Loss, find_loss
+from rope_viz.models.identity.trained_scaling import TrainedLoss, find_loss
 from rope_viz.runtimes.compare import find_max_ratio
 
 VOCABULARY = "vocab_size"
@@ -49,7 +49,7 @@ def list_same_sizes(view: View) -> list[Model]:
     return find_same_sizes(model.mapping, view.fields, view.specs[model.main_layer])
 
 
-def find_method_loss(model: Model, layer: str, ours: RopeSpec) -> Loss | None:
+def find_method_loss(model: Model, layer: str, ours: RopeSpec) -> TrainedLoss | None:
     """Return what an embedding loses of the method that a model was trained with; None where it has that method.
 
     Up to the length that the method divides from, a model may have no scaling.

@@ -19,7 +19,7 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
-class Loss:
+class TrainedLoss:
     """What an embedding loses of a trained one.
 
     `faster` pairs of `pairs` turn faster than in training, by up to `ratio`. `factor` is the trained factor on the
@@ -55,7 +55,7 @@ def find_trained_embedding(found: Identity) -> RopeSpec:
     return ours if is_factor_for_length(ours, theirs, found.departs) else theirs
 
 
-def find_loss(trained: RopeSpec, made: RopeSpec) -> Loss | None:
+def find_loss(trained: RopeSpec, made: RopeSpec) -> TrainedLoss | None:
     """Return what an embedding loses of a trained one; None where no pair turns faster and no factor is dropped.
 
     What depends on the length is compared below, at and beyond the longest length that the trained one reaches, where
@@ -67,7 +67,7 @@ def find_loss(trained: RopeSpec, made: RopeSpec) -> Loss | None:
     for length in {trained.context, end, max(end, made.target)}:
         before, after = trained.inv_freq(min(length, end)), made.inv_freq(length)
         if before.shape != after.shape:
-            return Loss(trained, trained.pairs, np.inf, 1.0)
+            return TrainedLoss(trained, trained.pairs, np.inf, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.where(after > 0, after / before, 0.0)
         ratios = np.maximum(ratios, found)
@@ -75,7 +75,7 @@ def find_loss(trained: RopeSpec, made: RopeSpec) -> Loss | None:
             if (had - 1.0) * (had - has) > TOLERANCE * abs(had - 1.0):
                 dropped = had
     faster = int(np.count_nonzero(ratios > 1.0 + TOLERANCE))
-    return Loss(trained, faster, float(ratios.max()), dropped) if faster or dropped != 1.0 else None
+    return TrainedLoss(trained, faster, float(ratios.max()), dropped) if faster or dropped != 1.0 else None
 
 
 def score_factors(spec: RopeSpec, length: int) -> tuple[float, float]:
