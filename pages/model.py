@@ -45,7 +45,8 @@ def show() -> None:
         _answer(plan)
     with right:
         _memory(request, plan)
-        _cost(plan)
+        if not plan.refused:
+            _cost(plan)
     page.picture_sentence(extend.layers)
     page.show(extend.layers)
     _details(request, plan)

@@ -81,7 +81,7 @@ def run(parsed: argparse.Namespace) -> int:
     told = sys.stderr if parsed.output == STDOUT else sys.stdout
     print(FORMATS[parsed.format](made), end="" if parsed.format != "json" else "\n", file=told)
     if made.refused:
-        print(f"rope-viz: {made.refusal} Choose one with --way if you know better.", file=sys.stderr)
+        print(f"rope-viz: {' '.join(made.refusals)} Choose one with --way if you know better.", file=sys.stderr)
         return 1
     if made.warning:
         print(f"rope-viz: warning: {made.warning}", file=sys.stderr)

@@ -78,17 +78,13 @@ class ExtensionPlan:
         return "" if self.refused or self.way.is_advised else f"{self.way.title} is not recommended. {self.way.because}"
 
     @property
-    def refusal(self) -> str:
-        """Why nothing is written, in sentences; empty where something is."""
+    def refusals(self) -> tuple[str, ...]:
+        """Why nothing is written, in sentences: one on all ways, then one for each reason; () where something is."""
         reasons: dict[str, list[str]] = {}
         for way in self.advice.ways if self.refused else ():
             reasons.setdefault(self.refused[way.id], []).append(way.title)
         told = [f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items()]
-        return (
-            " ".join((f"No way to {self.target:,} tokens is recommended, so nothing is written.", *told))
-            if told
-            else ""
-        )
+        return (f"No way to {self.target:,} tokens is recommended, so nothing is written.", *told) if told else ()
 
     @property
     def recognised(self) -> Identity:

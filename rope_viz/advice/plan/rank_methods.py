@@ -21,7 +21,7 @@ from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import describe_method as describe_scaling
 from rope_viz.models.identity.shipped_scaling import family_name, is_added_later
 from rope_viz.models.identity.shipped_scaling import is_factor_for_length as differs_by_factor
-from rope_viz.models.identity.trained_scaling import find_loss, find_trained_embedding
+from rope_viz.models.identity.trained_scaling import find_loss, find_trained_embedding, is_trained_scaling
 from rope_viz.models.model_config import ModelConfig, Source, from_config
 from rope_viz.models.rope_config import ORIGINAL
 
@@ -111,14 +111,6 @@ def keep_what_was_trained(recognised: Identity, ways: list[Way]) -> Iterator[Way
             continue
         rank: Rank = way.rank if way.rank == "as set" else "not advised"
         yield dataclasses.replace(way, rank=rank, because=because, is_lossy=True)
-
-
-def is_trained_scaling(recognised: Identity, trained: RopeSpec) -> bool:
-    """Return whether an embedding surely has the scaling that the model was trained with, at every length."""
-    scaling = trained.scaling
-    given = any(getattr(scaling, name) for name in lists(scaling))
-    shipped = recognised.exact or trained is recognised.shipped
-    return given or (not scaling.depends_on_length and trained.is_scaled and (shipped or scaling.is_trained_with))
 
 
 def is_same_embedding(one: RopeSpec, other: RopeSpec) -> bool:

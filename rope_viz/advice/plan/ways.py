@@ -13,6 +13,7 @@ from rope_viz.advice.plan.extend import Option, measure
 from rope_viz.embedding.spec import RopeSpec, lists
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import family_name, is_same_scaling
+from rope_viz.models.identity.trained_scaling import find_trained_embedding, is_trained_scaling
 from rope_viz.storage.decode_json import read_own
 from rope_viz.texts import Texts, join
 
@@ -183,11 +184,13 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     if lists(spec.scaling):
         yield f"Up to {spec.context:,} tokens the short list is used, beyond that the long one."
         return
-    turning = spec.inv_freq() > 0
-    changed = turning & (
-        np.abs(spec.inv_freq() / np.where(spec.plain_inv_freq > 0, spec.plain_inv_freq, 1.0) - 1.0) > 1e-9
-    )
-    count, factor = int(np.count_nonzero(changed)), spec.attention_factor() ** 2
+    before = find_trained_embedding(recognised)
+    if is_trained_scaling(recognised, before):
+        trained = max(before.target, trained)
+    else:
+        before = spec.plain()
+    kept = np.isclose(spec.inv_freq(), before.inv_freq(), rtol=1e-9, atol=0.0)
+    count, factor = int(np.count_nonzero(~kept)), (spec.attention_factor() / before.attention_factor()) ** 2
     logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
     slower = f"{count} of {spec.pairs} pairs have a lower frequency below {trained:,} tokens, too"
     yield f"The factor is always on: {slower}{logits}."

@@ -55,6 +55,14 @@ def find_trained_embedding(found: Identity) -> RopeSpec:
     return ours if is_factor_for_length(ours, theirs, found.departs) else theirs
 
 
+def is_trained_scaling(recognised: Identity, trained: RopeSpec) -> bool:
+    """Return whether an embedding surely has the scaling that the model was trained with, at every length."""
+    scaling = trained.scaling
+    given = any(getattr(scaling, name) for name in lists(scaling))
+    shipped = recognised.exact or trained is recognised.shipped
+    return given or (not scaling.depends_on_length and trained.is_scaled and (shipped or scaling.is_trained_with))
+
+
 def find_loss(trained: RopeSpec, made: RopeSpec) -> TrainedLoss | None:
     """Return what an embedding loses of a trained one; None where no pair turns faster and no factor is dropped.
 

@@ -42,7 +42,8 @@ def reason(plan: ExtensionPlan) -> str:
     """Return why this is the answer, in one or two sentences; for no answer, why each way is refused."""
     way = plan.way
     if plan.refused:
-        return f"{plain(plan.refusal)} {TEXTS('reason.refused')}"
+        told = "\n".join(f"- {plain(reason)}" for reason in plan.refusals[1:])
+        return f"{plain(plan.refusals[0])}\n\n{told}\n\n{TEXTS('reason.refused')}"
     if not way.is_advised:
         return TEXTS("reason.not_advised", because=plain(way.because or describe_angles(way)))
     first = plain(way.because) or TEXTS(f"reason.{RANKS[way.rank]}", reach=way.reach or plan.target)
