@@ -93,12 +93,13 @@ def keep_within_windows(model: ModelConfig, recognised: Identity, target: int, w
 def keep_what_was_trained(recognised: Identity, ways: list[Way]) -> Iterator[Way]:
     """Yield the ways; those that lose something of what the model was trained with are not advised.
 
-    The config as it is and what the maker documents need no judgement.
+    The config as it is needs no judgement, nor does what the maker documents for a model that is no fine-tune.
     """
     trained = find_trained_embedding(recognised)
     needed = is_trained_scaling(recognised, trained)
+    trusted = ("as it is",) if recognised.how == "fine-tune" else ("as it is", "documented")
     for way in ways:
-        if way.rank in ("as it is", "documented") or way.id == "kept":
+        if way.rank in trusted or way.id == "kept":
             yield way
             continue
         loss = find_loss(trained, way.spec)
@@ -136,7 +137,10 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
     entry = min((one for one in documented if one["to"] >= target), key=lambda one: int(one["to"]), default=None)
     if entry is not None:
         made = documented_spec(config, recognised, entry["rope_scaling"])
-        yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])
+        if scaled and target <= reach and find_loss(spec, made):
+            entry = None  # the file reaches further; it may have been trained so
+        else:
+            yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])
     ships = find_shipped_way(recognised, target)
     if ships is not None and entry is None:
         yield ships
