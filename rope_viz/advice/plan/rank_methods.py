@@ -137,8 +137,8 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
     entry = min((one for one in documented if one["to"] >= target), key=lambda one: int(one["to"]), default=None)
     if entry is not None:
         made = documented_spec(config, recognised, entry["rope_scaling"])
-        if scaled and target <= reach and find_loss(spec, made):
-            entry = None  # the file reaches further; it may have been trained so
+        if scaled and find_loss(spec, made):
+            entry = None  # the file goes further; it may have been trained so
         else:
             yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])
     ships = find_shipped_way(recognised, target)

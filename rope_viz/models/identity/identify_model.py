@@ -263,7 +263,8 @@ def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec
     vocabulary = ours.get(VOCABULARY) == listed.get(VOCABULARY)
     scaled, plain = main.scaling == spec.scaling, not main.is_scaled
     native = main.scaling.name == spec.scaling.name and main.scaling.is_trained_with
-    order = (words, scaled, native, plain, main.target == spec.target, vocabulary, model.verified)
+    nearest = -len(find_departures(spec, main))
+    order = (words, scaled, native, plain, nearest, main.target == spec.target, vocabulary, model.verified)
     agree = based + sum(ours[key] == listed[key] for key in shared)
     return Likeness(model, agree, len(listed) + 1, based, words > 0, order)
 
