@@ -277,6 +277,9 @@ def find_answers(checkout: str, asked: list[tuple[str, dict[str, Any], int, str]
     return {(name, length, runtime): way for (name, length, runtime), way in map(json.loads, done.stdout.splitlines())}
 
 
+JUDGED: dict[str, tuple[list[str], bool]] = {}
+
+
 def examine(model: ModelConfig, length: int, runtime: str, counts: collections.Counter[str]) -> tuple[list[str], bool]:
     """Return the faults of one answer, and whether its exit code is 0."""
     try:
@@ -290,7 +293,9 @@ def examine(model: ModelConfig, length: int, runtime: str, counts: collections.C
     if plan.way.rank == "not advised":
         faults.append(f"not recommended: {plan.way.title}")
     try:
-        judged, executed = judge(plan, model, written)
+        # Runtimes that read one file get one judgement.
+        asked = json.dumps([dict(model.mapping), dict(written.mapping), plan.way.id, length], default=str)
+        judged, executed = JUDGED[asked] = JUDGED.get(asked) or judge(plan, model, written)
         counts["judged by execution" if executed else "judged by emulation"] += 1
         faults += judged
         is_read = all(one.made.faithful for one in plan.instructions)
