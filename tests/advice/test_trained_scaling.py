@@ -198,3 +198,23 @@ def test_an_original_length_is_never_called_trained():
         told = " ".join((words.reason(plan), words.speeds(plan)))
         assert "in training" not in told
         assert "trained length" not in told.replace("The trained length is not documented", "")
+
+
+def test_a_limit_that_was_cut_below_the_original_length_is_raised():
+    plan = make_plan(read_case("internlm2.5"), 4096, ["transformers"])
+    assert plan.recognised.says == 2048
+    assert plan.way.rank == "documented"
+    assert plan.way.spec.scaling == ModelConfig.read(read_case("internlm2.5")).specs[""].scaling
+
+
+def test_a_file_that_was_extended_is_recognised_as_the_model_that_it_was():
+    config = {key: value for key, value in catalog()["kimi-k2.5"].whole.items() if key != "_about"}
+    longer = make_plan(config, 524_288, ["vllm"]).file.config
+    plan = make_plan(dict(longer), 1_048_576, ["vllm"])
+    assert plan.recognised.name == "Kimi-K2.5 / K2.6"
+    assert plan.way.spec.scaling.factor == 256.0
+
+
+def test_yarn_beyond_the_documented_factor_is_kept():
+    config = {**QWEN3_8B, "max_position_embeddings": 327_680, "rope_scaling": yarn(32_768, 10.0)}
+    assert make_plan(config, 131_072, ["transformers"]).way.id == "kept"

@@ -209,7 +209,7 @@ def find_shipped_way(recognised: Identity, target: int) -> Way | None:
     if model is None or ships is None or ships.target < target:
         return None
     # What divides from a length may be absent below it. Any other scaling was on during the whole training.
-    if recognised.trained.length >= target and (not recognised.departs or ships.scaling.divides_from_length):
+    if recognised.trained.length >= target and recognised.departs and ships.scaling.divides_from_length:
         return None
     name, label = family_name(model), LABELS[ships.scaling.name]
     if recognised.departs:
