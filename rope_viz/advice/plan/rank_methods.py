@@ -159,17 +159,17 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
             rank = "as it is" if ships is None else "possible"
             yield Way(rank, spec, target, recognised, title, trained.source)
     elif scaled and (target > reach or lists(spec.scaling)):
-        made = go_further(recognised, target)
-        if made is None:
+        longer = go_further(recognised, target)
+        if longer is None:
             return
         title = f"{label} with a larger factor than its maker used"
         if lists(spec.scaling):
             title = f"{label} from its trained lists: the long one goes on from {reach:,} tokens"
-        elif made.scaling == spec.scaling:
+        elif longer.scaling == spec.scaling:
             title = f"Raise max_position_embeddings: {label} with its present factor"
         elif not recognised.exact:
             title = f"{label} with a larger factor than the config has"
-        yield Way("its own, further", made, target, recognised, title)
+        yield Way("its own, further", longer, target, recognised, title)
 
 
 def is_scaled_by_another(config: ModelConfig, recognised: Identity) -> bool:
