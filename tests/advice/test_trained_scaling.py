@@ -218,3 +218,14 @@ def test_a_file_that_was_extended_is_recognised_as_the_model_that_it_was():
 def test_yarn_beyond_the_documented_factor_is_kept():
     config = {**QWEN3_8B, "max_position_embeddings": 327_680, "rope_scaling": yarn(32_768, 10.0)}
     assert make_plan(config, 131_072, ["transformers"]).way.id == "kept"
+
+
+@pytest.mark.parametrize("id", list(catalog()))
+def test_the_same_model_from_the_list_and_as_a_file_gets_the_same_way(id):
+    model = catalog()[id]
+    config = {key: value for key, value in model.whole.items() if key != "_about"}
+    target = 2 * ModelConfig.read(model.config).limit
+    listed, dropped = make_plan(dict(model.config), target, ["vllm"], known=model), make_plan(config, target, ["vllm"])
+    if dropped.recognised.model is not None:
+        assert dropped.way.spec == listed.way.spec
+        assert bool(dropped.refused) == bool(listed.refused)
