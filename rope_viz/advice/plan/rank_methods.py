@@ -90,6 +90,12 @@ def keep_within_windows(model: ModelConfig, recognised: Identity, target: int, w
             yield dataclasses.replace(way, rank="not advised", because=because)
 
 
+def is_same_embedding(one: RopeSpec, other: RopeSpec) -> bool:
+    """Return whether two embeddings rotate every pair alike, for as many tokens."""
+    same_method = one.scaling.name == other.scaling.name and one.target == other.target
+    return one == other or (same_method and one.scaling.computes_same(one, other))
+
+
 def keep_what_was_trained(recognised: Identity, ways: list[Way]) -> Iterator[Way]:
     """Yield the ways; those that lose something of what the model was trained with are not advised.
 
@@ -112,12 +118,6 @@ def keep_what_was_trained(recognised: Identity, ways: list[Way]) -> Iterator[Way
             continue
         rank: Rank = way.rank if way.rank == "as set" else "not advised"
         yield dataclasses.replace(way, rank=rank, because=because, is_lossy=True)
-
-
-def is_same_embedding(one: RopeSpec, other: RopeSpec) -> bool:
-    """Return whether two embeddings rotate every pair alike, for as many tokens."""
-    same_method = one.scaling.name == other.scaling.name and one.target == other.target
-    return one == other or (same_method and one.scaling.computes_same(one, other))
 
 
 def start(recognised: Identity) -> RopeSpec:
