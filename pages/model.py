@@ -46,7 +46,8 @@ def show() -> None:
         _answer(plan)
     with right:
         _memory(request, plan)
-        _cost(plan)
+        if not plan.refused:
+            _cost(plan)
     page.picture_sentence(extend.layers)
     page.show(extend.layers)
     _details(request, plan)
@@ -73,7 +74,7 @@ def _model(request: PictureRequest, plan: ExtensionPlan | None) -> None:
 
 
 def join_facts(request: PictureRequest, plan: ExtensionPlan | None) -> str:
-    """Return the facts next to the model's name, with the source of its trained length as a footnote."""
+    """Return the facts next to the model's name, with the source of its length as a footnote."""
     spec = request.subject.start
     method = describe_method(spec)
     facts = [
@@ -88,7 +89,7 @@ def join_facts(request: PictureRequest, plan: ExtensionPlan | None) -> str:
 
 def _trained(plan: ExtensionPlan) -> str:
     trained = plan.recognised.trained
-    return TEXTS("facts.trained", length=trained.length) + footnote(trained.source)
+    return TEXTS("facts.length", name=trained.name, length=trained.length) + footnote(trained.source)
 
 
 def _answer(plan: ExtensionPlan) -> None:
@@ -97,7 +98,8 @@ def _answer(plan: ExtensionPlan) -> None:
     st.markdown(words.reason(plan))
     one = plan.instructions[0] if plan.instructions else None
     if one is None:
-        st.markdown(TEXTS("no_runtime"))
+        if not plan.refused:
+            st.markdown(TEXTS("no_runtime"))
         return
     with st.container(key="command"):
         st.code(one.command, language="bash", wrap_lines=True)
@@ -174,7 +176,7 @@ def _changes(request: PictureRequest, plan: ExtensionPlan) -> None:
         st.code(changed, language="diff", wrap_lines=True, height=360 if changed.count("\n") > 20 else "content")
     if not plan.file.fit:
         st.markdown(EXTEND("no_download", problem=plain(plan.file.findings[0].message)))
-    if not plan.instructions:
+    if not plan.instructions and not plan.refused:
         st.markdown(EXTEND("no_runtime"))
     for one in plan.instructions:
         st.subheader(one.name, anchor=False)

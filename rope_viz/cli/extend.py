@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
         description="Show how to reach a longer context, and check it with the rules of every requested runtime. If it "
         "is unknown how a runtime reads this model, its general rules are used, and the output tells so. Exit code 0: "
         "all of them compute the intended frequencies. 1: some do not, or the check finds an error in the config.json "
-        "to write. 2: the input is invalid.",
+        "to write, or no method is recommended: then nothing is written without --way. 2: the input is invalid.",
     )
     asked.add_argument("config", metavar="CONFIG", help=CONFIGS)
     asked.add_argument("--to", required=True, type=tokens, metavar="LENGTH", help="tokens, such as 128k")
@@ -80,6 +80,11 @@ def run(parsed: argparse.Namespace) -> int:
     # With `-o -` standard output is the config alone.
     told = sys.stderr if parsed.output == STDOUT else sys.stdout
     print(FORMATS[parsed.format](made), end="" if parsed.format != "json" else "\n", file=told)
+    if made.refused:
+        print(f"rope-viz: {' '.join(made.refusals)} Choose one with --way if you know better.", file=sys.stderr)
+        return 1
+    if made.warning:
+        print(f"rope-viz: warning: {made.warning}", file=sys.stderr)
     if not made.file.fit:
         worst, done = made.file.findings[0], "not written" if parsed.output else "this config.json is not usable"
         print(f"rope-viz: {done}, because the check finds an {worst.severity}: {worst.message}", file=sys.stderr)
@@ -106,7 +111,8 @@ def as_dict(plan: ExtensionPlan) -> dict[str, Any]:
         },
         "need": plan.target,
         "ways": [way_dict(way, plan) for way in plan.advice.ways],
-        "chosen": plan.way.id,
+        "chosen": None if plan.refused else plan.way.id,
+        "refused": dict(plan.refused),
         "short_texts": list(plan.advice.short),
         "memory": {
             "cache_bytes": held.cached if held.cache else None,
@@ -143,7 +149,7 @@ def way_dict(way: Way, plan: ExtensionPlan) -> dict[str, Any]:
         "measured": [pick(one, "text", "source") for one in way.evidence],
         "unseen_pairs": way.option.unseen,
         **pick(way.option, "first_negative", "attention_factor"),
-        "chosen": way.id == plan.way.id,
+        "chosen": not plan.refused and way.id == plan.way.id,
     }
 
 
@@ -186,17 +192,25 @@ def lines(plan: ExtensionPlan) -> Iterator[str]:
         yield f"- common notes, shown by rope-viz check --all-notes: {', '.join(common)}"
     yield from ("", f"## What you need: {plan.target:,} tokens", "")
     yield from ("## What to do, and why", "")
+    if plan.refused:
+        yield from (f"No way to {plan.target:,} tokens is recommended, so nothing is written.", "")
     for number, way in enumerate(plan.advice.ways, start=1):
-        mark = "**" if way.id == plan.way.id else ""
+        is_chosen = not plan.refused and way.id == plan.way.id
+        mark = "**" if is_chosen else ""
         yield f"{number}. {mark}{way.title}{mark} ({SUPPORT[way.rank]})"
         if way.source:
             yield f"   Source: {way.source}"
-        if way.id == plan.way.id:
+        if plan.refused:
+            yield f"   - {plan.refused[way.id]}"
+        if is_chosen:
             yield from (f"   - {reason}" for reason in way.reasons)
             yield from (f"   - Measured: {one.text} ({one.source})" for one in way.evidence)
     yield ""
-    yield from (f"On short texts: {sentence}" for sentence in plan.advice.short)
+    if not plan.refused:
+        yield from (f"On short texts: {sentence}" for sentence in plan.advice.short)
     yield from plan.memory.sentences(plan.target)
+    if plan.refused:
+        return
     yield from ("", "## What to write", "")
     if plan.is_file_read:
         yield from (*file_lines(plan), *runtime_lines(plan))

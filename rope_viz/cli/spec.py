@@ -146,7 +146,9 @@ def lengths_line(config: ModelConfig) -> str:
     """Return the lengths of a config in one line."""
     trained = config.trained_length
     original = f", original length {config.original_length:,}" if config.has_original_length else ""
-    return f"trained length {trained.length:,} ({trained.source}){original}, limit {config.limit:,}"
+    length = f"{trained.length:,}"
+    known = f"trained length {length}" if trained.is_known else f"no trained length documented, {length} assumed"
+    return f"{known} ({trained.source}){original}, limit {config.limit:,}"
 
 
 def with_knobs(spec: RopeSpec, parsed: argparse.Namespace) -> RopeSpec:

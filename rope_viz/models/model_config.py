@@ -62,6 +62,8 @@ class ModelConfig:
     known: Model | None = None
     numbers_only: bool = False
     long_names: Mapping[tuple[str, ...], int] = dataclasses.field(default_factory=dict)
+    changed_from: Identity | None = None
+    """What the config was before somebody changed it: a changed config is of the same model."""
 
     @classmethod
     def read(cls, source: Source, *, known: Model | None = None, numbers_only: bool = False) -> ModelConfig:
@@ -180,15 +182,19 @@ class ModelConfig:
         `trained` is the user's own word on the trained length, `layer` the layer type in question.
         """
         known = self.known if known is None else known
-        return identify_model(
+        before = self.changed_from
+        if before is not None:
+            known = before.model
+        found = identify_model(
             self.mapping,
             self.fields,
             self.specs,
             known=known,
             trained=trained,
             layer=layer,
-            numbers_only=self.numbers_only,
+            numbers_only=self.numbers_only or (before is not None and known is None),
         )
+        return found if before is None else dataclasses.replace(found, how=before.how, signs=before.signs)
 
     @functools.cached_property
     def layer_types(self) -> list[str] | None:

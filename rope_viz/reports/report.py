@@ -95,7 +95,8 @@ def lengths(request: PictureRequest) -> list[tuple[str, str]]:
     trained = None if config is None or config.problems else config.trained_length
     rows: list[tuple[str, str]] = []
     if trained is not None:
-        value = TEXTS("model.trained_value", length=trained.length, source=trained.source)
+        key = "trained_value" if trained.is_known else "assumed_value"
+        value = TEXTS(f"model.{key}", length=trained.length, source=trained.source)
         rows.append((TEXTS("model.trained"), value))
     named = TEXTS("model.length", length_name=request.spec.length_name)
     has_it = bool(rows) and rows[0][0] == named

@@ -177,6 +177,8 @@ CASES = [
     ("not-as-shipped", with_scaling(LLAMA_3_1_8B, factor=4.0), LLAMA_3_1_8B),
     ("not-as-shipped", {**DEEPSEEK_V3, "rope_scaling": None}, DEEPSEEK_V3),
     ("not-as-shipped", with_scaling(GPT_OSS_20B, truncate=None), GPT_OSS_20B),
+    ("trained-scaling-gone", {**DEEPSEEK_V3, "rope_scaling": None}, DEEPSEEK_V3),
+    ("trained-scaling-gone", {**DEEPSEEK_V3, "rope_scaling": None, "rope_theta": 40_000.0}, DEEPSEEK_V3),
     ("transformers-refuses", scaled(rope_type="yarn", original_max_position_embeddings=8192), scaled(**YARN)),
     ("type-spelling", scaled(**{**YARN, "rope_type": "YaRN"}), scaled(**YARN)),
     ("misspelled-keys", {**LLAMA, "rope_scalling": YARN}, scaled(**YARN)),

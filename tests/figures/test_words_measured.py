@@ -92,7 +92,7 @@ def test_runtimes_that_agree_are_counted_right(model):
 @every
 def test_the_wanted_length_over_the_trained_one(spec):
     for target in (100, spec.context, 4 * spec.context):
-        text = runtimes.extension(spec, target)
+        text = runtimes.extension(spec, target, "trained length")
         factor = float(re.search(r"s = ([\d.]+)\. ", text)[1])
         assert factor == pytest.approx(max(1.0, target / spec.context), rel=5e-4)
         assert all(option.factor == pytest.approx(factor, rel=5e-4) for option in extend.measure_methods(spec, target))

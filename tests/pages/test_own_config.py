@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz.advice.plan.extension_plan import make_plan
 from rope_viz.models.model_config import from_config
 from rope_viz.pages.model import extend
 from rope_viz.ui import upload
@@ -263,3 +264,26 @@ def test_menu_of_a_closed_popover_keeps_the_config(open_page):
     assert app.query_params["model"] == "custom"
     app.selectbox(key="select.Model").set_value("qwen3-8b").run()
     assert app.query_params["model"] == "qwen3-8b"
+
+
+def test_a_model_that_nothing_scales_gets_no_command_until_the_user_chooses(paste):
+    app = paste("extend", json.dumps({"model_type": "gptj"}))
+    app.query_params["target"] = "4096"
+    app.run()
+    assert [header.value for header in app.header] == ["No method is recommended for 4,096 tokens"]
+    assert not [code for code in app.code if "serve ./model" in code.value]
+    app.query_params["extend.way"] = "ntk"
+    app.run()
+    assert [header.value for header in app.header] == ["Use NTK-aware with factor 2"]
+    assert [code for code in app.code if "serve ./model" in code.value]
+
+
+def test_the_page_and_the_command_line_answer_alike(paste):
+    config = {**GEMMA, "max_position_embeddings": 131_072}
+    app = paste("extend", json.dumps(config))
+    app.query_params["target"] = "262144"
+    app.run()
+    plan = make_plan(config, 262_144, ["vllm"])
+    assert plan.way.spec.scaling.factor == 16.0
+    assert [header.value for header in app.header] == ["Use Linear (position interpolation) with factor 16"]
+    assert plan.instructions[0].command in [code.value for code in app.code]

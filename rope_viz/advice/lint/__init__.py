@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 
-from rope_viz.advice.lint import contradictions, rules, runtime_rules, size_rules
+from rope_viz.advice.lint import contradictions, rules, runtime_rules, size_rules, trained_scaling
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
@@ -31,6 +31,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     rules.missing_original,
     size_rules.trained_length,
     size_rules.not_as_shipped,
+    trained_scaling.trained_scaling_gone,
     rules.factor_mismatch,
     rules.swapped_betas,
     rules.integer_factor,

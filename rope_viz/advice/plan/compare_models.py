@@ -109,10 +109,12 @@ def default_length(first: ModelConfig, second: ModelConfig) -> int:
 
 def list_lengths(sides: tuple[Side, Side]) -> list[Fact]:
     """Return model type and lengths."""
+    lengths = [side.config.trained_length for side in sides]
+    words = [f"{one.length:,}" if one.is_known else f"not documented ({one.name} {one.length:,})" for one in lengths]
     original = [side.config.original_length if side.config.has_original_length else None for side in sides]
     return [
         _fact("model_type", "model type", *(side.config.model_type for side in sides)),
-        _fact("trained_length", "trained length", *(side.config.trained_length.length for side in sides)),
+        Fact("trained_length", "trained length", (lengths[0].length, lengths[1].length), (words[0], words[1])),
         _fact("original_length", "original length", *original),
         _fact("limit", "max_position_embeddings", *(side.config.limit for side in sides)),
     ]

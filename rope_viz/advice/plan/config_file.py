@@ -32,7 +32,9 @@ from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
 
 IN_VAIN = ("scaled-window", "scaled-sliding")
-"""Rules about scaling that extends nothing: their findings count, whatever their severity."""
+"""Rules about scaling that extends nothing."""
+GRAVE = (*IN_VAIN, "trained-scaling-gone")
+"""Rules whose findings count, whatever their severity."""
 
 TOLERANCE = 1e-6
 
@@ -40,15 +42,22 @@ TOLERANCE = 1e-6
 def find_new_findings(before: ModelConfig, after: ModelConfig, *, without: tuple[str, ...] = ()) -> tuple[Finding, ...]:
     """Return errors, warnings and scaling in vain that the check finds in a changed config and not in the one before.
 
-    Differences between runtimes are left out: every requested runtime is emulated on its own.
+    Differences between runtimes are left out: every requested runtime is emulated on its own. The changed config is of
+    the same model, even if its new numbers resemble another one of the list.
     """
     slow = ("runtimes-differ", *without)
+    after = dataclasses.replace(after, changed_from=before.identity)
     known = {finding.rule for finding in check(before, without=slow)}
     return tuple(
         finding
         for finding in check(after, without=slow)
-        if finding.rule not in known and (finding.severity in ("error", "warning") or finding.rule in IN_VAIN)
+        if finding.rule not in known and (finding.severity in ("error", "warning") or is_grave(finding))
     )
+
+
+def is_grave(finding: Finding) -> bool:
+    """Return whether a new finding forbids a file. A warning is told, but a worse method would not mend it."""
+    return finding.severity == "error" or finding.rule in GRAVE
 
 
 def find_strayed_layers(before: ModelConfig, after: ModelConfig, layer: str) -> tuple[str, ...]:
@@ -85,7 +94,8 @@ class ConfigFile:
     not known how they read this model. `findings` are those of the check, by the rules that may find an error.
     `layers` are the layer types that were computed, () where all share one embedding, `parts` the other parts of the
     model that were written and read back.
-    `is_safe`: the check finds nothing in it that it does not find in the config before, and other layers are unchanged.
+    `is_safe`: the check finds nothing grave in it that it does not find in the config before, and other layers are
+    unchanged. `new` is everything that it finds in it and not in the config before.
     """
 
     config: Mapping[str, Any]
@@ -98,6 +108,7 @@ class ConfigFile:
     is_safe: bool = True
     layers: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    new: tuple[Finding, ...] = ()
 
     @property
     def fit(self) -> bool:
@@ -159,6 +170,7 @@ class Candidate:
     fragment: Mapping[str, Any]
     support: RuntimeSupport
     is_safe: bool
+    new: tuple[Finding, ...]
 
 
 def write_config_file(
@@ -179,7 +191,7 @@ def write_config_file(
         except ValueError:
             continue
         written.append(judge_file(model, spec, layer, old, change.whole, change.fragment))
-        if written[-1].is_safe and not written[-1].support.unable:
+        if written[-1].is_safe and not written[-1].new and not written[-1].support.unable:
             break  # every runtime reads it, and the old keys are preferred
     # A runtime may read only what is written for it alone, such as both names of the type.
     for name in wanted if not any(one.is_safe and one.support.reads_all(wanted) for one in written) else ():
@@ -190,7 +202,10 @@ def write_config_file(
     if not written:
         made = export(spec, to="transformers", config=model, layer_type=layer)
         written.append(judge_file(model, spec, layer, False, made.config, made.fragment))
-    best = max(written, key=lambda one: (one.is_safe, one.support.count_readers(wanted), one.support.rank, one.old))
+    best = max(
+        written,
+        key=lambda one: (one.is_safe, one.support.count_readers(wanted), not one.new, one.support.rank, one.old),
+    )
     # A value that is equal stays as it is written: 4 does not become 4.0.
     mapping = best.file.mapping
     same = {key: value for key, value in model.mapping.items() if key in mapping and mapping[key] == value}
@@ -200,7 +215,7 @@ def write_config_file(
     fragment = {key: value for key, value in fragment.items() if model.mapping.get(key, best) != value}
     generation = " ".join((describe_generation(best.old, best.support, model), *others.notes))
     file = check_config_file(ModelConfig.read(whole), fragment, generation, best.support, best.is_safe)
-    return dataclasses.replace(file, parts=tuple(others.whole))
+    return dataclasses.replace(file, parts=tuple(others.whole), new=best.new)
 
 
 def drop_source(model: ModelConfig) -> ModelConfig:
@@ -218,8 +233,9 @@ def judge_file(
 ) -> Candidate:
     """Return a file with the runtimes that read it as intended and whether the check finds nothing new in it."""
     file, main = ModelConfig.read(whole), layer if layer in model.specs else model.main_layer
-    safe = not file.problems and not find_strayed_layers(model, file, main) and not find_new_findings(model, file)
-    return Candidate(old, file, fragment, find_support(file, spec, layer, before=model), safe)
+    new = find_new_findings(model, file)
+    safe = not file.problems and not find_strayed_layers(model, file, main) and not any(map(is_grave, new))
+    return Candidate(old, file, fragment, find_support(file, spec, layer, before=model), safe, new)
 
 
 def check_config_file(
@@ -240,6 +256,11 @@ def check_config_file(
         is_safe,
         layers,
     )
+
+
+def keep_config_file(model: ModelConfig) -> ConfigFile:
+    """Return the config as it is, for a plan that writes nothing."""
+    return check_config_file(model, {}, "Nothing is written.", RuntimeSupport())
 
 
 def describe_generation(old: bool, found: RuntimeSupport, model: ModelConfig) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.memory.estimate_memory import with_catalog_sizes
 from rope_viz.advice.memory.kv_cache import GPU, USED, Cache, Group, cache, human
 from rope_viz.advice.memory.parameter_count import weight_bytes
-from rope_viz.advice.plan.config_file import ConfigFile, is_reader, write_config_file
+from rope_viz.advice.plan.config_file import ConfigFile, is_grave, is_reader, keep_config_file, write_config_file
 from rope_viz.advice.plan.export import without_about
 from rope_viz.advice.plan.rank_methods import Advice, recommend
 from rope_viz.advice.plan.runtime_instructions import Instructions, write_instructions
@@ -57,7 +57,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class ExtensionPlan:
-    """The whole answer for one config, one length and some runtimes; `way` is the way that is written."""
+    """The whole answer for one config, one length and some runtimes; `way` is the way that is written.
+
+    `refused` is {way's id: why it is not written} where nothing is written. Then `file` is the config as it was, there
+    are no instructions, and `way` is the first of the ways.
+    """
 
     config: Mapping[str, Any]
     found: tuple[Finding, ...]
@@ -66,6 +70,21 @@ class ExtensionPlan:
     memory: Memory
     file: ConfigFile
     instructions: tuple[Instructions, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def warning(self) -> str:
+        """Why the way that the user chose is not recommended; empty where it is, or where nothing is written."""
+        return "" if self.refused or self.way.is_advised else f"{self.way.title} is not recommended. {self.way.because}"
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why nothing is written, in sentences: one on all ways, then one for each reason; () where something is."""
+        reasons: dict[str, list[str]] = {}
+        for way in self.advice.ways if self.refused else ():
+            reasons.setdefault(self.refused[way.id], []).append(way.title)
+        told = [f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items()]
+        return (f"No way to {self.target:,} tokens is recommended, so nothing is written.", *told) if told else ()
 
     @property
     def recognised(self) -> Identity:
@@ -111,19 +130,27 @@ def make_plan(
     mistakes, if known already.
     """
     model = without_about(config)
+    if known is not None:
+        model = replace(model, known=known)  # whatever is asked of it is about the model that was picked
     model.find_layer(layer)
     if advice is None:
-        advice = recommend(model, model.identify(known=known, trained=trained, layer=layer), target)
-    layer = advice.recognised.layer or None
+        advice = recommend(model, model.identify(trained=trained, layer=layer), target)
+    recognised = advice.recognised
+    layer = recognised.layer or None
+    refused: Mapping[str, str] = {}
     if way:
-        chosen = advice.way(way)
-        file, instructions = write_way(chosen, model, layer, runtimes)
+        written = write_way(advice.way(way), model, layer, runtimes)
     else:
-        chosen, file, instructions = write_best_way(advice, model, layer, runtimes)
-        advice = put_first(advice, chosen)
-    needed = estimate_memory(model, advice.recognised, advice.target, dtype=dtype, sequences=sequences)
+        drafts = write_advised_ways(advice, model, layer, runtimes)
+        best = choose_draft(drafts)
+        written = best or WrittenWay(advice.best, keep_config_file(model), ())
+        refused = {} if best else explain_refusals(advice, drafts)
+        advice = put_first(advice, written.way)
+    advice = replace(advice, short=tuple(describe_short_texts(written.way, recognised)))
+    needed = estimate_memory(model, recognised, advice.target, dtype=dtype, sequences=sequences)
     found = find_mistakes(model) if found is None else found
-    return ExtensionPlan(without_source(model.mapping), found, advice, chosen, needed, file, instructions)
+    config = without_source(model.mapping)
+    return ExtensionPlan(config, found, advice, written.way, needed, written.file, written.instructions, refused)
 
 
 def plan(
@@ -152,36 +179,73 @@ def plan(
     return found
 
 
-Written: TypeAlias = tuple[ConfigFile, tuple[Instructions, ...]]
+@dataclass(frozen=True)
+class WrittenWay:
+    """One way with the config file that says it, and what to give each requested runtime."""
+
+    way: Way
+    file: ConfigFile
+    instructions: tuple[Instructions, ...]
+
+    @property
+    def is_read_by_all(self) -> bool:
+        """Whether every requested runtime computes the embedding."""
+        return all(one.made.faithful for one in self.instructions)
+
+    @property
+    def fault(self) -> str:
+        """Why it must not be written, in a sentence; empty where it may be."""
+        if not self.file.is_safe:
+            grave = [one.message for one in self.file.new if is_grave(one)]
+            return grave[0] if grave else "The file would change layers that it should keep."
+        readers = (
+            *self.file.runtimes,
+            *self.file.unverified,
+            *(one.name for one in self.instructions if one.made.faithful),
+        )
+        if readers:
+            return ""
+        return self.instructions[0].proof if self.instructions else f"Not in {self.file.others[0]}."
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the check has warnings about a method that nobody has shown for this model."""
+        return bool(self.file.new) and self.way.rank in ("usual", "possible")
 
 
-def write_way(way: Way, model: ModelConfig, layer: str | None, runtimes: Sequence[str]) -> Written:
+def write_way(way: Way, model: ModelConfig, layer: str | None, runtimes: Sequence[str]) -> WrittenWay:
     """Return the config file of one way, and what to give each runtime."""
     file = write_config_file(way.spec, model, layer, runtimes)
     asked: dict[str, Any] = {"config": model, "layer": layer, "length": way.target, "file": file}
-    return file, tuple(write_instructions(way.spec, name, **asked) for name in runtimes)
+    return WrittenWay(way, file, tuple(write_instructions(way.spec, name, **asked) for name in runtimes))
 
 
-def write_best_way(
+def write_advised_ways(
     advice: Advice, model: ModelConfig, layer: str | None, runtimes: Sequence[str]
-) -> tuple[Way, ConfigFile, tuple[Instructions, ...]]:
-    """Return the first way that is safe and that every requested runtime reads, else the first safe one.
-
-    Where none is safe it is the first: then the file says what is wrong with it.
-    """
-    first: tuple[Way, ConfigFile, tuple[Instructions, ...]] | None = None
-    safe: tuple[Way, ConfigFile, tuple[Instructions, ...]] | None = None
+) -> tuple[WrittenWay, ...]:
+    """Return the drafts of the ways that are advised, in their order, up to one that nothing speaks against."""
+    drafts: list[WrittenWay] = []
     for way in advice.ways:
-        file, instructions = write_way(way, model, layer, runtimes)
-        first = first or (way, file, instructions)
-        if not file.is_safe:
-            continue
-        safe = safe or (way, file, instructions)
-        if all(one.made.faithful for one in instructions):
-            return way, file, instructions
-    found = safe or first
-    assert found is not None, "there is always a way"
-    return found
+        if way.is_advised:
+            drafts.append(write_way(way, model, layer, runtimes))
+            if not drafts[-1].fault and not drafts[-1].is_doubtful and drafts[-1].is_read_by_all:
+                break
+    return tuple(drafts)
+
+
+def choose_draft(drafts: Sequence[WrittenWay]) -> WrittenWay | None:
+    """Return the first safe draft that every requested runtime reads, else the first safe one; None where none is safe.
+
+    Among methods that nobody has shown for the model, those without warnings of the check come first.
+    """
+    safe = sorted((one for one in drafts if not one.fault), key=lambda one: one.is_doubtful)
+    return next((one for one in safe if one.is_read_by_all), next(iter(safe), None))
+
+
+def explain_refusals(advice: Advice, drafts: Sequence[WrittenWay]) -> dict[str, str]:
+    """Return {way's id: why it is not written}."""
+    faults = {one.way.id: one.fault for one in drafts}
+    return {way.id: faults.get(way.id) or way.because or next(iter(way.reasons)) for way in advice.ways}
 
 
 def put_first(advice: Advice, way: Way) -> Advice:
@@ -189,7 +253,7 @@ def put_first(advice: Advice, way: Way) -> Advice:
     if advice.best == way:
         return advice
     others = tuple(one for one in advice.ways if one is not way)
-    return replace(advice, ways=(way, *others), short=tuple(describe_short_texts(way, advice.recognised)))
+    return replace(advice, ways=(way, *others))
 
 
 def find_mistakes(config: Source) -> tuple[Finding, ...]:

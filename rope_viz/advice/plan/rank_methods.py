@@ -18,8 +18,10 @@ from rope_viz.advice.plan.ways import RANKS, Rank, Way, describe_short_texts
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, Scaling, lists, require_number
 from rope_viz.models.identity.identify_model import Identity
+from rope_viz.models.identity.shipped_scaling import describe_method as describe_scaling
 from rope_viz.models.identity.shipped_scaling import family_name, is_added_later
 from rope_viz.models.identity.shipped_scaling import is_factor_for_length as differs_by_factor
+from rope_viz.models.identity.trained_scaling import find_loss, find_trained_embedding, is_trained_scaling
 from rope_viz.models.model_config import ModelConfig, Source, from_config
 from rope_viz.models.rope_config import ORIGINAL
 
@@ -56,9 +58,10 @@ def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpe
     kept = [one.spec for one in ways if one.id == "kept"]
     others = other_ways(recognised, int(target))
     ways += [one for one in others if not any(is_same_embedding(one.spec, spec) for spec in kept)]
-    ways = [*keep_within_windows(model, recognised, int(target), ways)]
+    ways = [*keep_within_windows(model, recognised, int(target), [*keep_what_was_trained(recognised, ways)])]
     if own is not None:
-        ways.append(Way("as set", own, int(target), recognised, "The settings of the other pages"))
+        settings = Way("as set", own, int(target), recognised, "The settings of the other pages")
+        ways += keep_what_was_trained(recognised, [settings])
     seen: dict[str, Way] = {}
     for found in sorted(ways, key=lambda one: RANKS.index(one.rank)):
         if found.rank == "as set" or not any(is_same_embedding(found.spec, one.spec) for one in seen.values()):
@@ -93,6 +96,30 @@ def is_same_embedding(one: RopeSpec, other: RopeSpec) -> bool:
     return one == other or (same_method and one.scaling.computes_same(one, other))
 
 
+def keep_what_was_trained(recognised: Identity, ways: list[Way]) -> Iterator[Way]:
+    """Yield the ways; those that lose something of what the model was trained with are not advised.
+
+    The config as it is needs no judgement, nor does what the maker documents for a model that is no fine-tune.
+    """
+    trained = find_trained_embedding(recognised)
+    needed = is_trained_scaling(recognised, trained)
+    trusted = ("as it is",) if recognised.how == "fine-tune" else ("as it is", "documented")
+    for way in ways:
+        if way.rank in trusted or way.id == "kept":
+            yield way
+            continue
+        loss = find_loss(trained, way.spec)
+        before = describe_scaling(trained) if trained.is_scaled else "the config"
+        because = "" if loss is None else f"Compared with {before}, {loss.words}."
+        if needed and way.method != trained.scaling.name:
+            because = because or f"The model was trained with {describe_scaling(trained)}, which this drops."
+        if not because:
+            yield way
+            continue
+        rank: Rank = way.rank if way.rank == "as set" else "not advised"
+        yield dataclasses.replace(way, rank=rank, because=because, is_lossy=True)
+
+
 def start(recognised: Identity) -> RopeSpec:
     """Return the model as it was trained: its own sizes and base, nothing scaled, its trained length as the context."""
     length = recognised.trained.length
@@ -103,38 +130,46 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
     """Yield the ways that need no judgement: the config as it is where it reaches, and what the maker documented."""
     model, spec, reach, trained = recognised.model, recognised.spec, recognised.reach, recognised.trained
     label, scaled = LABELS[spec.scaling.name], spec.is_scaled
+    rank: Rank
     documented = [] if model is None or target <= trained.length else model.documented
     if documented and is_scaled_by_another(config, recognised):
         documented = []
     entry = min((one for one in documented if one["to"] >= target), key=lambda one: int(one["to"]), default=None)
     if entry is not None:
         made = documented_spec(config, recognised, entry["rope_scaling"])
-        yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])
+        if scaled and find_loss(spec, made):
+            entry = None  # the file goes further; it may have been trained so
+        else:
+            yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])
     ships = find_shipped_way(recognised, target)
     if ships is not None and entry is None:
         yield ships
+    further = further_than_shipped(recognised, target)
+    if further is not None:
+        yield further
     if target <= reach and not (recognised.exact and target > spec.target):
         if scaled:
             title = f"Keep the config: {label}, {describe_owner(config, recognised)}, reaches {reach:,} tokens"
             source = model.source if recognised.exact and model is not None else "the config itself"
-            rank: Rank = "as it is" if entry is None and not is_doubtful(recognised, ships) else "possible"
+            rank = "as it is" if entry is None and not is_doubtful(recognised, ships) else "possible"
             yield Way(rank, spec, target, recognised, title, source, reach)
         else:
             why = "the model was trained on" if trained.is_known else "its limit is"
             title = f"Keep the config: {why} {trained.length:,} tokens"
-            yield Way("as it is", spec, target, recognised, title, trained.source)
+            rank = "as it is" if ships is None else "possible"
+            yield Way(rank, spec, target, recognised, title, trained.source)
     elif scaled and (target > reach or lists(spec.scaling)):
-        further = go_further(recognised, target)
-        if further is None:
+        longer = go_further(recognised, target)
+        if longer is None:
             return
         title = f"{label} with a larger factor than its maker used"
         if lists(spec.scaling):
             title = f"{label} from its trained lists: the long one goes on from {reach:,} tokens"
-        elif further.scaling == spec.scaling:
+        elif longer.scaling == spec.scaling:
             title = f"Raise max_position_embeddings: {label} with its present factor"
         elif not recognised.exact:
             title = f"{label} with a larger factor than the config has"
-        yield Way("its own, further", further, target, recognised, title)
+        yield Way("its own, further", longer, target, recognised, title)
 
 
 def is_scaled_by_another(config: ModelConfig, recognised: Identity) -> bool:
@@ -171,7 +206,10 @@ def describe_owner(config: ModelConfig, recognised: Identity) -> str:
 def find_shipped_way(recognised: Identity, target: int) -> Way | None:
     """Return what the catalog's model ships with, where the config has it otherwise or says a smaller limit."""
     model, ships, spec = recognised.model, recognised.shipped, recognised.spec
-    if model is None or ships is None or ships.target < target or recognised.trained.length >= target:
+    if model is None or ships is None or ships.target < target:
+        return None
+    # What divides from a length may be absent below it. Any other scaling was on during the whole training.
+    if recognised.trained.length >= target and recognised.departs and ships.scaling.divides_from_length:
         return None
     name, label = family_name(model), LABELS[ships.scaling.name]
     if recognised.departs:
@@ -191,6 +229,22 @@ def is_doubtful(recognised: Identity, ships: Way | None) -> bool:
     if ships is None or theirs is None or not recognised.departs or recognised.how == "fine-tune":
         return False
     return not differs_by_factor(recognised.spec, theirs, recognised.departs)
+
+
+def further_than_shipped(recognised: Identity, target: int) -> Way | None:
+    """Return the trained scaling, taken further, where the config has another one by mistake."""
+    ships = find_trained_embedding(recognised)
+    if recognised.model is None or ships is recognised.spec or target <= ships.target:
+        return None
+    scaling = ships.scaling.go_further(ships, ships.target, target)
+    if scaling is None:
+        return None
+    title = (
+        f"{LABELS[scaling.name]} as {family_name(recognised.model)} ships it, with a larger factor; your config has "
+    )
+    title += " and ".join(recognised.departs.values())
+    made = dataclasses.replace(ships, target=target, scaling=scaling)
+    return Way("its own, further", made, target, recognised, title)
 
 
 def go_further(recognised: Identity, target: int) -> RopeSpec | None:
@@ -235,8 +289,6 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
     for name in USUAL:
         if fits(base, name, target):
             rank: Rank = "usual" if name == USUAL[0] else "possible"
-            if any(getattr(recognised.spec.scaling, each) for each in lists(recognised.spec.scaling)):
-                rank = "not advised"  # it would discard the trained lists
             title = f"{LABELS[name]}, s = {target / trained:.4g}"
             yield Way(rank, extend(like_shipped(base, name, recognised), name, target), target, recognised, title)
     yield plain

@@ -13,6 +13,7 @@ from rope_viz.advice.plan.extend import Option, measure
 from rope_viz.embedding.spec import RopeSpec, lists
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import family_name, is_same_scaling
+from rope_viz.models.identity.trained_scaling import find_trained_embedding, is_trained_scaling
 from rope_viz.storage.decode_json import read_own
 from rope_viz.texts import Texts, join
 
@@ -63,7 +64,7 @@ NOT_DOCUMENTED = "The trained length is not documented, so it is not known which
 class Way:
     """One way to reach the length `target`: `reach` is the length that it is documented to reach, None if none is.
 
-    `because` is a reason that is not in its numbers.
+    `because` is a reason that is not in its numbers. `is_lossy`: something that the model was trained with is lost.
     Its numbers and its reasons are computed when they are first needed, because they take a while.
     """
 
@@ -75,6 +76,12 @@ class Way:
     source: str = ""
     reach: int | None = None
     because: str = ""
+    is_lossy: bool = False
+
+    @property
+    def is_advised(self) -> bool:
+        """Whether it may be written without the user's own word."""
+        return self.rank != "not advised" and not self.is_lossy
 
     @property
     def method(self) -> str:
@@ -112,18 +119,13 @@ def measure_once(spec: RopeSpec, target: int) -> Option:
 def list_reasons(way: Way) -> Iterator[str]:
     """Yield the reasons, in sentences with the numbers of this model at this length."""
     spec, target, reach, measured = way.spec, way.target, way.reach, way.option
-    trained = way.recognised.trained.length
     if way.because:
         yield way.because
     if reach is not None and reach > target:
         yield f"It reaches {reach:,} tokens; you need {target:,}."
-    if target <= trained and not spec.is_scaled:
-        if way.recognised.trained.is_known:
-            yield "Every angle up to this length was seen in training."
-        else:
-            yield f"The config's limit is {trained:,} tokens. {NOT_DOCUMENTED}"
-        return
     yield describe_angles(way)
+    if target <= way.recognised.trained.length and not spec.is_scaled:
+        return
     yield from describe_method(spec, measured, target, way.recognised.spec)
     if measured.first_negative is not None:
         yield TEXTS("first_negative", distance=measured.first_negative)
@@ -134,6 +136,10 @@ def list_reasons(way: Way) -> Iterator[str]:
 def describe_angles(way: Way) -> str:
     """Return a sentence on the pairs that reach angles beyond the trained length, as far as that is known."""
     target, trained, shipped = way.target, way.recognised.trained, way.recognised.shipped
+    if target <= trained.length and not way.spec.is_scaled:
+        if trained.is_known:
+            return "Every angle up to this length was seen in training."
+        return f"The config's limit is {trained.length:,} tokens. {NOT_DOCUMENTED}"
     unseen, pairs = way.option.unseen, way.spec.pairs
     if shipped is not None and target <= shipped.target and is_same_scaling(way.spec, shipped):
         return f"The model ships with this scaling and reaches {shipped.target:,} tokens with it."
@@ -178,11 +184,13 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     if lists(spec.scaling):
         yield f"Up to {spec.context:,} tokens the short list is used, beyond that the long one."
         return
-    turning = spec.inv_freq() > 0
-    changed = turning & (
-        np.abs(spec.inv_freq() / np.where(spec.plain_inv_freq > 0, spec.plain_inv_freq, 1.0) - 1.0) > 1e-9
-    )
-    count, factor = int(np.count_nonzero(changed)), spec.attention_factor() ** 2
+    before = find_trained_embedding(recognised)
+    if is_trained_scaling(recognised, before):
+        trained = max(before.target, trained)
+    else:
+        before = spec.plain()
+    kept = np.isclose(spec.inv_freq(), before.inv_freq(), rtol=1e-9, atol=0.0)
+    count, factor = int(np.count_nonzero(~kept)), (spec.attention_factor() / before.attention_factor()) ** 2
     logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
     slower = f"{count} of {spec.pairs} pairs have a lower frequency below {trained:,} tokens, too"
     yield f"The factor is always on: {slower}{logits}."

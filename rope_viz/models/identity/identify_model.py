@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.models.config_reader import Fields, name_config
@@ -47,12 +48,18 @@ ENOUGH = 6
 class TrainedLength:
     """The length that a new method starts from, in tokens, and where it is known from.
 
-    `is_documented` is False where it is the original length of the file's scaling, or the limit.
+    `is_documented` is False where it is the original length, which the scaling divides from (`divides`), or the limit.
     """
 
     length: int
     source: str
     is_documented: bool = False
+    divides: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the length is called where it is shown."""
+        return "trained length" if self.is_known else "original length" if self.divides else "limit"
 
     @property
     def is_known(self) -> bool:
@@ -235,6 +242,12 @@ def find_similar_models(config: Mapping[str, Any], fields: Fields, spec: RopeSpe
     return [one for one in found if one is not None]
 
 
+def find_same_sizes(config: Mapping[str, Any], fields: Fields, spec: RopeSpec) -> list[Model]:
+    """Return the entries whose sizes a config has while its base is another one, the nearest first."""
+    close = [one for one in find_similar_models(config, fields, spec) if not one.based and one.agree >= ENOUGH - 1]
+    return [one.model for one in sorted(close, key=lambda one: (one.agree, one.order), reverse=True)]
+
+
 def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: Model) -> Likeness | None:
     """Return how a config relates to an entry of its type; None where one of its sizes differs."""
     head_dim, listed = entry_numbers(model.id)
@@ -250,7 +263,8 @@ def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec
     vocabulary = ours.get(VOCABULARY) == listed.get(VOCABULARY)
     scaled, plain = main.scaling == spec.scaling, not main.is_scaled
     native = main.scaling.name == spec.scaling.name and main.scaling.is_trained_with
-    order = (words, scaled, native, plain, main.target == spec.target, vocabulary, model.verified)
+    nearest = -len(find_departures(spec, main))
+    order = (words, scaled, native, plain, nearest, main.target == spec.target, vocabulary, model.verified)
     agree = based + sum(ours[key] == listed[key] for key in shared)
     return Likeness(model, agree, len(listed) + 1, based, words > 0, order)
 
@@ -345,13 +359,17 @@ def find_trained_length(
     if length is not None:
         return TrainedLength(length, source, True)
     if model is not None:
-        return TrainedLength(model.original_length, f"its config in the list of models ({model.source})")
+        source, divides = (
+            f"its config in the list of models ({model.source})",
+            METHODS[model.scaled_by].divides_from_length,
+        )
+        return TrainedLength(model.original_length, source, divides=divides)
     if spec.scaling.name in PRETRAINED_TYPES and spec.context != limit:
-        return TrainedLength(spec.context, f"{ORIGINAL} of the config")
+        return TrainedLength(spec.context, f"{ORIGINAL} of the config", divides=True)
     chunks = fields.config.get("dual_chunk_attention_config")
     original = chunks.get(ORIGINAL) if isinstance(chunks, Mapping) else None
     if isinstance(original, int) and not isinstance(original, bool) and 0 < original <= limit:
-        return TrainedLength(original, f"{ORIGINAL} of dual_chunk_attention_config")
+        return TrainedLength(original, f"{ORIGINAL} of dual_chunk_attention_config", divides=True)
     return TrainedLength(spec.context, "max_position_embeddings of the config")
 
 
@@ -371,7 +389,8 @@ def find_length_mistakes(
     if model is None:
         return out
     own = model.config.get("max_position_embeddings")
-    if not spec.is_scaled and says > trained.length and not room and own != says:
+    is_based = any(abs(one.base / spec.base - 1.0) < 1e-6 for one in model_specs(model.id).values())
+    if not spec.is_scaled and is_based and says > trained.length and not room and own != says:
         out.append(
             f"max_position_embeddings is {says:,} without scaling, but {describe_length(model, trained)}. Raising only "
             f"this key does not extend the context: beyond {trained.length:,} tokens pairs of low frequency reach "

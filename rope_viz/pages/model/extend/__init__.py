@@ -36,13 +36,17 @@ SIZES = (16, 24, 40, 48, 80, 96, 141, 192, 288)
 """GB of memory of a GPU."""
 WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages"}
 WAYS |= {name: kind.label for name, kind in METHODS.items() if kind.extends}
+REFUSED = "refused"
+"""The choice of no way, offered where no way is recommended."""
 
 
 LONGEST = 16_777_216
 TARGET = length(
     "extend.target", "Context needed", lambda request: wanted(request), least=128, most=LONGEST, shared="target"
 )
-TRAINED = length("extend.trained", "Trained length", lambda request: trained(request), most=LONGEST, shared="context")
+TRAINED = length(
+    "extend.trained", "Length to scale from", lambda request: trained(request), most=LONGEST, shared="context"
+)
 RUNTIMES = FirstOf(key="extend.for", label="Runtime", options=NAMES, usual=lambda request: "vllm", menu=190)
 GPU = Pick(
     key="extend.gpu",
@@ -61,7 +65,7 @@ SEQUENCES = Number(
 WAY = Pick(
     key="extend.way",
     label="Method to write",
-    options=WAYS,
+    options=WAYS | {REFUSED: words.TEXTS("no_way")},
     offered=lambda request: offered(request),
     needs=(TARGET, TRAINED, RUNTIMES),
     menu=260,
@@ -129,7 +133,9 @@ def offered(request: PictureRequest) -> Mapping[str, str]:
     """Return the possible ways, id -> short name, the best one for the chosen runtimes first."""
     if problem(request):
         return {}
-    return {way.id: WAYS[way.id] for way in _best_plan(_arguments(request), (request[RUNTIMES],)).advice.ways}
+    best = _best_plan(_arguments(request), (request[RUNTIMES],))
+    none = {REFUSED: words.TEXTS("no_way")} if best.refused else {}
+    return none | {way.id: WAYS[way.id] for way in best.advice.ways}
 
 
 def unknown(request: PictureRequest) -> str:
@@ -173,7 +179,7 @@ def speeds(request: PictureRequest) -> Figure:
 def memory(request: PictureRequest) -> Figure:
     """The KV cache by length on top of the weights, and one 80 GB GPU."""
     made = answer(request)
-    figure, title = figures.memory(made.memory, made.target, made.recognised.trained.length)
+    figure, title = figures.memory(made.memory, made.target, made.recognised.trained)
     return Figure(figure, title, words.memory(made))
 
 
@@ -208,13 +214,17 @@ def _layers(subject: Subject) -> Layers:
 @PAGE.picture(TARGET, TRAINED, config=True, height=420, still=True, refuses=problem, query="extend.tab=why")
 def options(request: PictureRequest) -> Table:
     """Every method in numbers at the wanted length, from the trained length."""
-    base = start(answer(request).recognised)
-    return Table(methods(base, request[TARGET]), "Every method at this length", extension(base, request[TARGET]))
+    known = answer(request).recognised
+    base = start(known)
+    sentence = extension(base, request[TARGET], known.trained.name)
+    return Table(methods(base, request[TARGET]), "Every method at this length", sentence)
 
 
 @cache_by_config(KEPT)
 def _config(subject: Subject) -> ModelConfig:
-    return numbers_config(subject.spec) if subject.config is None else ModelConfig.read(subject.config)
+    if subject.config is None:
+        return numbers_config(subject.spec)
+    return ModelConfig.read(subject.config, known=catalog().get(subject.model))
 
 
 @cache_by_config(KEPT)
@@ -244,7 +254,7 @@ def _best_plan(asked: Arguments, runtimes: tuple[str, ...]) -> ExtensionPlan:
 def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, sequences: int) -> ExtensionPlan:
     subject, _, target, _ = asked
     config, best = _config(subject), _best_plan(asked, runtimes)
-    if way == best.way.id:
+    if way == (REFUSED if best.refused else best.way.id):
         memory = estimate_memory(config, best.recognised, target, dtype=dtype, sequences=sequences)
         return dataclasses.replace(best, memory=memory)
     given: dict[str, Any] = {"advice": best.advice, "found": best.found}

@@ -13,6 +13,7 @@ from rope_viz.advice.plan.extension_plan import ExtensionPlan, Memory
 from rope_viz.advice.plan.ways import SUPPORT, Way
 from rope_viz.figures import theme
 from rope_viz.figures.words import footnote
+from rope_viz.models.identity.identify_model import TrainedLength
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_tokens
 
@@ -41,10 +42,10 @@ def why(way: Way, known: set[str]) -> Iterator[str]:
         known.add(result.text)
 
 
-def memory(estimate: Memory, target: int, trained: int) -> tuple[theme.DataFigure, str]:
+def memory(estimate: Memory, target: int, trained: TrainedLength) -> tuple[theme.DataFigure, str]:
     """Draw the KV cache on top of the weights by length, with the usable memory of one 80 GB GPU."""
     assert estimate.cache is not None
-    last = max(4 * target, 4 * trained, 4 * LEAST)
+    last = max(4 * target, 4 * trained.length, 4 * LEAST)
     lengths = np.unique(np.geomspace(LEAST, last, 160).astype(np.int64))
     cached = np.array([estimate.cache.bytes(int(length), estimate.sequences) for length in lengths]) / 1e9
     total, weights = cached + estimate.weights / 1e9, estimate.weights / 1e9
@@ -63,8 +64,9 @@ def memory(estimate: Memory, target: int, trained: int) -> tuple[theme.DataFigur
         theme.rule(room, "one 80 GB GPU, 90 % of it", dash="dash"),
         theme.rule(target, f"needed {format_tokens(target)}", axis="x", dash="dash"),
     ]
-    if trained < target:
-        rules.append(theme.rule(trained, f"trained {format_tokens(trained)}", axis="x"))
+    if trained.length < target:
+        name = trained.name.removesuffix(" length")
+        rules.append(theme.rule(trained.length, f"{name} {format_tokens(trained.length)}", axis="x"))
     fig = theme.figure(
         traces,
         x={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rope_viz.advice.memory.layer_kinds import Layers
 from rope_viz.advice.plan.extension_plan import ExtensionPlan
-from rope_viz.advice.plan.ways import SUPPORT, Rank
+from rope_viz.advice.plan.ways import SUPPORT, Rank, describe_angles
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models.identity.shipped_scaling import describe_method
 from rope_viz.pages.model.extend.figures import find_rows, row_of
@@ -27,6 +27,8 @@ RANKS: dict[Rank, str] = {
 def headline(plan: ExtensionPlan) -> str:
     """Return the verdict in a few words."""
     way, before = plan.way, plan.recognised.spec
+    if plan.refused:
+        return TEXTS("verdict.refused", target=plan.target)
     if not plan.file.fragment:
         return TEXTS("verdict.keep")
     if way.spec.scaling == before.scaling and way.spec.base == before.base:
@@ -37,12 +39,15 @@ def headline(plan: ExtensionPlan) -> str:
 
 
 def reason(plan: ExtensionPlan) -> str:
-    """Return why this is the answer, in one or two sentences."""
+    """Return why this is the answer, in one or two sentences; for no answer, why each way is refused."""
     way = plan.way
+    if plan.refused:
+        told = "\n".join(f"- {plain(reason)}" for reason in plan.refusals[1:])
+        return f"{plain(plan.refusals[0])}\n\n{told}\n\n{TEXTS('reason.refused')}"
+    if not way.is_advised:
+        return TEXTS("reason.not_advised", because=plain(way.because or describe_angles(way)))
     first = plain(way.because) or TEXTS(f"reason.{RANKS[way.rank]}", reach=way.reach or plan.target)
-    unseen = way.option.unseen
-    angles = TEXTS("reason.unseen" if unseen else "reason.seen", unseen=unseen, pairs=way.spec.pairs)
-    return f"{first} {angles}"
+    return f"{first} {plain(describe_angles(way))}"
 
 
 def list_costs(plan: ExtensionPlan) -> list[str]:
@@ -73,10 +78,12 @@ def speeds(plan: ExtensionPlan) -> str:
     """Describe what the chosen method does to the pairs."""
     numbers = plan.way.option
     unseen = "no pair reaches" if not numbers.unseen else f"{numbers.unseen} pairs reach"
+    trained = plan.recognised.trained
+    which = "never seen in training" if trained.is_known else f"beyond those of {format_tokens(trained.length)} tokens"
     return (
         f"**{numbers.kept}** of {plan.way.spec.pairs} pairs keep their frequency; {numbers.blended} are blended and "
-        f"{numbers.divided} divided. At {format_tokens(plan.target)} tokens **{unseen}** angles never seen in "
-        f"training. Logits are multiplied by {format_number(numbers.logit_factor)}."
+        f"{numbers.divided} divided. At {format_tokens(plan.target)} tokens **{unseen}** angles {which}. "
+        f"Logits are multiplied by {format_number(numbers.logit_factor)}."
     )
 
 

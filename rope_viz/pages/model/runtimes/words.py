@@ -111,10 +111,10 @@ def faithful(made: Export, name: str) -> str:
     return f"**{name} cannot do this**: {plain(made.reason.rstrip('.'))}.{off}"
 
 
-def extension(spec: RopeSpec, target: int) -> str:
-    """Describe the table of methods."""
+def extension(spec: RopeSpec, target: int, name: str) -> str:
+    """Describe the table of methods; `name` is that of the length that they start from."""
     factor = max(1.0, target / spec.context)
-    return RUNTIMES("extension", length=spec.length_name, start=spec.context, target=target, factor=factor)
+    return RUNTIMES("extension", length=name, start=spec.context, target=target, factor=factor)
 
 
 def model_list() -> str:
