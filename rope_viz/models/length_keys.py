@@ -1,0 +1,52 @@
+"""The keys in which each server looks for the longest length of a model.
+
+Sources, read: vLLM 0.33.0, transformers_utils/model_arch_config_convertor.py, derive_max_model_len_and_key; SGLang
+0.5.23, srt/utils/hf_transformers/common.py, CONTEXT_LENGTH_KEYS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rope_viz.models.config_reader import Fields, is_number
+
+LENGTH_KEYS: Mapping[str, tuple[str, ...]] = {
+    "vllm": (
+        "max_position_embeddings",
+        "n_positions",
+        "max_seq_len",
+        "seq_length",
+        "model_max_length",
+        "max_target_positions",
+        "max_sequence_length",
+        "max_seq_length",
+        "seq_len",
+    ),
+    "sglang": ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings"),
+}
+"""{runtime: its keys in the language model's part}. vLLM takes the least, but model_max_length over all. SGLang takes
+the first."""
+USUAL = "max_position_embeddings"
+
+
+def read_lengths(fields: Fields, runtime: str) -> dict[str, float]:
+    """Return {key: length} of the keys that hold a number once a runtime has loaded the config.
+
+    Classes that keep the limit under another name give it under both.
+    """
+    written = read_written_lengths(fields, runtime)
+    is_limit = {key for key in LENGTH_KEYS[runtime] if USUAL in (key, fields.architecture.aliases.get(key))}
+    values = {key: written.get(key, fields.value(USUAL) if key in is_limit else None) for key in LENGTH_KEYS[runtime]}
+    return {key: value for key, value in values.items() if is_number(value)}
+
+
+def read_written_lengths(fields: Fields, runtime: str) -> dict[str, float]:
+    """Return {key: length} of the keys with a number of their own: in the file, or as default of a runtime's class."""
+    given = {**fields.architecture.runtime(runtime).get("lengths", {}), **fields.config}
+    return {key: given[key] for key in LENGTH_KEYS[runtime] if is_number(given.get(key))}
+
+
+def find_lower_lengths(fields: Fields, limit: int) -> list[str]:
+    """Return the keys other than max_position_embeddings that keep some runtime below this limit."""
+    found = [read_written_lengths(fields, runtime).items() for runtime in LENGTH_KEYS]
+    return list(dict.fromkeys(key for each in found for key, value in each if value < limit and key != USUAL))
