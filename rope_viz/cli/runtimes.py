@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from rope_viz.cli.spec import (
     refuse_diffusion,
     tokens,
 )
-from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, lists, short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.formats import without_source
@@ -179,7 +180,7 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
 
 def run_export(parsed: argparse.Namespace) -> int:
     """Run `export` and return its exit code, 1 if the runtime cannot do what is intended."""
-    spec, config, layer = read_spec(parsed)
+    spec, config, layer = read_export_spec(parsed)
     if parsed.to in WRITERS:
         return print_training(export_training(spec, to=parsed.to, config=config, layer_type=layer), parsed.json)
     result: Export = export(spec, to=parsed.to, config=config, layer_type=layer)
@@ -205,6 +206,16 @@ def run_export(parsed: argparse.Namespace) -> int:
         verb = "will not give" if basis.how != "not known" else "by its general rules does not give"
         print(f"rope-viz: {result.runtime} {verb} the intended embedding{off}: {result.reason}", file=sys.stderr)
     return 0 if result.faithful else 1
+
+
+def read_export_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] | None, str | None]:
+    """Return what `read_spec` does. A factor alone says the length to write, too: the original one times the factor."""
+    spec, config, layer = read_spec(parsed)
+    by_length = spec.scaling.depends_on_length and not lists(spec.scaling)  # the file says its original length
+    if parsed.factor is None or parsed.target is not None or by_length:
+        return spec, config, layer
+    reached = min(max(round(spec.context * parsed.factor), 1), MAX_LENGTH)
+    return dataclasses.replace(spec, target=reached), config, layer
 
 
 def print_training(result: TrainerExport, as_json: bool) -> int:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, short_repr
 from rope_viz.models.config_reader import Params
-from rope_viz.models.length_keys import USUAL, find_lower_lengths
+from rope_viz.models.length_keys import OVER_ALL, USUAL, find_lower_lengths
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, partial_factor_for, read_rope_type, to_config
 from rope_viz.models.text_config import Part, Path
@@ -193,8 +193,8 @@ class Current:
 
     def without_scaling(self) -> Config:
         """Return what takes rope_scaling out. A null stays: classes of mlx-lm have no default for the key."""
-        stays = self.raw.get("rope_scaling") is None and "rope_scaling" not in self.config.architecture.validation.not_null
-        return {} if stays else {"rope_scaling": None}
+        refuses_null = "rope_scaling" in self.config.architecture.validation.not_null
+        return {"rope_scaling": None} if refuses_null or self.raw.get("rope_scaling") is not None else {}
 
     def rope_dicts(self) -> list[Mapping[str, Any]]:
         """Return the rope dicts of the file, the winning one last."""
@@ -270,7 +270,10 @@ class Current:
     def sizes(self, spec: RopeSpec) -> Config:
         """Return the keys that say the length, and head size, rotated dimensions and pairing where these change."""
         before, architecture = self.config.specs[self.layer], self.config.architecture
-        keys = self.lengths(int(to_config(spec)["max_position_embeddings"]))
+        limit = int(to_config(spec)["max_position_embeddings"])
+        if spec.scaling.reaches_factor and spec.scaling != before.scaling:
+            limit = max(limit, min(round(spec.context * spec.scaling.factor_for(spec)), MAX_LENGTH))
+        keys = self.lengths(limit, spec.target)
         if spec.head_dim != before.head_dim or spec.rotary_dim != before.rotary_dim:
             keys |= self.head_keys(spec)
         null = architecture.validation.null_head_dim and self.config.fields.raw("head_dim") is None
@@ -280,9 +283,16 @@ class Current:
             keys["rope_interleave"] = spec.pairing == "interleaved"
         return keys
 
-    def lengths(self, limit: int) -> Config:
-        """Return the key that says the limit, and every further key that would keep a runtime below it."""
-        return dict.fromkeys((self.name(USUAL), *find_lower_lengths(self.config.fields, limit)), limit)
+    def lengths(self, limit: int, longest: int) -> Config:
+        """Return the key that says the limit, and every further key that would keep a server below the longest length.
+
+        The limit is the original length for dynamic scaling; then another key says what servers shall accept.
+        """
+        fields = self.config.fields
+        keys = {self.name(USUAL): limit} | dict.fromkeys(find_lower_lengths(fields, longest), longest)
+        if limit < longest and fields.architecture.aliases.get(OVER_ALL) != USUAL:
+            keys[OVER_ALL] = longest
+        return keys | {self.name(USUAL): limit}
 
     def head_keys(self, spec: RopeSpec) -> Config:
         config, architecture = self.config.fields.config, self.config.architecture

@@ -24,9 +24,10 @@ LENGTH_KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "sglang": ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings"),
 }
-"""{runtime: its keys in the language model's part}. vLLM takes the least, but model_max_length over all. SGLang takes
-the first."""
+"""{runtime: its keys in the language model's part}. vLLM takes the least, SGLang the first."""
 USUAL = "max_position_embeddings"
+OVER_ALL = "model_max_length"
+"""vLLM takes this one whatever the others say, and SGLang before the usual one."""
 
 
 def read_lengths(fields: Fields, runtime: str) -> dict[str, float]:

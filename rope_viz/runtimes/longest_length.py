@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.models.length_keys import LENGTH_KEYS, read_lengths
+from rope_viz.models.length_keys import LENGTH_KEYS, OVER_ALL, read_lengths
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_rope_type
 
@@ -30,8 +30,8 @@ class LongestLength:
 def derive_for_vllm(model: ModelConfig) -> LongestLength:
     """Return the least of its keys, or model_max_length, times the factor of types whose limit is not extended yet."""
     lengths = read_lengths(model.fields, "vllm")
-    own = lengths.get("model_max_length", 0.0)
-    key = "model_max_length" if own else min(lengths, key=lambda name: lengths[name], default="")
+    own = lengths.get(OVER_ALL, 0.0)
+    key = OVER_ALL if own else min(lengths, key=lambda name: lengths[name], default="")
     factor: Any = 1.0
     if "gemma3" not in model.model_type:
         for params in model.rope_parameters.values():

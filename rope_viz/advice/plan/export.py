@@ -23,6 +23,7 @@ from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import NOT_KNOWN, Emulation, emulate
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio, log_distance
 from rope_viz.runtimes.llamacpp import write_flags, write_lost_flags
+from rope_viz.runtimes.longest_length import explain_refused_length
 from rope_viz.runtimes.provenance import Known
 from rope_viz.runtimes.releases import find_version, match_name
 
@@ -79,23 +80,33 @@ def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type:
 
     `config` is the model's own config.json, whose other keys stay; without it the model is a Llama of these sizes.
     `layer_type` is the layer type that the embedding is for. Of several ways to write it the first faithful one is
-    taken, else the closest. Raises `ValueError` for an unknown target, and for a config that cannot be read.
+    taken that the model's class accepts, else the first faithful one, else the closest. Raises `ValueError` for an
+    unknown target, and for a config that cannot be read.
     """
     to = require_target(to)
     runtime, version, drafts = TARGETS[to]
     model = config_to_change(config, spec)
-    best: Export | None = None
+    found: list[Export] = []
     layer = layer_type or model.main_layer
     for draft in drafts(spec, model, layer_type):
         written = ModelConfig.read(draft.config)
         result = check_draft(spec, draft, written, runtime, version, layer_type)
         if "" not in model.specs:
             result = check_other_layers(result, model, written, layer)
-        if result.faithful:
+        if result.faithful and not is_newly_refused(model, written, layer_type):
             return result
-        best = result if best is None or measure_distance(result) < measure_distance(best) else best
-    assert best is not None, "every target has a draft"
-    return best
+        found.append(result)
+    assert found, "every target has a draft"
+    return min(found, key=lambda one: (not one.faithful, 0.0 if one.faithful else measure_distance(one)))
+
+
+def is_newly_refused(before: ModelConfig, after: ModelConfig, layer: str | None) -> bool:
+    """Return whether the model's class in transformers, which servers load too, refuses a config only after a change.
+
+    Phi-3's class takes no other type than longrope.
+    """
+    one, other = (emulate_or_none(model, runtime="transformers", layer_type=layer) for model in (before, after))
+    return one is not None and one.supported and (other is None or not other.supported)
 
 
 def find_target(name: str) -> str:
@@ -153,6 +164,7 @@ def check_draft(
             effect = found
         ratio = divide(result.attention_factor, spec.attention_factor(length))
         attention = ratio if log_distance(ratio) > log_distance(attention) else attention
+    reason = reason or explain_refused_length(written, runtime, spec.target)
     made = (runtime, version.split(" ")[0], draft.text, draft.config, draft.flags)
     return Export(*made, not reason, effect, attention, reason, draft.fragment, known=known, remote=remote)
 
