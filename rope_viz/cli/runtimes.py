@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rope_viz.advice.plan.config_file import find_new_findings
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
 from rope_viz.advice.training.trainer_export import WRITERS, TrainerExport, export_training
 from rope_viz.cli.list_commands import print_rows, remarks
@@ -60,7 +61,8 @@ def add_export(commands: Any) -> None:
     given = commands.add_parser(
         "export",
         description="Print this embedding as the keys or flags of a runtime or a trainer. For a runtime that reads "
-        "config.json: your whole config with the changes (null: remove this key). Exit code 1: it cannot do this.",
+        "config.json: your whole config with the changes (null: remove this key). Exit code 1: it cannot do this, or "
+        "with the new scaling the check finds an error or a warning.",
     )
     add_spec_flags(given)
     given.add_argument(
@@ -205,7 +207,18 @@ def run_export(parsed: argparse.Namespace) -> int:
         off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
         verb = "will not give" if basis.how != "not known" else "by its general rules does not give"
         print(f"rope-viz: {result.runtime} {verb} the intended embedding{off}: {result.reason}", file=sys.stderr)
-    return 0 if result.faithful else 1
+        return 1
+    mistakes = [] if config is None or parsed.scaling is None else find_new_mistakes(config, result)
+    for text in mistakes:
+        print(f"rope-viz: with this the check finds what it did not find before: {text}", file=sys.stderr)
+    return 1 if mistakes else 0
+
+
+def find_new_mistakes(config: Mapping[str, Any], result: Export) -> list[str]:
+    """Return the errors and warnings of the check that a new scaling brings into a config."""
+    before, after = (ModelConfig.read(without_source(one)) for one in (config, result.config))
+    found = find_new_findings(before, after, without=("base-too-small",))
+    return [f"{one.severity}: {one.message}" for one in found if one.severity != "note"]
 
 
 def read_export_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] | None, str | None]:

@@ -288,11 +288,11 @@ class Current:
 
         The limit is the original length for dynamic scaling; then another key says what servers shall accept.
         """
-        fields = self.config.fields
-        keys = {self.name(USUAL): limit} | dict.fromkeys(find_lower_lengths(fields, longest), longest)
+        fields, name, longest = self.config.fields, self.name(USUAL), max(limit, longest)
+        keys = {name: limit} | dict.fromkeys(find_lower_lengths(fields, longest), longest)
         if limit < longest and fields.architecture.aliases.get(OVER_ALL) != USUAL:
             keys[OVER_ALL] = longest
-        return keys | {self.name(USUAL): limit}
+        return keys | {name: limit}
 
     def head_keys(self, spec: RopeSpec) -> Config:
         config, architecture = self.config.fields.config, self.config.architecture
