@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rope_viz.advice.plan.config_file import find_new_findings
+from rope_viz.advice.plan.config_file import IN_VAIN, find_new_findings
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
 from rope_viz.advice.training.trainer_export import WRITERS, TrainerExport, export_training
 from rope_viz.cli.list_commands import print_rows, remarks
@@ -208,16 +208,19 @@ def run_export(parsed: argparse.Namespace) -> int:
         verb = "will not give" if basis.how != "not known" else "by its general rules does not give"
         print(f"rope-viz: {result.runtime} {verb} the intended embedding{off}: {result.reason}", file=sys.stderr)
         return 1
-    mistakes = [] if config is None or parsed.scaling is None else find_new_mistakes(config, result)
+    mistakes = [] if config is None or parsed.scaling is None else find_new_mistakes(config, result, parsed.layer)
     for text in mistakes:
         print(f"rope-viz: with this the check finds what it did not find before: {text}", file=sys.stderr)
     return 1 if mistakes else 0
 
 
-def find_new_mistakes(config: Mapping[str, Any], result: Export) -> list[str]:
-    """Return the errors and warnings of the check that a new scaling brings into a config."""
+def find_new_mistakes(config: Mapping[str, Any], result: Export, layer: str | None) -> list[str]:
+    """Return the errors and warnings of the check that a new scaling brings into a config.
+
+    Whoever names the layer type wants it scaled, even where that extends nothing.
+    """
     before, after = (ModelConfig.read(without_source(one)) for one in (config, result.config))
-    found = find_new_findings(before, after, without=("base-too-small",))
+    found = find_new_findings(before, after, without=("base-too-small", *(IN_VAIN if layer else ())))
     return [f"{one.severity}: {one.message}" for one in found if one.severity != "note"]
 
 
