@@ -29,7 +29,8 @@ MOST = 1 << 31
 CONFIG = "vllm/transformers_utils/config.py"
 LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 8192}
 OTHER_KEYS = (
-    "n_positions max_seq_len seq_length model_max_length max_target_positions max_sequence_length max_seq_length seq_len"
+    "n_positions max_seq_len seq_length model_max_length max_target_positions max_sequence_length max_seq_length "
+    "seq_len"
 ).split()
 ORIGINAL = {"original_max_position_embeddings": 2048}
 SCALINGS: list[dict[str, Any]] = [

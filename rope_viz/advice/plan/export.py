@@ -156,7 +156,10 @@ def check_draft(
             reason = str(error)
             break
         known, remote = result.known, result.remote
-        reason = reason or describe_difference(spec, result, length)
+        different = describe_difference(spec, result, length)
+        if different and result.supported and spec.is_scaled and not written.architecture.rope.reads_scaling:
+            different = f"the class of {written.model_type} has no key for {spec.scaling.name}: its code fixes the base"
+        reason = reason or different
         if result.inv_freq is None or result.attention_factor is None:
             break
         found = find_max_ratio(spec.inv_freq(length), result.inv_freq)
@@ -215,7 +218,8 @@ def describe_difference(spec: RopeSpec, result: Emulation, length: int | None) -
     """Return why a runtime does not compute this embedding; empty where it does."""
     if result.inv_freq is None or result.attention_factor is None:
         return result.reason
-    intended, because = spec.inv_freq(length), join_rules(result) or "it has no key or flag for this"
+    intended, because = spec.inv_freq(length), join_rules(result)
+    because = because or f"it has no key or flag for {spec.scaling.name if spec.is_scaled else 'this'}"
     if len(intended) != len(result.inv_freq):
         return f"{len(result.inv_freq)} pairs rotate, not {len(intended)}: {because}"
     if not np.allclose(intended, result.inv_freq, rtol=TOLERANCE, atol=0.0):
