@@ -289,7 +289,7 @@ class Current:
         The limit is the original length for dynamic scaling; then another key says what servers shall accept.
         """
         fields, name, longest = self.config.fields, self.name(USUAL), max(limit, longest)
-        keys = {name: limit} | dict.fromkeys(find_lower_lengths(fields, longest), longest)
+        keys = {name: limit} | dict.fromkeys(find_lower_lengths(self.raw, longest), longest)
         if limit < longest and fields.architecture.aliases.get(OVER_ALL) != USUAL:
             keys[OVER_ALL] = longest
         return keys | {name: limit}

@@ -33,21 +33,22 @@ OVER_ALL = "model_max_length"
 def read_lengths(fields: Fields, runtime: str) -> dict[str, float]:
     """Return {key: length} of the keys that hold a number once a runtime has loaded the config.
 
-    Classes that keep the limit under another name give it under both.
+    Classes that keep the limit under another name give it under both; a runtime's own class may have defaults.
     """
-    written = read_written_lengths(fields, runtime)
-    is_limit = {key for key in LENGTH_KEYS[runtime] if USUAL in (key, fields.architecture.aliases.get(key))}
-    values = {key: written.get(key, fields.value(USUAL) if key in is_limit else None) for key in LENGTH_KEYS[runtime]}
-    return {key: value for key, value in values.items() if is_number(value)}
+    keys = LENGTH_KEYS[runtime]
+    is_limit = {key for key in keys if USUAL in (key, fields.architecture.aliases.get(key))}
+    given = {**own_lengths(fields, runtime), **fields.config}
+    given |= {key: fields.value(USUAL) for key in is_limit if given.get(key) is None}
+    return {key: given[key] for key in keys if is_number(given.get(key))}
 
 
-def read_written_lengths(fields: Fields, runtime: str) -> dict[str, float]:
-    """Return {key: length} of the keys with a number of their own: in the file, or as default of a runtime's class."""
-    given = {**fields.architecture.runtime(runtime).get("lengths", {}), **fields.config}
-    return {key: given[key] for key in LENGTH_KEYS[runtime] if is_number(given.get(key))}
+def own_lengths(fields: Fields, runtime: str) -> dict[str, int]:
+    """Return {key: default} of the length keys that only a runtime's own class of this model has."""
+    found: dict[str, int] = fields.architecture.runtime(runtime).get("lengths", {})
+    return found
 
 
-def find_lower_lengths(fields: Fields, limit: int) -> list[str]:
-    """Return the keys other than max_position_embeddings that keep some runtime below this limit."""
-    found = [read_written_lengths(fields, runtime).items() for runtime in LENGTH_KEYS]
-    return list(dict.fromkeys(key for each in found for key, value in each if value < limit and key != USUAL))
+def find_lower_lengths(config: Mapping[str, object], limit: int) -> list[str]:
+    """Return the keys of a file, other than max_position_embeddings, that keep some runtime below this limit."""
+    keys = dict.fromkeys(key for each in LENGTH_KEYS.values() for key in each if key != USUAL)
+    return [key for key in keys if is_number(value := config.get(key)) and value < limit]

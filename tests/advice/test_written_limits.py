@@ -191,3 +191,18 @@ def test_the_command_refuses_gpt_j(capsys, tmp_path, name):
     for size in (["--factor", "4"], ["--target", "8192"]):
         assert main(["export", str(tmp_path), "--to", "transformers", "--scaling", "yarn", *size]) == 1
         assert "no key for yarn" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "runtime", "key"), [("step3p5", "sglang", "max_seq_len"), ("chatglm", "vllm", "seq_length")]
+)
+def test_a_server_s_own_default_is_raised_for_that_server(kind, runtime, key):
+    """The configuration classes that vLLM and SGLang bring along have defaults that no file shows."""
+    config = {"model_type": kind, "max_position_embeddings": 131_072}
+    model = ModelConfig.read(config)
+    spec = with_method(RopeSpec(**{**vars(model.specs[model.main_layer]), "target": 262_144}), "ntk")
+    made = export(spec, to=runtime, config=config, layer_type=model.main_layer or None)
+    assert made.faithful, made.reason
+    assert made.config[key] == 262_144
+    assert f'"{key}": 262144' in made.text
+    assert key not in export(spec, to="transformers", config=config, layer_type=model.main_layer or None).config

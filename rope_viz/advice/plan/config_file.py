@@ -172,7 +172,7 @@ def write_config_file(
     """
     model = drop_source(config_to_change(config, spec))
     unchanged = model.specs.get(layer if layer in model.specs else model.main_layer) == spec
-    if unchanged and not find_lower_lengths(model.fields, spec.target):
+    if unchanged and not find_lower_lengths(model.part.config, spec.target):
         return check_config_file(model, {}, "The file does not need to change.", find_support(model, spec, layer))
     wanted = [require_target(name) for name in runtimes]
     written: list[Candidate] = []

@@ -19,6 +19,7 @@ import numpy as np
 from rope_viz.embedding.scaling import list_config_forms
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
+from rope_viz.models.length_keys import own_lengths
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import NOT_KNOWN, Emulation, emulate
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio, log_distance
@@ -268,7 +269,7 @@ def file_drafts(write: Callable[..., Change], **options: Any) -> Drafts:
 def vllm(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:
     """--hf-overrides and --max-model-len. Into a wrapper's part the override is merged, dict by dict."""
     for one in list_config_forms(spec):
-        change = write_new_keys(model, one, layer_type)
+        change = with_own_lengths(write_new_keys(model, one, layer_type), model, "vllm", spec.target)
         text = format_option("--hf-overrides", change.override, "--max-model-len", str(spec.target))
         yield Draft(text, change.merged if change.part.loaded else change.whole)
 
@@ -280,12 +281,19 @@ def sglang(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterat
     keys have to be written into config.json.
     """
     for one in list_config_forms(spec):
-        change = write_new_keys(model, one, layer_type)
+        change = with_own_lengths(write_new_keys(model, one, layer_type), model, "sglang", spec.target)
         yield Draft(sglang_text(change, spec), change.whole if change.part.loaded else change.merged)
         if layer_type is not None:
             # Its own OLMo 3 takes flat keys only.
-            change = write_old_keys(model, one, layer_type)
+            change = with_own_lengths(write_old_keys(model, one, layer_type), model, "sglang", spec.target)
             yield Draft(sglang_text(change, spec), change.whole)
+
+
+def with_own_lengths(change: Change, model: ModelConfig, runtime: str, length: int) -> Change:
+    """Return the change with the length keys whose default only this runtime's own class has, and too small."""
+    own = own_lengths(model.fields, runtime)
+    lower = {key: length for key in own if own[key] < length and model.part.config.get(key) is None}
+    return dataclasses.replace(change, keys={**lower, **change.keys})
 
 
 def sglang_text(change: Change, spec: RopeSpec) -> str:
