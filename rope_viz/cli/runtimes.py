@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rope_viz.advice.plan.config_file import IN_VAIN, find_new_findings
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
 from rope_viz.advice.training.trainer_export import WRITERS, TrainerExport, export_training
 from rope_viz.cli.list_commands import print_rows, remarks
@@ -23,7 +25,7 @@ from rope_viz.cli.spec import (
     refuse_diffusion,
     tokens,
 )
-from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, lists, short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.formats import without_source
@@ -59,7 +61,8 @@ def add_export(commands: Any) -> None:
     given = commands.add_parser(
         "export",
         description="Print this embedding as the keys or flags of a runtime or a trainer. For a runtime that reads "
-        "config.json: your whole config with the changes (null: remove this key). Exit code 1: it cannot do this.",
+        "config.json: your whole config with the changes (null: remove this key). Exit code 1: it cannot do this, or "
+        "with the new scaling the check finds an error or a warning.",
     )
     add_spec_flags(given)
     given.add_argument(
@@ -179,7 +182,7 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
 
 def run_export(parsed: argparse.Namespace) -> int:
     """Run `export` and return its exit code, 1 if the runtime cannot do what is intended."""
-    spec, config, layer = read_spec(parsed)
+    spec, config, layer = read_export_spec(parsed)
     if parsed.to in WRITERS:
         return print_training(export_training(spec, to=parsed.to, config=config, layer_type=layer), parsed.json)
     result: Export = export(spec, to=parsed.to, config=config, layer_type=layer)
@@ -204,7 +207,31 @@ def run_export(parsed: argparse.Namespace) -> int:
         off = f" (frequencies up to x{result.effect.ratio:.4g}, pair {result.effect.pair})" if result.effect else ""
         verb = "will not give" if basis.how != "not known" else "by its general rules does not give"
         print(f"rope-viz: {result.runtime} {verb} the intended embedding{off}: {result.reason}", file=sys.stderr)
-    return 0 if result.faithful else 1
+        return 1
+    mistakes = [] if config is None or parsed.scaling is None else find_new_mistakes(config, result, parsed.layer)
+    for text in mistakes:
+        print(f"rope-viz: with this the check finds what it did not find before: {text}", file=sys.stderr)
+    return 1 if mistakes else 0
+
+
+def find_new_mistakes(config: Mapping[str, Any], result: Export, layer: str | None) -> list[str]:
+    """Return the errors and warnings of the check that a new scaling brings into a config.
+
+    Whoever names the layer type wants it scaled, even where that extends nothing.
+    """
+    before, after = (ModelConfig.read(without_source(one)) for one in (config, result.config))
+    found = find_new_findings(before, after, without=("base-too-small", *(IN_VAIN if layer else ())))
+    return [f"{one.severity}: {one.message}" for one in found if one.severity != "note"]
+
+
+def read_export_spec(parsed: argparse.Namespace) -> tuple[RopeSpec, Mapping[str, Any] | None, str | None]:
+    """Return what `read_spec` does. A factor alone says the length to write, too: the original one times the factor."""
+    spec, config, layer = read_spec(parsed)
+    by_length = spec.scaling.depends_on_length and not lists(spec.scaling)  # the file says its original length
+    if parsed.factor is None or parsed.target is not None or by_length:
+        return spec, config, layer
+    reached = min(max(round(spec.context * parsed.factor), 1), MAX_LENGTH)
+    return dataclasses.replace(spec, target=reached), config, layer
 
 
 def print_training(result: TrainerExport, as_json: bool) -> int:

@@ -355,6 +355,13 @@ class LongRope(Scaling):
             return 1.0
         return math.sqrt(1.0 + math.log(factor) / math.log(spec.context))
 
+    def factor_for_attention(self, spec: RopeSpec, attention: float) -> float | None:
+        """Return the factor from which the method computes this attention factor; None where none does."""
+        if attention < 1.0:
+            return None
+        power = (attention**2 - 1.0) * math.log(spec.context)
+        return math.exp(power) if power < math.log(LARGEST_FACTOR) else None
+
     def divided_share(self, spec: RopeSpec, length: int | None = None) -> float:
         return 1.0
 
@@ -522,12 +529,15 @@ def list_config_forms(spec: RopeSpec) -> Iterator[RopeSpec]:
 def as_divisors(spec: RopeSpec, inv_freq: FloatArray, attention: float) -> RopeSpec:
     """Return LongRoPE with these frequencies and this factor on cos and sin at every length.
 
+    The factor on cos and sin is said twice, because readers of attention_factor and readers of factor differ.
+
     Rounding may carry a quotient just past what a list may hold, and zero frequency has none: it gets the nearest.
     """
     with np.errstate(divide="ignore"):
         divisors = np.clip(spec.plain_inv_freq / inv_freq, LEAST_FACTOR, LARGEST_FACTOR)
     values = tuple(float(value) for value in divisors)
-    return replace(spec, scaling=LongRope(values, values, attention=attention))
+    lists = LongRope(values, values, attention=attention)
+    return replace(spec, scaling=replace(lists, factor=lists.factor_for_attention(spec, attention)))
 
 
 def mscale(factor: float, weight: float = 1.0) -> float:

@@ -42,6 +42,10 @@ class TextPart:
     checks_late: bool = False
 
 
+UNSCALED_RULES = frozenset(("fixed_base", "written_base", "qwen1", "telechat"))
+"""Rules of `rope_parameters.RULES` for classes that read no scaling: GPT-J, CodeGen, Baichuan, Qwen 1, TeleChat."""
+
+
 @dataclass(frozen=True)
 class RopeReading:
     """How a class brings its RoPE keys together.
@@ -74,6 +78,14 @@ class RopeReading:
     def global_heads(self) -> bool:
         """Whether full-attention layers have heads of another size."""
         return self.layer_sizes == "global_heads"
+
+    @property
+    def reads_scaling(self) -> bool:
+        """Whether the class computes its frequencies from any key that scales them; else they are in its code.
+
+        Of such a class no config.json can be scaled, for any runtime. llama.cpp's flags still change what it computes.
+        """
+        return self.rule not in UNSCALED_RULES
 
 
 @dataclass(frozen=True)

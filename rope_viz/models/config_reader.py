@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, TypeGuard, overload
 
 import numpy as np
 
@@ -299,6 +299,11 @@ def sliding_head_sizes(fields: Fields, layer: str) -> Params:
 
 
 LAYER_SIZES = {"global_heads": global_head_sizes, "sliding_heads": sliding_head_sizes}
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Return whether a value is a number, and not true or false."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def read_model_type(config: Mapping[str, Any]) -> str:

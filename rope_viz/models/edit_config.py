@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, short_repr
 from rope_viz.models.config_reader import Params
+from rope_viz.models.length_keys import OVER_ALL, USUAL, find_lower_lengths
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, partial_factor_for, read_rope_type, to_config
 from rope_viz.models.text_config import Part, Path
@@ -120,10 +121,7 @@ def write_new_keys(source: Source, spec: RopeSpec, layer: str | None = None) -> 
     rope = {**request.model_keys(request.layer), **request.parameters(spec, request.layer)}
     if request.layer:
         rope = {**request.keys_beside_layers(), **request.other_layers(), request.layer: rope}
-    keys = request.sizes(spec)
-    if "rope_scaling" in request.raw:
-        keys["rope_scaling"] = None
-    keys |= request.top_level(spec)
+    keys = request.sizes(spec) | request.without_scaling() | request.top_level(spec)
     # Fuyu takes the old key only from its own level.
     only_old = bool(request.config.part.taken) and "rope_parameters" not in request.config.part.taken
     keys["rope_scaling" if only_old else "rope_parameters"] = rope
@@ -166,7 +164,7 @@ def write_old_keys(source: Source, spec: RopeSpec, layer: str | None = None, *, 
     if both_types:
         params["type"] = params.get("rope_type", params.get("type"))
     plain = params.get("rope_type") == "default" and not request.model_keys(shared)
-    keys["rope_scaling"] = None if plain else params
+    keys |= request.without_scaling() if plain else {"rope_scaling": params}
     if "rope_parameters" in request.raw:
         keys["rope_parameters"] = None
     return Change(request.config.mapping, request.config.part, keys)
@@ -192,6 +190,11 @@ class Current:
     def name(self, key: str) -> str:
         others = (other for other, usual in self.config.architecture.aliases.items() if usual == key)
         return next((other for other in others if self.raw.get(key) is None and other in self.raw), key)
+
+    def without_scaling(self) -> Config:
+        """Return what takes rope_scaling out. A null stays: classes of mlx-lm have no default for the key."""
+        refuses_null = "rope_scaling" in self.config.architecture.validation.not_null
+        return {"rope_scaling": None} if refuses_null or self.raw.get("rope_scaling") is not None else {}
 
     def rope_dicts(self) -> list[Mapping[str, Any]]:
         """Return the rope dicts of the file, the winning one last."""
@@ -232,8 +235,8 @@ class Current:
         """Return the method's keys, with the rotated share wherever another one would be filled in for it."""
         params: Params = dict(to_config(spec)["rope_parameters"])
         params.pop("max_position_embeddings", None)
-        if params["rope_type"] in ("default", "proportional"):
-            params.pop(ORIGINAL, None)  # not read for these types
+        if params["rope_type"] not in PRETRAINED_TYPES:
+            params.pop(ORIGINAL, None)  # no runtime reads it for the other types
         if params["rope_type"] == "longrope" and "attention_factor" in params:
             # What vLLM and SGLang read in place of attention_factor.
             params |= dict.fromkeys(("short_mscale", "long_mscale"), params["attention_factor"])
@@ -267,7 +270,10 @@ class Current:
     def sizes(self, spec: RopeSpec) -> Config:
         """Return the keys that say the length, and head size, rotated dimensions and pairing where these change."""
         before, architecture = self.config.specs[self.layer], self.config.architecture
-        keys: Config = {self.name("max_position_embeddings"): int(to_config(spec)["max_position_embeddings"])}
+        limit = int(to_config(spec)["max_position_embeddings"])
+        if spec.scaling.reaches_factor and spec.scaling != before.scaling:
+            limit = max(limit, min(round(spec.context * spec.scaling.factor_for(spec)), MAX_LENGTH))
+        keys = self.lengths(limit, spec.target)
         if spec.head_dim != before.head_dim or spec.rotary_dim != before.rotary_dim:
             keys |= self.head_keys(spec)
         null = architecture.validation.null_head_dim and self.config.fields.raw("head_dim") is None
@@ -276,6 +282,17 @@ class Current:
         if spec.pairing != before.pairing and architecture.reads_rope_interleave:
             keys["rope_interleave"] = spec.pairing == "interleaved"
         return keys
+
+    def lengths(self, limit: int, longest: int) -> Config:
+        """Return the key that says the limit, and every further key that would keep a server below the longest length.
+
+        The limit is the original length for dynamic scaling; then another key says what servers shall accept.
+        """
+        fields, name, longest = self.config.fields, self.name(USUAL), max(limit, longest)
+        keys = {name: limit} | dict.fromkeys(find_lower_lengths(self.raw, longest), longest)
+        if limit < longest and fields.architecture.aliases.get(OVER_ALL) != USUAL:
+            keys[OVER_ALL] = longest
+        return keys | {name: limit}
 
     def head_keys(self, spec: RopeSpec) -> Config:
         config, architecture = self.config.fields.config, self.config.architecture

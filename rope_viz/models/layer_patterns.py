@@ -78,8 +78,9 @@ def only_sliding_rotate(fields: Fields) -> bool:
 
 
 def raw_window(fields: Fields) -> object:
-    """Return sliding_window as the config says it, or the class default."""
-    return fields.config.get("sliding_window", fields.architecture.layers.window)
+    """Return sliding_window as the config says it, under any of its names, or the class default."""
+    given = (fields.config[name] for name in fields.spellings(("sliding_window",)) if name in fields.config)
+    return next(given, fields.architecture.layers.window)
 
 
 def find_window(fields: Fields) -> int | None:

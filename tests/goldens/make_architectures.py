@@ -60,7 +60,7 @@ EXTRA: dict[str, dict[str, Any]] = {
     "dots3_note_audio_encoder": {"head": "hidden_size"},
     "zamba2": {"head": "2*hidden_size", "head_wins": True},
     "recurrent_gemma": {
-        "aliases": {"attention_window_size": "max_position_embeddings"},
+        "aliases": {"attention_window_size": "sliding_window"},
         "max_position_embeddings": 2048,
     },
 }

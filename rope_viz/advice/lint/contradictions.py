@@ -6,11 +6,12 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 from rope_viz.advice.lint.lint_context import KNOWN_KEYS, Finding, View, inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import TextPart, find_architecture
+from rope_viz.models.config_reader import is_number
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
 from rope_viz.models.rope_parameters import LAYER_TYPES
 from rope_viz.runtimes.compare import find_max_ratio
@@ -59,11 +60,6 @@ def two_bases(view: View) -> Iterator[Finding]:
         f"of the old key use {outer:g}. Keep the one that the model was trained with."
     )
     yield Finding("", "warning", view.place("rope_theta"), text, effect)
-
-
-def is_number(value: Any) -> TypeGuard[float]:
-    """Return whether a value is a number, and not true or false."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def two_rope_dicts(view: View) -> Iterator[Finding]:

@@ -27,9 +27,11 @@ from rope_viz.embedding.scaling import list_config_forms
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.formats import FILE, without_source
+from rope_viz.models.length_keys import find_lower_lengths
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
+from rope_viz.runtimes.longest_length import explain_refused_length
 
 IN_VAIN = ("scaled-window", "scaled-sliding")
 """Rules about scaling that extends nothing."""
@@ -181,7 +183,8 @@ def write_config_file(
     `runtimes` are targets of `export` that should read it, if there is such a file.
     """
     model = drop_source(config_to_change(config, spec))
-    if model.specs.get(layer if layer in model.specs else model.main_layer) == spec:
+    unchanged = model.specs.get(layer if layer in model.specs else model.main_layer) == spec
+    if unchanged and not find_lower_lengths(model.part.config, spec.target):
         return check_config_file(model, {}, "The file does not need to change.", find_support(model, spec, layer))
     wanted = [require_target(name) for name in runtimes]
     written: list[Candidate] = []
@@ -292,7 +295,7 @@ def compute(names: Sequence[str]) -> str:
 def find_support(
     model: ModelConfig, spec: RopeSpec, layer: str | None, *, before: ModelConfig | None = None
 ) -> RuntimeSupport:
-    """Return which runtimes compute the embedding from the file as it is.
+    """Return which runtimes compute the embedding from the file as it is, and accept its target length.
 
     With `before`, the config before the change, its layers of other types must keep their embeddings.
     """
@@ -320,6 +323,8 @@ def find_support(
         elif describe_difference(spec, found, length):
             applied = "; ".join(rule.text.rstrip(".") for rule in found.rules)
             why = f"by its rules: {applied or 'it reads other keys'}"
+        elif refused := explain_refused_length(model, runtime, spec.target):
+            why = f"where {refused}"
         elif before is not None and len(before.specs) > 1:
             strayed = find_changed_layers(before, model, layer or before.main_layer, runtime, version)
             why = f"where it also changes the {join_words(strayed)} layers" if strayed else ""

@@ -19,10 +19,12 @@ import numpy as np
 from rope_viz.embedding.scaling import list_config_forms
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
+from rope_viz.models.length_keys import own_lengths
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import NOT_KNOWN, Emulation, emulate
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio, log_distance
 from rope_viz.runtimes.llamacpp import write_flags, write_lost_flags
+from rope_viz.runtimes.longest_length import explain_refused_length
 from rope_viz.runtimes.provenance import Known
 from rope_viz.runtimes.releases import find_version, match_name
 
@@ -79,23 +81,33 @@ def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type:
 
     `config` is the model's own config.json, whose other keys stay; without it the model is a Llama of these sizes.
     `layer_type` is the layer type that the embedding is for. Of several ways to write it the first faithful one is
-    taken, else the closest. Raises `ValueError` for an unknown target, and for a config that cannot be read.
+    taken that the model's class accepts, else the first faithful one, else the closest. Raises `ValueError` for an
+    unknown target, and for a config that cannot be read.
     """
     to = require_target(to)
     runtime, version, drafts = TARGETS[to]
     model = config_to_change(config, spec)
-    best: Export | None = None
+    found: list[Export] = []
     layer = layer_type or model.main_layer
     for draft in drafts(spec, model, layer_type):
         written = ModelConfig.read(draft.config)
         result = check_draft(spec, draft, written, runtime, version, layer_type)
         if "" not in model.specs:
             result = check_other_layers(result, model, written, layer)
-        if result.faithful:
+        if result.faithful and not is_newly_refused(model, written, layer_type):
             return result
-        best = result if best is None or measure_distance(result) < measure_distance(best) else best
-    assert best is not None, "every target has a draft"
-    return best
+        found.append(result)
+    assert found, "every target has a draft"
+    return min(found, key=lambda one: (not one.faithful, 0.0 if one.faithful else measure_distance(one)))
+
+
+def is_newly_refused(before: ModelConfig, after: ModelConfig, layer: str | None) -> bool:
+    """Return whether the model's class in transformers, which servers load too, refuses a config only after a change.
+
+    Phi-3's class takes no other type than longrope.
+    """
+    one, other = (emulate_or_none(model, runtime="transformers", layer_type=layer) for model in (before, after))
+    return one is not None and one.supported and (other is None or not other.supported)
 
 
 def find_target(name: str) -> str:
@@ -145,7 +157,10 @@ def check_draft(
             reason = str(error)
             break
         known, remote = result.known, result.remote
-        reason = reason or describe_difference(spec, result, length)
+        different = describe_difference(spec, result, length)
+        if different and result.supported and spec.is_scaled and not written.architecture.rope.reads_scaling:
+            different = f"the class of {written.model_type} has no key for {spec.scaling.name}: its code fixes the base"
+        reason = reason or different
         if result.inv_freq is None or result.attention_factor is None:
             break
         found = find_max_ratio(spec.inv_freq(length), result.inv_freq)
@@ -153,6 +168,7 @@ def check_draft(
             effect = found
         ratio = divide(result.attention_factor, spec.attention_factor(length))
         attention = ratio if log_distance(ratio) > log_distance(attention) else attention
+    reason = reason or explain_refused_length(written, runtime, spec.target)
     made = (runtime, version.split(" ")[0], draft.text, draft.config, draft.flags)
     return Export(*made, not reason, effect, attention, reason, draft.fragment, known=known, remote=remote)
 
@@ -203,7 +219,8 @@ def describe_difference(spec: RopeSpec, result: Emulation, length: int | None) -
     """Return why a runtime does not compute this embedding; empty where it does."""
     if result.inv_freq is None or result.attention_factor is None:
         return result.reason
-    intended, because = spec.inv_freq(length), join_rules(result) or "it has no key or flag for this"
+    intended, because = spec.inv_freq(length), join_rules(result)
+    because = because or f"it has no key or flag for {spec.scaling.name if spec.is_scaled else 'this'}"
     if len(intended) != len(result.inv_freq):
         return f"{len(result.inv_freq)} pairs rotate, not {len(intended)}: {because}"
     if not np.allclose(intended, result.inv_freq, rtol=TOLERANCE, atol=0.0):
@@ -252,7 +269,7 @@ def file_drafts(write: Callable[..., Change], **options: Any) -> Drafts:
 def vllm(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterator[Draft]:
     """--hf-overrides and --max-model-len. Into a wrapper's part the override is merged, dict by dict."""
     for one in list_config_forms(spec):
-        change = write_new_keys(model, one, layer_type)
+        change = with_own_lengths(write_new_keys(model, one, layer_type), model, "vllm", spec.target)
         text = format_option("--hf-overrides", change.override, "--max-model-len", str(spec.target))
         yield Draft(text, change.merged if change.part.loaded else change.whole)
 
@@ -264,12 +281,19 @@ def sglang(spec: RopeSpec, model: ModelConfig, layer_type: str | None) -> Iterat
     keys have to be written into config.json.
     """
     for one in list_config_forms(spec):
-        change = write_new_keys(model, one, layer_type)
+        change = with_own_lengths(write_new_keys(model, one, layer_type), model, "sglang", spec.target)
         yield Draft(sglang_text(change, spec), change.whole if change.part.loaded else change.merged)
         if layer_type is not None:
             # Its own OLMo 3 takes flat keys only.
-            change = write_old_keys(model, one, layer_type)
+            change = with_own_lengths(write_old_keys(model, one, layer_type), model, "sglang", spec.target)
             yield Draft(sglang_text(change, spec), change.whole)
+
+
+def with_own_lengths(change: Change, model: ModelConfig, runtime: str, length: int) -> Change:
+    """Return the change with the length keys whose default only this runtime's own class has, and too small."""
+    own = own_lengths(model.fields, runtime)
+    lower = {key: length for key in own if own[key] < length and model.part.config.get(key) is None}
+    return dataclasses.replace(change, keys={**lower, **change.keys})
 
 
 def sglang_text(change: Change, spec: RopeSpec) -> str:

@@ -53,7 +53,7 @@ def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpe
     """
     require_number(target, "the length", least=1, most=MAX_LENGTH, integer=True)
     model = ModelConfig.read(config)
-    ways = [*documented_ways(model, recognised, int(target))]
+    ways = [reach_target(way) for way in documented_ways(model, recognised, int(target))]
     # The config's own embedding stays under its own name, even if it is one that we would choose anyway.
     kept = [one.spec for one in ways if one.id == "kept"]
     others = other_ways(recognised, int(target))
@@ -88,6 +88,20 @@ def keep_within_windows(model: ModelConfig, recognised: Identity, target: int, w
     for way in ways:
         if not is_same_embedding(way.spec, made):
             yield dataclasses.replace(way, rank="not advised", because=because)
+
+
+def reach_target(way: Way) -> Way:
+    """Return the way with a limit that reaches its length, where the config is kept but says a smaller one.
+
+    What turns with the length divides from the limit, so there it stays.
+    """
+    spec = way.spec
+    if spec.target >= way.target or (spec.scaling.depends_on_length and not lists(spec.scaling)):
+        return way
+    reached = round(spec.context * spec.scaling.factor_for(spec)) if spec.scaling.reaches_factor else 0
+    title = way.title.replace("Keep the config: its limit", "Keep the config: the model's limit")
+    title = title.replace("Keep the config:", "Raise max_position_embeddings only:")
+    return dataclasses.replace(way, spec=raise_limit(spec, max(way.target, reached)), title=title)
 
 
 def is_same_embedding(one: RopeSpec, other: RopeSpec) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import functools
 import json
@@ -19,6 +20,7 @@ from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
+from rope_viz.runtimes.longest_length import explain_refused_length
 from rope_viz.runtimes.releases import format_release
 
 # Snippets that write the frequencies which a running model really uses to inv_freq.json, for `rope-viz verify`. The
@@ -125,7 +127,11 @@ def write_instructions(
     runtime = require_target(runtime)
     model = None if config is None else ModelConfig.read(config)
     made = export(spec, to=runtime, config=model, layer_type=layer)
-    served, text, name = length or spec.target, made.text, NAMES[runtime]
+    served, name = length or spec.target, NAMES[runtime]
+    refused = explain_refused_length(ModelConfig.read(made.config), made.runtime, served)
+    if made.faithful and refused:
+        made = dataclasses.replace(made, faithful=False, reason=refused)
+    text = made.text
     is_read = file is not None and is_reader(runtime, (*file.runtimes, *file.unverified))
     if file is not None and is_read and not file.fragment:
         text = f"{LENGTH_FLAGS[runtime]} {served}" if runtime in LENGTH_FLAGS else ""
