@@ -13,7 +13,7 @@ from rope_viz.advice.memory.estimate_memory import memory
 from rope_viz.cli.main import main
 from rope_viz.embedding.scaling import LongRope
 from rope_viz.models.formats.gguf import read_header, summarise_header
-from rope_viz.models.formats.gguf_config import MODEL_TYPES, config_from_gguf, find_model_type
+from rope_viz.models.formats.gguf_config import config_from_gguf, find_model_type
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.runtimes import emulate
@@ -24,7 +24,8 @@ from gguf_writer import pack, text
 from tests.offenders import for_each
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "converted.json").read_text())
-ARCHITECTURES = {kind: name for name, kind in MODEL_TYPES.items()}
+HEADERS = json.loads((Path(__file__).parents[1] / "goldens" / "gguf_headers.json").read_text())
+ARCHITECTURES = {row["config"]["model_type"]: row["architecture"] for row in HEADERS["rows"]}
 # bamba is converted to the architecture granitehybrid, whose record is another type's.
 ROWS = [row for row in GOLDEN["rows"] if row["config"]["model_type"] != "bamba"]
 SIZES = {

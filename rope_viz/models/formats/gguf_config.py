@@ -43,8 +43,10 @@ ROPE_KEYS = tuple(
 """What llama.cpp computes the rotation from."""
 TENTHS = ("deepseek2", "deepseek32", "mistral4")
 """Architectures whose converter writes a tenth of the YaRN multiplier, which their loader multiplies again."""
+UNROTATED = ("granite", "granitemoe", "graniteswitch")
+"""Architectures that do not rotate where rope.scaling.finetuned is false."""
 SHARED_FROM = 20
-"""Layers of Gemma 3n with a cache of their own, whatever the file says (src/models/gemma3n.cpp)."""
+"""Layers of Gemma 3n with a cache of their own where the file does not say it (src/models/gemma3n.cpp)."""
 ATTENTION = ("full_attention", "indexed_attention", "sliding_attention", "chunked_attention")
 MOST_NAMED = 100
 """Keys that are named of one file."""
@@ -111,6 +113,9 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
     if keys.get("attention.causal", True) is False:
         config["use_bidirectional_attention"] = True
     config |= read_recurrence(keys)
+    if keys.kind == "granitehybrid":
+        # The loader rotates unless the file says that no layer does.
+        config["position_embedding_type"] = "rope" if keys.get("rope.scaling.finetuned", True) else None
     held: dict[str, Any] = {"format": "GGUF", "architecture": keys.name}
     head = read_head(keys, config)
     layers = read_layers(keys, config["model_type"], head.key, head.value)
@@ -125,6 +130,8 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
     if head.rotary:
         config |= write_rope(config, read_rope(keys, config, head, layers, lists))
     unread, ignored = keys.list_unread()
+    if keys.kind in UNROTATED and keys.peek("rope.scaling.finetuned") is False:
+        unread.append(f"{keys.name}.rope.scaling.finetuned")
     if layers is not None and layers.lacks_pattern:
         unread.append(f"{keys.name}.attention.sliding_window_pattern")
     rope = {key: own[key] for key in ROPE_KEYS if own.get(key) is not None}
@@ -275,10 +282,9 @@ def write_layers(keys: HeaderKeys, layers: LayerFacts, head: Head) -> dict[str, 
         sizes = {"num_key_value_heads": "sliding_attention", "num_global_key_value_heads": "full_attention"}
         found |= {name: heads for name, type in sizes.items() if (heads := layers.heads_of(type)) is not None}
     if keys.kind in ("gemma4", "gemma3n"):
-        shared = (
-            max(layers.count - SHARED_FROM, 0) if keys.kind == "gemma3n" else keys.size("attention.shared_kv_layers")
-        )
-        found["num_kv_shared_layers"] = shared or 0
+        own = max(layers.count - SHARED_FROM, 0) if keys.kind == "gemma3n" else 0
+        shared = keys.size("attention.shared_kv_layers")
+        found["num_kv_shared_layers"] = own if shared is None else shared
     modes = keys.layers("attention.indexer.types", layers.count) if keys.has("attention.indexer.types") else None
     if modes is not None and keys.kind != "dots3note":
         found["indexer_types"] = ["full" if mode else "shared" for mode in modes]
@@ -289,10 +295,12 @@ def write_layers(keys: HeaderKeys, layers: LayerFacts, head: Head) -> dict[str, 
     if keys.kind == "minimax-m3":
         first = keys.size("leading_dense_block_count") or 0
         flags = [int(index >= first) for index in range(layers.count)]
-        index = keys.size("attention.indexer.key_length")
-        found["sparse_attention_config"] = {"sparse_attention_freq": flags} | (
-            {"sparse_index_dim": index} if index else {}
-        )
+        sizes = {
+            name: keys.size(f"attention.indexer.{key}")
+            for name, key in (("index_dim", "key_length"), ("num_index_heads", "head_count"), ("topk_blocks", "top_k"))
+        }
+        known = {f"sparse_{name}": size for name, size in sizes.items() if size}
+        found["sparse_attention_config"] = {"sparse_attention_freq": flags, **known}
         found["rotary_dim"] = head.rotary
     return found
 
@@ -374,7 +382,7 @@ def read_layer(
     if keys.has("attention.compress_rope_freq_base") and keys.kind == "deepseek4":
         params["compress_rope_theta"] = keys.number("attention.compress_rope_freq_base", base, above=1.0, most=1e30)
     record = find_architecture(config["model_type"])
-    if keys.has("rope.dimension_sections") and record is not None and record.axes is not None:
+    if keys.has("rope.dimension_sections"):
         sections = keys.get("rope.dimension_sections")
         if isinstance(sections, list) and all(isinstance(each, int) for each in sections):
             params["mrope_section"] = [each for each in sections if each]

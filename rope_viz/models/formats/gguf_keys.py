@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rope_viz.embedding.spec import require_number, short_repr
+from rope_viz.embedding.spec import require_number
 from rope_viz.storage.decode_json import read_own
 
 LOADER: Mapping[str, Any] = read_own(__file__, "gguf_loader.json")
 RELEASE = "0c1e57098"
 """The commit of llama.cpp whose loader `LOADER` describes."""
 PARTS = ("rope.", "attention.")
+LONGEST_NAME = 80
 MOST_LAYERS = 512
 """LLAMA_MAX_LAYERS."""
 
@@ -61,12 +62,13 @@ class HeaderKeys:
         require_number(value, f"{self.name}.{key}", least=0, most=most, integer=True)
         return int(value)
 
-    def layers(self, key: str, count: int, *, at_least: bool = False) -> list[int] | None:
+    def layers(self, key: str, count: int, *, at_least: bool = False, peek: bool = False) -> list[int] | None:
         """Return one whole number for each of `count` layers, None where the file does not have the key.
 
-        One number counts for all layers. A list must have `count` values, with `at_least` no fewer.
+        One number counts for all layers. A list must have `count` values, with `at_least` no fewer. With `peek` the key
+        does not count as read.
         """
-        value = self.get(key)
+        value = self.peek(key) if peek else self.get(key)
         if value is None:
             return None
         values: Sequence[Any] = value if isinstance(value, list) else [value] * count
@@ -96,5 +98,5 @@ class HeaderKeys:
 
 def quote_keys(names: Iterable[str]) -> str:
     """Return names of keys for a sentence, at most six of them."""
-    found = [short_repr(name)[1:-1] for name in names]
+    found = ["".join(letter for letter in str(name)[:LONGEST_NAME] if letter.isprintable()) for name in names]
     return ", ".join(found[:6]) + (f" and {len(found) - 6} more" if len(found) > 6 else "")

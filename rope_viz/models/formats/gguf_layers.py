@@ -108,7 +108,7 @@ def read_layers(keys: HeaderKeys, model_type: str, key_length: int, value_length
             for name, size in zip(("key", "value"), sizes, strict=True)
         )  # type: ignore[assignment]
     kept = [each * sum(swa if slides and slides[index] else sizes) for index, each in enumerate(kv_heads)]
-    has_own_cache = keys.kind in OTHER_CACHES or keys.has("attention.kv_lora_rank")
+    has_own_cache = keys.kind in OTHER_CACHES or keys.has("attention.kv_lora_rank") or not any(kv_heads)
     return LayerFacts(count, types, kv_heads, None if has_own_cache else kept, window or 0, lacks)
 
 
@@ -141,6 +141,8 @@ def read_recurrent(keys: HeaderKeys, blocks: int, kv_heads: list[int]) -> list[s
     if keys.kind in INTERVALS:
         listed = keys.layers("attention.recurrent_layers", blocks)
         every = keys.size("full_attention_interval") or INTERVALS[keys.kind]
+        if not any(keys.layers("attention.compress_ratios", blocks, peek=True) or ()):
+            keys.get("attention.compress_ratios")
         flags = listed or [int((index + 1) % every != 0) for index in range(blocks)]
         return ["linear_attention" if flag else "" for flag in flags[: len(kv_heads)]]
     if keys.kind not in MARKED_BY_HEADS:
