@@ -161,6 +161,15 @@ CANCEL_FACTOR = Rule(
     all_hold(has(FACTS, "deepseek_v4_yarn"), has_type("yarn")),
 )
 
+IGNORE_TRUNCATE = Rule("truncate-ignored", "truncate is not read: the range is always rounded.", ignore("truncate"))
+
+IGNORE_BETAS = Rule(
+    "betas-ignored",
+    "beta_fast and beta_slow are written to the GGUF but not read back: 32 and 1.",
+    ignore("beta_fast", "beta_slow"),
+    is_not(has(FACTS, "reads_betas")),
+)
+
 RULES = (
     refuse("no converter class for {model}", shared.is_absent(FACTS)),
     shared.rename_su,
@@ -225,18 +234,13 @@ RULES = (
         Case.drop_scaling,
         is_not(has_type("default", "linear", "yarn")),
     ),
-    Rule("truncate-ignored", "truncate is not read: the range is always rounded.", ignore("truncate")),
+    IGNORE_TRUNCATE,
     Rule(
         "attention-ignored",
         "attention_factor is overwritten when YaRN is on.",
         ignore("attention_factor", "attn_factor"),
     ),
-    Rule(
-        "betas-ignored",
-        "beta_fast and beta_slow are written to the GGUF but not read back: 32 and 1.",
-        ignore("beta_fast", "beta_slow"),
-        is_not(has(FACTS, "reads_betas")),
-    ),
+    IGNORE_BETAS,
     CANCEL_FACTOR,
     Rule(
         "mscale-ignored",
@@ -275,8 +279,10 @@ def read_gguf_keys(case: Case) -> Case:
     kind = "default" if is_plain else keys.get("rope.scaling.type", "linear")
     factor = keys.get("rope.scaling.factor", keys.get("rope.scale_linear")) or 1.0
     rope = {"rope_type": kind, "factor": factor, ORIGINAL: original} if kind in ("linear", "yarn") else {}
-    if has(FACTS, "reads_betas")(case):
+    if kind == "yarn":
         rope |= {name: keys[key] for name, key in BETAS.items() if key in keys}
+        # No key of the file says it, but the class of the model may.
+        rope |= {"truncate": False} if case.rope.get("truncate") is False else {}
     log_mul = keys.get("rope.scaling.yarn_log_multiplier")
     if log_mul is not None:
         rope["mscale_all_dim"] = log_mul * (10.0 if source["architecture"] in TENTHS else 1.0)
@@ -293,5 +299,5 @@ def read_gguf_keys(case: Case) -> Case:
 
 
 BETAS = {"beta_fast": "rope.scaling.yarn_beta_fast", "beta_slow": "rope.scaling.yarn_beta_slow"}
-FILE_RULES = (read_gguf_keys, CANCEL_FACTOR)
+FILE_RULES = (read_gguf_keys, IGNORE_TRUNCATE, IGNORE_BETAS, CANCEL_FACTOR)
 """What the loader takes from a GGUF file that the user has, in place of `RULES`."""

@@ -115,7 +115,7 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
     config |= read_recurrence(keys)
     if keys.kind == "granitehybrid":
         # The loader rotates unless the file says that no layer does.
-        config["position_embedding_type"] = "rope" if keys.get("rope.scaling.finetuned", True) else None
+        config["position_embedding_type"] = "rope" if keys.get("rope.scaling.finetuned", True) else "nope"
     held: dict[str, Any] = {"format": "GGUF", "architecture": keys.name}
     head = read_head(keys, config)
     layers = read_layers(keys, config["model_type"], head.key, head.value)
