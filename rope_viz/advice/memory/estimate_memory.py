@@ -15,6 +15,7 @@ from rope_viz.advice.memory.kv_cache import (
 )
 from rope_viz.advice.memory.parameter_count import WEIGHT_TYPES, find_file_bytes, find_weight_storage, parameters
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
+from rope_viz.models.formats.json_source import describe_source, names_unread_keys
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 
@@ -93,6 +94,8 @@ def memory(
         else:
             found["reserved_bytes"] = count_reserved_bytes(kept, runtime.lower(), int(length), int(sequences))
     notes = list(kept.notes) if kept else []
+    if names_unread_keys(model.mapping):
+        notes.append(describe_source(model.mapping))
     groups = [describe_group(group) for group in kept.groups] if kept else []
     return {**found, "groups": groups, "assumed": assumed, "reasons": reasons, "notes": notes}
 

@@ -110,8 +110,12 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in (("vocab_size", summary.get("vocabulary")), ("tie_word_embeddings", summary.get("tied"))):
         if value is not None:
             config[key] = value
+    record = find_architecture(config["model_type"])
     if keys.get("attention.causal", True) is False:
         config["use_bidirectional_attention"] = True
+    elif record is not None and record.memory.cache == "none":
+        # No class of an encoder keeps a cache.
+        keys.forget("attention.causal")
     config |= read_recurrence(keys)
     if keys.kind == "granitehybrid":
         # The loader rotates unless the file says that no layer does.
@@ -237,17 +241,18 @@ def read_head(keys: HeaderKeys, config: dict[str, Any]) -> Head:
     stored = keys.size("attention.key_length") or config["hidden_size"] // heads
     size = keys.size("attention.key_length_mla") or stored
     require_number(size, f"{keys.name}.attention.key_length", least=1, most=MAX_HEAD_DIM * 8, integer=True)
-    whole = keys.get("rope.dimension_count", size)
-    require_number(whole, f"{keys.name}.rope.dimension_count", least=2, most=MAX_HEAD_DIM, integer=True)
+    whole = read_rotated(keys, "rope.dimension_count", size)
     # Step 3.5 rotates half of that in the layers without a window (src/models/step35.cpp).
-    rotary = int(whole) // 2 if keys.kind == "step35" else int(whole)
+    rotary = whole // 2 if keys.kind == "step35" else whole
     sliding = size
     if find_window_rules(keys.kind) is not None:
         sliding = keys.size("attention.key_length_swa") or size
-        whole = keys.get("rope.dimension_count_swa", whole)
-        require_number(whole, f"{keys.name}.rope.dimension_count_swa", least=2, most=MAX_HEAD_DIM, integer=True)
+        whole = read_rotated(keys, "rope.dimension_count_swa", whole)
     record = find_architecture(config["model_type"])
-    value = keys.size("attention.value_length") or (size if heads is None else config["hidden_size"] // heads)
+    value = int(size) if heads is None else config["hidden_size"] // heads
+    # With MLA the cache has no values of its own: they are a part of the keys.
+    if not keys.has("attention.key_length_mla") or keys.peek("attention.value_length") == config.get("kv_lora_rank"):
+        value = keys.size("attention.value_length") or value
     if "kv_lora_rank" in config or (record is not None and "qk_rope_head_dim" in record.head_size):
         config |= {"qk_rope_head_dim": rotary}
         # Without the keys of MLA the length of a key is that of the compressed cache.
@@ -260,7 +265,16 @@ def read_head(keys: HeaderKeys, config: dict[str, Any]) -> Head:
         config |= {"head_dim": int(max(size, rotary))}
         if value != size:
             config |= {"v_head_dim": value}
-    return Head(int(stored), int(value), rotary, int(sliding), int(whole))
+    return Head(int(stored), int(value), rotary, int(sliding), whole)
+
+
+def read_rotated(keys: HeaderKeys, key: str, default: int) -> int:
+    """Return how many dimensions of a head rotate."""
+    value = keys.get(key, default)
+    require_number(value, f"{keys.name}.{key}", least=2, most=MAX_HEAD_DIM, integer=True)
+    if value % 2:
+        raise ValueError(f"{keys.name}.{key} must be even, because dimensions rotate in pairs, got {int(value)}")
+    return int(value)
 
 
 def write_layers(keys: HeaderKeys, layers: LayerFacts, head: Head) -> dict[str, Any]:
@@ -372,9 +386,10 @@ def read_layer(
 ) -> Params:
     """Return the parameters of the layers without a window."""
     base = keys.number("rope.freq_base", 10_000.0, above=1.0, most=1e30)
-    factor = keys.get("rope.scaling.factor", keys.get("rope.scale_linear")) or 1.0
-    require_number(factor, f"{keys.name}.rope.scaling.factor", above=0.0, most=1e9)
     scaling = keys.get("rope.scaling.type", "linear")
+    place = "rope.scaling.factor" if keys.has("rope.scaling.factor") else "rope.scale_linear"
+    factor = 1.0 if scaling == "none" else keys.get(place) or 1.0
+    require_number(factor, f"{keys.name}.{place}", above=0.0, most=1e9)
     params: Params = {"rope_theta": base}
     size = head.key if keys.kind == "gemma4" else config.get("head_dim", head.rotary)
     if size != head.rotary:

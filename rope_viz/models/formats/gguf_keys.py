@@ -31,14 +31,15 @@ class HeaderKeys:
         self._own, self._read = own, set[str]()
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the value of a key, the default where the file does not have it."""
+        """Return the value of a key, the default where the file does not have it or its architecture does not."""
+        if not self.has(key):
+            return default
         self._read.add(key)
-        value = self._own.get(key)
-        return default if value is None else value
+        return self._own[key]
 
     def has(self, key: str) -> bool:
-        """Return whether the file has a key, without reading it."""
-        return self._own.get(key) is not None
+        """Return whether a file has a key of its architecture, without reading it."""
+        return self._own.get(key) is not None and (self.is_read_by_loader(key) or key in LOADER["kept"])
 
     def peek(self, key: str) -> Any:
         """Return the value of a key without reading it."""
@@ -79,21 +80,21 @@ class HeaderKeys:
             require_number(int(each) if isinstance(each, bool) else each, f"{self.name}.{key}", least=0, integer=True)
         return [int(each) for each in values[:count]]
 
+    def is_read_by_loader(self, key: str) -> bool:
+        """Return whether llama.cpp reads a key for this architecture; true where it does not know the architecture."""
+        readers = LOADER["specific"].get(key)
+        return readers is None or self.kind not in LOADER["architectures"] or self.kind in readers
+
     def list_unread(self) -> tuple[list[str], list[str]]:
         """Return (keys that decide an answer and were not read, keys that llama.cpp does not use for this file)."""
         unread, ignored = [], []
-        for key in sorted(self._own):
-            if not key.startswith(PARTS) or key in self._read or not self.has(key) or key in LOADER["silent"]:
+        for key, value in sorted(self._own.items()):
+            if not key.startswith(PARTS) or key in self._read or value is None or key in LOADER["silent"]:
                 continue
-            (ignored if self.is_ignored(key) else unread).append(f"{self.name}.{key}")
+            is_general = key in LOADER["general"] and self.kind in LOADER["architectures"]
+            used = not is_general and self.is_read_by_loader(key)
+            (unread if used else ignored).append(f"{self.name}.{key}")
         return unread, ignored
-
-    def is_ignored(self, key: str) -> bool:
-        """Return whether llama.cpp does nothing with a key of this architecture that was not read here."""
-        if self.kind not in LOADER["architectures"]:
-            return False
-        readers = LOADER["specific"].get(key)
-        return key in LOADER["general"] if readers is None else self.kind not in readers
 
 
 def quote_keys(names: Iterable[str]) -> str:

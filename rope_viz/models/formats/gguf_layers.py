@@ -107,8 +107,12 @@ def read_layers(keys: HeaderKeys, model_type: str, key_length: int, value_length
             keys.size(f"attention.{name}_length_swa") or size
             for name, size in zip(("key", "value"), sizes, strict=True)
         )  # type: ignore[assignment]
-    kept = [each * sum(swa if slides and slides[index] else sizes) for index, each in enumerate(kv_heads)]
-    has_own_cache = keys.kind in OTHER_CACHES or keys.has("attention.kv_lora_rank") or not any(kv_heads)
+    if keys.has("attention.key_length_mla"):
+        kept = [each * key_length for each in kv_heads]
+    else:
+        kept = [each * sum(swa if slides and slides[index] else sizes) for index, each in enumerate(kv_heads)]
+    is_latent = keys.has("attention.kv_lora_rank") and not keys.has("attention.key_length_mla")
+    has_own_cache = keys.kind in OTHER_CACHES or is_latent or not any(kv_heads)
     return LayerFacts(count, types, kv_heads, None if has_own_cache else kept, window or 0, lacks)
 
 

@@ -64,6 +64,12 @@ def refuse_unread(config: Mapping[str, Any], part: str) -> None:
         raise ValueError(f"{ANSWERS[part]} not known, because {quote_keys(names)} of the GGUF file is not read")
 
 
+def names_unread_keys(config: Mapping[str, Any]) -> bool:
+    """Return whether a config was made from a GGUF file with keys that were not read or that llama.cpp does not use."""
+    source = source_file(config)
+    return bool(source.get("unread") or source.get("ignored"))
+
+
 def describe_source(config: Mapping[str, Any]) -> str:
     """Return sentences on the file that a config was made from, and on what was not read; "" for a config.json."""
     source = source_file(config)
