@@ -55,7 +55,7 @@ def other_value(draw, key, keys):
     if isinstance(old, list):
         return [value + 2 for value in old]
     if isinstance(old, int):
-        return old * 2
+        return old * 2 or 2
     return 1.75 * old if old else (3.5 if key.startswith("rope.") and "dimension" not in key else 6)
 
 
@@ -76,7 +76,8 @@ def answer(config):
         found["layers"] = repr(list_layers(model))
     kept = memory(config, length=5000)
     found["findings"] = [(finding.rule, finding.message) for finding in check(config)]
-    found["heads"] = config.get("num_attention_heads")
+    found["sizes"] = [config.get(f"num_{name}_heads") for name in ("attention", "key_value")]
+    found["sizes"] += [config.get(name) for name in ("sliding_window", "qk_nope_head_dim", "v_head_dim")]
     found["memory"] = (
         kept["kv_cache_bytes"],
         kept["reasons"].get("kv_cache_bytes"),

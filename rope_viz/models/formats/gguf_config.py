@@ -18,7 +18,13 @@ from rope_viz.models.architecture import Architecture, find_architecture, listed
 from rope_viz.models.config_reader import Params
 from rope_viz.models.formats import FILE, NAMES, is_texts
 from rope_viz.models.formats.gguf_keys import LOADER, MOST_LAYERS, RELEASE, HeaderKeys, quote_keys
-from rope_viz.models.formats.gguf_layers import LayerFacts, find_window_rules, read_layers, read_recurrence
+from rope_viz.models.formats.gguf_layers import (
+    OTHER_CACHES,
+    LayerFacts,
+    find_window_rules,
+    read_layers,
+    read_recurrence,
+)
 from rope_viz.models.long_names import LONGEST
 
 # {llama.cpp's architecture: model type}, where the two are not spelled with the same letters.
@@ -115,7 +121,7 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
         config["use_bidirectional_attention"] = True
     elif record is not None and record.memory.cache == "none":
         # No class of an encoder keeps a cache.
-        keys.forget("attention.causal")
+        keys.refuse("attention.causal")
     config |= read_recurrence(keys)
     if keys.kind == "granitehybrid":
         # The loader rotates unless the file says that no layer does.
@@ -219,7 +225,7 @@ def read_sizes(keys: HeaderKeys) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Head:
-    """Sizes of a head: its key and its value, how many dimensions rotate, and the same of sliding layers.
+    """Sizes of a head of layers without a window: its key, its value, and how many dimensions rotate.
 
     All are 0 where no layer has attention.
     """
@@ -227,53 +233,50 @@ class Head:
     key: int
     value: int
     rotary: int
-    sliding_key: int
-    sliding_rotary: int
 
 
 def read_head(keys: HeaderKeys, config: dict[str, Any]) -> Head:
     """Add the sizes of a head to the config, and return them."""
     heads = config.get("num_attention_heads")
     if not heads and keys.has("attention.head_count"):
-        return Head(0, 0, 0, 0, 0)
+        return Head(0, 0, 0)
     if keys.size("attention.key_length") is None and heads is None:
         raise ValueError(f"the GGUF file has no {keys.name}.attention.head_count")
     stored = keys.size("attention.key_length") or config["hidden_size"] // heads
     size = keys.size("attention.key_length_mla") or stored
     require_number(size, f"{keys.name}.attention.key_length", least=1, most=MAX_HEAD_DIM * 8, integer=True)
-    whole = read_rotated(keys, "rope.dimension_count", size)
-    # Step 3.5 rotates half of that in the layers without a window (src/models/step35.cpp).
-    rotary = whole // 2 if keys.kind == "step35" else whole
-    sliding = size
-    if find_window_rules(keys.kind) is not None:
-        sliding = keys.size("attention.key_length_swa") or size
-        whole = read_rotated(keys, "rope.dimension_count_swa", whole)
+    rotary = read_rotated(keys, "rope.dimension_count", size)
+    if keys.kind == "step35":
+        # Half of them rotate in the layers without a window (src/models/step35.cpp).
+        rotary = read_rotated(keys, "rope.dimension_count", size, parts=4) // 2
     record = find_architecture(config["model_type"])
     value = int(size) if heads is None else config["hidden_size"] // heads
     # With MLA the cache has no values of its own: they are a part of the keys.
     if not keys.has("attention.key_length_mla") or keys.peek("attention.value_length") == config.get("kv_lora_rank"):
         value = keys.size("attention.value_length") or value
+    if keys.kind in OTHER_CACHES and value != size:
+        keys.refuse("attention.value_length")
     if "kv_lora_rank" in config or (record is not None and "qk_rope_head_dim" in record.head_size):
         config |= {"qk_rope_head_dim": rotary}
-        # Without the keys of MLA the length of a key is that of the compressed cache.
-        if keys.has("attention.key_length_mla") or "kv_lora_rank" not in config:
+        # Without the keys of MLA the length of a key may be that of the compressed cache.
+        if keys.has("attention.key_length_mla") or stored != config.get("kv_lora_rank", 0) + rotary:
             config |= {"qk_nope_head_dim": int(size - rotary)}
-        latent_value = keys.size("attention.value_length_mla")
-        if latent_value is not None:
-            config |= {"v_head_dim": latent_value}
+        latent_value = "attention.value_length" + ("_mla" if keys.has("attention.key_length_mla") else "")
+        if keys.has(latent_value):
+            config |= {"v_head_dim": keys.size(latent_value)}
     else:
         config |= {"head_dim": int(max(size, rotary))}
         if value != size:
             config |= {"v_head_dim": value}
-    return Head(int(stored), int(value), rotary, int(sliding), whole)
+    return Head(int(stored), int(value), rotary)
 
 
-def read_rotated(keys: HeaderKeys, key: str, default: int) -> int:
-    """Return how many dimensions of a head rotate."""
+def read_rotated(keys: HeaderKeys, key: str, default: int, parts: int = 2) -> int:
+    """Return how many dimensions of a head rotate, a multiple of `parts`."""
     value = keys.get(key, default)
     require_number(value, f"{keys.name}.{key}", least=2, most=MAX_HEAD_DIM, integer=True)
-    if value % 2:
-        raise ValueError(f"{keys.name}.{key} must be even, because dimensions rotate in pairs, got {int(value)}")
+    if value % parts:
+        raise ValueError(f"{keys.name}.{key} must be a multiple of {parts}, got {int(value)}")
     return int(value)
 
 
@@ -292,7 +295,11 @@ def write_layers(keys: HeaderKeys, layers: LayerFacts, head: Head) -> dict[str, 
         # llama.cpp does not read it, but the class of transformers may.
         found["sliding_window"] = keys.peek("attention.sliding_window")
     if keys.kind == "gemma4":
-        found |= {"head_dim": head.sliding_key, "global_head_dim": head.key, "attention_k_eq_v": True}
+        found |= {
+            "head_dim": keys.size("attention.key_length_swa") or head.key,
+            "global_head_dim": head.key,
+            "attention_k_eq_v": True,
+        }
         sizes = {"num_key_value_heads": "sliding_attention", "num_global_key_value_heads": "full_attention"}
         found |= {name: heads for name, type in sizes.items() if (heads := layers.heads_of(type)) is not None}
     if keys.kind in ("gemma4", "gemma3n"):
@@ -304,7 +311,9 @@ def write_layers(keys: HeaderKeys, layers: LayerFacts, head: Head) -> dict[str, 
         found["indexer_types"] = ["full" if mode else "shared" for mode in modes]
     if keys.kind == "deepseek4":
         found |= {"compress_ratios": keys.layers("attention.compress_ratios", layers.count, at_least=True)}
-        found |= {"head_dim": head.key, "num_key_value_heads": 1}
+        found |= {"head_dim": head.key}
+        if set(layers.heads) - {1}:
+            keys.refuse("attention.head_count_kv")
         found.pop("layer_types", None)
     if keys.kind == "minimax-m3":
         first = keys.size("leading_dense_block_count") or 0
@@ -340,26 +349,27 @@ def read_rope(
     main = read_layer(keys, config, head, divisors)
     if rules is None:
         return main
-    if not rules.main_only:
-        base = keys.peek("rope.freq_base_swa")
-        own_base = keys.number(
-            "rope.freq_base_swa", main["rope_theta"] if rules.base else 10_000.0, above=1.0, most=1e30
-        )
-    else:
-        base, own_base = None, main["rope_theta"]
+    base = keys.peek("rope.freq_base_swa")
+    if base is not None:
+        require_number(base, f"{keys.name}.rope.freq_base_swa", above=1.0, most=1e30)
+        keys.get("rope.freq_base_swa")
+    default = main["rope_theta"] if rules.base else 10_000.0
     if record is None or not record.rope.layer_types or keys.kind == "deepseek4":
         # One embedding for all layers: that of the layers that rotate.
-        if record is not None and record.layers.rotating.startswith("sliding"):
-            return main | {"rope_theta": own_base}
-        if base is not None and base != main["rope_theta"]:
-            keys.forget("rope.freq_base_swa")
+        only_sliding = record is not None and record.layers.rotating.startswith("sliding")
+        if only_sliding:
+            main = main | {"rope_theta": default if base is None else float(base)}
+        for key, value in (("freq_base", main["rope_theta"]), ("dimension_count", head.rotary)):
+            if keys.has(f"rope.{key}_swa") and keys.get(f"rope.{key}_swa") != value:
+                keys.refuse(f"rope.{key}_swa")
         return main
     local = dict(main) if rules.scaled else {"rope_type": "default"}
-    local["rope_theta"] = own_base
-    size = head.sliding_key if keys.kind == "gemma4" else config.get("head_dim", head.sliding_key)
+    local["rope_theta"] = default if base is None else float(base)
     local.pop("partial_rotary_factor", None)
-    if head.sliding_rotary != size or record.partial_rotary:
-        local["partial_rotary_factor"] = head.sliding_rotary / size
+    size = config.get("head_dim", head.key)
+    rotary = read_rotated(keys, "rope.dimension_count_swa", head.rotary * (2 if keys.kind == "step35" else 1))
+    if rotary != size or record.partial_rotary:
+        local["partial_rotary_factor"] = rotary / size
     types = [type for type in (layers.types or () if layers else ()) if type in ATTENTION]
     names = dict.fromkeys([*record.rope.layer_types, *types])
     return {type: local if type == "sliding_attention" else main for type in names}

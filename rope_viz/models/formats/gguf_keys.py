@@ -29,6 +29,7 @@ class HeaderKeys:
     def __init__(self, name: str, own: Mapping[str, Any]) -> None:
         self.name, self.kind = name, LOADER["aliases"].get(name, name)
         self._own, self._read = own, set[str]()
+        self._refused, self._ignored = set[str](), set[str]()
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return the value of a key, the default where the file does not have it or its architecture does not."""
@@ -45,9 +46,13 @@ class HeaderKeys:
         """Return the value of a key without reading it."""
         return self._own.get(key)
 
-    def forget(self, key: str) -> None:
+    def refuse(self, key: str) -> None:
         """Count a key as not read, because no answer can be given for its value."""
-        self._read.discard(key)
+        self._refused.add(key)
+
+    def ignore(self, *names: str) -> None:
+        """Count keys as without any effect in this file."""
+        self._ignored.update(names)
 
     def number(self, key: str, default: float, **bounds: Any) -> float:
         """Return a number."""
@@ -89,11 +94,15 @@ class HeaderKeys:
         """Return (keys that decide an answer and were not read, keys that llama.cpp does not use for this file)."""
         unread, ignored = [], []
         for key, value in sorted(self._own.items()):
-            if not key.startswith(PARTS) or key in self._read or value is None or key in LOADER["silent"]:
+            if not key.startswith(PARTS) or value is None or key in LOADER["silent"]:
                 continue
             is_general = key in LOADER["general"] and self.kind in LOADER["architectures"]
-            used = not is_general and self.is_read_by_loader(key)
-            (unread if used else ignored).append(f"{self.name}.{key}")
+            if key in self._refused:
+                unread.append(f"{self.name}.{key}")
+            elif key in self._ignored or (key not in self._read and (is_general or not self.is_read_by_loader(key))):
+                ignored.append(f"{self.name}.{key}")
+            elif key not in self._read:
+                unread.append(f"{self.name}.{key}")
         return unread, ignored
 
 

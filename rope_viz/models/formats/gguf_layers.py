@@ -21,6 +21,7 @@ MARKED_BY_HEADS = frozenset(
 )
 # {architecture: every n-th layer has attention where the file does not list the layers with a recurrence}.
 INTERVALS = {**dict.fromkeys(("qwen35", "qwen35moe", "qwen3next", "qwen4exp"), 4), "minimax-01": 8}
+SLIDING_SIZES = ("attention.key_length_swa", "attention.value_length_swa", "rope.dimension_count_swa")
 # Their cache is not that of heads with keys and values in each block.
 OTHER_CACHES = ("deepseek4", "hrm_text", "nanbeige")
 
@@ -102,11 +103,10 @@ def read_layers(keys: HeaderKeys, model_type: str, key_length: int, value_length
         types = [recurrent[index] or kind for index, kind in enumerate(types)]
     sizes = (key_length, value_length)
     swa = sizes
-    if slides is not None and any(slides):
-        swa = tuple(
-            keys.size(f"attention.{name}_length_swa") or size
-            for name, size in zip(("key", "value"), sizes, strict=True)
-        )  # type: ignore[assignment]
+    if slides is not None and not any(slides):
+        keys.ignore(*SLIDING_SIZES)
+    elif keys.kind not in OTHER_CACHES:
+        swa = (keys.size(SLIDING_SIZES[0]) or key_length, keys.size(SLIDING_SIZES[1]) or value_length)
     if keys.has("attention.key_length_mla"):
         kept = [each * key_length for each in kv_heads]
     else:
