@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rope_viz.embedding.spec import require_number
+from rope_viz.models.formats import LONGEST_REMARK
 from rope_viz.storage.decode_json import read_own
 
 LOADER: Mapping[str, Any] = read_own(__file__, "gguf_loader.json")
@@ -96,13 +97,14 @@ class HeaderKeys:
         for key, value in sorted(self._own.items()):
             if not key.startswith(PARTS) or value is None or key in LOADER["silent"]:
                 continue
+            name = f"{self.name}.{key}"[:LONGEST_REMARK]
             is_general = key in LOADER["general"] and self.kind in LOADER["architectures"]
             if key in self._refused:
-                unread.append(f"{self.name}.{key}")
+                unread.append(name)
             elif key in self._ignored or (key not in self._read and (is_general or not self.is_read_by_loader(key))):
-                ignored.append(f"{self.name}.{key}")
+                ignored.append(name)
             elif key not in self._read:
-                unread.append(f"{self.name}.{key}")
+                unread.append(name)
         return unread, ignored
 
 

@@ -82,16 +82,7 @@ def read_layers(keys: HeaderKeys, model_type: str, key_length: int, value_length
     heads = keys.layers("attention.head_count", blocks) or [0] * blocks
     kv_heads = (keys.layers("attention.head_count_kv", blocks) or heads)[:count]
     rules = find_window_rules(keys.kind)
-    if rules is None:
-        # The class of transformers may have a window where llama.cpp has none.
-        window, slides = (
-            keys.size("attention.sliding_window", most=MAX_LENGTH)
-            if keys.kind not in LOADER["architectures"]
-            else None,
-            None,
-        )
-    else:
-        window, slides = read_window(keys, rules, blocks)
+    window, slides = (0, None) if rules is None else read_window(keys, rules, blocks)
     recurrent = read_recurrent(keys, blocks, kv_heads)
     lacks = rules is not None and rules.listed and slides is None
     types = None
@@ -113,7 +104,7 @@ def read_layers(keys: HeaderKeys, model_type: str, key_length: int, value_length
         kept = [each * sum(swa if slides and slides[index] else sizes) for index, each in enumerate(kv_heads)]
     is_latent = keys.has("attention.kv_lora_rank") and not keys.has("attention.key_length_mla")
     has_own_cache = keys.kind in OTHER_CACHES or is_latent or not any(kv_heads)
-    return LayerFacts(count, types, kv_heads, None if has_own_cache else kept, window or 0, lacks)
+    return LayerFacts(count, types, kv_heads, None if has_own_cache else kept, window, lacks)
 
 
 def read_window(keys: HeaderKeys, rules: WindowRules, blocks: int) -> tuple[int, list[bool] | None]:
