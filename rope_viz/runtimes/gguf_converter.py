@@ -13,6 +13,7 @@ from typing import Any
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import require_number
 from rope_viz.models.formats.gguf_config import TENTHS
+from rope_viz.models.formats.gguf_keys import LOADER
 from rope_viz.models.formats.gguf_layers import find_window_rules
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.runtimes import shared_rules as shared
@@ -257,6 +258,11 @@ def is_gguf_file(case: Case) -> bool:
     return source_file(case.fields.config).get("format") == "GGUF"
 
 
+def is_unknown_architecture(case: Case) -> bool:
+    """Return whether llama.cpp has no such architecture as the GGUF file names."""
+    return source_file(case.fields.config)["architecture"] not in LOADER["architectures"]
+
+
 @rule("read-from-gguf")
 def read_gguf_keys(case: Case) -> Case:
     """The loader takes base, scaling and divisors from the keys and tensors of the GGUF file."""
@@ -299,5 +305,11 @@ def read_gguf_keys(case: Case) -> Case:
 
 
 BETAS = {"beta_fast": "rope.scaling.yarn_beta_fast", "beta_slow": "rope.scaling.yarn_beta_slow"}
-FILE_RULES = (read_gguf_keys, IGNORE_TRUNCATE, IGNORE_BETAS, CANCEL_FACTOR)
+FILE_RULES = (
+    refuse("unknown model architecture", is_unknown_architecture),
+    read_gguf_keys,
+    IGNORE_TRUNCATE,
+    IGNORE_BETAS,
+    CANCEL_FACTOR,
+)
 """What the loader takes from a GGUF file that the user has, in place of `RULES`."""

@@ -11,6 +11,7 @@ import pytest
 from rope_viz.advice.memory.estimate_memory import memory
 from rope_viz.cli.main import main
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.runtimes import emulate
 from tests.gguf_files import write_gguf
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "gguf_headers.json").read_text())
@@ -87,14 +88,14 @@ def test_unread_key_is_named_and_what_depends_on_it_is_not_known(run):
 
 def test_unread_rope_key_leaves_no_frequency(tmp_path, capsys):
     case = CASES["gemma3-12b"]
-    path = write_gguf(tmp_path / "a.gguf", "gemma3", case["keys"] | {"rope.local.freq_base": 5000.0})
+    path = write_gguf(tmp_path / "a.gguf", "gemma3", case["keys"] | {"rope.new.freq_base": 5000.0})
     assert ModelConfig.read(path).problems
     for command in ("check", "table", "runtimes"):
         assert main((command, str(path))) != 0
         printed = capsys.readouterr()
-        assert "gemma3.rope.local.freq_base" in printed.out + printed.err
+        assert "gemma3.rope.new.freq_base" in printed.out + printed.err
     assert main(("memory", str(path), "--length", "1000")) == 0
-    assert "gemma3.rope.local.freq_base" in capsys.readouterr().out
+    assert "gemma3.rope.new.freq_base" in capsys.readouterr().out
 
 
 def test_factor_of_ollama_is_the_whole_factor(tmp_path):
@@ -104,3 +105,15 @@ def test_factor_of_ollama_is_the_whole_factor(tmp_path):
     assert model.specs["full_attention"].attention_factor() == pytest.approx(1.2079442)
     assert model.specs["sliding_attention"].attention_factor() == 1.0
     assert not model.problems
+    assert not emulate(model, "llama.cpp", layer_type="full_attention").supported
+
+
+def test_keys_of_ollama_have_their_meaning(tmp_path):
+    keys = {key: value for key, value in CASES["gemma3-12b"]["keys"].items() if not key.startswith("rope.")}
+    keys |= {"rope.global.freq_base": 2e6, "rope.local.freq_base": 5000.0}
+    specs = ModelConfig.read(write_gguf(tmp_path / "a.gguf", "gemma3", keys)).specs
+    assert (specs["full_attention"].base, specs["sliding_attention"].base) == (2e6, 5000.0)
+    keys = {key: value for key, value in CASES["gpt-oss-20b"]["keys"].items() if key != "rope.scaling.type"}
+    found = ModelConfig.read(write_gguf(tmp_path / "b.gguf", "gptoss", keys))
+    whole = ModelConfig.read(write_gguf(tmp_path / "c.gguf", "gpt-oss", CASES["gpt-oss-20b"]["keys"]))
+    assert found.specs == whole.specs

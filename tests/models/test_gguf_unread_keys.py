@@ -18,7 +18,7 @@ from tests.offenders import for_each
 
 SEEDS = range(200)
 KNOWN = sorted({*LOADER["general"], *LOADER["specific"], "rope.scaling.attn_factor"} - {"rope.scaling.type"})
-UNKNOWN = ("rope.local.freq_base", "rope.scaling.tomorrow", "attention.layer_types", "attention.key_length_global")
+UNKNOWN = ("rope.new.freq_base", "rope.scaling.tomorrow", "attention.layer_types", "attention.key_length_global")
 # Keys that change neither frequencies nor layers nor cache in a config either, where llama.cpp reads them.
 WITHOUT_EFFECT = frozenset(LOADER["silent"])
 

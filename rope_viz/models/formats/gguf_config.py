@@ -107,7 +107,9 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError("the GGUF file does not name an architecture")
     prefix = f"{name}."
     own = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
-    keys = HeaderKeys(name[:LONGEST], own)  # in sentences, too
+    renamed = {new: own[old] for old, new in LOADER["renamed"].items() if old in own and new not in own}
+    as_meant = {key: value for key, value in own.items() if LOADER["renamed"].get(key) not in renamed} | renamed
+    keys = HeaderKeys(name[:LONGEST], as_meant)  # in sentences, too
     config: dict[str, Any] = {"model_type": find_model_type(name, has_window=bool(own.get("attention.sliding_window")))}
     for key in ("general.name", "general.basename"):
         if isinstance(given.get(key), str) and "_name_or_path" not in config:
@@ -396,7 +398,7 @@ def read_layer(
 ) -> Params:
     """Return the parameters of the layers without a window."""
     base = keys.number("rope.freq_base", 10_000.0, above=1.0, most=1e30)
-    scaling = keys.get("rope.scaling.type", "linear")
+    scaling = keys.get("rope.scaling.type", "yarn" if keys.name in LOADER["yarn_without_type"] else "linear")
     place = "rope.scaling.factor" if keys.has("rope.scaling.factor") else "rope.scale_linear"
     factor = 1.0 if scaling == "none" else keys.get(place) or 1.0
     require_number(factor, f"{keys.name}.{place}", above=0.0, most=1e9)
