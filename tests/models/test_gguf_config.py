@@ -168,3 +168,15 @@ def test_names_of_llama_cpp_lead_to_model_types():
     pairs = {"llama": "llama", "qwen3moe": "qwen3_moe", "gpt-oss": "gpt_oss", "qwen3vl": "qwen3_vl_text"}
     assert {name: find_model_type(name) for name in pairs} == pairs
     assert find_model_type("tomorrow") == "tomorrow"
+
+
+def test_sliding_layers_of_an_unlisted_architecture_have_their_own_base():
+    sizes = {"block_count": 8, "context_length": 4096, "embedding_length": 1024, "attention.head_count": 16}
+    sizes |= {"attention.sliding_window": 512, "rope.freq_base": 1e6}
+    keys = {"general.architecture": "plamo3"} | {f"plamo3.{key}": value for key, value in sizes.items()}
+    model = ModelConfig.read(config_from_gguf({"keys": keys}))
+    assert {layer: spec.base for layer, spec in model.specs.items()} == {
+        "full_attention": 1e6,
+        "sliding_attention": 1e4,
+    }
+    assert emulate(model, "llama.cpp", layer_type="sliding_attention").inv_freq[1] == pytest.approx(1e4 ** (-1 / 32))

@@ -302,8 +302,8 @@ def write_layers(keys: HeaderKeys, layers: LayerFacts, head: Head) -> dict[str, 
             "global_head_dim": head.key,
             "attention_k_eq_v": True,
         }
-        sizes = {"num_key_value_heads": "sliding_attention", "num_global_key_value_heads": "full_attention"}
-        found |= {name: heads for name, type in sizes.items() if (heads := layers.heads_of(type)) is not None}
+        places = {"num_key_value_heads": "sliding_attention", "num_global_key_value_heads": "full_attention"}
+        found |= {name: heads for name, type in places.items() if (heads := layers.heads_of(type)) is not None}
     if keys.kind in ("gemma4", "gemma3n"):
         own = max(layers.count - SHARED_FROM, 0) if keys.kind == "gemma3n" else 0
         shared = keys.size("attention.shared_kv_layers")
@@ -356,10 +356,9 @@ def read_rope(
         require_number(base, f"{keys.name}.rope.freq_base_swa", above=1.0, most=1e30)
         keys.get("rope.freq_base_swa")
     default = main["rope_theta"] if rules.base else 10_000.0
-    if record is None or not record.rope.layer_types or keys.kind == "deepseek4":
+    if record is not None and (not record.rope.layer_types or keys.kind == "deepseek4"):
         # One embedding for all layers: that of the layers that rotate.
-        only_sliding = record is not None and record.layers.rotating.startswith("sliding")
-        if only_sliding:
+        if record.layers.rotating.startswith("sliding"):
             main = main | {"rope_theta": default if base is None else float(base)}
         for key, value in (("freq_base", main["rope_theta"]), ("dimension_count", head.rotary)):
             if keys.has(f"rope.{key}_swa") and keys.get(f"rope.{key}_swa") != value:
@@ -370,10 +369,12 @@ def read_rope(
     local.pop("partial_rotary_factor", None)
     size = config.get("head_dim", head.key)
     rotary = read_rotated(keys, "rope.dimension_count_swa", head.rotary * (2 if keys.kind == "step35" else 1))
-    if rotary != size or record.partial_rotary:
+    if rotary != size or (record is not None and record.partial_rotary):
         local["partial_rotary_factor"] = rotary / size
     types = [type for type in (layers.types or () if layers else ()) if type in ATTENTION]
-    names = dict.fromkeys([*record.rope.layer_types, *types])
+    if record is None and (local == main or "sliding_attention" not in types):
+        return main
+    names = dict.fromkeys([*(record.rope.layer_types if record else ()), *types])
     return {type: local if type == "sliding_attention" else main for type in names}
 
 
@@ -386,6 +387,8 @@ def write_rope(config: Mapping[str, Any], params: Params) -> dict[str, Any]:
         found = {"rope_theta": params["rope_theta"], **({} if compress is None else {"compress_rope_theta": compress})}
         return found | ({} if scaling["rope_type"] == "default" else {"rope_scaling": scaling})
     scaled = record is not None and record.defaults.get("rope_parameters")
+    if "rope_theta" not in params:
+        return {"rope_parameters": params}
     if record is not None and (record.rope.rule or record.rope.layer_types or scaled):
         return {"rope_parameters": params}
     places = ("rope_theta", "partial_rotary_factor")
