@@ -364,7 +364,7 @@ def read_rope(
             if keys.has(f"rope.{key}_swa") and keys.get(f"rope.{key}_swa") != value:
                 keys.refuse(f"rope.{key}_swa")
         return main
-    local = dict(main) if rules.scaled else {"rope_type": "default"}
+    local: Params = dict(main) if rules.scaled else {"rope_type": "default"}
     local["rope_theta"] = default if base is None else float(base)
     local.pop("partial_rotary_factor", None)
     size = config.get("head_dim", head.key)
