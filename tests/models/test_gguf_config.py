@@ -170,7 +170,7 @@ def test_names_of_llama_cpp_lead_to_model_types():
     assert find_model_type("tomorrow") == "tomorrow"
 
 
-def test_sliding_layers_of_an_unlisted_architecture_have_their_own_base():
+def test_unlisted_architecture_has_a_sliding_base():
     sizes = {"block_count": 8, "context_length": 4096, "embedding_length": 1024, "attention.head_count": 16}
     sizes |= {"attention.sliding_window": 512, "rope.freq_base": 1e6}
     keys = {"general.architecture": "plamo3"} | {f"plamo3.{key}": value for key, value in sizes.items()}
