@@ -15,7 +15,7 @@ from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.catalog import Model, catalog
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.formats.json_source import describe_source, read_file, to_config
+from rope_viz.models.formats.json_source import describe_source, read_file, refuse_unread, to_config
 from rope_viz.models.identity.hf_cache import NAME
 from rope_viz.models.identity.identify_model import Identity, TrainedLength, identify_model
 from rope_viz.models.layer_patterns import (
@@ -125,6 +125,7 @@ class ModelConfig:
     @functools.cached_property
     def specs(self) -> dict[str, RopeSpec]:
         """The embedding of each layer type, as transformers 5.24.0 computes it; "" where all layers share one."""
+        refuse_unread(self.mapping, "rope")
         with normalise_errors():
             return build_specs(self.fields, self.rope_parameters)
 

@@ -12,6 +12,9 @@ from typing import Any
 
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import require_number
+from rope_viz.models.formats.gguf_config import TENTHS
+from rope_viz.models.formats.gguf_keys import LOADER
+from rope_viz.models.formats.gguf_layers import find_window_rules
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.rule_engine import (
@@ -152,6 +155,22 @@ def writes_no_scaling(case: Case) -> bool:
     return has(FACTS, "unscaled")(case) and not (case.kind == "llama3" and has(FACTS, "llama3_tensor")(case))
 
 
+CANCEL_FACTOR = Rule(
+    "deepseek-v4",
+    "DeepSeek V4 cancels the factor on cos and sin.",
+    lambda case: case.replace(attention=1.0 / mscale(case.number("factor"))),
+    all_hold(has(FACTS, "deepseek_v4_yarn"), has_type("yarn")),
+)
+
+IGNORE_TRUNCATE = Rule("truncate-ignored", "truncate is not read: the range is always rounded.", ignore("truncate"))
+
+IGNORE_BETAS = Rule(
+    "betas-ignored",
+    "beta_fast and beta_slow are written to the GGUF but not read back: 32 and 1.",
+    ignore("beta_fast", "beta_slow"),
+    is_not(has(FACTS, "reads_betas")),
+)
+
 RULES = (
     refuse("no converter class for {model}", shared.is_absent(FACTS)),
     shared.rename_su,
@@ -216,24 +235,14 @@ RULES = (
         Case.drop_scaling,
         is_not(has_type("default", "linear", "yarn")),
     ),
-    Rule("truncate-ignored", "truncate is not read: the range is always rounded.", ignore("truncate")),
+    IGNORE_TRUNCATE,
     Rule(
         "attention-ignored",
         "attention_factor is overwritten when YaRN is on.",
         ignore("attention_factor", "attn_factor"),
     ),
-    Rule(
-        "betas-ignored",
-        "beta_fast and beta_slow are written to the GGUF but not read back: 32 and 1.",
-        ignore("beta_fast", "beta_slow"),
-        is_not(has(FACTS, "reads_betas")),
-    ),
-    Rule(
-        "deepseek-v4",
-        "DeepSeek V4 cancels the factor on cos and sin.",
-        lambda case: case.replace(attention=1.0 / mscale(case.number("factor"))),
-        all_hold(has(FACTS, "deepseek_v4_yarn"), has_type("yarn")),
-    ),
+    IGNORE_BETAS,
+    CANCEL_FACTOR,
     Rule(
         "mscale-ignored",
         "mscale and mscale_all_dim are not written for this architecture.",
@@ -249,25 +258,40 @@ def is_gguf_file(case: Case) -> bool:
     return source_file(case.fields.config).get("format") == "GGUF"
 
 
+def is_unknown_architecture(case: Case) -> bool:
+    """Return whether llama.cpp has no such architecture as the GGUF file names."""
+    return source_file(case.fields.config)["architecture"] not in LOADER["architectures"]
+
+
 @rule("read-from-gguf")
 def read_gguf_keys(case: Case) -> Case:
     """The loader takes base, scaling and divisors from the keys and tensors of the GGUF file."""
     source = source_file(case.fields.config)
     keys, divisors, rotary = source["keys"], source["divisors"], source["rotary_dim"]
-    is_local = case.layer == "sliding_attention"
+    windows = find_window_rules(source["architecture"])
+    is_compressed, is_plain = case.layer == "compress", case.layer == "main"
     base = keys.get("rope.freq_base", 10_000.0)
-    if is_local:
-        base, rotary = keys.get("rope.freq_base_swa", base), keys.get("rope.dimension_count_swa", rotary)
+    # Where the layers without a window do not rotate, the only embedding is that of the others.
+    is_local = case.layer == "sliding_attention" or case.architecture.layers.rotating.startswith("sliding")
+    if windows is not None and is_local:
+        default = base if windows.base else 10_000.0
+        base = base if windows.main_only else keys.get("rope.freq_base_swa", default)
+        rotary = keys.get("rope.dimension_count_swa", keys.get("rope.dimension_count", rotary))
+        is_plain = not windows.scaled
+    elif is_compressed:
+        base = keys.get("attention.compress_rope_freq_base", base)
     case = write_base(shared.set_share(case.replace(head_dim=int(rotary)), 1.0), base)
     original = keys.get("rope.scaling.original_context_length", keys["context_length"])
-    kind = "default" if is_local and has(FACTS, "plain_sliding")(case) else keys.get("rope.scaling.type", "linear")
+    kind = "default" if is_plain else keys.get("rope.scaling.type", "linear")
     factor = keys.get("rope.scaling.factor", keys.get("rope.scale_linear")) or 1.0
     rope = {"rope_type": kind, "factor": factor, ORIGINAL: original} if kind in ("linear", "yarn") else {}
-    if has(FACTS, "reads_betas")(case):
+    if kind == "yarn":
         rope |= {name: keys[key] for name, key in BETAS.items() if key in keys}
+        # No key of the file says it, but the class of the model may.
+        rope |= {"truncate": False} if case.rope.get("truncate") is False else {}
     log_mul = keys.get("rope.scaling.yarn_log_multiplier")
     if log_mul is not None:
-        rope["mscale_all_dim"] = log_mul * (10.0 if source["architecture"] == "deepseek2" else 1.0)
+        rope["mscale_all_dim"] = log_mul * (10.0 if source["architecture"] in TENTHS else 1.0)
     longer = case.length is not None and pad_context(case.length) > original
     names = ("rope_freqs.weight", f"rope_factors_{'long' if longer else 'short'}.weight")
     used = next((divisors[name] for name in names if name in divisors), None)
@@ -275,11 +299,17 @@ def read_gguf_keys(case: Case) -> Case:
     return case.replace(
         rope=rope,
         context=int(keys["context_length"]),
-        divisors=() if used is None or is_local else tuple(used),
-        attention=None if attention is None else float(attention),
+        divisors=() if used is None or is_plain else tuple(used),
+        attention=None if attention is None or is_plain else float(attention),
     )
 
 
 BETAS = {"beta_fast": "rope.scaling.yarn_beta_fast", "beta_slow": "rope.scaling.yarn_beta_slow"}
-FILE_RULES = (read_gguf_keys,)
+FILE_RULES = (
+    refuse("unknown model architecture", is_unknown_architecture),
+    read_gguf_keys,
+    IGNORE_TRUNCATE,
+    IGNORE_BETAS,
+    CANCEL_FACTOR,
+)
 """What the loader takes from a GGUF file that the user has, in place of `RULES`."""

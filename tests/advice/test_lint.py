@@ -56,6 +56,13 @@ MROPE = {"rope_type": "default", "mrope_section": [24, 20, 20], "mrope_interleav
 R1 = {**LLAMA, "model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6}
 STOCK_YARN = yarn(32768)
 HUNYUAN = {**QWEN_VL, "model_type": "hunyuan_vl_text"}
+GGUF_YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 8192}
+
+
+def gguf(**more):
+    """The header of a GGUF file of Qwen3, as it is sent from the browser."""
+    sizes = {"block_count": 4, "context_length": 32768, "embedding_length": 1024, "attention.head_count": 8}
+    return {"gguf": {"keys": {"general.architecture": "qwen3"} | {f"qwen3.{k}": v for k, v in (sizes | more).items()}}}
 
 
 def scaled(base=LLAMA, /, **knobs):
@@ -187,6 +194,8 @@ CASES = [
     ("unknown-keys", scaled(rope_type="default", factor=4.0), scaled(rope_type="default", factor=1.0)),
     ("not-computable", {**LLAMA, "rope_theta": "big"}, LLAMA),
     ("not-computable", scaled(rope_type="linear"), scaled(rope_type="linear", factor=4.0)),
+    ("unread-gguf-keys", gguf(**{"attention.tomorrow": 3}), gguf()),
+    ("gguf-differs", gguf(**GGUF_YARN, **{"rope.scaling.yarn_beta_fast": 64.0}), gguf(**GGUF_YARN)),
 ]
 
 

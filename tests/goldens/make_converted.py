@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from make_transformers_goldens import kept
+from make_transformers_goldens import keep_known_keys
 from transformers.models.auto import modeling_auto
 from transformers_classes import CONFIG_MAPPING, build
 
@@ -174,7 +174,11 @@ def main(root: str) -> None:
         # Phi-3 takes longrope alone, which runtimes.json has.
         for scaling in SCALINGS[:1] if kind == "phi3" else SCALINGS[:3] if kind in OTHERS else SCALINGS:
             config = scaled(base, scaling) if scaling else base
-            short = {**kept(config), **{key: config[key] for key in WANTED.get(kind, {})}, "model_type": kind}
+            short = {
+                **keep_known_keys(config),
+                **{key: config[key] for key in WANTED.get(kind, {})},
+                "model_type": kind,
+            }
             if kind in OTHERS:
                 short = {**short, **{key: value for key, value in base.items() if key not in LLAMA}}
                 short |= {key: config[key] for key in ("rope_parameters", *list(LLAMA)[:2]) if key in config}

@@ -11,9 +11,10 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 
-from rope_viz.advice.lint import contradictions, rules, runtime_rules, size_rules, trained_scaling
+from rope_viz.advice.lint import contradictions, gguf_rules, rules, runtime_rules, size_rules, trained_scaling
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
+from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.runtimes.compare import Effect
@@ -76,8 +77,21 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     multi_axis.no_rotation,
     runtime_rules.transformers_refuses,
     runtime_rules.runtimes_differ,
+    gguf_rules.unread_gguf_keys,
+    gguf_rules.gguf_differs,
 )
 """All rules, in the order in which findings of one severity are listed and repairs are made."""
+
+
+SPELLINGS = frozenset(
+    """
+        numbers-as-text missing-original integer-factor base-not-read nested-truncate type-spelling type-keys
+        head-dim-derived null-head-dim partial-ignored mscale-keys attention-factor two-originals two-rope-dicts
+        unread-rope-keys two-bases sizes-outside part-without-type unknown-keys misspelled-keys transformers-refuses
+        runtimes-differ
+    """.split()
+)
+"""Rules about how the keys of a config.json are spelled, and about who reads them: a GGUF file has none of them."""
 
 
 def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
@@ -103,7 +117,12 @@ def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
         return [Finding("no-rope", "note", place, f"{absence}.", source="rope_viz.models.no_rope_types")]
     except ValueError:
         pass  # reported below, unless a rule has more to say
-    found = [one for rule in RULES if rule_name(rule) not in without for one in run_rule(rule, view)]
+    is_gguf = bool(source_file(view.config))
+    left_out = {*without, *(SPELLINGS if is_gguf else ())}
+    found = [one for rule in RULES if rule_name(rule) not in left_out for one in run_rule(rule, view)]
+    if is_gguf:
+        # A repair would change a config.json, which the user does not have.
+        found = [dataclasses.replace(one, repaired=None) for one in found]
     if not any(finding.severity == "error" for finding in found):
         found += [not_computable(place, problem) for problem in view.model.problems]
     return sort_by_severity(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rope_viz.advice.lint.lint_context import Config, Finding, View, inside
 from rope_viz.embedding.spec import short_repr
@@ -135,9 +135,9 @@ def describe_size(one: Comparison) -> str:
     return ", ".join(parts)
 
 
-def describe_rules(one: Comparison, base: Comparison) -> str:
-    """Return the rules that a runtime has and the reference has not, in brackets."""
-    known = {rule.key for rule in base.emulation.rules}
+def describe_rules(one: Comparison, base: Comparison, without: Sequence[str] = ()) -> str:
+    """Return the rules that a runtime has and the reference has not, in brackets; `without` are keys to leave out."""
+    known = {*without, *(rule.key for rule in base.emulation.rules)}
     own = [rule.text.rstrip(".") for rule in one.emulation.rules if rule.key not in known]
     return f" ({'; '.join(own)})" if own else ""
 

@@ -15,6 +15,7 @@ from rope_viz.advice.memory.kv_cache import (
 )
 from rope_viz.advice.memory.parameter_count import WEIGHT_TYPES, find_file_bytes, find_weight_storage, parameters
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
+from rope_viz.models.formats.json_source import describe_source, names_unread_keys, refuse_unread
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 
@@ -57,6 +58,7 @@ def memory(
     kept, found["kv_cache_bytes"] = None, None
     try:
         with normalise_errors():
+            refuse_unread(model.mapping, "attention")
             if has_no_cache(fields):
                 found["kv_cache_bytes"] = 0
                 reasons["kv_cache_bytes"] = f"{fields.kind or 'it'} reads a whole text at once and has no KV cache"
@@ -93,6 +95,8 @@ def memory(
         else:
             found["reserved_bytes"] = count_reserved_bytes(kept, runtime.lower(), int(length), int(sequences))
     notes = list(kept.notes) if kept else []
+    if names_unread_keys(model.mapping):
+        notes.append(describe_source(model.mapping))
     groups = [describe_group(group) for group in kept.groups] if kept else []
     return {**found, "groups": groups, "assumed": assumed, "reasons": reasons, "notes": notes}
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields
+from rope_viz.models.formats.json_source import refuse_unread, source_file
 from rope_viz.models.layer_patterns import MAX_LAYERS, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.parameter_formulas import (
@@ -183,7 +184,9 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     """
     if dtype not in DTYPES:
         raise ValueError(f"the data type of the cache must be one of {', '.join(DTYPES)}, got {short_repr(dtype)}")
-    fields = read_memory_fields(ModelConfig.read(config))
+    model = ModelConfig.read(config)
+    refuse_unread(model.mapping, "attention")
+    fields = read_memory_fields(model)
     facts = fields.architecture.memory
     if has_no_cache(fields):
         raise ValueError(f"{fields.kind} reads a whole text at once and has no KV cache")
@@ -195,8 +198,11 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     size = DTYPES[dtype]
     groups = make_block_groups(fields, size) if fields.config.get("block_configs") else None
     if groups is None:
-        kinds = Counter(find_layer_kinds(fields))
-        groups = [make_group(fields, kind, layers, size) for kind, layers in kinds.items()]
+        kinds = find_layer_kinds(fields)
+        # A GGUF file says what each layer keeps.
+        numbers = source_file(model.mapping).get("kept", [])
+        each = zip(kinds, [*numbers, *[None] * (len(kinds) - len(numbers))], strict=False)
+        groups = [make_group(fields, kind, layers, size, kept) for (kind, kept), layers in Counter(each).items()]
     if any(one.state and one.every == 1 for one in groups):
         notes.append("Recurrent layers store a state of constant size at every length.")
     return Cache(tuple(groups), dtype, tuple(notes))
@@ -355,10 +361,12 @@ def find_layer_window(fields: Fields) -> int | None:
     return fields.size("sliding_window") if fields.config["sliding_window"] else None
 
 
-def make_group(fields: Fields, kind: str, layers: int, size: float) -> Group:
-    """Return the layers of one kind, for numbers of `size` bytes."""
+def make_group(fields: Fields, kind: str, layers: int, size: float, kept: int | None = None) -> Group:
+    """Return the layers of one kind, for numbers of `size` bytes; `kept` are numbers per token where a file says so."""
     layouts = cache_layouts().get(fields.kind, {})
     layout = layouts.get(kind) or layouts.get("*")
+    if kept is not None and kind in ATTENTION:
+        layout = None
     if layout is not None:
         return make_group_of_formulas(fields, kind, layers, size, layout)
     fields = fields.layer(kind) if fields.architecture.rope.global_heads else fields
@@ -371,14 +379,18 @@ def make_group(fields: Fields, kind: str, layers: int, size: float) -> Group:
         return Group(kind, layers, 0.0)
     if kind in ("linear_attention", "mamba", "conv"):
         return Group(kind, layers, 0.0, None, count_state_bytes(fields, kind, size))
+
+    def token() -> float:
+        return count_token_bytes(fields, size) if kept is None else kept * size
+
     if kind in ("sliding_attention", "chunked_attention"):
         chunk = fields.size("attention_chunk_size") or 8192
         window = find_layer_window(fields) if kind == "sliding_attention" else chunk
-        return Group(kind, layers, count_token_bytes(fields, size), window)
+        return Group(kind, layers, token(), window)
     if kind == "indexed_attention":
-        return Group(kind, layers, count_token_bytes(fields, size) + count_index_numbers(fields) * size)
+        return Group(kind, layers, token() + count_index_numbers(fields) * size)
     both = count_state_bytes(fields, "mamba", size) if fields.architecture.memory.mamba_beside_attention else 0.0
-    return Group("full_attention", layers, count_token_bytes(fields, size), None, both)
+    return Group("full_attention", layers, token(), None, both)
 
 
 def make_group_of_formulas(fields: Fields, kind: str, layers: int, size: float, layout: Mapping[str, str]) -> Group:

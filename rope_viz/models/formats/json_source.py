@@ -18,7 +18,15 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.models.formats import FILE, describe_note
 from rope_viz.models.formats.argument_text import parse_arguments
 from rope_viz.models.formats.gguf import is_gguf, read_header, summarise_header
-from rope_viz.models.formats.gguf_config import config_from_gguf, is_gguf_summary, is_whole_source
+from rope_viz.models.formats.gguf_config import (
+    ANSWERS,
+    config_from_gguf,
+    describe_gguf,
+    is_gguf_summary,
+    is_whole_source,
+    list_unread,
+)
+from rope_viz.models.formats.gguf_keys import quote_keys
 from rope_viz.models.formats.megatron_config import config_from_megatron, find_arguments
 from rope_viz.models.formats.mistral_params import config_from_mistral, is_mistral_params
 from rope_viz.storage.decode_json import DEEPEST, is_deeper
@@ -49,11 +57,24 @@ def source_file(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) and is_whole_source(found) else {}
 
 
+def refuse_unread(config: Mapping[str, Any], part: str) -> None:
+    """Raise `ValueError` where a GGUF file has keys under "rope" or "attention" that were not read."""
+    names = list_unread(source_file(config), part)
+    if names:
+        raise ValueError(f"{ANSWERS[part]} not known, because {quote_keys(names)} of the GGUF file is not read")
+
+
+def names_unread_keys(config: Mapping[str, Any]) -> bool:
+    """Return whether a config was made from a GGUF file with keys that were not read or that llama.cpp does not use."""
+    source = source_file(config)
+    return bool(source.get("unread") or source.get("ignored"))
+
+
 def describe_source(config: Mapping[str, Any]) -> str:
     """Return sentences on the file that a config was made from, and on what was not read; "" for a config.json."""
     source = source_file(config)
     if source:
-        return f"Read from the header of a GGUF file of architecture {source.get('architecture')}."
+        return describe_gguf(source)
     found = config.get(FILE)
     return describe_note(found) if isinstance(found, Mapping) else ""
 

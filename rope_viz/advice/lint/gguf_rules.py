@@ -1,0 +1,44 @@
+"""The rules of the check about a GGUF file, which only llama.cpp reads and which has no keys of a config.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rope_viz.advice.lint.lint_context import Finding, View
+from rope_viz.advice.lint.runtime_rules import describe_layer, describe_rules, describe_size, is_off
+from rope_viz.models.formats.gguf_config import ANSWERS, list_unread
+from rope_viz.models.formats.gguf_keys import RELEASE, quote_keys
+from rope_viz.models.formats.json_source import source_file
+from rope_viz.runtimes.compare import compare
+
+
+def unread_gguf_keys(view: View) -> Iterator[Finding]:
+    """A key under rope or attention of a GGUF file that is not read, or that llama.cpp does not use.
+
+    Source: the loader of llama.cpp 0c1e57098, read (rope_viz/models/formats/gguf_loader.json).
+    """
+    source = source_file(view.config)
+    for part, answer in ANSWERS.items():
+        names = list_unread(source, part)
+        if names:
+            yield Finding("", "warning", names[0], f"Not read: {quote_keys(names)}. So {answer} not known.")
+    ignored = source.get("ignored", ())
+    if ignored:
+        text = f"llama.cpp {RELEASE} does not use {quote_keys(ignored)} of this file."
+        yield Finding("", "note", ignored[0], text)
+
+
+def gguf_differs(view: View) -> Iterator[Finding]:
+    """llama.cpp computes something else than the keys of a GGUF file mean, by more than 5 %.
+
+    Source: the loader and the context of llama.cpp 0c1e57098, read and compared with its converter
+    (tests/goldens/converted.json).
+    """
+    source = source_file(view.config)
+    for layer in view.specs if source else ():
+        found = compare(view.model, layer_type=layer or None)
+        for one in found:
+            if one.emulation.runtime == "llama.cpp" and is_off(one):
+                text = f"{one.emulation.name} computes something else than this file says{describe_layer(layer)}: "
+                text += f"{describe_size(one)}{describe_rules(one, found[0], without=('read-from-gguf',))}."
+                yield Finding("", "note", f"{source['architecture']}.rope", text, one.effect)
