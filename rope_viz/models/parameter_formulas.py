@@ -23,6 +23,14 @@ from rope_viz.storage.decode_json import read_own
 LISTED = "moe_layers_enum"
 """Step 3 lists the layers with experts here: a list, or numbers with commas between them."""
 
+WITH_EXPERTS = tuple(
+    """
+    first_k_dense_replace num_dense_layers moe_layer_freq moe_layers mlp_only_layers decoder_sparse_step
+    moe_layer_interval interleave_moe_layer_step expert_layer_period
+    """.split()
+)
+"""Keys by which a config says which layers have experts, where it does not list them by words."""
+
 
 def first_number(value: Any, index: int = 0) -> Any:
     """Return the entry of a list that gives every layer its own number; any other value as it is."""
@@ -149,6 +157,7 @@ class Sizes:
         """Return the number of parameters of the whole class, or of its "body"."""
         if self.depth > DEEPEST or not self.entry:
             raise ValueError(f"the number of parameters of {short_repr(self.kind)} is not known")
+        self.require_followed()
         if which == "all" and "all" in self.entry:
             total = self.evaluate(self.entry["all"])
         elif "body" not in self.entry:
@@ -159,6 +168,14 @@ class Sizes:
         for path, (usual, part) in self.entry.get("parts", {}).items():
             total += self.part(path, usual).count(part)
         return total
+
+    def require_followed(self) -> None:
+        """Raise `ValueError` where the config gives a key that the formula does not follow another value."""
+        for key, usual in self.entry.get("unfollowed", {}).items():
+            value = self.value(key)
+            if key == "*" or (value is not None and value != usual):
+                named = "" if key == "*" else f" where {self.prefix}{key} is {short_repr(value)}"
+                raise ValueError(f"the number of parameters of {short_repr(self.kind)} is not known{named}")
 
     def part(self, path: str, usual: str) -> Sizes:
         """Return the sizes of the part at a path, of the type that it names."""
@@ -199,6 +216,11 @@ class Sizes:
         places = ((self.outer, self.prefix + name), (entry.get("defaults", {}), key), (own, name))
         return next((place[full] for place, full in places if full in place), None)
 
+    def is_given(self, name: str) -> bool:
+        """Return whether the config itself has a value under a dotted name."""
+        path, _, key = name.rpartition(".")
+        return (self.mapping(path) or {}).get(key) is not None
+
     def number(self, name: str) -> float:
         """Return a number under a dotted name; a switch is 1 or 0, and null is 0, for head_dim the width of a head."""
         value = self.value(name)
@@ -224,9 +246,14 @@ class Sizes:
         value = self.value(name)
         if value is None:
             rule = self.entry.get("lists", {}).get(name)
-            path = name.rpartition(".")[0]
-            count = int(self.number((path + "." if path else "") + "num_hidden_layers"))
-            value = expand(rule, count) if rule else []
+            path, _, key = name.rpartition(".")
+            prefix = path + "." if path else ""
+            count = min(int(self.number(prefix + "num_hidden_layers")), MOST_ENTRIES)
+            if key == "mlp_layer_types" and any(self.is_given(prefix + other) for other in WITH_EXPERTS):
+                layers = (is_dense(lambda name: self.value(prefix + name), index) for index in range(count))
+                value = ["dense" if dense else "sparse" for dense in layers]
+            else:
+                value = expand(rule, count) if rule else []
         if not isinstance(value, (list, tuple)):
             raise ValueError(f"{name} must be a list, got {short_repr(value)}")
         return [RENAMED_LAYERS.get(one, one) if isinstance(one, str) else one for one in value[:MOST_ENTRIES]]

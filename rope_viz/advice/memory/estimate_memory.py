@@ -13,7 +13,13 @@ from rope_viz.advice.memory.kv_cache import (
     list_assumed_sizes,
     read_memory_fields,
 )
-from rope_viz.advice.memory.parameter_count import WEIGHT_TYPES, find_file_bytes, find_weight_storage, parameters
+from rope_viz.advice.memory.parameter_count import (
+    WEIGHT_TYPES,
+    count_weight_bytes,
+    find_file_bytes,
+    find_weight_storage,
+    parameters,
+)
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
@@ -78,7 +84,11 @@ def memory(
     try:
         with normalise_errors():
             found["parameters"] = parameters(model)
-            found["weight_bytes"] = round(found["parameters"] * each) if held is None else held
+            found["weight_bytes"] = held
+            if held is None and weight_dtype:
+                found["weight_bytes"] = round(found["parameters"] * each)
+            elif held is None:
+                found["weight_bytes"] = count_weight_bytes(model, fields.config, found["parameters"], each)
     except (ValueError, TypeError) as error:
         reasons["parameters"] = reasons["weight_bytes"] = str(error)
     if runtime is not None:

@@ -30,7 +30,7 @@ from rope_viz.models.parameter_formulas import (
 )
 from rope_viz.storage.decode_json import read_own
 
-# {usual key: other names under which published configs keep the size}.
+# {usual key: other names under which published configs keep the size; "object.key" inside an object}.
 NAMES = read_own(__file__, "names.json")
 OTHER_NAMES: Mapping[str, Sequence[str]] = NAMES["sizes"]
 
@@ -57,10 +57,11 @@ def read_given_fields(model: ModelConfig) -> Fields:
 
 def count_listed_layers(config: Mapping[str, Any]) -> dict[str, int]:
     """Return {"num_hidden_layers": count} where a config lists its layers but does not count them, else {}."""
-    listed = config.get("layer_types")
+    lists = (config.get(key) for key in ("layer_types", "layers_block_type", "hybrid_override_pattern"))
+    listed = next((one for one in lists if one), None)
     names = ("num_hidden_layers", *OTHER_NAMES["num_hidden_layers"])
     known = any(config.get(name) is not None for name in names)
-    return {"num_hidden_layers": len(listed)} if isinstance(listed, (list, tuple)) and listed and not known else {}
+    return {"num_hidden_layers": len(listed)} if isinstance(listed, (list, tuple, str)) and not known else {}
 
 
 def list_assumed_sizes(model: ModelConfig) -> list[str]:
@@ -97,12 +98,19 @@ def find_class_defaults(fields: Fields) -> dict[str, Any]:
     return found | count_listed_layers(config)
 
 
+def read_inside(config: Mapping[str, Any], name: str) -> Any:
+    """Return the value under a key, or under "object.key" where an object of the config has it."""
+    outer, _, key = name.rpartition(".")
+    place = config.get(outer) if outer else config
+    return place.get(key) if isinstance(place, Mapping) else None
+
+
 def copy_usual_keys(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sizes that a config keeps under other names, by their usual keys."""
     found = {}
     for usual in COPIED:
         if config.get(usual) is None:
-            value = next((config[name] for name in OTHER_NAMES[usual] if config.get(name) is not None), None)
+            value = next((one for name in OTHER_NAMES[usual] if (one := read_inside(config, name)) is not None), None)
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 found[usual] = value
     return found
@@ -251,11 +259,8 @@ def make_block_groups(fields: Fields, size: float) -> list[Group]:
 def find_layer_kinds(fields: Fields) -> list[str]:
     """Return the kind of each layer: full_attention, sliding_attention, chunked_attention, or its recurrence."""
     layout = cache_layouts().get(fields.kind, {})
-    listed = fields.config.get("layers_block_type")
     if "layers" in layout:
         count = Sizes(fields.config, fields.kind).evaluate(layout["layers"])
-    elif isinstance(listed, (list, tuple)) and fields.config.get("num_hidden_layers") is None:
-        count = len(listed)
     else:
         count = fields.required("num_hidden_layers")
     if count > MAX_LAYERS:
@@ -332,8 +337,6 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     if config.get("use_sliding_window") and windowed:
         first = min(fields.size("max_window_layers") or 0, count)
         return ["full_attention"] * first + ["sliding_attention"] * (count - first)
-    if config.get("attn_type_list"):
-        return ["full_attention" if flag else "linear_attention" for flag in config["attn_type_list"]]
     filled = default_layer_types(fields.kind, count)
     if filled is not None:
         return filled
@@ -375,6 +378,8 @@ def make_group(fields: Fields, kind: str, layers: int, size: float) -> Group:
         chunk = fields.size("attention_chunk_size") or 8192
         window = find_layer_window(fields) if kind == "sliding_attention" else chunk
         return Group(kind, layers, count_token_bytes(fields, size), window)
+    if kind not in ATTENTION:
+        raise ValueError(f"what a layer of type {short_repr(kind)} keeps is not known")
     if kind == "indexed_attention":
         return Group(kind, layers, count_token_bytes(fields, size) + count_index_numbers(fields) * size)
     both = count_state_bytes(fields, "mamba", size) if fields.architecture.memory.mamba_beside_attention else 0.0
@@ -447,7 +452,7 @@ def count_state_bytes(fields: Fields, kind: str, size: float) -> float:
     if kind == "conv":
         return fields.required("hidden_size") * (fields.size("conv_L_cache") or 3) * size
     if kind != "mamba" and fields.architecture.memory.square_state:
-        return fields.required("num_attention_heads") * fields.head_dim() ** 2 * 2.0
+        return fields.required("num_attention_heads") * fields.head_dim() ** 2 * size
     sizes = read_mamba(fields) if kind == "mamba" else read_linear_attention(fields)
     # The recurrence itself is kept in float32: one (key × value) matrix per head.
     return (2 * sizes.keys + sizes.values) * sizes.kernel * size + sizes.values * sizes.key * 4.0
