@@ -2,7 +2,8 @@
 
 Caches: a tiny model of every class that generates text reads a prompt on the processor; counted is every tensor that
 its cache holds. Each config is given in three spellings: whole (`to_dict`), short (`to_diff_dict`) and with the given
-keys alone, without what the class fills in. Parameters: every class on the meta device. Sizes: the defaults of the class, tiny ones, and two further ones, "wider" and "deeper".
+keys alone, without what the class fills in. Parameters: every class on the meta device. Sizes: the defaults of the
+class, tiny ones, and two further ones, "wider" (caches in float32) and "deeper".
 Usage: python benchmarks/memory_peers.py [caches|parameters] [defaults|tiny|wider|deeper] [TYPE ...]
 """
 
@@ -62,7 +63,14 @@ WIDER = {
     **{"index_head_dim": 20, "index_n_heads": 3, "hidden_size_per_layer_input": 12, "vocab_size_per_layer_input": 112},
     **{"global_head_dim": 32, "num_global_key_value_heads": 1, "expert_ffn_size": 40, "num_shared_experts": 2},
     **{"n_shared_experts": 2, "shared_expert_intermediate_size": 56, "shared_intermediate_size": 72, "num_heads": 6},
-    **{"d_kv": 24, "d_ff": 80, "num_layers": 7, "expert_layer_period": 3, "first_k_dense_replace": 2, "o_lora_rank": 12},
+    **{
+        "d_kv": 24,
+        "d_ff": 80,
+        "num_layers": 7,
+        "expert_layer_period": 3,
+        "first_k_dense_replace": 2,
+        "o_lora_rank": 12,
+    },
     **{"embedding_size": 96, "word_embed_proj_dim": 96, "mamba_dt_rank": 5, "conv_kernel": 3, "mamba_d_conv": 3},
     **{"moe_latent_size": 24, "moe_shared_expert_intermediate_size": 56, "out_hidden_size": 96, "embed_dim": 96},
 }
@@ -229,7 +237,7 @@ def compare_parameters(kinds: list[str], sizes: Mapping[str, Any] | None) -> Ite
 def compare(
     kind: str, given: Mapping[str, Any], config: PreTrainedConfig, key: str, measured: int, dtype: str = "bfloat16"
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield (type, spelling, outcome) of one number for a whole file, a short one, and one without what is filled in."""
+    """Yield (type, spelling, outcome) of one number for each spelling of a file."""
     for spelling, file in zip(SPELLINGS, (config.to_dict(), config.to_diff_dict(), given), strict=True):
         try:
             found = memory({**file, "model_type": kind}, length=LENGTH, dtype=dtype)

@@ -104,8 +104,21 @@ def cache_layouts() -> Mapping[str, Any]:
 @functools.cache
 def formula_keys() -> frozenset[str]:
     """Return every key of a config that a formula reads."""
-    texts = (json.dumps(one) for table in (formulas(), cache_layouts()) for one in table.values())
-    return frozenset(key for text in texts for key in re.findall(r"[A-Za-z_]\w*", text))
+    return frozenset(
+        key for table in (formulas(), cache_layouts()) for one in table.values() for key in find_names(one)
+    )
+
+
+def find_names(table: Any) -> set[str]:
+    """Return every name in the formulas of one model type."""
+    return set(re.findall(r"[A-Za-z_]\w*", json.dumps(table)))
+
+
+def list_default_sizes(kind: str) -> list[str]:
+    """Return the numbers of the formulas of a model type that its class has a default for, in its order."""
+    entry = formulas().get(kind, {})
+    names = find_names([entry.get(key) for key in ("body", "head", "all")]) | find_names(cache_layouts().get(kind))
+    return [key for key, value in class_defaults(kind).items() if key in names and read_whole(value, 0) > 0]
 
 
 def class_aliases(kind: str) -> Mapping[str, str]:
@@ -123,7 +136,7 @@ def default_list(kind: str, count: int, *names: str) -> list[str] | None:
     """Return the words that the class fills in for `count` layers under the first of these keys that it has."""
     rules = formulas().get(kind, {}).get("lists", {})
     rule = next((rules[key] for key in names if key in rules), None)
-    if rule is None or "list" in rule:
+    if rule is None:
         return None
     return [RENAMED_LAYERS.get(word, word) for word in expand(rule, count)]
 
@@ -279,6 +292,7 @@ class Sizes:
     def call(self, name: str, args: list[ast.expr]) -> int:
         """Return the value of a function of the formulas: has(key), int(x), len(key), sum(key), count(key, word).
 
+        differ(key, other) and same(key, other) compare two numbers of the same part.
         dense(key) is the number of layers without experts, of as many as the key says.
         below(key, size) is the number of entries of a list that are smaller than a size of the same part.
         """
@@ -291,6 +305,9 @@ class Sizes:
             return sum(is_dense(lambda name: self.value(prefix + name), index) for index in layers)
         if name == "has":
             return int(bool(self.value(key)))
+        if name in ("differ", "same"):
+            other = key.rpartition(".")[0] + "." * ("." in key) + dotted(args[1])
+            return int((self.number(key) == self.number(other)) == (name == "same"))
         if name == "count":
             word = dotted(args[1])
             return self.entries(key).count(RENAMED_LAYERS.get(word, word))

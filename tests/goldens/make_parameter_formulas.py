@@ -31,10 +31,13 @@ PATH = Path(__file__).parents[2] / "rope_viz" / "models" / "parameter_formulas.j
 # Numbers that no parameter depends on; a symbol in their place would only cost time.
 SKIPPED = re.compile(r"token_id$|_token_index$|^chunk_size_feed_forward$|^num_labels$|^transformers_version$|_token$")
 DEPTH = re.compile(
-    r"^(?!.*(dense|nextn|hash|kv_shared|moe_layers|mtp))(.*(layers|depth|blocks|num_stages|_per_stack)$|.*\bn_layer)"
+    r"^(?!.*(dense|nextn|hash|kv_shared|moe_layers|mtp))(.*(layers|depth|blocks|num_stages|_per_stack)$"
+    r"|.*\bn_layer|.*(num_hidden_groups|inner_group_num|num_feedforward_networks|altup_num_inputs)$)"
 )
 UNRELATED = ("use_cache", "output_attentions", "output_hidden_states", "return_dict", "is_encoder_decoder")
-SIZELESS = re.compile("image_size|max_|position|theta|_token|per_tok|top_?k|topk|window|period|offset|step|interval|seed")
+SIZELESS = re.compile(
+    "image_size|max_|position|theta|_token|per_tok|top_?k|topk|window|period|offset|step|interval|seed"
+)
 RATIO = re.compile(r"ratio$|expand|multiplier|ffn_mult|_factor$")
 # Types of which the class that generates text does not contain the one that wrappers take.
 BODIES: tuple[str, ...] = ()
@@ -94,8 +97,25 @@ WRITTEN: dict[str, dict[str, str]] = {
         "+(not block_auto_adjust_ff_dim)*num_hidden_layers*3*hidden_size*intermediate_size"
     }
 }
-COUNTED = re.compile("first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period")
+COUNTED = re.compile(
+    "first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period|frequency|kv_shared|start_index"
+)
 EXPERTS = re.compile("moe|expert|sparse|mlp_layer_types|mlp_only|first_k_dense|num_dense")
+EMBEDDED = re.compile("^(.*\\.)?(embedding_size|word_embed_proj_dim|embedding_dim)$")
+INDEXES = re.compile("mlp_only|moe_layers|cross_attention_layers|no_rope_layers")
+"""Keys with a list of layers that a class fills in where a file has none."""
+LISTED = re.compile("^(layer_types|layers_block_type|block_types)$")
+# Dimensions that are rounded, which no other dimension of the model equals: modeling_xlstm.py, read.
+ROUNDED = (
+    "(ffn_round_up_to_multiple_of*((int(hidden_size*ffn_proj_factor)+ffn_round_up_to_multiple_of-1)"
+    "//ffn_round_up_to_multiple_of))"
+)
+FOLDED_BY_HAND: dict[str, dict[tuple[str, int], str]] = {
+    "xlstm": {
+        **{(f"blocks.*.ffn.{name}.weight", 0): ROUNDED for name in ("proj_up_gate", "proj_up")},
+        ("blocks.*.ffn.proj_down.weight", 1): ROUNDED,
+    }
+}
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 
 
@@ -160,7 +180,9 @@ def make_config(kind: type, resolved: PreTrainedConfig, changes: Mapping[str, An
         if SKIPPED.search(key) or (path in changes and not is_number(changes[path])):
             continue
         value = changes.get(path, value)
-        if is_number(value):
+        if is_repeated(value) and is_number(depth) and len(value) == getattr(resolved, "num_hidden_layers", 0):
+            given[key] = [Symbol(value[0], path)] * int.__int__(depth)
+        elif is_number(value):
             given[key] = Symbol(value, path)
         elif isinstance(value, float) and RATIO.search(key):
             given[key] = Quotient(value, path)
@@ -203,6 +225,11 @@ def takes_head_dim(kind: type) -> bool:
         return False
 
 
+def is_repeated(value: Any) -> bool:
+    """Return whether a value is a list that has the same number for every layer."""
+    return isinstance(value, (list, tuple)) and len(value) > 3 and is_number(value[0]) and len(set(value)) == 1
+
+
 @functools.cache
 def find_taken_keys(kind: type) -> tuple[str, ...]:
     """Return the numbers that a class computes from its fields, but takes from a file that has them."""
@@ -242,7 +269,7 @@ def list_dimensions(parameter: torch.nn.Parameter) -> tuple[int, ...]:
 
 def starred(name: str) -> str:
     """Return the name of a parameter without the number of its layer."""
-    return re.sub(r"(?<=\.)\d+(?=\.|$)", "*", name)
+    return re.sub(r"(?<=[._])\d+(?=\.|$)", "*", name)
 
 
 Folded: TypeAlias = Mapping[tuple[str, int], Poly]
@@ -275,8 +302,14 @@ def find_folded(kind: type, architecture: type, shallow: Mapping[str, Any]) -> d
         runs.append({name: list_dimensions(one) for name, one in model.named_parameters()})
         values = {path: value for path, value in ({**fields, **shallow, **change}).items() if is_number(value)}
         runs[-1][""] = tuple(Symbol(value, path) for path, value in values.items() if value > 1)
+    written = FOLDED_BY_HAND.get(kind.model_type, {})
+    found: dict[tuple[str, int], Poly] = {}
+    for name in runs[0]:
+        for (end, index), text in written.items():
+            if starred(name).endswith(end):
+                found[starred(name), index] = {(text,): 1}
     if len(runs) < 2:
-        return {}
+        return found
     known: dict[str, list[int | None]] = {}
     polys: dict[str, Poly] = {}
     for index, run in enumerate(runs):
@@ -286,8 +319,9 @@ def find_folded(kind: type, architecture: type, shallow: Mapping[str, Any]) -> d
                     text = write(size.poly)
                     polys[text] = size.poly
                     known.setdefault(text, [None] * len(runs))[index] = int.__int__(size)
-    complete = {text: values for text, values in sorted(known.items(), key=lambda one: len(one[0])) if None not in values}
-    found: dict[tuple[str, int], Poly] = {}
+    complete = {
+        text: values for text, values in sorted(known.items(), key=lambda one: len(one[0])) if None not in values
+    }
     for name, sizes in runs[0].items():
         for index, size in enumerate(sizes):
             key = starred(name), index
@@ -443,9 +477,7 @@ def counters(parts: Mapping[str, PreTrainedConfig]) -> dict[str, int]:
                     found[f"sum({prefix}{key})"] = sum(value)
         for key in type(part).__dataclass_fields__:
             value = part.__dict__.get(key)
-            if is_number(value) and re.search(
-                r"first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period", key
-            ):
+            if is_number(value) and COUNTED.search(key):
                 found[prefix + key] = int.__int__(value)
     return found
 
@@ -470,6 +502,18 @@ def find_counter(values: list[int], options: dict[str, list[int]]) -> str | None
         ):
             if all(compute(*both) == value for both, value in zip(seen, values, strict=True)):
                 return f"{left}{sign}{right}"
+        # Every n-th layer, from the n-th or from the first, once or once for each expert.
+        if not re.search("step|frequency|interval", right) or not re.search("layers$|depth$", left):
+            continue
+        if [a - a // b if b else -1 for a, b in seen] == values:
+            return f"{left}-{left}//{right}"
+        for text, more in ((f"({left}//{right})", 0), (f"(({left}+{right}-1)//{right})", -1)):
+            layers = [(a + (b - 1 if more else 0)) // b if b else -1 for a, b in seen]
+            if layers == values:
+                return text
+            for experts in options:
+                if [one * many for one, many in zip(layers, options[experts], strict=True)] == values:
+                    return f"{experts}*{text}"
     return None
 
 
@@ -498,8 +542,7 @@ def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], Model, lis
     depths = {key: shallow.get(key, value) for key, value in fields.items() if is_number(value) and DEPTH.search(key)}
     changes: list[dict[str, Any]] = [{}, *({key: value + 5} for key, value in depths.items())]
     changes.append({key: value + 11 + index for index, (key, value) in enumerate(depths.items())})
-    extra = r"first_k_dense|num_dense|num_nextn|experts$|every|step|interval|period|start_index"
-    changes += [{key: value + 1} for key, value in fields.items() if is_number(value) and re.search(extra, key)]
+    changes += [{key: value + 1} for key, value in fields.items() if is_number(value) and value and COUNTED.search(key)]
     plain = len(changes)
     changes += list_other_layers(kind, base[0], fields)
     runs = [one for one in map(run, changes[:plain]) if one is not None]
@@ -518,7 +561,7 @@ def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], Model, lis
         number[group] = text
     # What each switch brings or takes away.
     conditions: dict[Group, list[str]] = {group: [] for group in sizes}
-    for key, turned, present in list_switches(kind, resolved, fields):
+    for key, turned, condition, contrary in list_switches(kind, resolved, fields):
         other = run({key: turned})
         if other is None or other[1] == base[1]:
             continue
@@ -526,13 +569,13 @@ def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], Model, lis
         for group in base[1].keys() | other[1].keys():
             before, after = base[1].get(group, 0), other[1].get(group, 0)
             if before and not after:
-                conditions.setdefault(group, []).append(condition_of(key, present=not present))
+                conditions.setdefault(group, []).append(contrary)
             elif after and not before and number.get(group, "0") == "0":
                 if turned_runs is None:
                     turned_runs = [one for change in changes if (one := run({**change, key: turned})) is not None]
                 number[group] = fit(group, turned_runs) or find_number_of_same_layers(group, after, base[1], number)
                 sizes[group] = other[2][group]
-                conditions[group] = [condition_of(key, present=present)]
+                conditions[group] = [condition]
     terms: dict[Term, Poly] = {}
     for group, size in sizes.items():
         term = ("*".join(sorted(set(conditions.get(group, [])))), number[group], group.is_head)
@@ -551,21 +594,31 @@ def fit(group: Group, runs: list[Model]) -> str | None:
 
 def list_switches(
     kind: type, resolved: PreTrainedConfig, fields: Mapping[str, Any]
-) -> Iterator[tuple[str, Any, bool]]:
-    """Yield (key, other value, whether it is then on) of what adds or removes parameters.
+) -> Iterator[tuple[str, Any, str, str]]:
+    """Yield (key, other value, the condition that then holds, the contrary) of what adds or removes parameters.
 
-    These are flags, numbers that may be null, and numbers that are null or 0 by default.
+    These are flags, numbers that may be null, numbers that are null or 0 by default, and widths of embeddings, which
+    are projected where they are not the width of the layers.
     """
     for key, value in fields.items():
         if SIZELESS.search(key) or key.rpartition(".")[2] in UNRELATED:
             continue
+        on, off = f"has({key})", f"(not {key})"
         if isinstance(value, bool):
-            yield key, not value, not value
+            yield (key, False, off, on) if value else (key, True, on, off)
         elif is_number(value) and value and not DEPTH.search(key) and is_optional(kind, resolved, key):
             if key not in derived_of(kind, resolved, {key}):
-                yield key, None, False
+                yield key, None, off, on
         elif (value is None or is_number(value)) and not value and takes_number(kind, resolved, key):
-            yield key, 16, True
+            yield key, 16, on, off
+        if is_number(value) and EMBEDDED.search(key):
+            prefix = key.rpartition(".")[0] + "." * ("." in key)
+            width = next((f"{prefix}{one}" for one in ("hidden_size", "d_model") if f"{prefix}{one}" in fields), key)
+            differ, same = f"differ({key},{width.rpartition('.')[2]})", f"same({key},{width.rpartition('.')[2]})"
+            if width != key and value == fields[width]:
+                yield key, 2 * value, differ, same
+            elif width != key:
+                yield key, fields[width], same, differ
 
 
 def list_other_layers(
@@ -586,11 +639,6 @@ def list_other_layers(
                 yield {name: [other, *([word] * (len(value) - 2)), other]}
                 if "num_hidden_layers" not in type(part).__dataclass_fields__:
                     yield {name: [*value, word]}
-
-
-def condition_of(key: str, *, present: bool) -> str:
-    """Return the condition that a switch is on or a number given, or the contrary."""
-    return f"has({key})" if present else f"(not {key})"
 
 
 def find_number_of_same_layers(group: Group, count: int, base: Mapping[Group, int], number: Mapping[Group, str]) -> str:
@@ -713,6 +761,7 @@ def entry_of(name: str) -> tuple[dict[str, Any], list[str]]:
     # A class may count a number of its own once more from what it made of it (HRM's layers).
     fields |= {key: value for key, value in raw_defaults(kind).items() if key in fields}
     own = {key: value for key, value in fields.items() if key in names and value is not None}
+    own = {key: value[0] if is_repeated(value) else value for key, value in own.items()}
     entry["defaults"] = {key: value for key, value in own.items()}
     computed = {*fields, "head_dim", *find_taken_keys(kind)}
     derived = derived_of(kind, config, {key for key in names if key in computed})
@@ -746,8 +795,8 @@ def memory_defaults(kind: type, config: PreTrainedConfig) -> tuple[dict[str, Any
             plain[key] = value
         elif isinstance(value, (list, tuple)) and value and all(isinstance(word, str) for word in value):
             rule = list_rule(kind, config, key)
-            rules.update({key: rule} if rule and "list" not in rule else {})
-        elif isinstance(value, (list, tuple)) and 0 < len(value) < 16 and optional and EXPERTS.search(key):
+            rules.update({key: rule} if rule and ("list" not in rule or LISTED.search(key)) else {})
+        elif isinstance(value, (list, tuple)) and 0 < len(value) < 16 and optional and INDEXES.search(key):
             rule = list_rule(kind, config, key)
             plain.update({key: rule["list"]} if rule and "list" in rule else {})
     return plain, rules

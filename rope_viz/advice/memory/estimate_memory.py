@@ -11,6 +11,7 @@ from rope_viz.advice.memory.kv_cache import (
     has_no_cache,
     human,
     list_assumed_sizes,
+    list_other_assumed_sizes,
     read_memory_fields,
 )
 from rope_viz.advice.memory.parameter_count import (
@@ -54,11 +55,13 @@ def memory(
     model = ModelConfig.read(config)
     with normalise_errors():
         fields = read_memory_fields(model)
-        usual = list_assumed_sizes(model)
+        usual, others = list_assumed_sizes(model), list_other_assumed_sizes(model)
     reasons: dict[str, str] = {}
     assumed = {} if dtype else {"dtype": "bfloat16"}
     if usual:
         assumed["class defaults of transformers"] = f"for {', '.join(usual)}"
+    if others:
+        assumed["other class defaults"] = f"for {', '.join(others)}"
     found: dict[str, Any] = {"length": int(length), "sequences": int(sequences), "dtype": dtype or "bfloat16"}
     kept, found["kv_cache_bytes"] = None, None
     try:

@@ -27,6 +27,7 @@ from rope_viz.models.parameter_formulas import (
     class_defaults,
     default_layer_types,
     default_list,
+    list_default_sizes,
 )
 from rope_viz.storage.decode_json import read_own
 
@@ -64,19 +65,36 @@ def count_listed_layers(config: Mapping[str, Any]) -> dict[str, int]:
     return {"num_hidden_layers": len(listed)} if isinstance(listed, (list, tuple, str)) and not known else {}
 
 
+MAIN_SIZES = ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size")
+
+
 def list_assumed_sizes(model: ModelConfig) -> list[str]:
-    """Return the sizes that a config leaves out and that its class of transformers has a default for."""
+    """Return the main sizes that a config leaves out and that its class of transformers has a default for."""
     fields = read_given_fields(model)
-    aliases, defaults = class_aliases(fields.kind), class_defaults(fields.kind)
-    found = []
-    for name in ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"):
-        names = {name, *OTHER_NAMES[name], *(other for pair in aliases.items() if name in pair for other in pair)}
-        given = any(fields.config.get(other) is not None for other in names) or name in count_listed_layers(
-            fields.config
-        )
-        if names & defaults.keys() and not given:
-            found.append(name)
-    return found
+    defaults = class_defaults(fields.kind)
+    found = [name for name in MAIN_SIZES if find_spellings(fields, name) & defaults.keys()]
+    found = [name for name in found if not is_given(fields, name) and name not in count_listed_layers(fields.config)]
+    return [*found, *(["layer_types"] if find_fixed_layers(fields) else [])]
+
+
+def list_other_assumed_sizes(model: ModelConfig) -> list[str]:
+    """Return the further sizes of the formulas that a config leaves out and that its class has a default for."""
+    fields = read_given_fields(model)
+    names = (name for name in list_default_sizes(fields.kind) if "." not in name)
+    main = {spelling for name in MAIN_SIZES for spelling in find_spellings(fields, name)}
+    return [name for name in names if name not in main and not is_given(fields, name)]
+
+
+def find_spellings(fields: Fields, name: str) -> set[str]:
+    """Return every name of a size."""
+    pairs = (pair for pair in class_aliases(fields.kind).items() if name in pair)
+    usual = (key for key, others in OTHER_NAMES.items() if name in others)
+    return {name, *OTHER_NAMES.get(name, ()), *usual, *(other for pair in pairs for other in pair)}
+
+
+def is_given(fields: Fields, name: str) -> bool:
+    """Return whether a config gives a size under any of its names."""
+    return any(fields.config.get(other) is not None for other in find_spellings(fields, name))
 
 
 def find_class_defaults(fields: Fields) -> dict[str, Any]:
@@ -95,7 +113,19 @@ def find_class_defaults(fields: Fields) -> dict[str, Any]:
         if config.get(usual) is None and usual not in found and usual not in given:
             value = next((found[name] for name in others if name in found), None)
             found.update({} if value is None else {usual: value})
-    return found | count_listed_layers(config)
+    return found | count_listed_layers(config) | find_fixed_layers(fields)
+
+
+def find_fixed_layers(fields: Fields) -> dict[str, Any]:
+    """Return {"layer_types": list, "num_hidden_layers": count} of a class that counts a list of its own, else {}.
+
+    Such a class has the same layers whatever number of layers a file gives.
+    """
+    types = default_list(fields.kind, MAX_LAYERS, "layer_types", "layers_block_type")
+    fixed = types is not None and len(types) < MAX_LAYERS and "num_hidden_layers" not in class_defaults(fields.kind)
+    if not fixed or types is None or resolve_layer_types(fields):
+        return {}
+    return {"layer_types": types, "num_hidden_layers": len(types)}
 
 
 def read_inside(config: Mapping[str, Any], name: str) -> Any:
@@ -261,6 +291,8 @@ def find_layer_kinds(fields: Fields) -> list[str]:
     layout = cache_layouts().get(fields.kind, {})
     if "layers" in layout:
         count = Sizes(fields.config, fields.kind).evaluate(layout["layers"])
+    elif class_aliases(fields.kind).get("num_hidden_layers") == "encoder_layers":
+        count = fields.required("decoder_layers")
     else:
         count = fields.required("num_hidden_layers")
     if count > MAX_LAYERS:
