@@ -32,9 +32,10 @@ def resolve_layer_types(fields: Fields) -> list[str] | None:
     if given:
         return given
     count = fields.size("num_hidden_layers")
-    attention = read_attention_layers(fields)
+    attention = None if count is None else read_attention_layers(fields, min(count, MAX_LAYERS))
     if attention and count is not None:
-        return ["full_attention" if i in attention else "linear_attention" for i in range(min(count, MAX_LAYERS))]
+        word = "hybrid" if fields.kind == "zamba" else "full_attention"
+        return [word if i in attention else "linear_attention" for i in range(min(count, MAX_LAYERS))]
     pattern = fields.architecture.layers.pattern
     return None if count is None or pattern is None else repeat_pattern(fields, pattern, count)
 
@@ -153,14 +154,23 @@ def read_old_layer_types(fields: Fields) -> list[str] | None:
     return None
 
 
-def read_attention_layers(fields: Fields) -> set[int]:
-    """Return the indexes of the layers with attention that a config lists, the others being recurrent; else empty."""
+def read_attention_layers(fields: Fields, count: int) -> set[int]:
+    """Return which of `count` layers have attention, the others being recurrent; empty where a config does not say."""
     for key in ("full_attn_idxs", "attn_layer_indices"):
         if fields.config.get(key):
             return {int(index) for index in read_numbers(fields.config[key], key)}
     # Kimi counts its layers from 1.
     listed = (fields.mapping("linear_attn_config") or {}).get("full_attn_layers")
-    return {int(one) - 1 for one in read_numbers(listed, "full_attn_layers")} if listed else set()
+    if listed:
+        return {int(one) - 1 for one in read_numbers(listed, "full_attn_layers")}
+    period = fields.size("attn_layer_period")
+    if period is None:
+        return set()
+    # Zamba counts from its fourth layer, and the third has attention, too.
+    first = 3 if fields.kind == "zamba" else 0
+    offset = fields.size("attn_layer_offset", least=0) or 0
+    found = {index for index in range(first, count) if (index - first) % period == offset}
+    return found | ({first - 1} if first else set())
 
 
 def read_numbers(given: object, key: str) -> Sequence[float]:

@@ -178,8 +178,8 @@ class Sizes:
         else:
             total = self.evaluate(self.entry["body"])
             total += self.evaluate(self.entry.get("head", "0")) if which == "all" else 0
-        for path, (usual, part) in self.entry.get("parts", {}).items():
-            total += self.part(path, usual).count(part)
+        for path, (usual, part, *several) in self.entry.get("parts", {}).items():
+            total += self.part(path, usual).count(part) * (several[0] if several else 1)
         return total
 
     def require_followed(self) -> None:
@@ -217,10 +217,10 @@ class Sizes:
         config = config or {}
         aliases = entry.get("aliases", {}).items()
         others = [alias for alias, own in aliases if own == key] + [own for alias, own in aliases if alias == key]
-        for spelling in (key, *others):
-            if config.get(spelling) is not None:
-                return config[spelling]
         derived = entry.get("derived", {}).get(key)
+        for spelling in (key, *others):
+            if config.get(spelling) is not None and (derived is None or config[spelling] != "auto"):
+                return config[spelling]
         if derived is not None and (key in config or entry.get("defaults", {}).get(key) is None) and not path:
             return self.evaluate(derived)
         if key in config:

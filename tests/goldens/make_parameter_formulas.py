@@ -32,11 +32,11 @@ PATH = Path(__file__).parents[2] / "rope_viz" / "models" / "parameter_formulas.j
 SKIPPED = re.compile(r"token_id$|_token_index$|^chunk_size_feed_forward$|^num_labels$|^transformers_version$|_token$")
 DEPTH = re.compile(
     r"^(?!.*(dense|nextn|hash|kv_shared|moe_layers|mtp))(.*(layers|depth|blocks|num_stages|_per_stack)$"
-    r"|.*\bn_layer|.*(num_hidden_groups|inner_group_num|num_feedforward_networks|altup_num_inputs)$)"
+    r"|.*\bn_layer|.*(num_hidden_groups|inner_group_num|altup_num_inputs)$)"
 )
 UNRELATED = ("use_cache", "output_attentions", "output_hidden_states", "return_dict", "is_encoder_decoder")
 SIZELESS = re.compile(
-    "image_size|max_|position|theta|_token|per_tok|top_?k|topk|window|period|offset|step|interval|seed"
+    "max_|position|theta|_token|per_tok|top_?k|topk|window|period|offset|step|interval|seed"
 )
 RATIO = re.compile(r"ratio$|expand|multiplier|ffn_mult|_factor$")
 # Types of which the class that generates text does not contain the one that wrappers take.
@@ -72,6 +72,7 @@ STARTS: dict[str, dict[str, Any]] = {
     "dots1": {"n_routed_experts": 128, "n_shared_experts": 2},
     "nemotron": {"num_key_value_heads": 8},
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention"]},
+    "diffusion_gemma_text": {"num_experts": 8, "moe_intermediate_size": 704, "top_k_experts": 2},
     "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse", "sparse"]},
     "chameleon": {"vocabulary_map": {"<image>": 3, "IMGIMGAA": 4}},
     "emu3": {"vocabulary_map": {"<image>": 3, "<|visual token 000000|>": 4}},
@@ -127,7 +128,7 @@ class Group(NamedTuple):
     is_head: bool
 
 
-Model = tuple[dict[str, PreTrainedConfig], Counter[Group], dict[Group, Poly], dict[str, tuple[str, str]], bool]
+Model = tuple[dict[str, PreTrainedConfig], Counter[Group], dict[Group, Poly], dict[str, tuple[Any, ...]], bool]
 
 
 def mapped(name: str, config: PreTrainedConfig) -> type | None:
@@ -438,7 +439,8 @@ def build(architecture: type, config: PreTrainedConfig, folded: Folded = Mapping
         group = Group(starred(name), write(size), is_head)
         groups[group] += 1
         sizes[group] = size
-    found = {path: (parts[path].model_type, which) for path, which in whole.values()}
+    many = Counter(whole.values())
+    found = {path: (parts[path].model_type, which, *([many[path, which]] * (many[path, which] > 1))) for path, which in many}
     return parts, groups, sizes, found, split
 
 
@@ -769,7 +771,7 @@ def entry_of(name: str) -> tuple[dict[str, Any], list[str]]:
         entry["derived"] = derived
         for key in derived:
             field = kind.__dataclass_fields__.get(key)
-            if field is None or field.default is None:
+            if field is None or field.default is None or is_automatic(kind, key):
                 entry["defaults"].pop(key, None)
     lists = {match for match in re.findall(r"(?:count|len|sum|below)\(([\w.]+)", text)}
     found = {key: value for key in sorted(lists) if (value := list_rule(kind, config, key)) is not None}
@@ -788,7 +790,7 @@ def memory_defaults(kind: type, config: PreTrainedConfig) -> tuple[dict[str, Any
     rules: dict[str, Any] = {}
     for key in kind.__dataclass_fields__:
         value = stored(config, key)
-        optional = kind.__dataclass_fields__[key].default is None
+        optional = kind.__dataclass_fields__[key].default is None or is_automatic(kind, key)
         if SKIPPED.search(key) or OUTPUT.search(key):
             continue
         if isinstance(value, (int, bool)) and not optional:
@@ -822,7 +824,10 @@ def derived_of(kind: type, resolved: PreTrainedConfig, names: set[str]) -> dict[
         names = names - {"head_dim"}
         found["head_dim"] = "(hidden_size//num_attention_heads)"
     taken = find_taken_keys(kind)
-    nulls = {key: None for key in names if "." not in key and (key in taken or is_optional(kind, resolved, key))}
+    nulls: dict[str, Any] = {
+        key: None for key in names if "." not in key and (key in taken or is_optional(kind, resolved, key))
+    }
+    nulls |= {key: "auto" for key in names if is_automatic(kind, key)}
     if not nulls:
         return found
     try:
@@ -837,6 +842,12 @@ def derived_of(kind: type, resolved: PreTrainedConfig, names: set[str]) -> dict[
         elif value is None and key == "head_dim":
             found[key] = "(hidden_size//num_attention_heads)"
     return found
+
+
+def is_automatic(kind: type, key: str) -> bool:
+    """Return whether a class computes a number from others where a file says "auto" or nothing."""
+    field = kind.__dataclass_fields__.get(key)
+    return field is not None and field.default == "auto"
 
 
 def raw_defaults(kind: type) -> dict[str, int]:
@@ -923,7 +934,7 @@ def main() -> None:
             add_memory_defaults(name, entry)
         if entry:
             types[name] = {**entry, **WRITTEN.get(name, {})}
-        waiting += [part for part, _ in entry.get("parts", {}).values() if part not in waiting]
+        waiting += [part for part, *_ in entry.get("parts", {}).values() if part not in waiting]
     formulas().update(types)  # type: ignore[attr-defined]
     # Parts before the types that contain them.
     for name in sorted(waiting, key=lambda name: "parts" in types.get(name, {})):

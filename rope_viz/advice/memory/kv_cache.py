@@ -351,10 +351,6 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     if facts.cache_cycle:
         cycle = [facts.cache_cycle[index % len(facts.cache_cycle)] for index in range(count)]
         return [*cycle[:-1], "full_attention"] if facts.last_is_full else cycle
-    period = fields.size("attn_layer_period")
-    if period is not None:
-        offset = fields.size("attn_layer_offset", least=0) or 0
-        return ["full_attention" if index % period == offset else "linear_attention" for index in range(count)]
     blocks = config.get("block_types") or config.get("_block_types")
     if fields.kind == "recurrent_gemma" and isinstance(blocks or (), (list, tuple)):
         blocks = blocks or ("recurrent", "recurrent", "attention")
@@ -475,7 +471,10 @@ def read_linear_attention(fields: Fields) -> Recurrence:
 def read_mamba(fields: Fields) -> Recurrence:
     """Return the sizes of a Mamba layer, whose states take the place of keys."""
     heads, key = fields.required("mamba_n_heads"), fields.required("mamba_d_state")
-    values, keys = heads * fields.required("mamba_d_head"), (fields.size("mamba_n_groups") or 1) * key
+    automatic = fields.config.get("mamba_d_head") == "auto"
+    width = fields.required("mamba_expand") * fields.required("hidden_size") if automatic else None
+    values = heads * fields.required("mamba_d_head") if width is None else width
+    keys = (fields.size("mamba_n_groups") or 1) * key
     return Recurrence(keys, values, key, heads, fields.size("mamba_d_conv") or 4)
 
 
