@@ -20,6 +20,13 @@ LETTERS = {"M": "linear_attention", "*": "full_attention", "E": "moe", "-": "mlp
 """{letter of Nemotron-H's `hybrid_override_pattern`: layer type}."""
 WINDOWED = {False: "full_attention", True: "sliding_attention"}
 """{entry of MiMo's `hybrid_layer_pattern`: layer type}."""
+LISTS = tuple(
+    """
+    layer_types layers_block_type hybrid_override_pattern hybrid_layer_pattern compress_ratios attn_type_list
+    full_attn_idxs attn_layer_indices linear_attn_config attn_layer_period
+    """.split()
+)
+"""Keys by which a config says of what type each layer is."""
 MAX_LAYERS = 10_000
 """No model has as many."""
 # What decides which layers rotate, by `layers.rotating` of the record, in words.

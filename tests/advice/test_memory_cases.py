@@ -34,7 +34,7 @@ def run_cache(config, length):
     with torch.no_grad():
         found = model(torch.arange(length)[None] + 3, use_cache=True)
     held = found["past_key_values"] if "past_key_values" in found else found["cache_params"]
-    states = [part for layer in held.layers for part in vars(layer).values()]
+    states = [part for layer in held.layers for part in vars(layer).values()] + list(getattr(held, "linear_cache", ()))
     tensors = [one for part in states for one in (part.values() if isinstance(part, dict) else [part])]
     kept = {one.data_ptr(): one for one in tensors if isinstance(one, torch.Tensor) and one.dim() > 1 and one.numel()}
     return sum(one.numel() * one.element_size() for one in kept.values())
@@ -45,7 +45,7 @@ def test_parameters_are_those_that_transformers_builds(name):
     assert rope_viz.memory(CONFIGS[name], length=1)["parameters"] == count_in_transformers(CONFIGS[name])
 
 
-@pytest.mark.parametrize(("name", "attention"), zip(NEMOTRON, (6, 8, 6), strict=True))
+@pytest.mark.parametrize(("name", "attention"), list(zip(NEMOTRON, (6, 8, 6), strict=True)))
 def test_a_pattern_of_letters_says_which_layers_keep_keys(name, attention):
     # Two key heads of 128 numbers: 2 * 2 * 128 * 2 bytes for each of the layers with an asterisk.
     found = [rope_viz.memory(CONFIGS[name], length=length)["kv_cache_bytes"] for length in (131_071, 131_072)]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.layer_patterns import MAX_LAYERS, repeat_pattern, resolve_layer_types
+from rope_viz.models.layer_patterns import LISTS, MAX_LAYERS, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.parameter_formulas import (
     Sizes,
@@ -123,7 +123,7 @@ def find_fixed_layers(fields: Fields) -> dict[str, Any]:
     """
     types = default_list(fields.kind, MAX_LAYERS, "layer_types", "layers_block_type")
     fixed = types is not None and len(types) < MAX_LAYERS and "num_hidden_layers" not in class_defaults(fields.kind)
-    if not fixed or types is None or resolve_layer_types(fields):
+    if not fixed or types is None or any(fields.config.get(key) for key in LISTS):
         return {}
     return {"layer_types": types, "num_hidden_layers": len(types)}
 
