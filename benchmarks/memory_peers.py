@@ -115,7 +115,7 @@ FURTHER: dict[str, dict[str, Any]] = {
     "gpt_neo": {"num_layers": 6, "attention_types": [[["global", "local"], 3]], "window_size": 8},
     "reformer": {"is_decoder": True},
     "mamba2": {"head_dim": 16, "num_heads": 12, "expand": 2, "hidden_size": 96},
-    "zamba": {"num_hidden_layers": 15, "n_mamba_heads": 2, "attention_head_dim": 32},
+    "zamba": {"num_hidden_layers": 15, "n_mamba_heads": 2},
     "longcat_flash": {"num_layers": 3, "expert_ffn_hidden_size": 40, "zero_expert_num": 3, "moe_topk": 2},
 }
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")

@@ -35,9 +35,7 @@ DEPTH = re.compile(
     r"|.*\bn_layer|.*(num_hidden_groups|inner_group_num|altup_num_inputs)$)"
 )
 UNRELATED = ("use_cache", "output_attentions", "output_hidden_states", "return_dict", "is_encoder_decoder")
-SIZELESS = re.compile(
-    "max_|position|theta|_token|per_tok|top_?k|topk|window|period|offset|step|interval|seed"
-)
+SIZELESS = re.compile("max_|position|theta|_token|per_tok|top_?k|topk|window|period|offset|step|interval|seed")
 RATIO = re.compile(r"ratio$|expand|multiplier|ffn_mult|_factor$")
 # Types of which the class that generates text does not contain the one that wrappers take.
 BODIES: tuple[str, ...] = ()
@@ -440,7 +438,9 @@ def build(architecture: type, config: PreTrainedConfig, folded: Folded = Mapping
         groups[group] += 1
         sizes[group] = size
     many = Counter(whole.values())
-    found = {path: (parts[path].model_type, which, *([many[path, which]] * (many[path, which] > 1))) for path, which in many}
+    found = {
+        path: (parts[path].model_type, which, *([many[path, which]] * (many[path, which] > 1))) for path, which in many
+    }
     return parts, groups, sizes, found, split
 
 
@@ -808,6 +808,7 @@ def add_memory_defaults(name: str, entry: dict[str, Any]) -> None:
     """Add to the entry of a type what `rope_viz.memory` reads besides formulas."""
     kind = CONFIG_MAPPING[name]
     plain, rules = memory_defaults(kind, kind())
+    plain |= {key: value for key, value in raw_defaults(kind).items() if key in plain}
     own = {key: value for key, value in plain.items() if MEMORY.search(key)}
     entry["defaults"] = {**entry.get("defaults", {}), **own}
     aliases = {other: key for other, key in kind.attribute_map.items() if MEMORY.search(other)}

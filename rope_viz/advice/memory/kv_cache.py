@@ -82,7 +82,7 @@ def list_other_assumed_sizes(model: ModelConfig) -> list[str]:
     fields = read_given_fields(model)
     names = (name for name in list_default_sizes(fields.kind) if "." not in name)
     main = {spelling for name in MAIN_SIZES for spelling in find_spellings(fields, name)}
-    return [name for name in names if name not in main and not is_given(fields, name)]
+    return [name for name in names if name not in main and not find_spellings(fields, name) & fields.config.keys()]
 
 
 def find_spellings(fields: Fields, name: str) -> set[str]:
