@@ -41,7 +41,6 @@ COUNTED = {
     "bailing_hybrid": {**SMALL, **MLA, "num_local_experts": 4, "layer_group_size": 2},
     "cohere2_moe": {**GQA, "num_experts": 4, "num_shared_experts": 2},
     "xlstm": {"hidden_size": 128, "num_heads": 4, "num_hidden_layers": 3, "vocab_size": 128},
-    "nllb-moe": {"d_model": 64, "encoder_layers": 6, "decoder_layers": 4, "encoder_sparse_step": 3, "num_experts": 4},
     "lfm2": {**GQA, "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"]},
 }
 KINDS = ["sliding_attention", "full_attention", "sliding_attention", "full_attention", "sliding_attention"]

@@ -810,12 +810,28 @@ def add_memory_defaults(name: str, entry: dict[str, Any]) -> None:
     plain, rules = memory_defaults(kind, kind())
     plain |= {key: value for key, value in raw_defaults(kind).items() if key in plain}
     own = {key: value for key, value in plain.items() if MEMORY.search(key)}
-    entry["defaults"] = {**entry.get("defaults", {}), **own}
+    entry["defaults"] = {**entry.get("defaults", {}), **own, **part_defaults(kind(), entry)}
     aliases = {other: key for other, key in kind.attribute_map.items() if MEMORY.search(other)}
     if aliases:
         entry["aliases"] = {**aliases, **entry.get("aliases", {})}
     if rules:
         entry["lists"] = {**rules, **entry.get("lists", {})}
+
+
+def part_defaults(config: PreTrainedConfig, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {dotted key: number} of the parts that a class fills in otherwise than the classes of these parts do."""
+    found: dict[str, Any] = {}
+    for path in entry.get("parts", {}):
+        part = parts_of(config).get(path)
+        if part is not None:
+            usual = raw_defaults(type(part)) | fields_of(type(part), type(part)())
+            given = fields_of(type(part), part, path + ".")
+            found |= {
+                key: value
+                for key, value in given.items()
+                if isinstance(value, (int, float)) and value != usual.get(key.removeprefix(path + "."))
+            }
+    return found
 
 
 def derived_of(kind: type, resolved: PreTrainedConfig, names: set[str]) -> dict[str, str]:
