@@ -361,8 +361,8 @@ def find_other_sizes(
     chance, found = random.Random(kind.model_type), []
     names = [key for key, value in fields.items() if is_number(value) and value > 1 and not SIZELESS.search(key)]
     names = [key for key in names if not DEPTH.search(key)]
-    for attempt in range(40):
-        share = 0.9 if attempt < 10 else 0.5 if attempt < 20 else 0.25
+    for attempt in range(15):
+        share = 0.9 if attempt < 5 else 0.5 if attempt < 10 else 0.25
         change = {}
         for key in names:
             value = shallow.get(key, fields[key])
@@ -716,9 +716,6 @@ def find_unfollowed(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
             others = [2 * value]
         if any(differs({key: other}) for other in others):
             found[key] = fields[key]
-    for change in find_other_sizes(kind, architecture, fields, shallow, count=4):
-        if not any(key in change for key in found) and differs(change):
-            print(f"{name}: not followed at once: {change}", flush=True)
     return found
 
 
@@ -940,7 +937,8 @@ def main() -> None:
     torch.nn.Linear.reset_parameters = torch.nn.Embedding.reset_parameters = lambda self: None
     torch.nn.modules.conv._ConvNd.reset_parameters = lambda self: None
     waiting = sys.argv[1:] or [name for name in sorted(CONFIG_MAPPING) if generates(name)]
-    for name in waiting:
+    later = []
+    for index, name in enumerate(waiting):
         try:
             entry, doubts = entry_of(name)
         except Exception as error:
@@ -950,20 +948,28 @@ def main() -> None:
         if generates(name):
             add_memory_defaults(name, entry)
         if entry:
-            types[name] = {**entry, **WRITTEN.get(name, {})}
+            types[name] = formulas()[name] = {**entry, **WRITTEN.get(name, {})}  # type: ignore[index]
         waiting += [part for part, *_ in entry.get("parts", {}).values() if part not in waiting]
-    formulas().update(types)  # type: ignore[attr-defined]
-    # Parts before the types that contain them.
-    for name in sorted(waiting, key=lambda name: "parts" in types.get(name, {})):
-        if not {"body", "all"} & types.get(name, {}).keys():
-            continue
+        if "parts" in entry:
+            later.append(name)
+        else:
+            note_unfollowed(name, types)
+        if index % 10 == 9:
+            save(types)
+    # Types that contain others after these.
+    for name in later:
+        note_unfollowed(name, types)
+    save(types)
+    print(len(types), "types")
+
+
+def note_unfollowed(name: str, types: dict[str, Any]) -> None:
+    """Note in the entry of a type which keys its formula does not follow."""
+    if {"body", "all"} & types.get(name, {}).keys():
         unfollowed = find_unfollowed(name, types[name])
-        types[name].pop("unfollowed", None)
         if unfollowed:
             types[name]["unfollowed"] = unfollowed
             print(f"{name}: not followed: {unfollowed}", flush=True)
-    save(types)
-    print(len(types), "types")
 
 
 if __name__ == "__main__":
