@@ -112,11 +112,23 @@ OWN: dict[str, dict[str, Any]] = {
 }
 """Keys of single types, because the small sizes alone do not make a model that runs."""
 FURTHER: dict[str, dict[str, Any]] = {
-    "gpt_neo": {"num_layers": 6, "attention_types": [[["global", "local"], 3]], "window_size": 8},
-    "reformer": {"is_decoder": True},
+    "gpt_neo": {
+        "num_layers": 6,
+        "num_hidden_layers": 6,
+        "attention_types": [[["global", "local"], 3]],
+        "window_size": 8,
+    },
     "mamba2": {"head_dim": 16, "num_heads": 12, "expand": 2, "hidden_size": 96},
     "zamba": {"num_hidden_layers": 15, "n_mamba_heads": 2},
     "longcat_flash": {"num_layers": 3, "expert_ffn_hidden_size": 40, "zero_expert_num": 3, "moe_topk": 2},
+    "bamba": {"attn_layer_indices": [1, 4]},
+    "granitemoehybrid": {"num_hidden_layers": 5, "layer_types": ["mamba", "attention", "mamba", "mamba", "attention"]},
+    "lfm2_moe": {"num_hidden_layers": 5, "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"]},
+    "gemma3n_text": {"num_hidden_layers": 10, "num_kv_shared_layers": 4},
+    "diffllama": {"num_attention_heads": 8, "num_key_value_heads": 4},
+    "glm5_next_text": {"qk_rope_head_dim": 0, "num_attention_heads": 8, "num_key_value_heads": 8},
+    "helium": {"num_attention_heads": 4, "head_dim": 24},
+    "nemotron_h": {"layers_block_type": ["mamba", "moe", "attention", "mlp", "mamba", "attention", "mamba", "moe"]},
 }
 HEADS = ("IMAGE_TEXT_TO_TEXT", "MULTIMODAL_LM", "CAUSAL_LM", "SEQ_TO_SEQ_CAUSAL_LM", "SPEECH_SEQ_2_SEQ")
 
@@ -138,7 +150,8 @@ def shrink(kind: type, sizes: Mapping[str, Any]) -> dict[str, Any]:
         # Latent attention: what a class calls head_dim follows from these sizes.
         found = {key: value for key, value in sizes.items() if key in names and key not in RATIOS}
     else:
-        found = {key: value for key, value in sizes.items() if key in names or key in kind.attribute_map}
+        own = {key: kind.attribute_map.get(key, key) for key in sizes}
+        found = {key: value for key, value in sizes.items() if key in names or own[key] in names.keys() - sizes.keys()}
     parts = {key: type(value) for key, value in vars(kind()).items() if isinstance(value, PreTrainedConfig)}
     made = {key: make_small(part, sizes)[0] for key, part in parts.items() if key in names}
     return found | {key: {"model_type": parts[key].model_type, **part} for key, part in made.items()}

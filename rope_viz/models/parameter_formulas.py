@@ -215,7 +215,9 @@ class Sizes:
         kind = (config or {}).get("model_type") if path else self.kind
         entry = formulas().get(kind, {}) if isinstance(kind, str) else {}
         config = config or {}
-        aliases = entry.get("aliases", {}).items()
+        named: Mapping[str, str] = self.entry.get("aliases", {}) if path else {}
+        inside = {alias.removeprefix(path + "."): own for alias, own in named.items() if alias.startswith(path + ".")}
+        aliases = {**entry.get("aliases", {}), **inside}.items()
         others = [alias for alias, own in aliases if own == key] + [own for alias, own in aliases if alias == key]
         derived = entry.get("derived", {}).get(key)
         for spelling in (key, *others):

@@ -627,6 +627,10 @@ def list_other_layers(
     kind: type, parts: Mapping[str, PreTrainedConfig], fields: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield changes of the lists of words that say what each layer is: each word in all layers but one."""
+    for name in fields:
+        if re.search(r"(^|\.)(attn_layer_indices|full_attn_idxs)$", name):
+            yield {name: [1]}
+            yield {name: [1, 3]}
     for path, part in parts.items():
         for key in type(part).__dataclass_fields__:
             value, name = part.__dict__.get(key), f"{path}.{key}".lstrip(".")
@@ -635,6 +639,9 @@ def list_other_layers(
             words = sorted({word for word in value if isinstance(word, str)})
             if not words or not all(isinstance(word, str) for word in value):
                 continue
+            # Words that the default of the class may lack: Granite's hybrid has Mamba layers alone.
+            if key in ("layer_types", "layers_block_type"):
+                words = list(dict.fromkeys([*words, "full_attention", "linear_attention"]))
             for index, word in enumerate(words):
                 other = words[index - 1]
                 yield {name: [*([word] * (len(value) - 1)), other]}
@@ -809,6 +816,10 @@ def add_memory_defaults(name: str, entry: dict[str, Any]) -> None:
     own = {key: value for key, value in plain.items() if MEMORY.search(key)}
     entry["defaults"] = {**entry.get("defaults", {}), **own, **part_defaults(kind(), entry)}
     aliases = {other: key for other, key in kind.attribute_map.items() if MEMORY.search(other)}
+    names = set(re.findall(r"[a-z_A-Z][\w.]*", " ".join(str(entry.get(key, "")) for key in ("body", "head", "all"))))
+    for path, part in parts_of(kind()).items():
+        pairs = part.attribute_map.items() if path else ()
+        aliases |= {f"{path}.{other}": own for other, own in pairs if f"{path}.{own}" in names}
     if aliases:
         entry["aliases"] = {**aliases, **entry.get("aliases", {})}
     if rules:
