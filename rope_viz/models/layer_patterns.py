@@ -13,9 +13,20 @@ from rope_viz.models.architecture import LayerPattern
 from rope_viz.models.config_reader import RENAMED_LAYERS, Fields
 from rope_viz.storage.decode_json import read_own
 
-WITHOUT_ATTENTION = ("linear_attention", "conv", "mamba", "recurrent", "moe")
+WITHOUT_ATTENTION = ("linear_attention", "conv", "mamba", "recurrent", "moe", "mlp")
 COMPRESSED_LAYERS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
 """{entry of DeepSeek V4's `compress_ratios`: layer type}."""
+LETTERS = {"M": "linear_attention", "*": "full_attention", "E": "moe", "-": "mlp"}
+"""{letter of Nemotron-H's `hybrid_override_pattern`: layer type}."""
+WINDOWED = {False: "full_attention", True: "sliding_attention"}
+"""{entry of MiMo's `hybrid_layer_pattern`: layer type}."""
+LISTS = tuple(
+    """
+    layer_types layers_block_type hybrid_override_pattern hybrid_layer_pattern compress_ratios attn_type_list
+    full_attn_idxs attn_layer_indices linear_attn_config attn_layer_period
+    """.split()
+)
+"""Keys by which a config says of what type each layer is."""
 MAX_LAYERS = 10_000
 """No model has as many."""
 # What decides which layers rotate, by `layers.rotating` of the record, in words.
@@ -28,10 +39,10 @@ def resolve_layer_types(fields: Fields) -> list[str] | None:
     if given:
         return given
     count = fields.size("num_hidden_layers")
-    for key in ("full_attn_idxs", "attn_layer_indices"):
-        if fields.config.get(key) and count is not None:
-            attention = {int(index) for index in read_numbers(fields.config[key], key)}
-            return ["full_attention" if i in attention else "linear_attention" for i in range(min(count, MAX_LAYERS))]
+    attention = None if count is None else read_attention_layers(fields, min(count, MAX_LAYERS))
+    if attention and count is not None:
+        word = "hybrid" if fields.kind == "zamba" else "full_attention"
+        return [word if i in attention else "linear_attention" for i in range(min(count, MAX_LAYERS))]
     pattern = fields.architecture.layers.pattern
     return None if count is None or pattern is None else repeat_pattern(fields, pattern, count)
 
@@ -120,21 +131,54 @@ def has_windowed_bases(fields: Fields) -> bool:
 
 
 def read_old_layer_types(fields: Fields) -> list[str] | None:
-    """Return the layer types listed under `layers_block_type` or `compress_ratios`, under today's names.
+    """Return the layer types that a config lists under an older key, under today's names.
 
-    Source: transformers 5.23.0, executed. Raises `ValueError` for a ratio that DeepSeek V4 does not have.
+    Source: transformers 5.23.0, executed. Raises `ValueError` for a ratio that DeepSeek V4 does not have, and for an
+    unknown letter of a pattern.
     """
-    ratios = fields.config.get("compress_ratios")
+    config = fields.config
+    ratios = config.get("compress_ratios")
     if fields.kind == "deepseek_v4" and ratios is not None:
         layers = read_numbers(ratios, "compress_ratios")[: fields.size("num_hidden_layers")]
         unknown = next((one for one in layers if one not in COMPRESSED_LAYERS), None)
         if unknown is not None:
             raise ValueError(f"compress_ratios must list 0, 4 or 128 for each layer, got {unknown}")
         return [COMPRESSED_LAYERS[int(one)] for one in layers]
-    given = fields.config.get("layers_block_type")
-    if not isinstance(given, (list, tuple)):
-        return None
-    return [RENAMED_LAYERS.get(str(name), str(name)) for name in given]
+    given = config.get("layers_block_type")
+    if isinstance(given, (list, tuple)):
+        return [RENAMED_LAYERS.get(str(name), str(name)) for name in given]
+    letters = config.get("hybrid_override_pattern")
+    if isinstance(letters, str) and letters:
+        unknown = next((letter for letter in letters if letter not in LETTERS), None)
+        if unknown is not None:
+            raise ValueError(f"hybrid_override_pattern must consist of {' '.join(LETTERS)}, got {short_repr(unknown)}")
+        return [LETTERS[letter] for letter in letters[:MAX_LAYERS]]
+    windowed = config.get("hybrid_layer_pattern")
+    if windowed is not None:
+        return [WINDOWED[bool(flag)] for flag in read_numbers(windowed, "hybrid_layer_pattern")]
+    flags = config.get("attn_type_list")
+    if flags is not None:
+        return ["full_attention" if flag else "linear_attention" for flag in read_numbers(flags, "attn_type_list")]
+    return None
+
+
+def read_attention_layers(fields: Fields, count: int) -> set[int]:
+    """Return which of `count` layers have attention, the others being recurrent; empty where a config does not say."""
+    for key in ("full_attn_idxs", "attn_layer_indices"):
+        if fields.config.get(key):
+            return {int(index) for index in read_numbers(fields.config[key], key)}
+    # Kimi counts its layers from 1.
+    listed = (fields.mapping("linear_attn_config") or {}).get("full_attn_layers")
+    if listed:
+        return {int(one) - 1 for one in read_numbers(listed, "full_attn_layers")}
+    period = fields.size("attn_layer_period")
+    if period is None:
+        return set()
+    # Zamba counts from its fourth layer, and the third has attention, too.
+    first = 3 if fields.kind == "zamba" else 0
+    offset = fields.size("attn_layer_offset", least=0) or 0
+    found = {index for index in range(first, count) if (index - first) % period == offset}
+    return found | ({first - 1} if first else set())
 
 
 def read_numbers(given: object, key: str) -> Sequence[float]:

@@ -23,6 +23,14 @@ from rope_viz.storage.decode_json import read_own
 LISTED = "moe_layers_enum"
 """Step 3 lists the layers with experts here: a list, or numbers with commas between them."""
 
+WITH_EXPERTS = tuple(
+    """
+    first_k_dense_replace num_dense_layers moe_layer_freq moe_layers mlp_only_layers decoder_sparse_step
+    moe_layer_interval interleave_moe_layer_step expert_layer_period
+    """.split()
+)
+"""Keys by which a config says which layers have experts, where it does not list them by words."""
+
 
 def first_number(value: Any, index: int = 0) -> Any:
     """Return the entry of a list that gives every layer its own number; any other value as it is."""
@@ -96,8 +104,21 @@ def cache_layouts() -> Mapping[str, Any]:
 @functools.cache
 def formula_keys() -> frozenset[str]:
     """Return every key of a config that a formula reads."""
-    texts = (json.dumps(one) for table in (formulas(), cache_layouts()) for one in table.values())
-    return frozenset(key for text in texts for key in re.findall(r"[A-Za-z_]\w*", text))
+    return frozenset(
+        key for table in (formulas(), cache_layouts()) for one in table.values() for key in find_names(one)
+    )
+
+
+def find_names(table: Any) -> set[str]:
+    """Return every name in the formulas of one model type."""
+    return set(re.findall(r"[A-Za-z_]\w*", json.dumps(table)))
+
+
+def list_default_sizes(kind: str) -> list[str]:
+    """Return the numbers of the formulas of a model type that its class has a default for, in its order."""
+    entry = formulas().get(kind, {})
+    names = find_names([entry.get(key) for key in ("body", "head", "all")]) | find_names(cache_layouts().get(kind))
+    return [key for key, value in class_defaults(kind).items() if key in names and read_whole(value, 0) > 0]
 
 
 def class_aliases(kind: str) -> Mapping[str, str]:
@@ -115,7 +136,7 @@ def default_list(kind: str, count: int, *names: str) -> list[str] | None:
     """Return the words that the class fills in for `count` layers under the first of these keys that it has."""
     rules = formulas().get(kind, {}).get("lists", {})
     rule = next((rules[key] for key in names if key in rules), None)
-    if rule is None or "list" in rule:
+    if rule is None:
         return None
     return [RENAMED_LAYERS.get(word, word) for word in expand(rule, count)]
 
@@ -149,6 +170,7 @@ class Sizes:
         """Return the number of parameters of the whole class, or of its "body"."""
         if self.depth > DEEPEST or not self.entry:
             raise ValueError(f"the number of parameters of {short_repr(self.kind)} is not known")
+        self.require_followed()
         if which == "all" and "all" in self.entry:
             total = self.evaluate(self.entry["all"])
         elif "body" not in self.entry:
@@ -156,9 +178,17 @@ class Sizes:
         else:
             total = self.evaluate(self.entry["body"])
             total += self.evaluate(self.entry.get("head", "0")) if which == "all" else 0
-        for path, (usual, part) in self.entry.get("parts", {}).items():
-            total += self.part(path, usual).count(part)
+        for path, (usual, part, *several) in self.entry.get("parts", {}).items():
+            total += self.part(path, usual).count(part) * (several[0] if several else 1)
         return total
+
+    def require_followed(self) -> None:
+        """Raise `ValueError` where the config gives a key that the formula does not follow another value."""
+        for key, usual in self.entry.get("unfollowed", {}).items():
+            value = self.value(key)
+            if key == "*" or (value is not None and value != usual):
+                named = "" if key == "*" else f" where {self.prefix}{key} is {short_repr(value)}"
+                raise ValueError(f"the number of parameters of {short_repr(self.kind)} is not known{named}")
 
     def part(self, path: str, usual: str) -> Sizes:
         """Return the sizes of the part at a path, of the type that it names."""
@@ -185,12 +215,14 @@ class Sizes:
         kind = (config or {}).get("model_type") if path else self.kind
         entry = formulas().get(kind, {}) if isinstance(kind, str) else {}
         config = config or {}
-        aliases = entry.get("aliases", {}).items()
+        named: Mapping[str, str] = self.entry.get("aliases", {}) if path else {}
+        inside = {alias.removeprefix(path + "."): own for alias, own in named.items() if alias.startswith(path + ".")}
+        aliases = {**entry.get("aliases", {}), **inside}.items()
         others = [alias for alias, own in aliases if own == key] + [own for alias, own in aliases if alias == key]
-        for spelling in (key, *others):
-            if config.get(spelling) is not None:
-                return config[spelling]
         derived = entry.get("derived", {}).get(key)
+        for spelling in (key, *others):
+            if config.get(spelling) is not None and (derived is None or config[spelling] != "auto"):
+                return config[spelling]
         if derived is not None and (key in config or entry.get("defaults", {}).get(key) is None) and not path:
             return self.evaluate(derived)
         if key in config:
@@ -198,6 +230,11 @@ class Sizes:
         own: Mapping[str, Any] = self.entry.get("defaults", {})
         places = ((self.outer, self.prefix + name), (entry.get("defaults", {}), key), (own, name))
         return next((place[full] for place, full in places if full in place), None)
+
+    def is_given(self, name: str) -> bool:
+        """Return whether the config itself has a value under a dotted name."""
+        path, _, key = name.rpartition(".")
+        return (self.mapping(path) or {}).get(key) is not None
 
     def number(self, name: str) -> float:
         """Return a number under a dotted name; a switch is 1 or 0, and null is 0, for head_dim the width of a head."""
@@ -224,9 +261,14 @@ class Sizes:
         value = self.value(name)
         if value is None:
             rule = self.entry.get("lists", {}).get(name)
-            path = name.rpartition(".")[0]
-            count = int(self.number((path + "." if path else "") + "num_hidden_layers"))
-            value = expand(rule, count) if rule else []
+            path, _, key = name.rpartition(".")
+            prefix = path + "." if path else ""
+            count = min(int(self.number(prefix + "num_hidden_layers")), MOST_ENTRIES)
+            if key == "mlp_layer_types" and any(self.is_given(prefix + other) for other in WITH_EXPERTS):
+                layers = (is_dense(lambda name: self.value(prefix + name), index) for index in range(count))
+                value = ["dense" if dense else "sparse" for dense in layers]
+            else:
+                value = expand(rule, count) if rule else []
         if not isinstance(value, (list, tuple)):
             raise ValueError(f"{name} must be a list, got {short_repr(value)}")
         return [RENAMED_LAYERS.get(one, one) if isinstance(one, str) else one for one in value[:MOST_ENTRIES]]
@@ -252,6 +294,7 @@ class Sizes:
     def call(self, name: str, args: list[ast.expr]) -> int:
         """Return the value of a function of the formulas: has(key), int(x), len(key), sum(key), count(key, word).
 
+        differ(key, other) and same(key, other) compare two numbers of the same part.
         dense(key) is the number of layers without experts, of as many as the key says.
         below(key, size) is the number of entries of a list that are smaller than a size of the same part.
         """
@@ -264,6 +307,9 @@ class Sizes:
             return sum(is_dense(lambda name: self.value(prefix + name), index) for index in layers)
         if name == "has":
             return int(bool(self.value(key)))
+        if name in ("differ", "same"):
+            other = key.rpartition(".")[0] + "." * ("." in key) + dotted(args[1])
+            return int((self.number(key) == self.number(other)) == (name == "same"))
         if name == "count":
             word = dotted(args[1])
             return self.entries(key).count(RENAMED_LAYERS.get(word, word))

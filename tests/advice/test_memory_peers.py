@@ -21,7 +21,7 @@ MLA = {
 COUNTED = {
     "llama": {**GQA, "attention_bias": True, "mlp_bias": True},
     "qwen2": {**GQA, "tie_word_embeddings": True},
-    "gpt2": {"n_embd": 48, "n_layer": 3, "n_head": 4, "n_positions": 64, "vocab_size": 128},
+    "gpt2": {"n_inner": 80, "n_embd": 48, "n_layer": 3, "n_head": 4, "n_positions": 64, "vocab_size": 128},
     "opt": {"hidden_size": 64, "ffn_dim": 96, "num_hidden_layers": 3, "num_attention_heads": 4, "vocab_size": 128},
     "phi": GQA,
     "gemma3_text": {**GQA, "head_dim": 16},
@@ -34,6 +34,13 @@ COUNTED = {
     "falcon_h1": {**GQA, "mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_ssm": 128, "mamba_d_state": 16},
     "recurrent_gemma": {**GQA, "lru_width": 64},
     "nemotron": GQA,
+    "jamba": {**GQA, "attn_layer_period": 3, "attn_layer_offset": 1, "num_experts": 4, "mamba_d_state": 12},
+    "exaone_moe": {**GQA, "head_dim": 16, "num_experts": 4, "moe_intermediate_size": 32, "first_k_dense_replace": 3},
+    "flint": {**GQA, "head_dim": 16, "num_experts": 4, "moe_intermediate_size": 32, "num_hidden_layers": 9},
+    "deepseek_v32": {**SMALL, **MLA, "index_head_dim": 16, "index_n_heads": 2, "first_k_dense_replace": 1},
+    "bailing_hybrid": {**SMALL, **MLA, "num_local_experts": 4, "layer_group_size": 2},
+    "cohere2_moe": {**GQA, "num_experts": 4, "num_shared_experts": 2},
+    "xlstm": {"hidden_size": 128, "num_heads": 4, "num_hidden_layers": 3, "vocab_size": 128},
     "lfm2": {**GQA, "layer_types": ["conv", "full_attention", "conv", "conv", "full_attention"]},
 }
 KINDS = ["sliding_attention", "full_attention", "sliding_attention", "full_attention", "sliding_attention"]
@@ -71,9 +78,9 @@ CACHED = {
 }
 
 
-def spellings(config, kind):
-    """Return a configuration as a whole file and as a short one."""
-    return [{**given, "model_type": kind} for given in (config.to_dict(), config.to_diff_dict())]
+def spellings(config, kind, given):
+    """Return a configuration as a whole file, as a short one, and without what the class fills in."""
+    return [{**file, "model_type": kind} for file in (config.to_dict(), config.to_diff_dict(), given)]
 
 
 @pytest.mark.parametrize("kind", COUNTED)
@@ -82,7 +89,7 @@ def test_parameters_equal_those_of_a_small_class(kind):
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
     expected = sum(parameter.numel() for parameter in model.parameters())
-    for given in spellings(config, kind):
+    for given in spellings(config, kind, COUNTED[kind]):
         assert rope_viz.memory(given, length=1)["parameters"] == expected
 
 
@@ -92,7 +99,7 @@ def test_parameters_of_every_part_are_counted(kind):
     with torch.device("meta"):
         model = AutoModelForImageTextToText.from_config(config)
     expected = sum(parameter.numel() for parameter in model.parameters())
-    for given in spellings(config, kind):
+    for given in spellings(config, kind, {}):
         assert rope_viz.memory(given, length=1)["parameters"] == pytest.approx(expected, rel=2e-3)
 
 
@@ -107,7 +114,7 @@ def test_cache_equals_that_of_a_small_model(kind):
     states = held if isinstance(held, list) else [part for layer in held.layers for part in vars(layer).values()]
     tensors = [one for part in states for one in (part.values() if isinstance(part, dict) else [part])]
     sizes = {one.data_ptr(): one.numel() * one.element_size() for one in tensors if is_cached_tensor(one)}
-    for given in spellings(config, kind):
+    for given in spellings(config, kind, CACHED[kind]):
         assert rope_viz.memory(given, length=21)["kv_cache_bytes"] == sum(sizes.values())
 
 
@@ -167,6 +174,26 @@ def test_head_dim_null_is_the_width_by_the_heads(kind):
         for value in (width, None)
     ]
     assert counts[0] == counts[1]
+
+
+def test_a_size_that_the_formula_does_not_follow_is_a_reason():
+    config = {"model_type": "convbert", "num_groups": 2}
+    found = rope_viz.memory(config, length=1)
+    assert found["parameters"] is found["weight_bytes"] is None
+    assert "where num_groups is 2" in found["reasons"]["parameters"]
+    assert rope_viz.memory({**config, "num_groups": 1}, length=1)["parameters"] > 0
+
+
+def test_further_sizes_of_the_class_are_assumed():
+    assumed = rope_viz.memory(COUNTED["mamba"] | {"model_type": "mamba"}, length=1)["assumed"]
+    assert assumed["other class defaults"] == "for conv_kernel"
+
+
+def test_a_layer_of_an_unknown_type_is_a_reason():
+    config = {"model_type": "llama", **GQA, "layer_types": ["full_attention", "of_another_kind"] * 2}
+    found = rope_viz.memory(config, length=1)
+    assert found["kv_cache_bytes"] is None
+    assert "of_another_kind" in found["reasons"]["kv_cache_bytes"]
 
 
 def test_sizes_of_the_class_are_listed_as_assumed():

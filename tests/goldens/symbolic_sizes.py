@@ -140,7 +140,10 @@ class Symbol(int):
     def __truediv__(self, other: Any) -> Any:
         value = int.__int__(self) / other
         if isinstance(other, int) and value.is_integer():
-            return Quotient(value, write(divide(self.poly, poly_of(other))))
+            text = write(divide(self.poly, poly_of(other)))
+            # What does not cancel is not whole at other sizes.
+            if "//" not in text:
+                return Quotient(value, text)
         return Quotient(value, f"{bracket(self.poly)}/{bracket(poly_of(other))}") if isinstance(other, int) else value
 
     def __int__(self) -> Symbol:
@@ -176,6 +179,9 @@ class Quotient(float):
     def __truediv__(self, other: Any) -> Any:
         text = write(other.poly) if isinstance(other, Symbol) else repr(other)
         return Quotient(float(self) / float(other), f"({self.text})/({text})")
+
+    def __ceil__(self) -> Any:
+        return Symbol(float.__ceil__(self), f"(-((-({self.text}))//1))")
 
     def __deepcopy__(self, memo: Any) -> Quotient:
         return self

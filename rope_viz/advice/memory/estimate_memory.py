@@ -11,9 +11,16 @@ from rope_viz.advice.memory.kv_cache import (
     has_no_cache,
     human,
     list_assumed_sizes,
+    list_other_assumed_sizes,
     read_memory_fields,
 )
-from rope_viz.advice.memory.parameter_count import WEIGHT_TYPES, find_file_bytes, find_weight_storage, parameters
+from rope_viz.advice.memory.parameter_count import (
+    WEIGHT_TYPES,
+    count_weight_bytes,
+    find_file_bytes,
+    find_weight_storage,
+    parameters,
+)
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.formats.json_source import describe_source, names_unread_keys, refuse_unread
 from rope_viz.models.identity.identify_model import Identity
@@ -49,11 +56,13 @@ def memory(
     model = ModelConfig.read(config)
     with normalise_errors():
         fields = read_memory_fields(model)
-        usual = list_assumed_sizes(model)
+        usual, others = list_assumed_sizes(model), list_other_assumed_sizes(model)
     reasons: dict[str, str] = {}
     assumed = {} if dtype else {"dtype": "bfloat16"}
     if usual:
         assumed["class defaults of transformers"] = f"for {', '.join(usual)}"
+    if others:
+        assumed["other class defaults"] = f"for {', '.join(others)}"
     found: dict[str, Any] = {"length": int(length), "sequences": int(sequences), "dtype": dtype or "bfloat16"}
     kept, found["kv_cache_bytes"] = None, None
     try:
@@ -80,7 +89,11 @@ def memory(
     try:
         with normalise_errors():
             found["parameters"] = parameters(model)
-            found["weight_bytes"] = round(found["parameters"] * each) if held is None else held
+            found["weight_bytes"] = held
+            if held is None and weight_dtype:
+                found["weight_bytes"] = round(found["parameters"] * each)
+            elif held is None:
+                found["weight_bytes"] = count_weight_bytes(model, fields.config, found["parameters"], each)
     except (ValueError, TypeError) as error:
         reasons["parameters"] = reasons["weight_bytes"] = str(error)
     if runtime is not None:

@@ -19,7 +19,7 @@ from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.formats.json_source import refuse_unread, source_file
-from rope_viz.models.layer_patterns import MAX_LAYERS, repeat_pattern, resolve_layer_types
+from rope_viz.models.layer_patterns import LISTS, MAX_LAYERS, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.parameter_formulas import (
     Sizes,
@@ -28,10 +28,11 @@ from rope_viz.models.parameter_formulas import (
     class_defaults,
     default_layer_types,
     default_list,
+    list_default_sizes,
 )
 from rope_viz.storage.decode_json import read_own
 
-# {usual key: other names under which published configs keep the size}.
+# {usual key: other names under which published configs keep the size; "object.key" inside an object}.
 NAMES = read_own(__file__, "names.json")
 OTHER_NAMES: Mapping[str, Sequence[str]] = NAMES["sizes"]
 
@@ -58,25 +59,43 @@ def read_given_fields(model: ModelConfig) -> Fields:
 
 def count_listed_layers(config: Mapping[str, Any]) -> dict[str, int]:
     """Return {"num_hidden_layers": count} where a config lists its layers but does not count them, else {}."""
-    listed = config.get("layer_types")
+    lists = (config.get(key) for key in ("layer_types", "layers_block_type", "hybrid_override_pattern"))
+    listed = next((one for one in lists if one), None)
     names = ("num_hidden_layers", *OTHER_NAMES["num_hidden_layers"])
     known = any(config.get(name) is not None for name in names)
-    return {"num_hidden_layers": len(listed)} if isinstance(listed, (list, tuple)) and listed and not known else {}
+    return {"num_hidden_layers": len(listed)} if isinstance(listed, (list, tuple, str)) and not known else {}
+
+
+MAIN_SIZES = ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size")
 
 
 def list_assumed_sizes(model: ModelConfig) -> list[str]:
-    """Return the sizes that a config leaves out and that its class of transformers has a default for."""
+    """Return the main sizes that a config leaves out and that its class of transformers has a default for."""
     fields = read_given_fields(model)
-    aliases, defaults = class_aliases(fields.kind), class_defaults(fields.kind)
-    found = []
-    for name in ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"):
-        names = {name, *OTHER_NAMES[name], *(other for pair in aliases.items() if name in pair for other in pair)}
-        given = any(fields.config.get(other) is not None for other in names) or name in count_listed_layers(
-            fields.config
-        )
-        if names & defaults.keys() and not given:
-            found.append(name)
-    return found
+    defaults = class_defaults(fields.kind)
+    found = [name for name in MAIN_SIZES if find_spellings(fields, name) & defaults.keys()]
+    found = [name for name in found if not is_given(fields, name) and name not in count_listed_layers(fields.config)]
+    return [*found, *(["layer_types"] if find_fixed_layers(fields) else [])]
+
+
+def list_other_assumed_sizes(model: ModelConfig) -> list[str]:
+    """Return the further sizes of the formulas that a config leaves out and that its class has a default for."""
+    fields = read_given_fields(model)
+    names = (name for name in list_default_sizes(fields.kind) if "." not in name)
+    main = {spelling for name in MAIN_SIZES for spelling in find_spellings(fields, name)}
+    return [name for name in names if name not in main and not find_spellings(fields, name) & fields.config.keys()]
+
+
+def find_spellings(fields: Fields, name: str) -> set[str]:
+    """Return every name of a size."""
+    pairs = (pair for pair in class_aliases(fields.kind).items() if name in pair)
+    usual = (key for key, others in OTHER_NAMES.items() if name in others)
+    return {name, *OTHER_NAMES.get(name, ()), *usual, *(other for pair in pairs for other in pair)}
+
+
+def is_given(fields: Fields, name: str) -> bool:
+    """Return whether a config gives a size under any of its names."""
+    return any(fields.config.get(other) is not None for other in find_spellings(fields, name))
 
 
 def find_class_defaults(fields: Fields) -> dict[str, Any]:
@@ -95,7 +114,26 @@ def find_class_defaults(fields: Fields) -> dict[str, Any]:
         if config.get(usual) is None and usual not in found and usual not in given:
             value = next((found[name] for name in others if name in found), None)
             found.update({} if value is None else {usual: value})
-    return found | count_listed_layers(config)
+    return found | count_listed_layers(config) | find_fixed_layers(fields)
+
+
+def find_fixed_layers(fields: Fields) -> dict[str, Any]:
+    """Return {"layer_types": list, "num_hidden_layers": count} of a class that counts a list of its own, else {}.
+
+    Such a class has the same layers whatever number of layers a file gives.
+    """
+    types = default_list(fields.kind, MAX_LAYERS, "layer_types", "layers_block_type")
+    fixed = types is not None and len(types) < MAX_LAYERS and "num_hidden_layers" not in class_defaults(fields.kind)
+    if not fixed or types is None or any(fields.config.get(key) for key in LISTS):
+        return {}
+    return {"layer_types": types, "num_hidden_layers": len(types)}
+
+
+def read_inside(config: Mapping[str, Any], name: str) -> Any:
+    """Return the value under a key, or under "object.key" where an object of the config has it."""
+    outer, _, key = name.rpartition(".")
+    place = config.get(outer) if outer else config
+    return place.get(key) if isinstance(place, Mapping) else None
 
 
 def copy_usual_keys(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,7 +141,7 @@ def copy_usual_keys(config: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for usual in COPIED:
         if config.get(usual) is None:
-            value = next((config[name] for name in OTHER_NAMES[usual] if config.get(name) is not None), None)
+            value = next((one for name in OTHER_NAMES[usual] if (one := read_inside(config, name)) is not None), None)
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 found[usual] = value
     return found
@@ -257,11 +295,10 @@ def make_block_groups(fields: Fields, size: float) -> list[Group]:
 def find_layer_kinds(fields: Fields) -> list[str]:
     """Return the kind of each layer: full_attention, sliding_attention, chunked_attention, or its recurrence."""
     layout = cache_layouts().get(fields.kind, {})
-    listed = fields.config.get("layers_block_type")
     if "layers" in layout:
         count = Sizes(fields.config, fields.kind).evaluate(layout["layers"])
-    elif isinstance(listed, (list, tuple)) and fields.config.get("num_hidden_layers") is None:
-        count = len(listed)
+    elif class_aliases(fields.kind).get("num_hidden_layers") == "encoder_layers":
+        count = fields.required("decoder_layers")
     else:
         count = fields.required("num_hidden_layers")
     if count > MAX_LAYERS:
@@ -320,10 +357,6 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     if facts.cache_cycle:
         cycle = [facts.cache_cycle[index % len(facts.cache_cycle)] for index in range(count)]
         return [*cycle[:-1], "full_attention"] if facts.last_is_full else cycle
-    period = fields.size("attn_layer_period")
-    if period is not None:
-        offset = fields.size("attn_layer_offset", least=0) or 0
-        return ["full_attention" if index % period == offset else "linear_attention" for index in range(count)]
     blocks = config.get("block_types") or config.get("_block_types")
     if fields.kind == "recurrent_gemma" and isinstance(blocks or (), (list, tuple)):
         blocks = blocks or ("recurrent", "recurrent", "attention")
@@ -338,8 +371,6 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     if config.get("use_sliding_window") and windowed:
         first = min(fields.size("max_window_layers") or 0, count)
         return ["full_attention"] * first + ["sliding_attention"] * (count - first)
-    if config.get("attn_type_list"):
-        return ["full_attention" if flag else "linear_attention" for flag in config["attn_type_list"]]
     filled = default_layer_types(fields.kind, count)
     if filled is not None:
         return filled
@@ -387,6 +418,8 @@ def make_group(fields: Fields, kind: str, layers: int, size: float, kept: int | 
         chunk = fields.size("attention_chunk_size") or 8192
         window = find_layer_window(fields) if kind == "sliding_attention" else chunk
         return Group(kind, layers, token(), window)
+    if kind not in ATTENTION:
+        raise ValueError(f"what a layer of type {short_repr(kind)} keeps is not known")
     if kind == "indexed_attention":
         return Group(kind, layers, token() + count_index_numbers(fields) * size)
     both = count_state_bytes(fields, "mamba", size) if fields.architecture.memory.mamba_beside_attention else 0.0
@@ -450,7 +483,10 @@ def read_linear_attention(fields: Fields) -> Recurrence:
 def read_mamba(fields: Fields) -> Recurrence:
     """Return the sizes of a Mamba layer, whose states take the place of keys."""
     heads, key = fields.required("mamba_n_heads"), fields.required("mamba_d_state")
-    values, keys = heads * fields.required("mamba_d_head"), (fields.size("mamba_n_groups") or 1) * key
+    automatic = fields.config.get("mamba_d_head") == "auto"
+    width = fields.required("mamba_expand") * fields.required("hidden_size") if automatic else None
+    values = heads * fields.required("mamba_d_head") if width is None else width
+    keys = (fields.size("mamba_n_groups") or 1) * key
     return Recurrence(keys, values, key, heads, fields.size("mamba_d_conv") or 4)
 
 
@@ -459,7 +495,7 @@ def count_state_bytes(fields: Fields, kind: str, size: float) -> float:
     if kind == "conv":
         return fields.required("hidden_size") * (fields.size("conv_L_cache") or 3) * size
     if kind != "mamba" and fields.architecture.memory.square_state:
-        return fields.required("num_attention_heads") * fields.head_dim() ** 2 * 2.0
+        return fields.required("num_attention_heads") * fields.head_dim() ** 2 * size
     sizes = read_mamba(fields) if kind == "mamba" else read_linear_attention(fields)
     # The recurrence itself is kept in float32: one (key × value) matrix per head.
     return (2 * sizes.keys + sizes.values) * sizes.kernel * size + sizes.values * sizes.key * 4.0

@@ -57,14 +57,26 @@ def find_bytes_per_weight(quantized: Mapping[str, Any]) -> float | None:
 
 
 def find_group_bits(quantized: Mapping[str, Any]) -> float | None:
-    """Return the bits of the first group of weights (compressed-tensors, modelopt), None where none names them."""
+    """Return the bits of the first group of weights (compressed-tensors, modelopt), None where none names them.
+
+    Weights that share a scale take a part of its bits, too: a byte where the group says so, else a number of 16 bits.
+    """
     groups = quantized.get("config_groups")
     for group in groups.values() if isinstance(groups, Mapping) else ():
         weights = group.get("weights") if isinstance(group, Mapping) else None
         bits = weights.get("num_bits") if isinstance(weights, Mapping) else None
         if isinstance(bits, (int, float)):
-            return bits
+            shared = read_size(weights, "group_size")
+            scale = 8 if re.search("8", str(weights.get("scale_dtype"))) else 16
+            return bits + (scale / shared if shared and "scale_dtype" in weights else 0)
     return None
+
+
+def is_expert_format(quantized: Any) -> bool:
+    """Return whether a quantization stores experts alone in few bits: MXFP4, as of gpt-oss and Kimi-K3."""
+    if not isinstance(quantized, Mapping):
+        return False
+    return "mxfp4" in (str(quantized.get("quant_method")), str(quantized.get("format")).removesuffix("-pack-quantized"))
 
 
 def find_file_bytes(config: Mapping[str, Any]) -> int | None:
@@ -94,6 +106,26 @@ def parameters(config: Source) -> int:
     model = ModelConfig.read(config)
     found = count_by_formula(model)
     return count_by_usual_keys(model) if found is None else found
+
+
+def count_weight_bytes(model: ModelConfig, config: Mapping[str, Any], count: int, each: float) -> int:
+    """Return the bytes of all weights, of `each` bytes; where experts alone are quantized, the others have 16 bits."""
+    named = [part.get("quantization_config") or part.get("compression_config") for part in (model.mapping, config)]
+    experts = count_expert_weights(model, count) if any(is_expert_format(one) for one in named) else 0
+    return round(experts * each + (count - experts) * 2) if experts else round(count * each)
+
+
+def count_expert_weights(model: ModelConfig, count: int) -> int:
+    """Return how many of the weights belong to routed experts: as many as one expert less takes away, for each."""
+    part = model.part
+    names = ("n_routed_experts", "num_local_experts", "num_experts", *OTHER_NAMES["num_experts"])
+    key = next((name for name in names if read_size(part.config, name) > 1), None)
+    if key is None or not part.is_in_file:
+        return 0
+    experts = read_size(part.config, key)
+    fewer = {**part.config, key: experts - 1}
+    changed = put_inside(model.mapping, part.path, fewer) if part.path else fewer
+    return experts * (count - parameters(changed))
 
 
 def count_by_formula(model: ModelConfig) -> int | None:
@@ -201,9 +233,9 @@ def weight_bytes(config: Source) -> tuple[float, str]:
     held = find_file_bytes(model.mapping)
     if held is not None:
         return float(held), "GGUF file"
-    count, places = parameters(model), (model.mapping, model.fields.config)
-    each, stored, _ = find_weight_storage(*places)
-    return count * each, stored
+    config = model.fields.config
+    each, stored, _ = find_weight_storage(model.mapping, config)
+    return float(count_weight_bytes(model, config, parameters(model), each)), stored
 
 
 def count_experts(fields: Fields) -> int | None:
