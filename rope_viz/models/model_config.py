@@ -62,17 +62,22 @@ class ModelConfig:
     known: Model | None = None
     numbers_only: bool = False
     long_names: Mapping[tuple[str, ...], int] = dataclasses.field(default_factory=dict)
+    wrapper: str = ""
     changed_from: Identity | None = None
     """What the config was before somebody changed it: a changed config is of the same model."""
 
     @classmethod
-    def read(cls, source: Source, *, known: Model | None = None, numbers_only: bool = False) -> ModelConfig:
+    def read(
+        cls, source: Source, *, known: Model | None = None, numbers_only: bool = False, wrapper: str = ""
+    ) -> ModelConfig:
         """Return the config of a mapping, a path or a configuration of transformers, or a config itself.
 
         Raises `ValueError` for anything else and for a file that is no config, `OSError` where there is no such file.
 
         `known` is the entry of the catalog that the user picked, where the mapping is its config. `numbers_only`: the
-        mapping was made from the numbers of an embedding, so it is never recognised as a model. Names of types that are
+        mapping was made from the numbers of an embedding, so it is never recognised as a model. `wrapper` is the type
+        at the top of the published file, where the mapping is the language model inside; an entry of the catalog says
+        it itself. Names of types that are
         too long are cut, and listed in `long_names`.
         """
         if isinstance(source, ModelConfig):
@@ -88,13 +93,14 @@ class ModelConfig:
             raise ValueError(f"a config must be an object, got {short_repr(source)}{hint}")
         with normalise_errors():
             mapping, long_names = cut_long_names(to_config(source))
-        return cls(dict(mapping), known, numbers_only, long_names)
+        return cls(dict(mapping), known, numbers_only, long_names, wrapper or find_published_wrapper(mapping))
 
     @functools.cached_property
     def part(self) -> Part:
         """The language model inside the config, which may be the whole config."""
         with normalise_errors():
-            return find_text_part(self.mapping)
+            part = find_text_part(self.mapping)
+        return dataclasses.replace(part, wrappers=(self.wrapper,)) if self.wrapper and not part.wrappers else part
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -236,6 +242,13 @@ class ModelConfig:
         except ValueError as error:
             return (str(error),)
         return ()
+
+
+def find_published_wrapper(config: Mapping[str, Any]) -> str:
+    """Return the type of the wrapper in which the published file of an entry of the catalog has its language model."""
+    about = config.get("_about")
+    wrapper = about.get("wrapper") if isinstance(about, Mapping) else None
+    return wrapper if isinstance(wrapper, str) else ""
 
 
 @functools.cache

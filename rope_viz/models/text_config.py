@@ -61,7 +61,7 @@ class Part:
 
 def find_text_part(config: Mapping[str, Any]) -> Part:
     """Return the language model inside a config, which may be the whole. Raises `ValueError` naming a wrong key."""
-    part = Part(config, None, read_model_type(config), wrappers=find_published_wrapper(config))
+    part = Part(config, None, read_model_type(config))
     for _ in range(DEEPEST):
         found = find_architecture(part.kind)
         if found is None:
@@ -79,13 +79,6 @@ def find_text_part(config: Mapping[str, Any]) -> Part:
     kind = find_type_of_class(part.config, record) or kind
     record = find_architecture(kind)
     return dataclasses.replace(part, kind=kind, architecture=record if record is None or record.text is None else None)
-
-
-def find_published_wrapper(config: Mapping[str, Any]) -> Path:
-    """Return the type of the wrapper in which the published file of an entry of the catalog has this language model."""
-    about = config.get("_about")
-    wrapper = about.get("wrapper") if isinstance(about, Mapping) else None
-    return (wrapper,) if isinstance(wrapper, str) else ()
 
 
 def find_type_of_class(config: Mapping[str, Any], record: Architecture | None) -> str:

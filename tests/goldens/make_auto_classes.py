@@ -1,6 +1,6 @@
-"""Write auto_classes.json: the Auto class of transformers 5.23.0 that loads each model type with all of its parts.
+"""Write auto_classes.json: the Auto class of transformers 5.24.0 that loads each model type with all of its parts.
 
-Types of AutoModelForCausalLM and types without any Auto class are left out. Run with transformers 5.23.0:
+Types of AutoModelForCausalLM and types without any Auto class are left out. Run with transformers 5.24.0:
 
     python tests/goldens/make_auto_classes.py
 """

@@ -90,7 +90,7 @@ def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type:
     found: list[Export] = []
     layer = layer_type or model.main_layer
     for draft in drafts(spec, model, layer_type):
-        written = ModelConfig.read(draft.config)
+        written = ModelConfig.read(draft.config, wrapper=model.wrapper)
         result = check_draft(spec, draft, written, runtime, version, layer_type)
         if "" not in model.specs:
             result = check_other_layers(result, model, written, layer)
@@ -134,7 +134,7 @@ def without_about(config: Source) -> ModelConfig:
     if "_about" not in model.mapping:
         return model
     mapping = {key: value for key, value in model.mapping.items() if key != "_about"}
-    return ModelConfig.read(mapping, known=model.known, numbers_only=model.numbers_only)
+    return ModelConfig.read(mapping, known=model.known, numbers_only=model.numbers_only, wrapper=model.wrapper)
 
 
 def llama_config(spec: RopeSpec) -> Config:
