@@ -253,7 +253,7 @@ def test_a_link_from_axes_opens_decay_along_the_same_axis(open_page):
     assert "decay.axis=column" in link.query_string
 
 
-def test_a_model_that_nothing_scales_gets_no_command_until_the_user_chooses(paste):
+def test_unscalable_model_gets_a_command_only_on_request(paste):
     app = paste("extend", json.dumps({"model_type": "gptj"}))
     app.query_params["target"] = "4096"
     app.run()
