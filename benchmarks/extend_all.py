@@ -249,16 +249,15 @@ def find_longest(written: ModelConfig, runtime: str) -> float:
     if runtime == "sglang":
         rope = getattr(config, "rope_scaling", None) or {}
         fixed = "original_max_position_embeddings" in rope or rope.get("rope_type") == "llama3"
-        factor = 1 if fixed else rope.get("factor", 1)
-        values = [getattr(config, key, None) for key in SGLANG_KEYS]
-        return next((int(factor * value) for value in values if value is not None), 2048)
-    factor: float | None = 1.0
+        scale = 1.0 if fixed else float(rope.get("factor") or 1.0)
+        lengths = [getattr(config, key, None) for key in SGLANG_KEYS]
+        return next((int(scale * length) for length in lengths if length is not None), 2048)
+    factor = 1.0
     for one in nested or [rope]:
         if one and one.get("rope_type") not in LIMIT_HOLDS_FACTOR and "gemma3" not in written.model_type:
-            factor = one.get("factor", factor)
+            factor = float(one.get("factor", factor) or 1.0)
     given = [getattr(config, key, None) for key in VLLM_KEYS]
-    values = [float(value) for value in given if value is not None]
-    longest = min(values, default=float("inf")) * (1.0 if factor is None else factor)
+    longest = min((float(value) for value in given if value is not None), default=float("inf")) * factor
     return max(longest, getattr(config, "model_max_length", None) or 0)
 
 
