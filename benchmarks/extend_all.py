@@ -216,8 +216,8 @@ def is_close(wanted: tuple[Any, float], found: tuple[Any, float] | None, *, exac
     """Return whether frequencies and factor are the same; without `exact` in any order."""
     if found is None or wanted[0].shape != found[0].shape or abs(wanted[1] - found[1]) > TOLERANCE:
         return False
-    pair = (wanted[0], found[0]) if exact else (np.sort(wanted[0]), np.sort(found[0]))
-    return bool(np.allclose(*pair, rtol=TOLERANCE, atol=0.0))
+    first, second = (wanted[0], found[0]) if exact else (np.sort(wanted[0]), np.sort(found[0]))
+    return bool(np.allclose(first, second, rtol=TOLERANCE, atol=0.0))
 
 
 def compare_pairs(before: Any, after: Any) -> Iterator[str]:
@@ -249,15 +249,15 @@ def find_longest(written: ModelConfig, runtime: str) -> float:
     if runtime == "sglang":
         rope = getattr(config, "rope_scaling", None) or {}
         fixed = "original_max_position_embeddings" in rope or rope.get("rope_type") == "llama3"
-        factor = 1 if fixed else rope.get("factor", 1)
-        values = [getattr(config, key, None) for key in SGLANG_KEYS]
-        return next((int(factor * value) for value in values if value is not None), 2048)
+        scale = 1.0 if fixed else float(rope.get("factor") or 1.0)
+        lengths = [getattr(config, key, None) for key in SGLANG_KEYS]
+        return next((int(scale * length) for length in lengths if length is not None), 2048)
     factor = 1.0
     for one in nested or [rope]:
         if one and one.get("rope_type") not in LIMIT_HOLDS_FACTOR and "gemma3" not in written.model_type:
-            factor = one.get("factor", factor)
-    values = [value for value in (getattr(config, key, None) for key in VLLM_KEYS) if value is not None]
-    longest = min(values, default=np.inf) * (factor or 1.0)
+            factor = float(one.get("factor", factor) or 1.0)
+    given = [getattr(config, key, None) for key in VLLM_KEYS]
+    longest = min((float(value) for value in given if value is not None), default=float("inf")) * factor
     return max(longest, getattr(config, "model_max_length", None) or 0)
 
 

@@ -99,7 +99,7 @@ def test_a_chosen_way_is_described_by_its_own_numbers():
     assert not plan.refused
 
 
-def test_a_way_that_is_not_recommended_is_written_on_request_with_a_warning(tmp_path, capsys):
+def test_requested_way_is_written_with_a_warning(tmp_path, capsys):
     out = tmp_path / "out.json"
     command = ["extend", str(CASES / "kimi-k2.5.json"), "--to", "512k", "--way", "ntk", "-o", str(out)]
     assert main(command) == 0
@@ -153,7 +153,7 @@ def test_a_shipped_scaling_that_the_file_lacks_is_taken_further():
     assert make_plan(config, 262_144, ["vllm"]).way.rank != "not advised"
 
 
-def test_yarn_that_was_added_goes_on_and_the_documented_factor_stays_first():
+def test_added_yarn_is_extended():
     long = {**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": yarn(32_768)}
     assert make_plan(long, 262_144, ["transformers"]).way.spec.scaling.factor == 8.0
     assert make_plan(QWEN3_8B, 131_072, ["transformers"]).way.rank == "documented"
@@ -169,7 +169,7 @@ def test_a_draft_is_compared_as_the_model_that_the_file_is():
 
 
 @pytest.mark.parametrize("base", [50_000.0, 7_484_356.0])
-def test_the_check_finds_a_trained_scaling_that_is_gone(base):
+def test_check_finds_missing_trained_scaling(base):
     config = {**catalog()["kimi-k2.5"].whole, "rope_theta": base}
     assert not [one for one in check(catalog()["kimi-k2.5"].whole) if one.rule == "trained-scaling-gone"]
     del config["rope_scaling"]
@@ -200,14 +200,14 @@ def test_an_original_length_is_never_called_trained():
         assert "trained length" not in told.replace("The trained length is not documented", "")
 
 
-def test_a_limit_that_was_cut_below_the_original_length_is_raised():
+def test_limit_below_the_original_length_is_raised():
     plan = make_plan(read_case("internlm2.5"), 4096, ["transformers"])
     assert plan.recognised.says == 2048
     assert plan.way.rank == "documented"
     assert plan.way.spec.scaling == ModelConfig.read(read_case("internlm2.5")).specs[""].scaling
 
 
-def test_a_file_that_was_extended_is_recognised_as_the_model_that_it_was():
+def test_extended_file_is_recognised():
     config = {key: value for key, value in catalog()["kimi-k2.5"].whole.items() if key != "_about"}
     longer = make_plan(config, 524_288, ["vllm"]).file.config
     plan = make_plan(dict(longer), 1_048_576, ["vllm"])
@@ -215,13 +215,13 @@ def test_a_file_that_was_extended_is_recognised_as_the_model_that_it_was():
     assert plan.way.spec.scaling.factor == 256.0
 
 
-def test_yarn_beyond_the_documented_factor_is_kept():
+def test_yarn_with_a_larger_factor_stays():
     config = {**QWEN3_8B, "max_position_embeddings": 327_680, "rope_scaling": yarn(32_768, 10.0)}
     assert make_plan(config, 131_072, ["transformers"]).way.id == "kept"
 
 
 @pytest.mark.parametrize("id", list(catalog()))
-def test_the_same_model_from_the_list_and_as_a_file_gets_the_same_way(id):
+def test_listed_model_and_its_file_get_the_same_way(id):
     model = catalog()[id]
     config = {key: value for key, value in model.whole.items() if key != "_about"}
     target = 2 * ModelConfig.read(model.config).limit

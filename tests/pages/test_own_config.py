@@ -266,7 +266,7 @@ def test_menu_of_a_closed_popover_keeps_the_config(open_page):
     assert app.query_params["model"] == "qwen3-8b"
 
 
-def test_a_model_that_nothing_scales_gets_no_command_until_the_user_chooses(paste):
+def test_unscalable_model_gets_a_command_only_on_request(paste):
     app = paste("extend", json.dumps({"model_type": "gptj"}))
     app.query_params["target"] = "4096"
     app.run()
