@@ -105,6 +105,9 @@ def test_parameters_of_every_part_are_counted(kind):
 
 @pytest.mark.parametrize("kind", CACHED)
 def test_cache_equals_that_of_a_small_model(kind):
+    if kind == "deepseek_v4":
+        # It keeps the gates of its overlap in float32 since then.
+        pytest.importorskip("transformers", "5.24.0")
     config = CONFIG_MAPPING[kind](**CACHED[kind])
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
