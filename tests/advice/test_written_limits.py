@@ -138,7 +138,7 @@ def test_mlx_lm_keeps_the_rope_parameters_that_it_needs():
 
 
 @pytest.mark.parametrize("kind", ["glm_moe_dsa", "ministral3", "mistral4", "mellum"])
-def test_mlx_lm_refuses_a_file_without_the_rope_parameters_that_it_needs(kind):
+def test_mlx_lm_refuses_a_file_without_rope_parameters(kind):
     model = ModelConfig.read({"model_type": kind})
     layer = model.main_layer or None
     written = write_old_keys(model, model.specs[model.main_layer], layer).whole
