@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rope_viz.models.config_reader import is_number
 from rope_viz.models.length_keys import LENGTH_KEYS, OVER_ALL, read_lengths
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_rope_type
@@ -32,12 +33,12 @@ def derive_for_vllm(model: ModelConfig) -> LongestLength:
     lengths = read_lengths(model.fields, "vllm")
     own = lengths.get(OVER_ALL, 0.0)
     key = OVER_ALL if own else min(lengths, key=lambda name: lengths[name], default="")
-    factor: Any = 1.0
+    factor: Any = None
     if "gemma3" not in model.model_type:
         for params in model.rope_parameters.values():
             if read_rope_type(model.fields, params) not in PRETRAINED_TYPES:
                 factor = params.get("factor", factor)
-    derived = lengths.get(key, math.inf) * (1.0 if factor is None else factor)
+    derived = lengths.get(key, math.inf) * (factor if is_number(factor) else 1.0)
     return LongestLength(max(derived, own), key)
 
 
@@ -45,10 +46,10 @@ def derive_for_sglang(model: ModelConfig) -> LongestLength:
     """Return the first of its keys, times the factor where the rope dict has no original length."""
     lengths = read_lengths(model.fields, "sglang")
     key = next(iter(lengths), "")
-    params: Mapping[str, Any] = model.rope_parameters.get("", {})
+    params = model.rope_parameters.get("", {})
     extended = ORIGINAL in params or (params and read_rope_type(model.fields, params) in PRETRAINED_TYPES)
-    factor = 1.0 if extended else params.get("factor", 1.0)
-    return LongestLength(int((1.0 if factor is None else factor) * lengths.get(key, WITHOUT_KEY)), key)
+    factor = None if extended else params.get("factor")
+    return LongestLength(lengths.get(key, WITHOUT_KEY) * (factor if is_number(factor) else 1.0), key)
 
 
 DERIVED: Mapping[str, Callable[[ModelConfig], LongestLength]] = {"vllm": derive_for_vllm, "sglang": derive_for_sglang}
@@ -57,7 +58,7 @@ assert DERIVED.keys() == LENGTH_KEYS.keys(), "every runtime with keys has a rule
 
 def explain_refused_length(model: ModelConfig, runtime: str, length: int) -> str:
     """Return why a runtime refuses to serve so many tokens of a config, empty where it accepts them."""
-    if runtime not in DERIVED:
+    if runtime not in DERIVED or model.problems:
         return ""
     longest = DERIVED[runtime](model)
     if length <= longest.length:

@@ -54,7 +54,7 @@ def test_an_export_brings_no_finding_or_is_refused(id, target):
 
 
 @for_each(UNSCALED[::8])
-def test_linear_writes_no_key_that_nobody_reads(id):
+def test_linear_writes_no_unread_key(id):
     for flag, size in (("--factor", "4"), ("--target", str(4 * read_catalog_model(id).trained_length.length))):
         _, made = read_request(id, "transformers", "--scaling", "linear", flag, size)
         written = ModelConfig.read(made.config)

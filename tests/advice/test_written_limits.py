@@ -138,7 +138,7 @@ def test_mlx_lm_keeps_the_rope_parameters_that_it_needs():
 
 
 @pytest.mark.parametrize("kind", ["glm_moe_dsa", "ministral3", "mistral4", "mellum"])
-def test_mlx_lm_refuses_a_file_without_the_rope_parameters_that_it_needs(kind):
+def test_mlx_lm_refuses_a_file_without_rope_parameters(kind):
     model = ModelConfig.read({"model_type": kind})
     layer = model.main_layer or None
     written = write_old_keys(model, model.specs[model.main_layer], layer).whole
@@ -205,4 +205,7 @@ def test_a_server_s_own_default_is_raised_for_that_server(kind, runtime, key):
     assert made.faithful, made.reason
     assert made.config[key] == 262_144
     assert f'"{key}": 262144' in made.text
+    file = make_plan(config, 262_144, [runtime], way="ntk").file
+    assert file.config[key] == 262_144
+    assert runtime in " ".join((*file.runtimes, *file.unverified))
     assert key not in export(spec, to="transformers", config=config, layer_type=model.main_layer or None).config

@@ -22,12 +22,13 @@ from rope_viz.advice.plan.export import (
     export,
     find_changed_layers,
     require_target,
+    with_own_lengths,
 )
 from rope_viz.embedding.scaling import list_config_forms
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.formats import FILE, without_source
-from rope_viz.models.length_keys import find_lower_lengths
+from rope_viz.models.length_keys import LENGTH_KEYS, find_lower_lengths
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
@@ -193,6 +194,8 @@ def write_config_file(
             change = (write_old_keys if old else write_new_keys)(model, spec, layer)
         except ValueError:
             continue
+        for runtime in LENGTH_KEYS:
+            change = with_own_lengths(change, model, runtime, spec.target)
         written.append(judge_file(model, spec, layer, old, change.whole, change.fragment))
         if written[-1].is_safe and not written[-1].new and not written[-1].support.unable:
             break  # every runtime reads it, and the old keys are preferred
