@@ -99,6 +99,8 @@ WRITTEN: dict[str, dict[str, str]] = {
 COUNTED = re.compile(
     "first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period|frequency|kv_shared|start_index"
 )
+PLACED = re.compile("first_k_dense|num_dense")
+"""Numbers of layers that may be 0, among those."""
 EXPERTS = re.compile("moe|expert|sparse|mlp_layer_types|mlp_only|first_k_dense|num_dense")
 EMBEDDED = re.compile("^(.*\\.)?(embedding_size|word_embed_proj_dim|embedding_dim)$")
 INDEXES = re.compile("mlp_only|moe_layers|cross_attention_layers|no_rope_layers")
@@ -544,7 +546,8 @@ def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], Model, lis
     depths = {key: shallow.get(key, value) for key, value in fields.items() if is_number(value) and DEPTH.search(key)}
     changes: list[dict[str, Any]] = [{}, *({key: value + 5} for key, value in depths.items())]
     changes.append({key: value + 11 + index for index, (key, value) in enumerate(depths.items())})
-    changes += [{key: value + 1} for key, value in fields.items() if is_number(value) and value and COUNTED.search(key)]
+    counted = [key for key, value in fields.items() if is_number(value) and COUNTED.search(key)]
+    changes += [{key: fields[key] + 1} for key in counted if fields[key] or PLACED.search(key)]
     plain = len(changes)
     changes += list_other_layers(kind, base[0], fields)
     runs = [one for one in map(run, changes[:plain]) if one is not None]
@@ -603,7 +606,7 @@ def list_switches(
     are projected where they are not the width of the layers.
     """
     for key, value in fields.items():
-        if SIZELESS.search(key) or key.rpartition(".")[2] in UNRELATED:
+        if SIZELESS.search(key) or PLACED.search(key) or key.rpartition(".")[2] in UNRELATED:
             continue
         on, off = f"has({key})", f"(not {key})"
         if isinstance(value, bool):
