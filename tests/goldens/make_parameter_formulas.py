@@ -86,6 +86,13 @@ def read_start(kind: type, depth: Any = None) -> dict[str, Any]:
 
 # Formulas written by hand, for a class whose defaults have only one of its types of layers.
 WRITTEN: dict[str, dict[str, str]] = {
+    # Its layers follow from two keys at once.
+    "gpt_neo": {
+        "body": "2*hidden_size+hidden_size*max_position_embeddings+hidden_size*vocab_size"
+        "+num_layers*(6*hidden_size+4*hidden_size*hidden_size)"
+        "+(not intermediate_size)*num_layers*(4*hidden_size+8*hidden_size*hidden_size)"
+        "+has(intermediate_size)*num_layers*(2*hidden_size*intermediate_size+intermediate_size)"
+    },
     "lfm2": {
         "body": "hidden_size+hidden_size*vocab_size+num_hidden_layers*2*hidden_size"
         "+count(layer_types,full_attention)*2*head_dim*(1+hidden_size*(num_attention_heads+num_key_value_heads))"
@@ -865,6 +872,7 @@ def derived_of(kind: type, resolved: PreTrainedConfig, names: set[str]) -> dict[
         return found
     for key in nulls:
         value = config.__dict__.get(key)
+        value = value[0] if isinstance(value, (list, tuple)) and is_number(value[:1] and value[0]) else value
         if isinstance(value, Symbol):
             found[key] = write(value.poly)
         elif value is None and key == "head_dim":

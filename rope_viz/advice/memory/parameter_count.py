@@ -132,6 +132,9 @@ def count_by_formula(model: ModelConfig) -> int | None:
     """Return the number of parameters of a class of transformers, None for a config that none of them reads."""
     part, kind = model.part, read_model_type(model.mapping)
     if has_formula(kind) and not model.mapping.get("block_configs"):
+        # A part that is not in the file has the sizes that its wrapper's class fills in.
+        if part.loaded and not part.config:
+            return count_parameters(kind, model.mapping)
         text = fill_layer_types(model, part.config)
         config = text if not part.loaded else put_inside(model.mapping, part.loaded, {"model_type": part.kind, **text})
         return count_parameters(kind, config)
