@@ -711,7 +711,7 @@ def find_unfollowed(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         except (ValueError, TypeError):
             return True
 
-    if differs({}) is None:
+    if differs({}) is not False:
         shallow = {}
     if differs({}):
         return {"*": None}
