@@ -65,7 +65,7 @@ def find_group_bits(quantized: Mapping[str, Any]) -> float | None:
     for group in groups.values() if isinstance(groups, Mapping) else ():
         weights = group.get("weights") if isinstance(group, Mapping) else None
         bits = weights.get("num_bits") if isinstance(weights, Mapping) else None
-        if isinstance(bits, (int, float)):
+        if isinstance(weights, Mapping) and isinstance(bits, (int, float)):
             shared = read_size(weights, "group_size")
             scale = 8 if re.search("8", str(weights.get("scale_dtype"))) else 16
             return bits + (scale / shared if shared and "scale_dtype" in weights else 0)
