@@ -101,7 +101,7 @@ WRITTEN: dict[str, dict[str, str]] = {
         "+has(block_auto_adjust_ff_dim)*num_hidden_layers*3*hidden_size*block_multiple_of"
         "*((block_multiple_of-1+int(block_ffn_dim_multiplier*((2*intermediate_size)//3)))//block_multiple_of)"
         "+(not block_auto_adjust_ff_dim)*num_hidden_layers*3*hidden_size*intermediate_size"
-    }
+    },
 }
 COUNTED = re.compile(
     "first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period|frequency|kv_shared|start_index"
