@@ -149,9 +149,9 @@ def read_old_layer_types(fields: Fields) -> list[str] | None:
         return [RENAMED_LAYERS.get(str(name), str(name)) for name in given]
     letters = config.get("hybrid_override_pattern")
     if isinstance(letters, str) and letters:
-        unknown = next((letter for letter in letters if letter not in LETTERS), None)
-        if unknown is not None:
-            raise ValueError(f"hybrid_override_pattern must consist of {' '.join(LETTERS)}, got {short_repr(unknown)}")
+        foreign = next((letter for letter in letters if letter not in LETTERS), None)
+        if foreign is not None:
+            raise ValueError(f"hybrid_override_pattern must consist of {' '.join(LETTERS)}, got {short_repr(foreign)}")
         return [LETTERS[letter] for letter in letters[:MAX_LAYERS]]
     windowed = config.get("hybrid_layer_pattern")
     if windowed is not None:

@@ -246,8 +246,9 @@ class Sizes:
         if value is None and key in ("hidden_size", "vocab_size", "num_hidden_layers"):
             raise ValueError(f"{name} is missing: expected a whole number")
         if isinstance(value, (list, tuple)) and value:
-            # A list that gives every layer the same number, as some configs write it.
-            value = value[0]
+            # A list with a number for every layer: all layers together have as many times its mean.
+            whole = [one for one in value if read_whole(one, -1) >= 0]
+            value = sum(whole) / len(whole) if len(whole) == len(value) else value[0]
         if value is None or isinstance(value, (bool, list, tuple, Mapping)):
             return int(bool(value))
         if isinstance(value, float) and not value.is_integer():
@@ -274,8 +275,7 @@ class Sizes:
         return [RENAMED_LAYERS.get(one, one) if isinstance(one, str) else one for one in value[:MOST_ENTRIES]]
 
     def evaluate(self, text: str) -> int:
-        found = self.walk(parse(text))
-        return int(found)
+        return round(self.walk(parse(text)))
 
     def walk(self, node: ast.AST) -> float:
         if isinstance(node, ast.Constant):
@@ -303,6 +303,8 @@ class Sizes:
         key = dotted(args[0])
         if name == "dense":
             prefix = key.rpartition(".")[0] + "." * ("." in key)
+            if prefix + "mlp_layer_types" in self.entry.get("lists", {}):
+                return self.entries(prefix + "mlp_layer_types")[: int(self.number(key))].count("dense")
             layers = range(min(int(self.number(key)), MOST_ENTRIES))
             return sum(is_dense(lambda name: self.value(prefix + name), index) for index in layers)
         if name == "has":

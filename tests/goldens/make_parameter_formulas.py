@@ -86,6 +86,13 @@ def read_start(kind: type, depth: Any = None) -> dict[str, Any]:
 
 # Formulas written by hand, for a class whose defaults have only one of its types of layers.
 WRITTEN: dict[str, dict[str, str]] = {
+    # Its layers follow from two keys at once.
+    "gpt_neo": {
+        "body": "2*hidden_size+hidden_size*max_position_embeddings+hidden_size*vocab_size"
+        "+num_layers*(6*hidden_size+4*hidden_size*hidden_size)"
+        "+(not intermediate_size)*num_layers*(4*hidden_size+8*hidden_size*hidden_size)"
+        "+has(intermediate_size)*num_layers*(2*hidden_size*intermediate_size+intermediate_size)"
+    },
     "lfm2": {
         "body": "hidden_size+hidden_size*vocab_size+num_hidden_layers*2*hidden_size"
         "+count(layer_types,full_attention)*2*head_dim*(1+hidden_size*(num_attention_heads+num_key_value_heads))"
@@ -94,11 +101,13 @@ WRITTEN: dict[str, dict[str, str]] = {
         "+has(block_auto_adjust_ff_dim)*num_hidden_layers*3*hidden_size*block_multiple_of"
         "*((block_multiple_of-1+int(block_ffn_dim_multiplier*((2*intermediate_size)//3)))//block_multiple_of)"
         "+(not block_auto_adjust_ff_dim)*num_hidden_layers*3*hidden_size*intermediate_size"
-    }
+    },
 }
 COUNTED = re.compile(
     "first_k_dense|num_dense|experts$|n_shared|num_nextn|every|step|interval|period|frequency|kv_shared|start_index"
 )
+PLACED = re.compile("first_k_dense|num_dense")
+"""Numbers of layers that may be 0, among those."""
 EXPERTS = re.compile("moe|expert|sparse|mlp_layer_types|mlp_only|first_k_dense|num_dense")
 EMBEDDED = re.compile("^(.*\\.)?(embedding_size|word_embed_proj_dim|embedding_dim)$")
 INDEXES = re.compile("mlp_only|moe_layers|cross_attention_layers|no_rope_layers")
@@ -544,7 +553,8 @@ def derive(kind: type, architecture: type) -> tuple[dict[Term, Poly], Model, lis
     depths = {key: shallow.get(key, value) for key, value in fields.items() if is_number(value) and DEPTH.search(key)}
     changes: list[dict[str, Any]] = [{}, *({key: value + 5} for key, value in depths.items())]
     changes.append({key: value + 11 + index for index, (key, value) in enumerate(depths.items())})
-    changes += [{key: value + 1} for key, value in fields.items() if is_number(value) and value and COUNTED.search(key)]
+    counted = [key for key, value in fields.items() if is_number(value) and COUNTED.search(key)]
+    changes += [{key: fields[key] + 1} for key in counted if fields[key] or PLACED.search(key)]
     plain = len(changes)
     changes += list_other_layers(kind, base[0], fields)
     runs = [one for one in map(run, changes[:plain]) if one is not None]
@@ -603,7 +613,7 @@ def list_switches(
     are projected where they are not the width of the layers.
     """
     for key, value in fields.items():
-        if SIZELESS.search(key) or key.rpartition(".")[2] in UNRELATED:
+        if SIZELESS.search(key) or PLACED.search(key) or key.rpartition(".")[2] in UNRELATED:
             continue
         on, off = f"has({key})", f"(not {key})"
         if isinstance(value, bool):
@@ -701,7 +711,7 @@ def find_unfollowed(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         except (ValueError, TypeError):
             return True
 
-    if differs({}) is None:
+    if differs({}) is not False:
         shallow = {}
     if differs({}):
         return {"*": None}
@@ -862,6 +872,7 @@ def derived_of(kind: type, resolved: PreTrainedConfig, names: set[str]) -> dict[
         return found
     for key in nulls:
         value = config.__dict__.get(key)
+        value = value[0] if isinstance(value, (list, tuple)) and is_number(value[:1] and value[0]) else value
         if isinstance(value, Symbol):
             found[key] = write(value.poly)
         elif value is None and key == "head_dim":

@@ -418,7 +418,7 @@ def make_group(fields: Fields, kind: str, layers: int, size: float, kept: int | 
         chunk = fields.size("attention_chunk_size") or 8192
         window = find_layer_window(fields) if kind == "sliding_attention" else chunk
         return Group(kind, layers, token(), window)
-    if kind not in ATTENTION:
+    if kind not in ATTENTION and not fields.architecture.memory.mamba_beside_attention:
         raise ValueError(f"what a layer of type {short_repr(kind)} keeps is not known")
     if kind == "indexed_attention":
         return Group(kind, layers, token() + count_index_numbers(fields) * size)

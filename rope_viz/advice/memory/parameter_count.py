@@ -65,7 +65,7 @@ def find_group_bits(quantized: Mapping[str, Any]) -> float | None:
     for group in groups.values() if isinstance(groups, Mapping) else ():
         weights = group.get("weights") if isinstance(group, Mapping) else None
         bits = weights.get("num_bits") if isinstance(weights, Mapping) else None
-        if isinstance(bits, (int, float)):
+        if isinstance(weights, Mapping) and isinstance(bits, (int, float)):
             shared = read_size(weights, "group_size")
             scale = 8 if re.search("8", str(weights.get("scale_dtype"))) else 16
             return bits + (scale / shared if shared and "scale_dtype" in weights else 0)
@@ -132,6 +132,9 @@ def count_by_formula(model: ModelConfig) -> int | None:
     """Return the number of parameters of a class of transformers, None for a config that none of them reads."""
     part, kind = model.part, read_model_type(model.mapping)
     if has_formula(kind) and not model.mapping.get("block_configs"):
+        # A part that is not in the file has the sizes that its wrapper's class fills in.
+        if part.loaded and not part.config:
+            return count_parameters(kind, model.mapping)
         text = fill_layer_types(model, part.config)
         config = text if not part.loaded else put_inside(model.mapping, part.loaded, {"model_type": part.kind, **text})
         return count_parameters(kind, config)
