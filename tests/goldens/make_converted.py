@@ -23,7 +23,7 @@ from transformers.models.auto import modeling_auto
 from transformers_classes import CONFIG_MAPPING, build
 
 HERE = Path(__file__).parent
-SERVED = HERE.parents[1] / "rope_viz" / "runtimes" / "served.json"
+RECORDS = HERE.parents[1] / "rope_viz" / "models" / "architectures"
 VERSION = "0c1e57098"
 SCALINGS: tuple[dict[str, Any], ...] = (
     {},
@@ -128,6 +128,12 @@ def converted(conversion: Any, name: str, config: dict[str, Any]) -> dict[str, A
     return {"written": found, **({"factors": short[0]} if short else {})}
 
 
+def list_types() -> list[str]:
+    """The model types that a file of llama.cpp reads."""
+    records = {path.stem: json.loads(path.read_text()) for path in sorted(RECORDS.glob("*.json"))}
+    return [kind for kind, record in records.items() if "llama.cpp" in record.get("runtimes", {})]
+
+
 def name_of(conversion: Any, kind: str) -> str | None:
     """The model class by which the converter knows a type of transformers."""
     known = conversion.ModelBase._model_classes[conversion.ModelType.TEXT]
@@ -166,7 +172,7 @@ def configs(kind: str) -> dict[str, Any]:
 def main(root: str) -> None:
     conversion = converter(root)
     rows, refused = [], {}
-    for kind in json.loads(SERVED.read_text())["llama.cpp"]:
+    for kind in list_types():
         name = OTHERS[kind][0] if kind in OTHERS else name_of(conversion, kind) if kind in CONFIG_MAPPING else None
         if name is None:
             continue

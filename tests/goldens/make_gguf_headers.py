@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from make_converted import OTHERS, VERSION, WANTED, configs, converter, name_of
+from make_converted import OTHERS, RECORDS, VERSION, WANTED, configs, converter, list_types, name_of
 from transformers_classes import CONFIG_MAPPING, build
 
-ROOT = Path(__file__).parents[2]
 OUT = Path(__file__).with_name("gguf_headers.json")
-RECORDS = ROOT / "rope_viz" / "models" / "architectures"
 # Types without a rotary embedding have a cache all the same.
 WITHOUT_ROPE = ("mamba", "mamba2", "falcon_mamba", "jamba", "nemotron_h")
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 5120, "beta_fast": 24.0}
@@ -233,9 +232,7 @@ def vary(conversion: Any, kind: str, name: str) -> tuple[dict[str, Any], dict[st
 
 def main(root: str) -> None:
     conversion = converter(root)
-    read = [
-        path.stem for path in RECORDS.glob("*.json") if "llama.cpp" in json.loads(path.read_text()).get("runtimes", {})
-    ]
+    read = list_types()
     rows, refused = [], {}
     for kind in sorted({*read, *WITHOUT_ROPE, *PUBLISHED}):
         # A wrapper is converted by its language model.
@@ -253,7 +250,8 @@ def main(root: str) -> None:
                 config, header = vary(conversion, kind, name)
             rows.append({"class": name, "config": {"model_type": kind, **config}, **header})
         except Exception as error:
-            refused[kind] = f"{type(error).__name__}: {error}".split("\n")[0][:120]
+            # The folder is a temporary one.
+            refused[kind] = re.sub(r"/\S*/", "", f"{type(error).__name__}: {error}".split("\n")[0])[:120]
     about = f"Made by make_gguf_headers.py from the converter of llama.cpp {VERSION}; no tensors, no vocabulary."
     lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
     OUT.write_text(f'{{"_about": {json.dumps(about)}, "refused": {json.dumps(refused)}, "rows": [\n{lines}\n]}}\n')
