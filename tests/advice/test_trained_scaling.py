@@ -153,6 +153,15 @@ def test_a_shipped_scaling_that_the_file_lacks_is_taken_further():
     assert make_plan(config, 262_144, ["vllm"]).way.rank != "not advised"
 
 
+def test_a_short_model_without_scaling_has_lost_nothing():
+    """Phi-3-mini-4k has the sizes of Phi-3-mini-128k, and its limit is the original length of the lists."""
+    config = {key: value for key, value in catalog()["phi-3-mini-128k-2024-04"].whole.items() if key != "_about"}
+    config |= {"rope_scaling": None, "max_position_embeddings": 4096}
+    plan = make_plan(config, 8192, ["sglang"])
+    assert not plan.refused
+    assert plan.instructions[0].made.faithful
+
+
 def test_added_yarn_is_extended():
     long = {**QWEN3_8B, "max_position_embeddings": 131_072, "rope_scaling": yarn(32_768)}
     assert make_plan(long, 262_144, ["transformers"]).way.spec.scaling.factor == 8.0

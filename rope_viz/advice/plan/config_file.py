@@ -35,9 +35,7 @@ from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
 from rope_viz.runtimes.longest_length import explain_refused_length
 
 IN_VAIN = ("scaled-window", "scaled-sliding")
-"""Rules about scaling that extends nothing."""
-GRAVE = (*IN_VAIN, "trained-scaling-gone")
-"""Rules whose findings count, whatever their severity."""
+"""Rules about scaling that extends nothing: their findings count, whatever their severity."""
 
 TOLERANCE = 1e-6
 
@@ -59,8 +57,11 @@ def find_new_findings(before: ModelConfig, after: ModelConfig, *, without: tuple
 
 
 def is_grave(finding: Finding) -> bool:
-    """Return whether a new finding forbids a file. A warning is told, but a worse method would not mend it."""
-    return finding.severity == "error" or finding.rule in GRAVE
+    """Return whether a new finding forbids a file. A warning is told, but a worse method would not mend it.
+
+    What the model was trained with is compared by its numbers, when the ways are ranked.
+    """
+    return finding.severity == "error" or finding.rule in IN_VAIN
 
 
 def find_strayed_layers(before: ModelConfig, after: ModelConfig, layer: str) -> tuple[str, ...]:

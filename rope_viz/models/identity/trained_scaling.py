@@ -52,6 +52,9 @@ def find_trained_embedding(found: Identity) -> RopeSpec:
     theirs, ours = found.shipped, found.spec
     if theirs is None or not found.departs or (found.how == "fine-tune" and ours.is_scaled):
         return ours
+    # Without scaling and no longer than the original length, it may be the model before it was extended.
+    if not ours.is_scaled and theirs.scaling.divides_from_length and ours.target <= theirs.context:
+        return ours
     return ours if is_factor_for_length(ours, theirs, found.departs) else theirs
 
 
