@@ -84,7 +84,7 @@ def test_every_knob_has_a_flag():
 def test_every_method_has_a_table(capsys, method):
     code, out, err = run(capsys, "table", "--scaling", method, "--context", "4k", "--target", "16k")
     assert (code, err) == (0, "")
-    assert len(out.splitlines()) == 66
+    assert len(out.splitlines()) == 67
 
 
 def test_exit_code_of_check_follows_the_severity(capsys, faulty, tmp_path):

@@ -35,7 +35,7 @@ def test_lists_of_all_releases_with_types_were_read():
 
 
 @for_each(WRAPPERS)
-def test_no_answer_is_called_executed_where_the_release_lacks_the_wrapper(kind):
+def test_no_wrapper_is_executed_where_the_release_lacks_it(kind):
     for name, release in LISTED:
         found = emulate({"model_type": kind}, runtime=name, version=release)
         if kind in list_types(name, release):
@@ -46,7 +46,7 @@ def test_no_answer_is_called_executed_where_the_release_lacks_the_wrapper(kind):
 
 
 @for_each(WRAPPERS)
-def test_wrapper_lacking_in_the_newest_transformers_is_remote_code(kind):
+def test_wrapper_that_transformers_lacks_is_remote_code(kind):
     found = emulate({"model_type": kind}, runtime="transformers")
     assert bool(found.remote) == (kind not in list_types("transformers", "5.24.0"))
 

@@ -483,9 +483,10 @@ def read_linear_attention(fields: Fields) -> Recurrence:
 def read_mamba(fields: Fields) -> Recurrence:
     """Return the sizes of a Mamba layer, whose states take the place of keys."""
     heads, key = fields.required("mamba_n_heads"), fields.required("mamba_d_state")
-    automatic = fields.config.get("mamba_d_head") == "auto"
-    width = fields.required("mamba_expand") * fields.required("hidden_size") if automatic else None
-    values = heads * fields.required("mamba_d_head") if width is None else width
+    head = None if fields.config.get("mamba_d_head") == "auto" else fields.size("mamba_d_head")
+    # The classes fill in the head size from the width, which is their default.
+    width = fields.size("mamba_d_ssm") or (fields.size("mamba_expand") or 2) * fields.required("hidden_size")
+    values = width if head is None else heads * head
     keys = (fields.size("mamba_n_groups") or 1) * key
     return Recurrence(keys, values, key, heads, fields.size("mamba_d_conv") or 4)
 
