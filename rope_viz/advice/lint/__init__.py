@@ -11,7 +11,16 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 
-from rope_viz.advice.lint import contradictions, gguf_rules, rules, runtime_rules, size_rules, trained_scaling
+from rope_viz.advice.lint import (
+    base_rules,
+    contradictions,
+    gguf_rules,
+    key_places,
+    rules,
+    runtime_rules,
+    size_rules,
+    trained_scaling,
+)
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
 from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
 from rope_viz.models.formats.json_source import source_file
@@ -29,9 +38,12 @@ COMMON_NOTES = ("head-dim-derived", "base-too-small")
 RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     rules.long_names,
     contradictions.numbers_as_text,
+    key_places.misplaced_keys,
     rules.missing_original,
     size_rules.trained_length,
     size_rules.not_as_shipped,
+    base_rules.missing_base,
+    base_rules.other_base,
     trained_scaling.trained_scaling_gone,
     rules.factor_mismatch,
     rules.swapped_betas,
@@ -59,11 +71,13 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     contradictions.sizes_outside,
     contradictions.part_without_type,
     contradictions.layer_types_unknown,
+    key_places.lists_longer_than_layers,
     contradictions.heads_do_not_divide,
     rules.dynamic_cache,
     size_rules.base_too_small,
     rules.unknown_keys,
     rules.misspelled_keys,
+    rules.keys_of_other_code,
     size_rules.unlisted_type,
     size_rules.two_codes,
     size_rules.fixed_ntk,
@@ -87,8 +101,8 @@ SPELLINGS = frozenset(
     """
         numbers-as-text missing-original integer-factor base-not-read nested-truncate type-spelling type-keys
         head-dim-derived null-head-dim partial-ignored mscale-keys attention-factor two-originals two-rope-dicts
-        unread-rope-keys two-bases sizes-outside part-without-type unknown-keys misspelled-keys transformers-refuses
-        runtimes-differ
+        unread-rope-keys two-bases sizes-outside part-without-type unknown-keys misspelled-keys misplaced-keys
+        keys-of-other-code transformers-refuses runtimes-differ
     """.split()
 )
 """Rules about how the keys of a config.json are spelled, and about who reads them: a GGUF file has none of them."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from rope_viz.advice.lint.key_places import find_misplaced
 from rope_viz.advice.lint.lint_context import KNOWN_KEYS, Finding, Severity, Site, View, inside
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import short_repr
-from rope_viz.models.config_reader import SECTION_KEYS, Fields
+from rope_viz.models.config_reader import SECTION_KEYS, Fields, is_number
 from rope_viz.models.formats import FILE
 from rope_viz.models.formats.megatron_config import FORMAT
 from rope_viz.models.long_names import LONGEST, describe_long_names
@@ -19,7 +21,7 @@ from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_optiona
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, find_max_ratio
-from rope_viz.runtimes.releases import RELEASES
+from rope_viz.runtimes.releases import REFERENCE, RELEASES
 
 # {rope type: keys that some runtime reads for it}; those of the first row are read for all types.
 READ: Mapping[str, Sequence[str]] = KNOWN_KEYS["by_type"]
@@ -278,6 +280,8 @@ def unknown_keys(view: View) -> Iterator[Finding]:
     Source: the keys that the executed runtimes read, and the warning of transformers 5.23.0 _check_received_keys.
     """
     for site in view.sites:
+        if not site.rope.keys() & {"rope_type", "type"} and "rope_type" in find_misplaced(view):
+            continue  # misplaced-keys says what is wrong
         read = {*READ[""], *READ[site.kind]}
         for key, value in site.rope.items():
             if key == "factor" and site.kind == "default" and site.optional(key) not in (None, 1.0):
@@ -337,6 +341,11 @@ USUAL_KEYS = frozenset(KNOWN_KEYS["usual"])
 # Keys of some class of transformers 5.23.0 that look like a misspelling of a usual key.
 LOOKALIKES = frozenset((*KNOWN_KEYS["lookalikes"], *SECTION_KEYS))
 
+# {key of single classes of transformers: the model types that read it}.
+READ_BY: Mapping[str, Sequence[str]] = KNOWN_KEYS["read_by"]
+ROPE_LIKE = re.compile(r"rope|rotary|yarn|(^|_)ntk|trained_positions|trained_length|(^|_)n_positions$|theta")
+"""Names that only keys of a rotary embedding have."""
+
 # Names of llama.cpp's options, which no config class reads.
 FOREIGN = {"rope_freq_base": "rope_theta", "rope_freq_scale": "rope_scaling"}
 
@@ -375,6 +384,35 @@ def misspelled_keys(view: View) -> Iterator[Finding]:
                 repaired = view.changed(path, **{key: None, meant: value})
             place = ".".join((*path, ascii(key[:60]).strip("'")))
             yield Finding("", "warning" if view.fields.is_listed else "note", place, text, None, repaired)
+
+
+def keys_of_other_code(view: View) -> Iterator[Finding]:
+    """Keys that look like keys of RoPE and that the class of the model does not read.
+
+    Source: the configuration classes of transformers 5.24.0, searched for such names; NomicBertConfig, executed.
+    """
+    kind, record = view.fields.kind, view.fields.architecture
+    if not view.fields.is_listed or record.remote_code:
+        return
+    read = find_read_keys(view.fields) | {record.rope.base_key, *find_misplaced(view)}
+    # What says the same as the model's own numbers changes nothing.
+    neutral = (1.0, *(spec.base for spec in view.specs.values()))
+    lost = {
+        key: value
+        for key, value in view.text.items()
+        if isinstance(key, str)
+        and ROPE_LIKE.search(key)
+        and is_number(value)
+        and value not in neutral
+        and key not in read
+        and kind not in READ_BY.get(key, ())
+        and find_meant_key(key, read) is None
+    }
+    if lost:
+        names = join_words([f"{short_repr(key).strip(chr(39))} {value:,}" for key, value in lost.items()][:5])
+        verb, them = ("looks like a key", "it") if len(lost) == 1 else ("look like keys", "them")
+        text = f"{names} {verb} of RoPE, but the class of {kind} in {REFERENCE} does not read {them}."
+        yield Finding("", "note", view.place(next(iter(lost))), text)
 
 
 def find_read_keys(fields: Fields) -> frozenset[str]:

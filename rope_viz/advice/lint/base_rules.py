@@ -1,0 +1,115 @@
+"""The rules of the check about a base that is missing, or that is not that of the model whose sizes the config has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rope_viz.advice.lint.lint_context import Finding, Severity, View
+from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models.catalog import Model, main_layer, model_specs
+from rope_viz.models.config_reader import is_number
+from rope_viz.models.identity.identify_model import VOCABULARY, find_same_sizes, find_similar_models
+from rope_viz.models.identity.shipped_scaling import family_name
+from rope_viz.runtimes.compare import Effect, find_max_ratio
+
+BASE_KEY = re.compile(r"theta|(^|_)base($|_freq)|freq_base|rope_base")
+"""Names of the base in any class."""
+MORE_WORDS = 0.02
+"""A fine-tune adds at most this share of entries to the vocabulary."""
+
+
+def missing_base(view: View) -> Iterator[Finding]:
+    """No base in the file, and the default of the class is not that of the model whose sizes the config has.
+
+    Source: the base in rope_viz.models.catalog, each with its source, and the default of the class of transformers
+    5.24.0, executed.
+    """
+    ours = view.specs[view.model.main_layer]
+    if has_base(view.text):
+        return
+    for model in list_relatives(view, ours)[:1]:
+        theirs = find_main_spec(model)
+        severity: Severity = "error" if has_same_vocabulary(view, model) else "warning"
+        name = family_name(model)
+        text = (
+            f"The file has no base, so transformers uses {ours.base:,.10g}. The sizes are those of {name}, "
+            f"whose base is {theirs.base:,.10g}."
+        )
+        site = view.site_for(view.model.main_layer)
+        path = site.path if site is not None and "rope_parameters" in site.path else view.model.path
+        repaired = view.changed(path, rope_theta=theirs.base)
+        yield Finding("", severity, view.place("rope_theta"), text, compare_bases(ours, theirs), repaired)
+
+
+def other_base(view: View) -> Iterator[Finding]:
+    """Another base than that of the model whose sizes and vocabulary the config has.
+
+    A note where the length goes with the base, as in further training: both larger, or both smaller.
+
+    Source: the base in rope_viz.models.catalog, each with its source; Men et al., https://arxiv.org/abs/2405.14591:
+    training for a longer context takes a larger base.
+    """
+    ours = view.specs[view.model.main_layer]
+    if not has_base(view.text):
+        return
+    for model in list_relatives(view, ours)[:1]:
+        theirs, limit = find_main_spec(model), view.model.limit
+        shipped = max(theirs.target, model.config.get("max_position_embeddings", 0))
+        is_larger = ours.base > theirs.base
+        goes_along = limit > shipped if is_larger else limit < shipped
+        text = (
+            f"The base is {ours.base:,.10g}. The sizes are those of {family_name(model)}, whose base is "
+            f"{theirs.base:,.10g}. "
+        )
+        if goes_along:
+            text += f"A model that was trained further for {limit:,} tokens may have another one."
+        else:
+            text += "Unless the model was trained with it, write that base."
+        severity: Severity = "note" if goes_along else "warning"
+        yield Finding("", severity, view.place("rope_theta"), text, compare_bases(ours, theirs))
+
+
+def has_base(part: Mapping[str, Any]) -> bool:
+    """Return whether a config, or a rope dict in it, has a number or numbers under a name of the base."""
+    for key, value in part.items():
+        if isinstance(value, Mapping):
+            if has_base(value):
+                return True
+        elif BASE_KEY.search(str(key)) and (is_number(value) or isinstance(value, (list, str))):
+            return True
+    return False
+
+
+def list_relatives(view: View, ours: RopeSpec) -> list[Model]:
+    """Return the models whose sizes and vocabulary the config has, the nearest first; none where one has its base."""
+    model = view.model
+    if model.identity.model is not None or model.identity.how == "no config":
+        return []
+    if any(one.based for one in find_similar_models(model.mapping, view.fields, ours)):
+        return []
+    return [one for one in find_same_sizes(model.mapping, view.fields, ours) if has_similar_vocabulary(view, one)]
+
+
+def has_same_vocabulary(view: View, model: Model) -> bool:
+    """Return whether the config has exactly the vocabulary of a model."""
+    return view.fields.raw(VOCABULARY) == model.sizes.get(VOCABULARY)
+
+
+def has_similar_vocabulary(view: View, model: Model) -> bool:
+    """Return whether the config has the vocabulary of a model, or a few entries more or fewer."""
+    ours, theirs = view.fields.raw(VOCABULARY), model.sizes.get(VOCABULARY)
+    return is_number(ours) and bool(theirs) and abs(ours / theirs - 1.0) <= MORE_WORDS
+
+
+def find_main_spec(model: Model) -> RopeSpec:
+    """Return the embedding of a model's main layers."""
+    specs = model_specs(model.id)
+    return specs[main_layer(model, specs)]
+
+
+def compare_bases(ours: RopeSpec, theirs: RopeSpec) -> Effect | None:
+    """Return the largest ratio between the frequencies of two embeddings."""
+    length = min(ours.target, theirs.target)
+    return find_max_ratio(ours.inv_freq(length), theirs.inv_freq(length))

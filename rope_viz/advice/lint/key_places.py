@@ -1,0 +1,86 @@
+"""The rules of the check about keys in the wrong place, and about lists that are longer than the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rope_viz.advice.lint.lint_context import KNOWN_KEYS, Finding, Site, View, inside
+from rope_viz.embedding.spec import short_repr
+from rope_viz.models.rope_config import ROPE_TYPES, normalise_rope_type
+
+ONLY_INSIDE = tuple(KNOWN_KEYS["only_inside"])
+BY_LAYER = tuple(KNOWN_KEYS["by_layer"])
+MORE_LAYERS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers")
+"""Keys with the number of layers that predict further tokens; lists may have entries for them."""
+
+
+def misplaced_keys(view: View) -> Iterator[Finding]:
+    """A key of the rope dict at the top of the config, where no class reads it.
+
+    Source: the configuration classes of transformers 5.24.0, searched for these names; a published config with
+    rope_type next to rope_scaling (amd/Zebra-Llama-1B, commit 3282f04).
+    """
+    found = find_misplaced(view)
+    if not found:
+        return
+    site = find_dict_for(view)
+    taken = {} if site is None else site.rope
+    path = (*view.model.path, "rope_scaling") if site is None else site.path
+    for key, value in found.items():
+        if taken.get(key) == value:
+            continue
+        text = f"{key} {short_repr(value)} is next to {path[-1]}, where no class reads it."
+        repaired = None
+        if taken.get(key) is not None:
+            text += f" {path[-1]} has {short_repr(taken[key])}, which counts."
+        elif site is not None or "rope_type" in found:
+            text += f" Move it into {path[-1]}."
+            repaired = move_keys(view, path, found)
+        yield Finding("", "warning", view.place(key), text, None, repaired)
+
+
+def find_misplaced(view: View) -> dict[str, Any]:
+    """Return the keys of a rope dict that are at the top of the language model's part, with their values."""
+    record = view.fields.architecture
+    read = {*record.defaults, *record.aliases}
+    found = {key: view.text[key] for key in ONLY_INSIDE if key not in read and view.text.get(key) is not None}
+    kind = found.get("rope_type", "linear")
+    if not isinstance(kind, str) or normalise_rope_type(kind) not in ROPE_TYPES or kind == "default":
+        found.pop("rope_type")
+    return found
+
+
+def find_dict_for(view: View) -> Site | None:
+    """Return the rope dict that misplaced keys belong into: the only one, None where there are none or several."""
+    return view.sites[0] if len(view.sites) == 1 else None
+
+
+def move_keys(view: View, path: tuple[str, ...], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the config with misplaced keys in the dict at a path, where that has none of its own."""
+    config = view.changed(view.model.path, **dict.fromkeys(found))
+    part = inside(config, path[:-1])
+    part[path[-1]] = {**found, **(part.get(path[-1]) or {})}
+    return config
+
+
+def lists_longer_than_layers(view: View) -> Iterator[Finding]:
+    """A list with an entry for each layer that has more entries than the model has layers.
+
+    Source: transformers 5.24.0, whose classes read one entry for each of num_hidden_layers.
+    """
+    count = view.fields.size("num_hidden_layers")
+    if count is None:
+        return
+    more = max((value for key in MORE_LAYERS if isinstance(value := view.text.get(key), int)), default=0)
+    for key in BY_LAYER:
+        entries = view.text.get(key)
+        # layer_types of a listed type is an error of its own.
+        if not isinstance(entries, list) or (key == "layer_types" and view.fields.is_listed):
+            continue
+        extra = len(entries) - count
+        if extra > more:
+            text = f"{key} has {len(entries)} entries, but num_hidden_layers is {count}: the last "
+            text += f"{'one belongs' if extra == 1 else f'{extra} belong'} to no layer."
+            # Published files have one entry for a layer that predicts a further token, without a key for it.
+            yield Finding("", "note" if extra == 1 else "warning", view.place(key), text)

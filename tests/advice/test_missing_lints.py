@@ -1,0 +1,120 @@
+"""Faults of published configs that the check names: bases, misplaced keys, keys of other code, lengths, lists."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rope_viz.advice.lint import check, repair
+from rope_viz.models.model_config import from_config
+from tests.configs import LLAMA_3_1_8B, QWEN3_8B, llama
+
+CASES = Path(__file__).parents[1] / "cases" / "lints"
+
+
+def read_case(name):
+    return json.loads((CASES / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def find(config, rule):
+    return [one for one in check(config, without=("runtimes-differ",)) if one.rule == rule]
+
+
+def without_base(config):
+    return {key: value for key, value in config.items() if key != "rope_theta"}
+
+
+def test_a_missing_base_is_that_of_the_model_whose_sizes_the_file_has():
+    config = read_case("llama3-without-base")
+    (found,) = find(config, "missing-base")
+    assert found.severity == "error"
+    assert "10,000" in found.message
+    assert "500,000" in found.message
+    assert found.effect.ratio > 10
+    assert repair(config)["rope_theta"] == 500_000.0
+    assert from_config(repair(config)) == from_config(LLAMA_3_1_8B)
+
+
+def test_a_missing_base_is_written_where_the_file_has_its_others():
+    config = {**without_base(LLAMA_3_1_8B), "rope_scaling": None, "rope_parameters": LLAMA_3_1_8B["rope_scaling"]}
+    (found,) = find(config, "missing-base")
+    assert found.repaired["rope_parameters"]["rope_theta"] == 500_000.0
+    added = find({**without_base(LLAMA_3_1_8B), "vocab_size": 128_260}, "missing-base")
+    assert [one.severity for one in added] == ["warning"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        llama(),
+        {**without_base(LLAMA_3_1_8B), "vocab_size": 32_000},
+        {**without_base(LLAMA_3_1_8B), "num_hidden_layers": 31},
+    ],
+    ids=["four numbers", "another vocabulary", "another size"],
+)
+def test_a_missing_base_of_no_known_model_is_no_finding(config):
+    assert not find(config, "missing-base")
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity"),
+    [
+        ({"rope_theta": 10_000.0}, "warning"),
+        ({"rope_theta": 50_000_000.0}, "warning"),
+        ({"rope_theta": 10_000.0, "max_position_embeddings": 4096}, "note"),
+        ({"rope_theta": 50_000_000.0, "max_position_embeddings": 1_048_576}, "note"),
+    ],
+    ids=["smaller", "larger", "shorter fine-tune", "longer fine-tune"],
+)
+def test_another_base_is_a_warning_unless_the_length_goes_along(changes, severity):
+    (found,) = find({**QWEN3_8B, **changes}, "other-base")
+    assert found.severity == severity
+    assert "1,000,000" in found.message
+    assert found.repaired is None
+
+
+def test_a_misplaced_rope_type_is_moved_into_its_dict():
+    config = read_case("misplaced-rope-type")
+    (found,) = find(config, "misplaced-keys")
+    assert (found.severity, found.key) == ("warning", "rope_type")
+    assert not find(config, "unknown-keys")
+    assert "rope_type" not in found.repaired
+    scaling = found.repaired["rope_scaling"]
+    assert scaling == {"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 8192}
+    (spec,) = from_config(found.repaired).values()
+    assert spec.scaling.factor == 32.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "rules"),
+    [
+        ({"rope_type": "default"}, 0),
+        ({"rope_type": "yarn", "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, 0),
+        ({"rope_type": "llama3", "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, 1),
+        ({"beta_fast": 64, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, 1),
+    ],
+    ids=["neutral", "said twice", "contradiction", "a number"],
+)
+def test_only_a_key_that_changes_something_is_misplaced(changes, rules):
+    found = find(llama(rope_theta=500_000.0, **changes), "misplaced-keys")
+    assert len(found) == rules
+    if "beta_fast" in changes:
+        assert found[0].repaired["rope_scaling"]["beta_fast"] == 64
+
+
+def test_keys_of_another_code_are_named_with_their_values():
+    (found,) = find(read_case("nomic-v15"), "keys-of-other-code")
+    assert found.severity == "note"
+    for words in ("rotary_scaling_factor 2", "max_trained_positions 2,048", "n_positions 8,192", "nomic_bert"):
+        assert words in found.message
+    assert "rotary_emb_fraction" not in found.message
+
+
+@pytest.mark.parametrize(("more", "severity"), [(2, ["warning"]), (1, ["note"]), (0, [])])
+def test_a_list_longer_than_the_layers_is_named(more, severity):
+    path = Path(__file__).parents[1] / "cases" / "extend" / "01-deepseek-v4-flash.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    layers = config["num_hidden_layers"]
+    config = {**config, "num_nextn_predict_layers": 0, "compress_ratios": [128] * (layers + more)}
+    assert [one.severity for one in find(config, "lists-longer-than-layers")] == severity
+    assert not find({**config, "num_nextn_predict_layers": 2}, "lists-longer-than-layers")
