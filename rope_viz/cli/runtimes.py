@@ -34,7 +34,9 @@ from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.axes import axes_answers
 from rope_viz.runtimes.compare import Comparison, compare, compare_with, describe_temperature, histories
+from rope_viz.runtimes.longest_length import LongestLength, describe_derived_lengths, find_derived_lengths
 from rope_viz.runtimes.provenance import Known
+from rope_viz.runtimes.releases import RELEASES
 from rope_viz.texts import Texts
 
 
@@ -84,7 +86,9 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
             return run_overridden(parsed, config, override)
         found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=read_releases(parsed.release))
     if parsed.json:
-        print(json.dumps(merge_axes([comparison_dict(one) for one in found], config), indent=2))
+        lengths = find_derived_lengths(read_model(parsed.config, config))
+        listed = [comparison_dict(one) | longest_length_dict(one, lengths) for one in found]
+        print(json.dumps(merge_axes(listed, config), indent=2))
         return 0
     for text in remarks(config):
         print(text)
@@ -95,6 +99,9 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
     for history in histories(config, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format):
         print(history.sentence(history.runtime))
+    lengths_text = describe_derived_lengths(read_model(parsed.config, config))
+    if lengths_text:
+        print(lengths_text)
     print_temperatures(found, read_model(parsed.config, config))
     several = list_axis_rows(config)
     if several:
@@ -158,6 +165,15 @@ def explain(one: Comparison) -> str:
     if not one.emulation.supported:
         return one.emulation.reason
     return "" if one.agrees else ", ".join(rule.key for rule in one.emulation.rules)
+
+
+def longest_length_dict(one: Comparison, lengths: Mapping[str, LongestLength]) -> dict[str, Any]:
+    """Return the longest length that today's release of a runtime derives, as JSON data; {} where none is known."""
+    name = one.emulation.runtime
+    longest = lengths.get(name) if one.emulation.version == RELEASES[name].today[0] else None
+    if longest is None:
+        return {}
+    return {"longest_length": {"tokens": int(longest.length), "key": longest.key, "factor": longest.factor}}
 
 
 def comparison_dict(one: Comparison) -> dict[str, Any]:

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.models.config_reader import is_number
+from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.length_keys import LENGTH_KEYS, OVER_ALL, read_lengths
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_rope_type
+from rope_viz.models.user_config import join_words
+from rope_viz.runtimes.releases import RELEASES
 
 WITHOUT_KEY = 2048
 """What SGLang takes where the config has none of its keys."""
@@ -22,10 +25,14 @@ WITHOUT_KEY = 2048
 
 @dataclass(frozen=True)
 class LongestLength:
-    """The longest length in tokens, infinite where there is no bound, and the key that it comes from."""
+    """The longest length in tokens, infinite where there is no bound, and the key that it comes from.
+
+    `factor` is what the runtime multiplied the value of that key by.
+    """
 
     length: float
     key: str
+    factor: float = 1.0
 
 
 def derive_for_vllm(model: ModelConfig) -> LongestLength:
@@ -38,8 +45,8 @@ def derive_for_vllm(model: ModelConfig) -> LongestLength:
         for params in model.rope_parameters.values():
             if read_rope_type(model.fields, params) not in PRETRAINED_TYPES:
                 factor = params.get("factor", factor)
-    derived = lengths.get(key, math.inf) * (factor if is_number(factor) else 1.0)
-    return LongestLength(max(derived, own), key)
+    factor = factor if is_number(factor) else 1.0
+    return LongestLength(max(lengths.get(key, math.inf) * factor, own), key, factor)
 
 
 def derive_for_sglang(model: ModelConfig) -> LongestLength:
@@ -49,11 +56,38 @@ def derive_for_sglang(model: ModelConfig) -> LongestLength:
     params = model.rope_parameters.get("", {})
     extended = ORIGINAL in params or (params and read_rope_type(model.fields, params) in PRETRAINED_TYPES)
     factor = None if extended else params.get("factor")
-    return LongestLength(lengths.get(key, WITHOUT_KEY) * (factor if is_number(factor) else 1.0), key)
+    factor = factor if is_number(factor) else 1.0
+    return LongestLength(lengths.get(key, WITHOUT_KEY) * factor, key, factor)
 
 
 DERIVED: Mapping[str, Callable[[ModelConfig], LongestLength]] = {"vllm": derive_for_vllm, "sglang": derive_for_sglang}
 assert DERIVED.keys() == LENGTH_KEYS.keys(), "every runtime with keys has a rule"
+
+
+def find_derived_lengths(model: ModelConfig) -> dict[str, LongestLength]:
+    """Return {runtime: the longest length that it derives}; {} for a GGUF file and for a config without an embedding.
+
+    Runtimes without a bound are left out.
+    """
+    if model.problems or source_file(model.mapping):
+        return {}
+    found = {name: derive(model) for name, derive in DERIVED.items()}
+    return {name: longest for name, longest in found.items() if math.isfinite(longest.length)}
+
+
+def describe_derived_lengths(model: ModelConfig) -> str:
+    """Return a sentence on the runtimes that derive another length than max_position_embeddings; empty for none."""
+    found: dict[LongestLength, list[str]] = {}
+    for name, longest in find_derived_lengths(model).items():
+        if longest.length != model.limit:
+            found.setdefault(longest, []).append(RELEASES[name].name)
+    parts = []
+    for longest, names in found.items():
+        source = longest.key or "the lack of any length key"
+        times = f" times the factor {longest.factor:g}" if longest.factor != 1.0 else ""
+        verb = "derives" if len(names) == 1 else "derive"
+        parts.append(f"{join_words(names)} {verb} a longest length of {longest.length:,.0f} tokens: {source}{times}")
+    return f"{'. '.join(parts)}." if parts else ""
 
 
 def explain_refused_length(model: ModelConfig, runtime: str, length: int) -> str:

@@ -186,6 +186,7 @@ CASES = [
     ("not-as-shipped", with_scaling(GPT_OSS_20B, truncate=None), GPT_OSS_20B),
     ("missing-base", {key: value for key, value in LLAMA_3_1_8B.items() if key != "rope_theta"}, LLAMA_3_1_8B),
     ("other-base", {**LLAMA_3_1_8B, "rope_theta": 10_000.0}, LLAMA_3_1_8B),
+    ("derived-length", scaled(rope_type="linear", factor=2.0), scaled(**YARN)),
     ("misplaced-keys", {**LLAMA, "rope_type": "yarn", "rope_scaling": {"factor": 4.0}}, scaled(**YARN)),
     ("keys-of-other-code", {**LLAMA, "rotary_scaling_factor": 2}, LLAMA),
     (

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from rope_viz.advice.lint import check, repair
-from rope_viz.models.model_config import from_config
+from rope_viz.advice.plan.runtime_matrix import RuntimeCase
+from rope_viz.cli.main import main
+from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.pages.model.runtimes.words import whose
 from tests.configs import LLAMA_3_1_8B, QWEN3_8B, llama
 
 CASES = Path(__file__).parents[1] / "cases" / "lints"
@@ -118,3 +121,24 @@ def test_a_list_longer_than_the_layers_is_named(more, severity):
     config = {**config, "num_nextn_predict_layers": 0, "compress_ratios": [128] * (layers + more)}
     assert [one.severity for one in find(config, "lists-longer-than-layers")] == severity
     assert not find({**config, "num_nextn_predict_layers": 2}, "lists-longer-than-layers")
+
+
+def test_the_length_that_a_server_derives_is_named(capsys):
+    path = CASES / "linear-double-length.json"
+    (found,) = find(read_case("linear-double-length"), "derived-length")
+    assert found.severity == "note"
+    for words in ("vLLM", "SGLang", "8,192", "factor 2"):
+        assert words in found.message
+    assert main(["runtimes", str(path)]) == 0
+    assert found.message in capsys.readouterr().out
+    assert main(["runtimes", str(path), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    lengths = {row["runtime"]: row["longest_length"]["tokens"] for row in rows if "longest_length" in row}
+    assert lengths == {"vllm": 8192, "sglang": 8192}
+
+
+def test_the_page_names_the_length_that_a_server_derives():
+    asked = RuntimeCase(ModelConfig.read(read_case("linear-double-length")), "", from_config(LLAMA_3_1_8B)[""], "Mine")
+    assert "8,192 tokens" in whose(asked, None)
+    plain = RuntimeCase(ModelConfig.read(LLAMA_3_1_8B), "", from_config(LLAMA_3_1_8B)[""], "Mine")
+    assert "longest length" not in whose(plain, None)

@@ -46,6 +46,7 @@ RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
     base_rules.other_base,
     trained_scaling.trained_scaling_gone,
     rules.factor_mismatch,
+    runtime_rules.derived_length,
     rules.swapped_betas,
     rules.integer_factor,
     contradictions.out_of_range,
@@ -102,7 +103,7 @@ SPELLINGS = frozenset(
         numbers-as-text missing-original integer-factor base-not-read nested-truncate type-spelling type-keys
         head-dim-derived null-head-dim partial-ignored mscale-keys attention-factor two-originals two-rope-dicts
         unread-rope-keys two-bases sizes-outside part-without-type unknown-keys misspelled-keys misplaced-keys
-        keys-of-other-code transformers-refuses runtimes-differ
+        keys-of-other-code derived-length transformers-refuses runtimes-differ
     """.split()
 )
 """Rules about how the keys of a config.json are spelled, and about who reads them: a GGUF file has none of them."""

@@ -13,6 +13,7 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, normalise_rope_type
 from rope_viz.runtimes import Emulation, emulate, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.compare import Comparison, compare, compare_with
+from rope_viz.runtimes.longest_length import describe_derived_lengths, find_derived_lengths
 from rope_viz.runtimes.releases import REFERENCE, RELEASES
 from rope_viz.runtimes.transformers_validation import find_refusal
 
@@ -99,6 +100,18 @@ def type_spelling(view: View) -> Iterator[Finding]:
                 text = f'No runtime reads "{shown}". The spelling that they read is {normalise_rope_type(given)}.'
                 repaired = view.changed(site.path, **{key: normalise_rope_type(given)})
                 yield Finding("", "error", f"{site.key}.{key}", text, None, repaired)
+
+
+def derived_length(view: View) -> Iterator[Finding]:
+    """A server that multiplies the length in the file by the factor serves more tokens than the file says.
+
+    Source: vLLM 0.33.0, config/model.py, and SGLang 0.5.23, get_context_length, executed
+    (tests/goldens/longest_length.json).
+    """
+    found = find_derived_lengths(view.model)
+    if any(one.factor != 1.0 and one.length > view.model.limit for one in found.values()):
+        text = describe_derived_lengths(view.model)
+        yield Finding("", "note", view.place("max_position_embeddings"), text)
 
 
 def describe_layer(layer: str) -> str:

@@ -21,6 +21,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.axes import AxesAnswer
+from rope_viz.runtimes.longest_length import describe_derived_lengths
 from rope_viz.runtimes.provenance import converted_only, executed_counts
 from rope_viz.runtimes.releases import REFERENCE, format_name, format_version
 from rope_viz.texts import Texts
@@ -82,14 +83,15 @@ def gathered(rows: list[RuntimeAnswer]) -> list[str]:
 
 
 def whose(asked: RuntimeCase, length: int | None) -> str:
-    """Name the config and the length in question."""
+    """Name the config and the length in question, and the lengths that servers derive from the config."""
     at = "" if length is None else f", at {format_tokens(length)} tokens"
     layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
     problem = (
         f" No config expresses exactly this ({plain(asked.problem)}). This is the closest." if asked.problem else ""
     )
     changed = "".join(f" {text}." for text in release_history(asked, length))
-    return f"{plain(asked.whose)}{layer}{at}.{problem}{changed}"
+    lengths = describe_derived_lengths(asked.config)
+    return f"{plain(asked.whose)}{layer}{at}.{problem}{changed}{f' {lengths}' if lengths else ''}"
 
 
 def counts() -> str:
