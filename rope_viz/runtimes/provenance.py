@@ -81,6 +81,8 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
         return Known("by rule", where)
     if file == "transformers":
         return Known("by rule", f"{where}: it runs {kind} with the code of transformers")
+    if record.runtime(runtime).get("read"):
+        return Known("by rule", f"{where}; {file} of {at} was read")
     return Known("not known", f"{file} of {at} was not executed with {kind}")
 
 

@@ -89,6 +89,13 @@ def compute_attention(case: Case) -> Case:
     return case.replace(attention=attention * case.number("attn_factor", 1.0), kept_weight=weight)
 
 
+@rule("attention-given", has("sglang", "attention_factor"), has_type("yarn"))
+def set_attention(case: Case) -> Case:
+    """The configuration class divides yarn's own factor out of attention_factor, so that this one is the factor."""
+    given = case.rope.get("attention_factor")
+    return case if given is None else case.replace(attention=case.number("attention_factor"))
+
+
 RULES = (
     refuse("no native {model} model in SGLang", shared.is_absent("sglang")),
     shared.use_transformers.where(is_by_backend),
@@ -136,8 +143,9 @@ RULES = (
         "attention-ignored",
         "yarn does not read attention_factor; attn_factor multiplies its own factor.",
         ignore("attention_factor"),
-        all_hold(is_native, has_type("yarn")),
+        all_hold(is_native, has_type("yarn"), is_not(has("sglang", "attention_factor"))),
     ),
+    set_attention.where(is_native),
     compute_attention,
     shared.DYNAMIC_ALPHA.where(is_native),
     Rule(

@@ -1,10 +1,13 @@
 """Faults of published configs that the check names: bases, misplaced keys, keys of other code, lengths, lists."""
 
+import copy
 import json
+import math
 from pathlib import Path
 
 import pytest
 
+from rope_viz import emulate
 from rope_viz.advice.lint import check, repair
 from rope_viz.advice.plan.runtime_matrix import RuntimeCase
 from rope_viz.cli.main import main
@@ -142,3 +145,22 @@ def test_the_page_names_the_length_that_a_server_derives():
     assert "8,192 tokens" in whose(asked, None)
     plain = RuntimeCase(ModelConfig.read(LLAMA_3_1_8B), "", from_config(LLAMA_3_1_8B)[""], "Mine")
     assert "longest length" not in whose(plain, None)
+
+
+def test_sglang_ends_at_the_attention_factor_of_laguna():
+    """Source: srt/configs/laguna.py of SGLang 0.5.23, read: attention_factor over its own factor is attn_factor."""
+    config = read_case("laguna-xs2")
+    (found,) = find(config, "attention-factor")
+    assert "transformers, vLLM and SGLang only; the other runtimes compute 1.34657" in found.message
+    factors = {
+        name: emulate(config, name, layer_type="full_attention").attention_factor
+        for name in ("transformers", "vllm", "sglang", "llama.cpp", "mlx-lm")
+    }
+    yarn = pytest.approx(0.1 * math.log(32.0) + 1.0)
+    assert factors == {"transformers": 1.0, "vllm": 1.0, "sglang": 1.0, "llama.cpp": yarn, "mlx-lm": yarn}
+    changed = copy.deepcopy(config)
+    changed["rope_parameters"]["full_attention"]["attention_factor"] = 1.1
+    assert emulate(changed, "sglang", layer_type="full_attention").attention_factor == pytest.approx(1.1)
+    for name in ("vllm", "sglang", "mlx-lm"):
+        known = emulate(config, name, layer_type="full_attention").known
+        assert (known.how, "laguna" in known.source) == ("by rule", True)

@@ -186,19 +186,24 @@ def attention_factor(view: View) -> Iterator[Finding]:
     """An explicit attention_factor that differs from the method's own: most runtimes ignore it.
 
     Source: executed runtimes: transformers and vLLM use it for YaRN; SGLang, llama.cpp, mlx-lm and TensorRT-LLM do not;
-    for LongRoPE only transformers does. Where vLLM or SGLang runs a model with the code of transformers, it does too.
+    for LongRoPE only transformers does. Where vLLM or SGLang runs a model with the code of transformers, it does too,
+    and so does SGLang's class of Laguna (srt/configs/laguna.py of 0.5.23, read).
     """
-    files = {name: view.fields.architecture.runtime(name).get("file") for name in ("vllm", "sglang")}
+    facts = {name: view.fields.architecture.runtime(name) for name in ("vllm", "sglang")}
     for site in view.sites_of("yarn", "longrope"):
         explicit = site.optional("attention_factor")
         if explicit is None:
             continue
         without = from_config(view.changed(site.path, attention_factor=None))[site.layer].attention_factor()
         if abs(explicit - without) > 1e-6 * abs(without):
-            by_code = [name for name, file in files.items() if file == "transformers"]
-            own = ["vllm"] if site.kind == "yarn" and "vllm" not in by_code else []
-            users = join_words(["transformers", *(RELEASES[name].name for name in (*own, *by_code))])
-            text = f"attention_factor {explicit:g} is used by {users} only; the other runtimes compute {without:.6g}."
+            users = [
+                name
+                for name, fact in facts.items()
+                if fact.get("file") == "transformers"
+                or (site.kind == "yarn" and (name == "vllm" or fact.get("attention_factor")))
+            ]
+            names = join_words(["transformers", *(RELEASES[name].name for name in users)])
+            text = f"attention_factor {explicit:g} is used by {names} only; the other runtimes compute {without:.6g}."
             yield Finding("", "warning", f"{site.key}.attention_factor", text)
 
 
