@@ -66,7 +66,7 @@ class RopeReading:
     nested: Literal["", "always", "with_rope_scaling"] = ""
     refuses_flat_scaling: bool = False
     late_partial: bool = False
-    layer_sizes: Literal["", "global_heads", "sliding_heads"] = ""
+    layer_sizes: Literal["", "global_heads", "linear_heads", "sliding_heads"] = ""
     plain_partial_default: float = 1.0
     alpha_is_ntk: bool = False
     short_mscale_is_attention: bool = False
@@ -108,7 +108,8 @@ class LayerRules:
 
     `pattern` is what the class fills in where the config lists no layers; `cache_pattern` the same where every layer
     rotates alike. `rotating` says what decides: a key with a list ("no_rope_layers", "layer_rope_theta",
-    "attn_type_list"), or the kind of layer ("sliding", "sliding_if_window", "attention"). `nth_without_rope`: where the
+    "attn_type_list"), or the kind of layer ("sliding", "sliding_if_window", "attention"; "linear_rope": as that, where
+    the key of this name is false). `nth_without_rope`: where the
     list is missing, the `nth` layers of `pattern` do not rotate. `all_windowed`: every layer has the window if there is
     one. `window` and `chunk` are class defaults in tokens.
     """

@@ -298,7 +298,18 @@ def sliding_head_sizes(fields: Fields, layer: str) -> Params:
     return {"head_dim": head, "qk_rope_head_dim": fields.config.get("swa_qk_rope_head_dim", head - plain)}
 
 
-LAYER_SIZES = {"global_heads": global_head_sizes, "sliding_heads": sliding_head_sizes}
+def linear_head_sizes(fields: Fields, layer: str) -> Params:
+    """Return size and pairing of the rotated head where layers of linear attention have plain heads (Ling 2.6)."""
+    if layer != "linear_attention":
+        return {}
+    return {"qk_rope_head_dim": fields.required("head_dim"), "rope_interleave": False}
+
+
+LAYER_SIZES = {
+    "global_heads": global_head_sizes,
+    "linear_heads": linear_head_sizes,
+    "sliding_heads": sliding_head_sizes,
+}
 
 
 def is_number(value: Any) -> TypeGuard[float]:

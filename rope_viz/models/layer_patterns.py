@@ -64,6 +64,8 @@ def repeat_pattern(fields: Fields, pattern: LayerPattern, count: int) -> list[st
 def find_rotating_layers(fields: Fields) -> list[bool] | None:
     """Return whether each layer rotates, None where it is not known layer by layer."""
     rotating = fields.architecture.layers.rotating
+    if rotating == "linear_rope" and not fields.flag("linear_rope", default=True):
+        rotating = "attention"
     if rotating in ("no_rope_layers", "layer_rope_theta", "attn_type_list") and fields.config.get(rotating):
         return [bool(flag) for flag in read_numbers(fields.config[rotating], rotating)]
     if fields.architecture.layers.nth_without_rope:
@@ -195,6 +197,8 @@ def describe_rotating_layers(fields: Fields) -> str:
     rotating = fields.architecture.layers.rotating
     which = WHERE.get("sliding" if only_sliding_rotate(fields) else rotating, "")
     turns = find_rotating_layers(fields)
+    if rotating == "linear_rope" and turns is None:
+        return ""
     if not which or (turns is not None and all(turns)):
         return ""
     return f"Only some layers rotate{'' if turns is None else f', {sum(turns)} of {len(turns)}'}: {which}."

@@ -95,7 +95,7 @@ def build_spec(fields: Fields, layer: str, params: Params) -> RopeSpec:
         context=context,
         target=target,
         scaling=build_scaling(fields, layer, params, kind, length / context, rotary_dim),
-        pairing=pairing_of(fields),
+        pairing=pairing_of(sizes),
     )
 
 

@@ -269,6 +269,16 @@ def dots3(fields: Fields) -> Layers:
     return layers
 
 
+def latent_and_linear(fields: Fields) -> Layers:
+    """Ling 2.6: latent attention rotates all of qk_rope_head_dim, linear attention a share of head_dim."""
+    layers = fold_keys(fields)
+    if "full_attention" in layers:
+        layers["full_attention"] = {**layers["full_attention"], "partial_rotary_factor": 1.0}
+    if not fields.flag("linear_rope", default=True):
+        layers.pop("linear_attention", None)
+    return layers
+
+
 def plain_rope(base: float, share: float | None = None) -> Layers:
     """Return unscaled parameters that all layers share."""
     params: Params = {"rope_type": "default", "rope_theta": base}
@@ -372,6 +382,7 @@ RULES: dict[str, Callable[[Fields], Layers]] = {
     "dots3": dots3,
     "fixed_base": fixed_base,
     "global_and_local": global_and_local,
+    "latent_and_linear": latent_and_linear,
     "mistral4": mistral4,
     "neomme": neomme,
     "neox": neox,

@@ -5,10 +5,12 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rope_viz import emulate
 from rope_viz.advice.lint import check, repair
+from rope_viz.advice.memory.kv_cache import cache
 from rope_viz.advice.plan.runtime_matrix import RuntimeCase
 from rope_viz.cli.main import main
 from rope_viz.models.model_config import ModelConfig, from_config
@@ -164,3 +166,40 @@ def test_sglang_ends_at_the_attention_factor_of_laguna():
     for name in ("vllm", "sglang", "mlx-lm"):
         known = emulate(config, name, layer_type="full_attention").known
         assert (known.how, "laguna" in known.source) == ("by rule", True)
+
+
+def test_the_linear_layers_of_ling_rotate_half_of_their_heads():
+    """Source: bailing_moe_linear.py of vLLM 0.33.0 and SGLang 0.5.23, read."""
+    config = read_case("ling26-flash")
+    specs = from_config(config)
+    shapes = {layer: (spec.rotary_dim, spec.head_dim, spec.pairing) for layer, spec in specs.items()}
+    assert shapes == {"full_attention": (64, 64, "interleaved"), "linear_attention": (64, 128, "half")}
+    assert check(config) == []
+    for name in ("vllm", "sglang", "mlx-lm"):
+        for layer, spec in specs.items():
+            found = emulate(config, name, layer_type=layer)
+            assert found.known.how == "by rule"
+            np.testing.assert_allclose(found.inv_freq, spec.inv_freq())
+    assert emulate(config, "transformers").remote
+    assert emulate({**config, "partial_rotary_factor": 0.25}, "vllm", layer_type="full_attention").inv_freq.size == 32
+    assert emulate({**config, "partial_rotary_factor": 0.25}, "vllm", layer_type="linear_attention").inv_freq.size == 16
+
+
+def test_ling_without_linear_rope_rotates_its_latent_layers_alone():
+    config = {**read_case("ling26-flash"), "linear_rope": False}
+    assert list(from_config(config)) == ["full_attention"]
+    (found,) = find(config, "some-layers")
+    assert "4 of 32" in found.message
+    assert "linear_rope" in found.message
+
+
+def test_the_linear_layers_of_ling_keep_a_square_state():
+    """Four layers keep 512 + 64 numbers of a token, 28 a matrix of 128 × 128 numbers in float32 for each head."""
+    latent, states = 4 * 131_072 * 576 * 2, 28 * 32 * 128 * 128 * 4
+    assert cache(read_case("ling26-flash")).bytes(131_072) == latent + states
+
+
+def test_ling_3_keeps_the_class_of_transformers():
+    config = {**read_case("ling26-flash"), "architectures": ["BailingHybridForCausalLM"]}
+    assert list(from_config(config)) == [""]
+    assert [one.rule for one in find(config, "some-layers")] == ["some-layers"]

@@ -22,6 +22,7 @@ from rope_viz.advice.memory.kv_cache import (
     read_mamba,
     read_memory_fields,
 )
+from rope_viz.models.architecture import find_architecture
 from rope_viz.models.config_reader import Fields, read_model_type
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.layer_patterns import resolve_layer_types
@@ -128,9 +129,17 @@ def count_expert_weights(model: ModelConfig, count: int) -> int:
     return experts * (count - parameters(changed))
 
 
+def find_type_names(kind: str) -> tuple[str, ...]:
+    """Return the types of the other codes that share a model type."""
+    record = find_architecture(kind)
+    return () if record is None else tuple(record.by_class.values())
+
+
 def count_by_formula(model: ModelConfig) -> int | None:
     """Return the number of parameters of a class of transformers, None for a config that none of them reads."""
     part, kind = model.part, read_model_type(model.mapping)
+    if part.kind in (find_type_names(kind) if not part.loaded else ()):
+        return None  # `architectures` names another code than that of the class of this type
     if has_formula(kind) and not model.mapping.get("block_configs"):
         # A part that is not in the file has the sizes that its wrapper's class fills in.
         if part.loaded and not part.config:
