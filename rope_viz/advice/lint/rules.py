@@ -189,20 +189,15 @@ def attention_factor(view: View) -> Iterator[Finding]:
     for LongRoPE only transformers does. Where vLLM or SGLang runs a model with the code of transformers, it does too,
     and so does SGLang's class of Laguna (srt/configs/laguna.py of 0.5.23, read).
     """
-    facts = {name: view.fields.architecture.runtime(name) for name in ("vllm", "sglang")}
     for site in view.sites_of("yarn", "longrope"):
         explicit = site.optional("attention_factor")
         if explicit is None:
             continue
         without = from_config(view.changed(site.path, attention_factor=None))[site.layer].attention_factor()
         if abs(explicit - without) > 1e-6 * abs(without):
-            users = [
-                name
-                for name, fact in facts.items()
-                if fact.get("file") == "transformers"
-                or (site.kind == "yarn" and (name == "vllm" or fact.get("attention_factor")))
-            ]
-            names = join_words(["transformers", *(RELEASES[name].name for name in users)])
+            found = {name: emulate(view.model, name, layer_type=site.layer or None) for name in ("vllm", "sglang")}
+            users = [RELEASES[name].name for name, one in found.items() if one.attention_factor == explicit]
+            names = join_words(["transformers", *users])
             text = f"attention_factor {explicit:g} is used by {names} only; the other runtimes compute {without:.6g}."
             yield Finding("", "warning", f"{site.key}.attention_factor", text)
 

@@ -297,7 +297,7 @@ def partial_ignored(view: View) -> Iterator[Finding]:
     """partial_rotary_factor on an architecture whose plain RoPE does not read it.
 
     Source: transformers 5.23.0, executed: LlamaConfig(partial_rotary_factor=0.5) rotates the whole head without scaling
-    and half of it with linear scaling; vLLM 0.33.0 honours it always.
+    and half of it with linear scaling; vLLM 0.33.0 honours it always where it has a model file of its own.
     """
     if view.fields.architecture.partial_rotary:
         return
@@ -305,7 +305,9 @@ def partial_ignored(view: View) -> Iterator[Finding]:
         share, spec = read_optional(params, "partial_rotary_factor"), view.specs[layer]
         if share is None or share >= 1 or spec.is_scaled:
             continue
-        text = f"partial_rotary_factor {share:g} is ignored by transformers for this architecture; vLLM honours it."
+        theirs = emulate(view.model, runtime="vllm", layer_type=layer or None).inv_freq
+        others = "; vLLM honours it" if theirs is not None and theirs.size != spec.pairs else ""
+        text = f"partial_rotary_factor {share:g} is ignored by transformers for this architecture{others}."
         yield Finding("", "warning", view.place("partial_rotary_factor"), text)
         return
 
