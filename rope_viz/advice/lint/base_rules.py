@@ -94,13 +94,13 @@ def list_relatives(view: View, ours: RopeSpec) -> list[Model]:
 
 def has_same_vocabulary(view: View, model: Model) -> bool:
     """Return whether the config has exactly the vocabulary of a model."""
-    return view.fields.raw(VOCABULARY) == model.sizes.get(VOCABULARY)
+    return bool(view.fields.raw(VOCABULARY) == model.sizes.get(VOCABULARY))
 
 
 def has_similar_vocabulary(view: View, model: Model) -> bool:
     """Return whether the config has the vocabulary of a model, or a few entries more or fewer."""
     ours, theirs = view.fields.raw(VOCABULARY), model.sizes.get(VOCABULARY)
-    return is_number(ours) and bool(theirs) and abs(ours / theirs - 1.0) <= MORE_WORDS
+    return is_number(ours) and is_number(theirs) and abs(ours - theirs) <= MORE_WORDS * theirs
 
 
 def find_main_spec(model: Model) -> RopeSpec:
