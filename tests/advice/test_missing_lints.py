@@ -32,7 +32,7 @@ def without_base(config):
     return {key: value for key, value in config.items() if key != "rope_theta"}
 
 
-def test_a_missing_base_is_that_of_the_model_whose_sizes_the_file_has():
+def test_a_missing_base_is_that_of_the_model_of_these_sizes():
     config = read_case("llama3-without-base")
     (found,) = find(config, "missing-base")
     assert found.severity == "error"
@@ -185,7 +185,7 @@ def test_the_linear_layers_of_ling_rotate_half_of_their_heads():
     assert emulate({**config, "partial_rotary_factor": 0.25}, "vllm", layer_type="linear_attention").inv_freq.size == 16
 
 
-def test_ling_without_linear_rope_rotates_its_latent_layers_alone():
+def test_ling_without_linear_rope_rotates_latent_layers_alone():
     config = {**read_case("ling26-flash"), "linear_rope": False}
     assert list(from_config(config)) == ["full_attention"]
     (found,) = find(config, "some-layers")
