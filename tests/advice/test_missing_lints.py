@@ -110,6 +110,12 @@ def test_only_a_key_that_changes_something_is_misplaced(changes, rules):
         assert found[0].repaired["rope_scaling"]["beta_fast"] == 64
 
 
+@pytest.mark.parametrize("value", ["yarn", [4.0], 4.0, {}, None])
+def test_a_misplaced_key_is_found_next_to_any_value(value):
+    (found,) = find(llama(rope_theta=500_000.0, rope_type="yarn", rope_scaling=value), "misplaced-keys")
+    assert found.repaired["rope_scaling"] == {"rope_type": "yarn"}
+
+
 def test_keys_of_another_code_are_named_with_their_values():
     (found,) = find(read_case("nomic-v15"), "keys-of-other-code")
     assert found.severity == "note"

@@ -60,7 +60,8 @@ def move_keys(view: View, path: tuple[str, ...], found: Mapping[str, Any]) -> di
     """Return the config with misplaced keys in the dict at a path, where that has none of its own."""
     config = view.changed(view.model.path, **dict.fromkeys(found))
     part = inside(config, path[:-1])
-    part[path[-1]] = {**found, **(part.get(path[-1]) or {})}
+    given = part.get(path[-1])
+    part[path[-1]] = {**found, **(given if isinstance(given, Mapping) else {})}
     return config
 
 
