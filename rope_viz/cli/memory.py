@@ -9,7 +9,7 @@ from typing import Any
 
 from rope_viz.advice.memory.estimate_memory import describe_memory, memory, with_catalog_sizes
 from rope_viz.advice.memory.kv_cache import DTYPES
-from rope_viz.advice.memory.parameter_count import WEIGHT_TYPES
+from rope_viz.advice.memory.weight_storage import WEIGHT_TYPES
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import read_config, read_model, tokens

@@ -14,13 +14,8 @@ from rope_viz.advice.memory.kv_cache import (
     list_other_assumed_sizes,
     read_memory_fields,
 )
-from rope_viz.advice.memory.parameter_count import (
-    WEIGHT_TYPES,
-    count_weight_bytes,
-    find_file_bytes,
-    find_weight_storage,
-    parameters,
-)
+from rope_viz.advice.memory.parameter_count import count_weight_bytes, find_file_bytes, parameters
+from rope_viz.advice.memory.weight_storage import WEIGHT_TYPES, find_weight_storage
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.formats.json_source import describe_source, names_unread_keys, refuse_unread
 from rope_viz.models.identity.identify_model import Identity
@@ -93,9 +88,11 @@ def memory(
             if held is None and weight_dtype:
                 found["weight_bytes"] = round(found["parameters"] * each)
             elif held is None:
-                found["weight_bytes"] = count_weight_bytes(model, fields.config, found["parameters"], each)
+                found["weight_bytes"], more = count_weight_bytes(model, fields.config, found["parameters"])
+                assumed.update(more)
     except (ValueError, TypeError) as error:
-        reasons["parameters"] = reasons["weight_bytes"] = str(error)
+        unknown = ("parameters", "weight_bytes") if found["parameters"] is None else ("weight_bytes",)
+        reasons.update(dict.fromkeys(unknown, str(error)))
     if runtime is not None:
         found["runtime"] = runtime.lower()
         found["reserved_bytes"] = None
