@@ -126,14 +126,51 @@ def is_layer_dense(fields: Fields, index: int) -> bool:
     return is_dense(config.get, index)
 
 
+def list_single_part(fields: Fields, hidden: int, kind: str) -> Iterator[Matrix]:
+    """Yield the matrices of a layer of Nemotron-H, which has one part: a mixer, a feed-forward part or experts."""
+    if kind in ("linear_attention", "mamba"):
+        heads = fields.required("mamba_num_heads")
+        inner = heads * fields.required("mamba_head_dim")
+        shared = 2 * fields.required("n_groups") * fields.required("ssm_state_size")
+        yield Matrix("mixer.in_proj", hidden, 2 * inner + shared + heads)
+        yield Matrix("mixer.out_proj", inner, hidden)
+    elif kind == "mlp":
+        yield from pair_up("mlp.", hidden, fields.required("intermediate_size"), 1)
+    elif kind == "moe":
+        latent = fields.size("moe_latent_size")
+        if latent is not None:
+            yield Matrix("mlp.fc1_latent_proj", hidden, latent)
+            yield Matrix("mlp.fc2_latent_proj", latent, hidden)
+        experts, width = count_experts(fields) or 0, fields.required("moe_intermediate_size")
+        yield from pair_up("mlp.experts.", latent or hidden, width, experts)
+        yield from pair_up("mlp.shared_expert.", hidden, fields.size("moe_shared_expert_intermediate_size") or 0, 1)
+    else:
+        yield from list_attention(fields, hidden, kind)
+
+
+def pair_up(part: str, hidden: int, width: int, copies: int) -> Iterator[Matrix]:
+    """Yield the two matrices of a feed-forward part without a gate."""
+    if width:
+        yield Matrix(f"{part}up_proj", hidden, width, copies)
+        yield Matrix(f"{part}down_proj", width, hidden, copies)
+
+
 def list_matrices(fields: Fields) -> Iterator[Matrix]:
     """Yield the matrices of all layers in order, with the numbers of their layers in their names."""
     hidden, kinds = fields.required("hidden_size"), find_layer_kinds(fields)
-    split = any(kind in ONE_PART for kind in kinds)
+    single = any(kind in ONE_PART for kind in kinds)
+    # Gemma 4 has experts beside a dense part, and not within it.
+    beside = fields.config.get("enable_moe_block") is True
     for index, kind in enumerate(kinds):
-        found = [*list_attention(fields, hidden, kind)]
-        if not split or kind in ONE_PART:
-            found += list_feed_forward(
-                fields, hidden, dense=kind == "mlp" or (not split and is_layer_dense(fields, index))
-            )
+        if single:
+            found = [*list_single_part(fields, hidden, kind)]
+        else:
+            dense = is_layer_dense(fields, index)
+            found = [*list_attention(fields, hidden, kind), *list_feed_forward(fields, hidden, dense=dense)]
+        if beside:
+            experts = [replace(one, name=one.name.removeprefix("mlp.")) for one in found if "experts" in one.name]
+            inner = fields.required("intermediate_size")
+            ways = {"gate": (hidden, inner), "up": (hidden, inner), "down": (inner, hidden)}
+            dense_part = [Matrix(f"mlp.{name}_proj", *sizes) for name, sizes in ways.items()]
+            found = [*(one for one in found if "mlp." not in one.name), *dense_part, *experts]
         yield from (replace(one, name=f"layers.{index}.{one.name}") for one in found)
