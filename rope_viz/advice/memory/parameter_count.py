@@ -82,15 +82,16 @@ def count_quantized_bytes(
     ends = [Matrix("embed_tokens", hidden, vocabulary)]
     ends += [] if ties_embeddings(model, fields) else [Matrix("lm_head", hidden, vocabulary)]
     matrices = [] if fields.config.get("block_configs") else list(list_matrices(fields))
-    outside = sum(matrix.count for matrix in ends) + count_other_parts(model.mapping, hidden)[0]
+    outside, towers = sum(matrix.count for matrix in ends), count_other_parts(model.mapping, hidden)[0]
     rest = count - outside - sum(matrix.count for matrix in matrices)
     assumed = dict(rules.assumed)
-    if not -0.002 * count <= rest <= 0.03 * count:
+    if not -0.002 * count <= rest <= 0.03 * count + towers:
         if rules.usual is None:
             raise ValueError(f"the matrices of {fields.kind or 'this model'} are not told apart, as its bits need")
         assumed["quantized"] = "all weights but embeddings, head and other towers"
+        outside += towers
         return round((count - outside) * rules.usual.usual_bits / 8 + outside * plain), assumed
-    total = float(count - sum(matrix.count for matrix in (*ends, *matrices))) * plain
+    total = float(rest) * plain
     for matrix in (*ends, *matrices):
         scheme = rules.find_scheme(matrix.name)
         total += matrix.count * plain if scheme is None else scheme.count_bytes(matrix)
