@@ -11,6 +11,7 @@ from rope_viz.advice.memory.kv_cache import NAMES
 from rope_viz.advice.memory.quantized_names import Names
 from rope_viz.advice.memory.weight_matrices import Matrix
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models.formats.side_files import read_beside
 from rope_viz.models.parameter_formulas import read_whole
 
 # {quantisation method: bytes per weight}; the others name their bits.
@@ -64,14 +65,32 @@ def is_expert_format(quantized: Any) -> bool:
     return "mxfp4" in (str(quantized.get("quant_method")), str(quantized.get("format")).removesuffix("-pack-quantized"))
 
 
+def list_quantizations(*places: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return every quantization of a config, each with the gaps filled by the file that lies next to the config."""
+    beside = next((found for part in places if (found := read_beside(part, "quantization"))), {})
+    given = (part.get("quantization_config") or part.get("compression_config") for part in places)
+    return [{**beside, **found} for found in given if isinstance(found, Mapping)] or ([beside] if beside else [])
+
+
 def find_quantization(*places: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the first quantization_config that says how many bits weights have, None where there is none."""
-    for part in places:
-        found = part.get("quantization_config") or part.get("compression_config")
-        if isinstance(found, Mapping) and (find_bytes_per_weight(found) is not None or found.get("quantized_layers")):
+    """Return the first quantization that says how many bits weights have, None where there is none."""
+    for found in list_quantizations(*places):
+        mixed = bool(found.get("quantized_layers")) or found.get("quant_algo") == "MIXED_PRECISION"
+        if mixed or find_bytes_per_weight(found) is not None:
             return found
-        if isinstance(found, Mapping) and found.get("quant_algo") == "MIXED_PRECISION":
-            return found
+    return None
+
+
+def find_cache_type(*places: Mapping[str, Any]) -> str | None:
+    """Return the type in which a quantization stores the KV cache, None where none says so; "fp8" for 8-bit floats."""
+    for found in list_quantizations(*places):
+        for key in ("kv_cache_scheme", "kv_cache_quant_algo"):
+            scheme = found.get(key)
+            if isinstance(scheme, Mapping) and scheme.get("num_bits") is not None:
+                bits, kind = scheme["num_bits"], scheme.get("type")
+                return "fp8" if (bits, kind) == (8, "float") else f"{kind} of {short_repr(bits)} bits"
+            if isinstance(scheme, str) and scheme:
+                return "fp8" if scheme.upper() == "FP8" else short_repr(scheme)
     return None
 
 
