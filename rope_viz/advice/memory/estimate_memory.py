@@ -40,9 +40,9 @@ def memory(
     """Return the bytes of cache and weights and the number of parameters, under the keys of `rope-viz memory --json`.
 
     `kv_cache_bytes` is what the dynamic cache of transformers 5.23.0 holds for `sequences` texts of `length` tokens.
-    A number that is not known is None, with the reason under `reasons`. `dtype` is the type of the cache
-    and `weight_dtype` that of the weights, each in place of the file's own. `runtime` adds `reserved_bytes`. Raises `ValueError`
-    where the config cannot be read or an argument has no meaning.
+    A number that is not known is None, with the reason under `reasons`. `dtype` is the type of the cache and
+    `weight_dtype` that of the weights, each in place of the file's own. `runtime` adds `reserved_bytes`. Raises
+    `ValueError` where the config cannot be read or an argument has no meaning.
     """
     require_number(length, "length", least=1, most=MAX_LENGTH, integer=True)
     require_number(sequences, "sequences", least=1, most=MOST_SEQUENCES, integer=True)
