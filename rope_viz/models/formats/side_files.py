@@ -14,6 +14,8 @@ from rope_viz.models.formats.json_source import LARGEST_FILE, read_raw
 QUANTIZATIONS = {"hf_quant_config.json": "modelopt", "quantize_config.json": "gptq", "quant_config.json": "awq"}
 GENERATION = "generation_config.json"
 SIDE_FILES = (*QUANTIZATIONS, GENERATION)
+COUNTED = "weight_bytes"
+"""The key of a quantization for the bytes of weights that were counted with its lists of layers; 0: not known."""
 LENGTHS = ("max_length", "max_new_tokens")
 LISTS = ("exclude_modules", "ignore", "modules_to_not_convert")
 EXPERT = re.compile(r"\bexperts\.\d+(?=\.|$)")
@@ -46,8 +48,23 @@ def add_side_files(config: Mapping[str, Any], files: Mapping[str, str | bytes]) 
         elif "quantization" not in beside:
             inner = found.get("quantization")
             told = inner if isinstance(inner, Mapping) else found
-            beside["quantization"] = shorten_lists({"quant_method": QUANTIZATIONS[name], **told})
+            method = {"quant_method": QUANTIZATIONS[name]}
+            beside["quantization"] = shorten_lists({**method, **told}) | {COUNTED: None}
     return {**config, BESIDE: beside} if beside else dict(config)
+
+
+def split_files(files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
+    """Return (name of the config, the files that are read with it) of files dropped together, by their names.
+
+    Raises `ValueError` where several may be the config.
+    """
+    beside = {name: content for name, content in files.items() if name in SIDE_FILES}
+    others = [name for name in files if name not in beside]
+    if "config.json" in others:
+        return "config.json", beside
+    if len(others) > 1:
+        raise ValueError("several files, and none is called config.json: drop one config with the files next to it")
+    return (others or list(files))[0], beside if others else {}
 
 
 def is_length(value: Any) -> bool:
