@@ -28,7 +28,7 @@ SPELLINGS = tuple(
         ("wte|embedding", "embed_tokens"),
     )
 )
-LAYER = re.compile(r"^.*?(?=\b(?:layers|h)\.)")
+LAYER = re.compile(r"^.*?\b(?:layers|h)(?=\.)")
 # A regular expression from a file may take for ever: repeats are .* and \d+, few of them and none around a group.
 SAFE = re.compile(r"(?:[\w\-$^|?:]|\(\?:|\((?!\?)|\)(?![*+?{])|\\[.wd\-_]|\.\*|\.(?![*+?{])|(?:\\d|\[0-9\])\+)*")
 MOST_REPEATS = 3
@@ -37,7 +37,7 @@ LONGEST_PATTERN = 400
 
 def shorten(path: str) -> str:
     """Return a path from the word layers on, with the usual names of its modules."""
-    short = LAYER.sub("", path)
+    short = LAYER.sub("layers", path, count=1)
     for pattern, usual in SPELLINGS:
         short = pattern.sub(usual, short)
     return short
