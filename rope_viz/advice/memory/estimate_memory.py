@@ -19,7 +19,7 @@ from rope_viz.advice.memory.parameter_count import count_weight_bytes, find_file
 from rope_viz.advice.memory.weight_storage import WEIGHT_TYPES, find_cache_type, find_weight_storage
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.formats.json_source import describe_source, names_unread_keys, refuse_unread
-from rope_viz.models.formats.side_files import read_beside
+from rope_viz.models.formats.side_files import is_length, read_beside
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 
@@ -122,12 +122,12 @@ def describe_lengths(generation: Mapping[str, Any], length: int) -> list[str]:
     """Return sentences on the lengths of a generation_config.json that end a text before this one."""
     found, answer = generation.get("max_length"), generation.get("max_new_tokens")
     sentences = []
-    if isinstance(found, int) and found < length:
+    if is_length(found) and found < length:
         sentences.append(
             f"generation_config.json: max_length is {found:,}. transformers ends a text there unless a call names "
             "another length."
         )
-    if isinstance(answer, int) and answer < length:
+    if is_length(answer) and answer < length:
         sentences.append(
             f"generation_config.json: max_new_tokens is {answer:,}. transformers and vLLM end an answer there."
         )

@@ -40,7 +40,7 @@ from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.formats.side_files import COUNTED
 from rope_viz.models.layer_patterns import resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.models.parameter_formulas import Sizes, count_parameters, has_formula
+from rope_viz.models.parameter_formulas import Sizes, count_parameters, has_formula, read_whole
 
 
 def find_file_bytes(config: Mapping[str, Any]) -> int | None:
@@ -64,10 +64,10 @@ def count_weight_bytes(model: ModelConfig, config: Mapping[str, Any], count: int
     quantized = find_quantization(model.mapping, config)
     if quantized is None:
         return round(count * find_weight_storage(model.mapping, config)[0]), {}
-    counted = quantized.get(COUNTED)
+    counted = read_whole(quantized.get(COUNTED), -1)
     if counted == 0:
         raise ValueError("the size of the weights is not known: their layers were not read")
-    if isinstance(counted, int) and counted > 0:
+    if counted > 0:
         return counted, {}
     each, plain = find_weight_storage(model.mapping, config)[0], find_plain_bytes(model.mapping, config)
     experts = count_expert_weights(model, count) if is_expert_format(quantized) else 0

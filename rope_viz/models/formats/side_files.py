@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from rope_viz.models.formats import BESIDE
 from rope_viz.models.formats.json_source import LARGEST_FILE, read_raw
@@ -67,7 +67,7 @@ def split_files(files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
     return (others or list(files))[0], beside if others else {}
 
 
-def is_length(value: Any) -> bool:
+def is_length(value: Any) -> TypeGuard[int]:
     """Return whether a value is a number of tokens; 20 is the default of transformers, which it writes into files."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 20
 
