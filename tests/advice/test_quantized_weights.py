@@ -126,6 +126,12 @@ def test_an_expression_that_may_take_for_ever_is_refused_by_name(pattern):
     assert "pattern" in found["reasons"]["weight_bytes"]
 
 
+def test_a_list_of_too_many_patterns_is_refused():
+    for pattern in ("re:.*l.*p.*{}", "*a*b{}*"):
+        with pytest.raises(ValueError, match="of the quantization is too long"):
+            Names.read(pattern.format(index) for index in range(5000))
+
+
 @pytest.mark.parametrize(
     ("stored", "dtype"),
     [

@@ -33,6 +33,8 @@ LAYER = re.compile(r"^.*?\b(?:layers|h)(?=\.)")
 SAFE = re.compile(r"(?:[\w\-$^|?:]|\(\?:|\((?!\?)|\)(?![*+?{])|\\[.wd\-_]|\.\*|\.(?![*+?{])|(?:\\d|\[0-9\])\+)*")
 MOST_REPEATS = 3
 LONGEST_PATTERN = 400
+MOST_EXPRESSIONS, MOST_GLOBS = 64, 2000
+"""Patterns of one list, each of which is tried on every matrix."""
 
 
 def shorten(path: str) -> str:
@@ -64,6 +66,8 @@ class Names:
                 globs.append(shorten(pattern))
             else:
                 paths.add(shorten(pattern))
+        if len(expressions) > MOST_EXPRESSIONS or len(globs) > MOST_GLOBS:
+            raise ValueError("the list of patterns of the quantization is too long")
         return cls(frozenset(paths), tuple(dict.fromkeys(globs)), tuple(dict.fromkeys(expressions)))
 
     @functools.cached_property
