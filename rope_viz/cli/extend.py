@@ -40,7 +40,7 @@ def add(commands: Any) -> None:
     asked.add_argument("--trained", type=tokens, metavar="LENGTH", help="the trained length, if you know it better")
     asked.add_argument("--layer", help="layer type, such as full_attention")
     asked.add_argument("--way", default="", metavar="WAY", help="another of the listed methods, such as yarn or linear")
-    asked.add_argument("--dtype", choices=DTYPES, default="bfloat16", help="data type of the KV cache")
+    asked.add_argument("--dtype", choices=DTYPES, help="data type of the KV cache; default: the file's, else bfloat16")
     asked.add_argument("--sequences", type=tokens, default=1, metavar="N", help="parallel requests; default: 1")
     asked.add_argument("--format", choices=FORMATS, default="text", help="text, markdown or json")
     asked.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")

@@ -9,7 +9,7 @@ from typing import Any
 
 from rope_viz.advice.memory.estimate_memory import describe_memory, memory, with_catalog_sizes
 from rope_viz.advice.memory.kv_cache import DTYPES
-from rope_viz.advice.memory.parameter_count import WEIGHT_TYPES
+from rope_viz.advice.memory.weight_storage import WEIGHT_TYPES
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import read_config, read_model, tokens
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     asked.add_argument("config", metavar="CONFIG", help=CONFIGS)
     asked.add_argument("--length", required=True, type=tokens, metavar="N", help="tokens, such as 128k")
     asked.add_argument("--sequences", type=tokens, default=1, metavar="K", help="parallel requests; default: 1")
-    asked.add_argument("--dtype", choices=DTYPES, help="data type of the KV cache; default: bfloat16")
+    asked.add_argument("--dtype", choices=DTYPES, help="data type of the KV cache; default: the file's, else bfloat16")
     asked.add_argument("--weight-dtype", choices=WEIGHT_TYPES, help="data type of the weights; default: the file's own")
     asked.add_argument(
         "--runtime",

@@ -15,6 +15,7 @@ from rope_viz.cli.output import named as named
 from rope_viz.cli.override_flags import read_override
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs, short_repr
+from rope_viz.models.formats.side_files import add_side_files, read_side_files
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.spec_url import method_knobs, parse_number, with_method, with_sizes
 from rope_viz.models.user_config import parse_config
@@ -85,7 +86,9 @@ def read_config(name: str) -> Mapping[str, Any]:
         sources = find_configs(name)
         if len(sources) > 1:
             raise ValueError(f"this folder contains {len(sources)} configs: name one of them")
-        return parse_config(sources[0][1]())
+        label, read = sources[0]
+        config = parse_config(read())
+        return add_side_files(config, read_side_files(Path(label).parent)) if Path(name).is_dir() else config
 
 
 def read_model_folder(folder: str) -> Mapping[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rope_viz.advice.lint.diagnose import Diagnosis, describe_refusal, diagnose
+from rope_viz.advice.memory.stored_size import keep_storage
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import Upload
@@ -10,8 +13,13 @@ from rope_viz.picture import config_link
 from rope_viz.picture.configs import prove_cheap
 
 
-def read_file(content: str | bytes, current: RopeSpec, name: str) -> Upload | Diagnosis:
-    """Return the config of a file, or why it cannot be read; `current` and `name` are as in `read_upload`."""
+def read_file(
+    content: str | bytes, current: RopeSpec, name: str, files: Mapping[str, bytes] | None = None
+) -> Upload | Diagnosis:
+    """Return the config of a file, or why it cannot be read; `current` and `name` are as in `read_upload`.
+
+    `files` are those that were dropped with it, by name.
+    """
     try:
         own = read_upload(content, current, name)
     except ValueError:
@@ -19,7 +27,7 @@ def read_file(content: str | bytes, current: RopeSpec, name: str) -> Upload | Di
         _ = found.changes, found.excerpt  # computed here, because comparing lines takes long
         return found
     try:
-        return with_link(prove_cheap(own))
+        return with_link(prove_cheap(keep_storage(own, content, files or {})))
     except ValueError as error:
         return Diagnosis((describe_refusal(error),))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -10,6 +12,7 @@ from rope_viz.advice.lint.diagnose import Diagnosis, describe_refusal
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import find_by_name
 from rope_viz.models.formats.json_source import LARGEST_FILE
+from rope_viz.models.formats.side_files import split_files
 from rope_viz.models.identity.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import Upload
 from rope_viz.picture import own_file
@@ -62,6 +65,7 @@ def drop_field(*, opens: str = "") -> None:
             key=dropped,
             help=TEXTS("config.help"),
             max_upload_size=ACCEPTED,
+            accept_multiple_files=True,
             on_change=_dropped,
             args=(dropped, opens),
         )
@@ -95,10 +99,16 @@ def _renew() -> None:
 
 def _dropped(key: str, opens: str) -> None:
     query_params.catch_up()
-    file = st.session_state.get(key)
-    if file is not None:
+    dropped = {file.name: take_upload(file) for file in st.session_state.get(key) or ()}
+    if dropped:
         _renew()  # the same file can be dropped again after a correction
-        _take(take_upload(file), file.name)
+        try:
+            name, beside = split_files(dropped)
+        except ValueError as error:
+            reject(next(iter(dropped)), Diagnosis((describe_refusal(error),)), _take)
+            state.frame_too()
+            return
+        _take(dropped[name], name, beside)
         if opens:
             state.open_page(opens)
 
@@ -152,17 +162,17 @@ def _show_findings() -> None:
             st.page_link(state.page("model"), label=TEXTS("config.findings", summary=found), query_params=at)
 
 
-def _take(content: str | bytes, name: str) -> bool:
-    """Make a config the model, or show the card that says why it is none."""
+def _take(content: str | bytes, name: str, beside: Mapping[str, bytes] | None = None) -> bool:
+    """Make a config the model, with the files dropped with it, or show the card that says why it is none."""
     spec, model = state.current_choice().spec, state.current_choice().subject.name
     try:
-        found, _ = read_outside(own_file.read_file, content, spec, model)
+        found, _ = read_outside(own_file.read_file, content, spec, model, beside)
     except ValueError as error:  # a limit was met
         found = Diagnosis((describe_refusal(error),))
     if isinstance(found, Upload):
         state.adopt(found)
         return True
-    reject(name, found, _take)
+    reject(name, found, functools.partial(_take, beside=beside))
     state.frame_too()  # the card takes the place of the page
     return False
 

@@ -86,8 +86,12 @@ def test_quantized_weights_are_counted_as_they_are_stored():
     model = catalog()["llama-3-8b"]
     config = model.whole
     whole, _ = weight_bytes(config)
-    assert weight_bytes({**config, "quantization_config": {"quant_method": "gptq", "bits": 4}})[0] == whole / 4
-    assert weight_bytes({**config, "quantization_config": {"quant_method": "fp8"}})[0] == whole / 2
+    # Embeddings, head and norms keep 16 bits; GPTQ adds scales and zero points for 128 inputs and an index per input.
+    layers, others = 6_979_321_856, 2 * 128256 * 4096 + 65 * 4096
+    quantized = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+    order = 32 * (6 * 4096 + 14336) * 4
+    assert weight_bytes({**config, "quantization_config": quantized})[0] == layers * 4.15625 / 8 + order + 2 * others
+    assert weight_bytes({**config, "quantization_config": {"quant_method": "fp8"}})[0] == layers + 2 * others
     assert weight_bytes({**config, "torch_dtype": "float32"})[0] == whole * 2
 
 

@@ -13,6 +13,9 @@ LLAMA = {
     **{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8},
     **{"num_hidden_layers": 32, "intermediate_size": 14336, "vocab_size": 128256},
 }
+# Two square matrices, two of 8 heads of 128 and three of the feed-forward part in each of 32 layers.
+LAYERS = 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336)
+GROUP_OF_4 = {"targets": ["Linear"], "weights": {"num_bits": 4}}
 
 
 def cases_with(key):
@@ -40,7 +43,9 @@ def test_parameters_are_those_of_the_class(case):
 @cases_with("bits")
 def test_weights_take_the_bits_of_the_quantization_config(case):
     found = rope_viz.memory(case["config"], length=1)
-    assert found["weight_bytes"] == round(found["parameters"] * case["bits"] / 8)
+    assert f", {case['bits']} bits" in found["weight_dtype"]
+    # Scales add a quarter at most, and few weights keep 16 bits.
+    assert 1 < found["weight_bytes"] / (found["parameters"] * case["bits"] / 8) < 1.3
 
 
 def test_step3_counts_its_experts():
@@ -100,20 +105,26 @@ def test_types_are_assumed_only_where_nothing_names_them():
 @pytest.mark.parametrize(
     ("quantized", "bits"),
     [
-        ({"quant_method": "awq", "bits": 4}, 4),
-        ({"quant_method": "gptq", "bits": 8}, 8),
-        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, 4),
-        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, 8),
-        ({"quant_method": "mxfp4"}, 4.25),
+        ({"quant_method": "awq", "bits": 4, "zero_point": False}, 4 + 16 / 128),
+        ({"quant_method": "awq", "bits": 4, "group_size": 64}, 4 + 20 / 64),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, 4 + 32 / 64),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True}, 4 + 8.125 / 64),
         ({"quant_method": "fp8"}, 8),
-        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, 4),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, 8 + 32 / 128**2),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, 4.5),
         ({"quant_algo": "FP8"}, 8),
-        ({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": {"num_bits": 4}}}}, 4),
+        ({"quant_method": "compressed-tensors", "ignore": ["lm_head"], "config_groups": {"group_0": GROUP_OF_4}}, 4),
     ],
 )
 def test_storage_follows_the_quantization_method(quantized, bits):
     found = rope_viz.memory({**LLAMA, "quantization_config": quantized}, length=1)
-    assert found["weight_bytes"] == round(found["parameters"] * bits / 8)
+    assert found["weight_bytes"] == round(LAYERS * bits / 8 + 2 * (found["parameters"] - LAYERS))
+
+
+def test_a_method_without_rules_stores_all_weights_alike_and_says_so():
+    found = rope_viz.memory({**LLAMA, "quantization_config": {"quant_method": "mxfp4"}}, length=1)
+    assert found["weight_bytes"] == round(found["parameters"] * 4.25 / 8)
+    assert found["assumed"]["all weights"] == "in 4.25 bits"
 
 
 def test_a_runtime_adds_what_it_reserves():

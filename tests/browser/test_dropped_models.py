@@ -48,3 +48,21 @@ def test_long_list_of_quantised_layers_does_not_stop_a_config(visit):
     view.page.wait_for_url("**model=custom**")
     note = view.page.get_by_text("Long lists of your config were not loaded: ignore.", exact=False)
     expect(note.first).to_be_attached()
+
+
+def test_files_dropped_together_are_one_model(visit):
+    quantization = {"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}}
+    files = {"hf_quant_config.json": quantization, "config.json": QWEN3_8B}
+    view = visit().open("/model")
+    view.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(
+        [
+            {"name": name, "mimeType": "application/json", "buffer": json.dumps(content).encode()}
+            for name, content in files.items()
+        ]
+    )
+    view.page.wait_for_url("**model=custom**")
+    view.settle()
+    main = view.page.locator("[data-testid=stMain]")
+    # 6.95 billion weights of the layers in 8 bits, 1.24 billion of embeddings, head and norms in 16.
+    expect(main.get_by_text("9.44 GB").first).to_be_attached()
+    assert view.errors == []

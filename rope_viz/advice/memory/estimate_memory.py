@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.advice.memory.kv_cache import (
@@ -14,15 +15,11 @@ from rope_viz.advice.memory.kv_cache import (
     list_other_assumed_sizes,
     read_memory_fields,
 )
-from rope_viz.advice.memory.parameter_count import (
-    WEIGHT_TYPES,
-    count_weight_bytes,
-    find_file_bytes,
-    find_weight_storage,
-    parameters,
-)
+from rope_viz.advice.memory.parameter_count import count_weight_bytes, find_file_bytes, parameters
+from rope_viz.advice.memory.weight_storage import WEIGHT_TYPES, find_cache_type, find_weight_storage
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.formats.json_source import describe_source, names_unread_keys, refuse_unread
+from rope_viz.models.formats.side_files import is_length, read_beside
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 
@@ -43,9 +40,9 @@ def memory(
     """Return the bytes of cache and weights and the number of parameters, under the keys of `rope-viz memory --json`.
 
     `kv_cache_bytes` is what the dynamic cache of transformers 5.23.0 holds for `sequences` texts of `length` tokens.
-    A number that is not known is None, with the reason under `reasons`. `dtype` is the type of the cache,
-    `weight_dtype` that of the weights in place of the file's own. `runtime` adds `reserved_bytes`. Raises `ValueError`
-    where the config cannot be read or an argument has no meaning.
+    A number that is not known is None, with the reason under `reasons`. `dtype` is the type of the cache and
+    `weight_dtype` that of the weights, each in place of the file's own. `runtime` adds `reserved_bytes`. Raises
+    `ValueError` where the config cannot be read or an argument has no meaning.
     """
     require_number(length, "length", least=1, most=MAX_LENGTH, integer=True)
     require_number(sequences, "sequences", least=1, most=MOST_SEQUENCES, integer=True)
@@ -58,12 +55,14 @@ def memory(
         fields = read_memory_fields(model)
         usual, others = list_assumed_sizes(model), list_other_assumed_sizes(model)
     reasons: dict[str, str] = {}
-    assumed = {} if dtype else {"dtype": "bfloat16"}
+    stored_cache = None if dtype else find_cache_type(model.mapping, fields.config)
+    assumed = {} if dtype or stored_cache else {"dtype": "bfloat16"}
+    dtype = dtype or stored_cache or "bfloat16"
     if usual:
         assumed["class defaults of transformers"] = f"for {', '.join(usual)}"
     if others:
         assumed["other class defaults"] = f"for {', '.join(others)}"
-    found: dict[str, Any] = {"length": int(length), "sequences": int(sequences), "dtype": dtype or "bfloat16"}
+    found: dict[str, Any] = {"length": int(length), "sequences": int(sequences), "dtype": dtype}
     kept, found["kv_cache_bytes"] = None, None
     try:
         with normalise_errors():
@@ -71,8 +70,10 @@ def memory(
             if has_no_cache(fields):
                 found["kv_cache_bytes"] = 0
                 reasons["kv_cache_bytes"] = f"{fields.kind or 'it'} reads a whole text at once and has no KV cache"
+            elif dtype not in DTYPES:
+                raise ValueError(f"the file stores the cache as {dtype}, whose scales are not counted: give dtype")
             else:
-                kept = cache(model, dtype=dtype or "bfloat16")
+                kept = cache(model, dtype=dtype)
                 found["kv_cache_bytes"] = count_cache_bytes(kept, int(length), int(sequences))
     except (ValueError, TypeError) as error:
         reasons["kv_cache_bytes"] = str(error)
@@ -93,9 +94,11 @@ def memory(
             if held is None and weight_dtype:
                 found["weight_bytes"] = round(found["parameters"] * each)
             elif held is None:
-                found["weight_bytes"] = count_weight_bytes(model, fields.config, found["parameters"], each)
+                found["weight_bytes"], more = count_weight_bytes(model, fields.config, found["parameters"])
+                assumed.update(more)
     except (ValueError, TypeError) as error:
-        reasons["parameters"] = reasons["weight_bytes"] = str(error)
+        unknown = ("parameters", "weight_bytes") if found["parameters"] is None else ("weight_bytes",)
+        reasons.update(dict.fromkeys(unknown, str(error)))
     if runtime is not None:
         found["runtime"] = runtime.lower()
         found["reserved_bytes"] = None
@@ -108,10 +111,27 @@ def memory(
         else:
             found["reserved_bytes"] = count_reserved_bytes(kept, runtime.lower(), int(length), int(sequences))
     notes = list(kept.notes) if kept else []
+    notes += describe_lengths(read_beside(model.mapping, "generation"), int(length))
     if names_unread_keys(model.mapping):
         notes.append(describe_source(model.mapping))
     groups = [describe_group(group) for group in kept.groups] if kept else []
     return {**found, "groups": groups, "assumed": assumed, "reasons": reasons, "notes": notes}
+
+
+def describe_lengths(generation: Mapping[str, Any], length: int) -> list[str]:
+    """Return sentences on the lengths of a generation_config.json that end a text before this one."""
+    found, answer = generation.get("max_length"), generation.get("max_new_tokens")
+    sentences = []
+    if is_length(found) and found < length:
+        sentences.append(
+            f"generation_config.json: max_length is {found:,}. transformers ends a text there unless a call names "
+            "another length."
+        )
+    if is_length(answer) and answer < length:
+        sentences.append(
+            f"generation_config.json: max_new_tokens is {answer:,}. transformers and vLLM end an answer there."
+        )
+    return sentences
 
 
 def with_catalog_sizes(config: ModelConfig, recognised: Identity) -> ModelConfig:

@@ -5,101 +5,49 @@ Counted as the classes of transformers 5.23.0 build them; tests/goldens/memory.j
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rope_viz.advice.memory.kv_cache import (
     ATTENTION,
-    NAMES,
     OTHER_NAMES,
     copy_usual_keys,
     count_kv_heads,
     count_listed_layers,
     find_layer_kinds,
     read_linear_attention,
-    read_mamba,
     read_memory_fields,
+)
+from rope_viz.advice.memory.weight_matrices import (
+    Matrix,
+    count_experts,
+    is_layer_dense,
+    list_attention,
+    list_feed_forward,
+    list_matrices,
+)
+from rope_viz.advice.memory.weight_storage import (
+    Quantization,
+    find_plain_bytes,
+    find_quantization,
+    find_weight_storage,
+    is_expert_format,
+    read_quantization,
 )
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.config_reader import Fields, read_model_type
 from rope_viz.models.formats.json_source import source_file
+from rope_viz.models.formats.side_files import COUNTED
 from rope_viz.models.layer_patterns import resolve_layer_types
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.models.parameter_formulas import LISTED, Sizes, count_parameters, first_number, has_formula, is_dense
-
-# {quantisation method: bytes per weight}; the others name their bits.
-QUANTIZED: Mapping[str, float] = NAMES["quantized"]
-
-# {data type: bytes per number}.
-WEIGHT_TYPES: Mapping[str, float] = NAMES["weight_types"]
-
-
-def find_bytes_per_weight(quantized: Mapping[str, Any]) -> float | None:
-    """Return the bytes that a quantization_config gives one weight, None where it names neither bits nor a method."""
-    method = str(quantized.get("quant_method", ""))
-    if quantized.get("load_in_4bit") or quantized.get("_load_in_4bit"):
-        return 0.5
-    if quantized.get("load_in_8bit") or quantized.get("_load_in_8bit"):
-        return 1.0
-    if method == "mxfp4":
-        return QUANTIZED[method]
-    bits = next((quantized[key] for key in ("bits", "w_bit", "weight_bits", "num_bits") if quantized.get(key)), None)
-    if bits is None:
-        bits = find_group_bits(quantized)
-    if isinstance(bits, (int, float)) and not isinstance(bits, bool) and 0 < bits <= 16:
-        return bits / 8
-    algorithm = str(quantized.get("quant_algo") or quantized.get("weight_dtype") or "").lower()
-    named = re.search(r"w(\d+)a|fp(\d+)|int(\d+)|float(\d+)", algorithm)
-    if named:
-        return int(next(part for part in named.groups() if part)) / 8
-    return QUANTIZED.get(method)
-
-
-def find_group_bits(quantized: Mapping[str, Any]) -> float | None:
-    """Return the bits of the first group of weights (compressed-tensors, modelopt), None where none names them.
-
-    Weights that share a scale take a part of its bits, too: a byte where the group says so, else a number of 16 bits.
-    """
-    groups = quantized.get("config_groups")
-    for group in groups.values() if isinstance(groups, Mapping) else ():
-        weights = group.get("weights") if isinstance(group, Mapping) else None
-        bits = weights.get("num_bits") if isinstance(weights, Mapping) else None
-        if isinstance(weights, Mapping) and isinstance(bits, (int, float)):
-            shared = read_size(weights, "group_size")
-            scale = 8 if re.search("8", str(weights.get("scale_dtype"))) else 16
-            return bits + (scale / shared if shared and "scale_dtype" in weights else 0)
-    return None
-
-
-def is_expert_format(quantized: Any) -> bool:
-    """Return whether a quantization stores experts alone in few bits: MXFP4, as of gpt-oss and Kimi-K3."""
-    if not isinstance(quantized, Mapping):
-        return False
-    return "mxfp4" in (str(quantized.get("quant_method")), str(quantized.get("format")).removesuffix("-pack-quantized"))
+from rope_viz.models.parameter_formulas import Sizes, count_parameters, has_formula, read_whole
 
 
 def find_file_bytes(config: Mapping[str, Any]) -> int | None:
     """Return the bytes of the tensors in the GGUF file that a config was read from, None where it was from no such."""
     found = source_file(config).get("tensor_bytes")
     return found if isinstance(found, int) else None
-
-
-def find_weight_storage(*places: Mapping[str, Any]) -> tuple[float, str, bool]:
-    """Return (bytes per weight, what the storage is called, whether a file says so) of the first place that says it."""
-    for part in places:
-        quantized = part.get("quantization_config") or part.get("compression_config")
-        if isinstance(quantized, Mapping):
-            each = find_bytes_per_weight(quantized)
-            if each is not None:
-                name = quantized.get("quant_method") or quantized.get("quant_algo") or "quantized"
-                return each, f"{name}, {8 * each:g} bits", True
-    names = (part.get(key) for part in places for key in ("dtype", "torch_dtype"))
-    name = next((name.removeprefix("torch.") for name in names if isinstance(name, str) and name != "auto"), None)
-    if name is None:
-        return 2.0, "bfloat16", False
-    return WEIGHT_TYPES.get(name, 2.0), name, name in WEIGHT_TYPES
 
 
 def parameters(config: Source) -> int:
@@ -109,11 +57,58 @@ def parameters(config: Source) -> int:
     return count_by_usual_keys(model) if found is None else found
 
 
-def count_weight_bytes(model: ModelConfig, config: Mapping[str, Any], count: int, each: float) -> int:
-    """Return the bytes of all weights, of `each` bytes; where experts alone are quantized, the others have 16 bits."""
-    named = [part.get("quantization_config") or part.get("compression_config") for part in (model.mapping, config)]
-    experts = count_expert_weights(model, count) if any(is_expert_format(one) for one in named) else 0
-    return round(experts * each + (count - experts) * 2) if experts else round(count * each)
+def count_weight_bytes(model: ModelConfig, config: Mapping[str, Any], count: int) -> tuple[int, dict[str, str]]:
+    """Return (bytes of all weights as a config says they are stored, what was assumed: {name: value}).
+
+    Raises `ValueError` where that depends on names of layers that are not read.
+    """
+    quantized = find_quantization(model.mapping, config)
+    if quantized is None:
+        return round(count * find_weight_storage(model.mapping, config)[0]), {}
+    counted = read_whole(quantized.get(COUNTED), -1)
+    if counted == 0:
+        raise ValueError("the size of the weights is not known: their layers were not read")
+    if counted > 0:
+        return counted, {}
+    each, plain = find_weight_storage(model.mapping, config)[0], find_plain_bytes(model.mapping, config)
+    experts = count_expert_weights(model, count) if is_expert_format(quantized) else 0
+    if experts:
+        return round(experts * each + (count - experts) * plain), {}
+    rules = read_quantization(quantized)
+    if rules is None:
+        return round(count * each), {"all weights": f"in {8 * each:g} bits"}
+    return count_quantized_bytes(model, rules, count, plain)
+
+
+def count_quantized_bytes(
+    model: ModelConfig, rules: Quantization, count: int, plain: float
+) -> tuple[int, dict[str, str]]:
+    """Return the same for the rules of a quantization; what they leave out takes `plain` bytes per weight."""
+    fields = read_memory_fields(model)
+    hidden, vocabulary = fields.required("hidden_size"), fields.required("vocab_size")
+    ends = [Matrix("embed_tokens", hidden, vocabulary)]
+    ends += [] if ties_embeddings(model, fields) else [Matrix("lm_head", hidden, vocabulary)]
+    matrices = [] if fields.config.get("block_configs") else list(list_matrices(fields))
+    outside, towers = sum(matrix.count for matrix in ends), count_other_parts(model.mapping, hidden)[0]
+    rest = count - outside - sum(matrix.count for matrix in matrices)
+    assumed = dict(rules.assumed)
+    if not -0.002 * count <= rest <= 0.03 * count + towers:
+        if rules.usual is None:
+            raise ValueError(f"the matrices of {fields.kind or 'this model'} are not told apart, as its bits need")
+        assumed["quantized"] = "all weights but embeddings, head and other towers"
+        outside += towers
+        return round((count - outside) * rules.usual.usual_bits / 8 + outside * plain), assumed
+    total = float(rest) * plain
+    for matrix in (*ends, *matrices):
+        scheme = rules.find_scheme(matrix.name)
+        total += matrix.count * plain if scheme is None else scheme.count_bytes(matrix)
+    return round(total), assumed
+
+
+def ties_embeddings(model: ModelConfig, fields: Fields) -> bool:
+    """Return whether the head has the weights of the embeddings; composite classes keep that at their own level."""
+    facts = fields.architecture.memory
+    return bool({"tie_word_embeddings": facts.ties_embeddings, **model.mapping, **fields.config}["tie_word_embeddings"])
 
 
 def count_expert_weights(model: ModelConfig, count: int) -> int:
@@ -173,9 +168,7 @@ def count_by_usual_keys(model: ModelConfig) -> int:
     """Return the number of parameters of a model that no class of transformers reads, by the usual keys."""
     fields = read_memory_fields(model)
     hidden, kinds = fields.required("hidden_size"), find_layer_kinds(fields)
-    # Composite classes keep it at their own level.
-    tied = {"tie_word_embeddings": fields.architecture.memory.ties_embeddings, **model.mapping, **fields.config}
-    total = fields.required("vocab_size") * hidden * (1 if tied["tie_word_embeddings"] else 2)
+    total = fields.required("vocab_size") * hidden * (1 if ties_embeddings(model, fields) else 2)
     if not fields.config.get("block_configs"):
         total += sum(count * count_mixer(fields, hidden, kind) for kind, count in Counter(kinds).items())
     if fields.config.get("block_configs"):
@@ -208,35 +201,21 @@ def count_blocks(fields: Fields, hidden: int) -> int:
 
 def count_mixer(fields: Fields, hidden: int, kind: str) -> int:
     """Return the number of weights of a layer's attention, or of what it has in its place."""
-    if kind == "linear_attention":
-        keys, values, _, heads, kernel = read_linear_attention(fields)
-        return hidden * (2 * keys + 2 * values + 2 * heads) + (2 * keys + values) * kernel + values * hidden
-    if kind == "conv":
-        return 4 * hidden * hidden
-    if kind == "mamba":
-        keys, values, _, heads, _ = read_mamba(fields)
-        return hidden * (2 * values + 2 * keys + heads) + values * hidden
     if kind == "recurrent_gemma":
         width, blocks = fields.size("lru_width") or hidden, fields.required("num_attention_heads")
         return 3 * hidden * width + fields.size("conv1d_width", default=4) * width + 2 * width * width // blocks
-    if kind not in (*ATTENTION, "cross_attention", "shared_attention"):
-        return 0
-    heads = fields.required("num_attention_heads")
-    latent = fields.size("kv_lora_rank")
-    if latent is not None:
-        rotated, plain = fields.required("qk_rope_head_dim"), fields.required("qk_nope_head_dim")
-        values, query = fields.size("v_head_dim") or plain, fields.size("q_lora_rank")
-        asked = heads * (rotated + plain)
-        queries = hidden * asked if query is None else query * (hidden + asked)
-        return queries + hidden * (latent + rotated) + latent * heads * (plain + values) + heads * values * hidden
-    width = fields.head_dim()
-    if kind == "shared_attention":
-        return 2 * hidden * width * heads
-    shared_query = fields.size("share_q_dim")
-    if shared_query is not None:
+    attends, shared_query = kind in (*ATTENTION, "cross_attention"), fields.size("share_q_dim")
+    if kind == "shared_attention" and fields.size("kv_lora_rank") is None:
+        return 2 * hidden * fields.head_dim() * fields.required("num_attention_heads")
+    if attends and shared_query is not None:
+        heads, width = fields.required("num_attention_heads"), fields.head_dim()
         return shared_query * (hidden + heads * width) + hidden * width * (heads + 2 * count_kv_heads(fields))
-    gated = 2 if fields.architecture.memory.gated_attention else 1
-    return hidden * width * ((1 + gated) * heads + 2 * count_kv_heads(fields))
+    kernel = 0
+    if kind == "linear_attention":
+        keys, values, _, _, size = read_linear_attention(fields)
+        kernel = (2 * keys + values) * size
+    alike = "full_attention" if kind in ("cross_attention", "shared_attention") else kind
+    return kernel + sum(matrix.count for matrix in list_attention(fields, hidden, alike))
 
 
 def weight_bytes(config: Source) -> tuple[float, str]:
@@ -246,49 +225,14 @@ def weight_bytes(config: Source) -> tuple[float, str]:
     if held is not None:
         return float(held), "GGUF file"
     config = model.fields.config
-    each, stored, _ = find_weight_storage(model.mapping, config)
-    return float(count_weight_bytes(model, config, parameters(model), each)), stored
-
-
-def count_experts(fields: Fields) -> int | None:
-    """Return how many routed experts a layer with experts has, None for a dense model."""
-    names = ("n_routed_experts", "num_local_experts", "num_experts", *OTHER_NAMES["num_experts"])
-    for name in names:
-        value = first_number(fields.value(name))
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-    return None
-
-
-def is_layer_dense(fields: Fields, index: int) -> bool:
-    """Return whether a layer of a model with experts has none."""
-    config, first = fields.config, fields.architecture.memory.first_dense
-    if first and "moe_layer_start_index" not in config and not config.get("first_k_dense_replace"):
-        config = {"first_k_dense_replace": first, **config}
-    if fields.value(LISTED) is not None:
-        config = {**config, LISTED: fields.value(LISTED)}
-    return is_dense(config.get, index)
+    stored = find_weight_storage(model.mapping, config)[1]
+    return float(count_weight_bytes(model, config, parameters(model))[0]), stored
 
 
 def count_feed_forward(fields: Fields, hidden: int, *, dense: bool) -> int:
     """Return the number of weights of a layer's feed-forward part; `dense`: it has no experts."""
-    facts, config = fields.architecture.memory, fields.config
-    matrices = 2 if facts.two_matrix_mlp else 3
-    inner = fields.size("intermediate_size") or 4 * hidden
-    inner //= 2 if facts.halves_intermediate else 1
-    experts = count_experts(fields)
-    if experts is None or dense:
-        other = (config.get("dense_intermediate_size") or config.get("intermediate_size_mlp")) if experts else None
-        return matrices * hidden * int(other or inner)
-    width = first_number(fields.value("moe_intermediate_size")) or inner
-    names = ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts")
-    many = next((first_number(config[name]) for name in names if config.get(name) is not None), facts.shared_experts)
-    own = next(
-        (fields.value(name) for name in ("shared_expert_intermediate_size", "share_expert_dim") if fields.value(name)),
-        0,
-    )
-    shared = (own or (width if facts.shared_expert else 0)) if not many else many * width
-    return int(matrices * hidden * (experts * width + shared) + experts * hidden)
+    routed = 0 if dense else hidden * (count_experts(fields) or 0)
+    return routed + sum(matrix.count for matrix in list_feed_forward(fields, hidden, dense=dense))
 
 
 PARTS = ("vision_config", "audio_config", "vision_tower_config", "audio_encoder_config", "visual", "vit_config")

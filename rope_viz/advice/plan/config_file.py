@@ -27,7 +27,7 @@ from rope_viz.advice.plan.export import (
 from rope_viz.embedding.scaling import list_config_forms
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
-from rope_viz.models.formats import FILE, without_source
+from rope_viz.models.formats import without_source
 from rope_viz.models.length_keys import LENGTH_KEYS, find_lower_lengths
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
@@ -227,7 +227,8 @@ def write_config_file(
 
 def drop_source(model: ModelConfig) -> ModelConfig:
     """Return a config without what is known of the GGUF file that it was read from: another file is written."""
-    return ModelConfig.read(without_source(model.mapping), known=model.known) if FILE in model.mapping else model
+    own = without_source(model.mapping)
+    return model if len(own) == len(model.mapping) else ModelConfig.read(own, known=model.known)
 
 
 def judge_file(

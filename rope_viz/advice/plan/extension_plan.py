@@ -8,8 +8,9 @@ from typing import Any
 
 from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.memory.estimate_memory import with_catalog_sizes
-from rope_viz.advice.memory.kv_cache import GPU, USED, Cache, Group, cache, human
+from rope_viz.advice.memory.kv_cache import GPU, USED, Cache, Group, cache, human, read_memory_fields
 from rope_viz.advice.memory.parameter_count import weight_bytes
+from rope_viz.advice.memory.weight_storage import find_cache_type
 from rope_viz.advice.plan.config_file import ConfigFile, is_grave, is_reader, keep_config_file, write_config_file
 from rope_viz.advice.plan.export import without_about
 from rope_viz.advice.plan.rank_methods import Advice, recommend
@@ -118,7 +119,7 @@ def make_plan(
     trained: int | None = None,
     layer: str | None = None,
     way: str = "",
-    dtype: str = "bfloat16",
+    dtype: str | None = None,
     sequences: int = 1,
     advice: Advice | None = None,
     found: tuple[Finding, ...] | None = None,
@@ -161,14 +162,15 @@ def plan(
     trained: int | None = None,
     layer: str | None = None,
     way: str = "",
-    dtype: str = "bfloat16",
+    dtype: str | None = None,
     sequences: int = 1,
 ) -> ExtensionPlan:
     """Return how to extend a model to `to` tokens, as `rope-viz extend` shows it.
 
     `runtimes` are names such as "vllm"; `trained` is the trained length in tokens, if you know it better. `layer` is a
-    layer type, `way` the id of another of `Plan.advice.ways`, `dtype` the type of the KV cache for `sequences`
-    requests. Raises `ValueError` where the config cannot be read, and for an unknown runtime, layer, way or dtype.
+    layer type, `way` the id of another of `Plan.advice.ways`, `dtype` the type of the KV cache (None: the file's,
+    else bfloat16) for `sequences` requests. Raises `ValueError` where the config cannot be read, and for an unknown
+    runtime, layer, way or dtype.
     """
     names = (runtimes,) if isinstance(runtimes, str) else tuple(runtimes)
     options: dict[str, Any] = {"trained": trained, "layer": layer, "dtype": dtype, "sequences": sequences}
@@ -262,13 +264,14 @@ def find_mistakes(config: Source) -> tuple[Finding, ...]:
 
 
 def estimate_memory(
-    model: ModelConfig, recognised: Identity, length: int, *, dtype: str = "bfloat16", sequences: int = 1
+    model: ModelConfig, recognised: Identity, length: int, *, dtype: str | None = None, sequences: int = 1
 ) -> Memory:
     """Return what a length takes, with sizes of the catalog's model where the config says none."""
     require_number(sequences, "sequences", least=1, most=MOST_SEQUENCES, integer=True)
     model = with_catalog_sizes(model, recognised)
     try:
-        kept, (weights, stored) = cache(model, dtype=dtype), weight_bytes(model)
+        stored_type = dtype or find_cache_type(model.mapping, read_memory_fields(model).config) or "bfloat16"
+        kept, (weights, stored) = cache(model, dtype=stored_type), weight_bytes(model)
     except ValueError as error:
         return Memory(None, 0.0, 0.0, "", None, sequences, str(error))
     room = USED * GPU - weights
