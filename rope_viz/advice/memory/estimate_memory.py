@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.advice.memory.kv_cache import (
@@ -68,7 +69,10 @@ def memory(
     try:
         with normalise_errors():
             refuse_unread(model.mapping, "attention")
-            if has_no_cache(fields):
+            if is_diffusion(model.mapping):
+                found["kv_cache_bytes"] = 0
+                reasons["kv_cache_bytes"] = "a diffusion transformer denoises all tokens at once and has no KV cache"
+            elif has_no_cache(fields):
                 found["kv_cache_bytes"] = 0
                 reasons["kv_cache_bytes"] = f"{fields.kind or 'it'} reads a whole text at once and has no KV cache"
             else:
@@ -88,6 +92,8 @@ def memory(
     found["weight_dtype"] = stored
     try:
         with normalise_errors():
+            if is_diffusion(model.mapping):
+                raise ValueError("the weights of diffusion transformers are not counted")
             found["parameters"] = parameters(model)
             found["weight_bytes"] = held
             if held is None and weight_dtype:
@@ -112,6 +118,11 @@ def memory(
         notes.append(describe_source(model.mapping))
     groups = [describe_group(group) for group in kept.groups] if kept else []
     return {**found, "groups": groups, "assumed": assumed, "reasons": reasons, "notes": notes}
+
+
+def is_diffusion(config: Mapping[str, Any]) -> bool:
+    """Return True for a transformer of a diffusion pipeline, whose file names its class."""
+    return isinstance(config.get("_class_name"), str)
 
 
 def with_catalog_sizes(config: ModelConfig, recognised: Identity) -> ModelConfig:
