@@ -12,13 +12,13 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from rope_viz.cli.find_pictures import describe_formats, find_choices, find_picture, read_variants, render
 from rope_viz.cli.output import write_output
-from rope_viz.cli.spec import LISTS, add_spec_flags, flag, read_spec
+from rope_viz.cli.spec import LISTS, add_spec_flags, flag, named, read_config, read_spec
 from rope_viz.embedding.spec import RopeSpec, knobs, short_repr
 from rope_viz.figures.files import FORMS
 from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.models.read_upload import single_axis_upload
+from rope_viz.models.read_upload import has_several_axes, multi_axis_upload, single_axis_upload
 from rope_viz.models.spec_url import Subject, method_knobs
 from rope_viz.models.variant import MOST
 from rope_viz.pages import registry
@@ -199,6 +199,14 @@ def read_flags(parsed: argparse.Namespace) -> PictureRequest:
     """Return the request that the flags describe. Raise `ValueError` with one sentence."""
     from rope_viz.picture.picture_request import PictureRequest
 
+    config = None if parsed.model is None else read_config(parsed.model)
+    if config is not None and has_several_axes(config):
+        with named(parsed.model):
+            own = multi_axis_upload(dict(config))
+        layer = parsed.layer or next(iter(own.specs))
+        if layer not in own.specs:
+            raise ValueError(f"--layer must be one of {', '.join(own.specs)}, got {short_repr(layer)}")
+        return PictureRequest(Subject(own.specs[layer], spec_url.CUSTOM, layer, own))
     spec, config, layer = read_spec(parsed)
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
     own = single_axis_upload(config) if config is not None and not listed else None

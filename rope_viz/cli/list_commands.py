@@ -12,12 +12,22 @@ import numpy as np
 
 from rope_viz.advice.plan.export import export
 from rope_viz.cli.override_flags import add_override_flags
-from rope_viz.cli.spec import add_spec_flags, describe_lengths, lengths_line, read_model, read_spec
+from rope_viz.cli.spec import (
+    add_spec_flags,
+    describe_lengths,
+    lengths_line,
+    named,
+    read_config,
+    read_model,
+    read_spec,
+)
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import wavelength
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.read_upload import has_several_axes
+from rope_viz.models.several_axes.model_axes import from_model
 from rope_viz.runtimes import emulate
 
 
@@ -44,6 +54,9 @@ def add_models(commands: Any) -> None:
 
 def run_table(parsed: argparse.Namespace) -> int:
     """Run `table` and return its exit code."""
+    config = None if parsed.model is None else read_config(parsed.model)
+    if config is not None and has_several_axes(config):
+        return print_axes(parsed, config)
     spec, config, layer = read_spec(parsed)
     softmax = find_softmax_multiplier(spec, config, layer, parsed.length)
     inv_freq = spec.inv_freq(parsed.length)
@@ -75,6 +88,32 @@ def run_table(parsed: argparse.Namespace) -> int:
     print(f"factor on the softmax scale: {'not known' if softmax is None else format(softmax, '.8g')}")
     for text in remarks(config):
         print(text)
+    return 0
+
+
+def print_axes(parsed: argparse.Namespace, config: Mapping[str, Any]) -> int:
+    """Print how fast each pair turns along each axis, for a model with positions on several axes."""
+    with named(parsed.model):
+        parts = from_model(config)
+    if parsed.json:
+        found = {
+            part: {
+                "axes": spec.axes,
+                "dims": spec.dims.tolist(),
+                "inv_freq": spec.weights.tolist(),
+                "factor": spec.factor,
+            }
+            for part, spec in parts.items()
+        }
+        print(json.dumps({"rope": True, "parts": found}, indent=2))
+        return 0
+    for part, spec in parts.items():
+        names = ("part", "pair", *(f"inv_freq {axis}" for axis in spec.axes))
+        rows = [(part, str(pair), *(f"{value:.6g}" for value in values)) for pair, values in enumerate(spec.weights)]
+        if parsed.csv:
+            print("\n".join(",".join(row) for row in (names, *rows)))
+        else:
+            print_rows(names, rows)
     return 0
 
 

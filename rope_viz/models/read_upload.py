@@ -38,7 +38,7 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
     cut, long_names = cut_long_names(config)
     config = dict(cut)
     notes += [sentence for _, sentence in describe_long_names(long_names)]
-    if isinstance(config.get("_class_name"), str) or is_encoder_only(config):
+    if has_several_axes(config):
         return multi_axis_upload(config, notes)
     config, filled = complete_config(config, current or RopeSpec())
     if filled:
@@ -52,6 +52,11 @@ def single_axis_upload(config: Mapping[str, Any], notes: Sequence[str] = ()) -> 
     """Return the upload of a language model's config. Raises `ValueError` if RoPE cannot be computed from it."""
     read = ModelConfig.read(config)
     return Upload(name_config(config), config, read.start_specs, (*notes, *read.notes))
+
+
+def has_several_axes(config: Mapping[str, Any]) -> bool:
+    """Return True for a diffusion transformer or an encoder, whose positions lie on several axes."""
+    return isinstance(config.get("_class_name"), str) or is_encoder_only(config)
 
 
 def is_encoder_only(config: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.long_names import cut_long_names
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.read_upload import is_encoder_only, multi_axis_upload, single_axis_upload
+from rope_viz.models.read_upload import has_several_axes, multi_axis_upload, single_axis_upload
 from rope_viz.models.user_config import LARGEST, Upload, check_shape, empty_long_values
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.texts import Texts
@@ -43,8 +43,7 @@ def upload_of(content: bytes) -> Upload:
         raise ValueError(TEXTS("stored.no_config"))
     config = dict(cut_long_names(empty_long_values(config)[0])[0])
     check_shape(config)
-    is_multi_axis = isinstance(config.get("_class_name"), str) or is_encoder_only(config)
-    return prove_cheap(multi_axis_upload(config) if is_multi_axis else single_axis_upload(config))
+    return prove_cheap(multi_axis_upload(config) if has_several_axes(config) else single_axis_upload(config))
 
 
 def prove_cheap(own: Upload) -> Upload:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
+from rope_viz.models.catalog import catalog
 from rope_viz.models.formats import without_source
 from rope_viz.models.formats.mistral_params import config_from_mistral
 from rope_viz.models.model_config import ModelConfig
@@ -102,7 +103,6 @@ def test_listed_windows_become_layer_types():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"multiple_of": 256}, "this is Meta's params.json"),
         ({"yarn": {**YARN, "gamma": 1}}, "yarn of params.json has the unknown key 'gamma'"),
         ({"yarn": {"factor": 4}}, "yarn of params.json has no original_max_position_embeddings"),
         ({"yarn": {**YARN, "factor": "16"}}, "yarn.factor must be a number"),
@@ -137,3 +137,34 @@ def test_every_command_and_the_app_read_the_file(tmp_path, capsys):
     own = read_upload(path.read_bytes())
     assert "Read from Mistral's params.json." in " ".join(own.notes)
     capsys.readouterr()
+
+
+# The Llama 3.1 8B of meta-llama: its config.json of transformers has the same numbers (catalog).
+META = {
+    **{"dim": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 8, "vocab_size": 128256, "norm_eps": 1e-05},
+    **{"ffn_dim_multiplier": 1.3, "multiple_of": 1024, "rope_theta": 500000.0, "use_scaled_rope": True},
+}
+
+
+def test_metas_file_is_read_with_what_is_assumed_named():
+    found, published = ModelConfig.read(META), ModelConfig.read(catalog()["llama-3.1-8b"].config)
+    np.testing.assert_array_equal(found.specs[""].inv_freq(), published.specs[""].inv_freq())
+    assert found.identity.model.id == "llama-3.1-8b"
+    assert (found.mapping["intermediate_size"], found.limit) == (14336, 131_072)
+    notes = " ".join(found.notes)
+    assert "It names no factor: Llama 3.1's 8 over 8,192 tokens is assumed; Llama 3.2 has 32." in notes
+    assert "It names no length: 131,072 tokens are assumed" in notes
+
+
+def test_metas_file_may_name_the_factor():
+    spec = ModelConfig.read({**META, "rope_scaling_factor": 32, "max_seq_len": 65536}).specs[""]
+    assert (spec.scaling.factor, spec.target) == (32.0, 65536)
+    with pytest.raises(ValueError, match="rope_scaling_factor must be a number"):
+        config_from_mistral({**META, "rope_scaling_factor": "32"})
+
+
+def test_llama_2_has_no_base_in_its_file():
+    llama_2 = {"dim": 4096, "multiple_of": 256, "n_heads": 32, "n_layers": 32, "norm_eps": 1e-05, "vocab_size": -1}
+    found = ModelConfig.read(llama_2)
+    assert (found.specs[""].base, found.limit, found.mapping["intermediate_size"]) == (10_000.0, 4096, 11_008)
+    assert "It names no rope_theta: 10,000 is assumed" in " ".join(found.notes)

@@ -67,7 +67,10 @@ def memory(
     try:
         with normalise_errors():
             refuse_unread(model.mapping, "attention")
-            if has_no_cache(fields):
+            if is_diffusion(model.mapping):
+                found["kv_cache_bytes"] = 0
+                reasons["kv_cache_bytes"] = "a diffusion transformer denoises all tokens at once and has no KV cache"
+            elif has_no_cache(fields):
                 found["kv_cache_bytes"] = 0
                 reasons["kv_cache_bytes"] = f"{fields.kind or 'it'} reads a whole text at once and has no KV cache"
             elif dtype not in DTYPES:
@@ -89,6 +92,8 @@ def memory(
     found["weight_dtype"] = stored
     try:
         with normalise_errors():
+            if is_diffusion(model.mapping):
+                raise ValueError("the weights of diffusion transformers are not counted")
             found["parameters"] = parameters(model)
             found["weight_bytes"] = held
             if held is None and weight_dtype:
@@ -132,6 +137,11 @@ def describe_lengths(generation: Mapping[str, Any], length: int) -> list[str]:
             f"generation_config.json: max_new_tokens is {answer:,}. transformers and vLLM end an answer there."
         )
     return sentences
+
+
+def is_diffusion(config: Mapping[str, Any]) -> bool:
+    """Return True for a transformer of a diffusion pipeline, whose file names its class."""
+    return isinstance(config.get("_class_name"), str)
 
 
 def with_catalog_sizes(config: ModelConfig, recognised: Identity) -> ModelConfig:

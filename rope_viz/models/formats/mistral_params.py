@@ -11,6 +11,7 @@ from typing import Any
 
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.formats import FILE, NAMES, make_source
+from rope_viz.models.formats.meta_params import META, config_from_meta
 
 SIZES: Mapping[str, str] = NAMES["mistral"]["sizes"]
 """{key of transformers: key of params.json}."""
@@ -29,8 +30,6 @@ OTHER = frozenset(
 FORMAT = "Mistral's params.json"
 LENGTH = 128_000
 """The length that vLLM assumes where the file has none."""
-META = ("use_scaled_rope", "multiple_of", "ffn_dim_multiplier")
-"""Keys of Meta's file of the same name."""
 
 
 def is_mistral_params(found: Mapping[str, Any]) -> bool:
@@ -40,9 +39,9 @@ def is_mistral_params(found: Mapping[str, Any]) -> bool:
 
 
 def config_from_mistral(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the config.json that means what a params.json says. Raises `ValueError` where it cannot be read."""
+    """Return the config.json that means what a params.json says, Mistral's or Meta's. Raises `ValueError`."""
     if any(name in params for name in META):
-        raise ValueError("this is Meta's params.json, which names no length: use the config.json of the same model")
+        return config_from_meta(params)
     remarks = ["Its weights pair neighbours (2i, 2i + 1); those of a converted model pair halves."]
     config: dict[str, Any] = {"model_type": find_type(params)}
     config |= {name: params[own] for name, own in SIZES.items() if params.get(own) is not None}
