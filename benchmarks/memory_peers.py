@@ -14,12 +14,15 @@ import copy
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 from transformers import CONFIG_MAPPING, PreTrainedConfig
 from transformers.models.auto import modeling_auto
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rope_viz.advice.memory.estimate_memory import memory
 

@@ -30,6 +30,7 @@ SMALLEST = {
     "score_curve.py": "--longest 4096 --repeats 1",
     "heads.py": "--tokens 512 --repeats 1",
     "recall.py": "--lengths 64 --sequences 1",
+    "memory_peers.py": "parameters defaults llama",
     "load.py": "--users 1 --seconds 2 --pages scaling",
 }
 # A variable that all descendants of a script inherit, by which they are found.

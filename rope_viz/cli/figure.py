@@ -202,11 +202,11 @@ def read_flags(parsed: argparse.Namespace) -> PictureRequest:
     config = None if parsed.model is None else read_config(parsed.model)
     if config is not None and has_several_axes(config):
         with named(parsed.model):
-            own = multi_axis_upload(dict(config))
-        layer = parsed.layer or next(iter(own.specs))
-        if layer not in own.specs:
-            raise ValueError(f"--layer must be one of {', '.join(own.specs)}, got {short_repr(layer)}")
-        return PictureRequest(Subject(own.specs[layer], spec_url.CUSTOM, layer, own))
+            several = multi_axis_upload(dict(config))
+        axis = parsed.layer or next(iter(several.specs))
+        if axis not in several.specs:
+            raise ValueError(f"--layer must be one of {', '.join(several.specs)}, got {short_repr(axis)}")
+        return PictureRequest(Subject(several.specs[axis], spec_url.CUSTOM, axis, several))
     spec, config, layer = read_spec(parsed)
     listed = parsed.model in catalog() and not Path(parsed.model).exists()
     own = single_axis_upload(config) if config is not None and not listed else None
