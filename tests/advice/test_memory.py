@@ -121,7 +121,7 @@ def test_storage_follows_the_quantization_method(quantized, bits):
     assert found["weight_bytes"] == round(LAYERS * bits / 8 + 2 * (found["parameters"] - LAYERS))
 
 
-def test_a_method_without_rules_stores_all_weights_alike_and_says_so():
+def test_a_method_without_rules_is_assumed_and_named():
     found = rope_viz.memory({**LLAMA, "quantization_config": {"quant_method": "mxfp4"}}, length=1)
     assert found["weight_bytes"] == round(found["parameters"] * 4.25 / 8)
     assert found["assumed"]["all weights"] == "in 4.25 bits"

@@ -150,7 +150,7 @@ def test_the_cache_has_the_type_that_the_file_names(stored, dtype):
     assert rope_viz.memory(config, length=1000, dtype="float16")["kv_cache_bytes"] == 1000 * 80 * 2 * 8 * 128 * 2
 
 
-def test_a_cache_in_few_bits_is_not_counted_without_being_told():
+def test_a_cache_in_few_bits_needs_its_type_named():
     config = {**LLAMA_70B, "quantization_config": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "NVFP4"}}
     found = rope_viz.memory(config, length=1000)
     assert found["kv_cache_bytes"] is None

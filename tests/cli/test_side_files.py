@@ -76,7 +76,7 @@ def test_older_files_of_gptq_and_awq_are_read(folder, capsys, name, method):
     assert found["weight_dtype"] == f"{method}, 4 bits"
 
 
-def test_lengths_of_generation_config_are_named_where_they_end_a_text_before(folder, capsys):
+def test_shorter_lengths_of_generation_config_are_named(folder, capsys):
     place = folder(generation_config={"max_length": 4096, "max_new_tokens": 2048, "temperature": 0.6})
     notes = " ".join(measure(place, capsys)["notes"])
     assert "max_length is 4,096" in notes
@@ -90,7 +90,7 @@ def test_a_broken_file_next_to_the_config_is_named(folder, capsys):
     assert "hf_quant_config.json" in capsys.readouterr().err
 
 
-def test_what_was_read_beside_is_never_written_into_a_config(folder, tmp_path, capsys):
+def test_side_files_are_never_written_into_a_config(folder, tmp_path, capsys):
     place = folder(hf_quant_config={"quantization": FP8}, generation_config={"max_length": 4096})
     assert main(["extend", str(place), "--to", "32k", "-o", str(tmp_path / "out.json")]) == 0
     written = json.loads((tmp_path / "out.json").read_text())

@@ -47,7 +47,7 @@ def test_a_link_carries_the_size_without_the_lists():
     assert "exclude_modules" not in json.dumps(again.config)
 
 
-def test_a_config_with_long_lists_of_its_own_is_counted_with_them():
+def test_long_lists_of_a_config_are_counted():
     quantized = {"quant_method": "modelopt", **FP8["quantization"]}
     own = read({**LLAMA, "quantization_config": quantized}, {})
     assert weight_bytes(own.model_config)[0] == HALF + 2 * HALF + 2 * OTHERS

@@ -37,7 +37,7 @@ MOST_EXPRESSIONS, MOST_GLOBS = 64, 2000
 """Patterns of one list, each of which is tried on every matrix."""
 
 
-def shorten(path: str) -> str:
+def spell_usually(path: str) -> str:
     """Return a path from the word layers on, with the usual names of its modules."""
     short = LAYER.sub("layers", path, count=1)
     for pattern, usual in SPELLINGS:
@@ -54,7 +54,7 @@ class Names:
     expressions: tuple[str, ...]
 
     @classmethod
-    def read(cls, patterns: Iterable[object]) -> Names:
+    def from_patterns(cls, patterns: Iterable[object]) -> Names:
         """Return the patterns of a list. Raises `ValueError` for a regular expression that is not read."""
         paths, globs, expressions = set(), [], []
         for pattern in patterns:
@@ -63,9 +63,9 @@ class Names:
             if pattern.startswith(("re:", "+:", "-:")):
                 expressions.append(require_safe(pattern.removeprefix("re:").removeprefix("+:").removeprefix("-:")))
             elif any(mark in pattern for mark in "*?["):
-                globs.append(shorten(pattern))
+                globs.append(spell_usually(pattern))
             else:
-                paths.add(shorten(pattern))
+                paths.add(spell_usually(pattern))
         if len(expressions) > MOST_EXPRESSIONS or len(globs) > MOST_GLOBS:
             raise ValueError("the list of patterns of the quantization is too long")
         return cls(frozenset(paths), tuple(dict.fromkeys(globs)), tuple(dict.fromkeys(expressions)))

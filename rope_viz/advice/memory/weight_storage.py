@@ -143,7 +143,7 @@ class Scheme:
         return self.bits + (self.scale / (self.group * self.rows) if self.group else 0)
 
 
-NOTHING = Names.read([])
+NOTHING = Names.from_patterns([])
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ DEFAULT_GROUP = 128
 def read_quantization(quantized: Mapping[str, Any]) -> Quantization | None:
     """Return the scheme of every matrix, None for a method that is not read. Raises `ValueError` for unread names."""
     method = str(quantized.get("quant_method", "")).lower()
-    excluded = Names.read(name for key in EXCLUDED for name in list_texts(quantized.get(key)))
+    excluded = Names.from_patterns(name for key in EXCLUDED for name in list_texts(quantized.get(key)))
     bits = find_bytes_per_weight(quantized)
     group, assumed = read_group(quantized), dict[str, str]()
     if method in ("awq", "gptq", "auto-round", "auto_round", "intel/auto-round") and bits is not None:
@@ -204,7 +204,7 @@ def read_quantization(quantized: Mapping[str, Any]) -> Quantization | None:
         zeros = 0 if method == "awq" and quantized.get("zero_point") is False else bits
         usual = Scheme(bits, 16 + zeros, group, order=32 if method == "gptq" else 0)
         named = read_overrides(quantized.get("extra_config"), usual)
-        dropped = Names.read(key for key in quantized.get("dynamic") or () if str(key).startswith("-:"))
+        dropped = Names.from_patterns(key for key in quantized.get("dynamic") or () if str(key).startswith("-:"))
         if any(not str(key).startswith("-:") for key in quantized.get("dynamic") or ()):
             raise ValueError("layers of other bits under dynamic of GPTQ are not counted")
         named = ((dropped, None), *named)
@@ -249,11 +249,11 @@ def read_overrides(found: Any, usual: Scheme) -> tuple[tuple[Names, Scheme | Non
     named: list[tuple[Names, Scheme | None]] = []
     for name, value in found.items() if isinstance(found, Mapping) else ():
         if value is False:
-            named.append((Names.read([name]), None))
+            named.append((Names.from_patterns([name]), None))
         elif isinstance(value, Mapping) and ("bits" in value or "group_size" in value):
             bits, group = read_whole(value.get("bits"), int(usual.bits)), read_group(value)
             own = Scheme(bits, usual.scale, usual.group if group is None else group, order=usual.order)
-            named.append((Names.read([name]), None if bits >= 16 else own))
+            named.append((Names.from_patterns([name]), None if bits >= 16 else own))
     return tuple(named)
 
 
@@ -279,7 +279,7 @@ def read_mixed(quantized: Mapping[str, Any], excluded: Names) -> Quantization:
         listed.setdefault(scheme, []).append(str(name))
     usual = read_quantization({"quant_method": "fp8", **pick(quantized, "weight_block_size")})
     base = usual.usual if usual and quantized.get("quant_method") == "fp8" else None
-    named = tuple((Names.read(names), scheme) for scheme, names in listed.items())
+    named = tuple((Names.from_patterns(names), scheme) for scheme, names in listed.items())
     return Quantization(base, named, NOTHING if base else excluded)
 
 
@@ -303,7 +303,7 @@ def read_groups(quantized: Mapping[str, Any], excluded: Names) -> Quantization:
         if "Linear" in targets:
             usual = usual or scheme
         else:
-            named.append((Names.read(targets), scheme))
+            named.append((Names.from_patterns(targets), scheme))
     # modelopt never quantizes the head unless told to; compressed-tensors takes every linear layer.
     takes_head = quantized.get("quant_method") == "compressed-tensors"
     return Quantization(usual, ((excluded, None), *named), head=takes_head)
