@@ -119,7 +119,7 @@ def test_mlx_quantizes_embeddings_and_head_as_well():
 @pytest.mark.parametrize("pattern", ["re:(a+)+$", "re:.*.*.*.*x", "re:(?P<n>a)", "re:[", "re:" + "a" * 500])
 def test_an_expression_that_may_take_for_ever_is_refused_by_name(pattern):
     with pytest.raises(ValueError, match="of the quantization is"):
-        Names.read([pattern])
+        Names.from_patterns([pattern])
     quantized = {"quant_method": "modelopt", "quant_algo": "FP8", "ignore": [pattern]}
     found = rope_viz.memory({**LLAMA_70B, "quantization_config": quantized}, length=1)
     assert found["weight_bytes"] is None
@@ -129,7 +129,7 @@ def test_an_expression_that_may_take_for_ever_is_refused_by_name(pattern):
 def test_a_list_of_too_many_patterns_is_refused():
     for pattern in ("re:.*l.*p.*{}", "*a*b{}*"):
         with pytest.raises(ValueError, match="of the quantization is too long"):
-            Names.read(pattern.format(index) for index in range(5000))
+            Names.from_patterns(pattern.format(index) for index in range(5000))
 
 
 @pytest.mark.parametrize(
