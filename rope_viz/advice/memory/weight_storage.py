@@ -204,8 +204,10 @@ def read_quantization(quantized: Mapping[str, Any]) -> Quantization | None:
         zeros = 0 if method == "awq" and quantized.get("zero_point") is False else bits
         usual = Scheme(bits, 16 + zeros, group, order=32 if method == "gptq" else 0)
         named = read_overrides(quantized.get("extra_config"), usual)
-        dropped = Names.from_patterns(key for key in quantized.get("dynamic") or () if str(key).startswith("-:"))
-        if any(not str(key).startswith("-:") for key in quantized.get("dynamic") or ()):
+        dynamic = quantized.get("dynamic")
+        modules = [str(key) for key in dynamic] if isinstance(dynamic, Mapping) else []
+        dropped = Names.from_patterns(key for key in modules if key.startswith("-:"))
+        if any(not key.startswith("-:") for key in modules):
             raise ValueError("layers of other bits under dynamic of GPTQ are not counted")
         named = ((dropped, None), *named)
         return Quantization(usual, named, excluded, quantized.get("lm_head") is True, assumed=assumed)
