@@ -399,7 +399,7 @@ def keys_of_other_code(view: View) -> Iterator[Finding]:
     neutral = (1.0, *(spec.base for spec in view.specs.values()))
     lost = {
         key: value
-        for key, value in view.text.items()
+        for key, value in sorted(view.text.items(), key=str)  # a link has another order than its file
         if isinstance(key, str)
         and ROPE_LIKE.search(key)
         and is_number(value)
