@@ -73,3 +73,16 @@ def test_a_method_that_a_trainer_lacks_is_refused_with_a_reason(capsys, tmp_path
     assert main(["export", str(path), "--to", "torchtitan", "--json"]) == 1
     printed = capsys.readouterr()
     assert json.loads(printed.out)["reason"] == "it has no linear scaling: only none, llama and yarn"
+
+
+def test_adjacent_pairs_are_a_flag_of_megatron():
+    config = {**llama(), "model_type": "glm4", "partial_rotary_factor": 0.5}
+    found = export_training(spec_of(config), to="megatron", config=config)
+    assert found.faithful
+    assert "--rotary-interleaved" in found.text
+
+
+def test_trainer_that_rotates_other_pairs_is_named():
+    config = {**llama(), "model_type": "cohere"}
+    found = export_training(spec_of(config), to="automodel", config=config)
+    assert (found.faithful, found.reason) == (False, "other pairs of channels rotate, so permute q and k")

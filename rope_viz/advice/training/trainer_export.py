@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rope_viz.advice.plan.export import config_to_change, export
-from rope_viz.advice.training.match_training import FREQUENCY_TOLERANCE, SCORE_TOLERANCE
+from rope_viz.advice.training.match_training import FREQUENCY_TOLERANCE, SCORE_TOLERANCE, has_same_pairs
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.model_config import Source
 from rope_viz.runtimes import emulate_case, read_case, resolve_release
@@ -60,6 +60,8 @@ def write_megatron(case: Case) -> Options:
     flags: Options = {"rotary-base": found["rotary_base"]}
     if "rotary_percent" in found and not case.mla:
         flags["rotary-percent"] = found["rotary_percent"]
+    if "rotary_interleaved" in found:
+        flags["rotary-interleaved"] = True
     if "seq_len_interpolation_factor" in found:
         flags["rotary-seq-len-interpolation-factor"] = found["seq_len_interpolation_factor"]
     if found.get("rope_scaling"):
@@ -238,7 +240,7 @@ def explain(training: Training, intended: Case) -> str:
     right = (wanted.attention_factor or 1.0) ** 2 * (wanted.softmax_multiplier or 1.0)
     if not math.isclose(score, right, rel_tol=SCORE_TOLERANCE):
         return f"scores are x{score / right:.4g} of the intended ones: {because}"
-    return ""
+    return "" if has_same_pairs(training, intended) else "other pairs of channels rotate, so permute q and k"
 
 
 TECHNICAL = ("stated-options", "option-names", "options", "pairing")

@@ -45,6 +45,9 @@ def write_arguments(case: Case) -> dict[str, Any]:
     found: dict[str, Any] = {"kv_channels": case.head_dim, "rotary_base": case.base}
     if case.rotary_dim != case.head_dim:
         found["rotary_percent"] = case.rotary_dim / case.head_dim
+    # With YaRN it is refused, and multi-head latent attention rotates adjacent pairs without it.
+    if case.architecture.pairing == "interleaved" and not case.mla and case.kind != "yarn":
+        found["rotary_interleaved"] = True
     if case.kind == "linear":
         found["seq_len_interpolation_factor"] = case.number("factor")
     elif case.kind == "llama3":
