@@ -233,7 +233,7 @@ def run_export(parsed: argparse.Namespace) -> int:
 def find_new_mistakes(config: Mapping[str, Any], result: Export, layer: str | None) -> list[str]:
     """Return the errors and warnings of the check that a new scaling brings into a config.
 
-    Whoever names the layer type wants it scaled, even where that extends nothing.
+    An explicit layer type is scaled, even where that extends nothing.
     """
     before, after = (ModelConfig.read(without_source(one)) for one in (config, result.config))
     found = find_new_findings(before, after, without=("base-too-small", *(IN_VAIN if layer else ())))

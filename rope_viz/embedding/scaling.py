@@ -529,8 +529,7 @@ def list_config_forms(spec: RopeSpec) -> Iterator[RopeSpec]:
 def as_divisors(spec: RopeSpec, inv_freq: FloatArray, attention: float) -> RopeSpec:
     """Return LongRoPE with these frequencies and this factor on cos and sin at every length.
 
-    The factor on cos and sin is said twice, because readers of attention_factor and readers of factor differ.
-
+    Both attention_factor and factor state the factor on cos and sin, because some runtimes read only one of them.
     Rounding may carry a quotient just past what a list may hold, and zero frequency has none: it gets the nearest.
     """
     with np.errstate(divide="ignore"):

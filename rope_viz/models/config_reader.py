@@ -325,6 +325,11 @@ def read_model_type(config: Mapping[str, Any]) -> str:
     return value or ""
 
 
+def is_pipeline_part(config: Mapping[str, Any]) -> bool:
+    """Return whether a config is of a part of a diffusion pipeline, known or not: it names its class."""
+    return isinstance(config.get("_class_name"), str)
+
+
 def has_one_axis(config: Mapping[str, Any]) -> bool:
     """Return whether this is a language model with one position axis by its record, and the config names no sections.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rope_viz.embedding.axis_sections import analyse_spec
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.config_reader import name_config, read_model_type
+from rope_viz.models.config_reader import is_pipeline_part, name_config, read_model_type
 from rope_viz.models.long_names import cut_long_names, describe_long_names
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.several_axes.model_axes import from_model, is_encoder
@@ -56,7 +56,7 @@ def single_axis_upload(config: Mapping[str, Any], notes: Sequence[str] = ()) -> 
 
 def has_several_axes(config: Mapping[str, Any]) -> bool:
     """Return True for a diffusion transformer or an encoder, whose positions lie on several axes."""
-    return isinstance(config.get("_class_name"), str) or is_encoder_only(config)
+    return is_pipeline_part(config) or is_encoder_only(config)
 
 
 def is_encoder_only(config: Mapping[str, Any]) -> bool:
@@ -78,10 +78,9 @@ def multi_axis_upload(config: dict[str, Any], notes: Sequence[str] = ()) -> Uplo
     """
     part = next(iter(from_model(config).values()))
     found = analyse_spec(part)
-    is_diffusion_model = isinstance(config.get("_class_name"), str)
-    name = re.sub(r"\W", "", config["_class_name"])[:48] if is_diffusion_model else name_config(config)
+    name = re.sub(r"\W", "", config["_class_name"])[:48] if is_pipeline_part(config) else name_config(config)
     ladders = {} if found is None else {axis: each for axis, each in found.ladders.items() if each.first == 1.0}
-    kind = "a diffusion transformer" if is_diffusion_model else "an encoder"
+    kind = "a diffusion transformer" if is_pipeline_part(config) else "an encoder"
     what = f"{name} is {kind} with {len(part.axes)} axes: page Axes"
     if ladders:
         note = f"{what} shows them all, the others one of them, over {SIDE} patches or frames."

@@ -103,12 +103,12 @@ def _dropped(key: str, opens: str) -> None:
     if dropped:
         _renew()  # the same file can be dropped again after a correction
         try:
-            name, beside = split_files(dropped)
+            name, side = split_files(dropped)
         except ValueError as error:
             reject(next(iter(dropped)), Diagnosis((describe_refusal(error),)), _take)
             state.frame_too()
             return
-        _take(dropped[name], name, beside)
+        _take(dropped[name], name, side)
         if opens:
             state.open_page(opens)
 
@@ -162,17 +162,17 @@ def _show_findings() -> None:
             st.page_link(state.page("model"), label=TEXTS("config.findings", summary=found), query_params=at)
 
 
-def _take(content: str | bytes, name: str, beside: Mapping[str, bytes] | None = None) -> bool:
+def _take(content: str | bytes, name: str, side: Mapping[str, bytes] | None = None) -> bool:
     """Make a config the model, with the files dropped with it, or show the card that says why it is none."""
     spec, model = state.current_choice().spec, state.current_choice().subject.name
     try:
-        found, _ = read_outside(own_file.read_file, content, spec, model, beside)
+        found, _ = read_outside(own_file.read_file, content, spec, model, side)
     except ValueError as error:  # a limit was met
         found = Diagnosis((describe_refusal(error),))
     if isinstance(found, Upload):
         state.adopt(found)
         return True
-    reject(name, found, functools.partial(_take, beside=beside))
+    reject(name, found, functools.partial(_take, side=side))
     state.frame_too()  # the card takes the place of the page
     return False
 

@@ -158,10 +158,10 @@ def test_a_cache_in_few_bits_needs_its_type_named():
     assert rope_viz.memory(config, length=1000, dtype="fp8")["kv_cache_bytes"] == 1000 * 80 * 2 * 8 * 128
 
 
-@pytest.mark.parametrize("beside", [3, {"quantization": 3}, {"quantization": {"weight_bytes": True, "bits": "x"}}])
-def test_a_broken_entry_of_a_link_changes_nothing(beside):
+@pytest.mark.parametrize("side", [3, {"quantization": 3}, {"quantization": {"weight_bytes": True, "bits": "x"}}])
+def test_a_broken_entry_of_a_link_changes_nothing(side):
     plain = rope_viz.memory(LLAMA_70B, length=100)
-    found = rope_viz.memory({**LLAMA_70B, "_beside": beside}, length=100)
+    found = rope_viz.memory({**LLAMA_70B, "_side_files": side}, length=100)
     assert found == plain
     lengths = {"generation": {"max_length": True, "max_new_tokens": "many"}}
-    assert rope_viz.memory({**LLAMA_70B, "_beside": lengths}, length=100) == plain
+    assert rope_viz.memory({**LLAMA_70B, "_side_files": lengths}, length=100) == plain

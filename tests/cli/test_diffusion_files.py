@@ -27,7 +27,7 @@ def test_it_has_no_cache(wan, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["kv_cache_bytes"], found["parameters"]) == (0, None)
     assert main(["memory", wan, "--length", "131072"]) == 0
-    assert "KV cache: none, a diffusion transformer" in capsys.readouterr().out
+    assert "KV cache: none, a diffusion model" in capsys.readouterr().out
 
 
 def test_table_has_every_axis(wan, capsys):

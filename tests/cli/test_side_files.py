@@ -102,13 +102,13 @@ def test_side_files_are_never_written_into_a_config(folder, tmp_path, capsys):
 def test_every_command_reads_the_folder(folder, capsys, command):
     place = folder(hf_quant_config={"quantization": FP8}, generation_config={"max_length": 4096})
     main([command[0], str(place), *command[1:]])
-    assert "_beside" not in capsys.readouterr().out
+    assert "_side_files" not in capsys.readouterr().out
 
 
 def test_experts_of_a_layer_are_one_entry():
     names = [f"model.layers.{index}.mlp.experts.{expert}.up_proj" for index in range(2) for expert in range(64)]
     quantization = {"exclude_modules": names, "quantized_layers": {name: {"quant_algo": "FP8"} for name in names}}
     found = add_side_files(LLAMA, {"hf_quant_config.json": json.dumps({"quantization": quantization})})
-    kept = found["_beside"]["quantization"]
+    kept = found["_side_files"]["quantization"]
     assert kept["exclude_modules"] == [f"model.layers.{index}.mlp.experts.up_proj" for index in range(2)]
     assert list(kept["quantized_layers"]) == kept["exclude_modules"]

@@ -16,7 +16,7 @@ import numpy as np
 from rope_viz.advice.lint.lint_context import Config, Finding, View
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import find_architecture
-from rope_viz.models.config_reader import SECTION_KEYS, has_one_axis, read_model_type
+from rope_viz.models.config_reader import SECTION_KEYS, has_one_axis, is_pipeline_part, read_model_type
 from rope_viz.models.model_config import ModelConfig, from_config
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
     # A wrapper whose name ends like a tower's, such as aya_vision, has a language model with default sizes.
     record = find_architecture(kind)
     wraps = record is not None and record.text is not None
-    if not isinstance(config.get("_class_name"), str) and (wraps or not is_encoder(kind, config)):
+    if not is_pipeline_part(config) and (wraps or not is_encoder(kind, config)):
         return None
     try:
         parts = from_model(config)

@@ -18,8 +18,9 @@ from rope_viz.advice.memory.kv_cache import (
 from rope_viz.advice.memory.parameter_count import count_weight_bytes, find_file_bytes, parameters
 from rope_viz.advice.memory.weight_storage import WEIGHT_TYPES, find_cache_type, find_weight_storage
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
+from rope_viz.models.config_reader import is_pipeline_part
 from rope_viz.models.formats.json_source import describe_source, names_unread_keys, refuse_unread
-from rope_viz.models.formats.side_files import is_length, read_beside
+from rope_viz.models.formats.side_files import is_length, read_side_values
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 
@@ -67,9 +68,9 @@ def memory(
     try:
         with normalise_errors():
             refuse_unread(model.mapping, "attention")
-            if is_diffusion(model.mapping):
+            if is_pipeline_part(model.mapping):
                 found["kv_cache_bytes"] = 0
-                reasons["kv_cache_bytes"] = "a diffusion transformer denoises all tokens at once and has no KV cache"
+                reasons["kv_cache_bytes"] = "a diffusion model denoises all tokens at once and has no KV cache"
             elif has_no_cache(fields):
                 found["kv_cache_bytes"] = 0
                 reasons["kv_cache_bytes"] = f"{fields.kind or 'it'} reads a whole text at once and has no KV cache"
@@ -92,8 +93,8 @@ def memory(
     found["weight_dtype"] = stored
     try:
         with normalise_errors():
-            if is_diffusion(model.mapping):
-                raise ValueError("the weights of diffusion transformers are not counted")
+            if is_pipeline_part(model.mapping):
+                raise ValueError("the weights of diffusion models are not counted")
             found["parameters"] = parameters(model)
             found["weight_bytes"] = held
             if held is None and weight_dtype:
@@ -116,7 +117,7 @@ def memory(
         else:
             found["reserved_bytes"] = count_reserved_bytes(kept, runtime.lower(), int(length), int(sequences))
     notes = list(kept.notes) if kept else []
-    notes += describe_lengths(read_beside(model.mapping, "generation"), int(length))
+    notes += describe_lengths(read_side_values(model.mapping, "generation"), int(length))
     if names_unread_keys(model.mapping):
         notes.append(describe_source(model.mapping))
     groups = [describe_group(group) for group in kept.groups] if kept else []
@@ -137,11 +138,6 @@ def describe_lengths(generation: Mapping[str, Any], length: int) -> list[str]:
             f"generation_config.json: max_new_tokens is {answer:,}. transformers and vLLM end an answer there."
         )
     return sentences
-
-
-def is_diffusion(config: Mapping[str, Any]) -> bool:
-    """Return True for a transformer of a diffusion pipeline, whose file names its class."""
-    return isinstance(config.get("_class_name"), str)
 
 
 def with_catalog_sizes(config: ModelConfig, recognised: Identity) -> ModelConfig:

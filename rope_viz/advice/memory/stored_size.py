@@ -8,9 +8,9 @@ from dataclasses import replace
 from rope_viz.advice.memory.kv_cache import read_memory_fields
 from rope_viz.advice.memory.parameter_count import weight_bytes
 from rope_viz.advice.memory.weight_storage import list_quantizations
-from rope_viz.models.formats import BESIDE
+from rope_viz.models.formats import SIDE
 from rope_viz.models.formats.json_source import LONG_LISTS
-from rope_viz.models.formats.side_files import COUNTED, add_side_files, read_beside
+from rope_viz.models.formats.side_files import COUNTED, add_side_files, read_side_values
 from rope_viz.models.model_config import ModelConfig, normalise_errors
 from rope_viz.models.user_config import Upload, parse_config
 
@@ -21,7 +21,7 @@ def keep_storage(own: Upload, content: str | bytes, files: Mapping[str, bytes]) 
     Raises `ValueError` that names a file that cannot be read.
     """
     whole = ModelConfig.read(add_side_files(parse_config(content), files))
-    if not any(name in whole.mapping for name in (BESIDE, "quantization_config", "compression_config", "text_config")):
+    if not any(name in whole.mapping for name in (SIDE, "quantization_config", "compression_config", "text_config")):
         return own
     size = 0
     try:
@@ -32,9 +32,9 @@ def keep_storage(own: Upload, content: str | bytes, files: Mapping[str, bytes]) 
                 size = round(weight_bytes(whole)[0])
     except (ValueError, TypeError):
         pass  # `COUNTED` 0 says that the size is not known
-    beside = {key: read_beside(whole.mapping, key) for key in ("quantization", "generation")}
-    beside = {key: dict(value) for key, value in beside.items() if value}
+    side = {key: read_side_values(whole.mapping, key) for key in ("quantization", "generation")}
+    side = {key: dict(value) for key, value in side.items() if value}
     if size >= 0:
-        short = {key: value for key, value in beside.get("quantization", {}).items() if key not in LONG_LISTS}
-        beside["quantization"] = {**short, COUNTED: size}
-    return replace(own, config={**own.config, BESIDE: beside}) if beside else own
+        short = {key: value for key, value in side.get("quantization", {}).items() if key not in LONG_LISTS}
+        side["quantization"] = {**short, COUNTED: size}
+    return replace(own, config={**own.config, SIDE: side}) if side else own

@@ -159,15 +159,15 @@ def list_matrices(fields: Fields) -> Iterator[Matrix]:
     """Yield the matrices of all layers in order, with the numbers of their layers in their names."""
     hidden, kinds = fields.required("hidden_size"), find_layer_kinds(fields)
     single = any(kind in ONE_PART for kind in kinds)
-    # Gemma 4 has experts beside a dense part, and not within it.
-    beside = fields.config.get("enable_moe_block") is True
+    # Gemma 4 has a dense part in each layer, and experts in addition.
+    has_both = fields.config.get("enable_moe_block") is True
     for index, kind in enumerate(kinds):
         if single:
             found = [*list_single_part(fields, hidden, kind)]
         else:
             dense = is_layer_dense(fields, index)
             found = [*list_attention(fields, hidden, kind), *list_feed_forward(fields, hidden, dense=dense)]
-        if beside:
+        if has_both:
             experts = [replace(one, name=one.name.removeprefix("mlp.")) for one in found if "experts" in one.name]
             inner = fields.required("intermediate_size")
             ways = {"gate": (hidden, inner), "up": (hidden, inner), "down": (inner, hidden)}

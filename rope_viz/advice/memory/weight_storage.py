@@ -11,7 +11,7 @@ from rope_viz.advice.memory.kv_cache import NAMES
 from rope_viz.advice.memory.quantized_names import Names
 from rope_viz.advice.memory.weight_matrices import Matrix
 from rope_viz.embedding.spec import short_repr
-from rope_viz.models.formats.side_files import read_beside
+from rope_viz.models.formats.side_files import read_side_values
 from rope_viz.models.parameter_formulas import read_whole
 
 # {quantisation method: bytes per weight}; the others name their bits.
@@ -67,9 +67,9 @@ def is_expert_format(quantized: Any) -> bool:
 
 def list_quantizations(*places: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return every quantization of a config, each with the gaps filled by the file that lies next to the config."""
-    beside = next((found for part in places if (found := read_beside(part, "quantization"))), {})
+    side = next((found for part in places if (found := read_side_values(part, "quantization"))), {})
     given = (part.get("quantization_config") or part.get("compression_config") for part in places)
-    return [{**beside, **found} for found in given if isinstance(found, Mapping)] or ([beside] if beside else [])
+    return [{**side, **found} for found in given if isinstance(found, Mapping)] or ([side] if side else [])
 
 
 def find_quantization(*places: Mapping[str, Any]) -> Mapping[str, Any] | None:

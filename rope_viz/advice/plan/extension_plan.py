@@ -211,7 +211,7 @@ class WrittenWay:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the check has warnings about a method that nobody has shown for this model."""
+        """Whether the check has warnings about a method without published results for this model."""
         return bool(self.file.new) and self.way.rank in ("usual", "possible")
 
 
@@ -238,7 +238,7 @@ def write_advised_ways(
 def choose_draft(drafts: Sequence[WrittenWay]) -> WrittenWay | None:
     """Return the first safe draft that every requested runtime reads, else the first safe one; None where none is safe.
 
-    Among methods that nobody has shown for the model, those without warnings of the check come first.
+    Among methods without published results for the model, those without warnings of the check come first.
     """
     safe = sorted((one for one in drafts if not one.fault), key=lambda one: one.is_doubtful)
     return next((one for one in safe if one.is_read_by_all), next(iter(safe), None))

@@ -29,7 +29,7 @@ class Match:
     """A training against a server, for one layer type of a config.
 
     `same_values` is None where one of them refuses or the server is not known. `same_pairs` is False where the trainer
-    rotates other pairs of channels than the server, and the checkpoint was not said to be permuted. `effect` is the
+    rotates other pairs of channels than the server, and `is_permuted` was not given. `effect` is the
     largest frequency ratio and its pair, None where the frequencies agree or the widths differ. Ratios of scores are
     trainer over server, on rotated dimensions (factor squared times softmax multiplier) and on the others.
     `far_position` is the first position where the angles of one pair are more than one radian apart, None where that

@@ -8,7 +8,7 @@ from rope_viz.storage.decode_json import read_own
 FILE = "_source_file"
 """The key of a config that was read from another kind of file: what that file is, and what else it says."""
 
-BESIDE = "_beside"
+SIDE = "_side_files"
 """The key of a config that was read together with the files next to it: what they say."""
 
 NAMES: Mapping[str, Any] = read_own(__file__, "names.json")
@@ -48,4 +48,4 @@ def is_texts(found: Any) -> bool:
 
 def without_source(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a config as it is written to a file."""
-    return {key: value for key, value in config.items() if key not in (FILE, BESIDE)}
+    return {key: value for key, value in config.items() if key not in (FILE, SIDE)}

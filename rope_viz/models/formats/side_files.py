@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
-from rope_viz.models.formats import BESIDE
+from rope_viz.models.formats import SIDE
 from rope_viz.models.formats.json_source import LARGEST_FILE, read_raw
 
 # {file: the quantization method that it means, "" for a file of its own kind}. The first one that a model has counts.
@@ -33,8 +33,8 @@ def read_side_files(folder: pathlib.Path) -> dict[str, bytes]:
 
 
 def add_side_files(config: Mapping[str, Any], files: Mapping[str, str | bytes]) -> dict[str, Any]:
-    """Return a config with what these files say beside it. Raises `ValueError` that names a file it cannot read."""
-    beside: dict[str, Any] = {}
+    """Return a config with what these files say under `SIDE`. Raises `ValueError` that names a file it cannot read."""
+    side: dict[str, Any] = {}
     for name in SIDE_FILES:
         if name not in files:
             continue
@@ -44,13 +44,13 @@ def add_side_files(config: Mapping[str, Any], files: Mapping[str, str | bytes]) 
             raise ValueError(f"{name}: {error}") from None
         if name == GENERATION:
             kept = {key: found[key] for key in LENGTHS if is_length(found.get(key))}
-            beside |= {"generation": kept} if kept else {}
-        elif "quantization" not in beside:
+            side |= {"generation": kept} if kept else {}
+        elif "quantization" not in side:
             inner = found.get("quantization")
             told = inner if isinstance(inner, Mapping) else found
             method = {"quant_method": QUANTIZATIONS[name]}
-            beside["quantization"] = shorten_lists({**method, **told}) | {COUNTED: None}
-    return {**config, BESIDE: beside} if beside else dict(config)
+            side["quantization"] = shorten_lists({**method, **told}) | {COUNTED: None}
+    return {**config, SIDE: side} if side else dict(config)
 
 
 def split_files(files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
@@ -58,13 +58,13 @@ def split_files(files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
 
     Raises `ValueError` where several may be the config.
     """
-    beside = {name: content for name, content in files.items() if name in SIDE_FILES}
-    others = [name for name in files if name not in beside]
+    side = {name: content for name, content in files.items() if name in SIDE_FILES}
+    others = [name for name in files if name not in side]
     if "config.json" in others:
-        return "config.json", beside
+        return "config.json", side
     if len(others) > 1:
         raise ValueError("several files, and none is called config.json: drop one config with the files next to it")
-    return (others or list(files))[0], beside if others else {}
+    return (others or list(files))[0], side if others else {}
 
 
 def is_length(value: Any) -> TypeGuard[int]:
@@ -84,8 +84,8 @@ def shorten_lists(quantization: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def read_beside(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return what the files beside a config say: under "quantization" or "generation"; {} where they say nothing."""
-    beside = config.get(BESIDE)
-    found = beside.get(name) if isinstance(beside, Mapping) else None
+def read_side_values(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return what the files next to a config say: under "quantization" or "generation"; {} where they say nothing."""
+    side = config.get(SIDE)
+    found = side.get(name) if isinstance(side, Mapping) else None
     return found if isinstance(found, Mapping) else {}

@@ -14,7 +14,7 @@ import numpy as np
 from rope_viz.embedding.axes_spec import AxesSpec, ladder_per_axis
 from rope_viz.embedding.position_ids import Positions, require_token_count
 from rope_viz.embedding.spec import short_repr
-from rope_viz.models.config_reader import ConfigReader, read_model_type
+from rope_viz.models.config_reader import ConfigReader, is_pipeline_part, read_model_type
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.several_axes.diffusion import find_rule, read_diffusion, require_rule
 from rope_viz.models.several_axes.text import text_layers
@@ -69,7 +69,7 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     """
     if not isinstance(config, Mapping):
         raise ValueError(f"a config must be an object, got {short_repr(config)}")
-    if isinstance(config.get("_class_name"), str):
+    if is_pipeline_part(config):
         return read_diffusion_model(config)
     kind = read_model_type(config)
     parts: dict[str, AxesSpec] = {}

@@ -16,6 +16,7 @@ from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import Knob, RopeSpec, is_equal_except
 from rope_viz.figures import compared, method_curves
 from rope_viz.models.catalog import catalog
+from rope_viz.models.config_reader import is_pipeline_part
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import is_encoder_only
@@ -118,7 +119,7 @@ def _recognised_length(request: PictureRequest) -> int:
 
 def problem(request: PictureRequest) -> str:
     """Return why there is no answer, "" if there is one."""
-    if request.subject.config is not None and "_class_name" in request.subject.config:
+    if request.subject.config is not None and is_pipeline_part(request.subject.config):
         return 'A diffusion transformer has no context in tokens. See "Beyond the grid" on the page Axes.'
     if request.own is not None and is_encoder_only(request.own.config):
         return 'An image encoder has no context in tokens. See "Beyond the grid" on the page Axes.'

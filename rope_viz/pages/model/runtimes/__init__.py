@@ -11,7 +11,7 @@ from rope_viz.advice.plan.runtime_matrix import RuntimeCase, RuntimeMatrix
 from rope_viz.advice.training.make_match import Remedy, find_remedy
 from rope_viz.advice.training.match_training import SERVERS, Match, TrainingMatrix, compare_trainers, state_of
 from rope_viz.figures.words import plain
-from rope_viz.models.config_reader import has_one_axis
+from rope_viz.models.config_reader import has_one_axis, is_pipeline_part
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.spec_url import Subject
 from rope_viz.pages.model.runtimes import figures, words
@@ -112,7 +112,7 @@ def diffusion(request: PictureRequest) -> str:
     """Return why these runtimes do not apply to a diffusion transformer or a lone encoder, "" otherwise."""
     if request.own is None or request.subject.config is None:
         return ""
-    drawn = "_class_name" in request.subject.config
+    drawn = is_pipeline_part(request.subject.config)
     if not drawn and not is_encoder_only(request.subject.config):
         return ""
     one = (
