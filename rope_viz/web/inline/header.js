@@ -6,9 +6,13 @@
 
   // The button that names the model opens Streamlit's sidebar. On a phone it is part of the page.
   const chip = document.getElementById("rv-chip"), actions = chip.parentNode;
+  let retry = 0;
   const placeChip = () => {
     const slot = innerWidth <= 640 ? document.querySelector(".rv-chip-place") : actions;
     if (slot && chip.parentNode !== slot) slot.prepend(chip);
+    // The header may be updated before the page has its place for the chip.
+    clearTimeout(retry);
+    if (!slot && ["explore", "lab"].includes(root.dataset.door)) retry = setTimeout(placeChip, 200);
   };
   addEventListener("resize", placeChip);
   chip.addEventListener("click", () => document.querySelector('[data-testid="stExpandSidebarButton"]')?.click());
