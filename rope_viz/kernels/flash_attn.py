@@ -150,7 +150,7 @@ def _angles(x: Tensor, cos: Tensor, sin: Tensor, way: SharedArguments) -> tuple[
         rows = torch.arange(seqlen, device=x.device)[None]
         rows = rows + (offsets.long()[:, None] if isinstance(offsets, Tensor) else offsets)
     turn = Turn(None, cos.detach(), sin.detach(), way.interleaved, way.conjugate, 1.0)
-    return rows, turn, not isinstance(offsets, Tensor)
+    return rows, turn, way.cu_seqlens is None and not isinstance(offsets, Tensor)
 
 
 __all__ = [

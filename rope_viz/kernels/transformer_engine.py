@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rope_viz.kernels import operators, torch_library
+from rope_viz.kernels import tensor_cache, torch_library
 from rope_viz.kernels.buffers import Float32Buffers
 from rope_viz.kernels.positions import balanced_position
 from rope_viz.kernels.torch_ops import Turn
@@ -263,13 +263,13 @@ def _tables(freqs: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
     return (_tables_interleaved if interleaved else _tables_half)(freqs)
 
 
-@operators.cache_last
+@tensor_cache.cache_last
 def _tables_interleaved(freqs: Tensor) -> tuple[Tensor, ...]:
     angle = freqs[:, 0, 0].detach().float()
     return _cos_sin(angle[:, ::2], angle[:, 1::2])
 
 
-@operators.cache_last
+@tensor_cache.cache_last
 def _tables_half(freqs: Tensor) -> tuple[Tensor, ...]:
     angle = freqs[:, 0, 0].detach().float()
     return _cos_sin(*angle.chunk(2, dim=-1))
