@@ -221,10 +221,10 @@ class Workload:
 
     def tensors(self) -> list[Tensor]:
         """Return random q, and k if k_heads is not 0."""
-        generator = torch.Generator().manual_seed(0)
+        generator = torch.Generator(self.device).manual_seed(0)
         shapes = [(self.batch, self.tokens, heads, self.head_dim) for heads in (self.heads, self.k_heads) if heads]
         dtype = getattr(torch, self.dtype)
-        return [torch.randn(shape, generator=generator).to(self.device, dtype) for shape in shapes]
+        return [torch.randn(shape, generator=generator, device=self.device).to(dtype) for shape in shapes]
 
 
 @dataclass

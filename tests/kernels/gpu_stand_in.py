@@ -130,7 +130,10 @@ def machine():
         "torch.cuda.device": lambda _: mock.MagicMock(),
     }
     Event.machine = here
-    with mock.patch.object(triton_ops, "rotate_kernel", Launcher()), mock.patch.object(operators, "is_plain", lambda xs: True):
+    with (
+        mock.patch.object(triton_ops, "rotate_kernel", Launcher()),
+        mock.patch.object(operators, "is_plain", lambda xs: True),
+    ):
         patches = [mock.patch(name, value) for name, value in replaced.items()]
         for patch in patches:
             patch.start()
