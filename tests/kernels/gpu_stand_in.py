@@ -8,7 +8,7 @@ interpreter runs the kernels, so this needs a process with TRITON_INTERPRET=1.
 
 import json
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from unittest import mock
 
@@ -130,17 +130,13 @@ def machine():
         "torch.cuda.device": lambda _: mock.MagicMock(),
     }
     Event.machine = here
-    with (
-        mock.patch.object(triton_ops, "rotate_kernel", Launcher()),
-        mock.patch.object(operators, "is_plain", lambda xs: True),
-    ):
-        patches = [mock.patch(name, value) for name, value in replaced.items()]
-        for patch in patches:
-            patch.start()
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(triton_ops, "rotate_kernel", Launcher()))
+        stack.enter_context(mock.patch.object(operators, "is_plain", return_value=True))
+        for name, value in replaced.items():
+            stack.enter_context(mock.patch(name, value))
         with here:
             yield here
-        for patch in patches:
-            patch.stop()
 
 
 def run_kernel(kernel, grid, arguments, constants):
