@@ -15,15 +15,15 @@ OURS = "rope_viz"
 # Ways of a card's file by how their name begins: colour, symbol, and the sign that names it above the plot.
 LOOKS: dict[str, tuple[str, str, str]] = {
     "rope_viz": (theme.CURRENT, "circle", "●"),
-    "rope_viz, table": (theme.CURRENT, "circle-open", "○"),
+    "rope_viz, table": (theme.CURRENT, "x", "✖"),
     "flash-attention, float32 table": (theme.FURTHER[0], "square", "■"),
-    "flash-attention": (theme.FURTHER[0], "square-open", "□"),
+    "flash-attention": (theme.FURTHER[0], "star", "★"),
     "Liger, in place": (theme.FURTHER[1], "diamond", "◆"),
     "torch.compile": (theme.FURTHER[2], "triangle-up", "▲"),
     "FLA": (theme.FURTHER[3], "triangle-down", "▼"),
     "eager": (theme.PLAIN, "cross", "✚"),
 }
-ROW, KEY = 44, 20  # pixels of a case, and of a line above the plot
+ROW, KEY = 48, 20  # pixels of a case, and of a line above the plot
 MOST = 1.45  # a small case can be faster than a copy, which needs a launch too
 
 
@@ -49,7 +49,7 @@ def name_case(case: CardCase) -> str:
 
 
 def height(card: CardMeasurement) -> int:
-    return ROW * len(card.cases) + KEY * len(list_ways(card)) + 72
+    return ROW * len(card.cases) + KEY * len(list_ways(card)) + 78
 
 
 def shares(card: CardMeasurement) -> go.Figure:
@@ -61,38 +61,30 @@ def shares(card: CardMeasurement) -> go.Figure:
         colour, symbol, sign = LOOKS[way]
         found = [(rows[name_case(case)], case, find_time(case, way)) for case in card.cases]
         found = [item for item in found if item[2]]
-        label = TEXTS("cards.table_way", commit=card.commit) if way == "rope_viz, table" else way
+        label = TEXTS("cards.table_way") if way == "rope_viz, table" else way
         traces.append(
             {
                 "type": "scatter",
                 "mode": "markers",
-                "x": [time.share_of_copy for _, _, time in found],
-                "y": [row for row, _, _ in found],
+                # Gaps between the points: a written file keeps its labels off the line from one to the next.
+                "x": [value for _, _, time in found for value in (time.share_of_copy, None)],
+                "y": [value for row, _, _ in found for value in (row, None)],
                 "name": label,
                 "marker": {"symbol": symbol, "size": 10, "color": colour, "line": {"color": colour, "width": 1.5}},
                 "hoverinfo": "text",
                 "hovertext": [
-                    f"{name_case(case)}<br>{label}: {time.share_of_copy:.1%} of a copy, {time.us:,.1f} µs"
+                    text
                     for _, case, time in found
+                    for text in (
+                        f"{name_case(case)}<br>{label}: {time.share_of_copy:.1%} of a copy, {time.us:,.1f} µs",
+                        "",
+                    )
                 ],
             }
         )
         error = find_error(card, way)
-        error_text = "" if error is None else f", error {format_error(error)}"
-        key.append(
-            {
-                "xref": "paper",
-                "yref": "paper",
-                "x": 0,
-                "y": 1,
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "yshift": 8 + KEY * (len(ways) - 1 - place),
-                "text": f"{sign} {label}{error_text}",
-                "showarrow": False,
-                "font": {"color": colour, "size": 13},
-            }
-        )
+        text = f"{sign} {label}" + ("" if error is None else f", error {format_error(error)}")
+        key.append(_text(text, len(rows) + (len(ways) - 1 - place) * KEY / ROW, colour))
     fig = theme.figure(
         list(reversed(traces)),  # ours above the others
         x={
@@ -102,12 +94,12 @@ def shares(card: CardMeasurement) -> go.Figure:
             "ticktext": ["0", "25", "50", "75", "100", "125"],
             "showspikes": False,
         },
-        y={"showticklabels": False, "ticks": "", "showgrid": False, "range": [-0.5, len(rows) - 0.3]},
+        y={"showticklabels": False, "ticks": "", "showgrid": False, "range": [-0.5, len(rows) + len(ways) * KEY / ROW]},
         height=height(card),
         shapes=[theme.rule(1.0, "", axis="x", dash="dot")],
         notes=[*key, *(_label(case, rows[name_case(case)]) for case in card.cases)],
         hovermode="closest",
-        margin={"l": 20, "r": 20, "t": 16 + KEY * len(ways), "b": 48},
+        margin={"l": 20, "r": 20, "t": 8, "b": 48},
     )
     fig.table = lambda: list_times(card)
     return fig
@@ -147,6 +139,9 @@ def shares_table(card: CardMeasurement) -> dict[str, list[Any]]:
 
 def _label(case: CardCase, row: int) -> dict[str, Any]:
     ours = find_time(case, OURS)
-    text = name_case(case) + (f": {ours.share_of_copy:.0%}" if ours else "")
-    place = {"x": 0, "y": row, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
-    return place | {"text": text, "showarrow": False, "font": {"color": theme.TEXT, "size": 13}}
+    return _text(name_case(case) + (f": {ours.share_of_copy:.0%}" if ours else ""), row + 0.22, theme.TEXT)
+
+
+def _text(text: str, y: float, colour: str) -> dict[str, Any]:
+    place = {"x": 0, "y": y, "xanchor": "left", "yanchor": "bottom", "text": text}
+    return place | {"showarrow": False, "font": {"color": colour, "size": 13}}
