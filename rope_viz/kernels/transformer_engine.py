@@ -4,7 +4,8 @@ Interface: https://github.com/NVIDIA/TransformerEngine at d0067d0, `transformer_
 
 `freqs` is a table of angles in radians, (positions, 1, 1, rotary_dim), with each pair's angle twice. Intended
 differences: a position past the end of freqs, tokens past the end of cu_seqlens and odd context-parallel shares raise
-`ValueError`; the original reads out of bounds or leaves memory unwritten.
+`ValueError`, on a GPU at a later call; the original reads out of bounds or leaves memory unwritten. New `freqs` make a
+GPU wait once.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Interface: transformers 5.23.0, `models/llama/modeling_llama.py`
 
 The arithmetic is float32 for bfloat16 and float16 tensors. The original multiplies in those dtypes, so the results
-differ by its roundings.
+differ by its roundings. A GPU waits once for new cos and sin, whose values decide the way.
 """
 
 from __future__ import annotations
