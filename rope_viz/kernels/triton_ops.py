@@ -76,7 +76,7 @@ def launch(
 ) -> tuple[tuple[int, int, int], list[Any], dict[str, Any]]:
     """Return (grid, arguments, constants) of the kernel; separate so that tests can compile the same launch."""
     x, out, device = xs[0], outs[0], xs[0].device
-    y, out_y = (xs[1], outs[1]) if len(xs) > 1 else (x, out)
+    y, out_y = xs[-1], outs[-1]
     increments, cos, sin = None, turn.cos, turn.sin
     if cos is None or sin is None:
         assert turn.inv_freq is not None
@@ -88,12 +88,12 @@ def launch(
         x.shape,
         x.stride(),
         out.stride(),
-        y.shape if y is not x else None,
+        y.shape if len(xs) > 1 else None,
         y.stride(),
         out_y.stride(),
         positions.stride() if len(positions) > 1 else (0, positions.stride(1)),
         x.dtype,
-        _is_same(x, out) and (y is x or _is_same(y, out_y)),
+        _is_same(x, out) and _is_same(y, out_y),
         Kind(turn.pairs, turn.interleaved, turn.conjugate, increments is None, checked, turn.scale != 1.0),
     )
     flag, rows = (late_checks.row_flag(device), 0 if cos is None else len(cos)) if checked else (None, 0)

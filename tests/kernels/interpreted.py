@@ -32,11 +32,13 @@ def worst_error(shape, dtype, interleaved, table, conjugate, layout, device="cpu
     """Largest |kernel - float64| as a multiple of the allowance.
 
     Layouts "shared" and "many batches" have one row of positions for all batches, which the latter splits over two
-    launches. In "past the table" some positions are no rows of it: the nearest are expected.
+    launches. "twice" rotates one tensor to two outs. In "past the table" some positions are no rows of it: the nearest are expected.
     """
     torch.manual_seed(0)
     batch, tokens, q_heads, k_heads, head_dim, pairs = SHAPES[shape]
     xs = [torch.randn(batch, tokens, heads, head_dim).to(DTYPES[dtype]) for heads in (q_heads, k_heads) if heads]
+    if layout == "twice":
+        xs = [xs[0]] * 2
     if layout == "transposed":
         xs = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in xs]
     elif layout == "dimension not last":
@@ -89,7 +91,7 @@ def cases():
         yield "odd heads, tail", dtype, interleaved, table, conjugate, "plain"
     for shape, interleaved, table in itertools.product(SHAPES, (0, 1), (0, 1)):
         yield shape, "float32", interleaved, table, 0, "plain"
-    layouts = ("transposed", "dimension not last", "shared", "in place", "many batches")
+    layouts = ("transposed", "dimension not last", "shared", "in place", "many batches", "twice")
     for layout, interleaved in itertools.product(layouts, (0, 1)):
         yield "odd heads, tail", "float32", interleaved, 0, 0, layout
     for dtype in DTYPES:

@@ -94,6 +94,16 @@ def test_programs_have_the_shapes_of_the_sweep(case):
     assert groups * shape[1] == heads
 
 
+def test_plan_of_a_shape_is_computed_once():
+    from rope_viz.kernels import triton_ops
+
+    triton_ops.make_plan.cache_clear()
+    first = plan_of(SIZES["decode"])
+    assert plan_of(SIZES["decode"]) is first
+    assert plan_of(SIZES["decode"], interleaved=True) is not first
+    assert triton_ops.make_plan.cache_info().misses == 2
+
+
 def machine_code(plan, *, table=False, checked=False, dtype=torch.bfloat16):
     """SASS for an H100 of a plan's kernel."""
     import triton
