@@ -3,9 +3,8 @@
 Interface: https://github.com/Dao-AILab/flash-attention at 0251105, `layers/rotary.py` and `ops/triton/rotary.py`
 
 Intended differences: a position past the end of cos and sin raises `ValueError` instead of staying unrotated; so does a
-packed batch whose bounds do not cover all tokens, which the original returns uninitialised. On a GPU a later call raises
-both, because no check waits. A gradient is never
-overwritten, and can be differentiated again.
+packed batch whose bounds do not cover all tokens, which the original returns uninitialised. On a GPU a later call
+raises both, because no check waits. A gradient is never overwritten, and can be differentiated again.
 """
 
 from __future__ import annotations

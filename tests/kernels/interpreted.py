@@ -32,7 +32,8 @@ def worst_error(shape, dtype, interleaved, table, conjugate, layout, device="cpu
     """Largest |kernel - float64| as a multiple of the allowance.
 
     Layouts "shared" and "many batches" have one row of positions for all batches, which the latter splits over two
-    launches. "twice" rotates one tensor to two outs. In "past the table" some positions are no rows of it: the nearest are expected.
+    launches. "twice" rotates one tensor to two outs. In "past the table" some positions are no rows of it: the nearest
+    are expected.
     """
     torch.manual_seed(0)
     batch, tokens, q_heads, k_heads, head_dim, pairs = SHAPES[shape]
