@@ -30,7 +30,7 @@ Run: TypeAlias = Callable[[list[Tensor], list[Tensor]], list[Tensor]]
 
 
 @dataclass(frozen=True)
-class Way:
+class RotationWay:
     """One way to rotate. `gradient` rotates back, where torch cannot derive it; `in_place`: it rotates the outs."""
 
     run: Run
@@ -40,7 +40,7 @@ class Way:
 
 
 # The way, or the reason why it is unavailable.
-Ways: TypeAlias = dict[str, Way | str]
+Ways: TypeAlias = dict[str, RotationWay | str]
 
 # A dense matrix per token is head_dim times the rotated data: limit it to avoid swapping.
 DENSE_BYTES = 1 << 26
@@ -80,19 +80,19 @@ def eager_ways(workload: Workload, table: tuple[Tensor, Tensor], *, compiled: bo
     if workload.pairing == "half":
         wide = [torch.cat((part, part), dim=-1).to(dtype) for part in (cos, sin)]
         usual = rotate_part(lambda x: eager_half(x.transpose(1, 2), *wide).transpose(1, 2))
-        ways["eager rotate_half"] = Way(usual)
+        ways["eager rotate_half"] = RotationWay(usual)
     else:
         narrow = [part[:, None].to(dtype) for part in (cos, sin)]
         turns = torch.complex(cos, sin)[:, None]
         usual = rotate_part(lambda x: eager_interleaved(x, *narrow))
-        ways["eager interleaved"] = Way(usual)
-        ways["complex"] = Way(rotate_part(lambda x: eager_complex(x, turns)))
+        ways["eager interleaved"] = RotationWay(usual)
+        ways["complex"] = RotationWay(rotate_part(lambda x: eager_complex(x, turns)))
     if compiled:
-        ways["torch.compile"] = Way(torch.compile(usual, dynamic=False))
+        ways["torch.compile"] = RotationWay(torch.compile(usual, dynamic=False))
     size = cos.shape[0] * width**2 * dtype.itemsize
     if size <= DENSE_BYTES:
         matrices = rotation_matrices(cos, sin, workload.pairing).to(dtype)
-        ways["dense matrix"] = Way(rotate_part(lambda x: torch.einsum("tij,bthj->bthi", matrices, x)))
+        ways["dense matrix"] = RotationWay(rotate_part(lambda x: torch.einsum("tij,bthj->bthi", matrices, x)))
     else:
         ways["dense matrix"] = f"its matrices alone would take {size / 1e6:,.0f} MB"
     return ways
@@ -137,38 +137,38 @@ def peer_ways(workload: Workload, table: tuple[Tensor, Tensor]) -> Ways:
     return ways
 
 
-def _make_way(module: str, make: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> Way | str:
+def _make_way(module: str, make: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> RotationWay | str:
     try:
         return make(importlib.import_module(module), cos, sin, interleaved)  # type: ignore[no-any-return]
     except (ImportError, AttributeError) as error:
         return f"cannot be loaded: {error}"
 
 
-def _flash_attention(module: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> Way:
+def _flash_attention(module: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> RotationWay:
     def rotate_all(xs: list[Tensor], outs: list[Tensor], conjugate: bool = False) -> list[Tensor]:
         return [module.apply_rotary(x, cos, sin, interleaved=interleaved, conjugate=conjugate) for x in xs]
 
-    return Way(rotate_all, gradient=lambda xs, outs: rotate_all(xs, outs, True))
+    return RotationWay(rotate_all, gradient=lambda xs, outs: rotate_all(xs, outs, True))
 
 
-def _fla(module: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> Way:
-    return Way(lambda xs, outs: [module.rotary_embedding(x, cos, sin, interleaved=interleaved) for x in xs])
+def _fla(module: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> RotationWay:
+    return RotationWay(lambda xs, outs: [module.rotary_embedding(x, cos, sin, interleaved=interleaved) for x in xs])
 
 
-def _liger(module: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> Way:
+def _liger(module: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> RotationWay:
     wide = [torch.cat((part, part), dim=-1)[None] for part in (cos, sin)]
 
     def call(function: Any, outs: list[Tensor]) -> list[Tensor]:
         return [y.transpose(1, 2) for y in function(*(out.transpose(1, 2) for out in outs), *wide)[:2]]
 
-    return Way(
+    return RotationWay(
         lambda xs, outs: call(module.rope_forward, outs),
         gradient=lambda xs, outs: call(module.rope_backward, outs),
         in_place=True,
     )
 
 
-def _transformers(module: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> Way:
+def _transformers(module: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> RotationWay:
     wide = [torch.cat((part, part), dim=-1)[None] for part in (cos, sin)]
 
     def rotate_all(xs: list[Tensor], outs: list[Tensor]) -> list[Tensor]:
@@ -177,7 +177,7 @@ def _transformers(module: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> W
         last = last if len(xs) == 2 else last[:, :1]
         return [y.transpose(1, 2) for y in module.apply_rotary_pos_emb(first, last, *wide)][: len(xs)]
 
-    return Way(rotate_all)
+    return RotationWay(rotate_all)
 
 
 # Tokens and heads for the error measurement, because float64 is slow.
@@ -268,7 +268,7 @@ def measure(
     """
     sets = [(xs, [torch.empty_like(x) for x in xs]) for xs in _make_sets(workload)]
     table = _float32_table(workload)
-    ways: Ways = {"copy": Way(_copy), **_make_our_ways(workload)}
+    ways: Ways = {"copy": RotationWay(_copy), **_make_our_ways(workload)}
     ways |= eager_ways(workload, table, compiled=compiled)
     if peers:
         ways |= peer_ways(workload, table)
@@ -341,10 +341,10 @@ def _make_our_ways(workload: Workload) -> Ways:
         return list(rotate_qk(xs[0], xs[1], out=None if outs is None else (outs[0], outs[1]), **angles))
 
     return {
-        "ours, out=": Way(lambda xs, outs: rotate_all(xs, outs, exact), differentiable=False),
-        "ours": Way(lambda xs, outs: rotate_all(xs, None, exact)),
-        "ours, float32 table, out=": Way(lambda xs, outs: rotate_all(xs, outs, by_table), differentiable=False),
-        "ours, float32 table": Way(lambda xs, outs: rotate_all(xs, None, by_table)),
+        "ours, out=": RotationWay(lambda xs, outs: rotate_all(xs, outs, exact), differentiable=False),
+        "ours": RotationWay(lambda xs, outs: rotate_all(xs, None, exact)),
+        "ours, float32 table, out=": RotationWay(lambda xs, outs: rotate_all(xs, outs, by_table), differentiable=False),
+        "ours, float32 table": RotationWay(lambda xs, outs: rotate_all(xs, None, by_table)),
     }
 
 
@@ -357,7 +357,7 @@ def _copy(xs: list[Tensor], outs: list[Tensor]) -> list[Tensor]:
     return [out.copy_(x) for x, out in zip(xs, outs, strict=True)]
 
 
-def _bind(way: Way, xs: list[Tensor], outs: list[Tensor], backward: bool) -> Callable[[], list[Tensor]]:
+def _bind(way: RotationWay, xs: list[Tensor], outs: list[Tensor], backward: bool) -> Callable[[], list[Tensor]]:
     """Return the call to time: of the way, or of its gradient for the gradients xs."""
     run = way.run
     if not backward:
@@ -371,7 +371,7 @@ def _bind(way: Way, xs: list[Tensor], outs: list[Tensor], backward: bool) -> Cal
 
 
 def _first_call(
-    result: Measurement, way: Way, call: Callable[[], list[Tensor]], xs: list[Tensor], outs: list[Tensor]
+    result: Measurement, way: RotationWay, call: Callable[[], list[Tensor]], xs: list[Tensor], outs: list[Tensor]
 ) -> str:
     """Run it once for its error against float64; return the reason if the result is wrong."""
     for x, out in zip(xs, outs, strict=True):

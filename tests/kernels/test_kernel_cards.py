@@ -28,7 +28,7 @@ def test_file_of_another_card_is_not_replaced(tmp_path):
     assert write_card(replace(CARD, device="NVIDIA T1"), tmp_path) != path
 
 
-def test_every_shipped_card_has_its_own_file_as_it_would_be_written(tmp_path):
+def test_shipped_cards_are_as_they_would_be_written(tmp_path):
     for name, card in read_cards().items():
         assert write_card(card, tmp_path).read_text() == (FOLDER / f"{name}.json").read_text()
 

@@ -151,7 +151,7 @@ def moved(code, instruction):
 @pytest.mark.parametrize("table", [False, True])
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("case", [name for name in SIZES if name not in ("131,072 tokens", "decode", "prefill")])
-def test_machine_code_writes_16_bytes_at_a_time_and_spills_nothing(case, interleaved, table):
+def test_machine_code_writes_16_bytes_and_spills_nothing(case, interleaved, table):
     plan = plan_of(SIZES[case], interleaved=interleaved, table=table)
     code = machine_code(plan, table=table)
     assert not re.search(r"\b(LDL|STL)\b", code)  # no spills, no stack

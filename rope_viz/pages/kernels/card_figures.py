@@ -49,6 +49,7 @@ def name_case(case: CardCase) -> str:
 
 
 def height(card: CardMeasurement) -> int:
+    """Return the figure's height in pixels."""
     return ROW * len(card.cases) + KEY * len(list_ways(card)) + 78
 
 
@@ -112,6 +113,7 @@ def find_error(card: CardMeasurement, way: str) -> float | None:
 
 
 def format_error(error: float) -> str:
+    """Return an error as "1.65·10⁻³"."""
     mantissa, exponent = f"{error:.2e}".split("e")
     return f"{float(mantissa):g}·10{format_exponent(int(exponent))}"
 
