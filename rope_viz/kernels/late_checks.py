@@ -33,7 +33,7 @@ def check_later(values: Tensor, check: Callable[[list[int]], None]) -> None:
     """Copy integers on a GPU to the host without waiting; a later `raise_found` calls `check` with them."""
     arrived = torch.empty(values.shape, dtype=values.dtype).pin_memory()
     arrived.copy_(values.detach(), non_blocking=True)
-    event = torch.cuda.Event()
+    event = torch.cuda.Event()  # type: ignore[no-untyped-call]
     event.record(torch.cuda.current_stream(values.device))
     _pending.append((event, arrived, check))
 
@@ -42,7 +42,7 @@ def raise_found() -> None:
     """Raise `ValueError` for the first wrong value that has arrived. Never waits."""
     while _pending and not torch.cuda.is_current_stream_capturing():
         event, arrived, check = _pending.popleft()
-        if not event.query():
+        if not event.query():  # type: ignore[no-untyped-call]
             _pending.appendleft((event, arrived, check))
             break
         check(arrived.tolist())

@@ -133,13 +133,13 @@ def peer_ways(workload: Workload, table: tuple[Tensor, Tensor]) -> Ways:
         elif workload.k_heads == 0 and name == "Liger, in place":
             ways[name] = "takes q and k only"
         else:
-            ways[name] = _make_way(module, make, *given, interleaved)
+            ways[name] = _make_way(module, make, given, interleaved)
     return ways
 
 
-def _make_way(module: str, make: Any, cos: Tensor, sin: Tensor, interleaved: bool) -> RotationWay | str:
+def _make_way(module: str, make: Any, table: list[Tensor], interleaved: bool) -> RotationWay | str:
     try:
-        return make(importlib.import_module(module), cos, sin, interleaved)  # type: ignore[no-any-return]
+        return make(importlib.import_module(module), *table, interleaved)  # type: ignore[no-any-return]
     except (ImportError, AttributeError) as error:
         return f"cannot be loaded: {error}"
 
@@ -408,7 +408,7 @@ def _time(call: Callable[[], list[Tensor]], result: Measurement) -> None:
     torch.cuda.synchronize()
     # The GPU spins until the host has launched everything; a call that takes the host longer gets a longer spin.
     slowest = max(result.host_seconds, default=0.0)
-    torch.cuda._sleep(SPIN * max(1, math.ceil(slowest / 1e-3)))
+    torch.cuda._sleep(SPIN * max(1, math.ceil(slowest / 1e-3)))  # type: ignore[no-untyped-call]
     first.record()  # type: ignore[no-untyped-call]
     start = time.perf_counter()
     call()

@@ -399,7 +399,7 @@ def _tokens_together(size: int, batch: int, tokens: int, groups: int) -> int:
     """
     if size >= PROGRAM_BYTES and groups == 1:
         return 1
-    wanted = triton.next_power_of_2(triton.cdiv(SHARED_BYTES, size))
+    wanted: int = triton.next_power_of_2(triton.cdiv(SHARED_BYTES, size))
     most = max(1, min(tokens, batch * tokens * groups // BUSY_PROGRAMS))
     return min(wanted, 1 << (most.bit_length() - 1))
 
@@ -411,12 +411,13 @@ def _warps(elements: int, together: int, *, few_sines: bool, table: bool) -> int
     share a program have one for every 1024 elements. Where most of a head is copied, repeated sines cost little, and a
     table repeats none; but every thread should have 16 elements or more, for accesses of 16 bytes.
     """
+    warps: int
     if together > 1:
         warps = min(4, triton.next_power_of_2(triton.cdiv(elements, 1024)))
     else:
         warps = 1 if elements <= 1536 else 2
     if few_sines:
-        warps *= 4
+        warps = min(8, warps * 4)
     elif table and elements >= 2048 * warps:
         warps *= 2
     return warps
