@@ -7,10 +7,10 @@ from rope_viz.models.model_config import ModelConfig
 from tests.configs import FOUR_NUMBERS_OF_LLAMA_3, QWEN3_8B, yarn
 from tests.offenders import for_each
 
-# Published with the numbers of an earlier entry, which a config without a name is taken for.
+# Published with the numbers of another entry, which a config without a name is taken for.
 SAME_NUMBERS = {
-    "deepseek-v4-flash": "deepseek-v4-flash-compress",
-    "deepseek-v4-pro": "deepseek-v4-pro-compress",
+    "deepseek-v4-flash-compress": "deepseek-v4-flash",
+    "deepseek-v4-pro-compress": "deepseek-v4-pro",
     "glm-5.1": "glm-5",
     "kimi-k2.7-code": "kimi-k2.5",
 }
