@@ -24,6 +24,7 @@ from streamlit import config
 from rope_viz import web
 from rope_viz.embedding.spec import short_repr
 from rope_viz.pages.registry import doors, moved, pictures_on, title_of, titles
+from rope_viz.picture import read_address
 from rope_viz.picture.page import Picture
 from rope_viz.texts import Texts
 from rope_viz.ui import link_preview
@@ -245,6 +246,7 @@ def loading() -> str:
         "NO_JAVASCRIPT": TEXTS("loading.no_javascript"),
         "ADDRESS": web.read_inline("history.js"),
         "PICTURES": json.dumps(named),
+        "CHOICE_KEYS": json.dumps(read_address.CHOICE_KEYS),
         "EARLY": web.read_inline("preload.js").replace("SCRIPTS", f"{PREFIX}/{version()}"),
         "STILL": web.read_inline("placeholder.js"),
         "PICTURE_LABEL": json.dumps(TEXTS("loading.picture")),

@@ -111,7 +111,8 @@ function openDialog(place) {
 
 class ExportDialog {
   constructor(place, parts) {
-    Object.assign(this, { place, ...parts, controller: null });
+    // Hands may move on behind the dialog: its files show what its preview shows.
+    Object.assign(this, { place, ...parts, controller: null, moment: place.readMoment() });
   }
 
   // Read every field that is not at its default; the address contains these.
@@ -145,7 +146,7 @@ class ExportDialog {
     writeLink(place, look);
     this.controller?.abort();
     const { signal } = (this.controller = new AbortController());
-    this.address.value = place.makeAddress("svg", look, true);
+    this.address.value = place.makeAddress("svg", { ...this.moment, ...look }, true);
     dialog.dataset.state = "waiting";
     try {
       const answer = await place.fetchFile(this.address.value, signal);
@@ -183,7 +184,7 @@ class ExportDialog {
   }
 
   async save(form) {
-    const problem = await downloadFile(this.place, form, this.readStyle()).catch(() => text("export.no_answer"));
+    const problem = await downloadFile(this.place, form, { ...this.moment, ...this.readStyle() }).catch(() => text("export.no_answer"));
     if (problem) this.status.textContent = problem;
   }
 

@@ -60,12 +60,19 @@ class Place {
     outbox.send(`${this.data.picture} ${name}`, value);
   }
 
+  // Read where moving hands are now, for the address of a file; the page's address follows them only at rest.
+  readMoment() {
+    const at = this.data.at && this.positions?.();
+    return at ? { [this.data.at]: at.map(Math.round).join(",") } : {};
+  }
+
   // With `asLink` the address carries the user's config, instead of a name that only this browser can resolve.
   makeAddress(form = "packed", more = {}, asLink = false) {
     const query = new URLSearchParams((asLink && this.data.link) || this.data.query);
     if (this.memory.view) query.set("view", this.memory.view.join(","));
     if (this.part) query.set("part", this.part);
-    for (const [key, value] of Object.entries(more)) query.set(key, value);
+    const moment = form === "packed" ? {} : this.readMoment();
+    for (const [key, value] of Object.entries({ ...moment, ...more })) query.set(key, value);
     if (form === "packed") query.set("v", version);
     const search = query.toString();
     return new URL(`../picture/${this.data.picture}.${form}${search ? `?${search}` : ""}`, here).href;
