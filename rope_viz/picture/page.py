@@ -165,6 +165,8 @@ class Page:
     """The page that shows its pictures, if not the one of its name, whose address then leads there."""
     query: str = ""
     """What opens their place on that page."""
+    method_first: bool = False
+    """The scaling method is its point, so the sidebar shows that first."""
     repeats: bool = False
     """Its pictures are small forms of other pages' pictures."""
 

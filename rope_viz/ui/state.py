@@ -18,7 +18,6 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
-from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import MOST, make_variant, write_variant
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import ORDER, groups_of, titles
