@@ -127,7 +127,7 @@ def control_row(*choices: Choice[Any]) -> None:
 
 @contextlib.contextmanager
 def main_figure() -> Iterator[None]:
-    """Put the title, the one row of controls and the main figure inside; on a phone the figure comes first and stays."""
+    """Put the title, a row of controls and the main figure inside; on a phone the figure comes first and stays."""
     with st.container(key="main"):
         yield
 

@@ -65,9 +65,13 @@ def test_long_decay_table_is_binned_with_min_max_and_mean(log):
 def test_bins_are_the_columns_of_the_figure():
     fig = mean_cosine(200_000)
     found = table(fig)
-    low, high = fig.data
+    low, high, mean = fig.data
     np.testing.assert_array_equal(found["Llama 3 min"], low.y)
     np.testing.assert_array_equal(found["Llama 3 max"], high.y)
+    np.testing.assert_array_equal(found["Llama 3 mean"], mean.y)
+    # Only the mean is a line: the range of several curves would hide the others.
+    assert (low.line.width, high.line.width, high.fill) == (0, 0, "tonexty")
+    assert mean.line.width > 1
     np.testing.assert_array_equal((found["from"] + found["to"]) / 2, low.x)
 
 

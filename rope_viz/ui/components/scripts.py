@@ -14,7 +14,7 @@ import plotly
 
 from rope_viz import web
 from rope_viz.figures import glossary
-from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS
+from rope_viz.figures.files.style import COLOUR, HIDE, LABEL, PARAMETERS, PRESETS
 from rope_viz.texts import Texts
 
 PREFIX = "/rope-viz"
@@ -48,7 +48,7 @@ def called_at_once(library: bytes) -> bytes:
 def looks() -> bytes:
     """Make the export dialog's script from the parameters and presets that the address and the flags use."""
     parameters = {key: dataclasses.asdict(parameter) for key, parameter in PARAMETERS.items()}
-    return module(PARAMETERS=parameters, PRESETS=PRESETS, LABEL=LABEL)
+    return module(PARAMETERS=parameters, PRESETS=PRESETS, LABEL=LABEL, COLOUR=COLOUR, HIDE=HIDE)
 
 
 def words() -> bytes:
