@@ -1,7 +1,7 @@
 """The gallery: every picture as a card with a thumbnail, by door.
 
 A picture is left out by one of two rules. *No data*: it has nothing to draw for the default model. *Repeated*: it is a
-small form of another page's picture, as on Home and Learn.
+whole page, as those of Home and Learn. Tables follow the other pictures of their door.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rope_viz.pages import registry
-from rope_viz.pages.registry import door_of, doors, title_of
+from rope_viz.pages.registry import door_of, doors, text_of
 from rope_viz.picture import read_address
+from rope_viz.picture.outputs import Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.texts import Texts
 
+TEXTS = Texts("gallery")
 WIDTH, HEIGHT = 224, 146
 STYLE = {"width": f"{WIDTH}px", "height": f"{HEIGHT}px", "font_size": "7px", "dpi": "192"}
 """The style of a thumbnail in an address: drawn for its size, at twice the usual resolution."""
@@ -54,7 +57,7 @@ def default_request(picture: Picture) -> PictureRequest:
 @functools.cache
 def why_left_out(picture: Picture) -> str:
     """Return the rule by which a picture is left out, "" if it is in the gallery."""
-    if registry.page(picture.page).repeats:
+    if picture.repeats:
         return "repeated"
     return "no data" if picture.refuses(default_request(picture)) else ""
 
@@ -63,10 +66,11 @@ def why_left_out(picture: Picture) -> str:
 def list_cards() -> tuple[Card, ...]:
     """Return the cards by door, in the order of the pages."""
     cards = [make_card(picture) for picture in registry.pictures() if not why_left_out(picture)]
-    return tuple(sorted(cards, key=lambda card: [*doors()].index(card.door)))
+    return tuple(sorted(cards, key=lambda card: ([*doors()].index(card.door), card.picture.kind is Table)))
 
 
 def make_card(picture: Picture) -> Card:
     """Return the card of a picture."""
-    page = picture.shown_on
-    return Card(picture, door_of(page), page, picture.query, f"{title_of(page)}: {picture.name.replace('_', ' ')}")
+    page, scene = picture.shown_on, f"{picture.name}.title"
+    title = text_of(page, scene) if page == "learn" else TEXTS(f"names.{picture.page}.{picture.name}")
+    return Card(picture, door_of(page), page, picture.query, title)

@@ -138,6 +138,22 @@ def figure_row(*, has_labels: bool = False) -> Any:
     return st.container(key="figure-row", horizontal=True, vertical_alignment=align, gap="small")
 
 
+def tabs(choice: Pick[Any]) -> tuple[Any, Any]:
+    """Show the options of a choice as tabs; return the open one's name and container. The others are not computed."""
+    request = _now(choice)
+    key, default = f"choice.{choice.key}", choice.default(request)
+    st.session_state[key] = choice.options[request[choice]]
+
+    def opened() -> None:
+        label = st.session_state[key]
+        name = next((name for name, each in choice.options.items() if each == label), default)
+        state.set_param(choice.key, name, default=default)
+
+    found = dict(zip(choice.options, st.tabs(list(choice.options.values()), key=key, on_change=opened), strict=True))
+    name = next((name for name, tab in found.items() if tab.open), request[choice])
+    return name, found[name]
+
+
 def more_controls(key: str, *choices: Choice[Any]) -> None:
     """Show the widgets of those choices that currently apply in a popover; its label is an entry of the app's texts."""
     shown = [choice for choice in choices if choice.when(_now(choice))]
