@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rope_viz.pages import registry
-from rope_viz.pages.registry import door_of, doors, text_of
+from rope_viz.pages.registry import door_of, doors, pictures_on, text_of, title_of
 from rope_viz.picture import read_address
 from rope_viz.picture.outputs import Table
 from rope_viz.picture.page import Picture
@@ -36,17 +36,29 @@ class Card:
     title: str
 
     def as_dict(self) -> dict[str, Any]:
-        # A slow picture is refined in parts: a thumbnail is its first one.
-        part = {"part": "0"} if self.picture.parts(default_request(self.picture)) > 1 else {}
-        small = {"font_size": "5px"} if self.picture.crowded else {}
         return {
             "picture": self.picture.address,
             "page": self.page,
             "query": self.query,
             "title": self.title,
             "about": self.picture.about.rstrip("."),
-            "thumbnail": urlencode(STYLE | small | part),
+            "thumbnail": write_thumbnail(self.picture),
         }
+
+
+def write_thumbnail(picture: Picture) -> str:
+    """Return the query of a picture's thumbnail."""
+    # A slow picture is refined in parts: a thumbnail is its first one.
+    part = {"part": "0"} if picture.parts(default_request(picture)) > 1 else {}
+    small = {"font_size": "5px"} if picture.crowded else {}
+    return urlencode(STYLE | small | part)
+
+
+def make_page_card(page: str, model: str) -> dict[str, Any]:
+    """Return the card of a whole page, with its first picture and the model that it shows."""
+    picture = next(iter(pictures_on(page)), None) or registry.picture("frequencies", "heatmap")
+    card = {"picture": picture.address, "page": page, "query": "", "title": title_of(page)}
+    return card | {"about": text_of(page, "summary"), "note": model, "thumbnail": write_thumbnail(picture)}
 
 
 def default_request(picture: Picture) -> PictureRequest:

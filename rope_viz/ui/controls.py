@@ -60,6 +60,19 @@ def used_controls(page: str) -> frozenset[str]:
     return frozenset(used)
 
 
+def shows_model(page: str) -> bool:
+    """True if the page depends on the model that was chosen or on its method, or a config waits for its repair."""
+    return rejected_config() is not None or bool(used_controls(page))
+
+
+def describe_choice(page: str) -> list[str]:
+    """Return what the page depends on in two parts, for its header: the model and its scaling, or only the scaling."""
+    used = used_controls(page)
+    if METHOD in used and "base" not in used:
+        return [describe_scaling(), ""]
+    return [state.current_choice().subject.name, describe_scaling()]
+
+
 def describe_scaling() -> str:
     """Return the method, its factor and the lengths, such as "YaRN × 4, 32k → 128k"."""
     spec = state.current_choice().spec
