@@ -120,7 +120,7 @@ def run(folder: Path) -> None:
     chip = controls.describe_choice(name)
     navigation.mount(name, list(titles()), state.address(), chip, controls.copied_texts())
     presented = find_presented(name)
-    if presented is None and (door == "explore" or door == "lab" and controls.shows_model(name)):
+    if presented is None and (door == "explore" or (door == "lab" and controls.shows_model(name))):
         controls.sidebar(name)
         st.html('<div class="rv-chip-place"></div>')
     rejected = rejected_config() if door not in ("", "learn") else None
