@@ -17,9 +17,7 @@ from rope_viz.picture import read_address
 from rope_viz.picture.outputs import Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.texts import Texts
 
-TEXTS = Texts("gallery")
 WIDTH, HEIGHT = 224, 146
 STYLE = {"width": f"{WIDTH}px", "height": f"{HEIGHT}px", "font_size": "7px", "dpi": "192"}
 """The style of a thumbnail in an address: drawn for its size, at twice the usual resolution."""
@@ -84,5 +82,5 @@ def list_cards() -> tuple[Card, ...]:
 def make_card(picture: Picture) -> Card:
     """Return the card of a picture."""
     page, scene = picture.shown_on, f"{picture.name}.title"
-    title = text_of(page, scene) if page == "learn" else TEXTS(f"names.{picture.page}.{picture.name}")
+    title = text_of(page, scene) if page == "learn" else text_of("gallery", f"names.{picture.page}.{picture.name}")
     return Card(picture, door_of(page), page, picture.query, title)

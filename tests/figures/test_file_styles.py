@@ -70,7 +70,7 @@ def test_custom_labels_replace_every_line_name():
     assert "<!-- YaRN -->" not in svg
 
 
-def test_a_hidden_line_leaves_with_its_range_its_labels_and_its_bar():
+def test_a_hidden_line_leaves_with_its_range_labels_and_bar():
     from rope_viz.figures.files import lines
     from rope_viz.figures.files.apply_style import apply_style
 
@@ -91,7 +91,7 @@ def test_a_hidden_line_leaves_with_its_range_its_labels_and_its_bar():
         apply_style(DRAWN["ratio"], Style(hidden=every))
 
 
-def test_a_custom_colour_replaces_that_of_a_line_its_range_and_its_labels():
+def test_a_custom_colour_is_that_of_line_range_and_labels():
     from rope_viz.figures.files import lines
     from rope_viz.figures.files.apply_style import apply_style
 

@@ -351,7 +351,7 @@ def _distribution(spec: RopeSpec, where: Range, kind: Kind) -> decay.Distributio
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Columns:
     """The scores of one curve by pixel column: the middle distance, the smallest, the largest and the mean score."""
 
