@@ -1,6 +1,7 @@
 """What is the frequency of every pair, and how many turns did it make in training?"""
 
 from rope_viz.pages import frequencies
+from rope_viz.pages.frequencies import words
 from rope_viz.pages.frequencies.figures import TEXTS
 from rope_viz.ui import page
 
@@ -13,7 +14,7 @@ with page.main_figure():
             page.pin_row(request)
     page.show(frequencies.wavelengths)
     page.mobile_knobs("base", "context", "target", "factor")
-    page.legend(TEXTS("legend"))
+    page.legend(words.describe_marks(request.spec))
     page.next_page_link("scaling", TEXTS("next_page"))
 
 page.section(TEXTS("headings.heatmap"), TEXTS("heatmap_help"))
