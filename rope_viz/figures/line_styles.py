@@ -88,11 +88,7 @@ def pin_marker(pair: int, value: float) -> dict[str, Any]:
 
 def pin_rule_x(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
     """Return a vertical line at the pinned pair in a figure over the pairs."""
-    if pin is None or pin >= spec.pairs:
-        return []
-    rule = theme.rule(pin, f"pair {pin}", axis="x", dash="dot")
-    # Above the plot is the bar of the bands.
-    return [rule | {"label": rule["label"] | {"textposition": "start", "yanchor": "bottom"}}]
+    return [theme.rule(pin, f"pair {pin}", axis="x", dash="dot")] if pin is not None and pin < spec.pairs else []
 
 
 def pin_rule(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
