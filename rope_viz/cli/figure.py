@@ -66,12 +66,14 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     for key, parameter in PARAMETERS.items():
         known = f"{', '.join(filter(None, parameter.options))}. " if parameter.options else ""
         styles.add_argument(flag(key), dest=f"look.{key}", metavar="VALUE", help=known + parameter.help)
-    for name, metavar, about in (
+    for of_line, metavar, about in (
         ("label", "LINE=TEXT", "your own label for a line"),
         ("colour", "LINE=#RRGGBB", "your own colour for a line"),
         ("hide", "LINE", "leave a line out"),
     ):
-        styles.add_argument(f"--{name}", action="append", default=[], metavar=metavar, help=f"{about}; may be repeated")
+        styles.add_argument(
+            f"--{of_line}", action="append", default=[], metavar=metavar, help=f"{about}; may be repeated"
+        )
     parser.add_argument(
         "--variant",
         action="append",
