@@ -367,7 +367,7 @@ class Columns:
         hidden = {"color": c.colour, "width": 0}
         look: dict[str, Any] = {"line": hidden, "hoverinfo": "skip", "hovertemplate": None}
         look["meta"] = {"csv": False, "band": c.label}
-        area = {"fill": "tonexty", "fillcolor": theme.tint(c.colour, BAND_TINT)}
+        area: dict[str, Any] = {"fill": "tonexty", "fillcolor": theme.tint(c.colour, BAND_TINT)}
         return [
             theme.line(self.x, self.low, f"{c.label} min", c.colour, **look),
             theme.line(self.x, self.high, f"{c.label} max", c.colour, **look, **area),
