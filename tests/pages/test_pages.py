@@ -18,6 +18,8 @@ TABS = {
     "decay": [{}, {"model": "ministral-3-3b"}],
     "extend": [{"extend.tab": "why"}],
     "runtimes": [{}, {"extend.tab": "training"}],
+    "recall": [{"recall.tab": tab} for tab in ("real", "pairs", "training", "own")],
+    "heads": [{}, {"heads.tab": "own"}],
 }
 
 
