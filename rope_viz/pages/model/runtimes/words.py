@@ -40,6 +40,17 @@ def describe_marks(board: RuntimeMatrix) -> str:
     return RUNTIMES("marks.scaling")
 
 
+def count_agreeing(board: RuntimeMatrix) -> tuple[int, int]:
+    """Return how many runtimes agree with the reference, itself included, and how many were compared."""
+    rows = [row for row in board.rows if row.runtime]
+    return len(find_agreeing(rows)), len(rows)
+
+
+def find_agreeing(rows: Sequence[RuntimeAnswer]) -> list[RuntimeAnswer]:
+    """Return the rows that agree with the reference; the model's own code is no runtime."""
+    return [row for row in rows if row.comparison.agrees and row.comparison.emulation.supported]
+
+
 def agreement(board: RuntimeMatrix) -> str:
     """Count the runtimes that agree, and list those that differ, refuse or are unknown."""
     if board.problem:
@@ -48,7 +59,7 @@ def agreement(board: RuntimeMatrix) -> str:
     unknown = [row.name for row in rows if row.comparison.how == "not known"]
     if len(unknown) == len(rows):
         return RUNTIMES("unknown", unread=UNKNOWN, source=footnote(rows[0].why))
-    same = [row for row in rows if row.comparison.agrees and row.comparison.emulation.supported]
+    same = find_agreeing(rows)
     ruled = [row.name for row in same if row.comparison.how == "by rule"]
     reference = "the model's own code" if board.rows[0].comparison.emulation.remote else board.rows[0].name
     other = [f"{row.name} differs: {row.verdict}" for row in rows if row.differs and not row.comparison.effect]
