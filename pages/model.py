@@ -215,10 +215,11 @@ def _open_tab(labels: dict[str, str]) -> None:
 
 def _changes(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show the new config.json as a diff, or why the page offers no file, and how to configure each runtime."""
-    st.markdown(TEXTS("gguf") if plan.is_gguf else words.describe_support(plan))
     if plan.file.fragment and not plan.is_gguf:
         changed = format_diff(plan.config, plan.file.config)
         st.code(changed, language="diff", wrap_lines=True, height=360 if changed.count("\n") > 20 else "content")
+    if not plan.is_gguf:
+        st.markdown(words.describe_support(plan))
     if not plan.file.fit:
         st.markdown(EXTEND("no_download", problem=plain(plan.file.findings[0].message)))
     if not plan.instructions and not plan.refused:
