@@ -200,7 +200,7 @@ def test_equal_layers_have_no_strip(open_page, picture_requests, model, is_mixed
     assert ("extend/layers" in {picture.address for picture in picture_requests(app)}) == is_mixed
 
 
-def test_a_fine_tune_is_named_beside_its_own_name(drop):
+def test_a_fine_tune_is_named_next_to_its_own_name(drop):
     app = drop(json.dumps({**QWEN3_8B, "vocab_size": 152_064, "_name_or_path": "me/MyQwen"}).encode())
     assert [one.value for one in app.title] == ["me/MyQwen"]
     assert read_header_line(app).startswith("recognised as a fine-tune of Qwen3 8B")

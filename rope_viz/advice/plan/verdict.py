@@ -35,7 +35,7 @@ REASONS: dict[Rank, str] = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PlanVerdict:
     """A verdict in words. `certainty` is None where nothing is recommended; then `words` and `measured` are empty."""
 
     headline: str
@@ -45,12 +45,12 @@ class Verdict:
     measured: str
 
 
-def make_verdict(plan: ExtensionPlan) -> Verdict:
+def make_verdict(plan: ExtensionPlan) -> PlanVerdict:
     """Return the verdict on a plan."""
     if plan.refused:
-        return Verdict(TEXTS("verdict.refused", target=plan.target), None, "", plan.refusals[0], "")
+        return PlanVerdict(TEXTS("verdict.refused", target=plan.target), None, "", plan.refusals[0], "")
     certainty = decide_certainty(plan.way)
-    return Verdict(
+    return PlanVerdict(
         _write_headline(plan, certainty),
         certainty,
         describe_certainty(plan.way),
