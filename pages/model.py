@@ -242,7 +242,7 @@ def _why(request: PictureRequest, plan: ExtensionPlan) -> None:
         st.markdown(words.list_mistakes(plan))
     configs.listed_findings(plan.found)
     if not extend.has_mixed_layers(request):
-        page.picture_sentence(extend.layers)
+        page.paragraph(extend.describe_layers(request))
     page.controls(extend.TRAINED, extend.WAY)
     page.picture_sentence(extend.ways)
     page.show(extend.ways)
@@ -271,10 +271,13 @@ def _runtimes(request: PictureRequest) -> None:
         _all_models()
         return
     page.controls(runtimes.AT, runtimes.VLLM, runtimes.SGLANG)
-    page.picture_sentence(runtimes.curves)
-    if runtimes.answers(asked).differing:
+    answers = runtimes.answers(asked)
+    if answers.differing:
+        page.picture_sentence(runtimes.curves)
         page.show(runtimes.curves)
-        page.legend(runtime_words.describe_marks(runtimes.answers(asked)))
+        page.legend(runtime_words.describe_marks(answers))
+    else:
+        page.paragraph(runtime_words.agreement(answers))
     page.picture_sentence(runtimes.matrix)
     page.show(runtimes.matrix)
     page.paragraph(f"{runtime_words.TABLE} {runtime_words.counts()}")

@@ -244,6 +244,11 @@ def layer_height(request: PictureRequest) -> int:
     return figures.height(rows)
 
 
+def describe_layers(request: PictureRequest) -> str:
+    """Say what the layers see, or why that is not known."""
+    return no_layers(request) or words.layers(_layers(origin(request)))
+
+
 def has_mixed_layers(request: PictureRequest) -> bool:
     """Return True if the layers are known and differ: a strip of equal cells would say nothing."""
     return not no_layers(request) and figures.is_mixed(_layers(origin(request)))

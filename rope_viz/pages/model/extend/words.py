@@ -31,10 +31,9 @@ def refusals(plan: ExtensionPlan) -> str:
 
 def list_costs(plan: ExtensionPlan) -> list[str]:
     """Return what it costs short texts, and how well the model was measured on long ones."""
-    # A result for a shorter length is part of the verdict. What holds for any model says nothing of a maker's method.
-    is_makers = plan.way.rank in ("as it is", "documented", "its own, further")
-    fits = [one for one in plan.way.evidence if one != find_measured(plan.way) and (one.models or not is_makers)]
-    measured = [f"{plain(one.text)}{footnote(one.source)}" for one in fits[:1]]
+    # A result for a shorter length is part of the verdict, and what was found of other models is no cost of this one.
+    own = [one for one in plan.way.evidence if one.models and one != find_measured(plan.way)]
+    measured = [f"{plain(one.text)}{footnote(one.source)}" for one in own[:1]]
     return [*(plain(sentence) for sentence in plan.advice.short[:1]), *measured]
 
 
