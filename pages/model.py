@@ -9,6 +9,7 @@ import streamlit as st
 from rope_viz.advice.memory.kv_cache import USED, human
 from rope_viz.advice.plan.extension_plan import ExtensionPlan, describe_fit
 from rope_viz.advice.plan.runtime_instructions import Instructions, format_diff
+from rope_viz.advice.plan.runtime_matrix import group_differing
 from rope_viz.advice.plan.verdict import find_measured, make_verdict
 from rope_viz.advice.training.make_match import Remedy
 from rope_viz.advice.training.match_training import Match, describe_match
@@ -272,10 +273,10 @@ def _runtimes(request: PictureRequest) -> None:
         return
     page.controls(runtimes.AT, runtimes.VLLM, runtimes.SGLANG)
     answers = runtimes.answers(asked)
-    if answers.differing:
+    if group_differing(answers):
         page.picture_sentence(runtimes.curves)
         page.show(runtimes.curves)
-        page.legend(runtime_words.describe_marks(answers))
+        page.legend(runtime_words.MARKS)
     else:
         page.paragraph(runtime_words.agreement(answers))
     page.picture_sentence(runtimes.matrix)

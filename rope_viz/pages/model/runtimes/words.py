@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rope_viz.advice.plan import runtime_matrix
 from rope_viz.advice.plan.export import Export
 from rope_viz.advice.plan.runtime_matrix import (
     RuntimeAnswer,
@@ -30,14 +29,8 @@ from rope_viz.texts.numbers import format_number, format_tokens
 TEXTS = Texts("model/training")
 RUNTIMES = Texts("model/runtimes")
 TABLE = RUNTIMES("table")
+MARKS = RUNTIMES("marks")
 UNKNOWN = RUNTIMES("unread")
-
-
-def describe_marks(board: RuntimeMatrix) -> str:
-    """Explain the lines of the main figure: each runtime over the reference, or the scaling on which all agree."""
-    if runtime_matrix.group_differing(board):
-        return RUNTIMES("marks.ratio")
-    return RUNTIMES("marks.scaling")
 
 
 def count_agreeing(board: RuntimeMatrix) -> tuple[int, int]:
