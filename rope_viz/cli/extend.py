@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rope_viz.advice.lint import COMMON_NOTES
-from rope_viz.advice.memory.kv_cache import DTYPES
+from rope_viz.advice.memory.kv_cache import DTYPES, GPU
 from rope_viz.advice.plan.export import find_target
 from rope_viz.advice.plan.extension_plan import ExtensionPlan, find_usual_runtime, make_plan
 from rope_viz.advice.plan.runtime_instructions import NAMES, format_diff
@@ -127,6 +127,7 @@ def as_dict(plan: ExtensionPlan) -> dict[str, Any]:
             "bytes_per_token": held.cache.per_token if held.cache else None,
             "weight_bytes": held.weights if held.cache else None,
             "longest_on_80_GB": held.longest,
+            "gpus_of_80_GB": held.count_gpus(GPU) if held.cache else None,
             "sequences": held.sequences,
             "sentences": list(held.sentences(plan.target)),
         },
