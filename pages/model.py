@@ -201,7 +201,8 @@ def _details(request: PictureRequest, plan: ExtensionPlan) -> None:
 
 def _label_tabs(request: PictureRequest) -> dict[str, str]:
     """Return the labels of the tabs; that of the runtimes counts those that agree on the config of the answer."""
-    found = extend.written(request) or runtimes.answers(page.picture_request(runtimes.PAGE))
+    is_new = extend.is_written(request)
+    found = extend.compare_readers(request) if is_new else runtimes.answers(page.picture_request(runtimes.PAGE))
     if found.problem:
         return dict(extend.TABS)
     same, count = runtime_words.count_agreeing(found)
@@ -256,7 +257,7 @@ def _why(request: PictureRequest, plan: ExtensionPlan) -> None:
 
 def _runtime_tab(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show what each runtime makes of the config to write, then of the config as it is."""
-    if extend.written(request):
+    if extend.is_written(request):
         page.picture_sentence(extend.readers)
         page.show(extend.readers)
         page.section(TEXTS("your_file"))

@@ -172,17 +172,15 @@ def find_unused_setting(request: PictureRequest) -> Way | None:
     return None if is_used else found
 
 
-def written(request: PictureRequest) -> RuntimeMatrix | None:
-    """Return what each runtime makes of the config.json to write; None where nothing is written or changes."""
+def is_written(request: PictureRequest) -> bool:
+    """Return True if the answer is a config.json that differs from the user's."""
     plan = answer(request)
-    if plan.refused or plan.is_gguf or not plan.file.fragment:
-        return None
+    return bool(plan.file.fragment) and not plan.refused and not plan.is_gguf
+
+
+def compare_readers(request: PictureRequest) -> RuntimeMatrix:
+    """Return what each runtime makes of the config.json of the answer."""
     return _compare(_arguments(request), (request[RUNTIMES],), request[WAY])
-
-
-def not_written(request: PictureRequest) -> str:
-    """Return why there is no config.json to compare runtimes on, "" if there is one."""
-    return problem(request) or ("" if written(request) else words.TEXTS("unchanged"))
 
 
 Arguments: TypeAlias = tuple[Subject, RopeSpec | None, int, int | None]
@@ -220,11 +218,10 @@ def memory(request: PictureRequest) -> Figure:
     return Figure(figure, title, words.memory(made))
 
 
-@PAGE.picture(TARGET, TRAINED, RUNTIMES, WAY, config=True, height=430, refuses=not_written, query="extend.tab=runtimes")
+@PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem, query="extend.tab=runtimes")
 def readers(request: PictureRequest) -> Table:
     """What each runtime makes of the config.json to write."""
-    found = written(request)
-    assert found is not None
+    found = compare_readers(request)
     rows = matrix(found, ModelConfig.read(answer(request).file.config))
     return Table(rows, words.TEXTS("readers"), agreement(found), words=True)
 
