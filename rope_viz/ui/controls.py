@@ -344,7 +344,8 @@ def _reset() -> None:
 
 
 def _take_method(method: str) -> None:
-    _try(lambda: spec_url.with_method(state.current_choice().spec, method))
+    subject = state.current_choice().subject
+    _try(lambda: spec_url.with_first_method(subject.spec, method, subject.start))
 
 
 def _take_knob(name: str, value: float) -> None:
