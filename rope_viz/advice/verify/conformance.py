@@ -50,7 +50,7 @@ COMPRESS_RATIOS = {"main": 0, "compress": 4}
 
 def build_deepseek_v4(ratio: int) -> dict[str, Any]:
     """Return the config of a DeepSeek V4 of one layer with this compress ratio."""
-    sizes = {"head_dim": 128, "qk_rope_head_dim": 64, "num_key_value_heads": 1, "q_lora_rank": 64}
+    sizes: dict[str, Any] = {"head_dim": 128, "qk_rope_head_dim": 64, "num_key_value_heads": 1, "q_lora_rank": 64}
     sizes |= {"num_hidden_layers": 1, "compress_ratios": [ratio], "compress_rope_theta": 160000.0}
     rope = {**YARN, "rope_theta": 10000.0, "factor": 16.0, "original_max_position_embeddings": 65536}
     limit = {"max_position_embeddings": 1048576}
