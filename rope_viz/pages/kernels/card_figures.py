@@ -119,13 +119,13 @@ def format_error(error: float) -> str:
 
 
 def list_times(card: CardMeasurement) -> dict[str, list[Any]]:
-    """Return a row per case and way."""
+    """Return a line per case and way; `row` counts the figure's rows from below."""
     rows = [
-        (name_case(case), case.dtype, way, time.us, 100 * time.share_of_copy, time.relative_error)
-        for case in card.cases
+        (row, name_case(case), case.dtype, way, time.us, 100 * time.share_of_copy, time.relative_error)
+        for row, case in enumerate(reversed(card.cases))
         for way, time in case.ways.items()
     ]
-    names = ("case", "dtype", "way", "time (µs)", "% of copy", "relative error")
+    names = ("row", "case", "dtype", "way", "time (µs)", "% of copy", "relative error")
     return {name: [float("nan") if row[at] is None else row[at] for row in rows] for at, name in enumerate(names)}
 
 
