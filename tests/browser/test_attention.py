@@ -74,7 +74,7 @@ def test_moving_the_sentence_changes_the_sinusoidal_map_only(visit):
     assert domains[4][1] < domains[3][0]
     assert view.page.evaluate(f"{MAPS}.clientHeight") == 480
     view.resize(1440, 900)
-    view.until(f"{height} === {wide}")
+    view.until(f"{MAPS}._fullLayout.yaxis3.domain[1] === {MAPS}._fullLayout.yaxis.domain[1]")
     view.settle()
     assert view.errors == []
 

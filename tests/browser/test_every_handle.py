@@ -40,8 +40,8 @@ HANDLES = {
     "hands": "query key ruler play one few all share embed record",
     "sections": "border",
     "prompt": "kind 1 -1 remove tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
-    "export": "preset width height dpi font font_size title theme grey legend xtitle ytitle xmin xmax xscale ymin ymax yscale label "
-    f"colour hide {FILES} Copy-address Copy-command Reset Close",
+    "export": "preset width height dpi font font_size title theme grey legend xtitle ytitle "
+    f"xmin xmax xscale ymin ymax yscale label colour hide {FILES} Copy-address Copy-command Reset Close",
 }
 ALL = {f"{component} {name}" for component, names in HANDLES.items() for name in names.split()}
 
