@@ -95,8 +95,7 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str
         ends, scale = (-most, most), theme.DIVERGING
         bar = {"title": {"text": "score", "side": "top"}}
     frames = repeated[0][1:] if repeated else ()
-    look = {"scale": scale, "bar": bar, "narrow_height": NARROW_HEIGHT}
-    return draw_panels(drawn, labels, ends=ends, frames=frames, **look)
+    return draw_panels(drawn, labels, ends=ends, scale=scale, bar=bar, frames=frames, narrow_height=NARROW_HEIGHT)
 
 
 def map_label(spec: RopeSpec, name: str) -> str:
