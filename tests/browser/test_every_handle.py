@@ -40,8 +40,8 @@ HANDLES = {
     "hands": "query key ruler play one few all share embed record",
     "sections": "border",
     "prompt": "kind 1 -1 remove tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
-    "export": "preset width height dpi font font_size title theme grey legend xmin xmax xscale ymin ymax yscale label "
-    f"{FILES} Copy-address Copy-command Reset Close",
+    "export": "preset width height dpi font font_size title theme grey legend xtitle ytitle "
+    f"xmin xmax xscale ymin ymax yscale label colour hide {FILES} Copy-address Copy-command Reset Close",
 }
 ALL = {f"{component} {name}" for component, names in HANDLES.items() for name in names.split()}
 
@@ -77,7 +77,7 @@ FIND = """() => {
     if (component === 'sections') return 'border';
     if (at.closest('th')) return 'head';
     if (at.matches('canvas, .rv-plot')) return 'figure';
-    if (at.name) return at.name.startsWith('label.') ? 'label' : at.name;
+    if (at.name) return /^(label|colour|hide)[.]/.exec(at.name)?.[1] ?? at.name;
     if (own || 'remove' in dataset) return own ? dataset[own] : 'remove';
     if (component === 'prompt' && at.matches('select')) return 'kind';
     return type === 'search' ? type
@@ -127,6 +127,10 @@ def operate(page, handle):
         handle.evaluate("(at) => (at.selectedIndex = (at.selectedIndex + 1) % at.length)")
         handle.dispatch_event("input")
         handle.dispatch_event("change")
+    elif kind == "color":
+        handle.fill("#123456")
+    elif kind == "checkbox":
+        page.keyboard.press("Space")
     elif kind in ("text", "search"):
         page.keyboard.press("Control+A")
         usual = "7" if handle.input_value() != "7" else "5"

@@ -25,6 +25,8 @@ TIMED = (128, 512, 2048)
 # Most multiply-adds one measurement may take, counting four for each one in the loop over tokens: about half a second.
 # Large heads are measured on fewer tokens, or not at all.
 TIMED_WORK = 1 << 30
+NARROW_HEIGHT = 480
+"""Pixels of the maps on a narrow screen: with one slider they fill the first screen of a phone."""
 OFFSET = Knob(TEXTS("choices.offset"), 0, 1_000_000, TEXTS("choices.offset_help"), integer=True, unit="tokens")
 SPACING = Knob(
     TEXTS("choices.spacing"),
@@ -92,7 +94,8 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str
         most = math.ceil(most)
         ends, scale = (-most, most), theme.DIVERGING
         bar = {"title": {"text": "score", "side": "top"}}
-    return draw_panels(drawn, labels, ends=ends, scale=scale, bar=bar, frames=repeated[0][1:] if repeated else ())
+    frames = repeated[0][1:] if repeated else ()
+    return draw_panels(drawn, labels, ends=ends, scale=scale, bar=bar, frames=frames, narrow_height=NARROW_HEIGHT)
 
 
 def map_label(spec: RopeSpec, name: str) -> str:
