@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -127,9 +127,14 @@ class History:
 
     def sentence(self, name: str) -> str:
         """Return since when there is a difference, as text: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
-        parts = [f"{verdict} in {join_words(list(versions))}" for versions, verdict in self.spans[:-1]]
+        parts = [f"{verdict} in {format_span(versions)}" for versions, verdict in self.spans[:-1]]
         versions, verdict = self.spans[-1]
         return f"{name}: {', '.join(parts)}, {verdict} since {versions[0]}"
+
+
+def format_span(versions: Sequence[str]) -> str:
+    """Return releases as text: up to three by name, more as "0.20.0 to 0.29.0"."""
+    return join_words(list(versions)) if len(versions) < 4 else f"{versions[0]} to {versions[-1]}"
 
 
 def histories(
@@ -143,10 +148,11 @@ def histories(
     case = read_case(config, length=length, layer_type=layer_type)
     base = emulate_case(*resolve_release("transformers"), case)
     found = []
-    for name, versions in list_releases().items():
+    for name in list_releases():
         if len(RELEASES[name].today) > 1:
             # Every row of the comparison is one of its releases.
             continue
+        versions = RELEASES[name].list_for(case.model)
         spans: list[tuple[tuple[str, ...], str]] = []
         for version in reversed(versions):
             one = compare_with(base, emulate_case(name, version, case))

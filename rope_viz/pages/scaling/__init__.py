@@ -50,6 +50,7 @@ PAGE = Page(
     # The compared methods depend on fields that the present one may not use.
     sees=lambda request: (request.layer, request.spec.scaling, get_sizes(request.spec)),
     door="explore",
+    method_first=True,
 )
 
 

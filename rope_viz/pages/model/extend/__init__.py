@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from rope_viz.advice.lint import Finding
-from rope_viz.advice.memory.kv_cache import DTYPES
+from rope_viz.advice.memory.kv_cache import DTYPES, read_memory_fields
 from rope_viz.advice.memory.layer_kinds import Layers, list_layers
+from rope_viz.advice.memory.weight_storage import find_cache_type
 from rope_viz.advice.plan.extension_plan import (
     MOST_SEQUENCES,
     ExtensionPlan,
@@ -71,7 +72,13 @@ GPU = Pick(
     usual=lambda request: "80",
     menu=130,
 )
-DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
+DTYPE = Pick(
+    key="extend.dtype",
+    label="KV cache in",
+    options={name: name for name in DTYPES},
+    usual=lambda request: cache_type(request),
+    menu=150,
+)
 SEQUENCES = Number(
     key="extend.sequences",
     label="Parallel requests",
@@ -120,6 +127,16 @@ def origin(request: PictureRequest) -> Subject:
 def config(request: PictureRequest) -> Mapping[str, Any]:
     """Return the model's config, or a Llama config with the sidebar's sizes if there is none."""
     return _config(origin(request)).mapping
+
+
+def cache_type(request: PictureRequest) -> str:
+    """Return the type of the KV cache that the model's files name, else the first of the list."""
+    model = _config(origin(request))
+    try:
+        found = find_cache_type(model.mapping, read_memory_fields(model).config)
+    except ValueError:
+        found = None
+    return found or next(iter(DTYPES))
 
 
 def trained(request: PictureRequest) -> int:
