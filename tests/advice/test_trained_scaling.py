@@ -10,6 +10,7 @@ import pytest
 from rope_viz.advice.lint import check
 from rope_viz.advice.plan.config_file import find_new_findings
 from rope_viz.advice.plan.extension_plan import make_plan
+from rope_viz.advice.plan.verdict import make_verdict
 from rope_viz.cli.main import main
 from rope_viz.embedding.scaling import Linear, Llama3, LongRope, NtkAware, Yarn
 from rope_viz.embedding.spec import RopeSpec
@@ -73,8 +74,9 @@ def test_what_no_class_scales_is_not_written(tmp_path, capsys):
     assert plan.file.config == read_case("gpt-j")
     assert plan.instructions == ()
     assert plan.refused.keys() == {way.id for way in plan.advice.ways}
-    assert "No method is recommended for" in words.headline(plan)
-    assert "No way to 4,096 tokens is recommended" in words.reason(plan)
+    verdict = make_verdict(plan)
+    assert "No method is recommended for" in verdict.headline
+    assert "No way to 4,096 tokens is recommended" in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -204,7 +206,7 @@ def test_an_original_length_is_never_called_trained():
     assert ModelConfig.read(llama(max_position_embeddings=16_384)).identity.trained.name == "limit"
     for target in (131_072, 262_144):
         plan = make_plan(dict(model.config), target, ["vllm"], known=model)
-        told = " ".join((words.reason(plan), words.speeds(plan)))
+        told = " ".join((make_verdict(plan).reason, words.speeds(plan)))
         assert "in training" not in told
         assert "trained length" not in told.replace("The trained length is not documented", "")
 
