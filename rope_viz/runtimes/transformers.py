@@ -1,8 +1,8 @@
 """transformers 5.0 to 5.24, 4.57.6, 4.52.4 and 4.43.4 as rules.
 
 Read from `modeling_rope_utils`, the configuration classes and the model files; the releases were also run
-(tests/goldens/releases.json, and releases_5.json for every minor release of 5). What a minor release does otherwise than
-5.24.0 is below `build_minor`; in which releases, the record of a model type says under "transformers 5".
+(tests/goldens/releases.json, and releases_5.json for every minor release of 5). What a minor release does otherwise
+than 5.24.0 is above `build_minor`; in which releases, the record of a model type says under "transformers 5".
 """
 
 from __future__ import annotations
@@ -349,13 +349,13 @@ def build_minor(version: str) -> tuple[Rule, ...]:
 
     return (
         lacks_type(version),
-        *until("5.6", refuse("KeyError: 'proportional'", has_type("proportional"))),
+        *until("5.5", refuse("KeyError: 'proportional'", has_type("proportional"))),
         refuse(f"KeyError: '{ORIGINAL}'", lasts_in(version, "misses_original"), has_type("yarn")),
         refuse(
             "KeyError: 'factor'", lasts_in(version, "reads_factor"), is_scaled, lambda case: not case.rope.get("factor")
         ),
-        *(until("5.18", UNKNOWN_LAYERS) if not is_between(version, "5.6") else ()),
-        *until("5.18", prefer_top_share),
+        *(until("5.18", UNKNOWN_LAYERS) if not is_between(version, "5.4") else ()),
+        *until("5.17", prefer_top_share),
         share_embedding.where(lasts_in(version, "one_embedding")),
         rotate_whole_head.where(lasts_in(version, "whole_head")),
         ignore_rotary_dim.where(lasts_in(version, "rotary_dim_unread")),

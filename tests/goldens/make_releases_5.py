@@ -8,7 +8,8 @@ Then with the folder of all answers:
 The configuration class reads each config of releases_5_cases.py, and the model is built on the meta device, cut to the
 layers that show every layer type, with its rotary modules on the CPU. `rows` are the cases of which releases that have
 the type give other answers: {"layers": {layer type: [frequencies, factor]}, "scaling": of the attention classes}, what
-the configuration or rotary class `raised`, or why the model was `not_built`. `same` are the names of all others.
+the configuration or rotary class `raised`, or why the model was `not_built`. `same` are the names of all others. A
+release may have been given fewer cases: those of `rows`, and one for each model type and type of scaling.
 """
 
 from __future__ import annotations
@@ -226,11 +227,12 @@ def merge(folder: Path) -> None:
     frequencies: list[list[float]] = []
     rows, same = [], []
     for name, (config, length) in list_cases().items():
-        if not all(name in answers[version] for version in order):
+        have = [version for version in order if name in answers[version]]
+        if NEWEST not in have:
             continue
-        found = {version: read_answer(answers[version][name], config) for version in order}
+        found = {version: read_answer(answers[version][name], config) for version in have}
         spans: list[tuple[str, dict[str, Any]]] = []
-        for version in order:
+        for version in have:
             if not spans or not agree(spans[-1][1], found[version]):
                 spans.append((version, found[version]))
         spans = spans[1:] if len(spans) > 1 and "absent" in spans[0][1] and len(spans) == 2 else spans
