@@ -278,9 +278,11 @@ def lacks_type(version: str) -> Rule:
     """Return the rule of a minor release that refuses the model types that its own list does not have."""
 
     def change(case: Case) -> Case:
-        kind = next(iter(case.fields.wrappers), "") or case.model
-        if lists_type(TRANSFORMERS, version, kind) is False and lists_type(TRANSFORMERS, NEWEST_FIRST[0], kind):
-            raise Refused(f"model type {short_repr(kind).strip(chr(39))} does not exist in transformers {version}")
+        missing = find_missing_wrapper(TRANSFORMERS, version, case.fields.wrappers)
+        is_later = lists_type(TRANSFORMERS, NEWEST_FIRST[0], case.model) and not case.fields.wrappers
+        if missing or (is_later and lists_type(TRANSFORMERS, version, case.model) is False):
+            shown = short_repr(missing or case.model).strip("'")
+            raise Refused(f"model type {shown} does not exist in transformers {version}")
         return case
 
     return Rule("refused", f"transformers {version} refuses the model types that it does not have.", change)
