@@ -356,7 +356,7 @@ def build_minor(version: str) -> tuple[Rule, ...]:
         refuse(
             "KeyError: 'factor'", lasts_in(version, "reads_factor"), is_scaled, lambda case: not case.rope.get("factor")
         ),
-        *(until("5.18", UNKNOWN_LAYERS) if not is_between(version, "5.4") else ()),
+        UNKNOWN_LAYERS.where(lasts_in(version, "no_indexed_layers")),
         *until("5.17", prefer_top_share),
         share_embedding.where(lasts_in(version, "one_embedding")),
         rotate_whole_head.where(lasts_in(version, "whole_head")),
