@@ -33,10 +33,17 @@ from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.axes import axes_answers
-from rope_viz.runtimes.compare import Comparison, compare, compare_with, describe_temperature, histories
+from rope_viz.runtimes.compare import (
+    Comparison,
+    compare,
+    compare_with,
+    describe_temperature,
+    find_changes,
+    histories,
+)
 from rope_viz.runtimes.longest_length import LongestLength, describe_derived_lengths, find_derived_lengths
 from rope_viz.runtimes.provenance import Known
-from rope_viz.runtimes.releases import RELEASES
+from rope_viz.runtimes.releases import RELEASES, find_patch, match_name
 from rope_viz.texts import Texts
 
 
@@ -51,7 +58,7 @@ def add_runtimes(commands: Any) -> None:
         action="append",
         default=[],
         metavar="RUNTIME=VERSION",
-        help="an older release instead of the newest, such as vllm=0.8.5; may be repeated",
+        help="an older release instead of the newest, such as vllm=0.8.5 or transformers=5.10; may be repeated",
     )
     add_override_flags(served)
     served.add_argument("--json", action="store_true", help="as JSON, with the frequencies")
@@ -99,6 +106,7 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
     for history in histories(config, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format):
         print(history.sentence(history.runtime))
+    print_changes(parsed, config)
     lengths_text = describe_derived_lengths(read_model(parsed.config, config))
     if lengths_text:
         print(lengths_text)
@@ -108,6 +116,23 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
         print("\nthe axes of its positions; the video has six grids of 2 x 2 tokens and begins at 3")
         print_rows(AXIS_COLUMNS, several)
     return 0
+
+
+def print_changes(parsed: argparse.Namespace, config: Mapping[str, Any]) -> None:
+    """Print what changed since the minor release of transformers 5 that was asked for; nothing for other releases."""
+    asked = {match_name(name, RELEASES): version for name, version in read_releases(parsed.release).items()}
+    written = asked.get("transformers", "")
+    release = find_patch(written)
+    if release is None:
+        return
+    if release != written:
+        print(f"transformers {written}: {release} was executed, the last patch release of this minor release.")
+    found = find_changes(config, release, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format)
+    for one in found:
+        name = f"transformers, {one.layer}" if one.layer else "transformers"
+        print(f"{one.history.sentence(name)}. {' '.join(text.rstrip('.') + '.' for text in one.reasons)}".rstrip())
+    if not found:
+        print(f"transformers {release} to {RELEASES['transformers'].today[0]}: no change for this config.")
 
 
 def print_temperatures(found: Sequence[Comparison], config: ModelConfig) -> None:

@@ -233,7 +233,7 @@ class Fields(ConfigReader):
     @property
     def has_latent_attention(self) -> bool:
         """Whether keys are compressed and only a part of each head rotates, as in DeepSeek's attention."""
-        return self.raw("kv_lora_rank") is not None or self.architecture.head_size == "qk_rope_head_dim"
+        return self.raw("kv_lora_rank") is not None or self.architecture.head_size.endswith("qk_rope_head_dim")
 
     def head_dim(self) -> int:
         """Return the size of the part of a head that carries RoPE, as the class derives it."""

@@ -14,8 +14,17 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.formats import find_format, mistral_params
-from rope_viz.runtimes.known_types import describe_list, find_missing_wrapper, has_type
-from rope_viz.runtimes.releases import OLDER, RELEASES, format_version
+from rope_viz.models.formats.gguf_keys import LOADER
+from rope_viz.models.formats.json_source import source_file
+from rope_viz.runtimes.known_types import (
+    describe_list,
+    find_listed_class,
+    find_missing_wrapper,
+    has_class_names,
+    has_type,
+    list_types,
+)
+from rope_viz.runtimes.releases import MINORS, OLDER, RELEASES, format_version, is_between
 from rope_viz.storage.decode_json import read_own
 
 How: TypeAlias = Literal["executed", "by rule", "not known"]
@@ -24,6 +33,9 @@ How: TypeAlias = Literal["executed", "by rule", "not known"]
 RULES_READ = read_own(__file__, "rules_read.json")
 # Runtimes whose functions take any architecture: what was read of them holds where the model itself is known.
 GENERAL = ("transformers", "paper")
+MINOR_GOLDEN = "releases_5.json"
+# Runtimes that say in a list which models they have.
+LISTING = ("vllm", "sglang", "llama.cpp", "mlx-lm")
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,9 @@ class Known:
 def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) -> Known:
     """Return how the answer of a runtime for this model with this type of scaling is known."""
     record, kind = fields.architecture, fields.kind
+    named = source_file(fields.config).get("architecture")
+    if runtime == "llama.cpp" and isinstance(named, str) and named not in LOADER["architectures"]:
+        return Known("by rule", f"{short_repr(named)} is not in src/llama-arch.cpp of {format_version(release)}")
     if not record.listed or fields.wrapper:
         return Known("not known", f"the code of {short_repr(fields.wrapper or kind)} was not read")
     at = f"{runtime} {format_version(release)}"
@@ -65,8 +80,12 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
         return Known(
             "by rule", f"tests/goldens/{golden}: {kind} executed in {at} with other types; {scaling} by its rules"
         )
+    if runtime == "transformers" and release in MINORS:
+        return find_minor_provenance(release, fields, scaling)
     is_older = (runtime, release) in OLDER
     file = record.runtime(at if is_older else runtime).get("file")
+    if file is None and runtime in LISTING:
+        return find_absent_provenance(runtime, release, fields)
     if is_older and file is not None:
         return find_older_provenance(at, kind, file)
     twin = find_architecture(record.twin) if record.twin else None
@@ -80,13 +99,58 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
         return Known("by rule", where) if tried else Known("not known", f"{kind} was not tested in {at}")
     if runtime == "transformers" and record.remote_code:
         return Known("by rule", f"it runs the model's own code; read: {record.source}")
-    if runtime in GENERAL or file is None:
+    if runtime in GENERAL:
         return Known("by rule", where)
     if file == "transformers":
         return Known("by rule", f"{where}: it runs {kind} with the code of transformers")
     if record.runtime(runtime).get("read"):
         return Known("by rule", f"{where}; {file} of {at} was read")
     return Known("not known", f"{file} of {at} was not executed with {kind}")
+
+
+def find_minor_provenance(release: str, fields: Fields, scaling: str) -> Known:
+    """Return how the answer of an older minor release of transformers 5 is known.
+
+    Its record lists under "transformers 5" what the release does otherwise than today's, and under `unclear` which
+    configs get something else there that no rule says.
+    """
+    record, kind, at = fields.architecture, fields.kind, f"transformers {release}"
+    outer = next(iter(fields.wrappers), "") or kind
+    if record.remote_code:
+        return Known("by rule", f"it runs the model's own code; read: {record.source}")
+    if has_type("transformers", release, outer) is False:
+        return Known("by rule", f"{outer} is not in {describe_list('transformers', release)}")
+    facts = record.runtime("transformers 5")
+    if is_between(release, facts.get("not_built")):
+        return Known("not known", f"the model of {kind} could not be built in {at} from these keys alone")
+    if any(
+        is_between(release, span) and asks_for(key, fields, scaling) for key, span in facts.get("unclear", {}).items()
+    ):
+        return Known("not known", f"tests/goldens/{MINOR_GOLDEN}: {at} computes something else, and no rule says what")
+    ran = record.executed.get("transformers 5", {}).get(MINOR_GOLDEN)
+    if ran is None:
+        return Known("not known", f"{kind} was not executed in {at}")
+    if scaling in ran:
+        return Known("executed", f"tests/goldens/{MINOR_GOLDEN}: {kind} executed in {at} with {scaling}")
+    return Known("by rule", f"tests/goldens/{MINOR_GOLDEN}: {kind} executed in {at}; {scaling} by its rules")
+
+
+def asks_for(key: str, fields: Fields, scaling: str) -> bool:
+    """Return whether a config has what a record calls unclear: a key, a type of scaling, no rope dict, or anything."""
+    rope = fields.mapping("rope_parameters") or fields.mapping("rope_scaling") or {}
+    if key in ("", "scaled", "no_rope_dict"):
+        return {"": True, "scaled": scaling != "default", "no_rope_dict": not rope}[key]
+    return key in fields.config or key in rope or key == scaling
+
+
+def find_absent_provenance(runtime: str, release: str, fields: Fields) -> Known:
+    """Return how it is known that a release has no code for a model type: by its own list, where that was read."""
+    listed = find_listed_class(runtime, release, fields.config)
+    if listed:
+        return Known("not known", f"{listed} is in {describe_list(runtime, release)}; its file was not read")
+    if list_types(runtime, release) is None or not has_class_names(fields.kind):
+        return Known("not known", f"it is not known whether {runtime} {format_version(release)} has {fields.kind}")
+    return Known("by rule", f"{fields.kind} is not in {describe_list(runtime, release)}")
 
 
 def find_wrapper_provenance(runtime: str, release: str, wrapper: str) -> Known:

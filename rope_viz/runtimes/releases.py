@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -47,8 +48,15 @@ SGLANG_DEEPSEEK_V4 = (
     *("0.5.13.post1", "0.5.13", "0.5.12.post1", "0.5.12"),
 )
 
+MINORS = (
+    *("5.23.0", "5.22.2", "5.21.1", "5.20.2", "5.19.0", "5.18.0", "5.17.0", "5.16.1", "5.15.1", "5.14.1", "5.13.1"),
+    *("5.12.1", "5.11.0", "5.10.4", "5.9.0", "5.8.1", "5.7.0", "5.6.2", "5.5.4", "5.4.0", "5.3.0", "5.2.0", "5.1.0"),
+    "5.0.0",
+)
+"""The older minor releases of transformers 5, the newest first: of each the patch release that was run."""
+
 RELEASES: dict[str, Runtime] = {
-    "transformers": Runtime("transformers", ("5.24.0", "4.57.6", "4.52.4", "4.43.4"), ("5.23.0",)),
+    "transformers": Runtime("transformers", ("5.24.0", "4.57.6", "4.52.4", "4.43.4"), MINORS),
     "vllm": Runtime("vLLM", ("0.33.0",), ("0.10.2", "0.8.5", "0.6.6"), of_one_type={"deepseek_v4": VLLM_DEEPSEEK_V4}),
     "sglang": Runtime("SGLang", ("0.5.23",), ("0.4.6",), of_one_type={"deepseek_v4": SGLANG_DEEPSEEK_V4}),
     "llama.cpp": Runtime("llama.cpp", ("0c1e57098 (llama-cpp-python 0.3.36)",)),
@@ -70,6 +78,26 @@ OLDER = tuple((name, release) for name, runtime in RELEASES.items() for release 
 
 MLX_VLM = "0.7.10"
 """mlx-vlm, which reads images and videos where mlx-lm reads text."""
+
+
+def find_minor(release: str) -> tuple[int, ...]:
+    """Return the numbers of a minor release, (5, 10) for 5.10.4, by which releases are ordered."""
+    return tuple(int(part) for part in format_version(release).split(".")[:2])
+
+
+def is_between(version: str, span: str | list[str] | None) -> bool:
+    """Return whether a release is before the one that a span names, or from its first on and before its second."""
+    if span is None:
+        return False
+    first, end = ("0.0", span) if isinstance(span, str) else span
+    return find_minor(first) <= find_minor(version) < find_minor(end)
+
+
+def find_patch(version: str) -> str | None:
+    """Return the patch release of transformers 5 that was run for a version such as 5.10 or 5.10.2; None for others."""
+    if re.fullmatch(r"5\.\d{1,3}(\.\d{1,3})?", version) is None:
+        return None
+    return next((one for one in ("5.24.0", *MINORS) if find_minor(one) == find_minor(version)), None)
 
 
 def format_version(release: str) -> str:
@@ -108,6 +136,8 @@ def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]
         return runtime, known.today[0]
     versions = [*known.releases, *(release for kind in known.of_one_type for release in known.of_one_type[kind])]
     found = next((release for release in versions if version in (release, format_version(release))), None)
+    if found is None and runtime == "transformers":
+        found = find_patch(version)
     if found is None:
         short = ", ".join(map(format_version, known.releases))
         more = "".join(f" (for {kind} also {one[-1]} to {one[0]})" for kind, one in known.of_one_type.items())

@@ -1,22 +1,26 @@
-"""transformers 5.24.0, 5.23.0, 4.57.6, 4.52.4 and 4.43.4 as rules.
+"""transformers 5.0 to 5.24, 4.57.6, 4.52.4 and 4.43.4 as rules.
 
-Read from `modeling_rope_utils`, the configuration classes and the model files of each release; the releases were also
-run (tests/goldens/releases.json). The two of 5 differ in their model types alone.
+Read from `modeling_rope_utils`, the configuration classes and the model files; the releases were also run
+(tests/goldens/releases.json, and releases_5.json for every minor release of 5). What a minor release does otherwise
+than 5.24.0 is above `build_minor`; in which releases, the record of a model type says under "transformers 5".
 """
 
 from __future__ import annotations
 
 import math
 
-from rope_viz.embedding.spec import short_repr
+from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.rope_parameters import telechat_growth
 from rope_viz.runtimes import shared_rules as shared
 from rope_viz.runtimes.known_types import find_missing_wrapper
+from rope_viz.runtimes.known_types import has_type as lists_type
+from rope_viz.runtimes.releases import MINORS, is_between
 from rope_viz.runtimes.rule_engine import (
     ORIGINAL,
     Case,
     Refused,
     Rule,
+    Test,
     all_hold,
     has,
     has_type,
@@ -32,8 +36,9 @@ from rope_viz.runtimes.transformers_validation import STRICT_CLASSES, asks_for, 
 
 # The last one came with 5.0.
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
-# `since` of a record is the first of these releases that has the type.
+# `since` of a record is the first of these releases that has the type; the lists of 5 know it by minor release.
 NEWEST_FIRST = ("5.24.0", "5.23.0", "4.57.6", "4.52.4", "4.43.4")
+FIVE = "transformers 5"
 
 CONFIG_CLASS = (refuse_values, shared.rename_su, shared.prefer_top_original, shared.fill_original)
 """The rules of the configuration classes of transformers 5, with which vLLM and SGLang also start."""
@@ -259,6 +264,112 @@ V443 = (
     shared.FAST_FIRST,
 )
 
-RULES: dict[str, tuple[Rule, ...]] = dict(
-    zip(NEWEST_FIRST, (V5, (refuse_later_types("5.23.0"), *V5), V457, V452, V443), strict=True)
+
+def lasts_in(version: str, fact: str) -> Test:
+    """Return a test whether the record says this of a minor release: until one, or from one until another."""
+
+    def test(case: Case) -> bool:
+        return is_between(version, case.architecture.runtime(FIVE).get(fact))
+
+    return test
+
+
+def lacks_type(version: str) -> Rule:
+    """Return the rule of a minor release that refuses the model types that its own list does not have."""
+
+    def change(case: Case) -> Case:
+        missing = find_missing_wrapper(TRANSFORMERS, version, case.fields.wrappers)
+        is_later = lists_type(TRANSFORMERS, NEWEST_FIRST[0], case.model) and not case.fields.wrappers
+        if missing or (is_later and lists_type(TRANSFORMERS, version, case.model) is False):
+            shown = short_repr(missing or case.model).strip("'")
+            raise Refused(f"model type {shown} does not exist in transformers {version}")
+        return case
+
+    return Rule("refused", f"transformers {version} refuses the model types that it does not have.", change)
+
+
+@rule("one-embedding")
+def share_embedding(case: Case) -> Case:
+    """All layers have the base and the scaling of the config; the sliding ones are not left alone."""
+    given = case.fields.mapping("rope_parameters") or case.fields.mapping("rope_scaling") or {}
+    rope = {key: value for key, value in given.items() if key not in ("rope_theta", "partial_rotary_factor")}
+    base = given.get("rope_theta") or case.fields.config.get("rope_theta") or 10_000.0
+    require_number(base, "rope_theta", above=1.0, most=1e30)
+    return case.replace(rope=rope or {"rope_type": "default"}, base=float(base), nested=False)
+
+
+@rule("whole-head")
+def rotate_whole_head(case: Case) -> Case:
+    """Without scaling the whole head rotates: partial_rotary_factor and its default are not read."""
+    return case.replace(plain_share=1.0)
+
+
+@rule("rotary-dim-unread", lambda case: case.fields.config.get("rotary_dim") is not None)
+def ignore_rotary_dim(case: Case) -> Case:
+    """rotary_dim is not read: without partial_rotary_factor the whole head rotates."""
+    given = case.fields.config.get("partial_rotary_factor")
+    return shared.set_share(case, case.share if given is not None else 1.0)
+
+
+@rule("own-head-dim")
+def take_own_head_dim(case: Case) -> Case:
+    """head_dim is the size of the part that rotates, not qk_rope_head_dim, and partial_rotary_factor is read."""
+    found = case.fields.raw("head_dim") or case.fields.default("head_dim")
+    return shared.rotate_share(case.replace(head_dim=int(found)))
+
+
+@rule("top-base-unread", lambda case: "rope_theta" in case.fields.config)
+def ignore_top_base(case: Case) -> Case:
+    """rope_theta at the top is not read: the base is that of the rope dict, or 10000."""
+    given = case.fields.mapping("rope_parameters") or case.fields.mapping("rope_scaling") or {}
+    return case if given.get("rope_theta") else case.replace(base=10_000.0)
+
+
+@rule("share-at-top")
+def prefer_top_share(case: Case) -> Case:
+    """partial_rotary_factor at the top, or its default, overrides the one in the rope dict."""
+    given = case.fields.mapping("rope_parameters") or case.fields.mapping("rope_scaling") or {}
+    top = case.fields.config.get("partial_rotary_factor", case.fields.default("partial_rotary_factor"))
+    if case.nested or "partial_rotary_factor" not in given or top is None:
+        return case
+    require_number(top, "partial_rotary_factor", above=0.0, most=1.0)
+    plain = float(top) if case.plain_share == case.share else case.plain_share
+    return case.replace(share=float(top), plain_share=plain)
+
+
+UNKNOWN_LAYERS = refuse(
+    "ValueError: layer_types has indexed_attention, which is not in its list",
+    lambda case: "indexed_attention" in (case.fields.config.get("layer_types") or ()),
 )
+
+
+def build_minor(version: str) -> tuple[Rule, ...]:
+    """Return the rules of an older minor release of 5."""
+
+    def until(minor: str, *rules: Rule) -> tuple[Rule, ...]:
+        return rules if is_between(version, minor) else ()
+
+    return (
+        lacks_type(version),
+        *until("5.5", refuse("KeyError: 'proportional'", has_type("proportional"))),
+        refuse(f"KeyError: '{ORIGINAL}'", lasts_in(version, "misses_original"), has_type("yarn")),
+        refuse(
+            "KeyError: 'factor'", lasts_in(version, "reads_factor"), is_scaled, lambda case: not case.rope.get("factor")
+        ),
+        UNKNOWN_LAYERS.where(lasts_in(version, "no_indexed_layers")),
+        *until("5.17", prefer_top_share),
+        share_embedding.where(lasts_in(version, "one_embedding")),
+        rotate_whole_head.where(lasts_in(version, "whole_head")),
+        ignore_rotary_dim.where(lasts_in(version, "rotary_dim_unread")),
+        take_own_head_dim.where(lasts_in(version, "own_head_dim")),
+        ignore_top_base.where(lasts_in(version, "top_base_unread")),
+        *V5[:-1],
+        shared.scale_softmax.where(is_not(lasts_in(version, "plain_softmax"))),
+    )
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    NEWEST_FIRST[0]: V5,
+    **{version: build_minor(version) for version in MINORS},
+    **dict(zip(NEWEST_FIRST[2:], (V457, V452, V443), strict=True)),
+}

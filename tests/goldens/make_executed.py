@@ -11,6 +11,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from releases_5_cases import list_cases
+
+from rope_viz.models.model_config import ModelConfig
+
 HERE = Path(__file__).parent
 # The golden that says most first.
 ROWS = ("servers.json", "model_files.json", "glue.json", "older.json", "mlx.json", "releases.json", "runtimes.json")
@@ -27,6 +31,14 @@ def scaling(config: dict[str, Any]) -> str:
     parts = [part for part in rope.values() if isinstance(part, dict)] or [rope]
     kinds = [part.get("rope_type", part.get("type", "default")) for part in parts]
     return next((kind for kind in kinds if kind != "default"), "default")
+
+
+def find_text_type(config: dict[str, Any]) -> str:
+    """The model type of a config's language model, its own where it has none."""
+    try:
+        return ModelConfig.read(config).fields.kind
+    except ValueError:
+        return str(config["model_type"])
 
 
 def executed() -> dict[str, dict[str, dict[str, list[str]]]]:
@@ -48,6 +60,14 @@ def executed() -> dict[str, dict[str, dict[str, list[str]]]]:
         golden = f"transformers_5.24.0_{name}.json"
         for row in json.loads((HERE / golden).read_text())["rows"]:
             found["transformers 5.24.0"][golden][row["config"]["model_type"]].add(scaling(row["config"]))
+    golden = json.loads((HERE / "releases_5.json").read_text())
+    cases = list_cases()
+    names = [
+        *golden["same"],
+        *(row["name"] for row in golden["rows"] if any("layers" in one for one in row["answers"].values())),
+    ]
+    for part in (cases[name][0] for name in names):
+        found["transformers 5"]["releases_5.json"][find_text_type(part)].add(scaling(part.get("text_config", part)))
     return {
         at: {
             golden: {kind: sorted(types) for kind, types in sorted(kinds.items())} for golden, kinds in goldens.items()

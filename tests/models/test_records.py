@@ -21,7 +21,7 @@ GOLDENS = ROOT / "tests" / "goldens"
 COLUMNS = (
     {name for name, _ in RUNTIMES}
     | {f"{name} {version.split(chr(32))[0]}" for name, version in (*RUNTIMES, *OLDER)}
-    | {"transformers 4", *TRAINERS}
+    | {"transformers 4", "transformers 5", *TRAINERS}
 )
 
 

@@ -7,6 +7,7 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.runtimes import RUNTIMES, emulate
 from rope_viz.runtimes.compare import compare, histories, list_releases
+from rope_viz.runtimes.releases import MINORS
 from tests.configs import llama, yarn
 
 YARN = yarn(1024)
@@ -48,7 +49,7 @@ def test_older_release_replaces_the_current_one():
 
 def test_older_releases_are_named_newest_first():
     assert list_releases() == {
-        "transformers": ("5.24.0", "4.57.6", "4.52.4", "4.43.4", "5.23.0"),
+        "transformers": ("5.24.0", "4.57.6", "4.52.4", "4.43.4", *MINORS),
         "vllm": ("0.33.0", "0.10.2", "0.8.5", "0.6.6"),
         "sglang": ("0.5.23", "0.4.6"),
     }
