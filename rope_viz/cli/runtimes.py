@@ -33,10 +33,11 @@ from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.axes import axes_answers
-from rope_viz.runtimes.compare import Comparison, compare, compare_with, describe_temperature, histories
+from rope_viz.runtimes.compare import Comparison, compare, compare_with, describe_temperature
+from rope_viz.runtimes.history import History, format_releases, histories, trace_releases
 from rope_viz.runtimes.longest_length import LongestLength, describe_derived_lengths, find_derived_lengths
 from rope_viz.runtimes.provenance import Known
-from rope_viz.runtimes.releases import RELEASES
+from rope_viz.runtimes.releases import REFERENCE, RELEASES
 from rope_viz.texts import Texts
 
 
@@ -52,6 +53,9 @@ def add_runtimes(commands: Any) -> None:
         default=[],
         metavar="RUNTIME=VERSION",
         help="an older release instead of the newest, such as vllm=0.8.5; may be repeated",
+    )
+    served.add_argument(
+        "--history", action="store_true", help="what every known release of each runtime computes, oldest first"
     )
     add_override_flags(served)
     served.add_argument("--json", action="store_true", help="as JSON, with the frequencies")
@@ -82,6 +86,13 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
         refuse_diffusion(config)
         read_model(parsed.config, config).find_layer(parsed.layer)
         override = read_override(parsed)
+        if parsed.history:
+            if override is not None or parsed.release:
+                raise ValueError("--history shows every release of the file alone: omit --release and overrides")
+            return print_history(
+                trace_releases(config, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format),
+                parsed.json,
+            )
         if override is not None:
             return run_overridden(parsed, config, override)
         found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=read_releases(parsed.release))
@@ -108,6 +119,38 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
         print("\nthe axes of its positions; the video has six grids of 2 x 2 tokens and begins at 3")
         print_rows(AXIS_COLUMNS, several)
     return 0
+
+
+def print_history(found: Sequence[History], as_json: bool) -> int:
+    """Print from which release to which each runtime computes what, and how that is known. Return the exit code."""
+    if as_json:
+        print(json.dumps([history_dict(history) for history in found], indent=2))
+        return 0
+    rows = [
+        (history.runtime, format_releases(span.releases), span.words, span.how, explain(span.last))
+        for history in found
+        for span in history.spans
+    ]
+    print_rows(("runtime", "releases", f"against {REFERENCE}", "known", "rules"), rows)
+    for history in found:
+        if history.gaps:
+            print(f"{history.runtime}: not known {join_words([f'between {a} and {b}' for a, b in history.gaps])}")
+    return 0
+
+
+def history_dict(history: History) -> dict[str, Any]:
+    """Return what the releases of a runtime compute as JSON data; between neighbours in "gaps" nothing is known."""
+    spans = [
+        {"releases": span.releases, "from": span.releases[0], "to": span.releases[-1], "verdict": span.words}
+        | {
+            "known": span.how,
+            "source": span.last.emulation.known.source,
+            "agrees": comparison_dict(span.last)["agrees"],
+        }
+        | {"why": explain(span.last)}
+        for span in history.spans
+    ]
+    return {"runtime": history.runtime, "spans": spans, "gaps": history.gaps}
 
 
 def print_temperatures(found: Sequence[Comparison], config: ModelConfig) -> None:

@@ -119,7 +119,7 @@ def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | 
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), known)
     foreign = ""
-    if name == "transformers" and release == RUNTIMES[0][1]:
+    if name == "transformers":
         foreign = find_missing_wrapper(name, release, case.fields.wrappers)
         foreign = case.model if not foreign and case.architecture.remote_code else foreign
     remote = f"{short_repr(foreign).strip(chr(39))} is remote code, not in transformers" if foreign else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.query_temperature import find_temperature
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
 from rope_viz.runtimes.releases import RELEASES, match_name
@@ -113,51 +112,6 @@ def resolve_releases(releases: Mapping[str, str]) -> list[tuple[str, str]]:
         for name, version in RUNTIMES
     ]
     return list(dict.fromkeys(found))
-
-
-UNKNOWN: Final = "not known"
-
-
-@dataclass(frozen=True)
-class History:
-    """What the releases of one runtime compute from a config, oldest first; a span has releases with one verdict."""
-
-    runtime: str
-    spans: tuple[tuple[tuple[str, ...], str], ...]
-
-    def sentence(self, name: str) -> str:
-        """Return since when there is a difference, as text: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
-        parts = [f"{verdict} in {join_words(list(versions))}" for versions, verdict in self.spans[:-1]]
-        versions, verdict = self.spans[-1]
-        return f"{name}: {', '.join(parts)}, {verdict} since {versions[0]}"
-
-
-def histories(
-    config: Source,
-    *,
-    length: int | None = None,
-    layer_type: str | None = None,
-    ratio: Callable[[float], str] = "×{:.4g}".format,
-) -> list[History]:
-    """Return the runtimes whose releases compute different things from a config, as far as that is known."""
-    case = read_case(config, length=length, layer_type=layer_type)
-    base = emulate_case(*resolve_release("transformers"), case)
-    found = []
-    for name, versions in list_releases().items():
-        if len(RELEASES[name].today) > 1:
-            # Every row of the comparison is one of its releases.
-            continue
-        spans: list[tuple[tuple[str, ...], str]] = []
-        for version in reversed(versions):
-            one = compare_with(base, emulate_case(name, version, case))
-            words = UNKNOWN if one.how == "not known" else one.words(ratio)
-            if spans and spans[-1][1] == words:
-                spans[-1] = ((*spans[-1][0], version), words)
-            else:
-                spans.append(((version,), words))
-        if len({words for _, words in spans} - {UNKNOWN}) > 1:
-            found.append(History(name, tuple(spans)))
-    return found
 
 
 def compare_with(base: Emulation, other: Emulation) -> Comparison:

@@ -1,0 +1,153 @@
+"""What the releases of each runtime compute from one config, oldest first, as far as that is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rope_viz.models.model_config import Source
+from rope_viz.models.user_config import join_words
+from rope_viz.runtimes import emulate_case, read_case, resolve_release
+from rope_viz.runtimes.compare import Comparison, compare_with
+from rope_viz.runtimes.provenance import How
+from rope_viz.runtimes.releases import RELEASES, format_version
+
+RATIO: Callable[[float], str] = "×{:.4g}".format
+
+
+@dataclass(frozen=True)
+class Span:
+    """Known releases of a runtime in a row with one verdict that is known in one way, oldest first."""
+
+    comparisons: tuple[Comparison, ...]
+    words: str
+    how: How
+
+    @property
+    def releases(self) -> list[str]:
+        return [format_version(one.emulation.version) for one in self.comparisons]
+
+    @property
+    def last(self) -> Comparison:
+        return self.comparisons[-1]
+
+
+@dataclass(frozen=True)
+class History:
+    """What the known releases of one runtime compute from a config, oldest first."""
+
+    runtime: str
+    comparisons: tuple[Comparison, ...]
+    ratio: Callable[[float], str] = RATIO
+
+    @property
+    def releases(self) -> list[str]:
+        """The known releases, oldest first."""
+        return [format_version(one.emulation.version) for one in self.comparisons]
+
+    @property
+    def spans(self) -> list[Span]:
+        """The releases in a row whose verdict and its evidence are the same."""
+        found: list[Span] = []
+        for one in self.comparisons:
+            words = self.describe(one)
+            if found and (found[-1].words, found[-1].how) == (words, one.how):
+                found[-1] = Span((*found[-1].comparisons, one), words, one.how)
+            else:
+                found.append(Span((one,), words, one.how))
+        return found
+
+    @property
+    def gaps(self) -> list[tuple[str, str]]:
+        """The neighbouring known releases between which others came out that are not known."""
+        return [pair for pair in zip(self.releases, self.releases[1:], strict=False) if not is_next(*pair)]
+
+    @property
+    def changes(self) -> list[tuple[Comparison, Comparison]]:
+        """The neighbouring known releases that compute different things."""
+        known = [one for one in self.comparisons if one.how != "not known"]
+        pairs = zip(known, known[1:], strict=False)
+        return [(older, newer) for older, newer in pairs if self.describe(older) != self.describe(newer)]
+
+    def describe(self, one: Comparison) -> str:
+        """Return the verdict on one release, without how it is known."""
+        return "not known" if one.how == "not known" else one.words(self.ratio)
+
+    def sentence(self, name: str) -> str:
+        """Return since when there is a difference, as text: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
+        found: list[tuple[str, list[str]]] = []
+        for span in self.spans:
+            if found and found[-1][0] == span.words:
+                found[-1][1].extend(span.releases)
+            else:
+                found.append((span.words, span.releases))
+        parts = [f"{words} in {join_words(releases)}" for words, releases in found[:-1]]
+        words, releases = found[-1]
+        return f"{name}: {', '.join(parts)}, {words} since {releases[0]}"
+
+
+def trace_releases(
+    config: Source,
+    *,
+    length: int | None = None,
+    layer_type: str | None = None,
+    ratio: Callable[[float], str] = RATIO,
+) -> list[History]:
+    """Return what every known release of every runtime computes, compared with the newest transformers.
+
+    Raises `ValueError` as `emulate` does.
+    """
+    case = read_case(config, length=length, layer_type=layer_type)
+    base = emulate_case(*resolve_release("transformers"), case)
+    return [
+        History(
+            name,
+            tuple(
+                compare_with(base, emulate_case(name, release, case))
+                for release in sorted(runtime.releases, key=read_numbers)
+            ),
+            ratio,
+        )
+        for name, runtime in RELEASES.items()
+        if name != "paper"
+    ]
+
+
+def histories(
+    config: Source,
+    *,
+    length: int | None = None,
+    layer_type: str | None = None,
+    ratio: Callable[[float], str] = RATIO,
+) -> list[History]:
+    """Return the runtimes whose releases compute different things from a config, as far as that is known.
+
+    Runtimes with several releases of today are left out: each of those is a row of the comparison.
+    """
+    found = trace_releases(config, length=length, layer_type=layer_type, ratio=ratio)
+    return [history for history in found if history.changes and len(RELEASES[history.runtime].today) == 1]
+
+
+def read_numbers(release: str) -> tuple[int, ...]:
+    """Return the numbers of a release, by which releases are ordered: (0, 10, 2) of "0.10.2"."""
+    return tuple(int(number) for number in re.findall(r"\d+", format_version(release)))
+
+
+def is_next(older: str, newer: str) -> bool:
+    """Return whether the numbers leave no room for a release between these two, repairs of the older one left aside."""
+    before, after = read_numbers(older), read_numbers(newer)
+    if min(len(before), len(after)) < 3:
+        return False
+    return (before[:2] == after[:2] and after[2] - before[2] <= 1) or after == (before[0], before[1] + 1, 0)
+
+
+def format_releases(releases: Sequence[str]) -> str:
+    """Return releases as text: those that follow each other without a gap as "5.3.0 to 5.24.0"."""
+    runs: list[list[str]] = []
+    for release in releases:
+        if runs and is_next(runs[-1][-1], release):
+            runs[-1].append(release)
+        else:
+            runs.append([release])
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
