@@ -134,7 +134,8 @@ def print_history(found: Sequence[History], as_json: bool) -> int:
     print_rows(("runtime", "releases", f"against {REFERENCE}", "known", "rules"), rows)
     for history in found:
         if history.gaps:
-            print(f"{history.runtime}: not known {join_words([f'between {a} and {b}' for a, b in history.gaps])}")
+            between = join_words([f"between {older} and {newer}" for older, newer in history.gaps])
+            print(f"{history.runtime}: not known {between}")
     return 0
 
 

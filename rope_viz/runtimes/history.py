@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,14 +62,15 @@ class History:
     @property
     def gaps(self) -> list[tuple[str, str]]:
         """The neighbouring known releases between which others came out that are not known."""
-        return [pair for pair in zip(self.releases, self.releases[1:], strict=False) if not is_next(*pair)]
+        return [pair for pair in itertools.pairwise(self.releases) if not is_next(*pair)]
 
     @property
     def changes(self) -> list[tuple[Comparison, Comparison]]:
         """The neighbouring known releases that compute different things."""
         known = [one for one in self.comparisons if one.how != "not known"]
-        pairs = zip(known, known[1:], strict=False)
-        return [(older, newer) for older, newer in pairs if self.describe(older) != self.describe(newer)]
+        return [
+            (older, newer) for older, newer in itertools.pairwise(known) if self.describe(older) != self.describe(newer)
+        ]
 
     def describe(self, one: Comparison) -> str:
         """Return the verdict on one release, without how it is known."""
