@@ -22,6 +22,8 @@ How: TypeAlias = Literal["executed", "by rule", "not known"]
 
 # Where the general rules of a runtime were read.
 RULES_READ = read_own(__file__, "rules_read.json")
+EXECUTED_ON: str = read_own(__file__, "executed_on.json")["date"]
+"""The day on which releases were last run."""
 # Runtimes whose functions take any architecture: what was read of them holds where the model itself is known.
 GENERAL = ("transformers", "paper")
 

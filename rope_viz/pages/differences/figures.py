@@ -1,0 +1,194 @@
+"""The models of the list against the runtimes, as a grid, a table and bars."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from rope_viz.advice.plan.runtime_matrix import RuntimeAnswer, compare_catalog, find_largest_ratio
+from rope_viz.figures import theme
+from rope_viz.figures.words import footnote
+from rope_viz.models.catalog import Model, catalog
+from rope_viz.runtimes.compare import Comparison
+from rope_viz.runtimes.releases import RELEASES, RUNTIMES, format_release, format_version
+from rope_viz.runtimes.verdict_counts import count_states, find_state
+from rope_viz.texts import Texts
+
+TEXTS = Texts("differences")
+SIGNS = {"agrees": "same", "differs": "differs", "refuses": "refused", "not known": "not known"}
+"""{what a comparison found: its sign in a grid}."""
+
+
+def make_release_id(runtime: str, release: str) -> str:
+    """Return the word of a release in an address. The newest one of a runtime has no version, so links stay valid."""
+    return runtime if release == RELEASES[runtime].today[0] else f"{runtime}-{format_version(release)}"
+
+
+RELEASE_IDS = {make_release_id(*each): format_release(*each) for each in RUNTIMES if each[0] != "paper"}
+"""{word in an address: name}, in the order of `rope-viz runtimes`."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one runtime computes for one model of the list."""
+
+    model: Model
+    row: RuntimeAnswer
+
+    @property
+    def comparison(self) -> Comparison:
+        return self.row.comparison
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
+    @property
+    def release(self) -> str:
+        emulation = self.comparison.emulation
+        return make_release_id(emulation.runtime, emulation.version)
+
+    @property
+    def id(self) -> str:
+        """Its word in an address."""
+        return f"{self.model.id}_{self.release}"
+
+    @property
+    def key(self) -> str:
+        """How it is known, as part of a key of the texts."""
+        return self.comparison.how.replace(" ", "_")
+
+    @property
+    def differs(self) -> bool:
+        return self.comparison.differs
+
+    @property
+    def distance(self) -> float:
+        """By how much it differs, for sorting."""
+        return find_largest_ratio([self.row]) if self.differs else 0.0
+
+    def format_cell(self) -> str:
+        """Return the verdict, by how much it differs, and how that is known: "differs ×47.8 (executed)"."""
+        state = find_state(self.comparison)
+        word = str(TEXTS(f"states.{SIGNS[state].replace(' ', '_')}"))
+        if state == "not known":
+            return word
+        more = f" {format_difference(self.comparison)}" if state == "differs" else ""
+        return f"{word}{more} ({TEXTS(f'known.{self.key}')})"
+
+
+def format_difference(one: Comparison) -> str:
+    """Return by how much a runtime differs, as short as a cell needs it."""
+    if one.effect is not None:
+        return f"×{one.effect.ratio:.3g}"
+    if one.pairs_differ:
+        return str(TEXTS("other_pairs"))
+    for key, ratio in (("factor", one.attention_ratio), ("softmax", one.softmax_ratio)):
+        if ratio is not None and abs(ratio - 1.0) > 1e-5:
+            return str(TEXTS(key, ratio=ratio))
+    return ""
+
+
+@functools.cache
+def list_answers() -> dict[str, tuple[Answer, ...]]:
+    """Return {model: every runtime's answer}, the models that differ most first."""
+    models = {model.name: model for model in catalog().values()}
+    return {
+        models[name].id: tuple(Answer(models[name], row) for row in found.rows if row.runtime)
+        for name, found in compare_catalog()
+    }
+
+
+def matrix(rows: Sequence[Sequence[Answer]]) -> list[dict[str, str]]:
+    """Return a table row per model, a column per runtime."""
+    return [{TEXTS("columns.model"): row[0].model.name, **{one.name: one.format_cell() for one in row}} for row in rows]
+
+
+def answer_table(rows: Sequence[Answer]) -> list[dict[str, str]]:
+    """Return a table row per model and runtime, with the reason and how it is known."""
+    return [
+        {
+            TEXTS("columns.model"): one.model.name,
+            TEXTS("columns.runtime"): one.name,
+            TEXTS("columns.verdict"): one.comparison.words("×{:.4g}".format)
+            if one.comparison.how != "not known"
+            else str(TEXTS("states.not_known")),
+            TEXTS("columns.known"): f"{TEXTS(f'known.{one.key}')}{footnote(one.comparison.emulation.known.source)}",
+            TEXTS("columns.why"): "" if one.comparison.how == "not known" else one.row.why,
+        }
+        for one in rows
+    ]
+
+
+@functools.cache
+def list_counts() -> list[dict[str, Any]]:
+    """Return, for each runtime and kind of evidence, how many models it computes differently, equally or not at all.
+
+    A kind of evidence by which nothing but refusals is known is left out.
+    """
+    found = []
+    for release, name in RELEASE_IDS.items():
+        rows = [one.comparison for answers in list_answers().values() for one in answers if one.release == release]
+        for how, states in count_states(rows).items():
+            if computed := states["differs"] + states["agrees"]:
+                key = how.replace(" ", "_")
+                found.append({"runtime": name, "key": key, "computed": computed, **{s: states[s] for s in SIGNS}})
+    return found
+
+
+BAR, ENDS = 30, 60
+
+
+def find_counts_height() -> int:
+    """Return the height of the bars in pixels."""
+    return ENDS + BAR * len(list_counts())
+
+
+def counts() -> go.Figure:
+    """Draw a bar per runtime and kind of evidence: how many models it computes differently."""
+    rows = list_counts()[::-1]
+    places = list(range(len(rows)))
+    differ = [row["differs"] for row in rows]
+    labels = [
+        str(TEXTS("counts.bar", runtime=row["runtime"], known=TEXTS(f"known.{row['key']}"), count=row["computed"]))
+        for row in rows
+    ]
+    most = max(differ, default=1)
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": differ,
+        "y": places,
+        "width": 0.3,
+        "name": str(TEXTS("counts.axis")),
+        "marker": {"color": theme.DIVIDED},
+        "hovertext": labels,
+        "hovertemplate": "%{hovertext}: %{x}<extra></extra>",
+    }
+    notes = []
+    for place, row, label in zip(places, rows, labels, strict=True):
+        where = {"x": 0, "y": place + 0.15, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+        number = f"<b>{row['differs']}</b>"
+        notes.append(where | {"name": "bar", "text": f"{number} · {label}", "font": {"size": 13, "color": theme.TEXT}})
+    fig = theme.figure(
+        [bars],
+        x={"title": str(TEXTS("counts.axis")), "range": [0, most + 1], "dtick": 1, "showspikes": False},
+        y={"showticklabels": False, "ticks": "", "showgrid": False, "range": [-0.5, len(rows) - 0.2]},
+        height=find_counts_height(),
+        notes=notes,
+        hovermode="closest",
+        margin={"l": 20, "r": 20, "t": 8, "b": 48},
+    )
+    columns = {
+        TEXTS("columns.runtime"): [row["runtime"] for row in rows[::-1]],
+        TEXTS("columns.known"): [str(TEXTS(f"known.{row['key']}")) for row in rows[::-1]],
+    }
+    columns |= {
+        str(TEXTS(f"counts.{state}")): [row[state] for row in rows[::-1]] for state in ("differs", "agrees", "refuses")
+    }
+    fig.table = lambda: columns
+    return fig

@@ -1,0 +1,47 @@
+"""Sentences of the page of all models in all runtimes, with the current numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rope_viz.figures.words import footnote, plain
+from rope_viz.pages.differences.figures import TEXTS, Answer, list_answers, list_counts
+from rope_viz.runtimes.provenance import EXECUTED_ON
+from rope_viz.runtimes.releases import REFERENCE
+from rope_viz.runtimes.verdict_counts import HOWS, find_state
+
+
+def summarise() -> str:
+    """Count the models that some runtime computes differently, apart by how that is known."""
+    every = list_answers().values()
+    parts = []
+    for how in HOWS:
+        differing = sum(any(one.differs and one.comparison.how == how for one in row) for row in every)
+        if any(one.comparison.how == how for row in every for one in row):
+            parts.append(str(TEXTS(f"summary.{how.replace(' ', '_')}", count=differing)))
+    return f"{TEXTS('summary.models', count=len(every))} {' '.join(parts)}"
+
+
+def count_rows(rows: Sequence[Answer]) -> str:
+    """Return what the table has and what it is compared with."""
+    return str(TEXTS("answers", reference=REFERENCE))
+
+
+def date_counts() -> str:
+    """Name the runtimes that differ most, and the day of the data."""
+    most = max(list_counts(), key=lambda row: row["differs"])
+    known = TEXTS(f"known.{most['key']}")
+    values = {"runtime": plain(most["runtime"]), "differs": most["differs"], "computed": most["computed"]}
+    return str(TEXTS("counts.sentence", known=known, date=EXECUTED_ON, **values))
+
+
+def describe(one: Answer) -> str:
+    """Describe one cell of the grid: what the runtime computes, why, and how that is known."""
+    state = find_state(one.comparison)
+    source = footnote(one.comparison.emulation.known.source.rstrip("."))
+    values = {"model": plain(one.model.name), "runtime": plain(one.name), "reference": REFERENCE}
+    key = f"cell.{state.replace(' ', '_')}"
+    sentence = TEXTS(key, verdict=plain(one.comparison.words("×{:.4g}".format)), **values)
+    known = "" if state == "not known" else f" {TEXTS(f'cell.by.{one.key}')}"
+    why = "" if state == "not known" or not one.row.why else f" {plain(one.row.why)}"
+    return f"{sentence}{known}{source}{why}"
