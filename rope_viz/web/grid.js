@@ -58,6 +58,7 @@ export default function showGrid(place, message) {
   const { columns, states, title, chosen, letters } = message, [first, ...names] = Object.keys(columns), key = JSON.stringify([columns, states, letters]);
   state.columns = names.length;
   state.table.ariaLabel = title;
+  state.table.parentElement.classList.toggle("rv-lettered", letters.length > 0);
   if (state.key !== key) {
     state.key = key;
     // One string: 150 cells made one by one take twice the time.
@@ -99,6 +100,10 @@ addStyle(`
 .rv-differs { color: var(--rv-key); background: color-mix(in srgb, var(--rv-key) 12%, transparent); }
 .rv-refused { background: color-mix(in srgb, var(--rv-quiet) 16%, transparent); }
 .rv-not-known { color: var(--rv-quiet); }
+.rv-lettered { max-height: 840px; overflow: auto;
+  td { white-space: normal; line-height: 1.1; }
+  thead th { position: sticky; top: 0; z-index: 1; }
+}
 @media (max-width: 760px) {
   .rv-verdicts {
     td span, small { display: none; }

@@ -37,7 +37,7 @@ def test_badge_counts_what_the_command_prints(model):
 
 
 @for_each(list(catalog()))
-def test_text_has_the_width_that_is_kept_for_it(model):
+def test_text_has_its_width(model):
     font = ft2font.FT2Font(font_manager.findfont("DejaVu Sans"))
     font.set_size(11, 72)
     text = describe(compare(catalog()[model].config))

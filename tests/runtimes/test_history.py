@@ -86,7 +86,7 @@ def test_only_numbers_without_room_between_follow_each_other(older, newer, follo
     assert is_next(older, newer) is follows
 
 
-def test_releases_are_written_as_ranges_only_where_none_is_left_out():
+def test_ranges_leave_no_release_out():
     assert format_releases(["4.57.6", "5.0.0", "5.1.0", "5.2.0"]) == "4.57.6, 5.0.0 to 5.2.0"
     assert format_releases(["0.6.6", "0.8.5"]) == "0.6.6, 0.8.5"
 

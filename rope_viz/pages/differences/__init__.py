@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rope_viz.models.catalog import catalog
 from rope_viz.pages.differences import figures, words
-from rope_viz.pages.differences.figures import RELEASE_IDS, TEXTS, Answer, list_answers
+from rope_viz.pages.differences.figures import RELEASE_IDS, TEXTS, ModelAnswer, list_answers
 from rope_viz.picture.choices import Menu, Pick, Switch
 from rope_viz.picture.outputs import ROW, Figure, Grid, Table
 from rope_viz.picture.page import Page
@@ -38,12 +38,12 @@ CELL = Menu(
     check=lambda name: name in {one.id for answers in list_answers().values() for one in answers},
     needs=(MODEL, RUNTIME, ALL),
 )
-TALLEST = 660
+TALLEST = 840
 """Pixels of the grid at most; a longer one scrolls."""
 PAGE = Page("differences", (MODEL, RUNTIME, ALL, CELL), sees=lambda request: (), door="model")
 
 
-def list_shown(request: PictureRequest) -> list[tuple[Answer, ...]]:
+def list_shown(request: PictureRequest) -> list[tuple[ModelAnswer, ...]]:
     """Return the rows of the grid: the answers for each model that the filters leave, and for the linked one."""
     linked = str(request.given.get(CELL.key, "")).partition("_")[0]
     rows = [
@@ -55,7 +55,7 @@ def list_shown(request: PictureRequest) -> list[tuple[Answer, ...]]:
     return rows
 
 
-def select(request: PictureRequest, answers: tuple[Answer, ...]) -> list[Answer]:
+def select(request: PictureRequest, answers: tuple[ModelAnswer, ...]) -> list[ModelAnswer]:
     """Return the answers of the chosen runtime, or of all, that differ."""
     return [one for one in answers if one.differs and request[RUNTIME] in (EVERY, one.release)]
 
@@ -73,7 +73,7 @@ def find_usual_cell(request: PictureRequest) -> str:
     return max(select(request, answers) or answers, key=lambda one: one.distance).id
 
 
-def chosen_answer(request: PictureRequest) -> Answer:
+def chosen_answer(request: PictureRequest) -> ModelAnswer:
     """Return the answer of the chosen cell."""
     model = request[CELL].partition("_")[0]
     return next(one for one in list_answers()[model] if one.id == request[CELL])
@@ -91,7 +91,7 @@ def nothing_listed(request: PictureRequest) -> str:
     return str(TEXTS("nothing", runtime=RUNTIME.options[request[RUNTIME]]))
 
 
-def list_rows(request: PictureRequest) -> list[Answer]:
+def list_rows(request: PictureRequest) -> list[ModelAnswer]:
     """Return the answers of the table: those that differ, and all of a chosen model."""
     if request[MODEL] != EVERY:
         return [one for one in list_answers()[request[MODEL]] if request[RUNTIME] in (EVERY, one.release)]
@@ -123,7 +123,7 @@ def matrix(request: PictureRequest) -> Grid:
     )
 
 
-@PAGE.picture(MODEL, RUNTIME, height=lambda request: ROW * (2 * len(list_rows(request)) + 1), refuses=nothing_listed)
+@PAGE.picture(MODEL, RUNTIME, height=lambda request: ROW * (1 + len(list_rows(request))), refuses=nothing_listed)
 def answers(request: PictureRequest) -> Table:
     """What each runtime computes differently, by how much, why, and how that is known."""
     rows = list_rows(request)

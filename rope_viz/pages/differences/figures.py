@@ -33,7 +33,7 @@ RELEASE_IDS = {make_release_id(*each): format_release(*each) for each in RUNTIME
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """What one runtime computes for one model of the list."""
 
     model: Model
@@ -71,6 +71,14 @@ class Answer:
         """By how much it differs, for sorting."""
         return find_largest_ratio([self.row]) if self.differs else 0.0
 
+    def describe(self) -> str:
+        """Return what it computes, how that is known with the source as a footnote, and why."""
+        source = footnote(self.comparison.emulation.known.source.rstrip("."))
+        if self.comparison.how == "not known":
+            return f"{TEXTS('states.not_known')}{source}"
+        verdict = self.comparison.words("×{:.4g}".format)
+        return f"{verdict}, {TEXTS(f'known.{self.key}')}. {self.row.why}".strip() + source
+
     def format_cell(self) -> str:
         """Return the verdict, by how much it differs, and how that is known: "differs ×47.8 (executed)"."""
         state = find_state(self.comparison)
@@ -94,31 +102,27 @@ def format_difference(one: Comparison) -> str:
 
 
 @functools.cache
-def list_answers() -> dict[str, tuple[Answer, ...]]:
+def list_answers() -> dict[str, tuple[ModelAnswer, ...]]:
     """Return {model: every runtime's answer}, the models that differ most first."""
     models = {model.name: model for model in catalog().values()}
     return {
-        models[name].id: tuple(Answer(models[name], row) for row in found.rows if row.runtime)
+        models[name].id: tuple(ModelAnswer(models[name], row) for row in found.rows if row.runtime)
         for name, found in compare_catalog()
     }
 
 
-def matrix(rows: Sequence[Sequence[Answer]]) -> list[dict[str, str]]:
+def matrix(rows: Sequence[Sequence[ModelAnswer]]) -> list[dict[str, str]]:
     """Return a table row per model, a column per runtime."""
     return [{TEXTS("columns.model"): row[0].model.name, **{one.name: one.format_cell() for one in row}} for row in rows]
 
 
-def answer_table(rows: Sequence[Answer]) -> list[dict[str, str]]:
-    """Return a table row per model and runtime, with the reason and how it is known."""
+def answer_table(rows: Sequence[ModelAnswer]) -> list[dict[str, str]]:
+    """Return a table row per model and runtime: what it computes, how that is known, and why."""
     return [
         {
             TEXTS("columns.model"): one.model.name,
             TEXTS("columns.runtime"): one.name,
-            TEXTS("columns.verdict"): one.comparison.words("×{:.4g}".format)
-            if one.comparison.how != "not known"
-            else str(TEXTS("states.not_known")),
-            TEXTS("columns.known"): f"{TEXTS(f'known.{one.key}')}{footnote(one.comparison.emulation.known.source)}",
-            TEXTS("columns.why"): "" if one.comparison.how == "not known" else one.row.why,
+            TEXTS("columns.verdict"): one.describe(),
         }
         for one in rows
     ]
@@ -140,7 +144,7 @@ def list_counts() -> list[dict[str, Any]]:
     return found
 
 
-BAR, ENDS = 30, 60
+BAR, ENDS = 36, 60
 
 
 def find_counts_height() -> int:
@@ -154,26 +158,36 @@ def counts() -> go.Figure:
     places = list(range(len(rows)))
     differ = [row["differs"] for row in rows]
     labels = [
-        str(TEXTS("counts.bar", runtime=row["runtime"], known=TEXTS(f"known.{row['key']}"), count=row["computed"]))
+        str(
+            TEXTS(
+                "counts.bar",
+                runtime=row["runtime"],
+                known=TEXTS(f"known.{row['key']}"),
+                differs=row["differs"],
+                computed=row["computed"],
+            )
+        )
         for row in rows
     ]
     most = max(differ, default=1)
+    # Code that was only read has hollow bars.
+    fills = [theme.DIVIDED if row["key"] != "by_rule" else theme.tint(theme.DIVIDED, 0.2) for row in rows]
     bars = {
         "type": "bar",
         "orientation": "h",
         "x": differ,
         "y": places,
-        "width": 0.3,
+        "width": 0.24,
         "name": str(TEXTS("counts.axis")),
-        "marker": {"color": theme.DIVIDED},
+        "marker": {"color": fills, "line": {"color": theme.DIVIDED, "width": 1}},
         "hovertext": labels,
-        "hovertemplate": "%{hovertext}: %{x}<extra></extra>",
+        "hovertemplate": "%{hovertext}<extra></extra>",
     }
-    notes = []
-    for place, row, label in zip(places, rows, labels, strict=True):
-        where = {"x": 0, "y": place + 0.15, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
-        number = f"<b>{row['differs']}</b>"
-        notes.append(where | {"name": "bar", "text": f"{number} · {label}", "font": {"size": 13, "color": theme.TEXT}})
+    notes = [
+        {"x": 0, "y": place + 0.13, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+        | {"name": "bar", "text": label, "font": {"size": 13, "color": theme.TEXT}}
+        for place, label in enumerate(labels)
+    ]
     fig = theme.figure(
         [bars],
         x={"title": str(TEXTS("counts.axis")), "range": [0, most + 1], "dtick": 1, "showspikes": False},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rope_viz.figures.words import footnote, plain
-from rope_viz.pages.differences.figures import TEXTS, Answer, list_answers, list_counts
+from rope_viz.pages.differences.figures import TEXTS, ModelAnswer, list_answers, list_counts
 from rope_viz.runtimes.provenance import EXECUTED_ON
 from rope_viz.runtimes.releases import REFERENCE
 from rope_viz.runtimes.verdict_counts import HOWS, find_state
@@ -22,7 +22,7 @@ def summarise() -> str:
     return f"{TEXTS('summary.models', count=len(every))} {' '.join(parts)}"
 
 
-def count_rows(rows: Sequence[Answer]) -> str:
+def count_rows(rows: Sequence[ModelAnswer]) -> str:
     """Return what the table has and what it is compared with."""
     return str(TEXTS("answers", reference=REFERENCE))
 
@@ -35,13 +35,14 @@ def date_counts() -> str:
     return str(TEXTS("counts.sentence", known=known, date=EXECUTED_ON, **values))
 
 
-def describe(one: Answer) -> str:
+def describe(one: ModelAnswer) -> str:
     """Describe one cell of the grid: what the runtime computes, why, and how that is known."""
     state = find_state(one.comparison)
     source = footnote(one.comparison.emulation.known.source.rstrip("."))
-    values = {"model": plain(one.model.name), "runtime": plain(one.name), "reference": REFERENCE}
-    key = f"cell.{state.replace(' ', '_')}"
-    sentence = TEXTS(key, verdict=plain(one.comparison.words("×{:.4g}".format)), **values)
-    known = "" if state == "not known" else f" {TEXTS(f'cell.by.{one.key}')}"
-    why = "" if state == "not known" or not one.row.why else f" {plain(one.row.why)}"
-    return f"{sentence}{known}{source}{why}"
+    is_remote = bool(list_answers()[one.model.id][0].comparison.emulation.remote)
+    reference = str(TEXTS("cell.own_code")) if is_remote else REFERENCE
+    values = {"model": plain(one.model.name), "runtime": plain(one.name), "reference": reference}
+    if state == "not known":
+        return f"{TEXTS('cell.not_known', **values)}{source}"
+    sentence = TEXTS(f"cell.{state}", verdict=plain(one.comparison.words("×{:.4g}".format)), **values)
+    return f"{sentence} {TEXTS(f'cell.by.{one.key}')} {plain(one.row.why)}".strip() + source
