@@ -63,6 +63,11 @@ class Comparison:
         words = self.words(ratio)
         return words if self.how == "executed" else f"{words} (by rule)"
 
+    @property
+    def brief(self) -> str:
+        """The first part of the verdict, as short as a cell needs it: "×47.8" of "×47.8 at pair 47"."""
+        return self.words("×{:.3g}".format).partition(", ")[0].partition(" at pair ")[0].partition(":")[0]
+
     def words(self, ratio: Callable[[float], str]) -> str:
         """Return the verdict without how it is known."""
         if self.emulation.remote:

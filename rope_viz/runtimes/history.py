@@ -30,6 +30,11 @@ class Span:
         return [format_version(one.emulation.version) for one in self.comparisons]
 
     @property
+    def brief(self) -> str:
+        """The verdict without its details: "×47.8"."""
+        return self.last.brief if self.how != "not known" else self.words
+
+    @property
     def last(self) -> Comparison:
         return self.comparisons[-1]
 

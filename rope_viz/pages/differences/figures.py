@@ -85,20 +85,8 @@ class ModelAnswer:
         word = str(TEXTS(f"states.{SIGNS[state].replace(' ', '_')}"))
         if state == "not known":
             return word
-        more = f" {format_difference(self.comparison)}" if state == "differs" else ""
+        more = f" {self.comparison.brief}" if state == "differs" else ""
         return f"{word}{more} ({TEXTS(f'known.{self.key}')})"
-
-
-def format_difference(one: Comparison) -> str:
-    """Return by how much a runtime differs, as short as a cell needs it."""
-    if one.effect is not None:
-        return f"×{one.effect.ratio:.3g}"
-    if one.pairs_differ:
-        return str(TEXTS("other_pairs"))
-    for key, ratio in (("factor", one.attention_ratio), ("softmax", one.softmax_ratio)):
-        if ratio is not None and abs(ratio - 1.0) > 1e-5:
-            return str(TEXTS(key, ratio=ratio))
-    return ""
 
 
 @functools.cache
