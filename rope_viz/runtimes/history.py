@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rope_viz.models.model_config import Source
 from rope_viz.models.user_config import join_words
-from rope_viz.runtimes import emulate_case, read_case, resolve_release
+from rope_viz.runtimes import Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.compare import Comparison, compare_with
 from rope_viz.runtimes.provenance import How
 from rope_viz.runtimes.releases import RELEASES, format_version
@@ -41,9 +41,10 @@ class Span:
 
 @dataclass(frozen=True)
 class History:
-    """What the known releases of one runtime compute from a config, oldest first."""
+    """What the known releases of one runtime compute from a config, oldest first, compared with `base`."""
 
     runtime: str
+    base: Emulation
     comparisons: tuple[Comparison, ...]
     ratio: Callable[[float], str] = RATIO
 
@@ -110,6 +111,7 @@ def trace_releases(
     return [
         History(
             name,
+            base,
             tuple(
                 compare_with(base, emulate_case(name, release, case))
                 for release in sorted(runtime.releases, key=read_numbers)

@@ -192,7 +192,13 @@ def releases(request: PictureRequest) -> Figure:
     return Figure(history.draw(found), RUNTIMES("history.title"), history.summarise(found))
 
 
-@PAGE.picture(AT, config=True, height=430, refuses=diffusion)
+def span_height(request: PictureRequest) -> int:
+    """Return the height for one row per span."""
+    found = _trace(request.subject, sequence_length(request))
+    return ROW * (1 + sum(len(history.spans) for history in found))
+
+
+@PAGE.picture(AT, config=True, height=span_height, refuses=diffusion)
 def spans(request: PictureRequest) -> Table:
     """From which release to which each runtime computes what, why, and how that is known."""
     found = _trace(request.subject, sequence_length(request))

@@ -7,9 +7,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from rope_viz.advice.plan.runtime_matrix import RuntimeCase
+from rope_viz.advice.plan.runtime_matrix import RuntimeCase, explain
 from rope_viz.figures import theme
 from rope_viz.figures.words import footnote, plain
+from rope_viz.runtimes import Emulation
 from rope_viz.runtimes.history import History, Span, format_releases, is_next, trace_releases
 from rope_viz.runtimes.releases import REFERENCE, RELEASES, format_name
 from rope_viz.runtimes.verdict_counts import State, find_state
@@ -141,19 +142,22 @@ def tabulate(found: Sequence[History]) -> list[dict[str, str]]:
     """Return a table row per span: its releases, what they compute, how that is known, and why."""
     runtime, releases, verdict = (TEXTS(f"history.{key}") for key in ("runtime", "releases", "verdict"))
     return [
-        {runtime: format_name(history.runtime), releases: format_releases(span.releases), verdict: describe(span)}
+        {
+            runtime: format_name(history.runtime),
+            releases: format_releases(span.releases),
+            verdict: describe(span, history.base),
+        }
         for history in found
         for span in history.spans
     ]
 
 
-def describe(span: Span) -> str:
+def describe(span: Span, base: Emulation) -> str:
     """Return what the releases of a span compute, how that is known with its source as a footnote, and why."""
     source = footnote(span.last.emulation.known.source.rstrip("."))
     if span.how == "not known":
         return f"{span.words}{source}"
-    rules = span.last.emulation.reason or " ".join(rule.text for rule in span.last.emulation.rules)
-    return f"{span.words}, {span.how}. {'' if span.last.agrees else rules}".strip() + source
+    return f"{span.words}, {span.how}. {explain(span.last, base)}".strip() + source
 
 
 def summarise(found: Sequence[History]) -> str:
