@@ -1,5 +1,7 @@
 """The time line on My model marks every known release once, and joins only neighbours by a solid line."""
 
+import itertools
+
 import pytest
 
 from rope_viz.figures import theme
@@ -30,7 +32,7 @@ def test_solid_lines_join_neighbours_only():
     fig = runtimes.releases(ask("qwen3-8b")).fig
     lanes = {name: [format_version(each) for each in RELEASES[name].releases] for name in history.LANES}
     order = {name: sorted(each, key=lambda each: tuple(map(int, each.split(".")))) for name, each in lanes.items()}
-    neighbours = sum(is_next(*pair) for each in order.values() for pair in zip(each, each[1:], strict=False))
+    neighbours = sum(is_next(*pair) for each in order.values() for pair in itertools.pairwise(each))
     pairs = sum(len(each) - 1 for each in order.values())
     drawn = {trace.line.dash: len(trace.x) // 3 for trace in fig.data if trace.mode == "lines"}
     assert drawn == {"solid": neighbours, "dot": pairs - neighbours}
@@ -49,5 +51,6 @@ def test_three_changes_of_the_catalog_are_in_the_table():
 
 
 def test_sentence_says_what_is_not_known():
-    assert runtimes.releases(ask("qwen3-8b")).sentence.startswith("vLLM: refuses in 0.6.6, agrees since 0.8.5")
-    assert runtimes.releases(ask("qwen3-8b")).sentence.endswith("releases that are not named compute is not known.")
+    sentence = runtimes.releases(ask("qwen3-8b")).sentence
+    assert "vLLM: refuses in 0.6.6, agrees since 0.8.5. " in sentence
+    assert sentence.endswith("What releases that are not named compute is not known.")
