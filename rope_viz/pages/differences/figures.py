@@ -158,8 +158,8 @@ def counts() -> go.Figure:
         for row in rows
     ]
     most = max(differ, default=1)
-    # Code that was only read has hollow bars.
-    fills = [theme.DIVIDED if row["key"] != "by_rule" else theme.tint(theme.DIVIDED, 0.2) for row in rows]
+    # Code that was only read has paler bars.
+    fills = [theme.DIVIDED if row["key"] != "by_rule" else theme.tint(theme.DIVIDED, 0.4) for row in rows]
     bars = {
         "type": "bar",
         "orientation": "h",
@@ -167,21 +167,26 @@ def counts() -> go.Figure:
         "y": places,
         "width": 0.24,
         "name": str(TEXTS("counts.axis")),
-        "marker": {"color": fills, "line": {"color": theme.DIVIDED, "width": 1}},
+        "marker": {"color": fills},
         "hovertext": labels,
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
-    notes = [
-        {"x": 0, "y": place + 0.13, "xanchor": "left", "yanchor": "bottom", "showarrow": False}
-        | {"name": "bar", "text": label, "font": {"size": 13, "color": theme.TEXT}}
-        for place, label in enumerate(labels)
-    ]
+    # A trace, because a file may move annotations away from each other.
+    texts = {
+        "type": "scatter",
+        "mode": "text",
+        "x": [0.0] * len(rows),
+        "y": [place + 0.37 for place in places],
+        "text": labels,
+        "textposition": "middle right",
+        "textfont": {"size": 13, "color": theme.TEXT},
+        "hoverinfo": "skip",
+    }
     fig = theme.figure(
-        [bars],
+        [bars, texts],
         x={"title": str(TEXTS("counts.axis")), "range": [0, most + 1], "dtick": 1, "showspikes": False},
         y={"showticklabels": False, "ticks": "", "showgrid": False, "range": [-0.5, len(rows) - 0.2]},
         height=find_counts_height(),
-        notes=notes,
         hovermode="closest",
         margin={"l": 20, "r": 20, "t": 8, "b": 48},
     )
