@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rope_viz.probe.weights import STRENGTH, Float32, draw_matrix, draw_vector
+import numpy as np
+from numpy.typing import NDArray
+
+from rope_viz.embedding.spec import FloatArray
+from rope_viz.kernels.reference import rotate
+from rope_viz.probe.hypotheses import Hypothesis, Rotation
+from rope_viz.probe.weights import STRENGTH, Float32, draw_matrix, draw_vector, round_to_bfloat16
+
+BLOCK = 256  # rows of attention at once
 
 ARCHITECTURES = {
     "llama": "LlamaForCausalLM",
@@ -68,3 +77,126 @@ def draw_tensor(name: str, shape: tuple[int, ...]) -> Float32:
     if name.endswith("bias"):
         return draw_vector(name, shape[0])
     return draw_vector(name, shape[0], STRENGTH if name.endswith(("q_norm.weight", "k_norm.weight")) else 1.0)
+
+
+def compute_log_probs(
+    config: Mapping[str, Any],
+    weights: Mapping[str, Float32],
+    prompt: Sequence[int],
+    rows: Sequence[int],
+    hypotheses: Mapping[str, Hypothesis],
+) -> dict[str, FloatArray]:
+    """Return, for each hypothesis, the log-probability of the token after each of these rows of a prompt."""
+    ids = np.asarray(prompt)
+    last = config["num_hidden_layers"] - 1
+    start = weights["model.embed_tokens.weight"][ids]
+    found = {}
+    for name, hypothesis in hypotheses.items():
+        tables = {layer: make_table(one, hypothesis, len(ids)) for layer, one in hypothesis.layers.items()}
+        hidden = start
+        for layer in range(last + 1):
+            chosen = np.asarray(rows) if layer == last else np.arange(len(ids))
+            hidden = apply_layer(config, weights, layer, hidden, chosen, hypothesis, tables)
+        logits = normalise(hidden, weights["model.norm.weight"], config) @ find_head(weights).T
+        targets = np.take_along_axis(logits, ids[np.asarray(rows) + 1][:, None], axis=1)[:, 0]
+        most = logits.max(axis=1)
+        found[name] = (targets - most - np.log(np.exp(logits - most[:, None]).sum(axis=1))).astype(np.float64)
+    return found
+
+
+def find_head(weights: Mapping[str, Float32]) -> Float32:
+    """Return the matrix of the logits, which may be that of the embeddings."""
+    return weights.get("lm_head.weight", weights["model.embed_tokens.weight"])
+
+
+def make_table(rotation: Rotation, hypothesis: Hypothesis, length: int) -> tuple[FloatArray, FloatArray]:
+    """Return cos and sin of every position, shape (length, pairs), from angles in float32 as engines have them."""
+    positions = np.arange(hypothesis.shift, hypothesis.shift + length, dtype=np.float32)
+    angles = positions[:, None] * rotation.inv_freq.astype(np.float32)
+    if hypothesis.rounds_angles:
+        angles = round_to_bfloat16(angles)
+    return np.cos(angles.astype(np.float64)), np.sin(angles.astype(np.float64))
+
+
+def apply_layer(
+    config: Mapping[str, Any],
+    weights: Mapping[str, Float32],
+    layer: int,
+    hidden: Float32,
+    rows: NDArray[np.intp],
+    hypothesis: Hypothesis,
+    tables: Mapping[str, tuple[FloatArray, FloatArray]],
+) -> Float32:
+    """Return the output of one layer at these rows."""
+    start = f"model.layers.{layer}"
+    heads, size = config["num_attention_heads"], find_head_size(config)
+
+    def project(name: str, values: Float32) -> Float32:
+        out = values @ weights[f"{start}.{name}.weight"].T
+        bias = weights.get(f"{start}.{name}.bias")
+        return out if bias is None else out + bias
+
+    inputs = normalise(hidden, weights[f"{start}.input_layernorm.weight"], config)
+    turned = []
+    kind = "" if "" in hypothesis.layers else config["layer_types"][layer]
+    for name, values in (("q", inputs[rows]), ("k", inputs)):
+        out = project(f"self_attn.{name}_proj", values).reshape(len(values), -1, size)
+        norm = weights.get(f"{start}.self_attn.{name}_norm.weight")
+        out = out if norm is None else normalise(out, norm, config)
+        rotation = hypothesis.layers[kind]
+        places = rows if name == "q" else np.arange(len(values))
+        factor = rotation.attention_factor
+        turned.append(
+            rotate(out, places, table=tables[kind], pairing=rotation.pairing, attention_factor=factor)
+        )
+    q, k = turned
+    v = project("self_attn.v_proj", inputs).reshape(len(inputs), -1, size)
+    window = find_window(config, layer) if hypothesis.has_windows else None
+    mixed = attend(q, k, v, rows, window, hypothesis.softmax_multiplier / math.sqrt(size))
+    hidden = hidden[rows] + project("self_attn.o_proj", mixed.reshape(len(rows), heads * size))
+    inputs = normalise(hidden, weights[f"{start}.post_attention_layernorm.weight"], config)
+    gate = project("mlp.gate_proj", inputs)
+    return hidden + project("mlp.down_proj", gate / (1.0 + np.exp(-gate)) * project("mlp.up_proj", inputs))
+
+
+def attend(
+    q: Float32, k: Float32, v: Float32, rows: NDArray[np.intp], window: int | None, scale: float
+) -> Float32:
+    """Return what attention mixes at these rows, shape (rows, heads, size), in blocks that fit the cache."""
+    share = q.shape[1] // k.shape[1]
+    out = np.empty_like(q)
+    places = np.arange(len(k))
+    for first in range(0, len(rows), BLOCK):
+        asked = rows[first : first + BLOCK]
+        end = asked.max() + 1
+        begin = 0 if window is None else max(0, int(asked.min()) - window + 1)
+        hidden = places[begin:end] > asked[:, None]
+        if window is not None:
+            hidden |= places[begin:end] <= asked[:, None] - window
+        for head in range(q.shape[1]):
+            keys, values = (part[begin:end, head // share] for part in (k, v))
+            scores = q[first : first + BLOCK, head] @ keys.T * np.float32(scale)
+            scores[hidden] = -np.inf
+            scores -= scores.max(axis=1, keepdims=True)
+            np.exp(scores, out=scores)
+            out[first : first + BLOCK, head] = scores @ values / scores.sum(axis=1, keepdims=True)
+    return out
+
+
+def normalise(values: Float32, weight: Float32, config: Mapping[str, Any]) -> Float32:
+    """Return the RMS norm over the last axis."""
+    mean = np.mean(values * values, axis=-1, keepdims=True)
+    out: Float32 = values / np.sqrt(mean + np.float32(config.get("rms_norm_eps", 1e-6))) * weight
+    return out
+
+
+def find_window(config: Mapping[str, Any], layer: int) -> int | None:
+    """Return the window of one layer in tokens, None where it sees everything. Source: transformers 5.24.0."""
+    window = config.get("sliding_window", 4096)
+    kind = config["model_type"]
+    if not window or kind == "llama" or (kind != "mistral" and not config.get("use_sliding_window")):
+        return None
+    types = config.get("layer_types")
+    if types is not None:
+        return int(window) if types[layer] == "sliding_attention" else None
+    return None if kind != "mistral" and layer < config.get("max_window_layers", 28) else int(window)
