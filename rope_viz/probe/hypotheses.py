@@ -141,7 +141,12 @@ def list_methods(spec: RopeSpec) -> Iterator[tuple[str, RopeSpec]]:
     for method in METHODS.values():
         made = method()
         # LongRoPE without lists of its own, and Llama 3, are not what an engine takes by mistake.
-        if method in (Scaling, type(spec.scaling)) or not made.shares_factor or not made.extends or made.is_trained_with:
+        if (
+            method in (Scaling, type(spec.scaling))
+            or not made.shares_factor
+            or not made.extends
+            or made.is_trained_with
+        ):
             continue
         for factor in factors:
             with contextlib.suppress(ValueError):

@@ -6,22 +6,19 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.probe.answers import Answers, Targets, list_targets
 from rope_viz.probe.hypotheses import INTENDED, Hypothesis, Question, find_intended, is_same, list_hypotheses
 from rope_viz.probe.prompts import LONGEST, list_prompts
 from rope_viz.probe.reference import Reference, open_reference
 from rope_viz.probe.shrink_config import shrink_config
 
-Answers: TypeAlias = "Sequence[float | None] | None"
-"""The log-probability of every token of a prompt but the first, as far as an engine gave it."""
-MOST_ROWS = 512
-"""Positions of a prompt that are compared."""
 LEAST_NOISE = 3e-5
 """What float32 arithmetic leaves, as a mean difference of log-probabilities."""
 FIT, LEAST_FIT = 6.0, 2e-3
@@ -82,8 +79,9 @@ def judge(
 ) -> dict[str, Any]:
     """Return what answers say of an engine, as JSON data.
 
-    `answers` has, for every prompt of `list_prompts`, the log-probability of each token but the first (None where it
-    is not known, also for a whole prompt). `served` is the longest length that the engine was started with.
+    `answers` has, for every prompt of `list_prompts`, the log-probability of each token but the first, or those of
+    several tokens that may be in its place; None where it is not known, also for a whole prompt. `served` is the
+    longest length that the engine was started with. Raises `ValueError` where there is no reference.
     """
     small = shrink_config(ModelConfig.read(config))
     model = ModelConfig.read(small)
@@ -97,15 +95,14 @@ def judge(
     compared: list[ComparedPrompt] = []
     left: list[str] = []
     for prompt, given in zip(prompts, answers, strict=True):
-        rows = choose_rows(given or ())
-        if given is None or len(prompt) == 2 or not rows.size:
+        targets, values = list_targets(prompt, given)
+        if len(prompt) == 2 or not values.size:
             continue
         hypotheses = list_hypotheses(Question(model, len(prompt), served or model.limit, runtime, version))
-        values = np.array([given[row] for row in rows], dtype=np.float64)
         # A hypothesis that shorter prompts rule out is asked again only where no other one explains a longer prompt.
-        one = ComparedPrompt(rows, values, compute(reference, prompt, rows, pick(hypotheses, left)))
+        one = ComparedPrompt(targets[:, 0], values, compute(reference, prompt, targets, pick(hypotheses, left)))
         if left and min(map(one.measure, left)) > bound:
-            one = ComparedPrompt(rows, values, compute(reference, prompt, rows, hypotheses))
+            one = ComparedPrompt(targets[:, 0], values, compute(reference, prompt, targets, hypotheses))
         left = [name for name in left or hypotheses if name in one.known and one.measure(name) <= bound]
         compared.append(one)
     if not compared:
@@ -120,24 +117,14 @@ def pick(hypotheses: Mapping[str, Hypothesis], names: Sequence[str]) -> dict[str
 
 
 def compute(
-    reference: Reference, prompt: Sequence[int], rows: NDArray[np.intp], hypotheses: Mapping[str, Hypothesis]
+    reference: Reference, prompt: Sequence[int], targets: Targets, hypotheses: Mapping[str, Hypothesis]
 ) -> dict[str, FloatArray]:
     """Return the reference's answers, computed once for hypotheses with the same numbers."""
     same: dict[str, str] = {}
     for name, one in hypotheses.items():
         same[name] = next((first for first in {*same.values()} if is_same(hypotheses[first], one)), name)
-    found = reference(prompt, rows.tolist(), {name: hypotheses[name] for name in {*same.values()}})
+    found = reference(prompt, targets, {name: hypotheses[name] for name in {*same.values()}})
     return {name: found[first] for name, first in same.items()}
-
-
-def choose_rows(given: Sequence[float | None]) -> NDArray[np.intp]:
-    """Return the rows of a prompt to compare: the first and last ones, and more evenly between them."""
-    known = np.array([row for row, value in enumerate(given) if value is not None], dtype=np.intp)
-    if len(known) <= MOST_ROWS:
-        return known
-    edge = MOST_ROWS // 4
-    between = np.linspace(edge, len(known) - edge - 1, MOST_ROWS - 2 * edge).astype(np.intp)
-    return known[np.unique(np.concatenate([np.arange(edge), between, np.arange(len(known) - edge, len(known))]))]
 
 
 def measure_noise(
@@ -145,11 +132,11 @@ def measure_noise(
 ) -> float:
     """Return the mean difference of the answers to prompts of two tokens, which depend on no rotation."""
     right = {INTENDED: find_intended(Question(model, 2, model.limit))}
-    found = [
-        abs(given[0] - float(reference(prompt, [0], right)[INTENDED][0]))
-        for prompt, given in zip(prompts, answers, strict=True)
-        if len(prompt) == 2 and given is not None and given[0] is not None
-    ]
+    found = []
+    for prompt, given in zip(prompts, answers, strict=True):
+        targets, values = list_targets(prompt, given)
+        if len(prompt) == 2 and values.size:
+            found.append(measure(values, reference(prompt, targets, right)[INTENDED]))
     return max(float(np.mean(found)), LEAST_NOISE) if found else LEAST_NOISE
 
 

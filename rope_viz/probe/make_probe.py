@@ -15,6 +15,7 @@ from rope_viz.probe import plain_model
 from rope_viz.probe.shrink_config import shrink_config
 from rope_viz.probe.tokens import make_tokenizer_files
 from rope_viz.probe.weights import pack_safetensors
+from rope_viz.storage.decode_json import decode_json
 from rope_viz.storage.write_file import write_file
 
 PROBE = "probe.json"
@@ -69,3 +70,13 @@ def run_worker(task: Mapping[str, Any], timeout: float) -> Any:
     if "problem" in found:
         raise ValueError(str(found["problem"]))
     return found["result"]
+
+
+def read_overrides(folder: Path) -> dict[str, Any]:
+    """Return the overrides that a probe was made with; {} where its file says none."""
+    try:
+        found = decode_json((folder / PROBE).read_bytes(), f"{folder / PROBE} is not JSON")
+    except FileNotFoundError:
+        return {}
+    overrides = found.get("overrides") if isinstance(found, Mapping) else None
+    return dict(overrides) if isinstance(overrides, Mapping) else {}

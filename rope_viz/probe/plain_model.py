@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.kernels.reference import rotate
+from rope_viz.probe.answers import Targets
 from rope_viz.probe.hypotheses import Hypothesis, Rotation
 from rope_viz.probe.weights import STRENGTH, Float32, draw_matrix, draw_vector, round_to_bfloat16
 
@@ -83,24 +85,28 @@ def compute_log_probs(
     config: Mapping[str, Any],
     weights: Mapping[str, Float32],
     prompt: Sequence[int],
-    rows: Sequence[int],
+    targets: Targets,
     hypotheses: Mapping[str, Hypothesis],
 ) -> dict[str, FloatArray]:
-    """Return, for each hypothesis, the log-probability of the token after each of these rows of a prompt."""
-    ids = np.asarray(prompt)
-    last = config["num_hidden_layers"] - 1
+    """Return the log-probabilities of the targets under each hypothesis."""
+    ids, last = np.asarray(prompt), config["num_hidden_layers"] - 1
+    rows, places = np.unique(targets[:, 0], return_inverse=True)
+    every = np.arange(len(ids))
     start = weights["model.embed_tokens.weight"][ids]
+    first = project_inputs(config, weights, 0, start, rows if last == 0 else every)
     found = {}
     for name, hypothesis in hypotheses.items():
         tables = {layer: make_table(one, hypothesis, len(ids)) for layer, one in hypothesis.layers.items()}
-        hidden = start
+        hidden, projected = start, first
         for layer in range(last + 1):
-            chosen = np.asarray(rows) if layer == last else np.arange(len(ids))
-            hidden = apply_layer(config, weights, layer, hidden, chosen, hypothesis, tables)
+            chosen = rows if layer == last else every
+            if layer:
+                projected = project_inputs(config, weights, layer, hidden, chosen)
+            hidden = apply_layer(config, weights, layer, hidden, projected, chosen, hypothesis, tables)
         logits = normalise(hidden, weights["model.norm.weight"], config) @ find_head(weights).T
-        targets = np.take_along_axis(logits, ids[np.asarray(rows) + 1][:, None], axis=1)[:, 0]
         most = logits.max(axis=1)
-        found[name] = (targets - most - np.log(np.exp(logits - most[:, None]).sum(axis=1))).astype(np.float64)
+        total = most + np.log(np.exp(logits - most[:, None]).sum(axis=1))
+        found[name] = (logits[places, targets[:, 1]] - total[places]).astype(np.float64)
     return found
 
 
@@ -118,50 +124,55 @@ def make_table(rotation: Rotation, hypothesis: Hypothesis, length: int) -> tuple
     return np.cos(angles.astype(np.float64)), np.sin(angles.astype(np.float64))
 
 
+def project(weights: Mapping[str, Float32], name: str, values: Float32) -> Float32:
+    """Return what a matrix of this name, with its bias, makes of values."""
+    out: Float32 = values @ weights[f"{name}.weight"].T
+    bias = weights.get(f"{name}.bias")
+    return out if bias is None else out + bias
+
+
+def project_inputs(
+    config: Mapping[str, Any], weights: Mapping[str, Float32], layer: int, hidden: Float32, rows: NDArray[np.intp]
+) -> tuple[Float32, Float32, Float32]:
+    """Return q at these rows, k and v of one layer before rotation, shape (tokens, heads, size)."""
+    start, size = f"model.layers.{layer}", find_head_size(config)
+    inputs = normalise(hidden, weights[f"{start}.input_layernorm.weight"], config)
+    found = []
+    for name, values in (("q", inputs[rows]), ("k", inputs), ("v", inputs)):
+        out = project(weights, f"{start}.self_attn.{name}_proj", values).reshape(len(values), -1, size)
+        norm = weights.get(f"{start}.self_attn.{name}_norm.weight")
+        found.append(out if norm is None else normalise(out, norm, config))
+    return found[0], found[1], found[2]
+
+
 def apply_layer(
     config: Mapping[str, Any],
     weights: Mapping[str, Float32],
     layer: int,
     hidden: Float32,
+    projected: tuple[Float32, Float32, Float32],
     rows: NDArray[np.intp],
     hypothesis: Hypothesis,
     tables: Mapping[str, tuple[FloatArray, FloatArray]],
 ) -> Float32:
-    """Return the output of one layer at these rows."""
+    """Return the output of one layer at these rows, from its q, k and v before rotation."""
     start = f"model.layers.{layer}"
-    heads, size = config["num_attention_heads"], find_head_size(config)
-
-    def project(name: str, values: Float32) -> Float32:
-        out = values @ weights[f"{start}.{name}.weight"].T
-        bias = weights.get(f"{start}.{name}.bias")
-        return out if bias is None else out + bias
-
-    inputs = normalise(hidden, weights[f"{start}.input_layernorm.weight"], config)
-    turned = []
     kind = "" if "" in hypothesis.layers else config["layer_types"][layer]
-    for name, values in (("q", inputs[rows]), ("k", inputs)):
-        out = project(f"self_attn.{name}_proj", values).reshape(len(values), -1, size)
-        norm = weights.get(f"{start}.self_attn.{name}_norm.weight")
-        out = out if norm is None else normalise(out, norm, config)
-        rotation = hypothesis.layers[kind]
-        places = rows if name == "q" else np.arange(len(values))
-        factor = rotation.attention_factor
-        turned.append(
-            rotate(out, places, table=tables[kind], pairing=rotation.pairing, attention_factor=factor)
-        )
-    q, k = turned
-    v = project("self_attn.v_proj", inputs).reshape(len(inputs), -1, size)
+    rotation, (q, k, v) = hypothesis.layers[kind], projected
+    turn = functools.partial(
+        rotate, table=tables[kind], pairing=rotation.pairing, attention_factor=rotation.attention_factor
+    )
     window = find_window(config, layer) if hypothesis.has_windows else None
-    mixed = attend(q, k, v, rows, window, hypothesis.softmax_multiplier / math.sqrt(size))
-    hidden = hidden[rows] + project("self_attn.o_proj", mixed.reshape(len(rows), heads * size))
+    scale = hypothesis.softmax_multiplier / math.sqrt(q.shape[-1])
+    mixed = attend(turn(q, rows), turn(k, np.arange(len(k))), v, rows, window, scale)
+    hidden = hidden[rows] + project(weights, f"{start}.self_attn.o_proj", mixed.reshape(len(rows), -1))
     inputs = normalise(hidden, weights[f"{start}.post_attention_layernorm.weight"], config)
-    gate = project("mlp.gate_proj", inputs)
-    return hidden + project("mlp.down_proj", gate / (1.0 + np.exp(-gate)) * project("mlp.up_proj", inputs))
+    gate = project(weights, f"{start}.mlp.gate_proj", inputs)
+    inner = gate / (1.0 + np.exp(-gate)) * project(weights, f"{start}.mlp.up_proj", inputs)
+    return hidden + project(weights, f"{start}.mlp.down_proj", inner)
 
 
-def attend(
-    q: Float32, k: Float32, v: Float32, rows: NDArray[np.intp], window: int | None, scale: float
-) -> Float32:
+def attend(q: Float32, k: Float32, v: Float32, rows: NDArray[np.intp], window: int | None, scale: float) -> Float32:
     """Return what attention mixes at these rows, shape (rows, heads, size), in blocks that fit the cache."""
     share = q.shape[1] // k.shape[1]
     out = np.empty_like(q)

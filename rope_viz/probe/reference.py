@@ -7,10 +7,11 @@ from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.probe import plain_model
+from rope_viz.probe.answers import Targets
 from rope_viz.probe.hypotheses import Hypothesis
 
-Reference: TypeAlias = Callable[[Sequence[int], Sequence[int], Mapping[str, Hypothesis]], dict[str, FloatArray]]
-"""A function of prompt, rows and hypotheses: the log-probability of the token after each row, by hypothesis."""
+Reference: TypeAlias = Callable[[Sequence[int], Targets, Mapping[str, Hypothesis]], dict[str, FloatArray]]
+"""A function of prompt, targets and hypotheses: the log-probability of each target, by hypothesis."""
 
 
 def open_reference(config: Mapping[str, Any]) -> Reference:
@@ -19,9 +20,7 @@ def open_reference(config: Mapping[str, Any]) -> Reference:
         raise ValueError(f"no reference for {config['model_type']} yet")
     weights = plain_model.draw_weights(config)
 
-    def compute(
-        prompt: Sequence[int], rows: Sequence[int], hypotheses: Mapping[str, Hypothesis]
-    ) -> dict[str, FloatArray]:
-        return plain_model.compute_log_probs(config, weights, prompt, rows, hypotheses)
+    def compute(prompt: Sequence[int], targets: Targets, hypotheses: Mapping[str, Hypothesis]) -> dict[str, FloatArray]:
+        return plain_model.compute_log_probs(config, weights, prompt, targets, hypotheses)
 
     return compute
