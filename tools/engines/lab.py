@@ -1,0 +1,275 @@
+"""Ask real engines which rotary embedding they compute, and what their caches take. Writes one JSON.
+
+    python tools/engines/lab.py vllm 0.32.0 -o answers.json
+    python tools/engines/lab.py vllm 0.18.0 -o answers.json --in-process --configs llama-yarn phi3-longrope
+    python tools/engines/lab.py mlx-lm 0.32.2 -o answers.json
+
+One command makes an environment from the package index, starts the engine with a probe of each config, asks it, and
+removes what it started, also on Ctrl-C; `--keep` keeps the environment. What is in the JSON is not asked again, and the
+engine's own answers stay in the work folder, so that `--judge` decides anew without an engine.
+
+Nothing of this is part of the tests. An environment of vLLM has 4 to 8 GB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+import environments  # noqa: E402
+import processes  # noqa: E402
+
+from rope_viz.models.model_config import ModelConfig  # noqa: E402
+from rope_viz.probe.ask_probe import ENGINES, run_engine  # noqa: E402
+from rope_viz.probe.clients import NoAnswerError, NoLogProbsError, find_interface, open_server, read_served  # noqa: E402
+from rope_viz.probe.judge import judge  # noqa: E402
+from rope_viz.probe.make_probe import make_probe  # noqa: E402
+from rope_viz.probe.prompts import LONGEST, ROOM, list_prompts  # noqa: E402
+from rope_viz.storage.write_file import write_file  # noqa: E402
+
+READY = 600.0
+"""Seconds that a server has to load a probe, and a model in the process of an engine to answer."""
+VLLM = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1"}
+# A forked child must not wait for threads that only its parent had.
+FORKED = {"OMP_NUM_THREADS": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+SERVERS: Mapping[str, Sequence[str]] = {
+    "vllm": (
+        "{bin}/vllm serve {folder} --dtype float32 --skip-tokenizer-init --enforce-eager --max-model-len {longest} "
+        "--max-num-seqs 4 --host 127.0.0.1 --port {port} --hf-overrides"
+    ).split(),
+    "transformers": "{bin}/transformers serve {folder} --dtype float32 --host 127.0.0.1 --port {port}".split(),
+    "mlx-lm": "{bin}/python -m mlx_lm.server --model {folder} --host 127.0.0.1 --port {port}".split(),
+}
+"""{engine: how its server is started}. vLLM gets the overrides as its last argument."""
+HEALTH = {"vllm": "/health", "transformers": "/v1/models", "mlx-lm": "/health"}
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One probe: its name, its folder, what the config means, the overrides of its engine, and the prompts."""
+
+    name: str
+    folder: Path
+    means: Mapping[str, Any]
+    overrides: Mapping[str, Any]
+    prompts: Sequence[Sequence[int]]
+
+    @property
+    def longest(self) -> int:
+        """The length that an engine is started with."""
+        return max(map(len, self.prompts)) + ROOM
+
+
+def read_arguments() -> argparse.Namespace:
+    """Return the arguments of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("engine", choices=tuple(ENGINES))
+    parser.add_argument("release")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="the JSON, which is continued")
+    parser.add_argument("--list", type=Path, default=HERE / "configs.json", help="the configs")
+    parser.add_argument("--configs", nargs="+", metavar="NAME", help="only these of the list")
+    parser.add_argument("--in-process", action="store_true", help="load the engine without its server")
+    parser.add_argument("--python", type=Path, help="an environment that has the engine, in place of a new one")
+    parser.add_argument("--work", type=Path, default=Path("engines"), help="where environments and probes are made")
+    parser.add_argument("--keep", action="store_true", help="keep the environment")
+    parser.add_argument("--judge", action="store_true", help="judge the answers of the work folder again")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Ask one release of one engine."""
+    parsed = read_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    listed = json.loads(parsed.list.read_text())["configs"]
+    names = parsed.configs or list(listed)
+    answers = parsed.work / "answers" / f"{parsed.engine}-{parsed.release}"
+    answers.mkdir(parents=True, exist_ok=True)
+    rows = json.loads(parsed.output.read_text())["rows"] if parsed.output.exists() else []
+    known = {row["config"] for row in rows if (row["engine"], row["release"]) == (parsed.engine, parsed.release)}
+    probes = []
+    for name in names:
+        if parsed.judge or name not in known:
+            probes += make_one(name, listed[name], parsed.work / "probes", answers)
+    wanted = [probe for probe in probes if not (answers / f"{probe.name}.json").exists()]
+    if wanted and not parsed.judge:
+        folder = parsed.work / f"{parsed.engine}-{parsed.release}"
+        try:
+            python = parsed.python or environments.make_environment(parsed.engine, parsed.release, folder)
+            ask_all(parsed, python, wanted, answers)
+        finally:
+            if not parsed.keep and not parsed.python:
+                shutil.rmtree(folder, ignore_errors=True)
+    for name in names:
+        found = answers / f"{name}.json"
+        if not found.exists() or (name in known and not parsed.judge):
+            continue
+        row = make_row(parsed.engine, parsed.release, name, listed[name], json.loads(found.read_text()))
+        rows = [one for one in rows if not is_same(one, row)] + [row]
+        write_file(parsed.output, format_rows(rows).encode())
+        print(f"{name}: {row.get('verdict') or 'not asked: ' + row['error']}", row.get("hypothesis") or "", flush=True)
+
+
+def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two rows are of one question."""
+    return all(one[key] == other[key] for key in ("engine", "release", "config"))
+
+
+def format_rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the JSON with one row per line."""
+    lines = ",\n".join(json.dumps(row) for row in sorted(rows, key=lambda one: (one["engine"], one["release"])))
+    return f'{{"rows": [\n{lines}\n]}}\n'
+
+
+def make_one(name: str, entry: Mapping[str, Any], folder: Path, answers: Path) -> list[Probe]:
+    """Return the probe of a config, [] where none can be made; the reason becomes its answer."""
+    means = {**entry["config"], **entry.get("means", {})}
+    try:
+        place = folder / name
+        if not (place / "probe.json").exists():
+            make_probe(entry["config"], place, entry.get("overrides"))
+        small = json.loads((place / "config.json").read_text())
+        prompts = list_prompts(ModelConfig.read({**small, **entry.get("means", {})}), LONGEST)
+    except ValueError as error:
+        write_answer(answers, name, {"error": f"no probe: {error}"})
+        return []
+    return [Probe(name, place, means, entry.get("overrides") or {}, prompts)]
+
+
+def write_answer(answers: Path, name: str, found: Mapping[str, Any]) -> None:
+    """Write what an engine answered to one probe, with the date."""
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    write_file(answers / f"{name}.json", json.dumps({"date": today, **found}).encode())
+
+
+def ask_all(parsed: argparse.Namespace, python: Path, probes: Sequence[Probe], answers: Path) -> None:
+    """Ask an engine about every probe, and write each answer as it comes."""
+    if parsed.engine == "vllm" and parsed.in_process:
+        for probe, found in ask_vllm_in_process(python, probes, parsed.work):
+            write_answer(answers, probe.name, found)
+        return
+    for probe in probes:
+        try:
+            if parsed.in_process or parsed.engine not in SERVERS:
+                found = ask_in_process(parsed.engine, python, probe)
+            else:
+                found = ask_by_server(parsed.engine, python, probe, parsed.work)
+        except (RuntimeError, NoAnswerError, NoLogProbsError) as error:
+            found = {"error": str(error)}
+        write_answer(answers, probe.name, found)
+
+
+def ask_in_process(engine: str, python: Path, probe: Probe) -> dict[str, Any]:
+    """Load a probe by an engine's package in a process of its own."""
+    task = {"folder": str(probe.folder), "prompts": probe.prompts, "overrides": probe.overrides}
+    reply = run_engine(engine, ENGINES[engine][0], str(python), {**task, "longest": probe.longest})
+    return {"by": "process", "served": probe.longest, "answers": reply["answers"]}
+
+
+def ask_by_server(engine: str, python: Path, probe: Probe, work: Path) -> dict[str, Any]:
+    """Start an engine's server with a probe, ask it, and end it."""
+    port, log = processes.find_port(), work / "logs" / f"{engine}-{probe.name}.log"
+    values = {"bin": python.parent, "folder": probe.folder, "port": port, "longest": probe.longest}
+    command = [part.format(**values) for part in SERVERS[engine]]
+    command += [json.dumps(probe.overrides)] if engine == "vllm" else []
+    with processes.start(command, VLLM | find_preload(python), log) as process:
+        url = f"http://127.0.0.1:{port}"
+        processes.wait_until_healthy(process, url + HEALTH[engine], log, READY)
+        server = open_server(url, READY)
+        interface = find_interface(server, read_served(server).model)
+        given = [interface.ask(prompt) for prompt in probe.prompts]
+    return {"by": "server", "served": probe.longest, "answers": given, **read_cache(log.read_text(errors="replace"))}
+
+
+def find_preload(python: Path) -> dict[str, str]:
+    """Return the variables that older releases of vLLM need."""
+    found = environments.find_preloads(python.parents[1])
+    return {"LD_PRELOAD": found} if found else {}
+
+
+def ask_vllm_in_process(python: Path, probes: Sequence[Probe], work: Path) -> Iterator[tuple[Probe, dict[str, Any]]]:
+    """Ask vLLM about many probes with one import, and yield each answer."""
+    place = (work / "process").resolve()
+    place.mkdir(parents=True, exist_ok=True)
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    command = [str(python), str(HERE / "vllm_worker.py")]
+    environment = VLLM | FORKED | find_preload(python)
+    with processes.start(command, environment, place / "worker.log", **streams) as worker:
+        for probe in probes:
+            out, log = place / f"{probe.name}.json", place / f"{probe.name}.log"
+            out.unlink(missing_ok=True)
+            arguments = {
+                "skip_tokenizer_init": True,
+                "dtype": "float32",
+                "enforce_eager": True,
+                "max_model_len": probe.longest,
+                "max_num_seqs": 4,
+                "hf_overrides": dict(probe.overrides),
+            }
+            task = {"model": str(probe.folder.resolve()), "prompts": probe.prompts, "arguments": arguments}
+            files = {"out": str(out), "log": str(log), "timeout": READY}
+            with contextlib.suppress(BrokenPipeError):
+                worker.stdin.write(json.dumps(task | files) + "\n")
+                worker.stdin.flush()
+            if not worker.stdout.readline():
+                raise RuntimeError(processes.read_error((place / "worker.log").read_text(errors="replace")))
+            words = log.read_text(errors="replace") if log.exists() else ""
+            found = json.loads(out.read_text()) if out.exists() else {"error": processes.read_error(words)}
+            about = {"by": "process", "served": probe.longest} if "answers" in found else {}
+            yield probe, {**found, **about, **read_cache(words)}
+
+
+def read_cache(log: str) -> dict[str, Any]:
+    """Return what vLLM says of its cache: tokens, the length of a request, how many fit, and the block of hybrids."""
+    found = re.search(r"KV cache size: ([\d,]+) tokens", log)
+    many = re.search(r"Maximum concurrency for ([\d,]+) tokens per request: ([\d.]+)x", log)
+    block = re.search(r"Setting attention block size to (\d+) tokens", log)
+    if found is None or many is None:
+        return {}
+    length = int(many[1].replace(",", ""))
+    cache = {"tokens": int(found[1].replace(",", "")), "length": length, "requests": float(many[2])}
+    return {"cache": cache | ({"block": int(block[1])} if block else {})}
+
+
+def make_row(
+    engine: str, release: str, name: str, entry: Mapping[str, Any], answer: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the answers of an engine say, or why it was not asked."""
+    row = {"engine": engine, "release": release, "config": name, "date": answer["date"]}
+    if "error" in answer:
+        return row | {"error": answer["error"]}
+    means = {**entry["config"], **entry.get("means", {})}
+    runtime = ENGINES[engine][1]
+    found = judge(means, answer["answers"], runtime=runtime, version=release, served=answer["served"])
+    return row | {
+        "by": answer["by"],
+        "verdict": found["verdict"],
+        "hypothesis": [one for one in found["names"] if not one.endswith("by our rules")],
+        "distance": shorten(found["distance"]),
+        "next": found["next_name"],
+        "next_distance": shorten(found["next_distance"]),
+        "first": found["first"],
+        "noise": shorten(found["noise"]),
+    }
+
+
+def shorten(value: float | None) -> float | None:
+    """Return a distance with three digits."""
+    return None if value is None else float(f"{value:.3g}")
+
+
+if __name__ == "__main__":
+    main()
