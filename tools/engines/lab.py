@@ -46,6 +46,8 @@ READY = 600.0
 VLLM = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1"}
 # A forked child must not wait for threads that only its parent had.
 FORKED = {"OMP_NUM_THREADS": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+CACHE = {"max_model_len": 32768, "block_size": 32, "max_num_batched_tokens": 8192}
+"""How vLLM is started where only its cache is read; 32 is the least block of its attention on processors."""
 SERVERS: Mapping[str, Sequence[str]] = {
     "vllm": (
         "{bin}/vllm serve {folder} --dtype float32 --skip-tokenizer-init --enforce-eager --max-model-len {longest} "
@@ -86,6 +88,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--python", type=Path, help="an environment that has the engine, in place of a new one")
     parser.add_argument("--work", type=Path, default=Path("engines"), help="where environments and probes are made")
     parser.add_argument("--keep", action="store_true", help="keep the environment")
+    parser.add_argument("--caches", action="store_true", help="read what vLLM reserves for the configs of caches.json")
     parser.add_argument("--judge", action="store_true", help="judge the answers of the work folder again")
     return parser.parse_args()
 
@@ -94,6 +97,9 @@ def main() -> None:
     """Ask one release of one engine."""
     parsed = read_arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if parsed.caches:
+        main_of_caches(parsed)
+        return
     listed = json.loads(parsed.list.read_text())["configs"]
     names = parsed.configs or list(listed)
     answers = parsed.work / "answers" / f"{parsed.engine}-{parsed.release}"
@@ -106,13 +112,8 @@ def main() -> None:
             probes += make_one(name, listed[name], parsed.work / "probes", answers)
     wanted = [probe for probe in probes if not (answers / f"{probe.name}.json").exists()]
     if wanted and not parsed.judge:
-        folder = parsed.work / f"{parsed.engine}-{parsed.release}"
-        try:
-            python = parsed.python or environments.make_environment(parsed.engine, parsed.release, folder)
+        with open_environment(parsed) as python:
             ask_all(parsed, python, wanted, answers)
-        finally:
-            if not parsed.keep and not parsed.python:
-                shutil.rmtree(folder, ignore_errors=True)
     for name in names:
         found = answers / f"{name}.json"
         if not found.exists() or (name in known and not parsed.judge):
@@ -121,6 +122,41 @@ def main() -> None:
         rows = [one for one in rows if not is_same(one, row)] + [row]
         write_file(parsed.output, format_rows(rows).encode())
         print(f"{name}: {row.get('verdict') or 'not asked: ' + row['error']}", row.get("hypothesis") or "", flush=True)
+
+
+def main_of_caches(parsed: argparse.Namespace) -> None:
+    """Write what a release of vLLM says of its cache for every config of caches.json."""
+    configs = json.loads((HERE / "caches.json").read_text())["configs"]
+    rows = json.loads(parsed.output.read_text())["rows"] if parsed.output.exists() else []
+    known = {row["config"] for row in rows if (row["engine"], row["release"]) == (parsed.engine, parsed.release)}
+    wanted = {name: configs[name] for name in parsed.configs or configs if name not in known}
+    about = {"engine": parsed.engine, "release": parsed.release, "date": find_today()}
+    with open_environment(parsed) as python:
+        for name, found in read_caches(python, wanted, parsed.work):
+            row = {
+                **about,
+                "config": name,
+                **(found.get("cache") or {"error": found.get("error", "no size in its log")}),
+            }
+            rows.append(row)
+            write_file(parsed.output, format_rows(rows).encode())
+            print(row, flush=True)
+
+
+@contextlib.contextmanager
+def open_environment(parsed: argparse.Namespace) -> Iterator[Path]:
+    """Make the environment of an engine, yield its Python, and remove it again unless it is to be kept."""
+    folder = parsed.work / f"{parsed.engine}-{parsed.release}"
+    try:
+        yield parsed.python or environments.make_environment(parsed.engine, parsed.release, folder)
+    finally:
+        if not parsed.keep and not parsed.python:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def find_today() -> str:
+    """Return the date."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
 def is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -151,8 +187,7 @@ def make_one(name: str, entry: Mapping[str, Any], folder: Path, answers: Path) -
 
 def write_answer(answers: Path, name: str, found: Mapping[str, Any]) -> None:
     """Write what an engine answered to one probe, with the date."""
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    write_file(answers / f"{name}.json", json.dumps({"date": today, **found}).encode())
+    write_file(answers / f"{name}.json", json.dumps({"date": find_today(), **found}).encode())
 
 
 def ask_all(parsed: argparse.Namespace, python: Path, probes: Sequence[Probe], answers: Path) -> None:
@@ -202,34 +237,65 @@ def find_preload(python: Path) -> dict[str, str]:
 
 def ask_vllm_in_process(python: Path, probes: Sequence[Probe], work: Path) -> Iterator[tuple[Probe, dict[str, Any]]]:
     """Ask vLLM about many probes with one import, and yield each answer."""
-    place = (work / "process").resolve()
-    place.mkdir(parents=True, exist_ok=True)
-    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    command = [str(python), str(HERE / "vllm_worker.py")]
-    environment = VLLM | FORKED | find_preload(python)
-    with processes.start(command, environment, place / "worker.log", **streams) as worker:
-        for probe in probes:
-            out, log = place / f"{probe.name}.json", place / f"{probe.name}.log"
-            out.unlink(missing_ok=True)
-            arguments = {
+    tasks = {
+        probe.name: {
+            "model": str(probe.folder.resolve()),
+            "prompts": probe.prompts,
+            "arguments": {
                 "skip_tokenizer_init": True,
                 "dtype": "float32",
                 "enforce_eager": True,
                 "max_model_len": probe.longest,
                 "max_num_seqs": 4,
                 "hf_overrides": dict(probe.overrides),
-            }
-            task = {"model": str(probe.folder.resolve()), "prompts": probe.prompts, "arguments": arguments}
-            files = {"out": str(out), "log": str(log), "timeout": READY}
+            },
+        }
+        for probe in probes
+    }
+    for probe, found in zip(probes, run_vllm(python, tasks, work / "process"), strict=True):
+        yield probe, {**found, **({"by": "process", "served": probe.longest} if "answers" in found else {})}
+
+
+def read_caches(python: Path, configs: Mapping[str, Any], work: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Start vLLM with configs without weights, and yield what it says of its cache."""
+    arguments = {
+        "skip_tokenizer_init": True,
+        "load_format": "dummy",
+        "dtype": "bfloat16",
+        "enforce_eager": True,
+        "max_num_seqs": 4,
+        **CACHE,
+    }
+    tasks = {}
+    for name, config in configs.items():
+        folder = (work / "caches" / name).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_file(folder / "config.json", json.dumps(config).encode())
+        tasks[name] = {"model": str(folder), "prompts": [], "arguments": arguments}
+    yield from zip(tasks, run_vllm(python, tasks, work / "caches", {"VLLM_CPU_KVCACHE_SPACE": "8"}), strict=True)
+
+
+def run_vllm(
+    python: Path, tasks: Mapping[str, Mapping[str, Any]], place: Path, more: Mapping[str, str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Run tasks in vLLM with one import, and yield what each model answered and said of its cache."""
+    place = place.resolve()
+    place.mkdir(parents=True, exist_ok=True)
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    command = [str(python), str(HERE / "vllm_worker.py")]
+    environment = VLLM | FORKED | find_preload(python) | dict(more or {})
+    with processes.start(command, environment, place / "worker.log", **streams) as worker:
+        for name, task in tasks.items():
+            out, log = place / f"{name}.json", place / f"{name}.log"
+            out.unlink(missing_ok=True)
             with contextlib.suppress(BrokenPipeError):
-                worker.stdin.write(json.dumps(task | files) + "\n")
+                worker.stdin.write(json.dumps({**task, "out": str(out), "log": str(log), "timeout": READY}) + "\n")
                 worker.stdin.flush()
             if not worker.stdout.readline():
                 raise RuntimeError(processes.read_error((place / "worker.log").read_text(errors="replace")))
             words = log.read_text(errors="replace") if log.exists() else ""
             found = json.loads(out.read_text()) if out.exists() else {"error": processes.read_error(words)}
-            about = {"by": "process", "served": probe.longest} if "answers" in found else {}
-            yield probe, {**found, **about, **read_cache(words)}
+            yield {**found, **read_cache(words)}
 
 
 def read_cache(log: str) -> dict[str, Any]:

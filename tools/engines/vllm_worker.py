@@ -5,6 +5,7 @@ of token ids, "arguments": those of LLM, "timeout": seconds}. The child writes t
 prompt after its first token and what it says of its cache, or {"error": sentence}. Then one line is printed per job.
 """
 
+import contextlib
 import faulthandler
 import json
 import os
@@ -27,10 +28,8 @@ def main() -> None:
             run(vllm, job)
             os._exit(0)
         _, status = os.waitpid(child, 0)
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         print(json.dumps({"status": status}), file=answers, flush=True)
 
 
@@ -62,7 +61,7 @@ def ask(vllm, job: dict) -> dict:
     answers = []
     for prompt in job["prompts"]:
         found = engine.generate([{"prompt_token_ids": prompt}], options, use_tqdm=False)[0].prompt_logprobs
-        answers.append([float(each[token].logprob) for each, token in zip(found[1:], prompt[1:])])
+        answers.append([float(each[token].logprob) for each, token in zip(found[1:], prompt[1:], strict=True)])
     return {"answers": answers}
 
 
