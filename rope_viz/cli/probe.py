@@ -44,6 +44,7 @@ def add_make(tasks: Any) -> None:
     maker.add_argument(
         "--overrides", metavar="JSON", help="the overrides that the engine is started with; `ask --engine` passes them"
     )
+    maker.add_argument("--gguf", action="store_true", help="write probe.gguf, too, for llama.cpp and what is built on it")
     maker.set_defaults(run=run_make)
 
 
@@ -83,7 +84,7 @@ def run_make(parsed: argparse.Namespace) -> int:
             raise ValueError("--overrides must be a JSON object")
     model = read_probed(parsed.config)
     with named(parsed.config):
-        made = make_probe(model, parsed.output, overrides)
+        made = make_probe(model, parsed.output, overrides, gguf=parsed.gguf)
     layers = made["num_hidden_layers"]
     print(f"{parsed.output}: a probe of {made['model_type']} with {layers} {'layer' if layers == 1 else 'layers'}")
     return 0

@@ -14,17 +14,21 @@ from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.probe import plain_model
 from rope_viz.probe.shrink_config import shrink_config
 from rope_viz.probe.tokens import make_tokenizer_files
-from rope_viz.probe.weights import pack_safetensors
+from rope_viz.probe.weights import pack_safetensors, read_safetensors
+from rope_viz.probe.write_gguf import pack_probe
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.storage.write_file import write_file
 
 PROBE = "probe.json"
 """The file of a probe that says what it is, and with which overrides its engine is started."""
+GGUF = "probe.gguf"
 LONGEST_MAKE = 300.0  # seconds
 
 
-def make_probe(config: Source, folder: str | Path, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Write the probe of a config into a folder and return its config.json.
+def make_probe(
+    config: Source, folder: str | Path, overrides: Mapping[str, Any] | None = None, *, gguf: bool = False
+) -> dict[str, Any]:
+    """Write the probe of a config into a folder and return its config.json; with `gguf` also probe.gguf.
 
     `overrides` are those with which the engine will be started; they are noted, and not written into the config.
     Raises `ValueError` with a sentence for a model that no probe can be made of.
@@ -40,6 +44,9 @@ def make_probe(config: Source, folder: str | Path, overrides: Mapping[str, Any] 
         write_file(place / "config.json", json.dumps(small, indent=2).encode())
         small = run_worker({"task": "make", "folder": str(place)}, LONGEST_MAKE)
         write_file(place / "config.json", json.dumps(small, indent=2).encode())
+    if gguf:
+        weights = read_safetensors((place / "model.safetensors").read_bytes())
+        write_file(place / GGUF, pack_probe(small, weights))
     for name, content in make_tokenizer_files().items():
         write_file(place / name, content)
     about = {"made_by": "rope-viz probe make", "overrides": dict(overrides or {})}
