@@ -109,7 +109,7 @@ def main() -> None:
     probes = []
     for name in names:
         if parsed.judge or name not in known:
-            probes += make_one(name, listed[name], parsed.work / "probes", answers)
+            probes += make_one(name, listed[name], parsed.engine == "llama-cpp-python", parsed.work, answers)
     wanted = [probe for probe in probes if not (answers / f"{probe.name}.json").exists()]
     if wanted and not parsed.judge:
         with open_environment(parsed) as python:
@@ -170,13 +170,13 @@ def format_rows(rows: Sequence[Mapping[str, Any]]) -> str:
     return f'{{"rows": [\n{lines}\n]}}\n'
 
 
-def make_one(name: str, entry: Mapping[str, Any], folder: Path, answers: Path) -> list[Probe]:
+def make_one(name: str, entry: Mapping[str, Any], gguf: bool, work: Path, answers: Path) -> list[Probe]:
     """Return the probe of a config, [] where none can be made; the reason becomes its answer."""
     means = {**entry["config"], **entry.get("means", {})}
     try:
-        place = folder / name
+        place = work / ("gguf" if gguf else "probes") / name
         if not (place / "probe.json").exists():
-            make_probe(entry["config"], place, entry.get("overrides"))
+            make_probe(entry["config"], place, entry.get("overrides"), gguf=gguf)
         small = json.loads((place / "config.json").read_text())
         prompts = list_prompts(ModelConfig.read({**small, **entry.get("means", {})}), LONGEST)
     except ValueError as error:

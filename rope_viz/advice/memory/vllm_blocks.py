@@ -1,15 +1,19 @@
 """What vLLM reserves for one request: whole blocks of one size, from a pool that all kinds of layers share.
 
-Read in vLLM 0.32.0 (v1/core/kv_cache_utils.py, v1/kv_cache_interface.py, platforms/interface.py), and compared with what
-its engine says of its cache (tests/goldens/caches.json). Layers with the same kind of cache are split into groups of as
+Read in vLLM 0.32.0 (v1/core/kv_cache_utils.py, v1/kv_cache_interface.py, platforms/interface.py), and compared with
+what its engine says of its cache (tests/goldens/caches.json). Layers with the same kind of cache are split into groups of as
 many layers as the rarest kind has, and every group takes blocks of its own. A block holds a page of each layer of one
 group. So a request takes the sum of the blocks of all groups, times the bytes of the largest group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+
+from rope_viz.advice.memory.kv_cache import DTYPES, Cache, Group, cache, read_memory_fields
+from rope_viz.models.config_reader import Fields
+from rope_viz.models.model_config import ModelConfig
 
 BLOCK = 16
 """Tokens of a block on NVIDIA GPUs, where the user names none."""
@@ -25,13 +29,21 @@ MOST_PADDING = 1.5
 """The commonest kind sets the size of groups where it has less than this many times the layers of the rarest."""
 
 
+KERNELS = ("linear_conv_kernel_dim", "mamba_d_conv", "conv_kernel", "conv_L_cache")
+STATE_DTYPES = ("mamba_ssm_dtype", "mamba_ssm_cache_dtype")
+
+
 @dataclass(frozen=True)
 class Engine:
-    """How an engine is started: tokens of a block and of a batch, and the batches in flight."""
+    """How an engine is started: tokens of a block and of a batch, and the batches in flight.
+
+    `float_states` is True where recurrences are kept in float32 whatever the config says, as on processors.
+    """
 
     block: int = BLOCK
     batched_tokens: int = BATCHED_TOKENS
     batches: int = BATCHES
+    float_states: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,3 +115,45 @@ def unify_pages(layers: Sequence[Layers]) -> list[Layers]:
         replace(one, page=largest, block=one.block * int(largest // one.page) if largest % one.page == 0 else one.block)
         for one in layers
     ]
+
+
+def count_reserved_bytes(model: ModelConfig, kept: Cache, length: int, engine: Engine) -> int:
+    """Return what vLLM reserves for one request. Raises `ValueError` where this was not run or read."""
+    layers = [one for group in kept.groups for one in list_layers(model, group, kept.dtype, engine)]
+    return count_request_bytes(layers, length, engine, is_latent=read_memory_fields(model).has_latent_attention)
+
+
+def list_layers(model: ModelConfig, group: Group, dtype: str, engine: Engine) -> Iterator[Layers]:
+    """Yield the layers of one group as vLLM sees them: attention, and a recurrence, also where one layer has both."""
+    if group.entry or group.kind == "indexed_attention":
+        raise ValueError("what vLLM reserves for layers that choose or compress tokens was not run")
+    if group.per_token:
+        chunk = group.window if group.kind == "chunked_attention" else None
+        yield Layers(group.layers, group.per_token, None if chunk else group.window, chunk)
+    if group.state:
+        yield Layers(group.layers, 0.0, state=count_state_bytes(model, group, dtype, engine))
+
+
+def count_state_bytes(model: ModelConfig, group: Group, dtype: str, engine: Engine) -> float:
+    """Return the bytes of a recurrent layer's state in vLLM.
+
+    Its convolution keeps one column less than that of transformers, in the type of the model; the recurrence is of that
+    type too, unless the config names another.
+    """
+    fields = read_memory_fields(model)
+    facts = fields.architecture.runtime("vllm")
+    if not facts.get("states"):
+        raise ValueError(f"what vLLM reserves for recurrent layers of {fields.kind} was not run")
+    wide = next(one for one in cache(model, dtype="float32").groups if one.kind == group.kind)
+    number = DTYPES[dtype]
+    columns = (wide.state - group.state) / (DTYPES["float32"] - number)
+    exact = (group.state - columns * number) / DTYPES["float32"]
+    own = read_dtype(fields, ("dtype", "torch_dtype"), "bfloat16")
+    kernel = next((size for name in KERNELS if (size := fields.size(name)) is not None), 4)
+    state = "float32" if engine.float_states else read_dtype(fields, STATE_DTYPES, own)
+    return columns * (kernel - 1) / kernel * DTYPES[own] + exact * DTYPES[state]
+
+
+def read_dtype(fields: Fields, names: Sequence[str], default: str) -> str:
+    """Return the type that a config names under one of these keys."""
+    return next((value for name in names if (value := fields.config.get(name)) in DTYPES), default)
