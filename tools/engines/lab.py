@@ -302,11 +302,22 @@ def read_cache(log: str) -> dict[str, Any]:
     """Return what vLLM says of its cache: tokens, the length of a request, how many fit, and the block of hybrids."""
     found = re.search(r"KV cache size: ([\d,]+) tokens", log)
     many = re.search(r"Maximum concurrency for ([\d,]+) tokens per request: ([\d.]+)x", log)
+    space = re.search(r"Explicitly set \(([\d.]+)/", log)
     block = re.search(r"Setting attention block size to (\d+) tokens", log)
+    if (needed := re.search(r"max seq len \((\d+)\).*?([\d.]+) GiB KV cache is needed", log)) is not None:
+        # A request that does not fit is told what it needs.
+        length = int(needed[1])
+        return {
+            "cache": {"tokens": length, "length": length, "requests": 1.0, "bytes": round(float(needed[2]) * 2**30)}
+        }
     if found is None or many is None:
         return {}
-    length = int(many[1].replace(",", ""))
-    cache = {"tokens": int(found[1].replace(",", "")), "length": length, "requests": float(many[2])}
+    cache = {
+        "tokens": int(found[1].replace(",", "")),
+        "length": int(many[1].replace(",", "")),
+        "requests": float(many[2]),
+        "bytes": round(float(space[1]) * 2**30) if space else None,
+    }
     return {"cache": cache | ({"block": int(block[1])} if block else {})}
 
 
