@@ -1,9 +1,9 @@
 """What vLLM reserves for one request: whole blocks of one size, from a pool that all kinds of layers share.
 
 Read in vLLM 0.32.0 (v1/core/kv_cache_utils.py, v1/kv_cache_interface.py, platforms/interface.py), and compared with
-what its engine says of its cache (tests/goldens/caches.json). Layers with the same kind of cache are split into groups of as
-many layers as the rarest kind has, and every group takes blocks of its own. A block holds a page of each layer of one
-group. So a request takes the sum of the blocks of all groups, times the bytes of the largest group.
+what its engine says of its cache (tests/goldens/caches.json). Layers with the same kind of cache are split into groups
+of as many layers as the rarest kind has, and every group takes blocks of its own. A block holds a page of each layer of
+one group. So a request takes the sum of the blocks of all groups, times the bytes of the largest group.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def count_reserved_bytes(model: ModelConfig, kept: Cache, length: int, engine: E
 def list_layers(model: ModelConfig, group: Group, dtype: str, engine: Engine) -> Iterator[Layers]:
     """Yield the layers of one group as vLLM sees them: attention, and a recurrence, also where one layer has both."""
     if group.entry or group.kind == "indexed_attention":
-        raise ValueError("what vLLM reserves for layers that choose or compress tokens was not run")
+        raise ValueError("what vLLM reserves for compressed layers and for those with an index was not run")
     if group.per_token:
         chunk = group.window if group.kind == "chunked_attention" else None
         yield Layers(group.layers, group.per_token, None if chunk else group.window, chunk)
