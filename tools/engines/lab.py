@@ -39,8 +39,10 @@ from rope_viz.probe.clients import NoAnswerError, NoLogProbsError, find_interfac
 from rope_viz.probe.judge import judge  # noqa: E402
 from rope_viz.probe.make_probe import make_probe  # noqa: E402
 from rope_viz.probe.prompts import LONGEST, ROOM, list_prompts  # noqa: E402
+from rope_viz.runtimes.releases import format_name  # noqa: E402
 from rope_viz.storage.write_file import write_file  # noqa: E402
 
+BY_RULES = " computes it by our rules"
 READY = 600.0
 """Seconds that a server has to load a probe, and a model in the process of an engine to answer."""
 VLLM = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1"}
@@ -331,10 +333,13 @@ def make_row(
     means = {**entry["config"], **entry.get("means", {})}
     runtime = ENGINES[engine][1]
     found = judge(means, answer["answers"], runtime=runtime, version=release, served=answer["served"])
+    ruled = [one for one in found["names"] if one.endswith(BY_RULES)]
+    own = f"as {format_name(runtime)} "
     return row | {
         "by": answer["by"],
         "verdict": found["verdict"],
-        "hypothesis": [one for one in found["names"] if not one.endswith("by our rules")],
+        "hypothesis": [one for one in found["names"] if one not in ruled],
+        "rules": [one.removeprefix("as ").removesuffix(BY_RULES) for one in ruled if one.startswith(own)],
         "distance": shorten(found["distance"]),
         "next": found["next_name"],
         "next_distance": shorten(found["next_distance"]),
