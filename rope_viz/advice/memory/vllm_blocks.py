@@ -23,8 +23,6 @@ BATCHED_TOKENS = 8192
 """Tokens of one batch (max_num_batched_tokens) by default, on GPUs of 70 GiB and more but the A100."""
 BATCHES = 2
 """Batches in flight, since the next one is scheduled while one runs."""
-STATES = 2
-"""Pages of each recurrent layer: that of the last whole block, for the prefix cache, and the current one."""
 MOST_PADDING = 1.5
 """The commonest kind sets the size of groups where it has less than this many times the layers of the rarest."""
 
@@ -50,8 +48,9 @@ class Engine:
 class Layers:
     """Layers with the same cache: how many, bytes per token or bytes of a state, and tokens that they look back.
 
-    `chunk` is the size of a chunk, of which they see the begun one alone. `block` and `page` are filled in when the
-    sizes of all are known.
+    `chunk` is the size of a chunk, of which they see the begun one alone. `states` are those that a recurrent layer
+    keeps of one request: the current one and that of the last whole block, which the prefix cache shares, and in layers
+    of Mamba 2 one more for the end of the prompt. `block` and `page` are filled in when the sizes of all are known.
     """
 
     count: int
@@ -59,13 +58,14 @@ class Layers:
     window: int | None = None
     chunk: int | None = None
     state: float = 0.0
+    states: int = 2
     block: int = 0
     page: float = 0.0
 
     def count_blocks(self, length: int, engine: Engine) -> int:
         """Return how many blocks one request takes in a group of these layers."""
         if self.state:
-            return STATES
+            return self.states
         flying = engine.batches * engine.batched_tokens
         if self.window is not None:
             # The window need not begin where a block does.
@@ -131,7 +131,11 @@ def list_layers(model: ModelConfig, group: Group, dtype: str, engine: Engine) ->
         chunk = group.window if group.kind == "chunked_attention" else None
         yield Layers(group.layers, group.per_token, None if chunk else group.window, chunk)
     if group.state:
-        yield Layers(group.layers, 0.0, state=count_state_bytes(model, group, dtype, engine))
+        fields = read_memory_fields(model)
+        states = fields.architecture.runtime("vllm").get("states")
+        if states is None:
+            raise ValueError(f"what vLLM reserves for recurrent layers of {fields.kind} was not run")
+        yield Layers(group.layers, 0.0, state=count_state_bytes(model, group, dtype, engine), states=int(states))
 
 
 def count_state_bytes(model: ModelConfig, group: Group, dtype: str, engine: Engine) -> float:
@@ -141,9 +145,6 @@ def count_state_bytes(model: ModelConfig, group: Group, dtype: str, engine: Engi
     type too, unless the config names another.
     """
     fields = read_memory_fields(model)
-    facts = fields.architecture.runtime("vllm")
-    if not facts.get("states"):
-        raise ValueError(f"what vLLM reserves for recurrent layers of {fields.kind} was not run")
     wide = next(one for one in cache(model, dtype="float32").groups if one.kind == group.kind)
     number = DTYPES[dtype]
     columns = (wide.state - group.state) / (DTYPES["float32"] - number)
