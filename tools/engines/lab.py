@@ -46,8 +46,8 @@ BY_RULES = " computes it by our rules"
 READY = 600.0
 """Seconds that a server has to load a probe, and a model in the process of an engine to answer."""
 VLLM = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1"}
-# A forked child must not wait for threads that only its parent had.
-FORKED = {"OMP_NUM_THREADS": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+# A forked child must not wait for threads that only its parent had, nor compile what it runs once.
+FORKED = {"OMP_NUM_THREADS": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "TORCHDYNAMO_DISABLE": "1"}
 CACHE = {"max_model_len": 32768, "block_size": 32, "max_num_batched_tokens": 8192}
 """How vLLM is started where only its cache is read; 32 is the least block of its attention on processors."""
 SERVERS: Mapping[str, Sequence[str]] = {
