@@ -44,7 +44,9 @@ def add_make(tasks: Any) -> None:
     maker.add_argument(
         "--overrides", metavar="JSON", help="the overrides that the engine is started with; `ask --engine` passes them"
     )
-    maker.add_argument("--gguf", action="store_true", help="write probe.gguf, too, for llama.cpp and what is built on it")
+    maker.add_argument(
+        "--gguf", action="store_true", help="write probe.gguf, too, for llama.cpp and what is built on it"
+    )
     maker.set_defaults(run=run_make)
 
 
