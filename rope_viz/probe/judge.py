@@ -113,7 +113,7 @@ def judge_prompts(
         hypotheses = list_hypotheses(ask_about(length=len(prompt)))
         # A hypothesis that shorter prompts rule out is asked again only where no other one explains a longer prompt.
         one = ComparedPrompt(targets[:, 0], values, compute(reference, prompt, targets, pick(hypotheses, left)))
-        if left and min(map(one.measure, left)) > bound:
+        if left and all(one.measure(name) > bound for name in left if name in one.known):
             one = ComparedPrompt(targets[:, 0], values, compute(reference, prompt, targets, hypotheses))
         left = [name for name in left or hypotheses if name in one.known and one.measure(name) <= bound]
         compared.append(one)

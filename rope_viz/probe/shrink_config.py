@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.models.formats import without_source
-from rope_viz.models.layer_patterns import find_rotating_layers, resolve_layer_types
+from rope_viz.models.layer_patterns import find_rotating_layers, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.text_config import shown_type
 from rope_viz.probe.tokens import BEGIN, END, VOCABULARY
@@ -154,6 +154,10 @@ def find_places(model: ModelConfig, layers: int) -> list[int]:
 def list_kinds(model: ModelConfig) -> Iterator[tuple[str, bool]]:
     """Yield, for each layer, its type and whether it rotates."""
     count = model.fields.size("num_hidden_layers") or 1
-    types = resolve_layer_types(model.fields) or [""] * count
+    pattern = model.architecture.layers.cache_pattern
+    types = resolve_layer_types(model.fields)
+    if types is None and pattern is not None:
+        types = repeat_pattern(model.fields, pattern, count)
+    types = types or [""] * count
     turned = find_rotating_layers(model.fields) or [True] * count
     yield from zip(types[:count], turned[:count], strict=False)
