@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,22 +76,33 @@ def judge(
     version: str = "",
     served: int | None = None,
     longest: int = LONGEST,
-    reference: Reference | None = None,
+    folder: str | Path | None = None,
 ) -> dict[str, Any]:
     """Return what answers say of an engine, as JSON data.
 
     `answers` has, for every prompt of `list_prompts`, the log-probability of each token but the first, or those of
     several tokens that may be in its place; None where it is not known, also for a whole prompt. `served` is the
-    longest length that the engine was started with. Raises `ValueError` where there is no reference.
+    longest length that the engine was started with, `folder` that of the probe, if it is here. Raises `ValueError` where there is no reference.
     """
     small = shrink_config(ModelConfig.read(config))
     model = ModelConfig.read(small)
-    reference = reference or open_reference(small)
-    prompts = list_prompts(model, longest)
+    with open_reference(small, find_intended(Question(model, 2, model.limit)), folder) as reference:
+        asked = functools.partial(Question, model, served=served or model.limit, runtime=runtime, version=version)
+        return as_dict(judge_prompts(model, list_prompts(model, longest), answers, reference, asked))
+
+
+def judge_prompts(
+    model: ModelConfig,
+    prompts: Sequence[Sequence[int]],
+    answers: Sequence[Answers],
+    reference: Reference,
+    ask_about: Callable[..., Question],
+) -> Verdict:
+    """Return the verdict on the answers to prompts."""
     noise = measure_noise(model, prompts, answers, reference)
     if noise > STRANGE:
         why = f"answers to two tokens are off by {noise:.2g}: the engine serves other weights than this probe's"
-        return as_dict(Verdict("cannot tell", UNKNOWN_CODE, noise, sentence=why))
+        return Verdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
     bound = find_fit(noise)
     compared: list[ComparedPrompt] = []
     left: list[str] = []
@@ -98,7 +110,7 @@ def judge(
         targets, values = list_targets(prompt, given)
         if len(prompt) == 2 or not values.size:
             continue
-        hypotheses = list_hypotheses(Question(model, len(prompt), served or model.limit, runtime, version))
+        hypotheses = list_hypotheses(ask_about(length=len(prompt)))
         # A hypothesis that shorter prompts rule out is asked again only where no other one explains a longer prompt.
         one = ComparedPrompt(targets[:, 0], values, compute(reference, prompt, targets, pick(hypotheses, left)))
         if left and all(one.measure(name) > bound for name in left if name in one.known):
@@ -107,8 +119,8 @@ def judge(
         compared.append(one)
     if not compared:
         why = "no prompt was answered with log-probabilities"
-        return as_dict(Verdict("cannot tell", UNKNOWN_CODE, noise, sentence=why))
-    return as_dict(decide(compared, noise))
+        return Verdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
+    return decide(compared, noise)
 
 
 def pick(hypotheses: Mapping[str, Hypothesis], names: Sequence[str]) -> dict[str, Hypothesis]:
@@ -124,7 +136,7 @@ def compute(
     for name, one in hypotheses.items():
         same[name] = next((first for first in {*same.values()} if is_same(hypotheses[first], one)), name)
     found = reference(prompt, targets, {name: hypotheses[name] for name in {*same.values()}})
-    return {name: found[first] for name, first in same.items()}
+    return {name: found[first] for name, first in same.items() if first in found}
 
 
 def measure_noise(

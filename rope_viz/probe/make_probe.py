@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +12,7 @@ from rope_viz.probe import plain_model
 from rope_viz.probe.shrink_config import shrink_config
 from rope_viz.probe.tokens import make_tokenizer_files
 from rope_viz.probe.weights import pack_safetensors, read_safetensors
+from rope_viz.probe.worker_process import start_worker
 from rope_viz.probe.write_gguf import pack_probe
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.storage.write_file import write_file
@@ -22,7 +20,6 @@ from rope_viz.storage.write_file import write_file
 PROBE = "probe.json"
 """The file of a probe that says what it is, and with which overrides its engine is started."""
 GGUF = "probe.gguf"
-LONGEST_MAKE = 300.0  # seconds
 
 
 def make_probe(
@@ -42,7 +39,8 @@ def make_probe(
         write_file(place / "model.safetensors", pack_safetensors(plain_model.draw_weights(small)))
     else:
         write_file(place / "config.json", json.dumps(small, indent=2).encode())
-        small = run_worker({"task": "make", "folder": str(place)}, LONGEST_MAKE)
+        with start_worker() as worker:
+            small = worker.ask({"task": "make", "folder": str(place)})
         write_file(place / "config.json", json.dumps(small, indent=2).encode())
     if gguf:
         weights = read_safetensors((place / "model.safetensors").read_bytes())
@@ -52,31 +50,6 @@ def make_probe(
     about = {"made_by": "rope-viz probe make", "overrides": dict(overrides or {})}
     write_file(place / PROBE, json.dumps(about, indent=2).encode())
     return small
-
-
-def run_worker(task: Mapping[str, Any], timeout: float) -> Any:
-    """Run a task of `transformers_worker` in a process of its own and return its result.
-
-    Raises `ValueError` with the sentence that the process ends with.
-    """
-    here = str(Path(__file__).parents[2])
-    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-m", "rope_viz.probe.transformers_worker"]
-    try:
-        done = subprocess.run(
-            command, input=json.dumps(task).encode(), capture_output=True, timeout=timeout, env=environment, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise ValueError(f"transformers did not finish within {timeout:,.0f} seconds") from None
-    lines = done.stdout.decode(errors="replace").splitlines()
-    if done.returncode != 0 or not lines:
-        last = done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
-        raise ValueError(f"transformers could not run this probe: {last[-1][:300]}")
-    found = json.loads(lines[-1])
-    if "problem" in found:
-        raise ValueError(str(found["problem"]))
-    return found["result"]
 
 
 def read_overrides(folder: Path) -> dict[str, Any]:

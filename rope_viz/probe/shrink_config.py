@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.models.formats import without_source
-from rope_viz.models.layer_patterns import find_rotating_layers, resolve_layer_types
+from rope_viz.models.layer_patterns import find_rotating_layers, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.text_config import shown_type
 from rope_viz.probe.tokens import BEGIN, END, VOCABULARY
 
 MOST_LAYERS = 8
-HEADS, WIDTH, INTERMEDIATE = 2, 256, 256
+LAYERS, USUAL_LAYERS = "num_hidden_layers", 48
+HEADS, WIDTH, INTERMEDIATE = 2, 128, 128
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 # Sizes that RoPE does not depend on, by the names that classes give them. A config that lacks a key keeps lacking it,
@@ -45,7 +46,7 @@ REMOVED = (
     "_name_or_path auto_map quantization_config compression_config transformers_version use_cache task_specific_params "
     "num_nextn_predict_layers mtp_num_hidden_layers dtype id2label label2id _about"
 ).split()
-TOKENS = {"bos_token_id": BEGIN, "eos_token_id": END, "pad_token_id": None}
+TOKENS = {"bos_token_id": BEGIN, "eos_token_id": END, "pad_token_id": END}
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,12 @@ def shrink_config(model: ModelConfig) -> dict[str, Any]:
     """
     if model.problems:
         raise ValueError(model.problems[0])
+    if model.fields.size("num_hidden_layers") is None:
+        # Without a number of layers, that of a usual model: enough of them to show every type.
+        name = {usual: own for own, usual in model.architecture.aliases.items()}.get(LAYERS, LAYERS)
+        return shrink_config(
+            ModelConfig.read({**model.part.config, "model_type": model.model_type, name: USUAL_LAYERS})
+        )
     if model.architecture.remote_code or not model.fields.is_listed:
         kind = shown_type(model.model_type)
         raise ValueError(f"no probe can be made of {kind}: its code travels with the weights, or is not known here")
@@ -80,7 +87,7 @@ def shrink_config(model: ModelConfig) -> dict[str, Any]:
         number = found.get(key)
         if (isinstance(number, int) and number > size) or (key in ALWAYS and number is None):
             found[key] = size
-    found |= name_sizes(model, shape) | {key: TOKENS[key] for key in TOKENS if key in found or key != "pad_token_id"}
+    found |= name_sizes(model, shape) | TOKENS
     if isinstance(found.get("first_k_dense_replace"), int):
         found["first_k_dense_replace"] = shape.layers  # the experts of such a model have nothing to do with RoPE
     if isinstance(found.get("max_window_layers"), int) and shape.layer_types is not None and "layer_types" not in found:
@@ -118,9 +125,9 @@ def find_shape(model: ModelConfig) -> Shape:
     key_heads = fields.size("num_key_value_heads", default=heads)
     count = min(heads, HEADS)
     size = fields.head_dim()
-    # Half of the classes derive the size of a head from the width; in the others the two are independent.
-    derived = fields.architecture.head_size in ("head_dim", "hidden_size") and not fields.has_latent_attention
-    width = count * size if derived else WIDTH
+    # Where the config and the class name no size of a head, it is the width over the number of heads.
+    is_named = fields.value("head_dim") is not None or fields.architecture.head_size not in ("head_dim", "hidden_size")
+    width = WIDTH if is_named or fields.has_latent_attention else count * size
     layers = count_layers(model)
     types = resolve_layer_types(fields)
     cut = None if types is None else tuple(types[place] for place in find_places(model, layers))
@@ -147,6 +154,10 @@ def find_places(model: ModelConfig, layers: int) -> list[int]:
 def list_kinds(model: ModelConfig) -> Iterator[tuple[str, bool]]:
     """Yield, for each layer, its type and whether it rotates."""
     count = model.fields.size("num_hidden_layers") or 1
-    types = resolve_layer_types(model.fields) or [""] * count
+    pattern = model.architecture.layers.cache_pattern
+    types = resolve_layer_types(model.fields)
+    if types is None and pattern is not None:
+        types = repeat_pattern(model.fields, pattern, count)
+    types = types or [""] * count
     turned = find_rotating_layers(model.fields) or [True] * count
     yield from zip(types[:count], turned[:count], strict=False)
