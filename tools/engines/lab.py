@@ -14,6 +14,7 @@ Nothing of this is part of the tests. An environment of vLLM has 4 to 8 GB.
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import datetime
 import json
@@ -34,11 +35,13 @@ import environments  # noqa: E402
 import processes  # noqa: E402
 
 from rope_viz.models.model_config import ModelConfig  # noqa: E402
+from rope_viz.probe import make_probe as probes  # noqa: E402
+from rope_viz.probe import reference  # noqa: E402
 from rope_viz.probe.ask_probe import ENGINES, run_engine  # noqa: E402
 from rope_viz.probe.clients import NoAnswerError, NoLogProbsError, find_interface, open_server, read_served  # noqa: E402
 from rope_viz.probe.judge import judge  # noqa: E402
-from rope_viz.probe.make_probe import make_probe  # noqa: E402
 from rope_viz.probe.prompts import LONGEST, ROOM, list_prompts  # noqa: E402
+from rope_viz.probe.worker_process import Worker, start_worker  # noqa: E402
 from rope_viz.runtimes.releases import format_name  # noqa: E402
 from rope_viz.storage.write_file import write_file  # noqa: E402
 
@@ -64,11 +67,10 @@ HEALTH = {"vllm": "/health", "transformers": "/v1/models", "mlx-lm": "/health"}
 
 @dataclass(frozen=True)
 class Probe:
-    """One probe: its name, its folder, what the config means, the overrides of its engine, and the prompts."""
+    """One probe: its name, its folder, the overrides of its engine, and the prompts."""
 
     name: str
     folder: Path
-    means: Mapping[str, Any]
     overrides: Mapping[str, Any]
     prompts: Sequence[Sequence[int]]
 
@@ -102,17 +104,18 @@ def main() -> None:
     if parsed.caches:
         main_of_caches(parsed)
         return
+    share_worker()
     listed = json.loads(parsed.list.read_text())["configs"]
     names = parsed.configs or list(listed)
     answers = parsed.work / "answers" / f"{parsed.engine}-{parsed.release}"
     answers.mkdir(parents=True, exist_ok=True)
     rows = json.loads(parsed.output.read_text())["rows"] if parsed.output.exists() else []
     known = {row["config"] for row in rows if (row["engine"], row["release"]) == (parsed.engine, parsed.release)}
-    probes = []
+    made: list[Probe] = []
     for name in names:
         if parsed.judge or name not in known:
-            probes += make_one(name, listed[name], parsed.engine == "llama-cpp-python", parsed.work, answers)
-    wanted = [probe for probe in probes if not (answers / f"{probe.name}.json").exists()]
+            made += make_one(name, listed[name], parsed.engine == "llama-cpp-python", parsed.work, answers)
+    wanted = [probe for probe in made if not (answers / f"{probe.name}.json").exists()]
     if wanted and not parsed.judge:
         with open_environment(parsed) as python:
             ask_all(parsed, python, wanted, answers)
@@ -120,10 +123,26 @@ def main() -> None:
         found = answers / f"{name}.json"
         if not found.exists() or (name in known and not parsed.judge):
             continue
-        row = make_row(parsed.engine, parsed.release, name, listed[name], json.loads(found.read_text()))
+        place = parsed.work / ("gguf" if parsed.engine == "llama-cpp-python" else "probes") / name
+        row = make_row(parsed.engine, parsed.release, name, listed[name], place, json.loads(found.read_text()))
         rows = [one for one in rows if not is_same(one, row)] + [row]
         write_file(parsed.output, format_rows(rows).encode())
         print(f"{name}: {row.get('verdict') or 'not asked: ' + row['error']}", row.get("hypothesis") or "", flush=True)
+
+
+def share_worker() -> None:
+    """Let all probes and judgements use one process of transformers, whose start takes longer than its work."""
+    kept: list[Worker] = []
+    end = contextlib.ExitStack()
+    atexit.register(end.close)
+
+    @contextlib.contextmanager
+    def reuse() -> Iterator[Worker]:
+        if not kept or kept[-1].process.poll() is not None:
+            kept.append(end.enter_context(start_worker()))
+        yield kept[-1]
+
+    probes.start_worker = reference.start_worker = reuse  # type: ignore[assignment]
 
 
 def main_of_caches(parsed: argparse.Namespace) -> None:
@@ -174,17 +193,16 @@ def format_rows(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def make_one(name: str, entry: Mapping[str, Any], gguf: bool, work: Path, answers: Path) -> list[Probe]:
     """Return the probe of a config, [] where none can be made; the reason becomes its answer."""
-    means = {**entry["config"], **entry.get("means", {})}
     try:
         place = work / ("gguf" if gguf else "probes") / name
         if not (place / "probe.json").exists():
-            make_probe(entry["config"], place, entry.get("overrides"), gguf=gguf)
+            probes.make_probe(entry["config"], place, entry.get("overrides"), gguf=gguf)
         small = json.loads((place / "config.json").read_text())
         prompts = list_prompts(ModelConfig.read({**small, **entry.get("means", {})}), LONGEST)
     except ValueError as error:
         write_answer(answers, name, {"error": f"no probe: {error}"})
         return []
-    return [Probe(name, place, means, entry.get("overrides") or {}, prompts)]
+    return [Probe(name, place, entry.get("overrides") or {}, prompts)]
 
 
 def write_answer(answers: Path, name: str, found: Mapping[str, Any]) -> None:
@@ -324,15 +342,18 @@ def read_cache(log: str) -> dict[str, Any]:
 
 
 def make_row(
-    engine: str, release: str, name: str, entry: Mapping[str, Any], answer: Mapping[str, Any]
+    engine: str, release: str, name: str, entry: Mapping[str, Any], place: Path, answer: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what the answers of an engine say, or why it was not asked."""
     row = {"engine": engine, "release": release, "config": name, "date": answer["date"]}
     if "error" in answer:
         return row | {"error": answer["error"]}
-    means = {**entry["config"], **entry.get("means", {})}
+    means = {**json.loads((place / "config.json").read_text()), **entry.get("means", {})}
     runtime = ENGINES[engine][1]
-    found = judge(means, answer["answers"], runtime=runtime, version=release, served=answer["served"])
+    try:
+        found = judge(means, answer["answers"], runtime=runtime, version=release, served=answer["served"], folder=place)
+    except ValueError as error:
+        return row | {"error": f"no reference: {error}"}
     ruled = [one for one in found["names"] if one.endswith(BY_RULES)]
     own = f"as {format_name(runtime)} "
     return row | {
