@@ -17,6 +17,7 @@ import argparse
 import atexit
 import contextlib
 import datetime
+import functools
 import json
 import re
 import shutil
@@ -35,9 +36,12 @@ import environments  # noqa: E402
 import processes  # noqa: E402
 
 from rope_viz.models.model_config import ModelConfig  # noqa: E402
+from rope_viz.probe import (
+    ask_probe,
+    reference,
+)
 from rope_viz.probe import make_probe as probes  # noqa: E402
-from rope_viz.probe import reference  # noqa: E402
-from rope_viz.probe.ask_probe import ENGINES, run_engine  # noqa: E402
+from rope_viz.probe.ask_probe import ENGINES  # noqa: E402
 from rope_viz.probe.clients import NoAnswerError, NoLogProbsError, find_interface, open_server, read_served  # noqa: E402
 from rope_viz.probe.judge import judge  # noqa: E402
 from rope_viz.probe.prompts import LONGEST, ROOM, list_prompts  # noqa: E402
@@ -62,6 +66,12 @@ SERVERS: Mapping[str, Sequence[str]] = {
     "mlx-lm": "{bin}/python -m mlx_lm.server --model {folder} --host 127.0.0.1 --port {port}".split(),
 }
 """{engine: how its server is started}. vLLM gets the overrides as its last argument."""
+PACKAGES = {
+    "transformers": ("torch", "transformers"),
+    "mlx-lm": ("mlx_lm.utils",),
+    "llama-cpp-python": ("llama_cpp",),
+}
+"""{engine: what is imported before a process forks}."""
 HEALTH = {"vllm": "/health", "transformers": "/v1/models", "mlx-lm": "/health"}
 
 
@@ -212,26 +222,31 @@ def write_answer(answers: Path, name: str, found: Mapping[str, Any]) -> None:
 
 def ask_all(parsed: argparse.Namespace, python: Path, probes: Sequence[Probe], answers: Path) -> None:
     """Ask an engine about every probe, and write each answer as it comes."""
-    if parsed.engine == "vllm" and parsed.in_process:
-        for probe, found in ask_vllm_in_process(python, probes, parsed.work):
+    if parsed.in_process or parsed.engine not in SERVERS:
+        ask = ask_vllm_in_process if parsed.engine == "vllm" else functools.partial(ask_in_process, parsed.engine)
+        for probe, found in ask(python, probes, parsed.work):
             write_answer(answers, probe.name, found)
         return
     for probe in probes:
         try:
-            if parsed.in_process or parsed.engine not in SERVERS:
-                found = ask_in_process(parsed.engine, python, probe)
-            else:
-                found = ask_by_server(parsed.engine, python, probe, parsed.work)
+            found = ask_by_server(parsed.engine, python, probe, parsed.work)
         except (RuntimeError, NoAnswerError, NoLogProbsError) as error:
             found = {"error": str(error)}
         write_answer(answers, probe.name, found)
 
 
-def ask_in_process(engine: str, python: Path, probe: Probe) -> dict[str, Any]:
-    """Load a probe by an engine's package in a process of its own."""
-    task = {"folder": str(probe.folder), "prompts": probe.prompts, "overrides": probe.overrides}
-    reply = run_engine(engine, ENGINES[engine][0], str(python), {**task, "longest": probe.longest})
-    return {"by": "process", "served": probe.longest, "answers": reply["answers"]}
+def ask_in_process(
+    engine: str, python: Path, probes: Sequence[Probe], work: Path
+) -> Iterator[tuple[Probe, dict[str, Any]]]:
+    """Load probes by an engine's package, which is imported once, and yield each answer."""
+    script = Path(ask_probe.__file__).parent / "engines" / ENGINES[engine][0]
+    command = [str(python), str(HERE / "forks.py"), str(script), *PACKAGES[engine]]
+    tasks = {}
+    for probe in probes:
+        task = {"folder": str(probe.folder.resolve()), "prompts": probe.prompts, "overrides": dict(probe.overrides)}
+        tasks[probe.name] = {"task": {**task, "longest": probe.longest}}
+    for probe, found in zip(probes, run_tasks(command, FORKED, tasks, work / engine), strict=True):
+        yield probe, {**found, **({"by": "process", "served": probe.longest} if "answers" in found else {})}
 
 
 def ask_by_server(engine: str, python: Path, probe: Probe, work: Path) -> dict[str, Any]:
@@ -299,11 +314,20 @@ def run_vllm(
     python: Path, tasks: Mapping[str, Mapping[str, Any]], place: Path, more: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
     """Run tasks in vLLM with one import, and yield what each model answered and said of its cache."""
+    command = [str(python), str(HERE / "vllm_worker.py")]
+    environment = VLLM | FORKED | find_preload(python) | dict(more or {})
+    for name, found in zip(tasks, run_tasks(command, environment, tasks, place), strict=True):
+        log = place / f"{name}.log"
+        yield {**found, **read_cache(log.read_text(errors="replace") if log.exists() else "")}
+
+
+def run_tasks(
+    command: Sequence[str], environment: Mapping[str, str], tasks: Mapping[str, Mapping[str, Any]], place: Path
+) -> Iterator[dict[str, Any]]:
+    """Give tasks to a worker one by one, and yield what each wrote, or {"error": sentence}."""
     place = place.resolve()
     place.mkdir(parents=True, exist_ok=True)
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    command = [str(python), str(HERE / "vllm_worker.py")]
-    environment = VLLM | FORKED | find_preload(python) | dict(more or {})
     with processes.start(command, environment, place / "worker.log", **streams) as worker:
         for name, task in tasks.items():
             out, log = place / f"{name}.json", place / f"{name}.log"
@@ -314,8 +338,7 @@ def run_vllm(
             if not worker.stdout.readline():
                 raise RuntimeError(processes.read_error((place / "worker.log").read_text(errors="replace")))
             words = log.read_text(errors="replace") if log.exists() else ""
-            found = json.loads(out.read_text()) if out.exists() else {"error": processes.read_error(words)}
-            yield {**found, **read_cache(words)}
+            yield json.loads(out.read_text()) if out.exists() else {"error": processes.read_error(words)}
 
 
 def read_cache(log: str) -> dict[str, Any]:
