@@ -103,6 +103,7 @@ COMMANDS = {
     "extend": ("extend", "add", "how to reach a longer context: methods, reasons, keys and flags"),
     "memory": ("memory", "add", "bytes of KV cache and weights, and the number of parameters"),
     "verify": ("verify", "add_verify", "compare the frequencies of a running model or a file with the config"),
+    "probe": ("probe", "add", "ask a running engine which rotary embedding it computes, by a small model"),
     "models": ("list_commands", "add_models", "print the models of the list"),
 }
 
