@@ -133,11 +133,14 @@ def print_history(found: Sequence[History], as_json: bool) -> int:
     if as_json:
         print(json.dumps([history_dict(history) for history in found], indent=2))
         return 0
-    rows = [
-        (history.runtime, format_releases(span.releases), span.words, span.how, explain(span.last))
-        for history in found
-        for span in history.spans
-    ]
+    rows = []
+    for history in found:
+        for span in history.spans:
+            rows.append((history.runtime, format_releases(span.releases), span.words, span.how, explain(span.last)))
+        for asked in history.asked_spans:
+            rows.append(
+                (history.runtime, format_releases(asked.releases), asked.verdict, "asked", f"about {asked.config}")
+            )
     print_rows(("runtime", "releases", f"against {REFERENCE}", "known", "rules"), rows)
     for history in found:
         if history.gaps:
@@ -158,7 +161,10 @@ def history_dict(history: History) -> dict[str, Any]:
         | {"why": explain(span.last)}
         for span in history.spans
     ]
-    return {"runtime": history.runtime, "spans": spans, "gaps": history.gaps}
+    asked = [
+        {"config": each.config, "releases": each.releases, "verdict": each.verdict} for each in history.asked_spans
+    ]
+    return {"runtime": history.runtime, "spans": spans, "asked": asked, "gaps": history.gaps}
 
 
 def print_temperatures(found: Sequence[Comparison], config: ModelConfig) -> None:

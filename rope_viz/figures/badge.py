@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rope_viz import web
 from rope_viz.models.model_config import Source
 from rope_viz.runtimes.compare import Comparison, compare
-from rope_viz.runtimes.verdict_counts import count_states, is_newest
+from rope_viz.runtimes.verdict_counts import count_asked, count_states, is_newest
 from rope_viz.texts import Texts
 
 TEXTS = Texts("badge")
@@ -38,12 +38,14 @@ def describe(rows: Sequence[Comparison]) -> str:
 
     It counts the newest release of each runtime that accepts the config, apart by how its answer is known.
     """
-    parts = []
-    for how, counts in count_states(filter(is_newest, rows)).items():
+    parts, newest = [], [one for one in rows if is_newest(one)]
+    for how, counts in count_states(newest).items():
         if computing := counts["agrees"] + counts["differs"]:
             differ, key = counts["differs"], how.replace(" ", "_")
             verdict = TEXTS("differ", count=differ) if differ else TEXTS("agree", count=computing)
             parts.append(f"{TEXTS(f'counts.{key}', count=computing)}, {verdict}")
+    if asked := count_asked(newest):
+        parts.append(str(TEXTS("counts.asked", count=asked)))
     return "; ".join(parts) or str(TEXTS("none"))
 
 

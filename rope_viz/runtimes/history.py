@@ -40,6 +40,15 @@ class Span:
 
 
 @dataclass(frozen=True)
+class AskedSpan:
+    """Releases in a row, oldest first, that gave one answer when they were asked about a config as whole engines."""
+
+    config: str
+    releases: tuple[str, ...]
+    verdict: str
+
+
+@dataclass(frozen=True)
 class History:
     """What the known releases of one runtime compute from a config, oldest first, compared with `base`."""
 
@@ -63,6 +72,18 @@ class History:
                 found[-1] = Span((*found[-1].comparisons, one), words, one.how)
             else:
                 found.append(Span((one,), words, one.how))
+        return found
+
+    @property
+    def asked_spans(self) -> list[AskedSpan]:
+        """What whole engines answered about configs of this architecture with this scaling, config by config."""
+        answers = {answer for one in self.comparisons for answer in one.emulation.known.asked}
+        found: list[AskedSpan] = []
+        for answer in sorted(answers, key=lambda answer: (answer.config, read_numbers(answer.release))):
+            if found and (found[-1].config, found[-1].verdict) == (answer.config, answer.verdict):
+                found[-1] = AskedSpan(answer.config, (*found[-1].releases, answer.release), answer.verdict)
+            else:
+                found.append(AskedSpan(answer.config, (answer.release,), answer.verdict))
         return found
 
     @property

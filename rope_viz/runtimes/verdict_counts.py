@@ -37,6 +37,11 @@ def count_states(rows: Iterable[Comparison]) -> dict[How, Counter[State]]:
     return {how: counts for how, counts in found.items() if counts}
 
 
+def count_asked(rows: Iterable[Comparison]) -> int:
+    """Return for how many answers the whole engine was asked about this architecture with this scaling."""
+    return sum(bool(one.emulation.known.asked) for one in rows)
+
+
 def is_newest(one: Comparison) -> bool:
     """Return whether a comparison is of a runtime's newest release; papers are no runtimes."""
     emulation = one.emulation

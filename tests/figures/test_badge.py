@@ -33,6 +33,8 @@ def test_badge_counts_what_the_command_prints(model):
         if verdicts:
             count = words.format("" if len(verdicts) == 1 else "s")
             parts.append(f"{len(verdicts)} {count}, {verdict or ('agrees' if len(verdicts) == 1 else 'all agree')}")
+    asked = sum(bool(one.emulation.known.asked) for one in newest)
+    parts += [f"{asked} engine{'' if asked == 1 else 's'} asked"] if asked else []
     assert describe(rows) == "; ".join(parts)
 
 

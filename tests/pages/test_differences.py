@@ -7,6 +7,7 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
+from rope_viz.models.user_config import join_words
 from rope_viz.pages import differences
 from rope_viz.pages.differences import figures, words
 from rope_viz.pages.differences.figures import RELEASE_IDS, list_answers
@@ -44,6 +45,11 @@ def print_runtimes(model, capsys):
     return dict(zip(names, served, strict=True))
 
 
+def describe_known(answer):
+    asked = list(dict.fromkeys(each["release"] for each in answer["asked"]))
+    return f"{answer['known']}, asked in {join_words(asked)}" if asked else answer["known"]
+
+
 @for_each(TWENTY)
 def test_cells_are_those_of_the_command(model, capsys):
     printed = print_runtimes(model, capsys)
@@ -52,8 +58,8 @@ def test_cells_are_those_of_the_command(model, capsys):
     assert list(row) == list(printed)
     for name, cell in row.items():
         answer = printed[name]
-        known, verdict = answer["known"], answer["verdict"].removesuffix(" (by rule)")
-        if known == "not known":
+        known, verdict = describe_known(answer), answer["verdict"].removesuffix(" (by rule)")
+        if answer["known"] == "not known":
             assert cell == "not known"
         elif verdict.startswith("refuses"):
             assert cell == f"refused ({known})"
@@ -77,7 +83,7 @@ def test_reasons_are_those_of_the_command(model, capsys):
         if answer["known"] == "not known":
             assert text.startswith("not known")
         else:
-            assert f", {answer['known']}." in text
+            assert f", {describe_known(answer)}." in text
             assert answer["reason"] in text
 
 
@@ -85,17 +91,21 @@ def test_counts_are_those_of_the_grid():
     cells = [list(row.values())[1:] for row in grid_of(all="yes").columns]
     assert len(cells) == len(catalog())
     sentence = words.summarise()
-    executed = sum(any(re.match(r"differs .*\(executed\)", cell) for cell in row) for row in cells)
-    ruled = sum(any(re.match(r"differs .*\(by rule\)", cell) for cell in row) for row in cells)
+    executed = sum(any(re.match(r"differs .*\(executed", cell) for cell in row) for row in cells)
+    ruled = sum(any(re.match(r"differs .*\(by rule", cell) for cell in row) for row in cells)
     assert f"{len(catalog())} models" in sentence
-    assert [int(number) for number in re.findall(r"\*\*(\d+)\*\*", sentence)] == [executed, ruled]
+    asked = sum(any("asked in" in cell for cell in row) for row in cells)
+    assert [int(number) for number in re.findall(r"\*\*(\d+)\*\*", sentence)] == [executed, ruled, asked][
+        : 2 + (asked > 0)
+    ]
     for place, name in enumerate(RELEASE_IDS.values()):
         column = [row[place] for row in cells]
         for count in (row for row in figures.list_counts() if row["runtime"] == name):
             known = count["key"].replace("_", " ")
-            of = [cell for cell in column if cell.endswith(f"({known})")]
+            of = [cell for cell in column if f"({known}" in cell]
             found = [sum(cell.startswith(word) for cell in of) for word in ("differs", "same", "refused")]
             assert found == [count["differs"], count["agrees"], count["refuses"]]
+            assert count["asked"] == sum("asked in" in cell for cell in of)
             assert count["computed"] == found[0] + found[1]
 
 
@@ -139,4 +149,4 @@ def test_figure_has_its_address_and_the_day_of_its_data():
     assert EXECUTED_ON in words.date_counts()
     assert EXECUTED_ON in text
     content = export.render(differences.counts, ask(), "csv").decode()
-    assert "mlx-lm 0.32.2,executed,6,65,0" in content
+    assert "mlx-lm 0.32.2,executed,6,65,0," in content

@@ -119,7 +119,7 @@ def matrix(request: PictureRequest) -> Grid:
         words.summarise(),
         states=[figures.SIGNS[find_state(one.comparison)] for one in cells],
         chosen=ids.index(request[CELL]) if request[CELL] in ids else 0,
-        letters=[TEXTS(f"letters.{one.key}") for one in cells],
+        letters=[one.format_letters() for one in cells],
     )
 
 

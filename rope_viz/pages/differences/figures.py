@@ -13,9 +13,10 @@ from rope_viz.advice.plan.runtime_matrix import RuntimeAnswer, compare_catalog, 
 from rope_viz.figures import theme
 from rope_viz.figures.words import footnote
 from rope_viz.models.catalog import Model, catalog
+from rope_viz.runtimes.asked_engines import describe_asked
 from rope_viz.runtimes.compare import Comparison
 from rope_viz.runtimes.releases import RELEASES, RUNTIMES, format_release, format_version
-from rope_viz.runtimes.verdict_counts import count_states, find_state
+from rope_viz.runtimes.verdict_counts import count_asked, count_states, find_state
 from rope_viz.texts import Texts
 
 TEXTS = Texts("differences")
@@ -77,7 +78,18 @@ class ModelAnswer:
         if self.comparison.how == "not known":
             return f"{TEXTS('states.not_known')}{source}"
         verdict = self.comparison.words("×{:.4g}".format)
-        return f"{verdict}, {TEXTS(f'known.{self.key}')}. {self.row.why}".strip() + source
+        return f"{verdict}, {self.describe_known()}. {self.row.why}".strip() + source
+
+    def describe_known(self) -> str:
+        """Return how it is known, and in which releases the whole engine was asked: "executed, asked in 0.32.0"."""
+        return ", ".join(
+            filter(None, [TEXTS(f"known.{self.key}"), describe_asked(self.comparison.emulation.known.asked)])
+        )
+
+    def format_letters(self) -> str:
+        """Return how it is known as a letter, followed by that for "asked"."""
+        asked = TEXTS("letters.asked") if self.comparison.emulation.known.asked else ""
+        return f"{TEXTS(f'letters.{self.key}')}{asked}"
 
     def format_cell(self) -> str:
         """Return the verdict, by how much it differs, and how that is known: "differs ×47.8 (executed)"."""
@@ -86,7 +98,7 @@ class ModelAnswer:
         if state == "not known":
             return word
         more = f" {self.comparison.brief}" if state == "differs" else ""
-        return f"{word}{more} ({TEXTS(f'known.{self.key}')})"
+        return f"{word}{more} ({self.describe_known()})"
 
 
 @functools.cache
@@ -128,7 +140,9 @@ def list_counts() -> list[dict[str, Any]]:
         for how, states in count_states(rows).items():
             if computed := states["differs"] + states["agrees"]:
                 key = how.replace(" ", "_")
-                found.append({"runtime": name, "key": key, "computed": computed, **{s: states[s] for s in SIGNS}})
+                asked = count_asked(one for one in rows if one.how == how)
+                numbers = {"computed": computed, **{state: states[state] for state in SIGNS}, "asked": asked}
+                found.append({"runtime": name, "key": key, **numbers})
     return found
 
 
@@ -195,7 +209,8 @@ def counts() -> go.Figure:
         TEXTS("columns.known"): [str(TEXTS(f"known.{row['key']}")) for row in rows[::-1]],
     }
     columns |= {
-        str(TEXTS(f"counts.{state}")): [row[state] for row in rows[::-1]] for state in ("differs", "agrees", "refuses")
+        str(TEXTS(f"counts.{state}")): [row[state] for row in rows[::-1]]
+        for state in ("differs", "agrees", "refuses", "asked")
     }
     fig.table = lambda: columns
     return fig

@@ -19,6 +19,8 @@ def summarise() -> str:
         differing = sum(any(one.differs and one.comparison.how == how for one in row) for row in every)
         if any(one.comparison.how == how for row in every for one in row):
             parts.append(str(TEXTS(f"summary.{how.replace(' ', '_')}", count=differing)))
+    if asked := sum(any(one.comparison.emulation.known.asked for one in row) for row in every):
+        parts.append(str(TEXTS("summary.asked", count=asked)))
     return f"{TEXTS('summary.models', count=len(every))} {' '.join(parts)}"
 
 
@@ -45,4 +47,13 @@ def describe(one: ModelAnswer) -> str:
     if state == "not known":
         return f"{TEXTS('cell.not_known', **values)}{source}"
     sentence = TEXTS(f"cell.{state}", verdict=plain(one.comparison.words("×{:.4g}".format)), **values)
-    return f"{sentence} {TEXTS(f'cell.by.{one.key}')} {plain(one.row.why)}".strip() + source
+    asked = words_asked(one)
+    return f"{sentence} {TEXTS(f'cell.by.{one.key}')}{asked} {plain(one.row.why)}".strip() + source
+
+
+def words_asked(one: ModelAnswer) -> str:
+    """Return which releases were asked as whole engines, and what they answered; "" where none was."""
+    answers = [
+        f"{answer.release}, {answer.config}: {answer.verdict}" for answer in one.comparison.emulation.known.asked
+    ]
+    return f" {TEXTS('cell.asked', answers=plain('; '.join(answers)))}" if answers else ""
