@@ -8,6 +8,7 @@ from rope_viz.figures import theme
 from rope_viz.pages.model import runtimes
 from rope_viz.pages.model.runtimes import history
 from rope_viz.picture import read_address
+from rope_viz.runtimes import asked_engines
 from rope_viz.runtimes.history import is_next
 from rope_viz.runtimes.releases import RELEASES, format_version
 
@@ -20,7 +21,8 @@ def ask(model):
 def test_time_line_marks_every_known_release(model):
     fig = runtimes.releases(ask(model)).fig
     marks = [trace for trace in fig.data if trace.mode == "markers"]
-    listed = sorted(text.partition(":")[0] for trace in marks for text in trace.hovertext)
+    named = [text.partition(":")[0] for trace in marks for text in trace.hovertext]
+    listed = sorted(name for name in named if ", asked about " not in name)
     names = [(RELEASES[name].name, release) for name in history.LANES for release in RELEASES[name].releases]
     assert listed == sorted(f"{name} {format_version(release)}" for name, release in names)
     for trace in marks:
@@ -54,3 +56,28 @@ def test_sentence_says_what_is_not_known():
     sentence = runtimes.releases(ask("qwen3-8b")).sentence
     assert "vLLM: refuses in 0.6.6, agrees since 0.8.5. " in sentence
     assert sentence.endswith("What releases that are not named compute is not known.")
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Answers of two releases of vLLM about YaRN of a Llama, between those with rules of their own."""
+    about = ("llama", "yarn", False, "llama-yarn", "2026-11-27")
+    rows = [
+        asked_engines.AskedEngine("vllm", release, *about, verdict)
+        for release, verdict in (("0.18.0", "something else"), ("0.32.0", "as intended"), ("0.8.5", "something else"))
+    ]
+    monkeypatch.setattr(asked_engines, "list_asked", lambda: tuple(rows))
+    case = runtimes.config_in_question(ask("yarn-llama-2-7b-128k"))
+    return history.trace(case, None)
+
+
+def test_asked_engines_have_a_lane_of_their_own(asked):
+    name = "vLLM, asked about llama-yarn"
+    spans = [(list(span.releases), span.words, span.state) for span in history.list_lanes(asked)[name]]
+    assert spans == [(["0.8.5", "0.18.0"], "something else", "differs"), (["0.32.0"], "as intended", "agrees")]
+    executed = [(span.how, list(span.releases)) for span in history.list_lanes(asked)["vLLM"]]
+    assert executed == [("executed", ["0.6.6", "0.8.5", "0.10.2", "0.33.0"])]
+    edges = [edge for trace in history.draw(asked).data if trace.mode == "markers" for edge in trace.marker.line.color]
+    assert edges.count(theme.TEXT) == 3
+    rows = [tuple(row.values()) for row in history.tabulate(asked)]
+    assert ("vLLM", "0.32.0", "as intended, asked about a config of this type and scaling (llama-yarn).") in rows

@@ -185,7 +185,12 @@ def training(request: PictureRequest) -> Grid:
     )
 
 
-@PAGE.picture(AT, config=True, height=lambda request: history.find_height(), refuses=diffusion)
+@PAGE.picture(
+    AT,
+    config=True,
+    height=lambda request: history.find_height(_trace(request.subject, sequence_length(request))),
+    refuses=diffusion,
+)
 def releases(request: PictureRequest) -> Figure:
     """What every known release of each runtime computes from this config, oldest first."""
     found = _trace(request.subject, sequence_length(request))
@@ -195,7 +200,7 @@ def releases(request: PictureRequest) -> Figure:
 def span_height(request: PictureRequest) -> int:
     """Return the height for one row per span."""
     found = _trace(request.subject, sequence_length(request))
-    return ROW * (1 + sum(len(history.spans) for history in found))
+    return ROW * (1 + len(history.tabulate(found)))
 
 
 @PAGE.picture(AT, config=True, height=span_height, refuses=diffusion)

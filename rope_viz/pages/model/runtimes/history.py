@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
@@ -24,9 +25,40 @@ MARKS: dict[State, tuple[str, str]] = {
     "not known": ("x", theme.RULE),
 }
 """{what a release does: its symbol and colour}."""
+ANSWERS: dict[str, State] = {"as intended": "agrees", "something else": "differs", "none of these": "differs"}
+"""{what a whole engine answered: what that means for the mark}; anything else is not known."""
 LANE, ENDS = 74, 16
 LANES = tuple(name for name, runtime in RELEASES.items() if len(runtime.releases) > 1)
 """The runtimes of which more than one release is known."""
+
+
+@dataclass(frozen=True)
+class LaneSpan:
+    """Releases in a row with one verdict, in full and in short, what it means, and how it is known."""
+
+    releases: Sequence[str]
+    words: str
+    brief: str
+    state: State
+    how: str
+
+
+def list_lanes(found: Sequence[History]) -> dict[str, list[LaneSpan]]:
+    """Return {name: spans}: a lane per runtime with several known releases, and one per config asked of its engine."""
+    lanes: dict[str, list[LaneSpan]] = {}
+    for history in found:
+        name = format_name(history.runtime)
+        if history.runtime in LANES:
+            lanes[name] = [
+                LaneSpan(span.releases, span.words, span.brief, find_state(span.last), span.how)
+                for span in history.spans
+            ]
+        for asked in history.asked_spans:
+            state = ANSWERS.get(asked.verdict, "not known")
+            lanes.setdefault(str(TEXTS("history.asked", runtime=name, config=asked.config)), []).append(
+                LaneSpan(asked.releases, asked.verdict, asked.verdict, state, "asked")
+            )
+    return lanes
 
 
 def trace(asked: RuntimeCase, length: int | None) -> list[History]:
@@ -37,40 +69,38 @@ def trace(asked: RuntimeCase, length: int | None) -> list[History]:
         return []
 
 
-def find_height() -> int:
+def find_height(found: Sequence[History]) -> int:
     """Return the height of the time line in pixels."""
-    return LANE * len(LANES) + ENDS
+    return LANE * len(list_lanes(found)) + ENDS
 
 
 def draw(found: Sequence[History]) -> go.Figure:
-    """Draw a lane per runtime and a mark per release. The spans of a lane have equal widths, whatever their number.
+    """Draw the lanes with a mark per release. The spans of a lane have equal widths, whatever their number.
 
-    Runtimes of which one release is known have no lane. A mark is filled where the release was executed, hollow where
-    its code was only read, and has a dark edge where the whole engine was asked. Between releases that are not
-    neighbours the line is dotted.
+    A mark is filled where the release was executed, hollow where its code was only read, and has a dark edge where the
+    whole engine was asked. Between releases that are not neighbours the line is dotted.
     """
     marks: dict[State, list[dict[str, Any]]] = {state: [] for state in MARKS}
-    lines: dict[str, list[Any]] = {"solid": [], "dot": []}
+    lines: dict[str, list[Any]] = {"solid": [], "dot": [], "solid lanes": [], "dot lanes": []}
     names, verdicts, ends = [], [], []
-    shown = [history for history in found if history.runtime in LANES]
-    for lane, history in enumerate(reversed(shown)):
+    lanes = list_lanes(found)
+    for lane, (name, spans) in enumerate(reversed(lanes.items())):
         before: dict[str, Any] | None = None
-        spans = history.spans
-        names.append((0.0, lane + 0.55, format_name(history.runtime)))
+        names.append((0.0, lane + 0.55, name))
         for number, span in enumerate(spans):
             middle = (number + 0.5) / len(spans)
             verdicts.append((middle, lane + 0.22, span.brief))
-            ends.append((middle, lane - 0.2, format_ends(span)))
-            for place, one in enumerate(span.comparisons):
-                share = 0.5 if len(span.comparisons) == 1 else 0.15 + 0.7 * place / (len(span.comparisons) - 1)
-                mark = {"x": (number + share) / len(spans), "lane": lane, "how": span.how}
-                mark |= {"runtime": format_name(history.runtime), "release": span.releases[place], "words": span.words}
+            ends.append((middle, lane - 0.2, format_ends(span.releases)))
+            for place, release in enumerate(span.releases):
+                share = 0.5 if len(span.releases) == 1 else 0.15 + 0.7 * place / (len(span.releases) - 1)
+                mark = {"x": (number + share) / len(spans), "lane": lane, "how": span.how, "release": release}
+                mark["text"] = f"{name} {release}: {span.words} ({span.how})"
                 if before is not None:
-                    dash = "solid" if is_next(before["release"], mark["release"]) else "dot"
+                    dash = "solid" if is_next(before["release"], release) else "dot"
                     lines[dash] += [before["x"], mark["x"], None]
-                    lines.setdefault(f"{dash} lanes", []).extend([lane, lane, None])
+                    lines[f"{dash} lanes"] += [lane, lane, None]
                 before = mark
-                marks[find_state(one)].append(mark)
+                marks[span.state].append(mark)
     traces = [
         {"type": "scatter", "mode": "lines", "x": lines[dash], "y": lines[f"{dash} lanes"], "hoverinfo": "skip"}
         | {"line": {"color": theme.RULE, "width": 1.5, "dash": dash}, "name": str(TEXTS(f"history.lines.{dash}"))}
@@ -83,8 +113,8 @@ def draw(found: Sequence[History]) -> go.Figure:
     fig = theme.figure(
         traces,
         x=hidden | {"range": [0.0, 1.0], "showspikes": False},
-        y=hidden | {"range": [-0.4, len(shown) - 0.25]},
-        height=find_height(),
+        y=hidden | {"range": [-0.4, len(lanes) - 0.25]},
+        height=find_height(found),
         hovermode="closest",
         margin={"l": 8, "r": 8, "t": 4, "b": 4},
     )
@@ -107,7 +137,7 @@ def draw_marks(state: State, marks: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "color": [theme.BACKGROUND if mark["how"] == "by rule" else colour for mark in marks],
             "line": {"width": 1.5, "color": [theme.TEXT if mark["how"] == "asked" else colour for mark in marks]},
         },
-        "hovertext": [f"{mark['runtime']} {mark['release']}: {mark['words']} ({mark['how']})" for mark in marks],
+        "hovertext": [mark["text"] for mark in marks],
         "hovertemplate": "%{hovertext}<extra></extra>",
     }
 
@@ -119,20 +149,18 @@ def draw_texts(texts: Sequence[tuple[float, float, str]], side: str, colour: str
     return place | {"textposition": f"middle {side}", "textfont": {"size": 13, "color": colour}, "hoverinfo": "skip"}
 
 
-def format_ends(span: Span) -> str:
+def format_ends(releases: Sequence[str]) -> str:
     """Return the first and last release of a span, "…" between them where others are left out."""
-    first, *_, last = (*span.releases[:1], *span.releases)
-    if first == last:
-        return first
-    return format_releases(span.releases) if ", " not in format_releases(span.releases) else f"{first} … {last}"
+    text = format_releases(releases)
+    return f"{releases[0]} … {releases[-1]}" if ", " in text else text
 
 
 def list_releases(found: Sequence[History]) -> dict[str, list[str]]:
-    """Return every known release with its verdict and how that is known, by column."""
+    """Return every mark of the time line with its verdict and how that is known, by column."""
     rows = [
-        (format_name(history.runtime), release, span.words, span.how)
-        for history in found
-        for span in history.spans
+        (name, release, span.words, span.how)
+        for name, spans in list_lanes(found).items()
+        for span in spans
         for release in span.releases
     ]
     return dict(zip(TEXTS.group("history.columns"), map(list, zip(*rows, strict=True)), strict=True))
@@ -140,16 +168,16 @@ def list_releases(found: Sequence[History]) -> dict[str, list[str]]:
 
 def tabulate(found: Sequence[History]) -> list[dict[str, str]]:
     """Return a table row per span: its releases, what they compute, how that is known, and why."""
-    runtime, releases, verdict = (TEXTS(f"history.{key}") for key in ("runtime", "releases", "verdict"))
-    return [
-        {
-            runtime: format_name(history.runtime),
-            releases: format_releases(span.releases),
-            verdict: describe(span, history.base),
-        }
-        for history in found
-        for span in history.spans
-    ]
+    columns = [str(TEXTS(f"history.{key}")) for key in ("runtime", "releases", "verdict")]
+    rows = []
+    for history in found:
+        name = format_name(history.runtime)
+        rows += [(name, format_releases(span.releases), describe(span, history.base)) for span in history.spans]
+        rows += [
+            (name, format_releases(asked.releases), str(TEXTS("history.answer", **vars(asked))))
+            for asked in history.asked_spans
+        ]
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def describe(span: Span, base: Emulation) -> str:
