@@ -118,7 +118,8 @@ def apply_flags(case: Case, flags: Mapping[str, str | float]) -> tuple[FloatArra
     low, high = yarn.correction_range(spec)
     kept = 1.0 - np.clip((np.arange(spec.pairs) - low) / max(0.001, high - low), 0.0, 1.0)
     values = blend(spec, yarn.factor, ext_factor * kept)
-    softmax = (attn_factor * cancelled * (1.0 + 0.1 * log_mul * math.log(factor))) ** 2 if case.mla else 1.0
+    is_scaled = case.mla and not case.architecture.runtime("llama.cpp").get("plain_softmax")
+    softmax = (attn_factor * cancelled * (1.0 + 0.1 * log_mul * math.log(factor))) ** 2 if is_scaled else 1.0
     attention = attn_factor * cancelled if ext_factor else attn_factor
     return freeze(values / np.asarray(case.divisors)) if case.divisors else values, attention, softmax
 

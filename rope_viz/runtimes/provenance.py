@@ -14,8 +14,17 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.formats import find_format, mistral_params
+from rope_viz.models.formats.gguf_keys import LOADER
+from rope_viz.models.formats.json_source import source_file
 from rope_viz.runtimes.asked_engines import AskedEngine
-from rope_viz.runtimes.known_types import describe_list, find_missing_wrapper, has_type
+from rope_viz.runtimes.known_types import (
+    describe_list,
+    find_listed_class,
+    find_missing_wrapper,
+    has_class_names,
+    has_type,
+    list_types,
+)
 from rope_viz.runtimes.releases import OLDER, format_version
 from rope_viz.storage.decode_json import read_own
 
@@ -27,6 +36,8 @@ EXECUTED_ON: str = read_own(__file__, "executed_on.json")["date"]
 """The day on which releases were last run."""
 # Runtimes whose functions take any architecture: what was read of them holds where the model itself is known.
 GENERAL = ("transformers", "paper")
+# Runtimes that say in a list which models they have.
+LISTING = ("vllm", "sglang", "llama.cpp", "mlx-lm")
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,9 @@ class Known:
 def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) -> Known:
     """Return how the answer of a runtime for this model with this type of scaling is known."""
     record, kind = fields.architecture, fields.kind
+    named = source_file(fields.config).get("architecture")
+    if runtime == "llama.cpp" and isinstance(named, str) and named not in LOADER["architectures"]:
+        return Known("by rule", f"{short_repr(named)} is not in src/llama-arch.cpp of {format_version(release)}")
     if not record.listed or fields.wrapper:
         return Known("not known", f"the code of {short_repr(fields.wrapper or kind)} was not read")
     at = f"{runtime} {format_version(release)}"
@@ -71,6 +85,8 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
         )
     is_older = (runtime, release) in OLDER
     file = record.runtime(at if is_older else runtime).get("file")
+    if file is None and runtime in LISTING:
+        return find_absent_provenance(runtime, release, fields)
     if is_older and file is not None:
         return find_older_provenance(at, kind, file)
     twin = find_architecture(record.twin) if record.twin else None
@@ -84,13 +100,23 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
         return Known("by rule", where) if tried else Known("not known", f"{kind} was not tested in {at}")
     if runtime == "transformers" and record.remote_code:
         return Known("by rule", f"it runs the model's own code; read: {record.source}")
-    if runtime in GENERAL or file is None:
+    if runtime in GENERAL:
         return Known("by rule", where)
     if file == "transformers":
         return Known("by rule", f"{where}: it runs {kind} with the code of transformers")
     if record.runtime(runtime).get("read"):
         return Known("by rule", f"{where}; {file} of {at} was read")
     return Known("not known", f"{file} of {at} was not executed with {kind}")
+
+
+def find_absent_provenance(runtime: str, release: str, fields: Fields) -> Known:
+    """Return how it is known that a release has no code for a model type: by its own list, where that was read."""
+    listed = find_listed_class(runtime, release, fields.config)
+    if listed:
+        return Known("not known", f"{listed} is in {describe_list(runtime, release)}; its file was not read")
+    if list_types(runtime, release) is None or not has_class_names(fields.kind):
+        return Known("not known", f"it is not known whether {runtime} {format_version(release)} has {fields.kind}")
+    return Known("by rule", f"{fields.kind} is not in {describe_list(runtime, release)}")
 
 
 def find_wrapper_provenance(runtime: str, release: str, wrapper: str) -> Known:

@@ -75,7 +75,7 @@ def write_telechat3_factor(case: Case) -> Case:
     return case.with_rope(rope_type="yarn", type=None, attention_factor=TELECHAT3_WEIGHT * math.log(factor) + 1.0)
 
 
-# MiniCPM 3 has heads of DeepSeek's kind and a file of its own.
+# Some models have heads of DeepSeek's kind, and files that leave the type of the scaling alone.
 HAS_DEEPSEEK_YARN = is_not(has("vllm", "no_deepseek_yarn"))
 
 
@@ -101,7 +101,13 @@ RULES = (
         "partial-everywhere",
         "partial_rotary_factor is honoured by every model, scaled or not.",
         shared.rotate_share,
-        is_native,
+        all_hold(is_native, is_not(has("vllm", "whole_head"))),
+    ),
+    Rule(
+        "whole-head",
+        "The model file drops partial_rotary_factor: all dimensions of the rotary part rotate.",
+        lambda case: shared.set_share(case, 1.0),
+        has("vllm", "whole_head"),
     ),
     read_rope_dim,
     pass_gpt_oss_keys,

@@ -18,9 +18,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from make_served import architectures
 from make_transformers_goldens import keep_known_keys
-from transformers.models.auto import modeling_auto
+from records import read_records
 from transformers_classes import CONFIG_MAPPING, build
+
+from rope_viz.models.no_rope_types import letters_of
 
 HERE = Path(__file__).parent
 RECORDS = HERE.parents[1] / "rope_viz" / "models" / "architectures"
@@ -37,6 +40,11 @@ SCALINGS: tuple[dict[str, Any], ...] = (
 LENGTH = 4096
 # Keys of published configs that the classes of transformers 5 name otherwise or do not have.
 WANTED: dict[str, dict[str, Any]] = {
+    "bailing_hybrid": {
+        **{"no_kda_lora": True, "kda_safe_gate": True, "gated_attention_proj_granularity_type": "head_wise"},
+        "moe_shared_expert_intermediate_size": 512,
+        "norm_topk_prob": True,
+    },
     "bamba": {"attn_layer_indices": [1, 3]},
     "cohere2": {"rotary_pct": 1.0},
     "eurobert": {"classifier_pooling": "mean"},
@@ -136,15 +144,9 @@ def list_types() -> list[str]:
 
 def name_of(conversion: Any, kind: str) -> str | None:
     """The model class by which the converter knows a type of transformers."""
-    known = conversion.ModelBase._model_classes[conversion.ModelType.TEXT]
-    tables = ("MODEL_FOR_CAUSAL_LM", "MODEL", "MODEL_FOR_IMAGE_TEXT_TO_TEXT")
-    for asked in (kind, kind.removesuffix("_text")):
-        for table in tables:
-            found = getattr(modeling_auto, f"{table}_MAPPING_NAMES").get(asked)
-            for name in found if isinstance(found, (tuple, list)) else [found]:
-                if name in known:
-                    return str(name)
-    return None
+    known = {letters_of(name): str(name) for name in conversion.ModelBase._model_classes[conversion.ModelType.TEXT]}
+    names = (known.get(letters_of(name)) for name in architectures(kind, read_records()))
+    return next((name for name in names if name is not None), None)
 
 
 def scaled(config: dict[str, Any], scaling: dict[str, Any]) -> dict[str, Any]:

@@ -52,6 +52,16 @@ EXPERTS = {"n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_si
 EXPERTS |= {"norm_topk_prob": True, "routed_scaling_factor": 1.5, "scoring_func": "sigmoid", "first_k_dense_replace": 2}
 LOCAL = ["full_attention", "sliding_attention", "sliding_attention", "sliding_attention"] * 2
 PUBLISHED: dict[str, tuple[str, dict[str, Any]]] = {
+    "bailing_hybrid": (
+        "BailingMoeV3ForCausalLM",
+        {
+            **{**TRUNK, **MLA, "num_key_value_heads": 16, "head_dim": 64, "layer_group_size": 4, "rope_theta": 5e5},
+            **{"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 256, "num_shared_experts": 1},
+            **{"n_group": 1, "topk_group": 1, "first_k_dense_replace": 1, "moe_shared_expert_intermediate_size": 256},
+            **{"norm_topk_prob": True, "routed_scaling_factor": 2.5, "short_conv_kernel_size": 3, "no_kda_lora": True},
+            **{"kda_safe_gate": True, "gated_attention_proj_granularity_type": "head_wise", "kda_lower_bound": -5.0},
+        },
+    ),
     "deepseek_v4": (
         "DeepseekV4ForCausalLM",
         {

@@ -1,12 +1,12 @@
 """Write rope_viz/runtimes/known_types.json: which model types each release has, by its own lists.
 
 Run from the root of the repository with transformers 5.24.0 installed, and the unpacked wheels of the releases as
-arguments, llama.cpp's source last:
+arguments, those of transformers oldest first, llama.cpp's source last:
     python tests/goldens/make_known_types.py transformers-4.43.4 transformers-4.52.4 transformers-4.57.6 \\
-        transformers-5.23.0 transformers-5.24.0 mlx_lm-0.32.2 vllm-0.33.0 vllm-0.10.2 vllm-0.8.5 vllm-0.6.6 \\
+        transformers-5.0.0 … transformers-5.24.0 mlx_lm-0.32.2 vllm-0.33.0 vllm-0.10.2 vllm-0.8.5 vllm-0.6.6 \\
         sglang-0.5.23 sglang-0.4.6 llama.cpp-0c1e57098
 Nothing is run, the files are parsed. A release of transformers lists what it adds and removes. Servers and llama.cpp
-list classes: of those, the types whose own class they name.
+list `classes`; `types` are those whose own class they name. Of the types under `unnamed` no class name is known here.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ PATH = Path(__file__).parents[2] / "rope_viz" / "runtimes" / "known_types.json"
 ABOUT = {
     "transformers": "CONFIG_MAPPING_NAMES in transformers/models/auto of each release: what it adds, what it removes",
     "mlx-lm": "the files of mlx_lm/models, and MODEL_REMAPPING of mlx_lm/utils.py",
-    "vllm": "vllm/model_executor/models/registry.py: types with a class of their own in it",
-    "sglang": "EntryClass in sglang/srt/models: types with a class of their own in it",
-    "llama.cpp": "the classes registered in conversion/: types with a class of their own in it",
+    "vllm": "the classes in vllm/model_executor/models/registry.py",
+    "sglang": "the classes named EntryClass in sglang/srt/models",
+    "llama.cpp": "the classes registered in conversion/",
 }
 
 
@@ -74,10 +74,12 @@ def main(folders: list[str]) -> None:
             found["mlx-lm"][version] = {"files": sorted(files - {"__init__"}), "renamed": renamed}
         else:
             # transformers and the servers write names of classes with other capitals: Kimi_K25, KimiK25.
-            registry = {letters_of(one) for one in readers[name](root)}
+            classes = sorted(readers[name](root))
+            registry = {letters_of(one) for one in classes}
             own = [kind for kind in table if any(letters_of(one) in registry for one in make_served.own_classes(kind))]
-            found[name][version] = sorted(own)
-    lines = [f'"_about": {json.dumps(ABOUT)}']
+            found[name][version] = {"types": sorted(own), "classes": classes}
+    unnamed = sorted(kind for kind, facts in table.items() if not make_served.architectures(kind, table))
+    lines = [f'"_about": {json.dumps(ABOUT)}', f'"unnamed": {json.dumps(unnamed)}']
     for name, releases in found.items():
         inner = ",\n".join(f"  {json.dumps(version)}: {json.dumps(types)}" for version, types in releases.items())
         lines.append(f"{json.dumps(name)}: {{\n{inner}\n}}")

@@ -18,6 +18,8 @@ from pathlib import Path
 import transformers.models.auto.modeling_auto as auto
 from records import read_records, write_record
 
+from rope_viz.models.no_rope_types import letters_of
+
 MAPPINGS = (
     "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
     "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
@@ -70,6 +72,12 @@ REMOTE = {
     "sarvam_mla": ("SarvamMLAForCausalLM",),
     "sarvam_moe": ("SarvamMoEForCausalLM",),
 }
+# Architectures that published files name, where the class of transformers has another name.
+PUBLISHED = {
+    "bailing_hybrid": ("BailingMoeV3ForCausalLM",),
+    "deepseek_ocr2": ("DeepseekOCR2ForCausalLM",),
+    "unlimited_ocr": ("UnlimitedOCRForCausalLM",),
+}
 # Both servers ask for an earlier transformers than the one with these types, whose code they cannot use.
 TOO_NEW = "5.24.0"
 
@@ -77,13 +85,14 @@ TOO_NEW = "5.24.0"
 def architectures(kind: str, table: dict, mappings=MAPPINGS) -> list[str]:
     """The classes of transformers that may stand under `architectures` for this type, and for what wraps it."""
     wrappers = [name for name, facts in table.items() if facts.get("text", {}).get("type") == kind]
-    found = [REMOTE.get(kind, ()), *(mapped_classes(name, mappings) for name in (kind, *wrappers))]
+    named = [PUBLISHED.get(name, ()) for name in (kind, *wrappers)]
+    found = [REMOTE.get(kind, ()), *named, *(mapped_classes(name, mappings) for name in (kind, *wrappers))]
     return list(dict.fromkeys(one for names in found for one in names))
 
 
 def own_classes(kind: str) -> list[str]:
     """The classes that may stand under `architectures` for this type itself."""
-    return [*REMOTE.get(kind, ()), *mapped_classes(kind, MAPPINGS)]
+    return [*REMOTE.get(kind, ()), *PUBLISHED.get(kind, ()), *mapped_classes(kind, MAPPINGS)]
 
 
 def mapped_classes(kind: str, mappings: tuple[str, ...]) -> list[str]:
@@ -93,6 +102,11 @@ def mapped_classes(kind: str, mappings: tuple[str, ...]) -> list[str]:
         named = getattr(auto, mapping, {}).get(kind) or ()
         found += [named] if isinstance(named, str) else named
     return found
+
+
+def by_letters(registry: dict[str, str]) -> dict[str, str]:
+    """A registry under the letters of its names: published files write PhiMoEForCausalLM, transformers PhimoeFor…."""
+    return {letters_of(name): module for name, module in registry.items()}
 
 
 def vllm(root: Path) -> dict[str, str]:
@@ -130,15 +144,17 @@ def mlx(root: Path, table: dict, kinds: list[str]) -> dict[str, str]:
     """{model type: module}: a file of the type's own name, of the name it is mapped to, or of what wraps it."""
     models = root / "mlx_lm" / "models"
     tree = ast.parse((root / "mlx_lm" / "utils.py").read_text())
-    renamed = next(
+    renamed, by_class = (
         ast.literal_eval(node.value)
+        for name in ("MODEL_REMAPPING", "MODEL_ARCHITECTURE_REMAPPING")
         for node in tree.body
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "MODEL_REMAPPING"
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name
     )
     found = {}
     for kind in kinds:
         wrappers = [name for name, facts in table.items() if facts.get("text", {}).get("type") == kind]
-        named = [renamed.get(name, name) for name in (kind, *wrappers)]
+        named = [by_class[kind, one] for one in PUBLISHED.get(kind, ()) if (kind, one) in by_class]
+        named += [renamed.get(name, name) for name in (kind, *wrappers)]
         module = next((name for name in named if (models / f"{name}.py").exists()), None)
         if module:
             found[kind] = module
@@ -150,20 +166,24 @@ def main(folders: list[str]) -> None:
     table = read_records()
     kinds = [kind for kind, facts in table.items() if "text" not in facts and not facts.get("not_text")]
     served: dict[str, dict[str, str]] = {}
-    for name, registry in (("vllm", vllm(roots[0])), ("sglang", sglang(roots[1])), ("llama.cpp", llamacpp(roots[3]))):
+    for name, names in (("vllm", vllm(roots[0])), ("sglang", sglang(roots[1])), ("llama.cpp", llamacpp(roots[3]))):
+        registry = by_letters(names)
         served[name] = {}
         for kind in kinds:
             is_too_new = table[kind].get("since") == TOO_NEW
             names = REMOTE[kind] if is_too_new and kind in REMOTE else architectures(kind, table)
-            module = next((registry[one] for one in names if one in registry), None)
+            module = next((registry[one] for one in map(letters_of, names) if one in registry), None)
             if module is None and name != "llama.cpp" and kind not in REMOTE and not is_too_new:
                 module = "transformers" if architectures(kind, table, GENERATING) else None
             if module is not None:
                 served[name][kind] = module
     for root in roots[4:]:
         name, version = root.name.split("-")
-        registry = {"vllm": vllm, "sglang": sglang}[name](root)
-        found = {kind: [registry[one] for one in architectures(kind, table) if one in registry] for kind in kinds}
+        registry = by_letters({"vllm": vllm, "sglang": sglang}[name](root))
+        found = {
+            kind: [registry[one] for one in map(letters_of, architectures(kind, table)) if one in registry]
+            for kind in kinds
+        }
         served[f"{name} {version}"] = {kind: modules[0] for kind, modules in found.items() if modules}
     served["mlx-lm"] = mlx(roots[2], table, kinds)
     for kind, record in table.items():

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz.cli.spec import read_config
 from rope_viz.models.architecture import all_architectures
 from rope_viz.models.no_rope_types import reasons
 from rope_viz.runtimes import RUNTIMES, emulate
 from rope_viz.runtimes.compare import compare
 from rope_viz.runtimes.known_types import list_types
 from rope_viz.runtimes.releases import OLDER, RELEASES
+from tests.gguf_files import write_gguf
 from tests.offenders import for_each
 
 RECORDS = all_architectures()
@@ -89,4 +91,68 @@ def test_list_of_the_installed_transformers_is_its_own():
 def test_lists_name_where_they_were_read():
     file = Path(__file__).parents[2] / "rope_viz" / "runtimes" / "known_types.json"
     found = json.loads(file.read_text(encoding="utf-8"))
-    assert found["_about"].keys() == found.keys() - {"_about"}
+    assert found["_about"].keys() == found.keys() - {"_about", "unnamed"}
+
+
+@for_each(sorted(RECORDS))
+def test_only_a_list_that_was_read_says_that_a_release_lacks_a_type(kind):
+    """The sentence names the release and the place of its list; else the answer is not known."""
+    for name in ("vllm", "sglang", "llama.cpp", "mlx-lm"):
+        for release in RELEASES[name].releases:
+            at = name if release in RELEASES[name].today else f"{name} {release}"
+            try:
+                found = emulate({"model_type": kind}, runtime=name, version=release)
+            except ValueError:
+                continue
+            if found.supported or found.known.how != "by rule" or RECORDS[kind].runtime(at).get("file"):
+                continue
+            assert f"is not in {name} {release.split(' ')[0]}, " in found.known.source, (name, release)
+
+
+@pytest.mark.parametrize(
+    ("kind", "runtime", "file"),
+    [
+        ("phimoe", "llama.cpp", "phi"),  # PhiMoEForCausalLM there, PhimoeForCausalLM in transformers
+        ("bailing_hybrid", "llama.cpp", "bailingmoe3"),
+        ("bailing_hybrid", "vllm", "bailing_moe_v3"),
+        ("bailing_hybrid", "sglang", "bailing_moe_v3"),
+        ("ernie4_5", "sglang", "ernie4"),
+        ("unlimited_ocr_text", "vllm", "unlimited_ocr"),
+    ],
+)
+def test_types_are_found_under_the_names_of_published_files(kind, runtime, file):
+    assert RECORDS[kind].runtime(runtime)["file"] == file
+    found = emulate({"model_type": kind}, runtime=runtime)
+    assert "is not in" not in found.known.source
+    assert "no converter class" not in found.reason
+
+
+def test_config_that_names_a_listed_class_is_not_refused():
+    """codegen has no class of its own in conversion/; whoever names a class of that list is answered otherwise."""
+    codegen = {"model_type": "codegen", "n_embd": 1024, "n_head": 16, "n_positions": 2048, "rotary_dim": 32}
+    assert emulate(codegen, runtime="llama.cpp").known.how == "by rule"
+    for named in ("LlamaForCausalLM", "LLaMAForCausalLM"):
+        found = emulate({**codegen, "architectures": [named]}, runtime="llama.cpp")
+        assert found.known.how == "not known"
+        assert named in found.known.source
+
+
+def test_gguf_file_of_an_unknown_architecture_is_refused_by_the_list_of_llama_cpp(tmp_path):
+    keys = {"block_count": 2, "context_length": 2048, "embedding_length": 512, "attention.head_count": 8}
+    for named, supported in (("foo", False), ("llama", True)):
+        path = tmp_path / f"{named}.gguf"
+        write_gguf(path, named, keys)
+        found = emulate(read_config(str(path)), runtime="llama.cpp")
+        assert (found.supported, found.known.how == "not known") == (supported, False), named
+        assert supported or found.known.source == "'foo' is not in src/llama-arch.cpp of 0c1e57098"
+
+
+def test_type_whose_class_has_no_known_name_is_not_known():
+    found = emulate({"model_type": "qwen2_5_omni_talker"}, runtime="sglang")
+    assert (found.known.how, found.supported) == ("not known", False)
+
+
+def test_ling_3_rotates_its_whole_latent_part_in_vllm():
+    """bailing_moe_v3.py of vLLM 0.33.0 drops partial_rotary_factor; transformers does not read it."""
+    ling = {"model_type": "bailing_hybrid", "max_position_embeddings": 8192, "partial_rotary_factor": 0.5}
+    assert emulate(ling, runtime="vllm").inv_freq.size == emulate(ling, runtime="transformers").inv_freq.size == 32
