@@ -136,10 +136,24 @@ def print_history(found: Sequence[History], as_json: bool) -> int:
     rows = []
     for history in found:
         for span in history.spans:
-            rows.append((history.runtime, format_releases(span.releases), span.words, span.how, explain(span.last)))
+            rows.append(
+                (
+                    history.runtime,
+                    format_releases(history.runtime, span.releases),
+                    span.words,
+                    span.how,
+                    explain(span.last),
+                )
+            )
         for asked in history.asked_spans:
             rows.append(
-                (history.runtime, format_releases(asked.releases), asked.verdict, "asked", f"about {asked.config}")
+                (
+                    history.runtime,
+                    format_releases(history.runtime, asked.releases),
+                    asked.verdict,
+                    "asked",
+                    f"about {asked.config}",
+                )
             )
     print_rows(("runtime", "releases", f"against {REFERENCE}", "known", "rules"), rows)
     for history in found:

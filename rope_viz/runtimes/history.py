@@ -89,7 +89,7 @@ class History:
     @property
     def gaps(self) -> list[tuple[str, str]]:
         """The neighbouring known releases between which others came out that are not known."""
-        return [pair for pair in itertools.pairwise(self.releases) if not is_next(*pair)]
+        return [pair for pair in itertools.pairwise(self.releases) if not is_next(self.runtime, *pair)]
 
     @property
     def changes(self) -> list[tuple[Comparison, Comparison]]:
@@ -164,19 +164,21 @@ def read_numbers(release: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", format_version(release)))
 
 
-def is_next(older: str, newer: str) -> bool:
-    """Return whether the numbers leave no room for a release between these two, repairs of the older one left aside."""
+def is_next(runtime: str, older: str, newer: str) -> bool:
+    """Return whether the numbers leave no room for a release between these two, repairs left aside."""
     before, after = read_numbers(older), read_numbers(newer)
     if min(len(before), len(after)) < 3:
         return False
-    return (before[:2] == after[:2] and after[2] - before[2] <= 1) or after == (before[0], before[1] + 1, 0)
+    if before[:2] == after[:2]:
+        return RELEASES[runtime].has_repairs or after[2] - before[2] <= 1
+    return RELEASES[runtime].has_repairs and after[:2] == (before[0], before[1] + 1)
 
 
-def format_releases(releases: Sequence[str]) -> str:
+def format_releases(runtime: str, releases: Sequence[str]) -> str:
     """Return releases as text: those that follow each other without a gap as "5.3.0 to 5.24.0"."""
     runs: list[list[str]] = []
     for release in releases:
-        if runs and is_next(runs[-1][-1], release):
+        if runs and is_next(runtime, runs[-1][-1], release):
             runs[-1].append(release)
         else:
             runs.append([release])

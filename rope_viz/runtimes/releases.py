@@ -14,12 +14,14 @@ class Runtime:
     """One runtime: its name as its makers write it, today's releases and older ones, the newest first.
 
     `is_one_release` is True where no version is worth showing: a paper, and snapshots that are no release.
+    `has_repairs` is True where the third number of a release counts repairs only.
     """
 
     name: str
     today: tuple[str, ...]
     older: tuple[str, ...] = ()
     is_one_release: bool = False
+    has_repairs: bool = False
 
     @property
     def releases(self) -> tuple[str, ...]:
@@ -28,8 +30,8 @@ class Runtime:
 
 
 RELEASES: dict[str, Runtime] = {
-    "transformers": Runtime("transformers", ("5.24.0", "4.57.6", "4.52.4", "4.43.4"), ("5.23.0",)),
-    "vllm": Runtime("vLLM", ("0.33.0",), ("0.10.2", "0.8.5", "0.6.6")),
+    "transformers": Runtime("transformers", ("5.24.0", "4.57.6", "4.52.4", "4.43.4"), ("5.23.0",), has_repairs=True),
+    "vllm": Runtime("vLLM", ("0.33.0",), ("0.10.2", "0.8.5", "0.6.6"), has_repairs=True),
     "sglang": Runtime("SGLang", ("0.5.23",), ("0.4.6",)),
     "llama.cpp": Runtime("llama.cpp", ("0c1e57098 (llama-cpp-python 0.3.36)",)),
     "mlx-lm": Runtime("mlx-lm", ("0.32.2",)),

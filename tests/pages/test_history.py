@@ -34,7 +34,7 @@ def test_solid_lines_join_neighbours_only():
     fig = runtimes.releases(ask("qwen3-8b")).fig
     lanes = {name: [format_version(each) for each in RELEASES[name].releases] for name in history.LANES}
     order = {name: sorted(each, key=lambda each: tuple(map(int, each.split(".")))) for name, each in lanes.items()}
-    neighbours = sum(is_next(*pair) for each in order.values() for pair in itertools.pairwise(each))
+    neighbours = sum(is_next(name, *pair) for name, each in order.items() for pair in itertools.pairwise(each))
     pairs = sum(len(each) - 1 for each in order.values())
     drawn = {trace.line.dash: len(trace.x) // 3 for trace in fig.data if trace.mode == "lines"}
     assert drawn == {"solid": neighbours, "dot": pairs - neighbours}

@@ -72,23 +72,25 @@ def test_releases_between_known_ones_stay_not_known():
 
 
 @pytest.mark.parametrize(
-    ("older", "newer", "follows"),
+    ("runtime", "older", "newer", "follows"),
     [
-        ("5.23.0", "5.24.0", True),
-        ("0.8.4", "0.8.5", True),
-        ("0.8.5", "0.10.2", False),
-        ("0.4.6", "0.5.23", False),
-        ("4.57.6", "5.0.0", False),
-        ("0c1e57098", "1d2f60000", False),
+        ("transformers", "5.23.0", "5.24.0", True),
+        ("transformers", "5.4.0", "5.5.4", True),
+        ("transformers", "4.57.6", "5.0.0", False),
+        ("vllm", "0.8.5", "0.10.2", False),
+        ("sglang", "0.4.6", "0.5.23", False),
+        ("sglang", "0.5.22", "0.5.23", True),
+        ("sglang", "0.5.20", "0.5.23", False),
+        ("llama.cpp", "0c1e57098", "1d2f60000", False),
     ],
 )
-def test_only_numbers_without_room_between_follow_each_other(older, newer, follows):
-    assert is_next(older, newer) is follows
+def test_only_numbers_without_room_between_follow_each_other(runtime, older, newer, follows):
+    assert is_next(runtime, older, newer) is follows
 
 
 def test_ranges_leave_no_release_out():
-    assert format_releases(["4.57.6", "5.0.0", "5.1.0", "5.2.0"]) == "4.57.6, 5.0.0 to 5.2.0"
-    assert format_releases(["0.6.6", "0.8.5"]) == "0.6.6, 0.8.5"
+    assert format_releases("transformers", ["4.57.6", "5.0.0", "5.1.0", "5.2.1"]) == "4.57.6, 5.0.0 to 5.2.1"
+    assert format_releases("vllm", ["0.6.6", "0.8.5"]) == "0.6.6, 0.8.5"
 
 
 def test_command_prints_the_history(capsys, tmp_path):

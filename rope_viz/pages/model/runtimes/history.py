@@ -34,8 +34,9 @@ LANES = tuple(name for name, runtime in RELEASES.items() if len(runtime.releases
 
 @dataclass(frozen=True)
 class LaneSpan:
-    """Releases in a row with one verdict, in full and in short, what it means, and how it is known."""
+    """Releases of a runtime in a row with one verdict, in full and in short, what it means, and how it is known."""
 
+    runtime: str
     releases: Sequence[str]
     words: str
     brief: str
@@ -50,13 +51,13 @@ def list_lanes(found: Sequence[History]) -> dict[str, list[LaneSpan]]:
         name = format_name(history.runtime)
         if history.runtime in LANES:
             lanes[name] = [
-                LaneSpan(span.releases, span.words, span.brief, find_state(span.last), span.how)
+                LaneSpan(history.runtime, span.releases, span.words, span.brief, find_state(span.last), span.how)
                 for span in history.spans
             ]
         for asked in history.asked_spans:
             state = ANSWERS.get(asked.verdict, "not known")
             lanes.setdefault(str(TEXTS("history.asked", runtime=name, config=asked.config)), []).append(
-                LaneSpan(asked.releases, asked.verdict, asked.verdict, state, "asked")
+                LaneSpan(history.runtime, asked.releases, asked.verdict, asked.verdict, state, "asked")
             )
     return lanes
 
@@ -90,13 +91,13 @@ def draw(found: Sequence[History]) -> go.Figure:
         for number, span in enumerate(spans):
             middle = (number + 0.5) / len(spans)
             verdicts.append((middle, lane + 0.22, span.brief))
-            ends.append((middle, lane - 0.2, format_ends(span.releases)))
+            ends.append((middle, lane - 0.2, format_ends(span)))
             for place, release in enumerate(span.releases):
                 share = 0.5 if len(span.releases) == 1 else 0.15 + 0.7 * place / (len(span.releases) - 1)
                 mark = {"x": (number + share) / len(spans), "lane": lane, "how": span.how, "release": release}
                 mark["text"] = f"{name} {release}: {span.words} ({span.how})"
                 if before is not None:
-                    dash = "solid" if is_next(before["release"], release) else "dot"
+                    dash = "solid" if is_next(span.runtime, before["release"], release) else "dot"
                     lines[dash] += [before["x"], mark["x"], None]
                     lines[f"{dash} lanes"] += [lane, lane, None]
                 before = mark
@@ -149,10 +150,10 @@ def draw_texts(texts: Sequence[tuple[float, float, str]], side: str, colour: str
     return place | {"textposition": f"middle {side}", "textfont": {"size": 13, "color": colour}, "hoverinfo": "skip"}
 
 
-def format_ends(releases: Sequence[str]) -> str:
+def format_ends(span: LaneSpan) -> str:
     """Return the first and last release of a span, "…" between them where others are left out."""
-    text = format_releases(releases)
-    return f"{releases[0]} … {releases[-1]}" if ", " in text else text
+    text = format_releases(span.runtime, span.releases)
+    return f"{span.releases[0]} … {span.releases[-1]}" if ", " in text else text
 
 
 def list_releases(found: Sequence[History]) -> dict[str, list[str]]:
@@ -172,9 +173,12 @@ def tabulate(found: Sequence[History]) -> list[dict[str, str]]:
     rows = []
     for history in found:
         name = format_name(history.runtime)
-        rows += [(name, format_releases(span.releases), describe(span, history.base)) for span in history.spans]
         rows += [
-            (name, format_releases(asked.releases), str(TEXTS("history.answer", **vars(asked))))
+            (name, format_releases(history.runtime, span.releases), describe(span, history.base))
+            for span in history.spans
+        ]
+        rows += [
+            (name, format_releases(history.runtime, asked.releases), str(TEXTS("history.answer", **vars(asked))))
             for asked in history.asked_spans
         ]
     return [dict(zip(columns, row, strict=True)) for row in rows]
