@@ -97,7 +97,7 @@ addStyle(`
   span { font-weight: 400; color: var(--rv-ink); }
 }
 .rv-same { color: var(--rv-good); }
-.rv-differs { color: var(--rv-key); background: color-mix(in srgb, var(--rv-key) 12%, transparent); }
+.rv-differs { color: var(--rv-key); background: color-mix(in srgb, var(--rv-key) 7%, transparent); }
 .rv-refused { background: color-mix(in srgb, var(--rv-quiet) 16%, transparent); }
 .rv-not-known { color: var(--rv-quiet); }
 .rv-lettered { max-height: 840px; overflow: auto;
