@@ -130,7 +130,7 @@ def answers(request: PictureRequest) -> Table:
     return Table(figures.answer_table(rows), TEXTS("answers_title"), words.count_rows(rows), words=True)
 
 
-@PAGE.picture(height=lambda request: figures.find_counts_height())
+@PAGE.picture(height=lambda request: figures.find_counts_height(), crowded=True)
 def counts(request: PictureRequest) -> Figure:
     """How many models of the list each runtime computes differently, apart by how that is known."""
     return Figure(figures.counts(), TEXTS("counts_title"), words.date_counts())
