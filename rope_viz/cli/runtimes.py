@@ -133,7 +133,7 @@ def print_history(found: Sequence[History], as_json: bool) -> int:
     if as_json:
         print(json.dumps([history_dict(history) for history in found], indent=2))
         return 0
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for history in found:
         for span in history.spans:
             rows.append(

@@ -1,10 +1,12 @@
 """The time line on My model marks every known release once, and joins only neighbours by a solid line."""
 
+import dataclasses
 import itertools
 
 import pytest
 
 from rope_viz.figures import theme
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.pages.model import runtimes
 from rope_viz.pages.model.runtimes import history
 from rope_viz.picture import read_address
@@ -50,6 +52,15 @@ def test_three_changes_of_the_catalog_are_in_the_table():
     assert softmax[2].startswith("softmax ×0.6291, executed.")
     (refused,) = [row for row in rows["qwen3-8b"] if row[:2] == ("vLLM", "0.6.6")]
     assert refused[2].startswith("refuses, by rule. no qwen3 model")
+
+
+def test_config_that_cannot_be_compared_has_no_time_line(monkeypatch):
+    case = runtimes.config_in_question(ask("qwen3-8b"))
+    broken = dataclasses.replace(case, config=ModelConfig.read({**case.clean, "rope_theta": -1.0}))
+    assert history.trace(broken, None) == []
+    monkeypatch.setattr(runtimes, "_histories", lambda subject, length: history.trace(broken, length))
+    assert runtimes.untraced(ask("qwen3-8b")) == "The releases cannot be compared on this config."
+    assert runtimes.line_height(ask("qwen3-8b")) < 40
 
 
 def test_sentence_says_what_is_not_known():

@@ -141,7 +141,13 @@ def list_counts() -> list[dict[str, Any]]:
             if computed := states["differs"] + states["agrees"]:
                 key = how.replace(" ", "_")
                 asked = count_asked(one for one in rows if one.how == how)
-                numbers = {"computed": computed, **{state: states[state] for state in SIGNS}, "asked": asked}
+                numbers = {
+                    "refuses": states["refuses"],
+                    "computed": computed,
+                    "differs": states["differs"],
+                    "agrees": states["agrees"],
+                    "asked": asked,
+                }
                 found.append({"runtime": name, "key": key, **numbers})
     return found
 
@@ -204,7 +210,7 @@ def counts() -> go.Figure:
         hovermode="closest",
         margin={"l": 20, "r": 20, "t": 8, "b": 48},
     )
-    columns = {
+    columns: dict[str, Any] = {
         TEXTS("columns.runtime"): [row["runtime"] for row in rows[::-1]],
         TEXTS("columns.known"): [str(TEXTS(f"known.{row['key']}")) for row in rows[::-1]],
     }

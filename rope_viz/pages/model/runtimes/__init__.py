@@ -185,29 +185,37 @@ def training(request: PictureRequest) -> Grid:
     )
 
 
-@PAGE.picture(
-    AT,
-    config=True,
-    height=lambda request: history.find_height(_trace(request.subject, sequence_length(request))),
-    refuses=diffusion,
-)
+def histories(request: PictureRequest) -> list[History]:
+    """Return what every known release of each runtime computes, [] where the runtimes cannot be compared."""
+    return _histories(request.subject, sequence_length(request))
+
+
+def untraced(request: PictureRequest) -> str:
+    """Return why there is no time line, "" where there is one."""
+    return diffusion(request) or ("" if histories(request) else str(RUNTIMES("history.problem")))
+
+
+def line_height(request: PictureRequest) -> int:
+    """Return the height of the time line."""
+    return history.find_height(histories(request))
+
+
+@PAGE.picture(AT, config=True, height=line_height, refuses=untraced)
 def releases(request: PictureRequest) -> Figure:
     """What every known release of each runtime computes from this config, oldest first."""
-    found = _trace(request.subject, sequence_length(request))
+    found = histories(request)
     return Figure(history.draw(found), RUNTIMES("history.title"), history.summarise(found))
 
 
-def span_height(request: PictureRequest) -> int:
+def table_height(request: PictureRequest) -> int:
     """Return the height for one row per span."""
-    found = _trace(request.subject, sequence_length(request))
-    return ROW * (1 + len(history.tabulate(found)))
+    return ROW * (1 + len(history.tabulate(histories(request))))
 
 
-@PAGE.picture(AT, config=True, height=span_height, refuses=diffusion)
+@PAGE.picture(AT, config=True, height=table_height, refuses=untraced)
 def spans(request: PictureRequest) -> Table:
     """From which release to which each runtime computes what, why, and how that is known."""
-    found = _trace(request.subject, sequence_length(request))
-    return Table(history.tabulate(found), RUNTIMES("history.table_title"), words=True)
+    return Table(history.tabulate(histories(request)), RUNTIMES("history.table_title"), words=True)
 
 
 APART = 15
@@ -249,7 +257,7 @@ def _answers(subject: Subject, length: int | None, vllm: str, sglang: str) -> Ru
 
 
 @cache_by_config(64)
-def _trace(subject: Subject, length: int | None) -> list[History]:
+def _histories(subject: Subject, length: int | None) -> list[History]:
     return history.trace(_config_for(subject), length)
 
 
