@@ -44,15 +44,18 @@ PAGE = Page("differences", (MODEL, RUNTIME, ALL, CELL), sees=lambda request: (),
 
 
 def list_shown(request: PictureRequest) -> list[tuple[ModelAnswer, ...]]:
-    """Return the rows of the grid: the answers for each model that the filters leave, and for the linked one."""
+    """Return the rows of the grid: the answers for each model that the filters leave, and for the linked one.
+
+    A runtime that computes no model differently leaves all of them.
+    """
     linked = str(request.given.get(CELL.key, "")).partition("_")[0]
-    rows = [
+    every = not list_rows(request)
+    return [
         answers
         for model, answers in list_answers().items()
         if request[MODEL] == model
-        or (request[MODEL] == EVERY and (request[ALL] or model == linked or any(select(request, answers))))
+        or (request[MODEL] == EVERY and (every or request[ALL] or model == linked or any(select(request, answers))))
     ]
-    return rows
 
 
 def select(request: PictureRequest, answers: tuple[ModelAnswer, ...]) -> list[ModelAnswer]:
@@ -69,7 +72,7 @@ def list_cells(request: PictureRequest) -> dict[str, str]:
 
 def find_usual_cell(request: PictureRequest) -> str:
     """Return the cell that differs most, of the first model in the grid."""
-    answers = next(iter(list_shown(request)), next(iter(list_answers().values())))
+    answers = list_shown(request)[0]
     return max(select(request, answers) or answers, key=lambda one: one.distance).id
 
 
@@ -77,18 +80,6 @@ def chosen_answer(request: PictureRequest) -> ModelAnswer:
     """Return the answer of the chosen cell."""
     model = request[CELL].partition("_")[0]
     return next(one for one in list_answers()[model] if one.id == request[CELL])
-
-
-def nothing_differs(request: PictureRequest) -> str:
-    """Return that the chosen runtime computes no model differently, "" where the grid has rows."""
-    return "" if list_shown(request) else str(TEXTS("nothing", runtime=RUNTIME.options[request[RUNTIME]]))
-
-
-def nothing_listed(request: PictureRequest) -> str:
-    """Return why the table of differences is empty, "" where it is not."""
-    if list_rows(request):
-        return ""
-    return str(TEXTS("nothing", runtime=RUNTIME.options[request[RUNTIME]]))
 
 
 def list_rows(request: PictureRequest) -> list[ModelAnswer]:
@@ -106,7 +97,6 @@ def list_rows(request: PictureRequest) -> list[ModelAnswer]:
     sets=CELL,
     height=lambda request: min(58 + 36 * len(list_shown(request)), TALLEST),
     narrow=lambda request: min(152 + 40 * len(list_shown(request)), TALLEST),
-    refuses=nothing_differs,
 )
 def matrix(request: PictureRequest) -> Grid:
     """Every model of the list in every runtime: agrees, differs, refuses or not known."""
@@ -123,11 +113,12 @@ def matrix(request: PictureRequest) -> Grid:
     )
 
 
-@PAGE.picture(MODEL, RUNTIME, height=lambda request: ROW * (1 + len(list_rows(request))), refuses=nothing_listed)
+@PAGE.picture(MODEL, RUNTIME, height=lambda request: ROW * (1 + len(list_rows(request))))
 def answers(request: PictureRequest) -> Table:
     """What each runtime computes differently, by how much, why, and how that is known."""
     rows = list_rows(request)
-    return Table(figures.answer_table(rows), TEXTS("answers_title"), words.count_rows(rows), words=True)
+    sentence = words.introduce(rows, RUNTIME.options[request[RUNTIME]])
+    return Table(figures.answer_table(rows), TEXTS("answers_title"), sentence, words=True)
 
 
 @PAGE.picture(height=lambda request: figures.find_counts_height(), crowded=True)

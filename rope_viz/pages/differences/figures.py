@@ -116,16 +116,13 @@ def matrix(rows: Sequence[Sequence[ModelAnswer]]) -> list[dict[str, str]]:
     return [{TEXTS("columns.model"): row[0].model.name, **{one.name: one.format_cell() for one in row}} for row in rows]
 
 
-def answer_table(rows: Sequence[ModelAnswer]) -> list[dict[str, str]]:
-    """Return a table row per model and runtime: what it computes, how that is known, and why."""
-    return [
-        {
-            TEXTS("columns.model"): one.model.name,
-            TEXTS("columns.runtime"): one.name,
-            TEXTS("columns.verdict"): one.describe(),
-        }
-        for one in rows
-    ]
+def answer_table(rows: Sequence[ModelAnswer]) -> dict[str, list[str]]:
+    """Return columns with an entry per model and runtime: what it computes, how that is known, and why."""
+    return {
+        str(TEXTS("columns.model")): [one.model.name for one in rows],
+        str(TEXTS("columns.runtime")): [one.name for one in rows],
+        str(TEXTS("columns.verdict")): [one.describe() for one in rows],
+    }
 
 
 @functools.cache
@@ -190,6 +187,7 @@ def counts() -> go.Figure:
         "marker": {"color": fills},
         "hovertext": labels,
         "hovertemplate": "%{hovertext}<extra></extra>",
+        "meta": {"csv": False},  # its places are no data
     }
     # A trace, because a file may move annotations away from each other.
     texts = {
@@ -201,6 +199,7 @@ def counts() -> go.Figure:
         "textposition": "middle right",
         "textfont": {"size": 13, "color": theme.TEXT},
         "hoverinfo": "skip",
+        "meta": {"csv": False},
     }
     fig = theme.figure(
         [bars, texts],

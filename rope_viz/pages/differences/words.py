@@ -24,9 +24,9 @@ def summarise() -> str:
     return f"{TEXTS('summary.models', count=len(every))} {' '.join(parts)}"
 
 
-def count_rows(rows: Sequence[ModelAnswer]) -> str:
-    """Return what the table has and what it is compared with."""
-    return str(TEXTS("answers", reference=REFERENCE))
+def introduce(rows: Sequence[ModelAnswer], runtime: str) -> str:
+    """Return what the table is compared with, or that a runtime computes nothing differently."""
+    return str(TEXTS("answers", reference=REFERENCE) if rows else TEXTS("nothing", runtime=plain(runtime)))
 
 
 def date_counts() -> str:

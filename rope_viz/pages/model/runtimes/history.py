@@ -119,6 +119,8 @@ def draw(found: Sequence[History]) -> go.Figure:
         hovermode="closest",
         margin={"l": 8, "r": 8, "t": 4, "b": 4},
     )
+    for trace in fig.data:
+        trace.meta = {"csv": False}  # its places are no data
     fig.table = lambda: list_releases(found)
     return fig
 
