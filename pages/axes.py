@@ -6,15 +6,18 @@ from rope_viz.pages.axes.figures import TEXTS
 from rope_viz.picture import axis_choice
 from rope_viz.ui import page
 
-page.start(TEXTS("title"), says=axes.sight)
 request = page.picture_request(axes.PAGE)
-if not axis_choice.find_sidebar_scenes(request):
-    page.paragraph(TEXTS("example", model=request.subject.name))
-page.control_row(*choices.WHICH, *choices.OTHER)
-page.show(axes.sight)
-page.legend(TEXTS("legend"))
-page.next_page_link("rotation", TEXTS("next_page"))
-page.control_row(axes.REACH, axes.SHADES)
+with page.main_figure():
+    page.start(TEXTS("title"), says=axes.sight)
+    with page.figure_row(has_labels=True):
+        page.controls(*choices.WHICH, *choices.OTHER)
+        page.more_controls("view", axes.REACH, axes.SHADES)
+    page.show(axes.sight)
+    page.mobile_sliders(axes.REACH)
+    if not axis_choice.find_sidebar_scenes(request):
+        page.paragraph(TEXTS("example", model=request.subject.name))
+    page.legend(TEXTS("legend"))
+    page.next_page_link("rotation", TEXTS("next_page"))
 
 page.section(TEXTS("headings.wavelengths"), says=axes.speeds)
 page.control_row(choices.WAY, choices.SECTIONS)

@@ -4,17 +4,21 @@ from rope_viz.pages import decay
 from rope_viz.pages.decay.words import TEXTS
 from rope_viz.ui import page
 
-page.start(TEXTS("title"), says=decay.curves)
-page.control_row(decay.SHOW, decay.AXIS, decay.LENGTH, decay.LOG)
-page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE, decay.COMPARE)
 request = page.picture_request(decay.PAGE)
-if decay.has_variants(request):
-    page.pin_row(request, others=decay.other_methods(request))
-page.show(decay.curves)
-page.mobile_knobs("base", "context", "target", "factor")
-page.legend(TEXTS(f"legends.{request[decay.SHOW]}"))
-page.next_page_link("attention", TEXTS("next_page"))
-page.controls(decay.BACKEND)
+with page.main_figure():
+    page.start(TEXTS("title"), says=decay.curves)
+    with page.figure_row():
+        page.controls(decay.SHOW)
+        page.more_controls("axis", decay.AXIS, decay.LENGTH, decay.LOG)
+        page.more_controls("compare", decay.COMPARE)
+        if decay.has_variants(request):
+            page.pin_row(request, others=decay.other_methods(request))
+    page.controls(decay.KIND, decay.SOURCE, decay.SEED, decay.TYPED, decay.FILE)
+    page.show(decay.curves)
+    page.mobile_knobs("base", "context", "target", "factor")
+    page.legend(TEXTS(f"legends.{request[decay.SHOW]}"))
+    page.next_page_link("attention", TEXTS("next_page"))
+    page.controls(decay.BACKEND)
 
 page.section(TEXTS("headings.pairs"), says=decay.pairs)
 page.controls(decay.AT)

@@ -1,18 +1,21 @@
 """What is the frequency of every pair, and how many turns did it make in training?"""
 
 from rope_viz.pages import frequencies
+from rope_viz.pages.frequencies import words
 from rope_viz.pages.frequencies.figures import TEXTS
 from rope_viz.ui import page
 
-page.start(TEXTS("title"), says=frequencies.wavelengths)
-page.controls(frequencies.AXIS)
 request = page.picture_request(frequencies.PAGE)
-if request[frequencies.AXIS] == "all":
-    page.pin_row(request)
-page.show(frequencies.wavelengths)
-page.mobile_knobs("base", "context", "target", "factor")
-page.legend(TEXTS("legend"))
-page.next_page_link("scaling", TEXTS("next_page"))
+with page.main_figure():
+    page.start(TEXTS("title"), says=frequencies.wavelengths)
+    with page.figure_row():
+        page.controls(frequencies.AXIS)
+        if request[frequencies.AXIS] == "all":
+            page.pin_row(request)
+    page.show(frequencies.wavelengths)
+    page.mobile_knobs("base", "context", "target", "factor")
+    page.legend(words.describe_marks(request.spec))
+    page.next_page_link("scaling", TEXTS("next_page"))
 
 page.section(TEXTS("headings.heatmap"), TEXTS("heatmap_help"))
 page.control_row(frequencies.QUANTITY, frequencies.LENGTH)

@@ -21,8 +21,14 @@ def show() -> None:
     page.controls(heads.CHOSEN)
     page.show(heads.jobs)
     page.legend(TEXTS("real.legend", **heads.THRESHOLDS))
-    page.controls(heads.MEASURED)
+    name, tab = page.tabs(heads.TAB)
+    with tab:
+        {"head": show_head, "own": show_own}[name]()
+    page.end("heads")
 
+
+def show_head() -> None:
+    """Show what the chosen head of the real model does, and what each method changes."""
     page.section(TEXTS("headings.uses"), says=heads.uses)
     for column, picture in zip(page.columns(), (heads.uses, heads.changed), strict=True):
         with column:
@@ -35,6 +41,10 @@ def show() -> None:
     page.controls(heads.ROTATION)
     page.show(heads.sentence)
 
+
+def show_own() -> None:
+    """Show the fields for a model or text of the user's, and the heads captured from it."""
+    page.controls(heads.MEASURED)
     page.section(TEXTS("headings.own"), says=heads.across)
     page.controls(heads.FILE)
     capture_own_text(page.picture_request(heads.PAGE))
@@ -48,7 +58,6 @@ def show() -> None:
     for column, picture in zip(page.columns(), (heads.attention, heads.pairs), strict=True):
         with column:
             page.show(picture)
-    page.end("heads")
 
 
 def capture_own_text(request: PictureRequest) -> None:

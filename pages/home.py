@@ -23,18 +23,18 @@ def show() -> None:
     drop = json.dumps(TEXTS("doors.drop"), ensure_ascii=False)
     st.html(f"<style>.st-key-doors {{ --rv-drop: {drop} }}</style>")
     with st.container(key="doors"):
-        _door("learn", TEXTS("doors.learn_about"))
+        _door("learn", "learn", TEXTS("doors.learn_about"))
         with st.container(key="door"):
-            _door("model")
+            _door("model", "model")
             upload.drop_field(opens="model")
-        _door("explore", TEXTS("doors.explore_about"))
+        _door("figure", "gallery", TEXTS("doors.figure_about"))
     st.html(f'<nav class="rv-map" aria-label="{TEXTS("map")}"><dl>{"".join(map(_pages_of, doors()))}</dl></nav>')
 
 
-def _door(door: str, about: str = "") -> None:
-    """Show a link to the first page of a door, with one line about it."""
+def _door(name: str, to: str, about: str = "") -> None:
+    """Show a link to a page that answers what a user came for, with one line about it."""
     line = f"<p>{about}</p>" if about else ""
-    st.html(f'<div class="rv-door"><a href="/{doors()[door][0]}">{TEXTS(f"doors.{door}")}</a>{line}</div>')
+    st.html(f'<div class="rv-door"><a href="/{to}">{TEXTS(f"doors.{name}")}</a>{line}</div>')
 
 
 def _pages_of(door: str) -> str:

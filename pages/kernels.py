@@ -16,6 +16,12 @@ page.mobile_knobs("base", "head_dim")
 page.legend(TEXTS("legend"))
 page.next_page_link("model", TEXTS("next_page"))
 
+card = kernels.read_card()
+page.section(TEXTS("headings.card", device=card.device, measured=card.measured), says=kernels.cards)
+page.show(kernels.cards)
+page.picture_sentence(kernels.card_times)
+page.show(kernels.card_times)
+
 page.section(TEXTS("headings.measure"), words.explain_measurement())
 page.control_row(kernels.PAIRING, kernels.DTYPE, kernels.TOKENS, kernels.DEVICE, kernels.COMPILE)
 workload = kernels.workload(page.picture_request(kernels.PAGE))

@@ -7,8 +7,10 @@ from typing import Literal
 import streamlit as st
 
 from rope_viz.advice.memory.kv_cache import USED, human
-from rope_viz.advice.plan.extension_plan import ExtensionPlan
+from rope_viz.advice.plan.extension_plan import ExtensionPlan, describe_fit
 from rope_viz.advice.plan.runtime_instructions import Instructions, format_diff
+from rope_viz.advice.plan.runtime_matrix import group_differing
+from rope_viz.advice.plan.verdict import find_measured, make_verdict
 from rope_viz.advice.training.make_match import Remedy
 from rope_viz.advice.training.match_training import Match, describe_match
 from rope_viz.advice.verify.identify_rotation import identify, read_values
@@ -43,13 +45,15 @@ def show() -> None:
     plan = extend.answer(request)
     left, right = st.columns([11, 8], gap="large")
     with left, st.container(key="answer"):
+        _setting(request)
         _answer(plan)
     with right:
         _memory(request, plan)
         if not plan.refused:
             _cost(plan)
-    page.picture_sentence(extend.layers)
-    page.show(extend.layers)
+    if extend.has_mixed_layers(request):
+        page.picture_sentence(extend.layers)
+        page.show(extend.layers)
     _details(request, plan)
     page.link("compare", TEXTS("compare"))
 
@@ -57,7 +61,7 @@ def show() -> None:
 def _model(request: PictureRequest, plan: ExtensionPlan | None) -> None:
     """Show which model it is in one line, and the ways to another one."""
     worst = "none" if plan is None else next((one.severity for one in plan.found), "none")
-    name = request.subject.name if plan is None else plan.recognised.name
+    name = request.subject.name if plan is None or plan.recognised.how == "fine-tune" else plan.recognised.name
     left, right = st.columns([12, 7], vertical_alignment="center", gap="medium")
     with left, st.container(key="model", horizontal=True, vertical_alignment="center", gap="small"):
         st.html(f'<span class="rv-mark rv-{worst}" role="img" aria-label="{TEXTS(f"found.{worst}")}"></span>', width=30)
@@ -78,7 +82,7 @@ def join_facts(request: PictureRequest, plan: ExtensionPlan | None) -> str:
     spec = request.subject.start
     method = describe_method(spec)
     facts = [
-        *([] if plan is None else [_trained(plan)]),
+        *([] if plan is None else [*_recognised(plan), _trained(plan)]),
         TEXTS("facts.base", base=spec.base),
         TEXTS("facts.pairs", pairs=spec.pairs),
         method,
@@ -87,15 +91,46 @@ def join_facts(request: PictureRequest, plan: ExtensionPlan | None) -> str:
     return " · ".join(facts)
 
 
+def _recognised(plan: ExtensionPlan) -> list[str]:
+    """Return which file it is and how the model was recognised; nothing for a model of the list."""
+    known = plan.recognised
+    file = [TEXTS("facts.gguf")] if plan.is_gguf else []
+    is_own = state.current_choice().subject.own is not None and known.model is not None
+    return [*file, *([TEXTS(f"recognised.{known.how}", name=plain(known.name))] if is_own else [])]
+
+
 def _trained(plan: ExtensionPlan) -> str:
     trained = plan.recognised.trained
     return TEXTS("facts.length", name=trained.name, length=trained.length) + footnote(trained.source)
 
 
+def _setting(request: PictureRequest) -> None:
+    """Say that the answer does not use what the user set on other pages, and offer to use it."""
+    unused = extend.find_unused_setting(request)
+    if unused is None:
+        return
+    with st.container(key="setting", horizontal=True, vertical_alignment="center"):
+        st.markdown(TEXTS("set", setting=plain(extend.words.describe_setting(unused))), width="content")
+        st.button(TEXTS("use"), key="use.setting", on_click=_use_setting)
+
+
+def _use_setting() -> None:
+    state.set_param(extend.WAY.key, "set", default="")
+
+
 def _answer(plan: ExtensionPlan) -> None:
-    """Show the verdict, its reason, what to copy and what was checked."""
-    st.header(words.headline(plan), anchor=False)
-    st.markdown(words.reason(plan))
+    """Show the verdict with how sure it is, its reason, what to copy and what was checked."""
+    verdict = make_verdict(plan)
+    st.header(verdict.headline, anchor=False)
+    if verdict.certainty is not None:
+        look = verdict.certainty if plan.way.is_advised else "lossy"
+        st.html(f'<p class="rv-certainty rv-{look}">{verdict.words}</p>')
+    measured = find_measured(plan.way)
+    if verdict.measured and measured is not None:
+        st.markdown(f"**{plain(verdict.measured)}**{footnote(measured.source)}")
+    st.markdown(plain(verdict.reason))
+    if plan.refused:
+        st.markdown(words.refusals(plan))
     one = plan.instructions[0] if plan.instructions else None
     if one is None:
         if not plan.refused:
@@ -107,38 +142,39 @@ def _answer(plan: ExtensionPlan) -> None:
     with copy:
         copy_button("copy.command", TEXTS("copy"), one.command)
     with file:
-        if plan.file.fit:
+        if plan.is_gguf:
+            st.caption(TEXTS("gguf"))
+        elif plan.file.fit:
             configs.download(TEXTS("download"), plan.file.config, "whole", stretch=True)
     st.caption(plain(one.proof))
 
 
 def _memory(request: PictureRequest, plan: ExtensionPlan) -> None:
-    """Show weights and cache as a bar against one GPU of a chosen size."""
+    """Show weights and cache as a bar against one GPU of a chosen size, and what makes them fit."""
     size = int(request[extend.GPU])
     memory = plan.memory
     if memory.cache is None:
         st.markdown(f"**{TEXTS('memory.title')}**  \n{words.unknown(plan)}")
         return
-    room = USED * size * 1e9 - memory.weights
-    longest = 0 if room <= 0 else memory.cache.longest(room, memory.sequences)
-    fits = memory.weights + memory.cached <= USED * size * 1e9
+    fits = memory.count_gpus(size * 1e9) == 1
     st.markdown(f"**{TEXTS('memory.fits' if fits else 'memory.too_large', size=size)}**")
     whole = max(size * 1e9, memory.weights + memory.cached)
     parts = {"weights": memory.weights, "cache": memory.cached}
     bars = "".join(
-        f'<i class="rv-{name}" style="width:{100 * value / whole:.2f}%">{human(value)}</i>'
-        for name, value in parts.items()
+        f'<i class="rv-{name}" style="width:{100 * value / whole:.2f}%"></i>' for name, value in parts.items()
     )
     limit = 100 * USED * size * 1e9 / whole
-    label = TEXTS("memory.bar", weights=human(memory.weights), cache=human(memory.cached), size=size)
+    weights, cached = human(memory.weights), human(memory.cached)
+    label = TEXTS("memory.bar", weights=weights, cache=cached, size=size)
+    # The label is moved back by its share of the line's place, so that it never leaves the bar.
     st.html(
         f'<div class="rv-memory" role="img" aria-label="{label}"><div>{bars}<b style="left:{limit:.2f}%"></b></div>'
-        f'<p><span class="rv-weights">{TEXTS("memory.weights")}</span>'
-        f'<span class="rv-cache">{TEXTS("memory.cache", count=memory.sequences)}</span>'
-        f"<span>{TEXTS('memory.limit', size=size)}</span></p></div>"
+        f'<div><span style="margin-left:{limit:.2f}%;transform:translateX(-{limit:.2f}%)">'
+        f"{TEXTS('memory.limit', size=size)}</span></div>"
+        f'<p><span class="rv-weights">{TEXTS("memory.weights", size=weights)}</span>'
+        f'<span class="rv-cache">{TEXTS("memory.cache", count=memory.sequences, size=cached)}</span></p></div>'
     )
-    key = "any" if longest is None else "none" if longest == 0 else "longest"
-    st.markdown(TEXTS(f"memory.{key}", stored=memory.stored, length=longest or 0))
+    st.markdown(" ".join((TEXTS("memory.stored", stored=memory.stored), *describe_fit(memory, size * 1e9))))
     with popover(TEXTS("memory.change"), "memory"):
         page.controls(extend.GPU, extend.SEQUENCES, extend.DTYPE)
         st.markdown(words.memory(plan))
@@ -154,26 +190,38 @@ def _cost(plan: ExtensionPlan) -> None:
 def _details(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show the evidence in tabs; only the open one is computed."""
     shown = (_changes, _why, _runtime_tab, _training, _verify)
-    st.session_state["choice.tab"] = extend.TABS[request[extend.TAB]]
-    tabs = st.tabs(list(extend.TABS.values()), key="choice.tab", on_change=_open_tab)
+    labels = _label_tabs(request)
+    st.session_state["choice.tab"] = labels[request[extend.TAB]]
+    tabs = st.tabs(list(labels.values()), key="choice.tab", on_change=_open_tab, args=(labels,))
     for show_tab, tab in zip(shown, tabs, strict=True):
         if tab.open:
             with tab:
                 show_tab(request, plan)
 
 
-def _open_tab() -> None:
+def _label_tabs(request: PictureRequest) -> dict[str, str]:
+    """Return the labels of the tabs; that of the runtimes counts those that agree on the config of the answer."""
+    is_new = extend.is_written(request)
+    found = extend.compare_readers(request) if is_new else runtimes.answers(page.picture_request(runtimes.PAGE))
+    if found.problem:
+        return dict(extend.TABS)
+    same, count = runtime_words.count_agreeing(found)
+    return {**extend.TABS, "runtimes": TEXTS("tabs.agree", same=same, count=count)}
+
+
+def _open_tab(labels: dict[str, str]) -> None:
     label = st.session_state["choice.tab"]
-    name = next((name for name, each in extend.TABS.items() if each == label), "changes")
+    name = next((name for name, each in labels.items() if each == label), "changes")
     state.set_param(extend.TAB.key, name, default="changes")
 
 
 def _changes(request: PictureRequest, plan: ExtensionPlan) -> None:
     """Show the new config.json as a diff, or why the page offers no file, and how to configure each runtime."""
-    st.markdown(words.describe_support(plan))
-    if plan.file.fragment:
+    if plan.file.fragment and not plan.is_gguf:
         changed = format_diff(plan.config, plan.file.config)
         st.code(changed, language="diff", wrap_lines=True, height=360 if changed.count("\n") > 20 else "content")
+    if not plan.is_gguf:
+        st.markdown(words.describe_support(plan))
     if not plan.file.fit:
         st.markdown(EXTEND("no_download", problem=plain(plan.file.findings[0].message)))
     if not plan.instructions and not plan.refused:
@@ -195,6 +243,8 @@ def _why(request: PictureRequest, plan: ExtensionPlan) -> None:
     if plan.recognised.mistakes:
         st.markdown(words.list_mistakes(plan))
     configs.listed_findings(plan.found)
+    if not extend.has_mixed_layers(request):
+        page.paragraph(extend.describe_layers(request))
     page.controls(extend.TRAINED, extend.WAY)
     page.picture_sentence(extend.ways)
     page.show(extend.ways)
@@ -206,6 +256,11 @@ def _why(request: PictureRequest, plan: ExtensionPlan) -> None:
 
 
 def _runtime_tab(request: PictureRequest, plan: ExtensionPlan) -> None:
+    """Show what each runtime makes of the config to write, then of the config as it is."""
+    if extend.is_written(request):
+        page.picture_sentence(extend.readers)
+        page.show(extend.readers)
+        page.section(TEXTS("your_file"))
     _runtimes(request)
 
 
@@ -218,9 +273,13 @@ def _runtimes(request: PictureRequest) -> None:
         _all_models()
         return
     page.controls(runtimes.AT, runtimes.VLLM, runtimes.SGLANG)
-    page.picture_sentence(runtimes.curves)
-    page.show(runtimes.curves)
-    page.legend(runtime_words.describe_marks(runtimes.answers(asked)))
+    answers = runtimes.answers(asked)
+    if group_differing(answers):
+        page.picture_sentence(runtimes.curves)
+        page.show(runtimes.curves)
+        page.legend(runtime_words.MARKS)
+    else:
+        page.paragraph(runtime_words.agreement(answers))
     page.picture_sentence(runtimes.matrix)
     page.show(runtimes.matrix)
     page.paragraph(f"{runtime_words.TABLE} {runtime_words.counts()}")

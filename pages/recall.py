@@ -28,6 +28,14 @@ def show() -> None:
     page.show(recall.lengths)
     page.legend(TEXTS("legend"))
 
+    name, tab = page.tabs(choices.TAB)
+    with tab:
+        {"real": show_real, "pairs": show_pairs, "training": show_training, "own": show_own}[name]()
+    page.end("recall")
+
+
+def show_real() -> None:
+    """Show what was measured with a real model."""
     page.section(TEXTS("headings.real"), says=real_model.real_loss)
     page.show(real_model.real_loss)
     page.picture_sentence(real_model.real_cost)
@@ -38,9 +46,9 @@ def show() -> None:
     page.section(TEXTS("headings.real_keys"), says=real_model.real_keys)
     page.show(real_model.real_keys)
 
-    page.section(TEXTS("headings.live"))
-    show_own_losses(page.picture_request(choices.PAGE))
 
+def show_pairs() -> None:
+    """Show where in a text tiny_lm finds facts, and which pairs and heads it needs for that."""
     page.section(TEXTS("headings.maps"), says=recall.needle)
     page.show(recall.needle)
 
@@ -58,6 +66,9 @@ def show() -> None:
                 page.picture_sentence(picture)
                 page.show(picture)
 
+
+def show_training() -> None:
+    """Show what fine-tuning and a search for frequencies change."""
     page.section(TEXTS("headings.recover"), says=recall.recover)
     page.controls(choices.TUNED)
     page.show(recall.recover)
@@ -68,10 +79,15 @@ def show() -> None:
     page.section(TEXTS("headings.search"))
     search_frequencies(page.picture_request(choices.PAGE))
 
+
+def show_own() -> None:
+    """Show the user's text, read by the real model, and the user's model."""
+    page.section(TEXTS("headings.live"))
+    show_own_losses(page.picture_request(choices.PAGE))
+
     page.section(TEXTS("headings.yours"), says=recall.yours)
     page.controls(choices.ASKED)
     page.show(recall.yours)
-    page.end("recall")
 
 
 def show_own_losses(request: PictureRequest) -> None:

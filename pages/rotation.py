@@ -4,15 +4,17 @@ from rope_viz.pages import rotation
 from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.ui import page
 
-page.start(TEXTS("title"), says=rotation.turning)
-page.control_row(rotation.SHOW, rotation.PLAIN)
 request = page.picture_request(rotation.PAGE)
-if request[rotation.SHOW] == "turn":
-    page.pin_row(request)
-page.show(rotation.turning)
-page.mobile_knobs("base", "context", "target", "factor")
-page.legend(TEXTS("legend"))
-page.next_page_link("frequencies", TEXTS("next_page"))
+with page.main_figure():
+    page.start(TEXTS("title"), says=rotation.turning)
+    with page.figure_row():
+        page.controls(rotation.SHOW, rotation.PLAIN)
+        if request[rotation.SHOW] == "turn":
+            page.pin_row(request)
+    page.show(rotation.turning)
+    page.mobile_knobs("base", "context", "target", "factor")
+    page.legend(TEXTS("legend"))
+    page.next_page_link("frequencies", TEXTS("next_page"))
 
 page.section(TEXTS("headings.matrix"), says=rotation.matrices)
 page.control_row(rotation.PART, rotation.M, rotation.N)

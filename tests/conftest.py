@@ -29,11 +29,12 @@ QUICK = "not slow"
 """The `-m` of pyproject.toml."""
 
 MISSING = {
+    "gpu": ("a CUDA GPU, and torch and triton for it", not Path("/dev/nvidiactl").exists()),
     "llama_cpp": ("pip install gguf llama-cpp-python", importlib.util.find_spec("llama_cpp") is None),
     "ray": ("pip install 'rope-viz[ray]'", importlib.util.find_spec("ray") is None),
     "real_model": ("rope-viz get-model smollm2", not MODELS["smollm2"].weights.is_file()),
 }
-"""{marker: (what installs the program that its tests need, whether it is missing)}."""
+"""{marker: (what its tests need, or what installs it; whether it is missing)}."""
 
 DESELECTED = pytest.StashKey[Counter]()
 

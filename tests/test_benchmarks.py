@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.checkouts import ROOT, Checkout, find_same_page, format_ratios, in_turns, match_pages, read_checkout
+from benchmarks.host_time import compare_commits
 from rope_viz.pages import registry
 from rope_viz.pages.registry import titles
 
@@ -79,3 +80,11 @@ def test_each_benchmark_names_what_is_no_checkout(script, tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2
     assert f"there is no checkout at {tmp_path}" in done.stderr
+
+
+def test_host_times_come_from_both_checkouts():
+    pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    found = compare_commits("", ROOT, rounds=1)
+    assert len(found) == 5
+    assert all(min(times) > 0 for times in found.values())

@@ -22,7 +22,7 @@ from pathlib import Path, PurePath
 from typing import Any, TextIO, TypeAlias
 
 from rope_viz import __version__
-from rope_viz.advice.lint import COMMON_NOTES, SEVERITIES, Finding, check, repair, sort_by_severity
+from rope_viz.advice.lint import COMMON_NOTES, SEVERITIES, Finding, check, make_repairs, sort_by_severity
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
 from rope_viz.cli.find_configs import NO_CONFIG, find_configs, make_reader, search_folder
 from rope_viz.cli.output import named, one_line
@@ -231,11 +231,15 @@ def print_repaired(names: Sequence[str], ignored: Sequence[str], level: str) -> 
         raise ValueError("--repair takes one file")
     source, fixes = read
     with named(names[0]):
-        text = json.dumps(repair(source.config), indent=2)
+        repaired, repairs = make_repairs(source.config)
+        text = json.dumps(repaired, indent=2)
         raw, findings = check_text(text)
     print(text)
     if fixes:
         print(f"rope-viz: {names[0]}: repaired the JSON syntax: {describe_fixes(fixes)}", file=sys.stderr)
+    if repairs:
+        print("rope-viz: repaired:", file=sys.stderr)
+        print_findings(FileReport(names[0], repairs, raw), file=sys.stderr)
     left = FileReport(names[0], tuple(finding for finding in findings if finding.rule not in ignored), raw)
     if left.findings:
         print("rope-viz: not repaired:", file=sys.stderr)

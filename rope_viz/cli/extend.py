@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from rope_viz.advice.lint import COMMON_NOTES
-from rope_viz.advice.memory.kv_cache import DTYPES
+from rope_viz.advice.memory.kv_cache import DTYPES, GPU
 from rope_viz.advice.plan.export import find_target
-from rope_viz.advice.plan.extension_plan import ExtensionPlan, make_plan
+from rope_viz.advice.plan.extension_plan import ExtensionPlan, find_usual_runtime, make_plan
 from rope_viz.advice.plan.runtime_instructions import NAMES, format_diff
+from rope_viz.advice.plan.verdict import decide_certainty, make_verdict
 from rope_viz.advice.plan.ways import SUPPORT, Way
 from rope_viz.cli.find_configs import find_listed
 from rope_viz.cli.output import STDOUT, write_output
@@ -21,6 +22,8 @@ from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import named, read_config, refuse_diffusion, tokens
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.model_config import ModelConfig
+
+NO_FILE = "A GGUF file holds its config: llama.cpp's flags override it, and no config.json is written without -o."
 
 
 def add(commands: Any) -> None:
@@ -35,7 +38,11 @@ def add(commands: Any) -> None:
     asked.add_argument("config", metavar="CONFIG", help=CONFIGS)
     asked.add_argument("--to", required=True, type=tokens, metavar="LENGTH", help="tokens, such as 128k")
     asked.add_argument(
-        "--runtime", action="append", default=[], metavar="NAME", help=f"one of {', '.join(NAMES)}; may be repeated"
+        "--runtime",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"one of {', '.join(NAMES)}; may be repeated; default: transformers, llama.cpp for a GGUF file",
     )
     asked.add_argument("--trained", type=tokens, metavar="LENGTH", help="the trained length, if you know it better")
     asked.add_argument("--layer", help="layer type, such as full_attention")
@@ -51,12 +58,12 @@ def add(commands: Any) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
-    given = [name for names in parsed.runtime or ["transformers"] for name in names.split(",")]
-    runtimes = [find_target(name.strip()) for name in given]
+    config = read_config(parsed.config)
+    asked = parsed.runtime or [find_usual_runtime(config, "transformers")]
+    runtimes = [find_target(name.strip()) for names in asked for name in names.split(",")]
     for name in runtimes:
         if name not in NAMES:
             raise ValueError(f"--runtime must be one of {', '.join(NAMES)}, got {short_repr(name)}")
-    config = read_config(parsed.config)
     known = find_listed(parsed.config)
     with named(parsed.config):
         refuse_diffusion(config)
@@ -110,6 +117,7 @@ def as_dict(plan: ExtensionPlan) -> dict[str, Any]:
             "findings": [pick(one, "rule", "severity", "message") for one in plan.found],
         },
         "need": plan.target,
+        "verdict": pick(make_verdict(plan), "headline", "certainty", "words", "reason", "measured"),
         "ways": [way_dict(way, plan) for way in plan.advice.ways],
         "chosen": None if plan.refused else plan.way.id,
         "refused": dict(plan.refused),
@@ -119,6 +127,7 @@ def as_dict(plan: ExtensionPlan) -> dict[str, Any]:
             "bytes_per_token": held.cache.per_token if held.cache else None,
             "weight_bytes": held.weights if held.cache else None,
             "longest_on_80_GB": held.longest,
+            "gpus_of_80_GB": held.count_gpus(GPU) if held.cache else None,
             "sequences": held.sequences,
             "sentences": list(held.sentences(plan.target)),
         },
@@ -144,6 +153,7 @@ def way_dict(way: Way, plan: ExtensionPlan) -> dict[str, Any]:
     return {
         "way": way.id,
         **pick(way, "method", "rank", "title"),
+        "certainty": decide_certainty(way),
         "factor": way.option.factor,
         **pick(way, "source", "reasons"),
         "measured": [pick(one, "text", "source") for one in way.evidence],
@@ -192,8 +202,10 @@ def lines(plan: ExtensionPlan) -> Iterator[str]:
         yield f"- common notes, shown by rope-viz check --all-notes: {', '.join(common)}"
     yield from ("", f"## What you need: {plan.target:,} tokens", "")
     yield from ("## What to do, and why", "")
-    if plan.refused:
-        yield from (f"No way to {plan.target:,} tokens is recommended, so nothing is written.", "")
+    verdict = make_verdict(plan)
+    yield f"**{verdict.headline}.**{f' {verdict.words}.' if verdict.words else ''}"
+    yield from filter(None, (verdict.reason, verdict.measured))
+    yield ""
     for number, way in enumerate(plan.advice.ways, start=1):
         is_chosen = not plan.refused and way.id == plan.way.id
         mark = "**" if is_chosen else ""
@@ -212,7 +224,9 @@ def lines(plan: ExtensionPlan) -> Iterator[str]:
     if plan.refused:
         return
     yield from ("", "## What to write", "")
-    if plan.is_file_read:
+    if plan.is_gguf:
+        yield from (NO_FILE, *runtime_lines(plan))
+    elif plan.is_file_read:
         yield from (*file_lines(plan), *runtime_lines(plan))
     else:
         # What a requested runtime accepts comes first, and the file for others after it.

@@ -15,7 +15,7 @@ from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import LISTS, add_spec_flags, flag, named, read_config, read_spec
 from rope_viz.embedding.spec import RopeSpec, knobs, short_repr
 from rope_viz.figures.files import FORMS
-from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS, Style, is_key
+from rope_viz.figures.files.style import COLOUR, HIDE, LABEL, PARAMETERS, PRESETS, Style, is_key
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.read_upload import has_several_axes, multi_axis_upload, single_axis_upload
@@ -66,9 +66,14 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
     for key, parameter in PARAMETERS.items():
         known = f"{', '.join(filter(None, parameter.options))}. " if parameter.options else ""
         styles.add_argument(flag(key), dest=f"look.{key}", metavar="VALUE", help=known + parameter.help)
-    styles.add_argument(
-        "--label", action="append", default=[], metavar="LINE=TEXT", help="your own label for a line; may be repeated"
-    )
+    for of_line, metavar, about in (
+        ("label", "LINE=TEXT", "your own label for a line"),
+        ("colour", "LINE=#RRGGBB", "your own colour for a line"),
+        ("hide", "LINE", "leave a line out"),
+    ):
+        styles.add_argument(
+            f"--{of_line}", action="append", default=[], metavar=metavar, help=f"{about}; may be repeated"
+        )
     parser.add_argument(
         "--variant",
         action="append",
@@ -291,14 +296,15 @@ def flags_besides_style(parsed: argparse.Namespace, name: str) -> Iterator[str]:
 def read_style_flags(parsed: argparse.Namespace) -> dict[str, str]:
     """Return the style flags as parameters of an address. Raise `ValueError` with one sentence."""
     given = {key: text for key in PARAMETERS if (text := getattr(parsed, f"look.{key}")) is not None}
-    for written in parsed.label:
-        line, equals, text = written.partition("=")
-        if not equals:
-            raise ValueError(f"--label takes LINE=TEXT, not {short_repr(written)}")
-        if LABEL + line in given:
-            raise ValueError(f"--label names the line {short_repr(line)} twice: omit one")
-        given[LABEL + line] = text
-    return given
+    for start, name, form in ((LABEL, "label", "LINE=TEXT"), (COLOUR, "colour", "LINE=#RRGGBB")):
+        for written in getattr(parsed, name):
+            line, equals, text = written.partition("=") if name == "label" else written.rpartition("=")
+            if not equals:
+                raise ValueError(f"--{name} takes {form}, not {short_repr(written)}")
+            if start + line in given:
+                raise ValueError(f"--{name} names the line {short_repr(line)} twice: omit one")
+            given[start + line] = text
+    return given | {HIDE + line: "yes" for line in parsed.hide}
 
 
 def make_flags(choice: Choice[Any], command: argparse.ArgumentParser) -> list[str]:

@@ -23,7 +23,7 @@ STARTS = {"turn": (0, 0), "score": (1040, 1024)}
 MAX_PAIRS = 256  # drawn as dials; the score uses all pairs
 LAST_POSITION = 10_000_000
 # Height in pixels by mode: (wide, narrow).
-HEIGHTS = {"turn": (420, 505), "score": (500, 620)}
+HEIGHTS = {"turn": (420, 400), "score": (500, 420)}
 
 COLOURS = {
     "background": theme.BACKGROUND,

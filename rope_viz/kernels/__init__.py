@@ -70,7 +70,8 @@ def rotate(
     tokens, axes), as in images and videos (`embedding.axes_spec`): exact at whole positions, float64 in between. The
     attention_factor may then be one per pair.
 
-    Raises `ValueError` for shapes or dtypes that do not fit, and for a position outside the table.
+    Raises `ValueError` for shapes or dtypes that do not fit, and for a position outside the table. On a GPU such a
+    position takes the nearest row, and a later call raises the error, because no check waits for the GPU.
     """
     if weights is not None:
         table, positions = _several(positions, inv_freq, table, weights, attention_factor, inverse)

@@ -7,6 +7,7 @@ table with one row per token, which every backend takes.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from typing import Any
@@ -68,15 +69,29 @@ def _move_to_device(positions: Any, freqs: FloatArray, scale: FloatArray) -> tup
         places = positions.detach()
         floored = places.floor() if real else places
         count, device = floored.long(), places.device
+        increments, weights, factor = _constants(freqs.tobytes(), freqs.shape, scale.tobytes(), device)
         phase = torch.zeros((*places.shape[:-1], len(freqs)), dtype=torch.int64, device=device)
         for axis in range(freqs.shape[1]):
-            phase += count[..., axis, None] * torch.from_numpy(fixed_point.increments(freqs[:, axis]).copy()).to(device)
+            phase += count[..., axis, None] * increments[axis]
         angle = phase.double() * RADIANS
         if real:
-            angle = angle + (places - floored).double() @ torch.from_numpy(freqs.T.copy()).to(device)
-        flat, factor = angle.reshape(-1, len(freqs)), torch.from_numpy(scale.copy()).to(device)
+            angle = angle + (places - floored).double() @ weights
+        flat = angle.reshape(-1, len(freqs))
         rows = torch.arange(len(flat), device=device).view(places.shape[:-1])
         return (flat.cos() * factor, flat.sin() * factor), rows
+
+
+@functools.lru_cache(maxsize=16)
+def _constants(freqs: bytes, shape: tuple[int, int], scale: bytes, device: Any) -> tuple[Any, Any, Any]:
+    """Return increments (axes, pairs), weights (axes, pairs) and factors (pairs,) on the device.
+
+    Cached, so that a GPU waits for them once.
+    """
+    torch = sys.modules["torch"]
+    weights = np.frombuffer(freqs).reshape(shape).T.copy()
+    increments = np.stack([fixed_point.increments(row) for row in weights])
+    with torch.inference_mode(False):
+        return tuple(torch.from_numpy(part).to(device) for part in (increments, weights, np.frombuffer(scale).copy()))
 
 
 def check_weights(weights: ArrayLike) -> FloatArray:

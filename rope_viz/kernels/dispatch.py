@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rope_viz.embedding.spec import Pairing
-from rope_viz.kernels import operators, reference, torch_library
+from rope_viz.kernels import reference, tensor_cache, torch_library
 from rope_viz.kernels.torch_ops import Turn
 
 
@@ -71,12 +71,12 @@ def _make_turn(
             inv_freq = inv_freq.copy()  # torch warns about read-only arrays, such as a spec's
         frequency = torch.as_tensor(inv_freq)
         if frequency.is_cuda and not torch.compiler.is_compiling():
-            frequency = _copy_to_host(frequency)
+            frequency = tensor_cache.copy_to_host(frequency)
         if frequency.ndim != 1 or not len(frequency):
             raise ValueError(f"inv_freq must have shape (pairs,) with at least one pair, got {tuple(frequency.shape)}")
         if frequency.requires_grad or torch_library.has_tangent(frequency):
             raise ValueError("there is no gradient with respect to inv_freq: detach it")
-        return Turn(frequency.double(), None, None, interleaved, inverse, scale)
+        return Turn(frequency, None, None, interleaved, inverse, scale)
     cos, sin = (torch.as_tensor(part).to(device) for part in table)
     if cos.ndim != 2 or cos.shape != sin.shape:
         raise ValueError(
@@ -85,12 +85,6 @@ def _make_turn(
     if cos.requires_grad or sin.requires_grad or torch_library.has_tangent(cos, sin):
         raise ValueError("there is no gradient with respect to the table: detach it")
     return Turn(None, cos, sin, interleaved, inverse, scale)
-
-
-@operators.cache_last
-def _copy_to_host(inv_freq: Tensor) -> Tensor:
-    # The increments are computed on the host. Cached, so that a model's buffer is copied once, not once per layer.
-    return inv_freq.cpu()
 
 
 def _check_positions(positions: Any, x: Tensor, turn: Turn) -> Tensor:

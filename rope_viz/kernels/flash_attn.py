@@ -3,8 +3,8 @@
 Interface: https://github.com/Dao-AILab/flash-attention at 0251105, `layers/rotary.py` and `ops/triton/rotary.py`
 
 Intended differences: a position past the end of cos and sin raises `ValueError` instead of staying unrotated; so does a
-packed batch whose bounds do not cover all tokens, which the original returns uninitialised. A gradient is never
-overwritten, and can be differentiated again.
+packed batch whose bounds do not cover all tokens, which the original returns uninitialised. On a GPU a later call
+raises both, because no check waits. A gradient is never overwritten, and can be differentiated again.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _angles(x: Tensor, cos: Tensor, sin: Tensor, way: SharedArguments) -> tuple[
         rows = torch.arange(seqlen, device=x.device)[None]
         rows = rows + (offsets.long()[:, None] if isinstance(offsets, Tensor) else offsets)
     turn = Turn(None, cos.detach(), sin.detach(), way.interleaved, way.conjugate, 1.0)
-    return rows, turn, not isinstance(offsets, Tensor)
+    return rows, turn, way.cu_seqlens is None and not isinstance(offsets, Tensor)
 
 
 __all__ = [

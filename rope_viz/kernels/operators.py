@@ -14,17 +14,16 @@ from __future__ import annotations
 import functools
 import importlib.util
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch._subclasses.functional_tensor import FunctionalTensorMode
 from torch.fx.experimental.symbolic_shapes import statically_known_true
-from torch.utils.weak import WeakTensorKeyDictionary
 
+from rope_viz.kernels import late_checks, tensor_cache, torch_ops
 from rope_viz.kernels import positions as place
-from rope_viz.kernels import torch_ops
 from rope_viz.kernels.torch_ops import Turn
 
 TURN = (
@@ -32,13 +31,12 @@ TURN = (
     "bool interleaved, bool conjugate, float scale, bool bounded"
 )
 
-T = TypeVar("T")
-
 
 def rotate(xs: list[Tensor], *arguments: Any) -> list[Tensor]:
     """Implement `rope_viz::rotate`; arguments: as in TURN."""
+    positions, *turn, bounded = arguments
     outs = [torch.empty_like(x) for x in xs]
-    rotate_into(outs, xs, *arguments)
+    _write(outs, xs, positions, Turn(*turn), bounded)
     return outs
 
 
@@ -55,17 +53,26 @@ def rotate_into(
     bounded: bool,
 ) -> None:
     """Implement `rope_viz::rotate_into`."""
-    turn = Turn(inv_freq, cos, sin, interleaved, conjugate, scale)
-    if cos is not None and not bounded:
-        check_rows(positions, len(cos))
     if not all(_is_same(x, out) for x, out in zip(xs, outs, strict=True)):
         xs = [x.clone() if any(_may_overlap(x, out) for out in outs) else x for x in xs]
-    if xs[0].is_cuda and _has_triton():
+    _write(outs, xs, positions, Turn(inv_freq, cos, sin, interleaved, conjugate, scale), bounded)
+
+
+def _write(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: Turn, bounded: bool) -> None:
+    """Rotate into outs that do not overlap with another x."""
+    bounded = bounded or turn.cos is None or not positions.numel()
+    if not bounded and not len(turn.cos):  # type: ignore[arg-type]
+        raise ValueError("the table has no rows")
+    if _has_kernel(xs[0]):
         from rope_viz.kernels import triton_ops
 
-        triton_ops.rotate_into(outs, xs, positions, turn)
-    else:
-        torch_ops.rotate_into(outs, xs, positions, turn)
+        late_checks.raise_found()
+        triton_ops.rotate_into(outs, xs, positions, turn, bounded=bounded)
+        return
+    if not bounded:
+        assert turn.cos is not None
+        _check_rows_now(positions, len(turn.cos))
+    torch_ops.rotate_into(outs, xs, positions, turn)
 
 
 def rotate_within(whole: Tensor, bounds: Sequence[int], *arguments: Any) -> None:
@@ -88,35 +95,58 @@ def packed_positions(
     cu_seqlens: Tensor, tokens: int, starts: Tensor | None, size: int, rank: int, longest: int | None
 ) -> Tensor:
     """Implement `rope_viz::packed_positions`."""
-    if not _is_capturing(cu_seqlens):
-        bounds = _read_host(cu_seqlens)
-        lengths = [after - before for before, after in itertools.pairwise(bounds)]
-        if not bounds or bounds[0] != 0 or min(lengths, default=0) < 0:
-            raise ValueError(f"cu_seqlens must begin with 0 and never fall, got {bounds[:8]}")
-        if bounds[-1] != tokens * size:
-            raise ValueError(f"cu_seqlens must end at the {tokens * size} tokens there are, got {bounds[-1]}")
-        if longest is not None and max(lengths, default=0) > longest:
-            raise ValueError(f"max_seqlen is {longest}, but a sequence has {max(lengths)} tokens")
-        if size > 1 and any(length % (2 * size) for length in lengths):
-            raise ValueError(
-                f"context parallelism over {size} ranks needs sequences of a multiple of {2 * size} tokens"
-            )
+    checked, question = _checked_bounds(cu_seqlens), (tokens * size, size, longest)
+    if cu_seqlens.is_cuda:
+        late_checks.raise_found()
+    if question not in checked and not _is_capturing(cu_seqlens):
+        check = functools.partial(check_bounds, *question)
+        late_checks.check_later(cu_seqlens, check) if cu_seqlens.is_cuda else check(cu_seqlens.tolist())
+        checked.add(question)
     return place.packed_positions(cu_seqlens, tokens, starts, size=size, rank=rank)  # type: ignore[no-any-return]
 
 
-def check_rows(positions: Tensor, rows: int) -> None:
-    """Raise `ValueError` unless every position is a row of a table of `rows`."""
-    if not positions.numel() or _is_capturing(positions):
-        return
-    low, high = find_bounds(positions)
-    if low < 0 or high >= rows:
-        raise ValueError(f"positions must be rows of the table, from 0 to {rows - 1}, got {low} to {high}")
+def check_bounds(tokens: int, size: int, longest: int | None, bounds: list[int]) -> None:
+    """Raise `ValueError` unless the bounds of packed sequences fit the number of all `tokens`."""
+    lengths = [after - before for before, after in itertools.pairwise(bounds)]
+    if not bounds or bounds[0] != 0 or min(lengths, default=0) < 0:
+        raise ValueError(f"cu_seqlens must begin with 0 and never fall, got {bounds[:8]}")
+    if bounds[-1] != tokens:
+        raise ValueError(f"cu_seqlens must end at the {tokens} tokens there are, got {bounds[-1]}")
+    if longest is not None and max(lengths, default=0) > longest:
+        raise ValueError(f"max_seqlen is {longest}, but a sequence has {max(lengths)} tokens")
+    if size > 1 and any(length % (2 * size) for length in lengths):
+        raise ValueError(f"context parallelism over {size} ranks needs sequences of a multiple of {2 * size} tokens")
+
+
+def check_rows(positions: Tensor, rows: int) -> Tensor:
+    """Return the positions if all are rows of a table of `rows`, else raise `ValueError`.
+
+    On a GPU return the nearest rows at once; a later call raises the error.
+    """
+    if not positions.numel():
+        return positions
+    if not rows:
+        raise ValueError("the table has no rows")
+    if not positions.is_cuda:
+        _check_rows_now(positions, rows)
+        return positions
+    late_checks.raise_found()
+    if not _is_capturing(positions):
+        bounds = torch.stack(torch.aminmax(positions))
+        late_checks.check_later(bounds, functools.partial(late_checks.check_rows, rows))
+    return positions.clamp(0, rows - 1)
 
 
 def checked_rows(positions: Tensor, rows: int) -> Tensor:
     """Implement `rope_viz::checked_rows`."""
-    check_rows(positions, rows)
-    return positions.clone()
+    return check_rows(positions, rows).clone()
+
+
+def _check_rows_now(positions: Tensor, rows: int) -> None:
+    # Waits for a GPU, where the plain operations run because Triton is missing.
+    if not _is_capturing(positions):
+        low, high = torch.aminmax(positions)
+        late_checks.check_rows(rows, [int(low), int(high)])
 
 
 def one_per_pair(table: Tensor, interleaved: bool) -> Tensor:
@@ -130,37 +160,10 @@ def one_per_pair(table: Tensor, interleaved: bool) -> Tensor:
     return first.clone(memory_format=torch.contiguous_format)
 
 
-def cache_last(make: Callable[[Tensor], T]) -> Callable[[Tensor], T]:
-    """Cache `make(tensor)` while that tensor lives unchanged: every layer of a model passes the same one."""
-    cache: Any = WeakTensorKeyDictionary()
-
-    def make_savable(tensor: Tensor) -> T:
-        # A value made in inference mode could not be saved for a gradient later.
-        with torch.inference_mode(False):
-            return make(tensor)
-
-    def cached_make(tensor: Tensor) -> T:
-        if tensor.is_inference():
-            return make_savable(tensor)
-        version, value = cache.get(tensor, (None, None))
-        if version != tensor._version:
-            value = make_savable(tensor)
-            cache[tensor] = tensor._version, value
-        return value  # type: ignore[no-any-return]
-
-    return cached_make
-
-
-@cache_last
-def find_bounds(tensor: Tensor) -> tuple[int, int]:
-    """Return the smallest and largest entry of an integer tensor. Waits for the device."""
-    low, high = torch.aminmax(tensor)
-    return int(low), int(high)
-
-
-@cache_last
-def _read_host(tensor: Tensor) -> list[int]:
-    return list(tensor.tolist())
+@tensor_cache.cache_last
+def _checked_bounds(cu_seqlens: Tensor) -> set[tuple[int, int, int | None]]:
+    """Return what these bounds have been checked for."""
+    return set()
 
 
 def is_plain(xs: Sequence[Tensor]) -> bool:
@@ -190,6 +193,10 @@ def _may_overlap(x: Tensor, out: Tensor) -> bool:
         for start in [tensor.storage_offset()]
     ]
     return x.storage_offset() <= ends[1] and out.storage_offset() <= ends[0]
+
+
+def _has_kernel(x: Tensor) -> bool:
+    return x.is_cuda and _has_triton()
 
 
 @functools.cache

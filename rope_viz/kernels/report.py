@@ -12,6 +12,7 @@ import json
 import math
 import os
 import platform
+import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -74,6 +75,7 @@ def format_row(result: Measurement) -> dict[str, Any]:
         "best_s": min(result.seconds, default=math.nan),
         "bytes_per_second": result.bytes_per_second,
         "fraction_of_copy": result.fraction_of_copy,
+        "host_s": statistics.median(result.host_seconds) if result.host_seconds else math.nan,
         "error": math.nan if result.error is None else result.error,
     }
     return {
@@ -125,8 +127,10 @@ def check_way(name: str, way: Any) -> None:
     timed = [key for key in TIMES if way.get(key) is not None]
     for key in TIMES if timed else ():
         require_number(way.get(key), f"{key} of {label}", least=1e-15, most=1e18)
-    for key in (*TIMES, "error"):
+    for key in (*TIMES, "error", "host_s"):
         way.setdefault(key, None)
+    if way["host_s"] is not None:
+        require_number(way["host_s"], f"host_s of {label}", least=0.0, most=1e6)
     if way["error"] is not None:
         require_number(way["error"], f"error of {label}", least=0.0, most=1e30)
 

@@ -21,7 +21,7 @@ def rotate_copies(xs: list[Tensor], positions: Tensor, turn: Turn, *, bounded: b
     """Return every x rotated, as new tensors; differentiable.
 
     xs: (batch, tokens, heads, head_dim) each, one dtype; positions: int64 (batch, tokens) or (1, tokens); bounded: the
-    caller guarantees that the positions are rows of the table, which saves a device sync.
+    caller guarantees that the positions are rows of the table.
     """
     check_tensors(xs)
     arguments = arguments_of(positions, turn, bounded)
@@ -192,17 +192,17 @@ def packed_positions(
 ) -> Tensor:
     """Return `positions.packed_positions`, after checking that the bounds cover all tokens.
 
-    Raises `ValueError` if they do not, if a sequence is longer than `longest`, and if a context-parallel share is odd.
+    Raises `ValueError` if they do not, if a sequence is longer than `longest`, and if a context-parallel share is odd:
+    on a GPU at a later call, without waiting for the bounds.
     """
     return torch.ops.rope_viz.packed_positions(cu_seqlens, tokens, starts, size, rank, longest)  # type: ignore[no-any-return]
 
 
 def checked_rows(positions: Tensor, rows: int) -> Tensor:
-    """Return the positions. Raises `ValueError` unless all are rows of a table of `rows`."""
+    """Return the positions. Raises `ValueError` unless all are rows of a table of `rows`; on a GPU at a later call."""
     if torch.compiler.is_compiling():
         return torch.ops.rope_viz.checked_rows(positions, rows)  # type: ignore[no-any-return]
-    operators.check_rows(positions, rows)
-    return positions
+    return operators.check_rows(positions, rows)
 
 
 def one_per_pair(table: Tensor, *, interleaved: bool) -> Tensor:

@@ -27,7 +27,7 @@ TABLE_ROWS = 8192
 class Turn:
     """The angles of a rotation: exact from `inv_freq`, or rows of a table; `conjugate` rotates backwards.
 
-    inv_freq: float64 (pairs,) or None; cos, sin: (rows, pairs) or None. Both are multiplied by `scale`.
+    inv_freq: (pairs,) or None; cos, sin: (rows, pairs) or None. Both are multiplied by `scale`.
     """
 
     inv_freq: Tensor | None
@@ -61,10 +61,9 @@ def rotate_into(outs: list[Tensor], xs: list[Tensor], positions: Tensor, turn: T
                 _rotate_span(out[:, span], x[:, span], factors, turn)
 
 
-def exact_table(inv_freq: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """Return (cos, sin), float64 (..., pairs) on the CPU, of int64 positions (...)."""
-    increments = torch.from_numpy(fixed_point.increments(inv_freq.detach().cpu().double().numpy()).copy())
-    angle = (positions.cpu()[..., None] * increments).double().mul_(2.0 * math.pi * 2.0**-64)
+def exact_table(increments: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    """Return (cos, sin), float64 (..., pairs), of int64 positions (...) and the phases per position (pairs,)."""
+    angle = (positions[..., None] * increments).double().mul_(2.0 * math.pi * 2.0**-64)
     return torch.cos(angle), angle.sin_()
 
 
@@ -132,8 +131,9 @@ def _remembered(
     # Every layer of a model needs the same factors; computing them costs about half as much as using them once.
     with torch.inference_mode(False):
         inv_freq = torch.frombuffer(bytearray(frequency), dtype=torch.float64)
+        increments = torch.from_numpy(fixed_point.increments(inv_freq.numpy()).copy())
         positions = torch.frombuffer(bytearray(places), dtype=torch.int64) if places else torch.zeros(0).long()
-        cos, sin = exact_table(inv_freq, positions.view(shape))
+        cos, sin = exact_table(increments, positions.view(shape))
         return _prepare(cos, sin, Turn(inv_freq, None, None, interleaved, conjugate, scale), double)
 
 

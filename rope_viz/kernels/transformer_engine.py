@@ -4,7 +4,8 @@ Interface: https://github.com/NVIDIA/TransformerEngine at d0067d0, `transformer_
 
 `freqs` is a table of angles in radians, (positions, 1, 1, rotary_dim), with each pair's angle twice. Intended
 differences: a position past the end of freqs, tokens past the end of cu_seqlens and odd context-parallel shares raise
-`ValueError`; the original reads out of bounds or leaves memory unwritten.
+`ValueError`, on a GPU at a later call; the original reads out of bounds or leaves memory unwritten. New `freqs` make a
+GPU wait once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rope_viz.kernels import operators, torch_library
+from rope_viz.kernels import tensor_cache, torch_library
 from rope_viz.kernels.buffers import Float32Buffers
 from rope_viz.kernels.positions import balanced_position
 from rope_viz.kernels.torch_ops import Turn
@@ -263,13 +264,13 @@ def _tables(freqs: Tensor, interleaved: bool) -> tuple[Tensor, ...]:
     return (_tables_interleaved if interleaved else _tables_half)(freqs)
 
 
-@operators.cache_last
+@tensor_cache.cache_last
 def _tables_interleaved(freqs: Tensor) -> tuple[Tensor, ...]:
     angle = freqs[:, 0, 0].detach().float()
     return _cos_sin(angle[:, ::2], angle[:, 1::2])
 
 
-@operators.cache_last
+@tensor_cache.cache_last
 def _tables_half(freqs: Tensor) -> tuple[Tensor, ...]:
     angle = freqs[:, 0, 0].detach().float()
     return _cos_sin(*angle.chunk(2, dim=-1))

@@ -3,7 +3,7 @@
 Interface: transformers 5.23.0, `models/llama/modeling_llama.py`
 
 The arithmetic is float32 for bfloat16 and float16 tensors. The original multiplies in those dtypes, so the results
-differ by its roundings.
+differ by its roundings. A GPU waits once for new cos and sin, whose values decide the way.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rope_viz.kernels import operators, torch_library
+from rope_viz.kernels import tensor_cache, torch_library
 from rope_viz.kernels.torch_ops import Turn
 
 __all__ = ["apply_rotary_pos_emb"]
@@ -54,7 +54,7 @@ def apply_rotary_pos_emb(
     return q, k
 
 
-@operators.cache_last
+@tensor_cache.cache_last
 def _looks_paired(table: Tensor) -> bool:
     first, second = table.chunk(2, dim=-1)
     return torch.equal(first, second)

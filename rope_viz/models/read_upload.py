@@ -9,6 +9,7 @@ from typing import Any
 from rope_viz.embedding.axis_sections import analyse_spec
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import is_pipeline_part, name_config, read_model_type
+from rope_viz.models.formats.json_source import describe_source, names_unread_keys, source_file
 from rope_viz.models.long_names import cut_long_names, describe_long_names
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.several_axes.model_axes import from_model, is_encoder
@@ -51,7 +52,10 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
 def single_axis_upload(config: Mapping[str, Any], notes: Sequence[str] = ()) -> Upload:
     """Return the upload of a language model's config. Raises `ValueError` if RoPE cannot be computed from it."""
     read = ModelConfig.read(config)
-    return Upload(name_config(config), config, read.start_specs, (*notes, *read.notes))
+    # That a GGUF file was read is no warning; what was not read of it is one.
+    news = describe_source(config) if source_file(config) and not names_unread_keys(config) else ""
+    told = (note for note in read.notes if note != news)
+    return Upload(name_config(config), config, read.start_specs, (*notes, *told))
 
 
 def has_several_axes(config: Mapping[str, Any]) -> bool:

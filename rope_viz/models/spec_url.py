@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
-from rope_viz.embedding.spec import PAIRINGS, Knob, RopeSpec, Scaling, knobs, short_repr
+from rope_viz.embedding.spec import MAX_LENGTH, PAIRINGS, Knob, RopeSpec, Scaling, knobs, short_repr
 from rope_viz.models import catalog as models
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
@@ -96,6 +96,10 @@ def main_layer_of(model: str) -> str:
     return models.main_layer(catalog()[model], model_specs(model))
 
 
+EXAMPLE_FACTOR = 4
+"""How many times its length an unscaled model is extended until the user sets a target."""
+
+
 def with_method(spec: RopeSpec, method: str) -> RopeSpec:
     """Return the spec with this method, its factor set to target over original length.
 
@@ -106,6 +110,16 @@ def with_method(spec: RopeSpec, method: str) -> RopeSpec:
     if isinstance(getattr(scaling, "factor", None), float) and wanted > 1.0:
         scaling = scaling.with_factor(wanted)
     return dataclasses.replace(spec, scaling=scaling)
+
+
+def with_first_method(spec: RopeSpec, method: str, start: RopeSpec) -> RopeSpec:
+    """Return an unscaled model with a method that is chosen first: for 4 times its length, or the target that was set.
+
+    `start` is the model as it starts; a target other than its own was set by the user.
+    """
+    if not spec.is_scaled and spec.target == start.target:
+        spec = dataclasses.replace(spec, target=max(spec.target, min(EXAMPLE_FACTOR * spec.context, MAX_LENGTH)))
+    return with_method(spec, method)
 
 
 def resize(spec: RopeSpec, head_dim: int) -> RopeSpec:

@@ -166,6 +166,11 @@ def groups_of(page: str) -> tuple[str, ...]:
     return tuple(name for name in PAGES if any(each.page == name for each in pictures_on(page)))
 
 
+def method_first(name: str) -> bool:
+    """True if the scaling method is the point of a page."""
+    return any(page(group).method_first for group in groups_of(name))
+
+
 @functools.cache
 def moved() -> dict[str, tuple[str, str]]:
     """Return {address of an older release: the page that has its content, with a query}."""

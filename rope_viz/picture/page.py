@@ -81,6 +81,8 @@ class Picture:
     """What opens its place on that page."""
     first: bool = False
     """It is the first picture of its page, although others are listed before it."""
+    repeats: bool = False
+    """It is a whole page, made of what other pictures show."""
     crowded: bool = False
     """It has so many parts that the usual type leaves no room in a thumbnail."""
 
@@ -165,8 +167,8 @@ class Page:
     """The page that shows its pictures, if not the one of its name, whose address then leads there."""
     query: str = ""
     """What opens their place on that page."""
-    repeats: bool = False
-    """Its pictures are small forms of other pages' pictures."""
+    method_first: bool = False
+    """The scaling method is its point, so the sidebar shows that first."""
 
     def picture(self, *uses: Choice[Any], **facts: Any) -> Callable[[Draw], Picture]:
         """Decorate a function that draws a picture of this page from the model and these choices only.

@@ -22,6 +22,8 @@ TEXTS = Texts("app")
 
 MODEL_KEYS = (*spec_url.KEYS, config_link.KEY)
 """Query keys of the model, with the user's own config."""
+CHOICE_KEYS = (*MODEL_KEYS, "pin", *VARIANT_KEYS)
+"""Query keys of what a user chose for all pages."""
 STORED_KEYS = ("own", "spec")
 """Query keys of stored contents, in addition to those of a page."""
 OTHER_KEYS = ("pin", *VARIANT_KEYS, "view", "knob", "value", "coarse", "part", *STORED_KEYS)

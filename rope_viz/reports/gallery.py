@@ -1,7 +1,7 @@
 """The gallery: every picture as a card with a thumbnail, by door.
 
 A picture is left out by one of two rules. *No data*: it has nothing to draw for the default model. *Repeated*: it is a
-small form of another page's picture, as on Home and Learn.
+whole page, as those of Home and Learn. Tables follow the other pictures of their door.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rope_viz.pages import registry
-from rope_viz.pages.registry import door_of, doors, title_of
+from rope_viz.pages.registry import door_of, doors, pictures_on, text_of, title_of
 from rope_viz.picture import read_address
+from rope_viz.picture.outputs import Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 
@@ -33,17 +34,29 @@ class Card:
     title: str
 
     def as_dict(self) -> dict[str, Any]:
-        # A slow picture is refined in parts: a thumbnail is its first one.
-        part = {"part": "0"} if self.picture.parts(default_request(self.picture)) > 1 else {}
-        small = {"font_size": "5px"} if self.picture.crowded else {}
         return {
             "picture": self.picture.address,
             "page": self.page,
             "query": self.query,
             "title": self.title,
             "about": self.picture.about.rstrip("."),
-            "thumbnail": urlencode(STYLE | small | part),
+            "thumbnail": write_thumbnail(self.picture),
         }
+
+
+def write_thumbnail(picture: Picture) -> str:
+    """Return the query of a picture's thumbnail."""
+    # A slow picture is refined in parts: a thumbnail is its first one.
+    part = {"part": "0"} if picture.parts(default_request(picture)) > 1 else {}
+    small = {"font_size": "5px"} if picture.crowded else {}
+    return urlencode(STYLE | small | part)
+
+
+def make_page_card(page: str, model: str) -> dict[str, Any]:
+    """Return the card of a whole page, with its first picture and the model that it shows."""
+    picture = next(iter(pictures_on(page)), None) or registry.picture("frequencies", "heatmap")
+    card = {"picture": picture.address, "page": page, "query": "", "title": title_of(page)}
+    return card | {"about": text_of(page, "summary"), "note": model, "thumbnail": write_thumbnail(picture)}
 
 
 def default_request(picture: Picture) -> PictureRequest:
@@ -54,7 +67,7 @@ def default_request(picture: Picture) -> PictureRequest:
 @functools.cache
 def why_left_out(picture: Picture) -> str:
     """Return the rule by which a picture is left out, "" if it is in the gallery."""
-    if registry.page(picture.page).repeats:
+    if picture.repeats:
         return "repeated"
     return "no data" if picture.refuses(default_request(picture)) else ""
 
@@ -63,10 +76,11 @@ def why_left_out(picture: Picture) -> str:
 def list_cards() -> tuple[Card, ...]:
     """Return the cards by door, in the order of the pages."""
     cards = [make_card(picture) for picture in registry.pictures() if not why_left_out(picture)]
-    return tuple(sorted(cards, key=lambda card: [*doors()].index(card.door)))
+    return tuple(sorted(cards, key=lambda card: ([*doors()].index(card.door), card.picture.kind is Table)))
 
 
 def make_card(picture: Picture) -> Card:
     """Return the card of a picture."""
-    page = picture.shown_on
-    return Card(picture, door_of(page), page, picture.query, f"{title_of(page)}: {picture.name.replace('_', ' ')}")
+    page, scene = picture.shown_on, f"{picture.name}.title"
+    title = text_of(page, scene) if page == "learn" else text_of("gallery", f"names.{picture.page}.{picture.name}")
+    return Card(picture, door_of(page), page, picture.query, title)

@@ -14,12 +14,12 @@ from typing import Any
 from rope_viz.embedding.spec import FloatArray, check_length, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.overrides import merge_overrides
-from rope_viz.runtimes import gguf_converter, llamacpp, mlx, paper, sglang, tensorrt, transformers, vllm
+from rope_viz.runtimes import deepseek_v4, gguf_converter, llamacpp, mlx, paper, sglang, tensorrt, transformers, vllm
 from rope_viz.runtimes.asked_engines import find_asked
 from rope_viz.runtimes.known_types import find_missing_wrapper
 from rope_viz.runtimes.llamacpp import override_keys, split_flags
 from rope_viz.runtimes.provenance import Known, find_provenance
-from rope_viz.runtimes.releases import RUNTIMES, format_release, resolve_release
+from rope_viz.runtimes.releases import RELEASES, RUNTIMES, format_release, resolve_release
 from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, build_case, build_spec, compute_frequencies
 
 __all__ = ["RUNTIMES", "Emulation", "Known", "emulate", "emulate_case", "read_case", "resolve_release"]
@@ -33,6 +33,7 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
     resolve_release("tensorrt-llm"): tensorrt.RULES,
     resolve_release("paper"): paper.RULES,
     **vllm.OLDER_RULES,
+    **deepseek_v4.RULES,
 }
 """Every runtime that can be emulated, by name and release."""
 
@@ -114,6 +115,8 @@ def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | 
     """Return what one runtime, by its full name and version, makes of a case. Raises `ValueError` as `emulate` does."""
     known = find_provenance(name, release, case.fields, case.kind)
     known = dataclasses.replace(known, asked=find_asked(name, release, case.fields, case.kind))
+    if RELEASES[name].find_only_type(release) not in ("", case.model):
+        return Emulation(name, release, False, None, None, None, (), known.source, known)
     try:
         with normalise_errors():
             from_gguf = name == "llama.cpp" and gguf_converter.is_gguf_file(case)

@@ -111,7 +111,7 @@ class History:
                 found[-1][1].extend(span.releases)
             else:
                 found.append((span.words, span.releases))
-        parts = [f"{words} in {join_words(releases)}" for words, releases in found[:-1]]
+        parts = [f"{words} in {format_span(releases)}" for words, releases in found[:-1]]
         words, releases = found[-1]
         return f"{name}: {', '.join(parts)}, {words} since {releases[0]}"
 
@@ -135,7 +135,7 @@ def trace_releases(
             base,
             tuple(
                 compare_with(base, emulate_case(name, release, case))
-                for release in sorted(runtime.releases, key=read_numbers)
+                for release in sorted(runtime.list_for(case.model), key=read_numbers)
             ),
             ratio,
         )
@@ -157,6 +157,11 @@ def histories(
     """
     found = trace_releases(config, length=length, layer_type=layer_type, ratio=ratio)
     return [history for history in found if history.changes and len(RELEASES[history.runtime].today) == 1]
+
+
+def format_span(releases: Sequence[str]) -> str:
+    """Return releases as text: up to three by name, more as "0.20.0 to 0.29.0"."""
+    return join_words(list(releases)) if len(releases) < 4 else f"{releases[0]} to {releases[-1]}"
 
 
 def read_numbers(release: str) -> tuple[int, ...]:

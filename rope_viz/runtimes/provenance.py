@@ -25,7 +25,7 @@ from rope_viz.runtimes.known_types import (
     has_type,
     list_types,
 )
-from rope_viz.runtimes.releases import OLDER, format_version
+from rope_viz.runtimes.releases import OLDER, RELEASES, format_version
 from rope_viz.storage.decode_json import read_own
 
 How: TypeAlias = Literal["executed", "by rule", "not known"]
@@ -61,6 +61,9 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     if not record.listed or fields.wrapper:
         return Known("not known", f"the code of {short_repr(fields.wrapper or kind)} was not read")
     at = f"{runtime} {format_version(release)}"
+    only = RELEASES[runtime].find_only_type(release)
+    if only not in ("", kind):
+        return Known("not known", f"of {at} only the code of {only} was run")
     missing = find_missing_wrapper(runtime, release, fields.wrappers)
     # What llama.cpp does with an unknown wrapper depends on its part: a type that it does not convert is refused.
     if missing and (runtime != "llama.cpp" or "file" in record.runtime(runtime)):

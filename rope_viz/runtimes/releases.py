@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.no_rope_types import letters_of
@@ -15,6 +15,7 @@ class Runtime:
 
     `is_one_release` is True where no version is worth showing: a paper, and snapshots that are no release.
     `has_repairs` is True where the third number of a release counts repairs only.
+    `of_one_type` has releases of which the code of one model type alone was run: {model type: releases}.
     """
 
     name: str
@@ -22,17 +23,42 @@ class Runtime:
     older: tuple[str, ...] = ()
     is_one_release: bool = False
     has_repairs: bool = False
+    of_one_type: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
     @property
     def releases(self) -> tuple[str, ...]:
-        """All releases, today's first."""
+        """The releases that answer for all model types, today's first."""
         return (*self.today, *self.older)
 
+    def list_for(self, model_type: str) -> tuple[str, ...]:
+        """Return the releases that answer for a model type, today's first."""
+        return (*self.today, *self.of_one_type.get(model_type, ()), *self.older)
+
+    def find_only_type(self, release: str) -> str:
+        """Return the one model type that a release answers for; "" where it answers for all."""
+        return next((kind for kind, releases in self.of_one_type.items() if release in releases), "")
+
+
+# All since the one that brought DeepSeek V4 (tests/goldens/deepseek_v4_releases.json).
+VLLM_DEEPSEEK_V4 = (
+    *("0.32.0", "0.31.0", "0.30.0", "0.29.0", "0.28.0", "0.27.1", "0.27.0", "0.26.0", "0.25.1", "0.25.0", "0.24.0"),
+    *("0.23.0", "0.22.1", "0.22.0", "0.21.0", "0.20.2", "0.20.1", "0.20.0"),
+)
+SGLANG_DEEPSEEK_V4 = (
+    *("0.5.22", "0.5.21", "0.5.20", "0.5.19", "0.5.18", "0.5.17", "0.5.16", "0.5.15.post1", "0.5.15", "0.5.14"),
+    *("0.5.13.post1", "0.5.13", "0.5.12.post1", "0.5.12"),
+)
 
 RELEASES: dict[str, Runtime] = {
     "transformers": Runtime("transformers", ("5.24.0", "4.57.6", "4.52.4", "4.43.4"), ("5.23.0",), has_repairs=True),
-    "vllm": Runtime("vLLM", ("0.33.0",), ("0.10.2", "0.8.5", "0.6.6"), has_repairs=True),
-    "sglang": Runtime("SGLang", ("0.5.23",), ("0.4.6",)),
+    "vllm": Runtime(
+        "vLLM",
+        ("0.33.0",),
+        ("0.10.2", "0.8.5", "0.6.6"),
+        has_repairs=True,
+        of_one_type={"deepseek_v4": VLLM_DEEPSEEK_V4},
+    ),
+    "sglang": Runtime("SGLang", ("0.5.23",), ("0.4.6",), of_one_type={"deepseek_v4": SGLANG_DEEPSEEK_V4}),
     "llama.cpp": Runtime("llama.cpp", ("0c1e57098 (llama-cpp-python 0.3.36)",)),
     "mlx-lm": Runtime("mlx-lm", ("0.32.2",)),
     "tensorrt-llm": Runtime(
@@ -85,13 +111,15 @@ def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]
     runtime = match_name(runtime, RELEASES)
     if runtime not in RELEASES:
         raise ValueError(f"runtime must be one of {', '.join(RELEASES)}, got {short_repr(runtime)}")
-    versions = RELEASES[runtime].releases
+    known = RELEASES[runtime]
     if version is None:
-        return runtime, versions[0]
+        return runtime, known.today[0]
+    versions = [*known.releases, *(release for kind in known.of_one_type for release in known.of_one_type[kind])]
     found = next((release for release in versions if version in (release, format_version(release))), None)
     if found is None:
-        short = ", ".join(map(format_version, versions))
-        raise ValueError(f"version of {runtime} must be one of {short}, got {short_repr(version)}")
+        short = ", ".join(map(format_version, known.releases))
+        more = "".join(f" (for {kind} also {one[-1]} to {one[0]})" for kind, one in known.of_one_type.items())
+        raise ValueError(f"version of {runtime} must be one of {short}{more}, got {short_repr(version)}")
     return runtime, found
 
 

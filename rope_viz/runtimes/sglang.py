@@ -63,7 +63,7 @@ def read_declared_share(case: Case) -> Case:
 def is_nested_deepseek_v4(case: Case) -> bool:
     """Return whether the scaling of DeepSeek V4 is nested by layer type."""
     params = case.fields.config.get("rope_parameters")
-    return has("sglang", "no_attention_factor")(case) and isinstance(params, Mapping) and "compress" in params
+    return case.model == "deepseek_v4" and isinstance(params, Mapping) and "compress" in params
 
 
 def is_switched_off(case: Case) -> bool:
@@ -100,6 +100,7 @@ RULES = (
     refuse("no native {model} model in SGLang", shared.is_absent("sglang")),
     shared.use_transformers.where(is_by_backend),
     refuse("TypeError: unhashable type dict", is_nested_olmo3),
+    refuse("KeyError: 'original_max_position_embeddings', with rope_parameters by layer type", is_nested_deepseek_v4),
     *CONFIG_CLASS,
     shared.drop_for_dual_chunks(is_native),
     shared.share_base,
@@ -115,18 +116,7 @@ RULES = (
     shared.DEEPSEEK_SOFTMAX.where(is_not(is_switched_off), is_not(is_by_backend)),
     make_deepseek_yarn.where(is_not(is_by_backend)),
     shared.scale_softmax.where(is_by_backend),
-    Rule(
-        "deepseek-v4-nested",
-        "Only a flat rope_scaling is read: scaling under the compress layers does nothing.",
-        Case.drop_scaling,
-        is_nested_deepseek_v4,
-    ),
-    Rule(
-        "deepseek-v4",
-        "DeepSeek V4 has no factor on cos and sin.",
-        lambda case: case.replace(attention=1.0),
-        has("sglang", "no_attention_factor"),
-    ),
+    shared.drop_attention_factor("sglang"),
     Rule(
         "missing-factor",
         "A missing factor is 1, with a warning.",

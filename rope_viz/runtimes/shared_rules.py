@@ -52,6 +52,12 @@ def unscaled(at: str, text: str = "The model file uses plain RoPE: any rope_scal
     return Rule("unscaled", text, Case.drop_scaling, has(at, "unscaled"))
 
 
+def drop_attention_factor(at: str) -> Rule:
+    """Return the rule of model files that multiply cos and sin by nothing."""
+    text = "DeepSeek V4 has no factor on cos and sin."
+    return Rule("deepseek-v4", text, lambda case: case.replace(attention=1.0), has(at, "no_attention_factor"))
+
+
 def has_dual_chunks(case: Case) -> bool:
     """Return whether the config asks for dual chunk attention (Qwen2.5-1M)."""
     return isinstance(case.fields.config.get("dual_chunk_attention_config"), Mapping)

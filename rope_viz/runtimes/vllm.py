@@ -116,6 +116,7 @@ RULES = (
         MAKES_DEEPSEEK_YARN, is_native, lambda case: case.rope.get("attention_factor") != 1.0
     ),
     shared.make_deepseek_yarn.where(MAKES_DEEPSEEK_YARN, is_native),
+    shared.drop_attention_factor("vllm"),
     shared.scale_softmax.where(is_not(is_native)),
     shared.INTEGER_FACTOR.where(is_native),
     shared.DYNAMIC_ALPHA.where(is_native),

@@ -19,6 +19,11 @@ def format_tokens(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else format_number(value)
 
 
+def format_wavelength(value: float) -> str:
+    """Format as `format_tokens`, but with four significant digits from a million on."""
+    return f"{value / 1e6:.4g} million" if 1e6 <= value < 1e13 else format_tokens(value)
+
+
 def format_number(value: float) -> str:
     """Format with four significant digits; powers of ten only below 10⁻⁴ and from 10⁶."""
     if not math.isfinite(value):

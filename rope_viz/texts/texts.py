@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rope_viz.texts.numbers import format_brief, format_number, format_percent, format_share, format_tokens
+from rope_viz.texts.numbers import (
+    format_brief,
+    format_number,
+    format_percent,
+    format_share,
+    format_tokens,
+    format_wavelength,
+)
 
 FOLDER = Path(__file__).parent
 PAGES = FOLDER.parent / "pages"
@@ -19,6 +26,7 @@ FORMATS = {
     "number": format_number,
     "brief": format_brief,
     "tokens": format_tokens,
+    "wavelength": format_wavelength,
     "percent": format_percent,
     "share": format_share,
 }
@@ -52,8 +60,8 @@ class Texts:
     def __call__(self, key: str, **values: Any) -> Sentence:
         """Return an entry with its placeholders filled in. Raise `KeyError` for an unknown entry or a missing value.
 
-        `{at:tokens}`, `{at:number}`, `{at:brief}`, `{at:percent}` and `{at:share}` use the formats of
-        `rope_viz.texts.numbers`; other formats are Python's. An entry with the forms `one` and `other` is chosen by
+        `{at:tokens}`, `{at:wavelength}`, `{at:number}`, `{at:brief}`, `{at:percent}` and `{at:share}` use the formats
+        of `rope_viz.texts.numbers`; other formats are Python's. An entry with the forms `one` and `other` is chosen by
         the value `count`.
         """
         form = key if key in self.entries else f"{key}.{'one' if values.get('count') == 1 else 'other'}"

@@ -117,10 +117,10 @@ def run(folder: Path) -> None:
     hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     door = door_of(name)
-    chip = [state.current_choice().subject.name, controls.describe_scaling()]
+    chip = controls.describe_choice(name)
     navigation.mount(name, list(titles()), state.address(), chip, controls.copied_texts())
     presented = find_presented(name)
-    if presented is None and door in ("explore", "lab"):
+    if presented is None and (door == "explore" or (door == "lab" and controls.shows_model(name))):
         controls.sidebar(name)
         st.html('<div class="rv-chip-place"></div>')
     rejected = rejected_config() if door not in ("", "learn") else None

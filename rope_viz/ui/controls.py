@@ -41,8 +41,8 @@ def sidebar(page: str) -> None:
     used = used_controls(page) if rejected_config() is None else frozenset[str]()
     with st.sidebar:
         _model(used)
-        _sizes(used)
-        _method(used)
+        for part in (_method, _sizes) if registry.method_first(page) else (_sizes, _method):
+            part(used)
         _more(used)
         _origin(used)
 
@@ -58,6 +58,19 @@ def used_controls(page: str) -> frozenset[str]:
         used |= before[1]
         used -= {choice.shared for choice in found.choices}
     return frozenset(used)
+
+
+def shows_model(page: str) -> bool:
+    """True if the page depends on the model that was chosen or on its method, or a config waits for its repair."""
+    return rejected_config() is not None or bool(used_controls(page))
+
+
+def describe_choice(page: str) -> list[str]:
+    """Return what the page depends on in two parts, for its header: the model and its scaling, or only the scaling."""
+    used = used_controls(page)
+    if METHOD in used and "base" not in used:
+        return [describe_scaling(), ""]
+    return [state.current_choice().subject.name, describe_scaling()]
 
 
 def describe_scaling() -> str:
@@ -133,15 +146,15 @@ def _model(used: Collection[str]) -> None:
 
 def _sizes(used: Collection[str]) -> None:
     spec = state.current_choice().spec
-    shown = {name: knob for name, knob in knobs(RopeSpec).items() if name != "rotary_dim" and name in used}
-    if "context" in shown:
-        shown["context"] = dataclasses.replace(shown["context"], label=_length_label())
+    shown = {name: knob for name, knob in _size_knobs().items() if name != "rotary_dim" and name in used}
     _column("sizes", shown, spec)
 
 
-def _length_label() -> str:
-    """Return "Original length" if the config's scaling divides from one, else "Trained length"."""
-    return TEXTS(f"sizes.{state.current_choice().subject.start.length_name}")
+def _size_knobs() -> dict[str, Knob]:
+    """Return the knobs of a spec; the length that the config's scaling divides from is called original, not trained."""
+    found = knobs(RopeSpec)
+    label = TEXTS(f"sizes.{state.current_choice().subject.start.length_name}")
+    return found | {"context": dataclasses.replace(found["context"], label=label)}
 
 
 def _method(used: Collection[str]) -> None:
@@ -178,7 +191,7 @@ def presented_knobs(lengths: Sequence[str]) -> str:
 def _used_rows(names: Sequence[str]) -> dict[str, tuple[Knob, float]]:
     """Return those of these knobs that the open page uses and the current method has, each with its value."""
     request, used = state.current_choice(), used_controls(state.current_page())
-    found = knobs(RopeSpec) | knobs(request.spec.scaling)
+    found = _size_knobs() | knobs(request.spec.scaling)
     values = {
         name: getattr(request.spec, name, getattr(request.spec.scaling, name, None))
         for name in names
@@ -331,7 +344,8 @@ def _reset() -> None:
 
 
 def _take_method(method: str) -> None:
-    _try(lambda: spec_url.with_method(state.current_choice().spec, method))
+    subject = state.current_choice().subject
+    _try(lambda: spec_url.with_first_method(subject.spec, method, subject.start))
 
 
 def _take_knob(name: str, value: float) -> None:

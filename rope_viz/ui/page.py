@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import html
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ from rope_viz.figures.compared import Compared, compared
 from rope_viz.figures.words import plain
 from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
 from rope_viz.pages.registry import title_of
-from rope_viz.picture.choices import Number
+from rope_viz.picture.choices import Number, Pick, Several
 from rope_viz.picture.page import Page, Picture
 from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.texts import Texts
@@ -26,6 +27,7 @@ from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
 from rope_viz.ui.components.picture import place
 from rope_viz.ui.notes import warn
+from rope_viz.ui.popovers import popover
 from rope_viz.ui.session import session
 
 
@@ -38,7 +40,7 @@ def pin_row(request: PictureRequest, spec: RopeSpec | None = None, others: Seque
     current = make_variant(request.subject._replace(spec=spec), request.subject.name)
     curves = compared(spec, others, request.variants, current=current)
     pinned = dict(zip(request.variants, curves[1 + len(others) :], strict=True))
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pinned"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pinned", width="content"):
         if pinned:
             st.html(f"<style>{''.join(_chip_style(number, each) for number, each in pinned.items())}</style>")
         for number, each in pinned.items():
@@ -123,6 +125,46 @@ def control_row(*choices: Choice[Any]) -> None:
         controls(*choices)
 
 
+@contextlib.contextmanager
+def main_figure() -> Iterator[None]:
+    """Put the title, a row of controls and the main figure inside; on a phone the figure comes first and stays."""
+    with st.container(key="main"):
+        yield
+
+
+def figure_row(*, has_labels: bool = False) -> Any:
+    """Return the one row of controls above the main figure; on a phone it scrolls sideways."""
+    align: Any = "bottom" if has_labels else "center"
+    return st.container(key="figure-row", horizontal=True, vertical_alignment=align, gap="small")
+
+
+def tabs(choice: Pick[Any]) -> tuple[Any, Any]:
+    """Show the options of a choice as tabs; return the open one's name and container. The others are not computed."""
+    request = _now(choice)
+    key, default = f"choice.{choice.key}", choice.default(request)
+    st.session_state[key] = choice.options[request[choice]]
+
+    def opened() -> None:
+        label = st.session_state[key]
+        name = next((name for name, each in choice.options.items() if each == label), default)
+        state.set_param(choice.key, name, default=default)
+
+    found = dict(zip(choice.options, st.tabs(list(choice.options.values()), key=key, on_change=opened), strict=True))
+    name = next((name for name, tab in found.items() if tab.open), request[choice])
+    return name, found[name]
+
+
+def more_controls(key: str, *choices: Choice[Any]) -> None:
+    """Show the widgets of those choices that currently apply in a popover; its label is an entry of the app's texts."""
+    shown = [choice for choice in choices if choice.when(_now(choice))]
+    if shown:
+        with popover(TEXTS(f"controls.{key}"), f"more-{key}"):
+            for choice in shown:
+                if isinstance(choice, Pick | Several):
+                    st.caption(choice.label)
+                controls(choice)
+
+
 def _now(choice: Choice[Any]) -> PictureRequest:
     return state.picture_request(choice.key.partition(".")[0])
 
@@ -154,6 +196,11 @@ def words() -> None:
 def mobile_knobs(*names: str) -> None:
     """Show these knobs below the picture on a narrow screen, where the sidebar covers it."""
     controls_of_model.mobile_knobs(names)
+
+
+def mobile_sliders(*choices: Number) -> None:
+    """Show these sliders of the page below the picture on a narrow screen, where the sidebar has none."""
+    widgets.sliders(choices, _now(choices[0]), under=True)
 
 
 @functools.cache

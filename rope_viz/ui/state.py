@@ -18,7 +18,6 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
-from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import MOST, make_variant, write_variant
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import ORDER, groups_of, titles
@@ -149,8 +148,6 @@ def without_key(params: Mapping[str, str], key: str) -> dict[str, str]:
 
 
 TEXTS = Texts("app")
-OURS = (*read_address.MODEL_KEYS, "pin", *VARIANT_KEYS)
-"""Query keys of the choice."""
 PRESENTED = "present"
 """The query key of a picture that is shown alone and large (`present_page`)."""
 
@@ -283,7 +280,7 @@ def follow_link(page: str) -> None:
     back. After Back and Forward the address wins.
     """
     dropped = _rename_old_keys()
-    params = {key: value for key, value in st.query_params.items() if key in OURS}
+    params = {key: value for key, value in st.query_params.items() if key in read_address.CHOICE_KEYS}
     known = session().address
     moved = session().page not in ("", page)
     linked = moved and params in ({}, known) and not _was_open(page)
@@ -414,7 +411,7 @@ def write_link(*, restore: str = "", again: bool = False) -> None:
     `restore`: a page whose own parameters are restored. `again`: write even if the address seems unchanged.
     """
     ours = address()
-    others = {key: value for key, value in st.query_params.items() if key not in OURS}
+    others = {key: value for key, value in st.query_params.items() if key not in read_address.CHOICE_KEYS}
     if restore:
         stored = session().choices
         others |= {key: value for key, value in stored.items() if key.partition(".")[0] in groups_of(restore)}

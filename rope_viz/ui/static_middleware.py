@@ -14,6 +14,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
@@ -23,11 +24,13 @@ from streamlit import config
 
 from rope_viz import web
 from rope_viz.embedding.spec import short_repr
+from rope_viz.pages import registry
 from rope_viz.pages.registry import doors, moved, pictures_on, title_of, titles
+from rope_viz.picture import read_address, write_address
 from rope_viz.picture.page import Picture
 from rope_viz.texts import Texts
-from rope_viz.ui import link_preview
-from rope_viz.ui.components.scripts import PREFIX, version
+from rope_viz.ui import link_preview, state
+from rope_viz.ui.components.scripts import PREFIX, list_needed, version
 from rope_viz.ui.picture_route import takes_gzip
 
 COLOURS = ("primaryColor", "backgroundColor", "secondaryBackgroundColor", "textColor")
@@ -169,9 +172,8 @@ class BufferedResponse:
 
     def _completed(self, page: bytes) -> bytes:
         name = page_of(self.path) or "home"
-        return complete_first_page(page).replace(
-            b"</head>", f"{link_preview.tags(name, self.query, first_pictures().get(name))}</head>".encode(), 1
-        )
+        tags = link_preview.tags(name, self.query, first_pictures().get(name)) + early_request(name, self.query)
+        return complete_first_page(page).replace(b"</head>", f"{tags}</head>".encode(), 1)
 
     async def _finish(self, start: Message, content: bytes) -> None:
         headers = MutableHeaders(raw=start["headers"])
@@ -240,12 +242,16 @@ def complete_first_page(page: bytes) -> bytes:
 def loading() -> str:
     """Return the loading message with its scripts and each page's first picture, by the page's path."""
     named = {"" if name == "home" else name: first_picture(picture) for name, picture in first_pictures().items()}
+    needed = {kind: list_needed(kind) for kind in ("", *(kind for _, kind in named.values()))}
     parts = {
         "LOADING": TEXTS("loading.page"),
         "NO_JAVASCRIPT": TEXTS("loading.no_javascript"),
         "ADDRESS": web.read_inline("history.js"),
         "PICTURES": json.dumps(named),
-        "EARLY": web.read_inline("preload.js").replace("SCRIPTS", f"{PREFIX}/{version()}"),
+        "CHOICE_KEYS": json.dumps(read_address.CHOICE_KEYS),
+        "EARLY": web.read_inline("preload.js")
+        .replace("SCRIPTS", f"{PREFIX}/{version()}")
+        .replace("NEEDED", f"({json.dumps(needed)})"),
         "STILL": web.read_inline("placeholder.js"),
         "PICTURE_LABEL": json.dumps(TEXTS("loading.picture")),
         "HEADER_SCRIPT": header_script(),
@@ -257,6 +263,34 @@ def loading() -> str:
 def first_pictures() -> dict[str, Picture]:
     """Return the first picture of every page that has one."""
     return {name: pictures_on(name)[0] for name in titles() if pictures_on(name)}
+
+
+@functools.lru_cache(maxsize=64)
+def early_request(name: str, query: str) -> str:
+    """Return a script that requests the page's first picture at once; `picture.js` would do so only after the run.
+
+    It is empty for a query that the picture's address would not have, or that has contents from outside.
+    """
+    picture = first_pictures().get(name)
+    if picture is None or picture.query:  # in a tab that may be closed
+        return ""
+    page, given = registry.page(picture.page), dict(parse_qsl(query))
+    own = {
+        key: text for key, text in given.items() if key in read_address.CHOICE_KEYS or key.startswith(f"{page.name}.")
+    }
+    if len(query) > write_address.LONGEST or state.PRESENTED in given or read_address.needs_reading(page, own):
+        return ""
+    try:
+        asked = write_address.query(read_address.read_request(page, own), picture)
+    except (KeyError, ValueError):
+        return ""
+    # As a browser writes a query: it escapes these two the other way round.
+    search = urlencode(asked | {"v": version()}).replace("~", "%7E").replace("%2A", "*")
+    address = json.dumps(f".{PREFIX}/picture/{picture.address}.packed?{search}")
+    return (
+        "<script>window.ropeVizEarly = (address => ({ address: new URL(address, location).href, "
+        f'answer: fetch(address, {{ priority: "low" }}).catch(() => null) }}))({address})</script>'
+    )
 
 
 def first_picture(picture: Picture) -> list[str]:

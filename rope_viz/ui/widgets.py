@@ -102,8 +102,11 @@ def control(choice: Choice[Any], request: PictureRequest) -> None:
         _line(choice, keep, key)
 
 
-def sliders(choices: Sequence[Number], request: PictureRequest) -> None:
-    """Show the sliders of one page's numbers that currently apply, side by side where there is room."""
+def sliders(choices: Sequence[Number], request: PictureRequest, *, under: bool = False) -> None:
+    """Show the sliders of one page's numbers that currently apply, side by side where there is room.
+
+    `under`: show them only on a narrow screen, one at a time at the bottom edge.
+    """
     shown = {choice.name: choice for choice in choices if choice.when(request)}
     if not shown:
         return
@@ -118,8 +121,11 @@ def sliders(choices: Sequence[Number], request: PictureRequest) -> None:
         state.set_param(choice.key, choice.text(value), default=default)
 
     page = choices[0].key.partition(".")[0]
+    ends = {name: (choice.ends(request), request[choice]) for name, choice in shown.items()}
+    if under:
+        knobs("under", ends, keep, page=page, under=True)
+        return
     with st.container(width=SLIDER * len(shown) + GAP * (len(shown) - 1)):
-        ends = {name: (choice.ends(request), request[choice]) for name, choice in shown.items()}
         knobs(f"knob.{choices[0].key}", ends, keep, page=page, across=True)
 
 
@@ -207,7 +213,14 @@ def _line(choice: TextLine, keep: Callable[[Any], None], key: str) -> None:
     def changed() -> None:
         keep(_tidy(choice, st.session_state[key]))
 
-    st.text_input(choice.label, key=key, max_chars=choice.most, on_change=changed, help=choice.help or None)
+    st.text_input(
+        choice.label,
+        key=key,
+        max_chars=choice.most,
+        on_change=changed,
+        help=choice.help or None,
+        label_visibility="visible" if choice.help else "collapsed",
+    )
     try:
         choice.check(text)
     except ValueError as error:

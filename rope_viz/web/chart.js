@@ -186,6 +186,7 @@ async function drawChart(state) {
   const data = nameTraces(figure, layout);
   layout.font = { ...layout.font, family: style.getPropertyValue("--st-font").trim() || "sans-serif" };
   if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
+  if (message.moving) keepRanges(layout, state.drawn?.layout);
   if (message.moving && state.labelsFit) keepTicks(layout, node._fullLayout);
   node.style.height = `${layout.height}px`;
   state.drawn = { data, layout };
@@ -204,6 +205,17 @@ async function drawChart(state) {
   root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
   root.dataset.ms = String(Math.round(performance.now() - start));
   root.dataset.theme = dark ? "dark" : "light";
+}
+
+// While a knob moves, the curve moves and not the y axis: it grows where it must, and shrinks at rest.
+function keepRanges(layout, before) {
+  for (const axis of Object.keys(layout).filter((key) => /^yaxis/.test(key))) {
+    const range = layout[axis].range, old = before?.[axis];
+    if (!range || !old?.range || old.type !== layout[axis].type || range[0] > range[1] || layout[axis].type === "category") continue;
+    const [low, high] = [Math.min(range[0], old.range[0]), Math.max(range[1], old.range[1])];
+    const ticks = low === old.range[0] && high === old.range[1] ? { tickvals: old.tickvals, ticktext: old.ticktext } : {};
+    layout[axis] = { ...layout[axis], ...ticks, range: [low, high] };
+  }
 }
 
 // While a knob moves, keep the tick labels' fit and angle as found at rest: measuring them takes a sixth of a redraw.

@@ -119,6 +119,9 @@ function paintPositions(s, x, [cx, cy, r], m, n) {
   }
 }
 
+// The place of an angle's number, from its first hand: in the middle if a hand leaves it `room`, else beyond the second hand.
+export const placeAngle = (way, room) => (Math.abs(way) / 2 < room ? way + (Math.sign(way) || 1) * room : way / 2);
+
 // Write the name of each hand, so that the two do not overlap, and the angle between the hands.
 function nameHands(s, x, [cx, cy, r], m, n, way, angle) {
   const { data, c, place: { narrow } } = s, rate = data.inv_freq[data.pair], side = Math.sign(way) || 1, closeness = clamp(1.4 - Math.abs(way), 0, 1) / 2;
@@ -133,8 +136,7 @@ function nameHands(s, x, [cx, cy, r], m, n, way, angle) {
       writeText(x, line, clamp(left, 0, Math.max(0, s.place.w - width)), cy - away * sin + 5 - which * closeness * 18 * cos + 20 * (k - (lines.length - 1) / 2), narrow ? 14 : 16, c[name], "left", "600");
     });
   }
-  // A small angle has no room for its number: it is written next to the query's hand.
-  const at = n * rate + way / 2 + side * Math.max(0, 0.75 - Math.abs(way)), far = r * 0.6;
+  const far = r * 0.6, at = n * rate + placeAngle(way, (narrow ? 28 : 38) / far);
   writeText(x, `${angle.toFixed(1)}°`, cx + far * Math.cos(at), cy - far * Math.sin(at) + 7, narrow ? 17 : 22, c.text, "center", "600");
 }
 

@@ -232,6 +232,7 @@ export default function show(place, data) {
   const s = place.root.__clocks ?? build(place, data);
   place.root.__clocks = s;
   s.owner = place;
+  place.positions = () => [s.m, s.n];
   applyStart(s, data);
   Object.assign(s, { data, pin: data.pin, dark: isDark(s.root), font: getComputedStyle(s.root).fontFamily, wheel: (s.wheel ??= makeWheel(data.cycle)), stale: true });
   s.first = data.first.map((value) => value / TAU);

@@ -53,7 +53,7 @@ export function arrangeDials(s) {
   const dpr = Math.min(2, devicePixelRatio || 1) * (data.scale ?? 1);
   Object.assign(s.canvas, { width: Math.round(w * dpr), height: Math.round(h * dpr) });
   const others = data.variants?.length ?? 0, above = narrow ? 40 : 28;
-  const top = above + 20 * (narrow ? others : Math.min(1, others)), pair = data.mode !== "turn", low = data.mode === "patch" ? 256 : 150;
+  const top = above + 20 * (narrow ? others : Math.min(1, others)), pair = data.mode !== "turn", low = data.mode === "patch" ? 256 : 126;
   const aside = !pair ? null : narrow ? { x: 8, y: h - low, w: w - 16, h: low - 22 } : { x: w - 262, y: 64, w: 250, h: h - 84 };
   const room = { w: pair && !narrow ? w - 290 : w, h: (pair && narrow ? h - low - 46 : h) - top };
   const g = findGrid(n, room.w, room.h), step = g.size + g.label;

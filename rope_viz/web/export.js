@@ -4,19 +4,20 @@
 import { addStyle, element } from "./element.js";
 import { text } from "./texts.js";
 import { makeCommand, makeCopyButton } from "./tools.js";
-import { LABEL, PARAMETERS, PRESETS } from "./looks.js";
+import { COLOUR, HIDE, LABEL, PARAMETERS, PRESETS } from "./looks.js";
 import { save } from "./video.js";
 
 const GROUPS = {
   size: ["preset", "width", "height", "dpi"],
   type: ["font", "font_size", "title"],
   colours: ["theme", "grey", "legend"],
-  axes: ["xmin", "xmax", "xscale", "ymin", "ymax", "yscale"],
+  axes: ["xtitle", "ytitle", "xmin", "xmax", "xscale", "ymin", "ymax", "yscale"],
 };
 const DEFAULTS = { width: "85mm", height: "60mm", dpi: "288", font: "sans", font_size: "13px", title: text("export.no") };
 const FORMS = ["pdf", "svg", "png", "html", "csv", "json"];
 const WAIT = 350, PER_MM = 96 / 25.4;
 // Size and style carry over to the next picture; labels and ranges do not.
+const RANGES = GROUPS.axes.slice(2);
 const SHARED = [...GROUPS.size, ...GROUPS.type, ...GROUPS.colours];
 let shared = {};
 
@@ -38,12 +39,12 @@ const makeQueryKey = (place) => `axes-${place.data.picture.replace("/", "-")}`;
 
 function readLink(place) {
   const parts = (new URLSearchParams(location.search).get(makeQueryKey(place)) ?? "").split(";").map((part) => part.split(":"));
-  return Object.fromEntries(parts.filter(([key, value]) => GROUPS.axes.includes(key) && value));
+  return Object.fromEntries(parts.filter(([key, value]) => RANGES.includes(key) && value));
 }
 
 function writeLink(place, look) {
   const query = location.search.slice(1).split("&").filter((part) => part && !part.startsWith(`${makeQueryKey(place)}=`));
-  const parts = GROUPS.axes.filter((key) => look[key] && !/[:;]/.test(look[key])).map((key) => `${key}:${encodeURIComponent(look[key])}`);
+  const parts = RANGES.filter((key) => look[key] && !/[:;]/.test(look[key])).map((key) => `${key}:${encodeURIComponent(look[key])}`);
   if (parts.length) query.push(`${makeQueryKey(place)}=${parts.join(";")}`);
   const to = `${location.pathname}${query.length ? `?${query.join("&")}` : ""}${location.hash}`;
   if (to !== location.pathname + location.search + location.hash) history.replaceState(history.state, "", to);
@@ -67,6 +68,25 @@ function makeField(key, { label, help, options }, value = "") {
   return element("label", {}, element("span", { textContent: label }), input);
 }
 
+// The fields of one line: its label, its colour and whether it is left out.
+function makeLineFields(line, usualColour, own) {
+  const label = makeField(LABEL + line, { label: line, help: text("export.line_label_help"), options: [] }, own[LABEL + line]);
+  const colour = element("input", { type: "color", name: COLOUR + line });
+  colour.value = own[COLOUR + line] ?? usualColour;
+  colour.dataset.usual = usualColour.toLowerCase();
+  const hide = element("input", { type: "checkbox", name: HIDE + line, value: "yes", checked: Boolean(own[HIDE + line]) });
+  return element("div", { className: "rv-line" }, label, element("label", {}, element("span", { textContent: text("export.line_colour") }), colour), element("label", { title: text("export.line_hide_help", { line }) }, hide, element("span", { textContent: text("export.line_hide") })));
+}
+
+// What a field adds to the address, "" for its default.
+const readField = ({ type, value, checked, dataset }) => (type === "checkbox" ? (checked ? value : "") : value === dataset.usual ? "" : value.trim());
+
+function findColour({ message }, line) {
+  const trace = (message?.figure?.data ?? []).find(({ name, legendgroup }) => name === line || legendgroup === line);
+  const found = trace?.line?.color ?? trace?.marker?.color;
+  return /^#[0-9a-f]{6}$/i.test(found) ? found : "#000000";
+}
+
 function openDialog(place) {
   const title = element("h2", { id: "rv-export-title", textContent: text("export.title") });
   const form = element("form", { method: "dialog", noValidate: true });
@@ -76,8 +96,8 @@ function openDialog(place) {
   }
   const lines = place.message?.lines ?? [];
   if (lines.length) {
-    const labels = lines.map((line) => makeField(LABEL + line, { label: line, help: text("export.line_label_help"), options: [] }, own[LABEL + line]));
-    form.append(element("fieldset", {}, element("legend", { textContent: text("export.line_labels") }), ...labels));
+    const fields = lines.map((line) => makeLineFields(line, findColour(place, line), own));
+    form.append(element("fieldset", { className: "rv-of-lines" }, element("legend", { textContent: text("export.lines") }), ...fields));
   }
   const image = element("img", { alt: "" });
   const frame = element("div", { className: "rv-preview", tabIndex: 0, role: "region", ariaLabel: text("export.preview") }, image);
@@ -111,13 +131,14 @@ function openDialog(place) {
 
 class ExportDialog {
   constructor(place, parts) {
-    Object.assign(this, { place, ...parts, controller: null });
+    // Hands may move on behind the dialog: its files show what its preview shows.
+    Object.assign(this, { place, ...parts, controller: null, moment: place.readMoment() });
   }
 
   // Read every field that is not at its default; the address contains these.
   readStyle() {
     const out = {};
-    for (const { name, value } of this.form.elements) if (name && name !== "preset" && value.trim()) out[name] = value.trim();
+    for (const field of this.form.elements) if (field.name && field.name !== "preset" && readField(field)) out[field.name] = readField(field);
     return out;
   }
 
@@ -132,7 +153,10 @@ class ExportDialog {
   }
 
   reset() {
-    for (const input of this.form.elements) if (input.name) input.value = "";
+    for (const input of this.form.elements) {
+      if (input.type === "checkbox") input.checked = false;
+      else if (input.name) input.value = input.dataset.usual ?? "";
+    }
     this.update();
   }
 
@@ -145,7 +169,7 @@ class ExportDialog {
     writeLink(place, look);
     this.controller?.abort();
     const { signal } = (this.controller = new AbortController());
-    this.address.value = place.makeAddress("svg", look, true);
+    this.address.value = place.makeAddress("svg", { ...this.moment, ...look }, true);
     dialog.dataset.state = "waiting";
     try {
       const answer = await place.fetchFile(this.address.value, signal);
@@ -183,7 +207,7 @@ class ExportDialog {
   }
 
   async save(form) {
-    const problem = await downloadFile(this.place, form, this.readStyle()).catch(() => text("export.no_answer"));
+    const problem = await downloadFile(this.place, form, { ...this.moment, ...this.readStyle() }).catch(() => text("export.no_answer"));
     if (problem) this.status.textContent = problem;
   }
 
@@ -204,7 +228,12 @@ addStyle(`
   h2 { margin: 0 0 8px; font-size: 18px; padding: 0; }
   .rv-parts { display: grid; grid-template-columns: 300px minmax(0, 1fr); gap: 20px; align-items: start; }
   fieldset { display: grid; grid-template-columns: 1fr 1fr; gap: 8px 10px; border: 0; margin: 0 0 10px; padding: 0; min-width: 0; }
-  .rv-of-axes { grid-template-columns: 1fr 1fr 1fr; }
+  .rv-of-axes { grid-template-columns: repeat(6, 1fr); label { grid-column: span 2; } label:nth-of-type(-n + 2) { grid-column: span 3; } }
+  .rv-of-lines { grid-template-columns: 1fr; }
+  .rv-line { display: grid; grid-template-columns: minmax(0, 1fr) 52px auto; gap: 8px; align-items: end; }
+  .rv-line label:last-child { display: flex; align-items: center; gap: 4px; min-height: 32px; }
+  .rv-line input[type=color] { padding: 2px; }
+  .rv-line input[type=checkbox] { width: 18px; min-height: 18px; margin: 0; }
   input::placeholder { color: inherit; opacity: 0.45; }
   fieldset legend { font-size: 13px; font-weight: 600; padding: 0 0 4px; }
   label { display: grid; gap: 2px; font-size: 13px; min-width: 0; }

@@ -14,7 +14,7 @@ const CONTENTS = {
   python: ({ picture }) => `from rope_viz.reports.draw import figure\n\nwith open("${picture.replace("/", "-")}.svg", "wb") as file:\n    file.write(figure("${picture}"))\n`,
 };
 
-function makeCard(one, { texts, width, height }) {
+function makeCard(one, { texts, width, height, is_index: isIndex }) {
   const image = element("img", { loading: "lazy", alt: "", width, height });
   image.addEventListener("load", () => image.classList.add("rv-loaded"));
   let retries = 3;
@@ -23,6 +23,11 @@ function makeCard(one, { texts, width, height }) {
   const link = element("a", { href: `./${one.page}` },
     element("span", { className: "rv-thumb" }, image), element("b", { textContent: one.title }), element("span", { textContent: one.about }));
   link.dataset.opens = one.query;
+  if (isIndex) {
+    link.append(element("small", { textContent: one.note }));
+    image.request();
+    return element("li", {}, link);
+  }
   const actions = element("div", { className: "rv-copies", role: "group", ariaLabel: one.actions },
     ...Object.entries(CONTENTS).map(([name, content]) => Object.assign(makeCopyButton(texts[`copy.${name}`], () => content(one)), { className: name })));
   const node = element("li", {}, link, actions);
@@ -62,14 +67,15 @@ function buildGallery(place, data) {
   });
   search.addEventListener("input", applyFilter);
   place.replaceChildren(element("div", { className: "rv-filter" }, element("div", { role: "group", ariaLabel: texts.doors }, ...doors), search), none, ...sections);
-  new MutationObserver(() => place.querySelectorAll("img").forEach((image) => image.request())).observe(root, { attributes: true, attributeFilter: ["data-theme"] });
 }
 
 export default function render({ parentElement, data }) {
   const place = parentElement.querySelector(".rv-gallery");
   if (place.isBuilt) return;
   place.isBuilt = true;
-  buildGallery(place, data);
+  if (data.is_index) place.append(element("ul", {}, ...data.groups[0].cards.map((one) => makeCard(one, data))));
+  else buildGallery(place, data);
+  new MutationObserver(() => place.querySelectorAll("img").forEach((image) => image.request())).observe(root, { attributes: true, attributeFilter: ["data-theme"] });
 }
 
 addStyle(`
@@ -87,7 +93,8 @@ addStyle(`
   li { position: relative; margin: 0; }
   a { display: block; color: inherit; text-decoration: none; }
   a b { display: block; margin-top: 8px; font-weight: 600; }
-  a > span:last-child { font-size: 14px; opacity: 0.85; }
+  a > b + span { display: block; font-size: 14px; opacity: 0.85; }
+  a > small { display: block; margin-top: 4px; font-size: 13px; font-weight: 600; }
   .rv-thumb { display: block; aspect-ratio: 224 / 146; border: 1px solid var(--st-border-color); border-radius: 8px; overflow: hidden; background: var(--rv-panel); }
   img { width: 100%; height: 100%; display: block; opacity: 0; }
   img.rv-loaded { opacity: 1; }

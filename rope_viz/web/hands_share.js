@@ -69,7 +69,7 @@ export default function addShareMenu(s, place, play) {
   const { video, video_help } = s.data.texts, bar = element("span", { className: "rv-tools" });
   const entries = [{ name: "embed", label: text("share.embed"), help: text("share.embed_moving_help"), act: () => copyAndReport(makeEmbedCode(place)) }];
   if (VIDEO) entries.unshift({ name: "record", label: video, help: video_help, act: () => void (s.recorder ? s.recorder() : recordHands(s, play)) });
-  bar.append(makeMenu("share", text("share.open"), () => entries));
+  bar.append(makeMenu("share", text("share.moving"), () => entries));
   s.root.querySelector(".rv-bar").append(bar);
 }
 

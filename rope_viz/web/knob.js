@@ -185,7 +185,7 @@ export default function render(component) {
 }
 
 addStyle(`
-.rv-knobs { display: grid; gap: 10px 16px; align-content: start; }
+.rv-knobs { display: grid; gap: 4px 16px; align-content: start; }
 .rv-across { grid-template-columns: repeat(auto-fit, minmax(min(240px, 100%), 1fr)); }
 .rv-knob { font-family: var(--st-font); color: var(--st-text-color); display: grid; grid-template-columns: minmax(0, 1fr) auto; align-items: center; gap: 0 8px; }
 .rv-knob label { font-size: 14px; line-height: 1.2; }
@@ -198,7 +198,7 @@ addStyle(`
   color: inherit; background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: 6px;
 }
 .rv-knob input[aria-invalid="true"] { border-color: var(--st-red-text-color); }
-.rv-knob input[type="range"] { grid-column: 1 / -1; width: 100%; height: 24px; margin: 0; cursor: pointer; background: transparent; appearance: none; -webkit-appearance: none; }
+.rv-knob input[type="range"] { grid-column: 1 / -1; width: 100%; height: 20px; margin: 0; cursor: pointer; background: transparent; appearance: none; -webkit-appearance: none; }
 .rv-knob input[type="range"]::-webkit-slider-runnable-track {
   height: 4px; border-radius: 2px;
   background: linear-gradient(to right, var(--st-primary-color) var(--share), var(--st-border-color) var(--share));

@@ -1,6 +1,6 @@
 // Scenes 1 to 4 of Learn: the same word twice, one hand, two hands, four clocks. Each scene has sliders, numbers and a picture.
 
-import { DEGREES, TAU, drawArc, bold, formatDegrees, foldAngle, arrangeGrid, drawHand, drawLine, middle, withMinus, drawName, drawRing, drawText, drawSector, makeShape, swing, pointAt } from "./learn_kit.js";
+import { DEGREES, TAU, drawArc, bold, formatDegrees, foldAngle, arrangeGrid, drawHand, drawLine, middle, withMinus, drawName, drawRing, drawText, drawSector, makeShape, placeAngle, swing, pointAt } from "./learn_kit.js";
 
 const TEN = 10;
 
@@ -84,7 +84,7 @@ const two = {
       { name: "query", label: texts.query_label, chip: words[1], step: 1, far: 3 },
     ] },
     { ruler: { name: "offset", label: texts.offset_label, most: last, step: 1, far: 10 }, cells: slots - 1 },
-    { low: -180, high: 180, ticks: [[-180, "−180°"], [-90, "−90°"], [0, texts.content], [90, "90°"], [180, "180°"]], thumbs: [{ name: "content", label: texts.content_label, colour: "text", step: 5, far: 6 }] },
+    { low: -180, high: 180, ticks: [[-180, "−180°"], [-90, "−90°"], [0, "0°"], [90, "90°"], [180, "180°"]], thumbs: [{ name: "content", label: texts.content_label, chip: texts.content, colour: "text", step: 5, far: 6 }] },
   ],
   findLimits: ({ key, query }, { slots }) => ({ key: [0, query - 1], query: [key + 1, slots - 1] }),
   nameColour: (at, { key, query, offset }) => (Math.abs(at - offset - query) < 0.5 ? "query" : Math.abs(at - offset - key) < 0.5 ? "key" : "plain"),
@@ -105,7 +105,7 @@ const two = {
     return drawCross(cx, cy, r) + drawRing(cx, cy, r, "var(--rule)", 1.5) + (v.content || narrow ? "" : drawDots(cx, cy, r, rate, v.offset, v.offset + slots - 1, [v.offset + v.query, v.offset + v.key], w))
       + drawSector(cx, cy, r * 0.4, k, way, { fill: "var(--query)", "fill-opacity": 0.12 }) + drawArc(cx, cy, r * 0.4, k, way, { stroke: "var(--text)", "stroke-width": 2 })
       + drawHand(cx, cy, r, k, "var(--key)", narrow ? 5 : 7) + drawHand(cx, cy, r, q, "var(--query)", narrow ? 5 : 7) + drawRing(cx, cy, 5, "none", 0, "var(--text)")
-      + drawText(...pointAt(cx, cy + 7, r * 0.62, k + way / 2), n.angle, narrow ? 17 : 22, "var(--text)", { ...middle, ...bold })
+      + drawText(...pointAt(cx, cy + 7, r * 0.62, k + placeAngle(way, (narrow ? 28 : 38) / (r * 0.62))), n.angle, narrow ? 17 : 22, "var(--text)", { ...middle, ...bold })
       + [["query", q + side * close], ["key", k - side * close]].map(([role, at]) => {
         const [long, short] = makeLabels(role, n[role]);
         return drawName(cx, cy, r + (narrow ? 14 : 24), at, long, `var(--${role})`, size, w, short);

@@ -1,8 +1,8 @@
 // What the scenes of Learn have in common: shapes as SVG, and tracks with thumbs or a ruler as sliders. learn.js shows the scenes.
 
-import { DEGREES, TAU, clamp, fill, foldAngle, formatWhole, readKeyStep, setAttribute, withMinus } from "./circle.js";
+import { DEGREES, TAU, clamp, fill, foldAngle, formatWhole, placeAngle, readKeyStep, setAttribute, withMinus } from "./circle.js";
 
-export { DEGREES, TAU, clamp, fill, foldAngle, formatWhole, setAttribute, withMinus };
+export { DEGREES, TAU, clamp, fill, foldAngle, formatWhole, placeAngle, setAttribute, withMinus };
 
 export const formatDegrees = (value, digits = 1) => `${withMinus(value.toFixed(digits))}°`;
 export const setHtml = (node, html) => node.__html !== html && (node.innerHTML = node.__html = html);

@@ -145,6 +145,7 @@ export default function show(place, data) {
   const s = place.root.__patch ?? build(place, data), { t, m, n } = data.start, given = `${m},${n}`;
   place.root.__patch = s;
   s.owner = place;
+  place.positions = () => [s.m, s.n];
   const before = place.memory.patch;
   if (s.m === undefined && before && before.given === given) Object.assign(s, { m: before.m, n: before.n });
   else if (s.m === undefined || (given !== s.given && given !== s.reported && performance.now() - (s.reportedAt ?? -9e9) > 2000)) Object.assign(s, { m, n, reported: given });

@@ -60,12 +60,19 @@ class Place {
     outbox.send(`${this.data.picture} ${name}`, value);
   }
 
+  // Read where moving hands are now, for the address of a file; the page's address follows them only at rest.
+  readMoment() {
+    const at = this.data.at && this.positions?.();
+    return at ? { [this.data.at]: at.map(Math.round).join(",") } : {};
+  }
+
   // With `asLink` the address carries the user's config, instead of a name that only this browser can resolve.
   makeAddress(form = "packed", more = {}, asLink = false) {
     const query = new URLSearchParams((asLink && this.data.link) || this.data.query);
     if (this.memory.view) query.set("view", this.memory.view.join(","));
     if (this.part) query.set("part", this.part);
-    for (const [key, value] of Object.entries(more)) query.set(key, value);
+    const moment = form === "packed" ? {} : this.readMoment();
+    for (const [key, value] of Object.entries({ ...moment, ...more })) query.set(key, value);
     if (form === "packed") query.set("v", version);
     const search = query.toString();
     return new URL(`../picture/${this.data.picture}.${form}${search ? `?${search}` : ""}`, here).href;
@@ -153,7 +160,7 @@ class Place {
   }
 
   async fetchFile(address, signal) {
-    const answer = await fetch(address, { signal });
+    const answer = (await takeEarly(address)) ?? (await fetch(address, { signal }));
     if (answer.status !== 410 || !privateContents) return answer;
     // Attach the contents that no address can hold, each prefixed by its length.
     const body = new Blob(privateContents.flatMap((content) => [new Uint32Array([content.length]), content]));
@@ -214,6 +221,14 @@ class Place {
     if (!this.root.isConnected) this.shown = null;
     else if (this.message === message) await draw(this, fitToRoom(message));
   }
+}
+
+// The page itself may have requested its first picture (rope_viz/ui/static_middleware.py); null if it was another one.
+async function takeEarly(address) {
+  const early = window.ropeVizEarly;
+  if (early?.address !== address) return null;
+  window.ropeVizEarly = null;
+  return early.answer;
 }
 
 function showSentence(place) {

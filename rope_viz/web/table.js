@@ -5,10 +5,10 @@ import { addStyle, element } from "./element.js";
 import { text } from "./texts.js";
 import { fillToolbar } from "./tools.js";
 
-const LONG = 20;
+const LONG = 20, LONG_TEXT = 60;
 
 // Format with six significant digits, no trailing zeros.
-const formatCell = (value) => (value === null ? "" : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
+const formatCell = (value) => (value === null ? "" : typeof value === "boolean" ? text(value ? "export.yes" : "export.no") : typeof value === "number" ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(6)))) : String(value));
 
 // Make the text of a cell, and its footnotes as links (rope_viz/figures/words.py, navigation.js).
 const makeContents = (words) => words.split(/\[((?:\\.|[^\\\]])*)\]\(#source\)/).map((part, index) => (index % 2 ? element("a", { href: "#source", textContent: part.replace(/\\(.)/g, "$1") }) : part));
@@ -52,7 +52,10 @@ function fillRows(state) {
     });
     return cell;
   }));
-  const makeCell = (row) => (column, index) => element("td", { className: numeric[index] ? "rv-number" : "" }, ...makeContents(formatCell(column[row])));
+  const makeCell = (row) => (column, index) => {
+    const words = formatCell(column[row]);
+    return element("td", { className: numeric[index] ? "rv-number" : words.length > LONG_TEXT ? "rv-long" : "" }, ...makeContents(words));
+  };
   state.body.replaceChildren(...rows.map((row) => element("tr", {}, ...values.map(makeCell(row)))));
   state.sheet.classList.toggle("rv-words", words);
 }
@@ -78,6 +81,7 @@ addStyle(`
   th[aria-sort=ascending]::after { content: " ↑"; }
   th[aria-sort=descending]::after { content: " ↓"; }
   .rv-number { text-align: right; }
+  .rv-long { white-space: normal; min-width: 260px; padding-block: 6px; overflow-wrap: anywhere; }
 }
 .rv-words {
   td { white-space: normal; padding: 8px 12px; vertical-align: top; }

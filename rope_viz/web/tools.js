@@ -103,7 +103,9 @@ export function makeCommand({ data: { picture } }, address, form) {
     query.delete("config");
     query.set("own", "file");
   }
-  const own = query.has("own"), search = query.size ? `?${query}`.replaceAll("'", "%27") : "";
+  // Readable: within quotes a shell takes all signs but a quote as they are.
+  const write = (part) => part.replace(/[%&+#'\s]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`);
+  const own = query.has("own"), search = query.size ? `?${[...query].map((pair) => pair.map(write).join("=")).join("&")}` : "";
   const line = `rope-viz figure '${picture}${search}'${own ? " config.json" : ""} -o ${picture.replace("/", "-")}.${form}`;
   return own ? `# ${text("export.save_config")}\n${line}` : line;
 }

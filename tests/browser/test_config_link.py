@@ -71,9 +71,9 @@ def test_opening_a_link_keeps_the_stored_config(visit):
 
 
 def test_copied_picture_address_works_on_another_server(visit, second_server, server):
-    view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=runtimes")
+    view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/model?extend.tab=why")
     drop(view, QWEN3_8B)
-    figure = view.scroll_to("runtimes/curves")
+    figure = view.scroll_to("extend/speeds")
     pick(figure, "share", "picture")
     expect(figure.locator("[data-item=picture]")).to_contain_text("Copied")
     address = view.page.evaluate("navigator.clipboard.readText()")

@@ -5,7 +5,7 @@ import re
 import shlex
 import urllib.request
 import zlib
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -173,3 +173,21 @@ def test_exported_file_shows_the_zoomed_range(visit):
     assert 0 < low < high < 63
     # The y axis is logarithmic: the ends are wavelengths, not their powers of ten.
     assert float(dialog.locator("[name=ymax]").input_value()) > 100
+
+
+def test_dialog_hides_a_line_and_sets_colour_and_axis_title(visit):
+    view = visit().open("/decay")
+    customise(view.page.locator("[data-picture='decay/curves']"))
+    dialog = view.page.locator(".rv-export")
+    dialog.locator("[name='hide.plain']").check()
+    dialog.locator("[name='colour.Llama 3']").fill("#8e4a9e")
+    dialog.locator("[name=ytitle]").fill("score")
+    address = dialog.locator("#rv-export-address")
+    expect(address).to_have_value(re.compile("hide.plain=yes"))
+    query = parse_qs(urlsplit(address.input_value()).query)
+    assert (query["colour.Llama 3"], query["ytitle"]) == (["#8e4a9e"], ["score"])
+    assert "colour.plain" not in query
+    view.until("document.querySelector('.rv-export').dataset.state === 'shown'")
+    dialog.get_by_role("button", name="Reset").click()
+    expect(address).not_to_have_value(re.compile("hide|colour|ytitle"))
+    assert view.errors == []

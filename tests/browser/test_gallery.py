@@ -2,6 +2,7 @@
 
 from playwright.sync_api import expect
 
+from rope_viz.pages.registry import doors
 from tests.browser.test_every_page import BUTTONS, MOST_BUTTONS
 
 FIRST = "[...document.querySelectorAll('.rv-gallery img')].slice(0, 5).every((image) => image.naturalWidth === 448)"
@@ -24,4 +25,28 @@ def test_gallery_cards_can_be_found_opened_and_copied(visit):
     expect(view.page.locator(".rv-gallery h2:visible")).to_have_count(1)
     view.page.locator(".rv-gallery li:visible a").first.click()
     view.page.wait_for_url("**/model?**")
+    assert view.errors == []
+
+
+def test_make_a_figure_on_home_opens_the_gallery(visit):
+    view = visit().open("/")
+    view.page.get_by_role("link", name="Make a figure").click()
+    view.page.wait_for_url("**/gallery*")
+    expect(view.page.locator(".rv-gallery li").first).to_be_visible()
+
+
+def test_lab_overview_shows_pages_and_their_models(visit):
+    view = visit().open("/lab")
+    cards = view.page.locator(".rv-gallery li")
+    expect(cards).to_have_count(len(doors()["lab"]) - 1)
+    view.until(
+        "[...document.querySelectorAll('.rv-gallery img')].slice(0, 4).every((each) => each.naturalWidth === 448)"
+    )
+    expect(cards.filter(has_text="Heads")).to_contain_text("SmolLM2 135M")
+    expect(view.page.locator(".rv-gallery a[href='./pairings']")).to_contain_text("All models of the list")
+    expect(view.page.locator("#rv-chip")).to_be_hidden()  # the page shows no model
+    cards.filter(has_text="Heads").locator("a").click()
+    view.page.wait_for_url("**/heads*")
+    view.settle()
+    expect(view.page.locator("#rv-chip")).not_to_contain_text("Llama 3.1 8B")
     assert view.errors == []

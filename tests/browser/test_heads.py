@@ -22,6 +22,8 @@ def test_dropped_capture_is_shown(visit, tmp_path):
     q, k = random.normal(size=(2, 4, 40, 8))
     write_capture(tmp_path / "qk.safetensors", {3: CapturedLayer(q, k, heads=(0, 1, 2, 3))}, config=CONFIG, name="mine")
     view = visit().open("/heads?model=rope-viz-reader")
+    view.page.get_by_role("tab", name="Your own model or text").click()
+    view.page.wait_for_url("**heads.tab=own*")
     # A picture is requested when it is near the view.
     view.page.locator('[data-place="heads/across"]').scroll_into_view_if_needed()
     view.until(f"{SENTENCE}.includes('RoPE Viz tiny_lm')")
@@ -57,7 +59,7 @@ def test_click_and_keys_choose_a_head_on_the_map(visit):
 def test_dropped_measurement_replaces_the_map(visit, tmp_path):
     measured_file(tmp_path / "m.json")
     content = (tmp_path / "m.json").read_bytes()
-    view = visit().open("/heads")
+    view = visit().open("/heads?heads.tab=own")
     heading = "document.querySelector('[data-says=\"heads/jobs\"]').textContent"
     view.until(f"{heading}.startsWith('17 of 270 heads')")
     upload = view.page.locator("[data-testid=stMain] input[type=file]").first
@@ -71,7 +73,7 @@ def test_dropped_measurement_replaces_the_map(visit, tmp_path):
 
 def test_dropped_measurement_replaces_the_text_field(visit, tmp_path):
     measured_file(tmp_path / "m.json")
-    view = visit().open("/recall")
+    view = visit().open("/recall?recall.tab=own")
     upload = view.page.locator("[data-testid=stMain] input[type=file]").first
     content = (tmp_path / "m.json").read_bytes()
     upload.set_input_files({"name": "m.json", "mimeType": "application/json", "buffer": content})

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 SMALLEST = "/kernels?kernels.compile=no"
-BARS = ".rv-chart >> nth=1"
+BARS = '.rv-picture[data-picture="kernels/speeds"]'
 LONG = 180_000
 
 
@@ -36,11 +36,11 @@ def free_measurement(visit):
 
 def test_measurement_runs_only_after_the_button(visit):
     view = visit().open(SMALLEST)
-    assert view.page.locator(".rv-chart").count() == 1
+    assert view.page.locator(BARS).count() == 0
     measure(view)
     expect(view.page.locator(BARS)).to_be_visible(timeout=LONG)
     view.scroll_to("kernels/speeds")
-    bars = "document.querySelectorAll('.rv-plot')[1].data[0]"
+    bars = f"document.querySelector('{BARS} .rv-plot').data[0]"
     assert {"ours, out=", "eager rotate_half", "dense matrix"} <= set(view.page.evaluate(f"{bars}.y"))
     assert view.page.evaluate(f"Array.from({bars}.x).every((speed) => speed > 0)")
     # A picture is requested when it is near the view.
@@ -78,3 +78,15 @@ def test_measurement_survives_navigation_and_can_be_stopped(visit, free_measurem
     expect(view.page.get_by_role("button", name="Measure", exact=True)).to_be_enabled()
     free_measurement.append(True)
     assert view.errors == other.errors == []
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_measurement_of_a_card_is_shown_without_a_gpu(visit, width):
+    view = visit(width=width).open("/kernels")
+    expect(view.page.get_by_role("heading", name="NVIDIA H200, measured 2026-11-26")).to_be_visible()
+    place = view.scroll_to("kernels/cards")
+    expect(place.get_by_text("32 + 8 heads of 128: 97%")).to_be_visible()
+    expect(place.get_by_text("● rope_viz, error 1.65·10⁻³")).to_be_visible()
+    expect(view.page.get_by_text("Not measured: other cards")).to_be_visible()
+    assert view.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert view.errors == []

@@ -24,6 +24,8 @@ def test_recall_curve_follows_the_factor(visit):
 
 def test_switching_off_high_frequency_pairs_costs_recall(visit):
     view = visit().open(START)
+    view.page.get_by_role("tab", name="Which pairs").click()
+    view.page.wait_for_url("**recall.tab=pairs*")
     view.scroll_to("recall/switched")
     assert read_point(view, "switched", "as it is", 2) > 0.9
     view.page.get_by_role("radio", name="4 highest frequencies").click()
@@ -34,7 +36,7 @@ def test_switching_off_high_frequency_pairs_costs_recall(visit):
 
 
 def test_map_loads_in_parts(visit):
-    view = visit().open(START + "&recall.length=4096")
+    view = visit().open(START + "&recall.length=4096&recall.tab=pairs")
     view.scroll_to("recall/needle")
     requests = view.page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)")
     parts = [name for name in requests if "recall/needle.packed" in name]

@@ -1,6 +1,8 @@
 """The clocks in a browser: their pixels change as they should, and their numbers are those of the core."""
 
 import math
+import re
+from urllib.parse import parse_qs, urlsplit
 
 import mpmath
 import numpy as np
@@ -10,7 +12,7 @@ from playwright.sync_api import expect
 from rope_viz.models.catalog import model_specs
 from rope_viz.studies import scores
 from rope_viz.ui.components.scripts import PREFIX, version
-from tests.browser.figure_tools import pick
+from tests.browser.figure_tools import customise, download, pick
 
 SPEC = model_specs("llama-3.1-8b")[""]
 SCORE = "/rotation?rotation.show=score&rotation.at=1040,1024"
@@ -282,3 +284,22 @@ def test_drawn_hand_has_the_exact_angle(paused_visit):
     inked, face = (np.array(view.page.evaluate(colour, point)) for point in (on, off))
     assert np.ptp(inked) > 60, "the hand has no colour"
     assert np.ptp(face) < 20, "the face is not grey"
+
+
+def test_files_of_playing_hands_show_the_moment_of_the_click(visit):
+    """The server draws them, and the page's address follows the hands only at rest."""
+    view = visit(motion=True).open("/rotation")
+    place = view.page.locator("[data-picture='rotation/turning']")
+    view.until("Number(document.querySelector('.rv-clocks [data-do=at]').value) > 20")
+    with view.page.expect_response(lambda answer: "/rotation/turning.svg?" in answer.url) as found:
+        download(place, "svg")
+    at = int(parse_qs(urlsplit(found.value.url).query)["rotation.at"][0].split(",")[0])
+    assert found.value.ok
+    assert 20 < at <= view.page.evaluate("document.querySelector('.rv-clocks').__clocks.m")
+    customise(place)
+    address = view.page.locator("#rv-export-address")
+    expect(address).to_have_value(re.compile(r"rotation\.at="))
+    shown = address.input_value()
+    with view.page.expect_response(lambda answer: "/rotation/turning.pdf?" in answer.url) as found:
+        view.page.locator(".rv-export [data-save=pdf]").click()
+    assert parse_qs(urlsplit(found.value.url).query)["rotation.at"] == parse_qs(urlsplit(shown).query)["rotation.at"]

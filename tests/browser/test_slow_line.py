@@ -1,5 +1,6 @@
 """On a slow connection a static picture is shown until the scripts arrive."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.addresses import check_address
@@ -46,3 +47,25 @@ def test_static_first_picture_is_not_requested_again(visit):
     view.page.evaluate("for (const node of document.querySelectorAll('[data-place], h1')) node.remove()")
     view.page.evaluate("window.__late()")
     assert not [address for address in requests if ".svg" in address]
+
+
+@pytest.mark.parametrize(
+    ("path", "picture"),
+    [
+        ("/decay?present=1&decay.length=4096&axes-decay-curves=ymin:0", "decay/curves"),
+        ("/frequencies?present=heatmap", "frequencies/heatmap"),
+        ("/rotation?embed=true&utm_source=mail", "rotation/turning"),
+    ],
+)
+def test_static_first_picture_is_what_the_page_shows(visit, path, picture):
+    """Keys that only the page reads are not sent: the picture's address would be refused."""
+    view = visit()
+    page, held = view.page, []
+    page.route("**/static/js/**", lambda route: held.append(route))
+    check_address(path)
+    with page.expect_response(lambda answer: ".svg" in answer.url) as found:
+        page.goto(view.url + path, wait_until="commit")
+    assert found.value.status == 200
+    assert f"/picture/{picture}.svg" in found.value.url
+    for route in held:
+        route.abort()

@@ -247,3 +247,13 @@ def test_pictures_are_drawn_without_docstrings(tmp_path):
     drawn = subprocess.run([*command, "frequencies/pairs", "-o", out], cwd=ROOT, capture_output=True, timeout=120)
     assert (drawn.returncode, drawn.stderr) == (0, b"")
     assert out.read_text().count("\n") > 10
+
+
+def test_lines_can_be_hidden_and_coloured_and_axes_named(tmp_path):
+    out = tmp_path / "plot.svg"
+    flags = ["--hide", "plain", "--colour", "Llama 3=#123456", "--ytitle", "our score"]
+    assert main(["figure", "decay/curves", "llama-3.1-8b", "-o", str(out), *flags]) == 0
+    drawn = out.read_text(encoding="utf-8")
+    assert "<!-- plain -->" not in drawn
+    assert "<!-- our score -->" in drawn
+    assert "#123456" in drawn

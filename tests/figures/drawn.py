@@ -12,6 +12,7 @@ from rope_viz.advice.plan import runtime_matrix
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.figures import clocks, hands, table_figure, wavelengths
 from rope_viz.figures.compared import alternatives, choices, compared
+from rope_viz.kernels.card_files import read_cards
 from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import ModelConfig
@@ -21,6 +22,7 @@ from rope_viz.pages.attention import figures as attention
 from rope_viz.pages.decay import figures as decay
 from rope_viz.pages.decay import per_distance
 from rope_viz.pages.frequencies import figures as frequencies
+from rope_viz.pages.kernels import card_figures
 from rope_viz.pages.kernels import figures as kernels
 from rope_viz.pages.learn import scenes
 from rope_viz.pages.model.runtimes import figures as runtimes
@@ -86,6 +88,7 @@ def other_figures():
     for scene, draw in scenes.STATIC.items():
         yield f"scene {scene}", lambda draw=draw: draw()[0]
     yield "speeds", lambda: kernels.speeds(measured())
+    yield "cards", lambda: card_figures.shares(next(iter(read_cards().values())))
     yield "time", lambda: attention.costs(QWEN, causal=True, shown="time")
     yield "dials", lambda: clocks.draw_still(clocks.packed(LLAMA, mode="turn", plain=True), 1000, pin=5)
     yield "hands", lambda: hands.draw_static(hands.message(LLAMA, "Llama 3.1 8B"))

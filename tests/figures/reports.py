@@ -7,7 +7,14 @@ from rope_viz.pages.kernels import figures as kernels
 def make_way(name, median, *, best=None, error=1e-7, note=""):
     timed = {"median_s": median, "best_s": best or median, "bytes_per_second": 1e9 / median if median else None}
     fraction = 0.05 / median if median else None
-    return timed | {"name": name, "fraction_of_copy": fraction, "error": error, "note": note, "rounds": 15}
+    return timed | {
+        "name": name,
+        "fraction_of_copy": fraction,
+        "error": error,
+        "note": note,
+        "rounds": 15,
+        "host_s": None,
+    }
 
 
 def make_report(*more, gpu=False):

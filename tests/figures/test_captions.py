@@ -4,15 +4,11 @@ import re
 
 import pytest
 
-from rope_viz.pages import registry
 from rope_viz.pages.attention import figures as attention
 from rope_viz.pages.attention import words as attention_words
 from rope_viz.pages.decay import figures as decay
-from rope_viz.pages.model import runtimes
-from rope_viz.pages.model.runtimes import words as runtime_words
 from rope_viz.pages.scaling import figures as scaling
 from rope_viz.pages.scaling import words as scaling_words
-from rope_viz.picture import read_address
 from rope_viz.texts import Texts
 
 PAGES = ("attention", "axes", "decay", "frequencies", "heads", "kernels", "precision", "recall", "rotation", "scaling")
@@ -29,13 +25,6 @@ def test_captions_name_no_shade_that_a_theme_inverts(page):
 def test_every_view_has_a_caption():
     for page, views in (("decay", decay.VIEWS), ("scaling", scaling.VIEWS), ("attention", attention.VIEWS)):
         assert set(views) <= set(Texts(page).group("legends"))
-
-
-def test_the_caption_of_runtimes_depends_on_their_agreement():
-    page = registry.page("runtimes")
-    same, other = (read_address.read_request(page, {"model": name}) for name in ("llama-3.1-8b", "kimi-k2-instruct"))
-    assert "flat line at 1" not in runtime_words.describe_marks(runtimes.answers(same))
-    assert "flat line at 1" in runtime_words.describe_marks(runtimes.answers(other))
 
 
 def test_the_captions_name_only_what_is_shown():

@@ -65,9 +65,13 @@ def test_long_decay_table_is_binned_with_min_max_and_mean(log):
 def test_bins_are_the_columns_of_the_figure():
     fig = mean_cosine(200_000)
     found = table(fig)
-    low, high = fig.data
+    low, high, mean = fig.data
     np.testing.assert_array_equal(found["Llama 3 min"], low.y)
     np.testing.assert_array_equal(found["Llama 3 max"], high.y)
+    np.testing.assert_array_equal(found["Llama 3 mean"], mean.y)
+    # Only the mean is a line: the range of several curves would hide the others.
+    assert (low.line.width, high.line.width, high.fill) == (0, 0, "tonexty")
+    assert mean.line.width > 1
     np.testing.assert_array_equal((found["from"] + found["to"]) / 2, low.x)
 
 
@@ -188,7 +192,7 @@ def test_both_themes_hold_the_same_numbers():
 
 def test_stem_names_models_specs_and_range():
     name = format_stem("decay/curves", ["llama-3.1-8b", "llama-2-7b", "qwen3-8b"], spec=LLAMA, span=(0, 131_072))
-    first = "llama-3.1-8b_d128_base500000_L8192_to131072_llama38"
+    first = "llama-3.1-8b_d128_base500000_L8192_to131072_llama3x8"
     assert name == f"rope-decay-curves_{first}_vs_llama-2-7b_qwen3-8b_0-131072"
     assert format_stem("frequencies.wavelengths", ["llama-2-7b"]) == "rope-frequencies-wavelengths_llama-2-7b"
     assert format_stem("decay/curves", ["a", "a"], span=(0.5, 2.25)) == "rope-decay-curves_a_0.5-2.25"

@@ -70,6 +70,51 @@ def test_custom_labels_replace_every_line_name():
     assert "<!-- YaRN -->" not in svg
 
 
+def test_a_hidden_line_leaves_with_its_range_labels_and_bar():
+    from rope_viz.figures.files import lines
+    from rope_viz.figures.files.apply_style import apply_style
+
+    for name, line in (("long decay", "Llama 2 7B"), ("ratio", "NTK-aware")):
+        whole = apply_style(DRAWN[name], Style())
+        sheet = apply_style(DRAWN[name], Style(hidden=((line, "yes"),)))
+        assert line in lines.line_names(whole.data)
+        assert lines.line_names(sheet.data) == [each for each in lines.line_names(whole.data) if each != line]
+        assert not [trace for trace in sheet.data if (trace.get("meta") or {}).get("band") == line]
+        assert not [note for note in sheet.layout["annotations"] if note["text"].startswith(line)]
+        bars = [[each for each in it.layout["shapes"] if each.get("name") == "band"] for it in (whole, sheet)]
+        assert len(bars[1]) < len(bars[0]) or not bars[0]
+        head = render(DRAWN[name], "csv", options=Style(hidden=((line, "yes"),))).decode().splitlines()[0].split(",")
+        assert len(head) > 1
+        assert not [column for column in head if column.startswith(line)]
+    every = tuple((each, "yes") for each in lines.line_names(whole.data))
+    with pytest.raises(ValueError, match="one line must stay visible"):
+        apply_style(DRAWN["ratio"], Style(hidden=every))
+
+
+def test_a_custom_colour_is_that_of_line_range_and_labels():
+    from rope_viz.figures.files import lines
+    from rope_viz.figures.files.apply_style import apply_style
+
+    before = {lines.line_name(trace): trace["line"]["color"] for trace in DRAWN["long decay"].to_plotly_json()["data"]}
+    sheet = apply_style(DRAWN["long decay"], Style(colours=(("Llama 2 7B", "#123456"),)))
+    of_line = [trace for trace in sheet.data if lines.line_name(trace) == "Llama 2 7B"]
+    of_range = [trace for trace in sheet.data if (trace.get("meta") or {}).get("band") == "Llama 2 7B"]
+    assert of_line[0]["line"]["color"] == "#123456"
+    assert of_range[-1]["fillcolor"].startswith("#123456")
+    assert before["Llama 2 7B"] not in json.dumps(
+        [*of_line[0]["line"].values(), *sheet.layout["annotations"]], default=str
+    )
+
+
+def test_axis_titles_can_be_replaced_and_left_out():
+    from rope_viz.figures.files.apply_style import apply_style
+
+    layout = apply_style(DRAWN["wavelengths"], Style(xtitle="i", ytitle="no", yscale="linear")).layout
+    assert (layout["xaxis"]["title"]["text"], layout["yaxis"]["title"]["text"]) == ("i", "")
+    with pytest.raises(ValueError, match="no y axis with a title"):
+        apply_style(DRAWN["dials"], Style(ytitle="score"))
+
+
 # JSON holds the figure unchanged, with the style as a further key.
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "json"])
 def test_label_for_a_missing_line_lists_existing_lines(form):

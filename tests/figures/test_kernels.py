@@ -3,7 +3,9 @@
 import numpy as np
 
 from rope_viz.kernels import error_by_position
+from rope_viz.kernels.card_files import read_cards
 from rope_viz.models.catalog import model_specs
+from rope_viz.pages.kernels import card_figures, words
 from rope_viz.pages.kernels import figures as kernels
 from tests.figures.reports import make_report, make_way
 
@@ -40,3 +42,22 @@ def test_a_measurement_in_which_only_the_copy_ran_is_still_shown():
     assert kernels.speeds(copy).data[0].y == ("copy",)
     assert len(kernels.ways_table(copy)["way"]) == 4
     assert len(kernels.agreement_table(copy)["pairing"]) == 1
+
+
+def test_card_has_a_mark_for_every_way_that_ran_and_its_error():
+    card = next(iter(read_cards().values()))
+    fig = card_figures.shares(card)
+    marks = {trace.name: [x for x in trace.x if x is not None] for trace in fig.data}
+    ours = [card_figures.find_time(case, "rope_viz").share_of_copy for case in card.cases]
+    assert marks["rope_viz"] == ours
+    assert len(marks["FLA"]) == sum("FLA" in case.ways for case in card.cases) < len(card.cases)
+    texts = [note.text for note in fig.layout.annotations]
+    assert "● rope_viz, error 1.65·10⁻³" in texts
+    assert "one head of 64, interleaved: 85%" in texts
+    assert "Liger, in place" in " ".join(texts)
+    assert len(texts) == len(marks) + len(card.cases)
+    table = card_figures.shares_table(card)
+    assert len(table["case"]) == len(card.cases)
+    assert np.isnan(table["Liger, in place (%)"][1])
+    assert "7d2dfc20" in words.describe_card(card)
+    assert "FlashInfer" in words.list_missing(card)

@@ -43,6 +43,19 @@ def test_labels_are_set_by_line():
     assert style.labels == (("YaRN", "Ours"), ("plain, really", "a=b"))
 
 
+def test_colours_and_hidden_lines_are_set_by_line():
+    style = Style.read({"colour.YaRN": "#0b62c4", "hide.plain": "yes", "hide.Linear": "no"})
+    assert (style.colours, style.hidden) == ((("YaRN", "#0B62C4"),), (("plain", "yes"),))
+    assert style.query() == {"colour.YaRN": "#0B62C4", "hide.plain": "yes"}
+    with pytest.raises(ValueError, match="colour of 'YaRN' must be a colour like #0B62C4"):
+        Style.read({"colour.YaRN": "blue"})
+
+
+def test_an_axis_title_is_the_figures_own_unless_set():
+    assert Style.read({"xtitle": "", "ytitle": "yes"}) == Style()
+    assert Style.read({"xtitle": "no", "ytitle": "score"}).query() == {"xtitle": "no", "ytitle": "score"}
+
+
 @pytest.mark.parametrize("words", ["s\u00a0=\u00a04", "s\u202f=\u202f4", "👩\u200d💻", "x\u2009y"])
 def test_blanks_that_do_not_break_and_joined_signs_are_text(words):
     style = Style.read({"title": words, "label.YaRN": words})
@@ -53,6 +66,8 @@ def test_other_parameters_of_an_address_are_left_alone():
     assert Style.read({"model": "qwen3-8b", "base": "77000", "decay.length": "64"}) == Style()
     assert not is_key("model")
     assert is_key("label.x")
+    assert is_key("colour.x")
+    assert is_key("hide.x")
     assert all(is_key(name) for name in PARAMETERS)
 
 

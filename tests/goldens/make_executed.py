@@ -17,7 +17,7 @@ from typing import Any
 HERE = Path(__file__).parent
 # The golden that says most first.
 ROWS = ("servers.json", "model_files.json", "glue.json", "older.json", "mlx.json", "releases.json", "runtimes.json")
-ROWS += ("converted.json",)
+ROWS += ("converted.json", "deepseek_v4_releases.json")
 # Two snapshots that may not belong together were run for TensorRT-LLM: that is not executing a release.
 LEFT_OUT = ("tensorrt-llm",)
 # Their code travels with the model: what stands for transformers there was not run by it.
@@ -48,7 +48,8 @@ def executed() -> dict[str, dict[str, dict[str, list[str]]]]:
                 continue
             version = row.get("version", "0.32.2").split(" ")[0]
             part = config.get("text_config", config)
-            found[f"{runtime} {version}"][name][part["model_type"]].add(scaling(part))
+            kind = "default" if row.get("layer") == "main" else scaling(part)
+            found[f"{runtime} {version}"][name][part["model_type"]].add(kind)
     for golden in DEFAULTS:
         for row in json.loads((HERE / golden).read_text())["rows"]:
             found["transformers 5.24.0"][golden][row["config"]["model_type"]].add(scaling(row["config"]))

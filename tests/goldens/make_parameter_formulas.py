@@ -72,6 +72,10 @@ STARTS: dict[str, dict[str, Any]] = {
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention"]},
     "diffusion_gemma_text": {"num_experts": 8, "moe_intermediate_size": 704, "top_k_experts": 2},
     "deepseek_ocr2_text": {"mlp_layer_types": ["dense", "sparse", "sparse"]},
+    "minimax_m3_vl_text": {
+        "mlp_layer_types": ["dense", "sparse", "sparse"],
+        "layer_types": ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"],
+    },
     "chameleon": {"vocabulary_map": {"<image>": 3, "IMGIMGAA": 4}},
     "emu3": {"vocabulary_map": {"<image>": 3, "<|visual token 000000|>": 4}},
 }
@@ -85,7 +89,11 @@ def read_start(kind: type, depth: Any = None) -> dict[str, Any]:
 
 
 # Formulas written by hand, for a class whose defaults have only one of its types of layers.
-WRITTEN: dict[str, dict[str, str]] = {
+WRITTEN: dict[str, dict[str, Any]] = {
+    # Its class has one type of layers by default, STARTS two.
+    "minimax_m3_vl_text": {
+        "lists": {"mlp_layer_types": {"cycle": ["sparse"]}, "layer_types": {"cycle": ["full_attention"]}},
+    },
     # Its layers follow from two keys at once.
     "gpt_neo": {
         "body": "2*hidden_size+hidden_size*max_position_embeddings+hidden_size*vocab_size"

@@ -126,7 +126,7 @@ q, k = torch.randn(1, 6, 4, 20), torch.randn(1, 6, 2, 20)
 errors = []
 for interleaved in (False, True):
     outs = [torch.empty_like(q), torch.empty_like(k)]
-    triton_ops.rotate_into(outs, [q, k], rows, Turn(None, cos, sin, interleaved, False, 1.0))
+    triton_ops.rotate_into(outs, [q, k], rows, Turn(None, cos, sin, interleaved, False, 1.0), bounded=False)
     for x, out in zip((q, k), outs):
         wide = x.double()
         a, b = (wide[..., 0:16:2], wide[..., 1:16:2]) if interleaved else (wide[..., :8], wide[..., 8:16])

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from torch.autograd import forward_ad  # noqa: E402
 from torch.func import grad, jvp, vmap  # noqa: E402
 
-from rope_viz.kernels import flash_attn, operators  # noqa: E402
+from rope_viz.kernels import flash_attn, tensor_cache  # noqa: E402
 from rope_viz.kernels import transformer_engine as te  # noqa: E402
 from rope_viz.kernels import transformers as hf  # noqa: E402
 
@@ -209,7 +209,7 @@ def test_tensors_made_in_inference_mode_work_in_training():
 
 
 def test_values_cached_in_inference_mode_work_with_gradients():
-    double = operators.cache_last(lambda t: t * 2)
+    double = tensor_cache.cache_last(lambda t: t * 2)
     t = torch.ones(2)
     with torch.inference_mode():
         assert not double(t).is_inference()

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rope_viz.kernels.measure import Measurement, Workload, agreement, measure  # noqa: E402
+from rope_viz.kernels.measure import SPIN, Measurement, Workload, _time, agreement, measure  # noqa: E402
 
 SMALL = {"tokens": 16, "heads": 2, "head_dim": 16}
 
@@ -27,6 +27,57 @@ def test_every_kernel_agrees_with_float64_and_runs_every_round(pairing, k_heads)
         assert len(result.seconds) == 2
         assert result.fraction_of_copy > 0
         assert name == "copy" or result.error < 5e-6
+
+
+@pytest.mark.parametrize("pairing", ["half", "interleaved"])
+@pytest.mark.parametrize(
+    "changes", [{"rotary_dim": 8}, {"backward": True}, {"rotary_dim": 8, "backward": True}], ids=str
+)
+def test_partial_rotation_and_gradients_are_measured(pairing, changes):
+    _, results = results_of(pairing=pairing, k_heads=1, **changes)
+    ran = {name: result for name, result in results.items() if not result.note}
+    assert {"copy", "ours", "ours, float32 table", "dense matrix"} < set(ran)
+    assert ("ours, out=" in ran) == ("backward" not in changes)
+    assert all(result.error < 5e-6 and result.relative_error < 5e-6 for name, result in ran.items() if name != "copy")
+
+
+def test_kernel_that_leaves_elements_unwritten_is_reported(monkeypatch):
+    def write_first(x, *_, out=None, **__):
+        out[:, :1] = x[:, :1]
+        return out
+
+    monkeypatch.setattr("rope_viz.kernels.measure.rotate", write_first)
+    _, results = results_of(only=("ours, out=",))
+    assert results["ours, out="].note == "leaves elements unwritten"
+    assert not results["ours, out="].seconds
+
+
+class FakeEvent:
+    """An event of a GPU that takes 2 ms for every call."""
+
+    def __init__(self, enable_timing):
+        pass
+
+    def record(self):
+        pass
+
+    def elapsed_time(self, other):
+        return 2.0
+
+
+def test_gpu_spins_while_the_host_launches(monkeypatch):
+    spins = []
+    monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "_sleep", spins.append, raising=False)
+    result = Measurement("x", Workload(device="cuda"))
+    _time(lambda: spins.append("called"), result)
+    assert spins == [SPIN, "called"]
+    assert result.seconds == [0.002]
+    result.host_seconds[:] = [0.0035]
+    _time(lambda: spins.append("called"), result)
+    assert spins[2:] == [4 * SPIN, "called"]
+    assert len(result.host_seconds) == 2
 
 
 def test_progress_rises_to_one():

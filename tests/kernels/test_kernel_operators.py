@@ -7,7 +7,7 @@ from rope_viz.kernels import exact_table, rotate, rotate_qk
 
 torch = pytest.importorskip("torch")
 
-from rope_viz.kernels import operators, torch_library  # noqa: E402, F401 - torch_library registers the gradients
+from rope_viz.kernels import tensor_cache, torch_library  # noqa: E402, F401 - torch_library registers the gradients
 
 PAIRINGS = ("half", "interleaved")
 INV_FREQ = 10_000.0 ** (-np.arange(3) / 3)
@@ -144,7 +144,7 @@ def test_learned_angles_are_refused(angles):
 
 def test_cached_value_of_a_tensor_follows_its_changes():
     asked = []
-    total = operators.cache_last(lambda t: asked.append(1) or int(t.sum()))
+    total = tensor_cache.cache_last(lambda t: asked.append(1) or int(t.sum()))
     t = torch.tensor([1, 2])
     assert [total(t), total(t), len(asked)] == [3, 3, 1]
     t[0] = 5

@@ -150,4 +150,6 @@ def test_figure_has_its_address_and_the_day_of_its_data():
     assert EXECUTED_ON in words.date_counts()
     assert EXECUTED_ON in text
     content = export.render(differences.counts, ask(), "csv").decode()
-    assert "mlx-lm 0.32.2,executed,6,65,0," in content
+    for row in figures.list_counts():
+        numbers = (row["differs"], row["agrees"], row["refuses"], row["asked"])
+        assert ",".join(map(str, (row["runtime"], row["key"].replace("_", " "), *numbers))) in content

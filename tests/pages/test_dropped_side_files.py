@@ -96,6 +96,13 @@ def test_files_dropped_together_become_one_model(drop):
     assert weight_bytes(app.session_state[KEY].own.model_config)[0] == HALF + 2 * HALF + 2 * OTHERS
 
 
+@pytest.mark.parametrize(("files", "expected"), [(SIDE, "fp8"), ({}, "bfloat16")], ids=["fp8", "no file"])
+def test_the_type_of_the_cache_starts_at_that_of_the_files(drop, files, expected):
+    app = drop({**files, "config.json": json.dumps(LLAMA).encode()})
+    (menu,) = [item for item in app.selectbox if item.label == "KV cache in"]
+    assert menu.value == expected
+
+
 def test_two_configs_at_once_are_refused(drop, rejection_card):
     app = drop({"one.json": json.dumps(LLAMA).encode(), "two.json": json.dumps(LLAMA).encode()})
     assert not app.exception

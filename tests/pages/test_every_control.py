@@ -31,7 +31,8 @@ SITUATIONS = {
         "decay.show=own&decay.source=typed",
         "decay.show=own&decay.source=file",
     ],
-    "recall": ["recall.band=range"],
+    "recall": ["recall.band=range", "recall.tab=training", "recall.tab=own"],
+    "heads": ["heads.tab=own"],
     "model": ["model=qwen3-8b&extend.tab=why", "model=phi-4-mini&extend.tab=runtimes"],
     "axes": ["axes.model=qwen2.5-omni-7b", "axes.model=wan-2.1"],
 }
@@ -48,6 +49,8 @@ OTHER_PAGE = {
 # Choice without a control -> the test that makes it.
 CHOICE_TESTS = {
     "extend.tab": "tests/browser/test_doors.py",
+    "recall.tab": "tests/browser/test_recall.py",
+    "heads.tab": "tests/browser/test_heads.py",
     "kernels.report": "tests/browser/test_kernels.py",
     "learn.scene": "tests/browser/test_learn.py",
     **dict.fromkeys(("recall.report", "recall.keys"), "tests/pages/test_live_text.py"),

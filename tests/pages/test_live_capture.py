@@ -14,7 +14,7 @@ TEXT = "in the tin 12 " * 60
 
 
 def test_without_the_model_the_page_says_how_to_get_it(open_page):
-    app = open_page("heads")
+    app = open_page("heads", **{"heads.tab": "own"})
     assert not app.exception
     assert "rope-viz get-model smollm2" in texts_of(app)
     assert FIELD not in {area.key for area in app.text_area}
@@ -48,7 +48,7 @@ def read_text(app, text, runs):
 
 
 def test_text_is_read_and_its_capture_is_shown(open_page, picture_requests, runs):
-    app = open_page("heads")
+    app = open_page("heads", **{"heads.tab": "own"})
     assert "rope-viz get-model" not in texts_of(app)
     assert "tiny_lm" in heads.across(picture_requests(app)[heads.across]).sentence
     assert read_text(app, TEXT, runs).wait(60)
@@ -63,7 +63,7 @@ def test_text_is_read_and_its_capture_is_shown(open_page, picture_requests, runs
 
 
 def test_too_short_text_shows_the_minimum(open_page, picture_requests, runs):
-    app = open_page("heads")
+    app = open_page("heads", **{"heads.tab": "own"})
     assert read_text(app, "in the", runs).wait(60)
     app.run()
     assert not app.exception
@@ -72,7 +72,7 @@ def test_too_short_text_shows_the_minimum(open_page, picture_requests, runs):
 
 
 def test_stopped_reading_shows_no_capture(open_page, picture_requests, runs):
-    app = open_page("heads")
+    app = open_page("heads", **{"heads.tab": "own"})
     run = read_text(app, TEXT, runs)
     run.stop()
     assert run.wait(30)

@@ -13,7 +13,7 @@ BUTTON = "run.recall.search"
 
 def test_without_optuna_the_page_says_what_to_install(open_page, monkeypatch):
     monkeypatch.setattr(search_process, "has_optuna", lambda: False)
-    app = open_page("recall")
+    app = open_page("recall", **{"recall.tab": "training"})
     assert not app.exception
     assert "pip install 'rope-viz[search]'" in texts_of(app)
     assert BUTTON not in {button.key for button in app.button}
@@ -38,7 +38,7 @@ def short_search(monkeypatch):
 
 
 def test_button_searches_and_the_page_shows_the_result(open_page, picture_requests, short_search):
-    app = open_page("recall")
+    app = open_page("recall", **{"recall.tab": "training"})
     assert "example that we ran" in recall.searched(picture_requests(app)[recall.searched]).sentence
     app.button(key=BUTTON).click().run()
     assert app.button(key=BUTTON).disabled
@@ -59,7 +59,7 @@ def test_button_searches_and_the_page_shows_the_result(open_page, picture_reques
 
 
 def test_stopped_search_shows_the_best_result(open_page, picture_requests, short_search):
-    app = open_page("recall")
+    app = open_page("recall", **{"recall.tab": "training"})
     app.button(key=BUTTON).click().run()
     (run,) = short_search
     wait_until(lambda: run.report.found or not run.is_alive, 100, "result of a trial")
@@ -78,7 +78,7 @@ def upload(app, name, content):
 
 
 def test_search_file_replaces_the_search_button(open_page, picture_requests):
-    app = open_page("recall")
+    app = open_page("recall", **{"recall.tab": "training"})
     content = (checkpoints.FOLDER / "searched.json").read_bytes().replace(b'"tiny"', b'"mine"')
     upload(app, "search.json", content)
     assert not app.exception
@@ -88,7 +88,7 @@ def test_search_file_replaces_the_search_button(open_page, picture_requests):
 
 
 def test_wrong_file_is_refused_with_a_reason(open_page, picture_requests):
-    app = open_page("recall")
+    app = open_page("recall", **{"recall.tab": "training"})
     upload(app, "recall.json", b'{"answers": []}')
     assert not app.exception
     assert "not the result of a search" in " ".join(each.value for each in app.warning)

@@ -16,8 +16,10 @@ GROUP_PAGES = {"rotation": ["rotation", "conversion", "pairings"], "attention": 
 """{group: the pages that show its pictures}, if there are several."""
 TABS = {
     "decay": [{}, {"model": "ministral-3-3b"}],
-    "extend": [{"extend.tab": "why"}],
-    "runtimes": [{}, {"extend.tab": "training"}],
+    "extend": [{"extend.tab": "why", "model": "gemma-3-27b-global"}, {"extend.tab": "runtimes", "model": "qwen3-8b"}],
+    "runtimes": [{"extend.tab": "runtimes", "model": "kimi-k2-instruct"}, {"extend.tab": "training"}],
+    "recall": [{"recall.tab": tab} for tab in ("real", "pairs", "training", "own")],
+    "heads": [{}, {"heads.tab": "own"}],
 }
 
 

@@ -54,7 +54,7 @@ CASES = {
 # The pictures that show a model's lengths, factor or counts; those of Extend and Runtimes also show its name.
 PICTURES = (
     *("scaling/comparison", "frequencies/wavelengths", "rotation/turning", "decay/curves"),
-    *("extend/ways", "extend/speeds", "extend/options", "runtimes/curves", "runtimes/matrix"),
+    *("extend/ways", "extend/speeds", "extend/options", "runtimes/matrix"),
 )
 TABS = {"extend": "why", "runtimes": "runtimes"}
 """The tab of My model that shows these pictures."""

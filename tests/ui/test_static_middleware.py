@@ -18,7 +18,7 @@ from rope_viz.pages import registry
 from rope_viz.pages.registry import groups_of, titles
 from rope_viz.picture import read_address
 from rope_viz.ui import server
-from rope_viz.ui.components.scripts import NAMES
+from rope_viz.ui.components.scripts import IMPORT, NAMES, list_needed, source, version
 
 STATIC = Path(streamlit.__file__).parent / "static"
 ENTRY = re.search(r"static/js/index\.[\w-]+\.js", (STATIC / "index.html").read_text(encoding="utf-8"))[0]
@@ -97,3 +97,33 @@ def test_the_first_page_names_a_picture_for_every_page(client):
         assert f"{draws}.js" in NAMES
         assert picture.page in groups_of(page or "home")
         assert not picture.refuses(read_address.read_request(registry.page(picture.page), {}))
+
+
+@pytest.mark.parametrize(
+    ("path", "address"),
+    [
+        ("scaling", "scaling/comparison.packed"),
+        ("frequencies?model=qwen3-8b&utm_source=x&pin=3", "frequencies/wavelengths.packed?model=qwen3-8b&pin=3"),
+        ("attention?attention.sentence=a~b*c", "attention/maps.packed?attention.sentence=a%7Eb*c"),
+        ("decay?decay.length=none", ""),
+        ("scaling?config=x", ""),
+        ("scaling?present=maps", ""),
+        ("model", ""),
+        ("lab", ""),
+    ],
+)
+def test_first_page_requests_its_picture_by_the_browsers_address(client, path, address):
+    found = re.search(r"ropeVizEarly = .*\(\"\./rope-viz/picture/(.*?)\"\)</script>", client.get(f"/{path}").text)
+    if not address:
+        assert found is None
+        return
+    mark = "&" if "?" in address else "?"
+    assert found[1] == f"{address}{mark}v={version()}"
+
+
+@pytest.mark.parametrize("kind", ["", "chart", "clocks", "hands", "learn", "table"])
+def test_all_scripts_of_a_first_picture_are_preloaded(kind):
+    needed = list_needed(kind)
+    imported = {name for each in needed for name in IMPORT.findall(source(each).decode())}
+    assert imported <= set(needed) <= set(NAMES)
+    assert "picture_style.js" in needed

@@ -164,16 +164,23 @@ def repair(config: Source, *, least: Severity = "note") -> Config:
 
     `least` is the least severity of what is repaired.
     """
+    return make_repairs(config, least=least)[0]
+
+
+def make_repairs(config: Source, *, least: Severity = "note") -> tuple[Config, tuple[Finding, ...]]:
+    """Return the config after every repair, as `repair` does, and the findings that were repaired."""
+    made: list[Finding] = []
     severities = SEVERITIES[: SEVERITIES.index(least) + 1]
     current = copy.deepcopy(dict(ModelConfig.read(config).mapping))
     for _ in range(4 * len(RULES)):
-        found = (finding for finding in check(current) if finding.severity in severities)
-        repaired = next((finding.repaired for finding in found if finding.repaired is not None), None)
+        found = (one for one in check(current) if one.severity in severities and one.repaired is not None)
+        first = next(found, None)
         # Compared as text: 4 and 4.0 are equal and yet a repair.
-        if repaired is None or repr(repaired) == repr(current):
+        if first is None or first.repaired is None or repr(first.repaired) == repr(current):
             break
-        current = repaired
-    return current
+        current = first.repaired
+        made.append(first)
+    return current, tuple(made)
 
 
 def run_rule(rule: Callable[[View], Iterator[Finding]], view: View) -> list[Finding]:

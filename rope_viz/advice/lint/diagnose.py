@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.advice.lint import Finding, check, repair
+from rope_viz.advice.lint import Finding, check, make_repairs
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.formats.json_repair import LARGEST, Fix, Kind, drop_emptied_lines, repair_syntax
 from rope_viz.models.formats.json_source import NotJsonError, decode_utf8, find_key_lines, read_raw
@@ -81,14 +81,15 @@ def diagnose(data: str | bytes, current: RopeSpec, name: str) -> Diagnosis:
     except ValueError as error:
         return Diagnosis((describe_refusal(error),))
     found = find_errors(raw.config, current)
+    repaired, repairs = write_repaired(raw.config, text)
+    listed = {one.rule for one in found}
+    found += [one for one in repairs if one.rule not in listed]
     places = find_key_lines(fixed)
     problems = [*describe_syntax(fixes), *(describe_finding(one, places) for one in found)]
     refusal = find_refusal(fixed, current, name)
     if refusal is not None and not found:
         problems.append(describe_refusal(refusal))
-    candidates = [drop_emptied_lines(text, fixed)]
-    if refusal is not None or found:
-        candidates.insert(0, write_repaired(raw.config, text))
+    candidates = (repaired, drop_emptied_lines(text, fixed))
     accepted = (one for one in candidates if one and one != text and find_refusal(one, current, name) is None)
     return Diagnosis(tuple(problems), text, next(accepted, ""))
 
@@ -111,16 +112,19 @@ def find_errors(config: Mapping[str, Any], current: RopeSpec) -> list[Finding]:
     return [one for one in found if one.severity == "error" or one.rule == "no-rope"]
 
 
-def write_repaired(config: Mapping[str, Any], text: str) -> str:
-    """Return the config without the errors that have a repair, indented as `text`; "" if nothing was repaired."""
+def write_repaired(config: Mapping[str, Any], text: str) -> tuple[str, tuple[Finding, ...]]:
+    """Return the config after every repair, as `rope-viz check --repair` makes them, indented as `text`, and those.
+
+    The text is empty if nothing was repaired.
+    """
     try:
-        repaired = repair(config, least="error")
+        repaired, made = make_repairs(config)
     except ValueError:
-        return ""
-    if repr(repaired) == repr(dict(config)):
-        return ""
+        return "", ()
+    if not made:
+        return "", ()
     indent = re.search(r'\n([ \t]+)["\']', text)
-    return json.dumps(repaired, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+    return json.dumps(repaired, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n", made
 
 
 def describe_syntax(fixes: Sequence[Fix]) -> list[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,10 +20,13 @@ from rope_viz.advice.plan.ways import Way, describe_short_texts
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.catalog import Model
 from rope_viz.models.formats import without_source
+from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
+from rope_viz.texts import Texts
 
+TEXTS = Texts("plan")
 MOST_SEQUENCES = 4096
 
 
@@ -30,16 +34,30 @@ MOST_SEQUENCES = 4096
 class Memory:
     """Bytes of the cache (`cached`) and of the weights at one length; `problem` says why they are not known.
 
-    `longest` is the longest length that fits together with the weights on one GPU of 80 GB: 0 for none, None for any.
+    `smaller` are the type and the bytes of a cache in 8 bits, if that is less.
     """
 
     cache: Cache | None
     cached: float
     weights: float
     stored: str
-    longest: int | None
     sequences: int
     problem: str = ""
+    smaller: tuple[str, float] | None = None
+
+    @property
+    def longest(self) -> int | None:
+        """The longest length that fits with the weights on one GPU of 80 GB: 0 for none, None for any."""
+        return self.find_longest(GPU)
+
+    def find_longest(self, gpu: float) -> int | None:
+        """Return the longest length that fits with the weights into one GPU's bytes: 0 for none, None for any."""
+        room = USED * gpu - self.weights
+        return 0 if room <= 0 or self.cache is None else self.cache.longest(room, self.sequences)
+
+    def count_gpus(self, gpu: float, cached: float | None = None) -> int:
+        """Return how many GPUs of so many bytes hold weights and cache, split evenly."""
+        return max(1, math.ceil((self.weights + (self.cached if cached is None else cached)) / (USED * gpu)))
 
     def sentences(self, length: int) -> tuple[str, ...]:
         """Return the numbers in sentences."""
@@ -51,7 +69,7 @@ class Memory:
         out = [
             f"KV cache in {self.cache.dtype}: {human(self.cached)} for {many}{length:,} tokens{each} ({groups}).",
             f"Weights: {human(self.weights)} ({self.stored}).",
-            describe_fit(self),
+            *describe_fit(self),
         ]
         return (*out, *self.cache.notes)
 
@@ -59,6 +77,8 @@ class Memory:
 @dataclass(frozen=True)
 class ExtensionPlan:
     """The whole answer for one config, one length and some runtimes; `way` is the way that is written.
+
+    `is_gguf`: the config was read from the header of a GGUF file, so there is no config.json to write.
 
     `refused` is {way's id: why it is not written} where nothing is written. Then `file` is the config as it was, there
     are no instructions, and `way` is the first of the ways.
@@ -72,6 +92,7 @@ class ExtensionPlan:
     file: ConfigFile
     instructions: tuple[Instructions, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
+    is_gguf: bool = False
 
     @property
     def warning(self) -> str:
@@ -151,7 +172,14 @@ def make_plan(
     needed = estimate_memory(model, recognised, advice.target, dtype=dtype, sequences=sequences)
     found = find_mistakes(model) if found is None else found
     config = without_source(model.mapping)
-    return ExtensionPlan(config, found, advice, written.way, needed, written.file, written.instructions, refused)
+    is_gguf = bool(source_file(model.mapping))
+    file, instructions = written.file, written.instructions
+    return ExtensionPlan(config, found, advice, written.way, needed, file, instructions, refused, is_gguf)
+
+
+def find_usual_runtime(config: Mapping[str, Any], usual: str) -> str:
+    """Return llama.cpp for the config of a GGUF file, which no other runtime is meant to read, else the usual one."""
+    return "llama.cpp" if source_file(config) else usual
 
 
 def plan(
@@ -273,20 +301,29 @@ def estimate_memory(
         stored_type = dtype or find_cache_type(model.mapping, read_memory_fields(model).config) or "bfloat16"
         kept, (weights, stored) = cache(model, dtype=stored_type), weight_bytes(model)
     except ValueError as error:
-        return Memory(None, 0.0, 0.0, "", None, sequences, str(error))
-    room = USED * GPU - weights
-    longest = 0 if room <= 0 else kept.longest(room, sequences)
-    return Memory(kept, kept.bytes(length, sequences), weights, stored, longest, sequences)
+        return Memory(None, 0.0, 0.0, "", sequences, str(error))
+    small = "q8_0" if source_file(model.mapping) else "fp8"
+    in_small = cache(model, dtype=small).bytes(length, sequences)
+    cached = kept.bytes(length, sequences)
+    smaller = (small, in_small) if in_small < cached else None
+    return Memory(kept, cached, weights, stored, sequences, smaller=smaller)
 
 
-def describe_fit(needed: Memory) -> str:
-    """Return up to which length it fits on one GPU of 80 GB, of which servers take nine tenths."""
-    if needed.longest is None:
-        return "Fits on one 80 GB GPU at any length: its windows limit the cache."
-    if needed.longest == 0:
-        return f"Does not fit on one 80 GB GPU: the weights alone take {human(needed.weights)}."
-    each = f" with {needed.sequences:,} parallel requests" if needed.sequences > 1 else ""
-    return f"Fits on one 80 GB GPU up to {needed.longest:,} tokens{each} (90 % of the memory, without activations)."
+def describe_fit(needed: Memory, gpu: float = GPU) -> tuple[str, ...]:
+    """Return up to which length it fits on one GPU of so many bytes, and what makes the wanted length fit."""
+    values: dict[str, Any] = {"size": gpu / 1e9, "weights": human(needed.weights)}
+    longest, count = needed.find_longest(gpu), needed.count_gpus(gpu)
+    if longest is None and count == 1:
+        return (TEXTS("memory.any", **values),)
+    each = TEXTS("memory.requests", count=needed.sequences) if needed.sequences > 1 else ""
+    key = "none" if longest == 0 else "longest"
+    first = TEXTS(f"memory.{key}", length=longest or 0, requests=each, **values)
+    if count == 1:
+        return (first,)
+    name, cached = needed.smaller or ("", needed.cached)
+    fewer = needed.count_gpus(gpu, cached)
+    key = "gpus" if fewer == count else "one_smaller" if fewer == 1 else "gpus_smaller"
+    return first, TEXTS(f"memory.{key}", count=count, fewer=fewer, dtype=name, **values)
 
 
 def describe_kind(group: Group) -> str:

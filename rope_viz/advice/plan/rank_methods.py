@@ -60,7 +60,10 @@ def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpe
     ways += [one for one in others if not any(is_same_embedding(one.spec, spec) for spec in kept)]
     ways = [*keep_within_windows(model, recognised, int(target), [*keep_what_was_trained(recognised, ways)])]
     if own is not None:
-        settings = Way("as set", own, int(target), recognised, "The settings of the other pages")
+        # What somebody documents stays documented, even if the user has set it.
+        twin = next((one for one in ways if one.source and is_same_embedding(own, one.spec)), None)
+        source, reach = ("", None) if twin is None else (twin.source, twin.reach)
+        settings = Way("as set", own, int(target), recognised, "The settings of the other pages", source, reach)
         ways += keep_what_was_trained(recognised, [settings])
     seen: dict[str, Way] = {}
     for found in sorted(ways, key=lambda one: RANKS.index(one.rank)):

@@ -53,6 +53,16 @@ def find_snippet(runtime: str, config: Mapping[str, Any], layer: str = "") -> st
     return text.format(auto_class=find_auto_class(config), names=names) if is_transformers else text
 
 
+OVERRIDE_FLAGS = {"vllm": "--hf-overrides", "sglang": "--json-model-override-args"}
+
+
+def fill_snippet(snippet: str, runtime: str, command: str, served: int) -> str:
+    """Return a snippet with the overrides and the length that the command gives its server."""
+    given, flag = shlex.split(command), OVERRIDE_FLAGS.get(runtime)
+    overrides = json.loads(given[given.index(flag) + 1]) if flag in given else {}
+    return snippet.replace("OVERRIDES", repr(overrides)).replace("LENGTH", str(served))
+
+
 NAMES = {target: format_release(name, version) for target, (name, version, _) in TARGETS.items()}
 """Each runtime that can be written for, with the version that was read and run."""
 LENGTH_FLAGS = {"vllm": "--max-model-len", "sglang": "--context-length", "llama.cpp": "-c"}
@@ -144,7 +154,8 @@ def write_instructions(
     keys: Mapping[str, Any] = {} if model is None else model.mapping
     main = "" if model is None else layer or model.main_layer
     start, log = write_command(runtime, text, served, find_auto_class(keys)), find_log_line(runtime, spec, served)
-    return Instructions(runtime, name, made, text, language, start, more, log, find_snippet(runtime, keys, main))
+    check = fill_snippet(find_snippet(runtime, keys, main), runtime, start, served)
+    return Instructions(runtime, name, made, text, language, start, more, log, check)
 
 
 def write_command(runtime: str, text: str, served: int, auto_class: str) -> str:

@@ -22,16 +22,21 @@ TEXTS = Texts("plan")
 
 @dataclass(frozen=True)
 class Evidence:
-    """One published finding about these methods and these models of the catalog (none: all), with its source."""
+    """One published finding about these methods and these models of the catalog (none: all), with its source.
+
+    `longest` is the longest measured length, 0 where no length was measured, `score` the result there.
+    """
 
     methods: tuple[str, ...]
     models: tuple[str, ...]
     text: str
     source: str
+    longest: int = 0
+    score: str = ""
 
 
 EVIDENCE = tuple(
-    Evidence(tuple(each["methods"]), tuple(each["models"]), each["text"], each["source"])
+    Evidence(**{**each, "methods": tuple(each["methods"]), "models": tuple(each["models"])})
     for each in read_own(__file__, "evidence.json")
 )
 

@@ -1,11 +1,12 @@
 """Compare your rotary embedding with known values. Needs NumPy and the files next to this one, nothing else.
 
-    python check_rope.py my_module          # my_module.py has one or more of the four functions
+    python check_rope.py my_module          # my_module.py has one or more of these functions
     ROPE_MODULE=my_module pytest check_rope.py
 
     inv_freq(config)             frequencies, radians per position, shape (pairs,); or (frequencies, attention factor)
     cos_sin(config, positions)   cos and sin with the factor, shapes (positions, pairs) or (positions, 2 * pairs)
     rotate(config, q, k, positions)  rotated q and k, shape (positions, head_dim)
+    turn_back(config, output, positions)  DeepSeek V4: output of attention, rotated back at the position of the query
     softmax_scale(config)        the factor on q·k before the softmax, DeepSeek's multiplier included
 
 `config` is a config.json of Hugging Face as a dict. Where a value is off, the typical mistake is named.
@@ -18,7 +19,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -35,7 +36,9 @@ FLOAT32_STEP, BFLOAT16_STEP = 2.0**-24, 2.0**-8
 WIDEST_FLOAT32 = 1 << 24
 PAIRING, POSITIONS, ANGLES = "pairing", "float32 positions", "bfloat16 angles"
 ACROSS = "pairs across the halves of the head"
-FUNCTIONS = ("inv_freq", "cos_sin", "rotate", "softmax_scale")
+LEADING = "first channels of the head for the last"
+NOT_BACK, FORWARD = "output not turned back", "output turned forward"
+FUNCTIONS = ("inv_freq", "cos_sin", "rotate", "turn_back", "softmax_scale")
 
 
 @dataclass(frozen=True)
@@ -131,18 +134,49 @@ def check_rotate(case: Case, q: Any, k: Any) -> list[Difference]:
     for name, rotated in (("q", q), ("k", k)):
         vectors = np.tile(np.asarray(case[name]), (len(case["positions"]), 1))
         rotated = np.asarray(rotated, np.float64).reshape(vectors.shape)
-        shows = [lambda turn, v=vectors: turn_vectors(v, turn, case["pairing"])]
+        shows = [lambda turn, v=vectors: turn_vectors(v, turn, case["pairing"], start=case["rotary_start"])]
         if case["pairing"] == "interleaved":
-            shows.append(lambda turn, v=vectors: split_pairs(turn_vectors(v, turn, "interleaved"), case["rotary_dim"]))
+            shows.append(lambda turn, show=shows[0]: split_pairs(show(turn), case["rotary_dim"], case["rotary_start"]))
         found = min((judge(case, "rotate", show, rotated) for show in shows), key=rank)
         if found and not found[0].mistake:
-            early = np.asarray(case["positions"]) <= 4096
-            for mistake, other in rotations(case, vectors):
-                if np.allclose(rotated[early], other[early], atol=2e-3, rtol=0):
-                    return [Difference(case["id"], "rotate", mistake, f"rotated {name}")]
+            found = name_rotation(case, "rotate", rotated, rotations(case, vectors), f"rotated {name}") or found
         if found:
             return found
     return []
+
+
+def check_turn_back(case: Case, found: Any) -> list[Difference]:
+    """Return what is wrong with an output of attention that was rotated back, shape (positions, head_dim)."""
+    vectors = np.tile(np.asarray(case["output"]), (len(case["positions"]), 1))
+    values = np.asarray(found, np.float64).reshape(vectors.shape)
+    start, pairing = case["rotary_start"], case["pairing"]
+    findings = judge(case, "turn_back", lambda turn: turn_vectors(vectors, np.conj(turn), pairing, start=start), values)
+    if findings and not findings[0].mistake:
+        right = turns(case, np.asarray(case["inv_freq"]), case["attention_factor"])
+        others = (
+            (NOT_BACK, vectors),
+            (FORWARD, turn_vectors(vectors, right, pairing, start=start)),
+            (LEADING, turn_vectors(vectors, np.conj(right), pairing)),
+            (PAIRING, turn_vectors(vectors, np.conj(right), other_pairing(case), start=start)),
+        )
+        findings = name_rotation(case, "turn_back", values, others, "output") or findings
+    return findings
+
+
+def name_rotation(
+    case: Case, function: str, values: Array, others: Iterable[tuple[str, Array]], detail: str
+) -> list[Difference]:
+    """Return the finding with the first of these mistakes that gives the values; [] if none does."""
+    early = np.asarray(case["positions"]) <= 4096
+    for mistake, other in others:
+        if np.allclose(values[early], other[early], atol=2e-3, rtol=0):
+            return [Difference(case["id"], function, mistake, detail)]
+    return []
+
+
+def other_pairing(case: Case) -> str:
+    """Return the pairing that is not that of the case."""
+    return "half" if case["pairing"] == "interleaved" else "interleaved"
 
 
 def rank(findings: list[Difference]) -> int:
@@ -152,9 +186,10 @@ def rank(findings: list[Difference]) -> int:
     return 1 if not findings[0].is_wrong else 2 if findings[0].mistake else 3
 
 
-def split_pairs(vectors: Array, size: int) -> Array:
-    """Return vectors whose leading `size` numbers are the first of each pair, then the second of each."""
-    order = [*range(0, size, 2), *range(1, size, 2), *range(size, vectors.shape[1])]
+def split_pairs(vectors: Array, size: int, start: int) -> Array:
+    """Return vectors whose `size` numbers from `start` are the first of each pair, then the second of each."""
+    stop = start + size
+    order = [*range(start), *range(start, stop, 2), *range(start + 1, stop, 2), *range(stop, vectors.shape[1])]
     result: Array = vectors[:, order]
     return result
 
@@ -162,11 +197,13 @@ def split_pairs(vectors: Array, size: int) -> Array:
 def rotations(case: Case, vectors: Array) -> Iterator[tuple[str, Array]]:
     """Yield (mistake, rotated vectors) of mistakes that only a rotation shows."""
     turn = turns(case, np.asarray(case["inv_freq"]), case["attention_factor"])
-    other = "half" if case["pairing"] == "interleaved" else "interleaved"
-    yield PAIRING, turn_vectors(vectors, turn, other)
+    start = case["rotary_start"]
+    yield PAIRING, turn_vectors(vectors, turn, other_pairing(case), start=start)
+    if start:
+        yield LEADING, turn_vectors(vectors, turn, case["pairing"])
     if case["pairing"] == "half" and 2 * turn.shape[1] < vectors.shape[1]:
         yield ACROSS, turn_vectors(vectors, turn, "half", vectors.shape[1] // 2)
-    yield "rotated the other way", turn_vectors(vectors, np.conj(turn), case["pairing"])
+    yield "rotated the other way", turn_vectors(vectors, np.conj(turn), case["pairing"], start=start)
     moving = np.asarray(case["inv_freq"]) > 0
     if not moving.all():
         yield "p-RoPE's pairing", turn_vectors(vectors, turn[:, moving], case["pairing"])
@@ -216,13 +253,19 @@ def turns(case: Case, inv_freq: Array, factor: float) -> NDArray[np.complex128]:
     return result
 
 
-def turn_vectors(vectors: Array, turn: NDArray[np.complex128], pairing: str, half: int | None = None) -> Array:
-    """Return vectors, shape (positions, head_dim), whose leading pairs are turned; `half` is from i to its partner."""
-    pairs = turn.shape[1]
-    first, second = (slice(0, 2 * pairs, 2), slice(1, 2 * pairs, 2))
+def turn_vectors(
+    vectors: Array, turn: NDArray[np.complex128], pairing: str, half: int | None = None, start: int = 0
+) -> Array:
+    """Return vectors, shape (positions, head_dim), whose pairs from the channel `start` are turned.
+
+    `half` is from a channel to its partner. Pairs beyond the head are left out.
+    """
+    pairs = min(turn.shape[1], (vectors.shape[1] - start) // 2)
+    turn = turn[:, :pairs]
+    first, second = slice(start, start + 2 * pairs, 2), slice(start + 1, start + 2 * pairs, 2)
     if pairing == "half":
-        start = pairs if half is None else half
-        first, second = slice(0, pairs), slice(start, start + pairs)
+        partner = start + (pairs if half is None else half)
+        first, second = slice(start, start + pairs), slice(partner, partner + pairs)
     result = vectors.copy()
     moved = (vectors[:, first] + 1j * vectors[:, second]) * turn
     result[:, first], result[:, second] = moved.real, moved.imag
@@ -230,8 +273,9 @@ def turn_vectors(vectors: Array, turn: NDArray[np.complex128], pairing: str, hal
 
 
 def size_of(case: Case, function: str) -> float:
-    """Return the largest component of q and k, which multiplies an error of cos and sin; 1 for cos and sin."""
-    return 2.0 * float(np.max(np.abs([case["q"], case["k"]]))) if function == "rotate" else 1.0
+    """Return the largest number that is rotated, which multiplies an error of cos and sin; 1 for cos and sin."""
+    rotated = {"rotate": ("q", "k"), "turn_back": ("output",)}.get(function)
+    return 1.0 if rotated is None else 2.0 * float(np.max(np.abs([case[name] for name in rotated])))
 
 
 def is_near(values: Array, right: Array, tolerance: float = FREQUENCY_TOLERANCE) -> bool:
@@ -266,6 +310,9 @@ def check(functions: Mapping[str, Callable[..., Any]], cases: list[dict[str, Any
         if "rotate" in functions:
             q, k = (np.tile(np.asarray(case[name]), (len(positions), 1)) for name in "qk")
             findings += check_rotate(case, *functions["rotate"](config, q, k, positions))
+        if "turn_back" in functions and "output" in case:
+            output = np.tile(np.asarray(case["output"]), (len(positions), 1))
+            findings += check_turn_back(case, functions["turn_back"](config, output, positions))
         if "softmax_scale" in functions:
             findings += check_softmax_scale(case, float(functions["softmax_scale"](config)))
     return findings

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from rope_viz.embedding import scaling as methods
 from rope_viz.embedding.exact_angles import exact_angles
-from rope_viz.embedding.spec import FloatArray, RopeSpec, Scaling
+from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, Scaling
 from rope_viz.kernels.reference import rotate
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes import emulate
@@ -33,7 +33,8 @@ YARN = {"rope_type": "yarn"}
 
 def list_configs() -> dict[str, dict[str, Any]]:
     """Return {id: config.json} of every case."""
-    return {name: build_config(*parts) for name, *parts in (*plain_cases(), *scaled_cases(), *other_cases())}
+    configs = {name: build_config(*parts) for name, *parts in (*plain_cases(), *scaled_cases(), *other_cases())}
+    return configs | {f"deepseek-v4-{layer}": build_deepseek_v4(ratio) for layer, ratio in COMPRESS_RATIOS.items()}
 
 
 def build_config(kind: str, head: int, base: float, rope: Mapping[str, Any], limit: int = 4096) -> dict[str, Any]:
@@ -41,6 +42,19 @@ def build_config(kind: str, head: int, base: float, rope: Mapping[str, Any], lim
     parameters = {"rope_type": "default", "rope_theta": base, **rope}
     sizes = {**SIZES, "head_dim": head} if kind != "deepseek_v3" else {**SIZES, **DEEPSEEK, "qk_rope_head_dim": head}
     return {"model_type": kind, **sizes, "max_position_embeddings": limit, "rope_parameters": parameters}
+
+
+COMPRESS_RATIOS = {"main": 0, "compress": 4}
+"""Of DeepSeek V4: {layer type: compress ratio of such a layer}."""
+
+
+def build_deepseek_v4(ratio: int) -> dict[str, Any]:
+    """Return the config of a DeepSeek V4 of one layer with this compress ratio."""
+    sizes = {"head_dim": 128, "qk_rope_head_dim": 64, "num_key_value_heads": 1, "q_lora_rank": 64}
+    sizes |= {"num_hidden_layers": 1, "compress_ratios": [ratio], "compress_rope_theta": 160000.0}
+    rope = {**YARN, "rope_theta": 10000.0, "factor": 16.0, "original_max_position_embeddings": 65536}
+    limit = {"max_position_embeddings": 1048576}
+    return {"model_type": "deepseek_v4", **SIZES, **sizes, **limit, "rope_parameters": rope}
 
 
 DEEPSEEK = {"q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "v_head_dim": 128}
@@ -109,10 +123,13 @@ def other_cases() -> Iterator[tuple[Any, ...]]:
 def build_case(name: str, config: dict[str, Any], layer: str = "") -> dict[str, Any]:
     """Return one case: config, values at `POSITIONS`, rotated vectors, and what mistakes give.
 
-    `layer` is a layer type, "" for the main one. Raises `ValueError` for a config that transformers refuses.
+    `layer` is a layer type, "" for the main one, or that of a config with one layer. Raises `ValueError` for a config
+    that transformers refuses.
     """
     model = ModelConfig.read(config)
-    spec = model.specs[layer or model.main_layer]
+    alone = [kind for kind, ratio in COMPRESS_RATIOS.items() if config.get("compress_ratios") == [ratio]]
+    layer = layer or "".join(alone) or model.main_layer
+    spec = model.specs[layer]
     is_growing = spec.scaling.depends_on_length
     positions = [one for one in POSITIONS if one < LAST] if is_growing else list(POSITIONS)
     length = LAST if is_growing else None
@@ -121,15 +138,18 @@ def build_case(name: str, config: dict[str, Any], layer: str = "") -> dict[str, 
         raise ValueError(known.reason)
     q, k = make_vectors(spec.head_dim)
     factor = known.attention_factor
-    turned = functools.partial(rotate, pairing=spec.pairing, attention_factor=factor)
-    rotated = [turned(np.tile(one, (len(positions), 1, 1)), positions, known.inv_freq)[:, 0] for one in (q, k)]
-    scales = list_scales(config, spec.head_dim, known.softmax_multiplier or 1.0)
+    is_v4 = model.fields.kind == "deepseek_v4"
+    # Its class rotates the last channels of a head.
+    start = spec.head_dim - spec.rotary_dim if is_v4 else 0
+    turned = functools.partial(turn_tail, start, positions, known.inv_freq, spec.pairing, factor)
+    scales = list_scales(config, spec, known.softmax_multiplier or 1.0)
     return {
         "id": name,
         "config": config,
         "length": length,
         "head_dim": spec.head_dim,
         "rotary_dim": spec.rotary_dim,
+        "rotary_start": start,
         "pairing": spec.pairing,
         "inv_freq": known.inv_freq.tolist(),
         "attention_factor": factor,
@@ -139,23 +159,53 @@ def build_case(name: str, config: dict[str, Any], layer: str = "") -> dict[str, 
         "angles": exact_angles(known.inv_freq, positions).tolist(),
         "q": q.tolist(),
         "k": k.tolist(),
-        "rotated_q": rotated[0].tolist(),
-        "rotated_k": rotated[1].tolist(),
-        "mistakes": [[key, values.tolist()] for key, values in find_mistakes(spec, known.inv_freq)],
+        "rotated_q": turned(q).tolist(),
+        "rotated_k": turned(k).tolist(),
+        **(turn_back(functools.partial(turned, inverse=True), spec.head_dim) if is_v4 else {}),
+        "mistakes": [[key, values.tolist()] for key, values in find_mistakes(model.specs, layer, known.inv_freq)],
         "factor_mistakes": find_factor_mistakes(spec, factor),
         "scale_mistakes": {name: value for name, value in scales.items() if abs(value / scales["right"] - 1.0) > 1e-5},
     }
 
 
-def list_scales(config: Mapping[str, Any], head_dim: int, multiplier: float) -> dict[str, float]:
+def turn_tail(
+    start: int,
+    positions: list[int],
+    inv_freq: FloatArray,
+    pairing: Pairing,
+    factor: float,
+    vector: FloatArray,
+    *,
+    inverse: bool = False,
+) -> FloatArray:
+    """Return a vector rotated at each position, shape (positions, head_dim); numbers before `start` stay."""
+    rows = np.tile(vector, (len(positions), 1))
+    tail = rows[:, None, start:]
+    options = {"pairing": pairing, "attention_factor": factor, "inverse": inverse}
+    rows[:, start:] = rotate(tail, positions, inv_freq, **options)[:, 0]  # type: ignore[arg-type]
+    return rows
+
+
+def turn_back(turned: Callable[[FloatArray], FloatArray], size: int) -> dict[str, Any]:
+    """Return an output of attention, and the same turned back at each position.
+
+    DeepSeek V4 has one vector for key and value, so that its output carries rotations of the keys.
+    """
+    output = np.cos(0.5 + np.arange(size) * 0.9)
+    return {"output": output.tolist(), "turned_back": turned(output).tolist()}
+
+
+def list_scales(config: Mapping[str, Any], spec: RopeSpec, multiplier: float) -> dict[str, float]:
     """Return the factor on q·k, "right", and those that typical mistakes give. These classes divide by √(size of q)."""
-    size = head_dim + int(config.get("qk_nope_head_dim", 0))
+    size = spec.head_dim + int(config.get("qk_nope_head_dim", 0))
+    yarn = methods.mscale(spec.scaling.factor_for(spec)) if isinstance(spec.scaling, methods.Yarn) else 1.0
     return {
         "right": multiplier / math.sqrt(size),
         "softmax multiplier ignored": 1.0 / math.sqrt(size),
         "softmax multiplier not squared": math.sqrt(multiplier / size),
         "softmax multiplier squared": multiplier**2 / math.sqrt(size),
-        "rotary size for the size of q": multiplier / math.sqrt(head_dim),
+        "rotary size for the size of q": multiplier / math.sqrt(spec.rotary_dim),
+        "softmax multiplier of DeepSeek-V3": multiplier * yarn**2 / math.sqrt(size),
     }
 
 
@@ -165,9 +215,10 @@ def make_vectors(size: int) -> tuple[FloatArray, FloatArray]:
     return np.cos(1.0 + steps * 0.7), np.sin(2.0 + steps * 1.1)
 
 
-def find_mistakes(spec: RopeSpec, right: FloatArray) -> Iterator[tuple[str, FloatArray]]:
-    """Yield (mistake, frequencies) of every typical mistake that changes the frequencies of a spec."""
-    for name, wrong in list_mistakes(spec, right):
+def find_mistakes(specs: Mapping[str, RopeSpec], layer: str, right: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+    """Yield (mistake, frequencies) of every typical mistake that changes the frequencies of a layer type."""
+    others = [other for name, other in specs.items() if name != layer]
+    for name, wrong in (*list_layer_mistakes(specs[layer], others), *list_mistakes(specs[layer], right)):
         if wrong.shape != right.shape or not np.allclose(wrong, right, rtol=1e-5, atol=0):
             yield name, wrong
 
@@ -206,6 +257,14 @@ def list_mistakes(spec: RopeSpec, right: FloatArray) -> Iterator[tuple[str, Floa
         yield "short list instead of long", spec.inv_freq()
 
 
+def list_layer_mistakes(spec: RopeSpec, others: Iterable[RopeSpec]) -> Iterator[tuple[str, FloatArray]]:
+    """Yield the mistakes of code that confuses a layer type with another."""
+    for other in others:
+        yield "frequencies of the other layers", other.inv_freq()
+        yield "scaling of the other layers", dataclasses.replace(other, base=spec.base).inv_freq()
+        yield "base of the other layers", dataclasses.replace(spec, base=other.base).inv_freq()
+
+
 def find_factor_mistakes(spec: RopeSpec, factor: float) -> dict[str, float]:
     """Return {mistake: factor on cos and sin} of every mistake that changes it."""
     default = methods.mscale(spec.scaling.factor_for(spec))
@@ -232,7 +291,7 @@ def make_kit() -> dict[str, bytes]:
 
 
 WRONG_FACTORS = ("factor_mistakes", "scale_mistakes")
-PACKED = ("inv_freq", "angles", "q", "k", "rotated_q", "rotated_k")
+PACKED = ("inv_freq", "angles", "q", "k", "rotated_q", "rotated_k", "output", "turned_back")
 
 
 def pack_values(cases: list[dict[str, Any]]) -> tuple[bytes, dict[str, Any]]:
@@ -242,7 +301,7 @@ def pack_values(cases: list[dict[str, Any]]) -> tuple[bytes, dict[str, Any]]:
     offset = 0
     for case in cases:
         entry = {key: value for key, value in case.items() if key not in (*PACKED, "id", "mistakes", *WRONG_FACTORS)}
-        for key in PACKED:
+        for key in (key for key in PACKED if key in case):
             values = np.asarray(case[key], "<f8")
             parts.append(values.tobytes())
             entry[key] = {"offset": offset, "shape": list(values.shape)}

@@ -106,7 +106,8 @@ def identify(values: Values, config: dict[str, Any], layer: str = "") -> Identif
     if len(q) != case["head_dim"]:
         raise ValueError(f"q has {len(q)} numbers where a head of this config has {case['head_dim']}")
     own = {**case, "q": q.tolist(), "k": q.tolist(), "positions": positions.tolist()}
-    layout, size, turn = find_layout(q, rotated, (case["rotary_dim"], len(q)))
+    start = case["rotary_start"]
+    layout, size, turn = find_layout(q[start:], rotated[:, start:], (case["rotary_dim"], len(q) - start))
     frequencies = find_frequencies(turn, positions)
     return Identified(
         rotary_dim=size,

@@ -49,14 +49,14 @@ def format_stem(
     `spec` as its current state. `span` is the visible range in axis units; `extra` holds further distinguishing parts.
 
         stem("decay/curves", ["llama-3.1-8b", "qwen3-8b"], spec=spec, span=(0, 131072))
-        # rope-decay-curves_llama-3.1-8b_d128_base500000_L8192_to131072_llama38_vs_qwen3-8b_0-131072
+        # rope-decay-curves_llama-3.1-8b_d128_base500000_L8192_to131072_llama3x8_vs_qwen3-8b_0-131072
     """
     first, *others = list(dict.fromkeys(models)) or [""]
     parts = ["rope-" + picture.replace(".", "-"), first]
     if spec is not None:
         parts += [f"d{spec.head_dim}", f"base{format_value(spec.base)}", f"L{spec.context}", f"to{spec.target}"]
         if spec.is_scaled:
-            parts.append(spec.scaling.name + format_value(spec.scaling.factor_for(spec)))
+            parts.append(f"{spec.scaling.name}x{format_value(spec.scaling.factor_for(spec))}")
     if others:
         parts.append("vs_" + "_".join(others))
     parts += list(extra)

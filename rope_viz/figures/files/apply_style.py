@@ -41,6 +41,24 @@ def apply_limits(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], styl
     return changed
 
 
+def apply_axis_titles(layout: dict[str, Any], style: Style) -> None:
+    """Replace the titles of the axes; raise `ValueError` for an axis that the figure does not have."""
+    for letter in "xy":
+        wanted = getattr(style, f"{letter}title")
+        if wanted == "yes":
+            continue
+        titled = [key for key, axis in layout.items() if key.startswith(f"{letter}axis") and _title_of(axis)]
+        if not titled:
+            raise ValueError(f"this figure has no {letter} axis with a title, so it can have no other one")
+        for key in titled:
+            text = "" if wanted == "no" else theme.plain_text(wanted)
+            layout[key] = {**layout[key], "title": {**layout[key]["title"], "text": text}}
+
+
+def _title_of(axis: Mapping[str, Any]) -> str:
+    return str((axis.get("title") or {}).get("text") or "")
+
+
 def _should_follow(axis: Mapping[str, Any], first: Mapping[str, Any], letter: str) -> bool:
     """Return True if the axis of another panel should follow the first one's range."""
     if axis.get("matches") == letter:
@@ -236,9 +254,12 @@ def apply_style(fig: go.Figure, style: Style, title: str = "", *, responsive: bo
     height = style.height_px(natural_height(layout, width, style) if remade is None else made)
     style = fit_dpi(style, width, height)
     sheet = Sheet(data, layout, width, height, style, style.title_of(lines.relabel_title(title, data, style.labels)))
+    lines.hide(sheet.data, sheet.layout, [name for name, _ in style.hidden])
+    lines.colour(sheet.data, sheet.layout, style.colours)
     lines.relabel(sheet.data, sheet.layout, style.labels)
     if apply_limits(sheet.data, sheet.layout, style):
         lines.follow_ends(sheet.data, sheet.layout)
+    apply_axis_titles(sheet.layout, style)
     lines.place_labels(sheet.data, sheet.layout, style.legend)
     scale_fonts(sheet)
     apply_colours(sheet)

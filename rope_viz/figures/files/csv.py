@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rope_viz.embedding.spec import short_repr
 from rope_viz.figures.files import lines
 from rope_viz.figures.files.axes import array_of, is_numeric
 from rope_viz.figures.files.rich_text import strip_markup
-from rope_viz.figures.files.style import Style, format_one_line, join_words
+from rope_viz.figures.files.style import Style, format_one_line
 
 Columns = Mapping[str, Any]
 # Characters that CSV readers treat as a separator, a quote, a line end or a comment.
@@ -134,23 +133,20 @@ def _free_name(name: str, used_names: Mapping[str, Any]) -> str:
 
 
 def relabel_columns(table: Columns, fig: go.Figure, style: Style) -> Columns:
-    """Rename the columns of lines to which the user gave a label."""
-    if not style.labels:
-        return table
-    names = [strip_markup(name) for name in lines.line_names([trace.to_plotly_json() for trace in fig.data])]
-    for wanted, _ in style.labels:
-        if wanted not in names:
-            known = f"its lines are {join_words(tuple(names))}" if names else "it has no named lines"
-            raise ValueError(f"this figure has no line {short_repr(wanted)}; {known}")
-    custom = dict(style.labels)
+    """Rename the columns of lines to which the user gave a label, and leave out those of hidden lines."""
+    custom, hidden = dict(style.labels), dict(style.hidden)
+    data = [trace.to_plotly_json() for trace in fig.data]
+    lines.find_lines(data, [*custom, *hidden])
+    names = [strip_markup(name) for name in lines.line_names(data)]
 
-    def rename(column: str) -> str:
-        name = max((name for name in custom if column == name or column.startswith(f"{name} ")), key=len, default=None)
-        return column if name is None else custom[name] + column[len(name) :]
+    def find_line(column: str) -> str:
+        return max((name for name in names if column == name or column.startswith(f"{name} ")), key=len, default="")
 
     out: dict[str, Any] = {}
     for column, values in table.items():
-        out[_free_name(rename(column), out)] = values
+        name = find_line(column)
+        if name not in hidden:
+            out[_free_name(custom.get(name, name) + column[len(name) :], out)] = values
     return out
 
 

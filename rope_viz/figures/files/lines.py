@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import theme
 from rope_viz.figures.files.axes import Axis, array_of, read_axes
+from rope_viz.figures.files.colours import grey_scale, recolour
 from rope_viz.figures.files.rich_text import strip_markup
 from rope_viz.figures.files.style import join_words
 
@@ -58,23 +59,81 @@ def read_look(trace: Mapping[str, Any]) -> tuple[str, str, float]:
     return colour, str(line.get("dash") or "solid"), float(line.get("width", 2))
 
 
+def find_lines(data: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> dict[str, str]:
+    """Return {wanted name: the line's own}; raise `ValueError` for a line that the figure does not have."""
+    shown = {strip_markup(name): name for name in line_names(data)}
+    for name in wanted:
+        if name not in shown:
+            known = f"its lines are {join_words(tuple(shown))}" if shown else "it has no named lines"
+            raise ValueError(f"this figure has no line {short_repr(name)}; {known}")
+    return {name: shown[name] for name in wanted}
+
+
+def _owner(trace: Mapping[str, Any]) -> str:
+    """Return the name of the line that a trace draws, or whose range it fills."""
+    return str((trace.get("meta") or {}).get("band") or line_name(trace))
+
+
+def hide(data: list[dict[str, Any]], layout: dict[str, Any], names: Sequence[str]) -> None:
+    """Remove lines with their ranges and labels; raise `ValueError` for an unknown line, or if none would be left."""
+    if not names:
+        return
+    gone = {*find_lines(data, names).values()}
+    if gone.issuperset(line_names(data)):
+        raise ValueError("one line must stay visible: hide fewer lines")
+    looks = {line_name(trace): read_look(trace)[0] for trace in reversed(data) if line_name(trace)}
+    layout["annotations"] = [note for note in layout.get("annotations", ()) if find_named_line(note, looks) not in gone]
+    rows = {shape["y1"] for shape in _band_keys(layout, {looks[name] for name in gone})}
+    layout["shapes"] = [
+        shape for shape in layout.get("shapes", ()) if shape.get("name") != "band" or shape["y1"] not in rows
+    ]
+    data[:] = [trace for trace in data if _owner(trace) not in gone]
+
+
+def _band_keys(layout: Mapping[str, Any], colours: Collection[str]) -> list[Mapping[str, Any]]:
+    """Return the pieces of lines of these colours that stand next to band bars."""
+    keys = [shape for shape in layout.get("shapes", ()) if shape.get("name") == "band" and shape["type"] == "line"]
+    return [shape for shape in keys if shape["line"]["color"] in colours]
+
+
+def colour(data: list[dict[str, Any]], layout: dict[str, Any], colours: Sequence[tuple[str, str]]) -> None:
+    """Give lines, their ranges and their labels the user's colours; raise `ValueError` for an unknown line."""
+    if not colours:
+        return
+    own = find_lines(data, [name for name, _ in colours])
+    looks = {line_name(trace): read_look(trace)[0] for trace in reversed(data) if line_name(trace)}
+    new = {own[name]: value for name, value in colours}
+    notes = []
+    for note in layout.get("annotations", ()):
+        name = find_named_line(note, looks)
+        notes.append(_replace_colour(note, looks[name], new[name]) if name in new else note)
+    layout["annotations"] = notes
+    for name, value in new.items():
+        keys = _band_keys(layout, {looks[name]})
+        layout["shapes"] = [
+            _replace_colour(shape, looks[name], value) if shape in keys else shape for shape in layout.get("shapes", ())
+        ]
+    for index, trace in enumerate(data):
+        if (name := _owner(trace)) in new:
+            data[index] = _replace_colour(trace, looks[name], new[name])
+
+
+def _replace_colour(part: Mapping[str, Any], old: str, new: str) -> Any:
+    """Return plain data with one colour replaced, also where it has an alpha."""
+    return recolour(part, lambda each: new + each[len(old) :] if each.startswith(old) else each)
+
+
 def relabel(data: list[dict[str, Any]], layout: dict[str, Any], labels: Sequence[tuple[str, str]]) -> None:
     """Give lines the user's labels; raise `ValueError` for a line that the figure does not have."""
     if not labels:
         return
-    names = line_names(data)
-    shown = {strip_markup(name): name for name in names}
     looks = {line_name(trace): read_look(trace)[0] for trace in reversed(data) if line_name(trace)}
-    own: dict[str, str] = {}
-    for wanted, label in labels:
-        if wanted not in shown:
-            known = f"its lines are {join_words(tuple(shown))}" if shown else "it has no named lines"
-            raise ValueError(f"this figure has no line {short_repr(wanted)}; {known}")
-        own[shown[wanted]] = theme.plain_text(label)
+    found = find_lines(data, [name for name, _ in labels])
+    own = {found[name]: theme.plain_text(label) for name, label in labels}
     for note in layout.get("annotations", ()):
-        found = find_named_line(note, looks)
-        if found in own:
-            note["text"] = own[found] + _rest_after(str(note["text"]), found)
+        named = find_named_line(note, looks)
+        if named in own:
+            note["text"] = own[named] + _rest_after(str(note["text"]), named)
     for trace in data:
         name = line_name(trace)
         if name in own:
@@ -194,8 +253,6 @@ def _last_visible_point(axes: Mapping[str, Axis], trace: Mapping[str, Any]) -> t
 
 def convert_to_grey(data: list[dict[str, Any]], layout: dict[str, Any]) -> None:
     """Give every line a unique dash, every kind of bar a hatch, and maps a grey scale."""
-    from rope_viz.figures.files.colours import grey_scale
-
     grey_looks = _grey_looks(data)
     colours = {line_name(trace): read_look(trace)[0] for trace in reversed(data) if line_name(trace)}
     for note in layout.get("annotations", ()):

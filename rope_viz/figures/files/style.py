@@ -10,7 +10,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,11 +59,13 @@ _OPTIONS |= {"xscale": SCALES, "yscale": SCALES}
 PARAMETERS: dict[str, Parameter] = {
     key: Parameter(TEXTS(f"fields.{key}"), TEXTS(f"fields.{key}_help"), _OPTIONS.get(key, ()))
     for key in (
-        "preset width height font font_size theme grey title legend xmin xmax ymin ymax xscale yscale dpi".split()
-    )
+        "preset width height font font_size theme grey title xtitle ytitle legend xmin xmax ymin ymax xscale yscale dpi"
+    ).split()
 }
-"""{key in an address: description}; also, `label.<name of a line>` sets the label of that line."""
-LABEL = "label."
+"""{key in an address: description}; also, keys that begin with one of `OF_LINES` change one line."""
+LABEL, COLOUR, HIDE = "label.", "colour.", "hide."
+OF_LINES = {LABEL: "labels", COLOUR: "colours", HIDE: "hidden"}
+"""{beginning of a key, before the name of a line: the field of `Style`}."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,9 @@ class Style:
     """The style of one file. Raises `ValueError` for invalid fields.
 
     Lengths are text with a unit ("85mm", "8pt"; a bare number is pixels), "" is the figure's own.
-    `labels` are (name of a line, custom label). `xmin` to `ymax` are axis values, also on a log axis.
-    `title` is "no", "yes" for the figure's own, or a custom one.
+    `labels` are (name of a line, custom label), `colours` (name, #RRGGBB), `hidden` (name, "yes"). `xmin` to `ymax`
+    are axis values, also on a log axis. `title` is "no", "yes" for the figure's own, or a custom one; so are
+    `xtitle` and `ytitle`, the titles of the axes.
     """
 
     width: str = ""
@@ -82,8 +85,12 @@ class Style:
     theme: str = "light"
     grey: bool = False
     title: str = "no"
+    xtitle: str = "yes"
+    ytitle: str = "yes"
     legend: str = "auto"
     labels: tuple[tuple[str, str], ...] = ()
+    colours: tuple[tuple[str, str], ...] = ()
+    hidden: tuple[tuple[str, str], ...] = ()
     xmin: float | None = None
     xmax: float | None = None
     ymin: float | None = None
@@ -101,11 +108,15 @@ class Style:
         for name, options in (("theme", THEMES), ("legend", LEGENDS), ("xscale", SCALES), ("yscale", SCALES)):
             _read_option(getattr(self, name), name, options)
         object.__setattr__(self, "grey", _read_switch(self.grey, "grey"))
-        object.__setattr__(self, "title", _read_title(self.title))
+        for name, usual in (("title", "no"), ("xtitle", "yes"), ("ytitle", "yes")):
+            object.__setattr__(self, name, _read_title(getattr(self, name), name, usual))
         object.__setattr__(self, "dpi", _read_dpi(self.dpi))
         for letter in "xy":
             self._check_range(letter)
         object.__setattr__(self, "labels", _read_labels(self.labels))
+        object.__setattr__(self, "colours", _read_of_lines(self.colours, "colour", _read_colour))
+        hidden = _read_of_lines(self.hidden, "hide", lambda value, name: "yes" if _read_switch(value, name) else "")
+        object.__setattr__(self, "hidden", tuple(pair for pair in hidden if pair[1]))
 
     @property
     def font_px(self) -> float:
@@ -148,8 +159,9 @@ class Style:
         for key in ("xmin", "xmax", "ymin", "ymax"):
             if key in given:
                 given[key] = _read_number(given[key], key)
-        custom = tuple((key[len(LABEL) :], label) for key, label in params.items() if key.startswith(LABEL))
-        return Style(**given, labels=custom)
+        for start, field in OF_LINES.items():
+            given[field] = tuple((key[len(start) :], text) for key, text in params.items() if key.startswith(start))
+        return Style(**given)
 
     def query(self) -> dict[str, str]:
         """Return the shortest parameters that `read` turns back into this style, in a fixed order."""
@@ -158,8 +170,8 @@ class Style:
             value = getattr(self, field.name)
             if value == field.default:
                 continue
-            if field.name == "labels":
-                out |= {LABEL + name: label for name, label in value}
+            if start := next((start for start, name in OF_LINES.items() if name == field.name), ""):
+                out |= {start + name: text for name, text in value}
             elif isinstance(value, bool):
                 out[field.name] = "yes" if value else "no"
             else:
@@ -190,7 +202,7 @@ def check_distance(low: float, high: float, letter: str) -> None:
 
 def is_key(key: str) -> bool:
     """Return True for a key that belongs to a style."""
-    return key in PARAMETERS or key.startswith(LABEL)
+    return key in PARAMETERS or key.startswith(tuple(OF_LINES))
 
 
 def join_words(words: tuple[str, ...]) -> str:
@@ -255,16 +267,32 @@ def _read_switch(value: Any, name: str) -> bool:
     return word in YES
 
 
-def _read_title(value: Any) -> str:
+def _read_title(value: Any, name: str, usual: str) -> str:
     words = str(value).strip()
-    if words.lower() in ("", *NO):
+    if not words:
+        return usual
+    if words.lower() in NO:
         return "no"
     if words.lower() in YES:
         return "yes"
     if len(words) > LONGEST_TITLE:
-        raise ValueError(f"title must have at most {LONGEST_TITLE} characters, got {len(words):,}")
-    _require_one_line(words, "title")
+        raise ValueError(f"{name} must have at most {LONGEST_TITLE} characters, got {len(words):,}")
+    _require_one_line(words, name)
     return words
+
+
+def _read_colour(value: Any, name: str) -> str:
+    word = str(value).strip().upper()
+    if not re.fullmatch(r"#[0-9A-F]{6}", word):
+        raise ValueError(f"{name} must be a colour like #0B62C4, not {short_repr(value)}")
+    return word
+
+
+def _read_of_lines(given: Any, what: str, read: Callable[[Any, str], str]) -> tuple[tuple[str, str], ...]:
+    pairs = sorted(dict(given).items())
+    if len(pairs) > MOST_LABELS:
+        raise ValueError(f"at most {MOST_LABELS} lines can be changed, got {len(pairs)}")
+    return tuple((name, read(value, f"{what} of {short_repr(name)}")) for name, value in pairs)
 
 
 def _require_one_line(words: str, what: str) -> None:

@@ -237,7 +237,7 @@ def find_similar_models(config: Mapping[str, Any], fields: Fields, spec: RopeSpe
     found = (
         compare_with_model(config, fields, spec, model)
         for model in catalog().values()
-        if model.config.get("model_type") == kind
+        if entry_numbers(model.id)[0] == kind
     )
     return [one for one in found if one is not None]
 
@@ -250,7 +250,7 @@ def find_same_sizes(config: Mapping[str, Any], fields: Fields, spec: RopeSpec) -
 
 def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec, model: Model) -> Likeness | None:
     """Return how a config relates to an entry of its type; None where one of its sizes differs."""
-    head_dim, listed = entry_numbers(model.id)
+    _, head_dim, listed = entry_numbers(model.id)
     ours = read_sizes(fields)
     shared = {key for key in listed if key in ours}
     if head_dim != fields.head_dim() or any(ours[key] != listed[key] for key in shared - {VOCABULARY}):
@@ -270,11 +270,11 @@ def compare_with_model(config: Mapping[str, Any], fields: Fields, spec: RopeSpec
 
 
 @functools.cache
-def entry_numbers(id: str) -> tuple[int, Mapping[str, float]]:
-    """Return the head size and the sizes of an entry."""
+def entry_numbers(id: str) -> tuple[str, int, Mapping[str, float]]:
+    """Return the model type, the head size and the sizes of an entry."""
     model = catalog()[id]
     fields = read_text_fields(find_text_part(model.whole))
-    return fields.head_dim(), read_sizes(fields)
+    return fields.kind, fields.head_dim(), read_sizes(fields)
 
 
 def read_sizes(fields: Fields) -> dict[str, float]:

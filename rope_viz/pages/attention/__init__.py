@@ -28,7 +28,7 @@ PAGE = Page(
 )
 
 
-@PAGE.picture(SENTENCE, OFFSET, SHOW, CAUSAL, narrow=560, crowded=True)
+@PAGE.picture(SENTENCE, OFFSET, SHOW, CAUSAL, narrow=480, crowded=True)
 def maps(request: PictureRequest) -> Figure:
     """The sentence's attention without position, with sinusoidal, RoPE and scaled RoPE."""
     offset, causal, shown = request[OFFSET], request[CAUSAL], request[SHOW]

@@ -129,7 +129,7 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
 
 def narrow_height(maps: int) -> int:
     """Return the height of `sight` in pixels on a narrow screen, where the maps are stacked."""
-    return 80 + 300 * maps
+    return 80 + 210 * maps
 
 
 def join_titles(shown: Sequence[Scene]) -> str:

@@ -15,12 +15,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.embedding.spectrum import bin_mean
 from rope_viz.figures import cell_text, theme
 from rope_viz.figures.compared import LEAST_MARGIN, Compared, label_margin, plain
 from rope_viz.figures.line_styles import length_rules
 from rope_viz.models.query_temperature import Temperature
 from rope_viz.studies import decay, scores
-from rope_viz.studies.scores import WORK, Parts, Thinning, envelope
+from rope_viz.studies.scores import WORK, Parts, Thinning, column_edges, envelope
 from rope_viz.studies.vectors import Kind
 from rope_viz.texts import Texts
 
@@ -40,6 +41,7 @@ FLAT = 1e-300
 """Scores up to this size are drawn as zeros: their axis would have no length."""
 # Curves of a comparison run in parallel threads: NumPy's matrix products release the GIL.
 WORKERS = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="curves")
+BAND_TINT = 0.14
 MARGIN = {"l": 68, "r": LEAST_MARGIN, "t": 26, "b": 48}
 
 
@@ -155,21 +157,22 @@ def with_plain(compared: Sequence[Compared]) -> list[Compared]:
 def curves(
     compared: Sequence[Compared], where: Range, coefficients: Sequence[Parts], *, mean: bool
 ) -> theme.DataFigure:
-    """Draw the exact score by distance for every spec; each pixel column shows its smallest and largest score."""
+    """Draw the exact score by distance for every spec: each pixel column's mean, its range as a faint band."""
     spec = compared[0].spec
-    traces, ends, marks = [], [], []
+    bands, lines, ends, marks = [], [], [], []
     thinning = where.thinning(max(c.spec.pairs for c in compared), shares=len(compared))
 
-    def drawn(c: Compared, parts: Parts) -> tuple[FloatArray, FloatArray, FloatArray, list[Any]]:
-        x, low, high = _columns(c.inv_freq, parts, where, thinning)
+    def drawn(c: Compared, parts: Parts) -> tuple[Columns, list[Any]]:
+        columns = _columns(c.inv_freq, parts, where, thinning)
         marked = mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN)
-        return x, low, high, _first_negative_mark(c, x, low, where) if marked else []
+        return columns, _first_negative_mark(c, columns.low, where) if marked else []
 
     order = [*compared[1:], compared[0]]
     parts_of = [*coefficients[1:], coefficients[0]]
-    for c, (x, low, high, mark) in zip(order, WORKERS.map(drawn, order, parts_of), strict=True):
-        traces.extend(envelope_traces(x, low, high, c))
-        ends.append((float(x[-1]), float((low[-1] + high[-1]) / 2), c.label, c.colour))
+    for c, (columns, mark) in zip(order, WORKERS.map(drawn, order, parts_of), strict=True):
+        bands.extend(columns.band(c))
+        lines.append(columns.line(c))
+        ends.append((float(columns.x[-1]), float(columns.mean[-1]), c.label, c.colour))
         marks.extend(mark)
     top = max(float(np.hypot(a, b).sum()) + abs(unrotated) for a, b, unrotated in coefficients)
     if top < FLAT:
@@ -178,7 +181,7 @@ def curves(
     title = "mean over the head of cos Δθᵢ" if mean else "score (Rₘ q)·(Rₙ k)"
     x_of = math.log10 if where.log else float
     fig = theme.figure(
-        traces,
+        [*bands, *lines],  # no band covers a line
         x=where.axis(),
         y={"title": title, "range": span, "zeroline": True, "zerolinecolor": theme.RULE},
         shapes=[*length_rules(spec, axis="x", stop=where.length)],
@@ -189,8 +192,8 @@ def curves(
         ],
         margin=MARGIN | {"r": label_margin(compared)},
     )
-    lines = [(c.label, c.inv_freq, parts) for c, parts in zip(compared, coefficients, strict=True)]
-    fig.table = lambda: cell_text.score_table(lines, thinning, columns=COLUMNS, log=where.log)
+    rows = [(c.label, c.inv_freq, parts) for c, parts in zip(compared, coefficients, strict=True)]
+    fig.table = lambda: cell_text.score_table(rows, thinning, columns=COLUMNS, log=where.log)
     return fig
 
 
@@ -348,10 +351,41 @@ def _distribution(spec: RopeSpec, where: Range, kind: Kind) -> decay.Distributio
     )
 
 
-def _columns(
-    inv_freq: FloatArray, parts: Parts, where: Range, thinning: Thinning
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the distance, smallest and largest score of each pixel column, computed on the chosen backend."""
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The scores of one curve by pixel column: the middle distance, the smallest, the largest and the mean score."""
+
+    x: FloatArray
+    low: FloatArray
+    high: FloatArray
+    mean: FloatArray
+
+    def band(self, c: Compared) -> list[dict[str, Any]]:
+        """Return the range of every column as a faint area without borders; [] if each column has one distance."""
+        if np.array_equal(self.low, self.high):
+            return []
+        hidden = {"color": c.colour, "width": 0}
+        look: dict[str, Any] = {"line": hidden, "hoverinfo": "skip", "hovertemplate": None}
+        look["meta"] = {"csv": False, "band": c.label}
+        area: dict[str, Any] = {"fill": "tonexty", "fillcolor": theme.tint(c.colour, BAND_TINT)}
+        return [
+            theme.line(self.x, self.low, f"{c.label} min", c.colour, **look),
+            theme.line(self.x, self.high, f"{c.label} max", c.colour, **look, **area),
+        ]
+
+    def line(self, c: Compared) -> dict[str, Any]:
+        """Return the mean of every column as a line in the curve's dash, which tells curves apart without colour."""
+        width = 2.5 if c.colour == theme.CURRENT else 1.8
+        look: dict[str, Any] = {"dash": c.dash, "width": width, "hovertemplate": f"{c.label} %{{y:.4f}}<extra></extra>"}
+        if not np.array_equal(self.low, self.high):
+            look["customdata"] = np.stack([self.low, self.high], axis=1).astype(np.float32)
+            ends = "%{customdata[0]:.4f} to %{customdata[1]:.4f}"
+            look["hovertemplate"] = f"{c.label} %{{y:.4f}} ({ends})<extra></extra>"
+        return theme.line(self.x, self.mean, c.label, c.colour, **look)
+
+
+def _columns(inv_freq: FloatArray, parts: Parts, where: Range, thinning: Thinning) -> Columns:
+    """Return the scores of each pixel column; the ends are computed on the chosen backend, the mean is exact."""
     a, b, unrotated = parts
     if where.backend == "numpy":
         x, low, high = scores.curve_envelope(
@@ -361,10 +395,12 @@ def _columns(
         device = where.backend.removeprefix("torch-")
         values = scores.curve(inv_freq, a, b, start=where.start, stop=where.stop, backend="torch", device=device)
         x, low, high = envelope(values, where.columns, start=where.start, log=where.log)
-    return x, low + unrotated, high + unrotated
+    turns = bin_mean(inv_freq, column_edges(where.start, where.stop, where.columns, log=where.log))
+    mean = a @ turns.real + b @ turns.imag
+    return Columns(x, low + unrotated, high + unrotated, mean + unrotated)
 
 
-def _first_negative_mark(c: Compared, x: FloatArray, low: FloatArray, where: Range) -> list[dict[str, Any]]:
+def _first_negative_mark(c: Compared, low: FloatArray, where: Range) -> list[dict[str, Any]]:
     """Return the label of the first negative mean cosine; it is only searched for if some column is negative."""
     if not np.any(low < 0):
         return []
@@ -384,25 +420,6 @@ def note_above(text: str) -> list[dict[str, Any]]:
     """Return an annotation above the plot that names what was left out; empty if the text is empty."""
     place = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 2}
     return [place | {"text": text, "showarrow": False, "font": {"size": 12}, "name": "left out"}] if text else []
-
-
-def envelope_traces(x: FloatArray, low: FloatArray, high: FloatArray, c: Compared) -> list[dict[str, Any]]:
-    """Return the smallest and largest score of every column with the area between, or one line if they are equal.
-
-    Both borders have the curve's dash, so that curves can be distinguished without colour.
-    """
-    current = c.colour == theme.CURRENT
-    if np.array_equal(low, high):
-        hover = f"{c.label} %{{y:.4f}}<extra></extra>"
-        return [theme.line(x, low, c.label, c.colour, dash=c.dash, width=2.5 if current else 1.8, hovertemplate=hover)]
-    look: dict[str, Any] = {"dash": c.dash, "width": 1.4 if current else 1.1, "legendgroup": c.label}
-    hover = f"{c.label} %{{customdata:.4f}} to %{{y:.4f}}<extra></extra>"
-    area: dict[str, Any] = {"fill": "tonexty", "fillcolor": theme.tint(c.colour, 0.28)}
-    area["customdata"] = low.astype(np.float32)
-    return [
-        theme.line(x, low, f"{c.label} min", c.colour, **look, hoverinfo="skip", hovertemplate=None),
-        theme.line(x, high, f"{c.label} max", c.colour, **look, hovertemplate=hover, **area),
-    ]
 
 
 def thin_curve(x: Any, y: FloatArray, columns: int, *, start: int, log: bool) -> tuple[Any, FloatArray]:

@@ -33,6 +33,12 @@ def describe_frequencies(spec: RopeSpec) -> Sentence:
     )
 
 
+def describe_marks(spec: RopeSpec) -> Sentence:
+    """Explain the points and the shading, and the bar above the plot if scaling treats pairs differently."""
+    kinds = np.unique(spectrum.bands(spec, length=spec.target).kind)
+    return join(TEXTS("legend"), TEXTS("legend_bands") if kinds.size > 1 else "")
+
+
 def describe_ranges(spec: RopeSpec) -> Sentence:
     """Give the critical dimension, the first pair of zero frequency, and YaRN's correction range."""
     critical, zero = critical_dimension(spec), np.flatnonzero(spec.inv_freq(spec.target) == 0.0)

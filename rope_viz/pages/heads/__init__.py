@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from rope_viz.picture import choices
 from rope_viz.picture.choices import Menu, Number, Pick, StoredChoice, StoredValue
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.real_models.measured_file import MeasuredModel, read_measured
 from rope_viz.studies import heads as studies
 from rope_viz.studies.capture_file import Captured, CapturedLayer, read_capture
@@ -246,9 +246,24 @@ HEAD = Number(
     limit=lambda request: count(request) - 1,
     needs=(FILE, LIVE, LAYER),
 )
+TABS: dict[str, tuple[Choice[Any], ...]] = {"head": (), "own": (MEASURED, FILE, LIVE, LAYER, SHOW, HEAD)}
+"""{tab: the choices that it shows}; an address with one of them opens the tab."""
+
+
+def find_tab(request: PictureRequest) -> str:
+    """Return the tab that shows a choice which was made, else the first one."""
+    return next((name for name, shown in TABS.items() if any(each.key in request.given for each in shown)), "head")
+
+
+TAB = Pick(
+    key="heads.tab",
+    label=TEXTS("choices.tab"),
+    options={name: TEXTS(f"tabs.{name}") for name in TABS},
+    usual=find_tab,
+)
 PAGE = Page(
     "heads",
-    (MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD),
+    (TAB, MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD),
     sees=lambda request: drawn_embeddings(request),
     door="lab",
 )
@@ -363,7 +378,9 @@ def sentence(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("sentence_title"), TEXTS("real.sentence", tokens=len(tokens)))
 
 
-@PAGE.picture(FILE, LIVE, LAYER, SHOW, pin=True, sets=HEAD, refuses=problem, height=figures.MAP_HEIGHT)
+@PAGE.picture(
+    FILE, LIVE, LAYER, SHOW, pin=True, sets=HEAD, refuses=problem, height=figures.MAP_HEIGHT, query="heads.tab=own"
+)
 def across(request: PictureRequest) -> Figure:
     """What every head of a layer carries in every pair, heads from positional to semantic."""
     what = looked(request)
@@ -384,7 +401,7 @@ def open_head(request: PictureRequest) -> tuple[Looked, int]:
     return what, what.order[int(request[HEAD])]
 
 
-@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem)
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, query="heads.tab=own")
 def distance(request: PictureRequest) -> Figure:
     """The mean logit of the open head by distance, over all pairs of tokens, as captured and as chosen."""
     what, head = open_head(request)
@@ -404,7 +421,7 @@ def distance(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("distance_title"), sentence, variant=f"{one.tokens}")
 
 
-@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT, query="heads.tab=own")
 def attention(request: PictureRequest) -> Figure:
     """Mean attention of the open head to the tokens at each distance, as captured and under the chosen method."""
     what, head = open_head(request)
@@ -417,7 +434,7 @@ def attention(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("attention_title"))
 
 
-@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT)
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT, query="heads.tab=own")
 def pairs(request: PictureRequest) -> Figure:
     """What each pair adds to the logits of the tokens attended to, by band; marked what it added as captured."""
     what, head = open_head(request)

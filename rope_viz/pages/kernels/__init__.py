@@ -6,9 +6,10 @@ import dataclasses
 import json
 from typing import Any
 
+from rope_viz.kernels.card_files import CardMeasurement, read_cards
 from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.kernels.report import parse_report
-from rope_viz.pages.kernels import figures, words
+from rope_viz.pages.kernels import card_figures, figures, words
 from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.picture.choices import Pick, StoredChoice, Switch, load_bytes
 from rope_viz.picture.outputs import Figure, Table
@@ -75,6 +76,25 @@ def ways(request: PictureRequest) -> Table:
 def agreement(request: PictureRequest) -> Table:
     """How well pairings, dtypes and backends agree."""
     return Table(figures.agreement_table(read_report(request)), TEXTS("agreement_title"), words.explain_agreement())
+
+
+@PAGE.picture(height=lambda request: card_figures.height(read_card()), still=True)
+def cards(request: PictureRequest) -> Figure:
+    """The share of a copy of every way on a GPU, in every case that was measured there."""
+    card = read_card()
+    return Figure(card_figures.shares(card), TEXTS("cards_title", device=card.device), words.describe_card(card))
+
+
+@PAGE.picture(height=600, still=True)
+def card_times(request: PictureRequest) -> Table:
+    """The same in numbers."""
+    card = read_card()
+    return Table(card_figures.shares_table(card), TEXTS("cards_title", device=card.device), words.list_missing(card))
+
+
+def read_card() -> CardMeasurement:
+    """Return the newest measurement of a GPU that the package has."""
+    return next(iter(read_cards().values()))
 
 
 def workload(request: PictureRequest) -> dict[str, Any]:

@@ -39,7 +39,7 @@ ROUNDS, HEADS, HEAD_DIM = 15, 32, 128
 OURS = "ours"
 # Columns of the tables, also used when nothing was measured.
 SPEEDS = ("way", "median (GB/s)", "best round (GB/s)")
-WAYS = ("way", "GB/s", "% of copy", "median (ms)", "best (ms)", "largest error", "note")
+WAYS = ("way", "GB/s", "% of copy", "median (ms)", "best (ms)", "host (ms)", "largest error", "note")
 AGREEMENT = ("pairing", "dtype", "backend", "largest difference", "half a step at the largest value")
 
 
@@ -160,6 +160,7 @@ def ways_table(report: MeasurementReport) -> dict[str, list[Any]]:
                 100 * way["fraction_of_copy"] if ran else np.nan,
                 1e3 * way["median_s"] if ran else np.nan,
                 1e3 * way["best_s"] if ran else np.nan,
+                1e3 * way["host_s"] if way.get("host_s") else np.nan,
                 np.nan if way["error"] is None else way["error"],
                 way["note"],
             )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.kernels.card_files import CardMeasurement
 from rope_viz.kernels.measurement_process import MeasurementReport
-from rope_viz.pages.kernels import figures
+from rope_viz.pages.kernels import card_figures, figures
 from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.texts import Sentence, join
 
@@ -58,6 +59,24 @@ def describe_workload(report: MeasurementReport) -> Sentence:
         return join(workload, TEXTS("speeds.gpu", device=machine["device"]))
     cpu = "speeds.cpu" if machine["gpu_found"] else "speeds.no_gpu"
     return join(workload, TEXTS(cpu, device=machine["device"], threads=machine["threads"]))
+
+
+def describe_card(card: CardMeasurement) -> Sentence:
+    """Describe what was measured on a GPU, on its largest usual case, and at which commit."""
+    case = card.cases[0]
+    ours = card_figures.find_time(case, card_figures.OURS)
+    heads = case.q[2], case.k[2] if case.k else 0
+    shape = {"batch": case.q[0], "tokens": case.q[1], "q_heads": heads[0], "k_heads": heads[1], "head_dim": case.q[3]}
+    return join(
+        TEXTS("cards.rate", of_copy=ours.share_of_copy, device=card.device, dtype=case.dtype, **shape),
+        TEXTS("cards.table"),
+        TEXTS("cards.versions", commit=card.commit, torch=card.torch, triton=card.triton, rounds=card.rounds),
+    )
+
+
+def list_missing(card: CardMeasurement) -> Sentence:
+    """List what was not measured."""
+    return TEXTS("cards.missing", missing="; ".join(card.not_measured))
 
 
 def list_left_out(report: MeasurementReport) -> Sentence:

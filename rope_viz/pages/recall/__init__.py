@@ -185,7 +185,7 @@ def describe_progress(request: PictureRequest) -> Sentence:
     return TEXTS("progress", evaluated=list_stages(request)[-1][0], part=part, parts=last)
 
 
-@PAGE.picture(UP_TO, refuses=explain_misfit, parts=count_parts, still=True, narrow=620)
+@PAGE.picture(UP_TO, refuses=explain_misfit, parts=count_parts, still=True, narrow=620, query="recall.tab=pairs")
 def needle(request: PictureRequest) -> Figure:
     """Recall by depth and length of the text, without scaling and with it."""
     spec = tiny_lm_spec(request)
@@ -218,7 +218,7 @@ def list_states(request: PictureRequest) -> list[tuple[str, RopeSpec, PairChange
 SWITCHES = (BAND, HOW, FIRST, LAST)
 
 
-@PAGE.picture(*SWITCHES, refuses=explain_misfit)
+@PAGE.picture(*SWITCHES, refuses=explain_misfit, query="recall.tab=pairs")
 def switched(request: PictureRequest) -> Figure:
     """Recall over length with some pairs at zero, plain or divided frequency, compared with recall as it is."""
     spec, turned = tiny_lm_spec(request), make_switch(request)
@@ -242,7 +242,15 @@ def switched(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("switched_title"), sentence)
 
 
-@PAGE.picture(HOW, AT, refuses=explain_misfit, zooms=True, parts=lambda request: 2, height=theme.SIDE_HEIGHT)
+@PAGE.picture(
+    HOW,
+    AT,
+    refuses=explain_misfit,
+    zooms=True,
+    parts=lambda request: 2,
+    height=theme.SIDE_HEIGHT,
+    query="recall.tab=pairs",
+)
 def carry(request: PictureRequest) -> Figure:
     """Recall with one pair switched, pair by pair: which of them matter. A zoomed range is switched as a whole."""
     spec, how, tokens = tiny_lm_spec(request), request[HOW], int(request[AT])
@@ -262,7 +270,7 @@ def carry(request: PictureRequest) -> Figure:
     return Figure(figures.carried(values, share(()), bands), TEXTS("carry_title"), sentence, pins="")
 
 
-@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT)
+@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT, query="recall.tab=pairs")
 def previous(request: PictureRequest) -> Figure:
     """Attention of the previous-token head by distance, as trained and now."""
     model, curves, hits = load_models()[0], [], []
@@ -280,7 +288,7 @@ def previous(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("previous_title"), words.describe_attention("previous", *hits))
 
 
-@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT)
+@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT, query="recall.tab=pairs")
 def finder(request: PictureRequest) -> Figure:
     """Attention of the induction head on the correct token by its distance, as trained and now."""
     model, works = load_models()[0], []
@@ -292,13 +300,13 @@ def finder(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("finder_title"), words.describe_attention("finder", *hits))
 
 
-@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT)
+@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT, query="recall.tab=pairs")
 def previous_pairs(request: PictureRequest) -> Figure:
     """The contribution of each pair to the logit of the previous token, by band; as trained for comparison."""
     return draw_contributions(request, "previous", attention_diagnosis.previous_token)
 
 
-@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT)
+@PAGE.picture(*SWITCHES, AT, refuses=explain_misfit, height=theme.SIDE_HEIGHT, query="recall.tab=pairs")
 def finder_pairs(request: PictureRequest) -> Figure:
     """The contribution of each pair to the logit of the value asked for, by band; as trained for comparison."""
     return draw_contributions(request, "finder", attention_diagnosis.finder)
@@ -314,7 +322,7 @@ def draw_contributions(request: PictureRequest, head: str, diagnose: Callable[..
     return Figure(fig, title, words.describe_contributions(values, head))
 
 
-@PAGE.picture(TUNED)
+@PAGE.picture(TUNED, query="recall.tab=training")
 def recover(request: PictureRequest) -> Figure:
     """Recall over steps of fine-tuning at four times the length, at that length and at the trained one."""
     lines, recalls = [], {}
@@ -334,7 +342,7 @@ def recover(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("recover_title"), sentence)
 
 
-@PAGE.picture(READ_TO, refuses=explain_misfit, still=True, parts=lambda request: 2)
+@PAGE.picture(READ_TO, refuses=explain_misfit, still=True, parts=lambda request: 2, query="recall.tab=training")
 def loss(request: PictureRequest) -> Figure:
     """Loss by position on Markov chains, without scaling and with it, compared with the lowest possible loss."""
     spec, tokens = tiny_lm_spec(request), int(request[READ_TO])
@@ -358,7 +366,7 @@ def loss(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("loss_title"), sentence, variant=f"{len(lines)}")
 
 
-@PAGE.picture(ASKED)
+@PAGE.picture(ASKED, query="recall.tab=own")
 def yours(request: PictureRequest) -> Figure:
     """Recall of another model over the length of the text, from an evaluation file; without one, seed 0's."""
     held, lines = request[ASKED], []
@@ -379,7 +387,7 @@ def yours(request: PictureRequest) -> Figure:
     )
 
 
-@PAGE.picture(SEARCH_FILE, SEARCHED)
+@PAGE.picture(SEARCH_FILE, SEARCHED, query="recall.tab=training")
 def searched(request: PictureRequest) -> Figure:
     """The frequencies that a search found for a longer text, next to YaRN's; without one of yours, as measured."""
     result, name = find_search(request)
@@ -387,7 +395,12 @@ def searched(request: PictureRequest) -> Figure:
     return Figure(fig, figures.make_title(result), words.describe_search(result, own=bool(name)), variant=name)
 
 
-@PAGE.picture(SEARCH_FILE, SEARCHED, height=lambda request: ROW * (2 + len(find_search(request)[0].starts)))
+@PAGE.picture(
+    SEARCH_FILE,
+    SEARCHED,
+    height=lambda request: ROW * (2 + len(find_search(request)[0].starts)),
+    query="recall.tab=training",
+)
 def searched_scores(request: PictureRequest) -> Table:
     """Right answers and their loss with the frequencies that a search found, and with those that it started from."""
     result, name = find_search(request)

@@ -17,7 +17,7 @@ from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture import blob_store, choices
 from rope_viz.picture.choices import Number, Pick, Several, StoredChoice, length
 from rope_viz.picture.page import Page
-from rope_viz.picture.picture_request import PictureRequest, T
+from rope_viz.picture.picture_request import Choice, PictureRequest, T
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
@@ -198,9 +198,46 @@ MEASURED = choices.json_file(
     instead=TEXTS("choices.file_fallback"),
     missing="",  # without a file nothing is shown
 )
+TABS: dict[str, tuple[Choice[Any], ...]] = {
+    "real": (),
+    "pairs": (AT, BAND, HOW, FIRST, LAST),
+    "training": (READ_TO, TUNED, SEARCHED, SEARCH_FILE),
+    "own": (ASKED, REPORT, KEYS, MEASURED),
+}
+"""{tab: the choices that it shows}; an address with one of them opens the tab."""
+
+
+def find_tab(request: PictureRequest) -> str:
+    """Return the tab that shows a choice which was made, else the first one."""
+    return next((name for name, shown in TABS.items() if any(each.key in request.given for each in shown)), "real")
+
+
+TAB = Pick(
+    key="recall.tab",
+    label=TEXTS("choices.tab"),
+    options={name: TEXTS(f"tabs.{name}") for name in TABS},
+    usual=find_tab,
+)
 PAGE = Page(
     "recall",
-    (COMPARE, UP_TO, AT, BAND, HOW, FIRST, LAST, READ_TO, TUNED, ASKED, REPORT, KEYS, MEASURED, SEARCHED, SEARCH_FILE),
+    (
+        TAB,
+        COMPARE,
+        UP_TO,
+        AT,
+        BAND,
+        HOW,
+        FIRST,
+        LAST,
+        READ_TO,
+        TUNED,
+        ASKED,
+        REPORT,
+        KEYS,
+        MEASURED,
+        SEARCHED,
+        SEARCH_FILE,
+    ),
     sees=lambda request: explain_misfit(request) or tiny_lm_spec(request),
     door="lab",
 )

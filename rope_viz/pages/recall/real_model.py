@@ -41,7 +41,7 @@ def real_loss(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("real_loss_title"), words.describe_losses(losses, trained))
 
 
-@PAGE.picture(REPORT, MEASURED)
+@PAGE.picture(REPORT, MEASURED, query="recall.tab=own")
 def live_loss(request: PictureRequest) -> Figure:
     """Loss of a real model by position on your own text; without one, on the first tokens of a novel, as measured."""
     found = own_losses(request)
@@ -51,7 +51,7 @@ def live_loss(request: PictureRequest) -> Figure:
     return Figure(fig, title, sentence, variant=found.name)
 
 
-@PAGE.picture(KEYS, height=7 * ROW)
+@PAGE.picture(KEYS, height=7 * ROW, query="recall.tab=own")
 def live_keys(request: PictureRequest) -> Table:
     """A pass key of yours in your text, by depth and method; without one, five-digit keys in novels, as measured."""
     held = request[KEYS]

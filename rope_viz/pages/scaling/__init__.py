@@ -7,9 +7,9 @@ import operator
 from collections.abc import Mapping
 
 from rope_viz.embedding.scaling import METHODS
-from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import compared, theme
-from rope_viz.models.spec_url import SIZES
+from rope_viz.models.spec_url import SIZES, with_first_method
 from rope_viz.models.variant import Variant
 from rope_viz.pages.scaling import figures, words
 from rope_viz.pages.scaling.figures import TEXTS
@@ -50,6 +50,7 @@ PAGE = Page(
     # The compared methods depend on fields that the present one may not use.
     sees=lambda request: (request.layer, request.spec.scaling, get_sizes(request.spec)),
     door="explore",
+    method_first=True,
 )
 
 
@@ -106,11 +107,14 @@ def drawn_variants(request: PictureRequest) -> Mapping[int, Variant]:
 
 
 def shown(request: PictureRequest, spec: RopeSpec) -> RopeSpec:
-    """Return the spec, under the example method if the model is not scaled: by 4, or more for a longer target."""
+    """Return the spec, under the example method if the model is not scaled, as if the user had chosen that method."""
     if request.spec.is_scaled or request[EXAMPLE] == "none":
         return spec
-    longer = dataclasses.replace(spec, target=max(spec.target, min(4 * spec.context, MAX_LENGTH)))
-    return compared.alternative(longer, request[EXAMPLE]) or spec
+    try:
+        chosen = with_first_method(request.spec, request[EXAMPLE], request.subject.start)
+        return dataclasses.replace(spec, target=chosen.target, scaling=chosen.scaling)
+    except ValueError:
+        return spec
 
 
 def find_chunks(request: PictureRequest) -> tuple[int, Chunks] | None:

@@ -9,7 +9,7 @@ from typing import Any
 from rope_viz.embedding.spec import Knob, require_number
 from rope_viz.ui.components.component import component
 
-ROW = 62  # pixels
+ROW = 52  # pixels
 Changed = Callable[[str, float], None]
 
 

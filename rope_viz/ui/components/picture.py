@@ -113,6 +113,7 @@ def _describe(picture: Picture, request: PictureRequest) -> dict[str, Any]:
         "still": picture.still,
         "parts": picture.parts(request),
         "knobs": sorted(picture.depends),
+        "at": picture.sets.key if isinstance(picture.sets, PositionPair) else "",
         "height": picture.heights(request)[0],
         "room": _room(picture, request),
     }

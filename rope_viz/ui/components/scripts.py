@@ -7,6 +7,7 @@ import functools
 import gzip
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import plotly
 
 from rope_viz import web
 from rope_viz.figures import glossary
-from rope_viz.figures.files.style import LABEL, PARAMETERS, PRESETS
+from rope_viz.figures.files.style import COLOUR, HIDE, LABEL, PARAMETERS, PRESETS
 from rope_viz.texts import Texts
 
 PREFIX = "/rope-viz"
@@ -26,6 +27,7 @@ SCRIPTS = {path.name: path for path in [*sorted(OWN, key=lambda path: path.name)
 ARGUMENT = (b"self : this, () => {\n", b"\n}));")
 BROWSER_GROUPS = ("picture", "share", "knob", "banner", "present")
 FILL_IN = b"export const text = (key, values = {}) => TEXTS[key].replace(/\\{(\\w+)\\}/g, (_, name) => values[name]);\n"
+IMPORT = re.compile(r"""^import [^;]*?"\./([\w.]+)";""", re.MULTILINE)
 IN_PARENTHESES = (b"self : this, (() => {\n", b"\n})));")
 
 
@@ -48,7 +50,7 @@ def called_at_once(library: bytes) -> bytes:
 def looks() -> bytes:
     """Make the export dialog's script from the parameters and presets that the address and the flags use."""
     parameters = {key: dataclasses.asdict(parameter) for key, parameter in PARAMETERS.items()}
-    return module(PARAMETERS=parameters, PRESETS=PRESETS, LABEL=LABEL)
+    return module(PARAMETERS=parameters, PRESETS=PRESETS, LABEL=LABEL, COLOUR=COLOUR, HIDE=HIDE)
 
 
 def words() -> bytes:
@@ -71,6 +73,25 @@ def module(**values: Any) -> bytes:
 
 MADE = {"looks.js": looks, "words.js": words, "texts.js": texts}
 NAMES = (*SCRIPTS, *MADE)
+
+
+SHARED = ("element", "navigation", "knob", "picture", "tools", "outbox", "message", "texts", "touch", "copy")
+"""The scripts that every page loads."""
+
+
+@functools.cache
+def list_needed(kind: str = "") -> list[str]:
+    """Return what a page loads for a first picture of this kind: also what those scripts import, each before its own.
+
+    A browser that is told of one script does not look for its imports before it runs.
+    """
+    found, left = list[str](), [f"{name}.js" for name in (*SHARED, kind) if name]
+    while left:
+        name = left.pop(0)
+        if name not in found:
+            found.append(name)
+            left += IMPORT.findall(source(name).decode())
+    return found
 
 
 @functools.cache

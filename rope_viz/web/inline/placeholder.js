@@ -10,9 +10,11 @@
     if (!ROOT || window.ropeVizPlaceholder || document.querySelector("[data-picture]")) return;
     // The page has loaded and has no place for a picture.
     if (document.querySelector("[data-testid=stMain] h1") && !document.querySelector("[data-place]")) return;
-    const [picture] = FIRST[PAGE] ?? [];
-    if (!picture) return;
-    for (const key of [...query.keys()].filter((each) => each.startsWith("axes-"))) query.delete(key); // belongs to the export dialog
+    const [first] = FIRST[PAGE] ?? [];
+    if (!first) return;
+    const [group] = first.split("/"), presented = query.get("present") ?? "1", picture = presented === "1" ? first : `${group}/${presented}`;
+    // The rest belongs to the page, to the browser or to another page; the picture's address would be refused.
+    for (const key of [...query.keys()].filter((each) => !KEYS.includes(each) && !each.startsWith(`${group}.`))) query.delete(key);
     query.set("part", 0); // the coarse first part of a slow picture
     query.set("theme", matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     query.set("width", `${Math.max(320, Math.min(innerWidth - 48, 1000))}px`);

@@ -17,9 +17,7 @@
     // On a slow line, leave the bandwidth to the page itself.
     if (performance.getEntriesByType("resource").some(({ responseEnd }) => responseEnd > SLOW)) return;
     const draws = FIRST[PAGE]?.[1];
-    for (const name of ["element", "navigation", "knob", "picture", "tools", "outbox", "message", "texts", "touch", "copy", ...(draws ? [draws] : [])]) {
-      appendToHead("link", { rel: "modulepreload", href: resolveScript(`${name}.js`) });
-    }
+    for (const name of NEEDED[draws ?? ""]) appendToHead("link", { rel: "modulepreload", href: resolveScript(name) });
     // Parsing it takes about 0.3 s, which clocks need not wait for. chart.js finds this script, and requests it again if
     // it failed.
     if (draws !== "chart") return;

@@ -7,11 +7,21 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from rope_viz.advice.lint import Finding
-from rope_viz.advice.memory.kv_cache import DTYPES
+from rope_viz.advice.memory.kv_cache import DTYPES, read_memory_fields
 from rope_viz.advice.memory.layer_kinds import Layers, list_layers
-from rope_viz.advice.plan.extension_plan import MOST_SEQUENCES, ExtensionPlan, estimate_memory, find_mistakes, make_plan
-from rope_viz.advice.plan.rank_methods import Advice, recommend, start
+from rope_viz.advice.memory.weight_storage import find_cache_type
+from rope_viz.advice.plan.extension_plan import (
+    MOST_SEQUENCES,
+    ExtensionPlan,
+    estimate_memory,
+    find_mistakes,
+    find_usual_runtime,
+    make_plan,
+)
+from rope_viz.advice.plan.rank_methods import Advice, is_same_embedding, recommend, start
 from rope_viz.advice.plan.runtime_instructions import NAMES
+from rope_viz.advice.plan.runtime_matrix import RuntimeCase, RuntimeMatrix, compare_runtimes
+from rope_viz.advice.plan.ways import Way
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import Knob, RopeSpec, is_equal_except
 from rope_viz.figures import compared, method_curves
@@ -22,8 +32,9 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.spec_url import Subject
 from rope_viz.pages.model.extend import figures, words
+from rope_viz.pages.model.runtimes.figures import matrix
 from rope_viz.pages.model.runtimes.figures import options as methods
-from rope_viz.pages.model.runtimes.words import extension
+from rope_viz.pages.model.runtimes.words import agreement, extension
 from rope_viz.picture.choices import FirstOf, Number, Pick, length
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.configs import numbers_config
@@ -48,7 +59,12 @@ TARGET = length(
 TRAINED = length(
     "extend.trained", "Length to scale from", lambda request: trained(request), most=LONGEST, shared="context"
 )
-RUNTIMES = FirstOf(key="extend.for", label="Runtime", options=NAMES, usual=lambda request: "vllm", menu=190)
+RUNTIMES = FirstOf(
+    key="extend.for",
+    label="Runtime",
+    options=NAMES,
+    usual=lambda request: find_usual_runtime(origin(request).config or {}, "vllm"),
+)
 GPU = Pick(
     key="extend.gpu",
     label="GPU memory",
@@ -56,7 +72,13 @@ GPU = Pick(
     usual=lambda request: "80",
     menu=130,
 )
-DTYPE = Pick(key="extend.dtype", label="KV cache in", options={name: name for name in DTYPES}, menu=150)
+DTYPE = Pick(
+    key="extend.dtype",
+    label="KV cache in",
+    options={name: name for name in DTYPES},
+    usual=lambda request: cache_type(request),
+    menu=150,
+)
 SEQUENCES = Number(
     key="extend.sequences",
     label="Parallel requests",
@@ -107,6 +129,16 @@ def config(request: PictureRequest) -> Mapping[str, Any]:
     return _config(origin(request)).mapping
 
 
+def cache_type(request: PictureRequest) -> str:
+    """Return the type of the KV cache that the model's files name, else the first of the list."""
+    model = _config(origin(request))
+    try:
+        found = find_cache_type(model.mapping, read_memory_fields(model).config)
+    except ValueError:
+        found = None
+    return found or next(iter(DTYPES))
+
+
 def trained(request: PictureRequest) -> int:
     """Return the trained length that was set, else what the config tells of it."""
     return _recognised_length(request) if request.spec.context == origin(request).spec.context else request.spec.context
@@ -149,6 +181,25 @@ def answer(request: PictureRequest) -> ExtensionPlan:
     return _answer(_arguments(request), (request[RUNTIMES],), request[WAY], request[DTYPE], request[SEQUENCES])
 
 
+def find_unused_setting(request: PictureRequest) -> Way | None:
+    """Return the embedding that the user set on other pages, if there is one and the answer is another."""
+    plan = answer(request)
+    found = next((way for way in plan.advice.ways if way.id == "set"), None)
+    is_used = found is None or (not plan.refused and is_same_embedding(found.spec, plan.way.spec))
+    return None if is_used else found
+
+
+def is_written(request: PictureRequest) -> bool:
+    """Return True if the answer is a config.json that differs from the user's."""
+    plan = answer(request)
+    return bool(plan.file.fragment) and not plan.refused and not plan.is_gguf
+
+
+def compare_readers(request: PictureRequest) -> RuntimeMatrix:
+    """Return what each runtime makes of the config.json of the answer."""
+    return _compare(_arguments(request), (request[RUNTIMES],), request[WAY])
+
+
 Arguments: TypeAlias = tuple[Subject, RopeSpec | None, int, int | None]
 
 
@@ -184,6 +235,14 @@ def memory(request: PictureRequest) -> Figure:
     return Figure(figure, title, words.memory(made))
 
 
+@PAGE.picture(TARGET, TRAINED, WAY, config=True, height=430, refuses=problem, query="extend.tab=runtimes")
+def readers(request: PictureRequest) -> Table:
+    """What each runtime makes of the config.json to write."""
+    found = compare_readers(request)
+    rows = matrix(found, ModelConfig.read(answer(request).file.config))
+    return Table(rows, words.TEXTS("readers"), agreement(found), words=True)
+
+
 def no_layers(request: PictureRequest) -> str:
     """Return why the layers cannot be shown, "" if they can."""
     try:
@@ -197,6 +256,16 @@ def layer_height(request: PictureRequest) -> int:
     """Return the height of the strip of layers, which depends on how many kinds there are."""
     rows = 0 if no_layers(request) else len(figures.find_rows(_layers(origin(request))))
     return figures.height(rows)
+
+
+def describe_layers(request: PictureRequest) -> str:
+    """Say what the layers see, or why that is not known."""
+    return no_layers(request) or words.layers(_layers(origin(request)))
+
+
+def has_mixed_layers(request: PictureRequest) -> bool:
+    """Return True if the layers are known and differ: a strip of equal cells would say nothing."""
+    return not no_layers(request) and figures.is_mixed(_layers(origin(request)))
 
 
 @PAGE.picture(config=True, height=layer_height, refuses=no_layers)
@@ -260,6 +329,14 @@ def _answer(asked: Arguments, runtimes: tuple[str, ...], way: str, dtype: str, s
         return dataclasses.replace(best, memory=memory)
     given: dict[str, Any] = {"advice": best.advice, "found": best.found}
     return make_plan(config, target, runtimes, way=way, dtype=dtype, sequences=sequences, **given)
+
+
+@cache_by_config(KEPT)
+def _compare(asked: Arguments, runtimes: tuple[str, ...], way: str) -> RuntimeMatrix:
+    plan = _answer(asked, runtimes, way, "bfloat16", 1)
+    length = plan.target if plan.way.spec.scaling.depends_on_length else None
+    config = ModelConfig.read(plan.file.config)
+    return compare_runtimes(RuntimeCase(config, plan.recognised.layer, plan.way.spec, ""), length)
 
 
 @cache_by_config(KEPT)

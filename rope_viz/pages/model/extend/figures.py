@@ -138,6 +138,11 @@ def find_rows(layers: Layers) -> dict[str, list[bool]]:
     }
 
 
+def is_mixed(layers: Layers) -> bool:
+    """Return True if layers are of several kinds, or scaling reaches some of them only."""
+    return len(find_rows(layers)) > 2 or 0 < layers.scaled < len(layers.layers)
+
+
 def find_label(name: str, layers: Layers) -> str:
     """Return the label of a row, with the window in it."""
     reaches = {layer.reach for layer in layers.layers if row_of(layer) == name and layer.reach is not None}

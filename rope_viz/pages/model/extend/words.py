@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rope_viz.advice.memory.layer_kinds import Layers
 from rope_viz.advice.plan.extension_plan import ExtensionPlan
-from rope_viz.advice.plan.ways import SUPPORT, Rank, describe_angles
+from rope_viz.advice.plan.verdict import find_measured, make_verdict
+from rope_viz.advice.plan.ways import SUPPORT, Way
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models.identity.shipped_scaling import describe_method
 from rope_viz.pages.model.extend.figures import find_rows, row_of
@@ -13,46 +14,26 @@ from rope_viz.texts.numbers import format_number, format_tokens
 from rope_viz.texts.texts import join_list
 
 TEXTS = Texts("model")
-RANKS: dict[Rank, str] = {
-    "as it is": "shipped",
-    "documented": "documented",
-    "its own, further": "further",
-    "usual": "common",
-    "possible": "untested",
-    "as set": "set",
-    "not advised": "not_advised",
-}
 
 
-def headline(plan: ExtensionPlan) -> str:
-    """Return the verdict in a few words."""
-    way, before = plan.way, plan.recognised.spec
-    if plan.refused:
-        return TEXTS("verdict.refused", target=plan.target)
-    if not plan.file.fragment:
-        return TEXTS("verdict.keep")
-    if way.spec.scaling == before.scaling and way.spec.base == before.base:
-        return TEXTS("verdict.limit")
-    if way.spec.base != before.base:
-        return TEXTS("verdict.base", base=way.spec.base)
-    return TEXTS("verdict.method", method=describe_method(way.spec))
+def describe_setting(way: Way) -> str:
+    """Name an embedding that the user set: its method, and its base where that is another."""
+    base, spec = way.recognised.spec.base, way.spec
+    method = describe_method(spec)
+    return method if spec.base == base else f"{method}, {TEXTS('facts.base', base=spec.base)}"
 
 
-def reason(plan: ExtensionPlan) -> str:
-    """Return why this is the answer, in one or two sentences; for no answer, why each way is refused."""
-    way = plan.way
-    if plan.refused:
-        told = "\n".join(f"- {plain(reason)}" for reason in plan.refusals[1:])
-        return f"{plain(plan.refusals[0])}\n\n{told}\n\n{TEXTS('reason.refused')}"
-    if not way.is_advised:
-        return TEXTS("reason.not_advised", because=plain(way.because or describe_angles(way)))
-    first = plain(way.because) or TEXTS(f"reason.{RANKS[way.rank]}", reach=way.reach or plan.target)
-    return f"{first} {plain(describe_angles(way))}"
+def refusals(plan: ExtensionPlan) -> str:
+    """List why each way is refused, and what the user can do."""
+    told = "\n".join(f"- {plain(reason)}" for reason in plan.refusals[1:])
+    return f"{told}\n\n{TEXTS('refused')}"
 
 
 def list_costs(plan: ExtensionPlan) -> list[str]:
     """Return what it costs short texts, and how well the model was measured on long ones."""
-    measured = [f"{plain(one.text)}{footnote(one.source)}" for one in plan.way.evidence[:1]]
+    # A result for a shorter length is part of the verdict, and what was found of other models is no cost of this one.
+    own = [one for one in plan.way.evidence if one.models and one != find_measured(plan.way)]
+    measured = [f"{plain(one.text)}{footnote(one.source)}" for one in own[:1]]
     return [*(plain(sentence) for sentence in plan.advice.short[:1]), *measured]
 
 
@@ -68,10 +49,12 @@ def list_mistakes(plan: ExtensionPlan) -> str:
 
 
 def best(plan: ExtensionPlan) -> str:
-    """Recommend the best method in one sentence."""
-    first = plan.advice.best
+    """Give the verdict and the best method in two sentences."""
+    first, verdict = plan.advice.best, make_verdict(plan)
     support = f"Support: {SUPPORT[first.rank]}.{footnote(first.source)}"
-    return f"For **{format_tokens(plan.target)}** tokens: **{plain(first.title)}**. {support}"
+    words = f"{verdict.words}. {verdict.measured}".strip() if verdict.words else verdict.reason
+    title = f"For **{format_tokens(plan.target)}** tokens: **{plain(first.title)}**."
+    return f"{title} {plain(verdict.headline)}. **{plain(words)}** {support}"
 
 
 def speeds(plan: ExtensionPlan) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rope_viz.advice.plan import runtime_matrix
 from rope_viz.advice.plan.export import Export
 from rope_viz.advice.plan.runtime_matrix import (
     RuntimeAnswer,
@@ -30,14 +29,19 @@ from rope_viz.texts.numbers import format_number, format_tokens
 TEXTS = Texts("model/training")
 RUNTIMES = Texts("model/runtimes")
 TABLE = RUNTIMES("table")
+MARKS = RUNTIMES("marks")
 UNKNOWN = RUNTIMES("unread")
 
 
-def describe_marks(board: RuntimeMatrix) -> str:
-    """Explain the lines of the main figure: each runtime over the reference, or the scaling on which all agree."""
-    if runtime_matrix.group_differing(board):
-        return RUNTIMES("marks.ratio")
-    return RUNTIMES("marks.scaling")
+def count_agreeing(board: RuntimeMatrix) -> tuple[int, int]:
+    """Return how many runtimes agree with the reference, itself included, and how many were compared."""
+    rows = [row for row in board.rows if row.runtime]
+    return len(find_agreeing(rows)), len(rows)
+
+
+def find_agreeing(rows: Sequence[RuntimeAnswer]) -> list[RuntimeAnswer]:
+    """Return the rows that agree with the reference; the model's own code is no runtime."""
+    return [row for row in rows if row.comparison.agrees and row.comparison.emulation.supported]
 
 
 def agreement(board: RuntimeMatrix) -> str:
@@ -48,7 +52,7 @@ def agreement(board: RuntimeMatrix) -> str:
     unknown = [row.name for row in rows if row.comparison.how == "not known"]
     if len(unknown) == len(rows):
         return RUNTIMES("unknown", unread=UNKNOWN, source=footnote(rows[0].why))
-    same = [row for row in rows if row.comparison.agrees and row.comparison.emulation.supported]
+    same = find_agreeing(rows)
     ruled = [row.name for row in same if row.comparison.how == "by rule"]
     reference = "the model's own code" if board.rows[0].comparison.emulation.remote else board.rows[0].name
     other = [f"{row.name} differs: {row.verdict}" for row in rows if row.differs and not row.comparison.effect]
