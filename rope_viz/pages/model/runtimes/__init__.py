@@ -218,7 +218,7 @@ def spans(request: PictureRequest) -> Table:
     return Table(history.tabulate(histories(request)), RUNTIMES("history.table_title"), words=True)
 
 
-APART = 15
+APART = 17
 """Number of catalog models that some runtime computes differently; a constant, because counting takes seconds."""
 
 
