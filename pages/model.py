@@ -287,6 +287,10 @@ def _runtimes(request: PictureRequest) -> None:
         page.section(TEXTS("several"), says=runtimes.axes)
         page.show(runtimes.axes)
         page.link("axes", TEXTS("axes"))
+    page.section(runtime_words.RUNTIMES("history.section"), says=runtimes.releases)
+    page.show(runtimes.releases)
+    page.legend(runtime_words.RUNTIMES("history.legend"))
+    page.show(runtimes.spans)
     page.section(TEXTS("check"))
     configs.findings(runtimes.config_in_question(asked))
     _all_models()
@@ -297,6 +301,7 @@ def _all_models() -> None:
     page.section(TEXTS("all"), says=runtimes.models)
     page.controls(runtimes.ALL)
     page.show(runtimes.models)
+    page.link("differences")
 
 
 def _training(request: PictureRequest, plan: ExtensionPlan) -> None:

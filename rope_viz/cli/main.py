@@ -16,7 +16,7 @@ from collections.abc import Sequence
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`. `search`
 # has a thread per text, and with OpenBLAS's own threads besides it would take ten times as long.
 if {*sys.argv[1:2]} & set(
-    "check table compare runtimes match conformance export extend memory verify models search".split()
+    "check table compare runtimes badge match conformance export extend memory verify models search".split()
 ):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -96,18 +96,33 @@ COMMANDS = {
     "check": ("check", "add", "find errors in config.json files"),
     "compare": ("compare", "add", "compare the scaling methods for one config, or two configs"),
     "runtimes": ("runtimes", "add_runtimes", "show how each runtime reads a config"),
+    "badge": ("badge", "add", "write a badge for a model card: in how many runtimes the config was checked"),
     "match": ("match", "add", "compare what a trainer computed with what a server computes"),
     "conformance": ("verify", "add_conformance", "write files that check the rotary embedding of any engine"),
     "export": ("runtimes", "add_export", "print this embedding as the keys or flags of a runtime or a trainer"),
     "extend": ("extend", "add", "how to reach a longer context: methods, reasons, keys and flags"),
     "memory": ("memory", "add", "bytes of KV cache and weights, and the number of parameters"),
     "verify": ("verify", "add_verify", "compare the frequencies of a running model or a file with the config"),
+    "probe": ("probe", "add", "ask a running engine which rotary embedding it computes, by a small model"),
     "models": ("list_commands", "add_models", "print the models of the list"),
 }
 
 # Commands that take the name of a config, and with --hub a model's id on the Hub.
 TAKES_CONFIG = frozenset(
-    ("table", "figure", "report", "evaluate", "check", "compare", "runtimes", "match", "export", "extend", "memory")
+    (
+        "table",
+        "figure",
+        "report",
+        "evaluate",
+        "check",
+        "compare",
+        "runtimes",
+        "badge",
+        "match",
+        "export",
+        "extend",
+        "memory",
+    )
 ) | {"verify"}
 
 # {module: the extra that installs it}; any other missing module is a bug.

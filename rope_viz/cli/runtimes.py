@@ -32,18 +32,13 @@ from rope_viz.models.formats import without_source
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
+from rope_viz.runtimes.asked_engines import describe_asked
 from rope_viz.runtimes.axes import axes_answers
-from rope_viz.runtimes.compare import (
-    Comparison,
-    compare,
-    compare_with,
-    describe_temperature,
-    find_changes,
-    histories,
-)
+from rope_viz.runtimes.compare import Comparison, compare, compare_with, describe_temperature
+from rope_viz.runtimes.history import History, find_changes, format_releases, histories, trace_releases
 from rope_viz.runtimes.longest_length import LongestLength, describe_derived_lengths, find_derived_lengths
 from rope_viz.runtimes.provenance import Known
-from rope_viz.runtimes.releases import RELEASES, find_patch, match_name
+from rope_viz.runtimes.releases import REFERENCE, RELEASES, find_patch, match_name
 from rope_viz.texts import Texts
 
 
@@ -59,6 +54,9 @@ def add_runtimes(commands: Any) -> None:
         default=[],
         metavar="RUNTIME=VERSION",
         help="an older release instead of the newest, such as vllm=0.8.5 or transformers=5.10; may be repeated",
+    )
+    served.add_argument(
+        "--history", action="store_true", help="what every known release of each runtime computes, oldest first"
     )
     add_override_flags(served)
     served.add_argument("--json", action="store_true", help="as JSON, with the frequencies")
@@ -89,6 +87,13 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
         refuse_diffusion(config)
         read_model(parsed.config, config).find_layer(parsed.layer)
         override = read_override(parsed)
+        if parsed.history:
+            if override is not None or parsed.release:
+                raise ValueError("--history shows every release of the file alone: omit --release and overrides")
+            return print_history(
+                trace_releases(config, length=parsed.length, layer_type=parsed.layer, ratio="x{:.4g}".format),
+                parsed.json,
+            )
         if override is not None:
             return run_overridden(parsed, config, override)
         found = compare(config, length=parsed.length, layer_type=parsed.layer, releases=read_releases(parsed.release))
@@ -100,7 +105,13 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     for text in remarks(config):
         print(text)
     rows = [
-        (one.emulation.runtime, one.emulation.version.split(" ")[0], format_verdict(one), one.how, explain(one))
+        (
+            one.emulation.runtime,
+            one.emulation.version.split(" ")[0],
+            format_verdict(one),
+            describe_known(one),
+            explain(one),
+        )
         for one in found
     ]
     print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
@@ -133,6 +144,59 @@ def print_changes(parsed: argparse.Namespace, config: Mapping[str, Any]) -> None
         print(f"{one.history.sentence(name)}. {' '.join(text.rstrip('.') + '.' for text in one.reasons)}".rstrip())
     if not found:
         print(f"transformers {release} to {RELEASES['transformers'].today[0]}: no change for this config.")
+
+
+def print_history(found: Sequence[History], as_json: bool) -> int:
+    """Print from which release to which each runtime computes what, and how that is known. Return the exit code."""
+    if as_json:
+        print(json.dumps([history_dict(history) for history in found], indent=2))
+        return 0
+    rows: list[tuple[str, ...]] = []
+    for history in found:
+        for span in history.spans:
+            rows.append(
+                (
+                    history.runtime,
+                    format_releases(history.runtime, span.releases),
+                    span.words,
+                    span.how,
+                    explain(span.last),
+                )
+            )
+        for asked in history.asked_spans:
+            rows.append(
+                (
+                    history.runtime,
+                    format_releases(history.runtime, asked.releases),
+                    asked.verdict,
+                    "asked",
+                    f"about {asked.config}",
+                )
+            )
+    print_rows(("runtime", "releases", f"against {REFERENCE}", "known", "rules"), rows)
+    for history in found:
+        if history.gaps:
+            between = join_words([f"between {older} and {newer}" for older, newer in history.gaps])
+            print(f"{history.runtime}: not known {between}")
+    return 0
+
+
+def history_dict(history: History) -> dict[str, Any]:
+    """Return what the releases of a runtime compute as JSON data; between neighbours in "gaps" nothing is known."""
+    spans = [
+        {"releases": span.releases, "from": span.releases[0], "to": span.releases[-1], "verdict": span.words}
+        | {
+            "known": span.how,
+            "source": span.last.emulation.known.source,
+            "agrees": comparison_dict(span.last)["agrees"],
+        }
+        | {"why": explain(span.last)}
+        for span in history.spans
+    ]
+    asked = [
+        {"config": each.config, "releases": each.releases, "verdict": each.verdict} for each in history.asked_spans
+    ]
+    return {"runtime": history.runtime, "spans": spans, "asked": asked, "gaps": history.gaps}
 
 
 def print_temperatures(found: Sequence[Comparison], config: ModelConfig) -> None:
@@ -183,6 +247,11 @@ def format_verdict(one: Comparison) -> str:
     return one.verdict("x{:.4g}".format).replace(" at pair ", " pair ").replace("cos and sin", "cos, sin")
 
 
+def describe_known(one: Comparison) -> str:
+    """Return how an answer is known, and in which releases the whole engine was asked."""
+    return ", ".join(filter(None, [one.how, describe_asked(one.emulation.known.asked)]))
+
+
 def explain(one: Comparison) -> str:
     """Return the reason of a refusal, of a difference (the rules that applied), or of a missing answer."""
     if one.how == "not known":
@@ -211,6 +280,10 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
         "reason": emulation.reason,
         "known": emulation.known.how,
         "source": emulation.known.source,
+        "asked": [
+            {"release": asked.release, "date": asked.date, "config": asked.config, "verdict": asked.verdict}
+            for asked in emulation.known.asked
+        ],
         "verdict": format_verdict(one),
         "agrees": None if one.how == "not known" else one.agrees,
         "effect": one.effect and {"ratio": one.effect.ratio, "pair": one.effect.pair},

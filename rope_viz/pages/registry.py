@@ -28,6 +28,7 @@ ORDER = (
     "heads",
     "model",
     "compare",
+    "differences",
     "attention",
     "precision",
     "kernels",

@@ -90,12 +90,14 @@ class Grid(Table):
     """A table whose first column names the rows and whose other cells can be chosen by a click or a key.
 
     `states` are the verdicts of those cells, row by row; the page shows the sign and the first letter of each, and the
-    rest of its text where there is room. `chosen` is the number of the chosen cell, counted in the same way.
+    rest of its text where there is room. `chosen` is the number of the chosen cell, counted in the same way. `letters`
+    replace the first letters; text in brackets is then for screen readers alone.
     """
 
     renderer: ClassVar[str] = "grid"
     states: Sequence[str] = ()
     chosen: int = 0
+    letters: Sequence[str] = ()
 
 
 Kind: TypeAlias = Figure | Clocks | Table

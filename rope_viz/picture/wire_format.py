@@ -38,7 +38,14 @@ def packed(picture: Picture, request: PictureRequest, drawn: Kind) -> bytes:
         return framed(message | dict(drawn.message))
     if isinstance(drawn, Table):
         message |= {"columns": cells(drawn, footnotes=True), "words": drawn.words}
-        return framed(message | ({"states": drawn.states, "chosen": drawn.chosen} if isinstance(drawn, Grid) else {}))
+        return framed(
+            message
+            | (
+                {"states": drawn.states, "chosen": drawn.chosen, "letters": drawn.letters}
+                if isinstance(drawn, Grid)
+                else {}
+            )
+        )
     message |= {"spec": request.subject.spec_json, "zooms": picture.zooms, "pins": drawn.pins, "twins": theme.DARK}
     # to_plotly_json would copy these, which takes a quarter of a picture's time.
     traces, layout = drawn.fig._data, drawn.fig._layout

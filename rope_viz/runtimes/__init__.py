@@ -6,6 +6,7 @@ in one module per runtime, over the core of `rope_viz.embedding.scaling`.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from rope_viz.embedding.spec import FloatArray, check_length, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.overrides import merge_overrides
 from rope_viz.runtimes import deepseek_v4, gguf_converter, llamacpp, mlx, paper, sglang, tensorrt, transformers, vllm
+from rope_viz.runtimes.asked_engines import find_asked
 from rope_viz.runtimes.known_types import find_missing_wrapper
 from rope_viz.runtimes.llamacpp import override_keys, split_flags
 from rope_viz.runtimes.provenance import Known, find_provenance
@@ -112,6 +114,7 @@ def read_case(config: Source, *, length: int | None = None, layer_type: str | No
 def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:
     """Return what one runtime, by its full name and version, makes of a case. Raises `ValueError` as `emulate` does."""
     known = find_provenance(name, release, case.fields, case.kind)
+    known = dataclasses.replace(known, asked=find_asked(name, release, case.fields, case.kind))
     if RELEASES[name].find_only_type(release) not in ("", case.model):
         return Emulation(name, release, False, None, None, None, (), known.source, known)
     try:
@@ -122,7 +125,7 @@ def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | 
     except Refused as refusal:
         return Emulation(name, release, False, None, None, None, (), str(refusal), known)
     foreign = ""
-    if name == "transformers" and release == RUNTIMES[0][1]:
+    if name == "transformers":
         foreign = find_missing_wrapper(name, release, case.fields.wrappers)
         foreign = case.model if not foreign and case.architecture.remote_code else foreign
     remote = f"{short_repr(foreign).strip(chr(39))} is remote code, not in transformers" if foreign else ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,11 +13,9 @@ from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.query_temperature import find_temperature
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
-from rope_viz.runtimes.releases import MINORS, RELEASES, find_minor, match_name
-from rope_viz.runtimes.rule_engine import Case
+from rope_viz.runtimes.releases import RELEASES, match_name
 
 TOLERANCE = 2e-6
 """Differences up to here come from the runtimes' own float32 arithmetic."""
@@ -64,6 +62,11 @@ class Comparison:
             return "not known"
         words = self.words(ratio)
         return words if self.how == "executed" else f"{words} (by rule)"
+
+    @property
+    def brief(self) -> str:
+        """The first part of the verdict, as short as a cell needs it: "×47.8" of "×47.8 at pair 47"."""
+        return self.words("×{:.3g}".format).partition(", ")[0].partition(" at pair ")[0].partition(":")[0]
 
     def words(self, ratio: Callable[[float], str]) -> str:
         """Return the verdict without how it is known."""
@@ -114,115 +117,6 @@ def resolve_releases(releases: Mapping[str, str]) -> list[tuple[str, str]]:
         for name, version in RUNTIMES
     ]
     return list(dict.fromkeys(found))
-
-
-UNKNOWN: Final = "not known"
-
-
-@dataclass(frozen=True)
-class History:
-    """What the releases of one runtime compute from a config, oldest first; a span has releases with one verdict."""
-
-    runtime: str
-    spans: tuple[tuple[tuple[str, ...], str], ...]
-
-    def sentence(self, name: str) -> str:
-        """Return since when there is a difference, as text: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
-        if len(self.spans) == 1:
-            return f"{name}: {self.spans[0][1]} in {list_versions(self.spans[0][0])}"
-        parts = [f"{verdict} in {list_versions(versions)}" for versions, verdict in self.spans[:-1]]
-        versions, verdict = self.spans[-1]
-        return f"{name}: {', '.join(parts)}, {verdict} since {versions[0]}"
-
-
-def list_versions(versions: Sequence[str]) -> str:
-    """Return releases as text, of many the first and the last."""
-    return join_words(list(versions)) if len(versions) < 4 else f"{versions[0]} to {versions[-1]}"
-
-
-def trace(case: Case, base: Emulation, name: str, versions: Iterable[str], ratio: Callable[[float], str]) -> History:
-    """Return what these releases of a runtime, the oldest first, make of a case against the reference."""
-    spans: list[tuple[tuple[str, ...], str]] = []
-    for version in versions:
-        one = compare_with(base, emulate_case(name, version, case))
-        words = UNKNOWN if one.how == "not known" else one.words(ratio)
-        if spans and spans[-1][1] == words:
-            spans[-1] = ((*spans[-1][0], version), words)
-        else:
-            spans.append(((version,), words))
-    return History(name, tuple(spans))
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What changed for one layer type of a config since an older minor release of transformers 5.
-
-    `reasons` are the sentences of the rules that only one of the two has, or why the older one refuses.
-    """
-
-    layer: str
-    history: History
-    reasons: tuple[str, ...]
-
-
-def find_changes(
-    config: Source,
-    release: str,
-    *,
-    length: int | None = None,
-    layer_type: str | None = None,
-    ratio: Callable[[float], str] = "×{:.4g}".format,
-) -> list[Changes]:
-    """Return what changed from an older minor release of transformers 5 to today's, by layer type; [] if nothing did.
-
-    Raises `ValueError` as `emulate` does.
-    """
-    name, release = resolve_release("transformers", release)
-    newest = RELEASES[name].today[0]
-    later = [version for version in reversed(MINORS) if find_minor(version) >= find_minor(release)]
-    model = ModelConfig.read(config)
-    found = []
-    for layer in (layer_type,) if layer_type is not None else tuple(model.specs) or ("",):
-        case = read_case(model, length=length, layer_type=layer or None)
-        base = emulate_case(name, newest, case)
-        history = trace(case, base, name, (*later, newest), ratio)
-        if len(history.spans) == 1 and history.spans[0][1] != UNKNOWN:
-            continue
-        asked = emulate_case(name, release, case)
-        found.append(Changes(layer, history, explain_change(asked, base)))
-    return found
-
-
-def explain_change(asked: Emulation, today: Emulation) -> tuple[str, ...]:
-    """Return why a release computes something else than today's, as sentences."""
-    if asked.known.how == "not known":
-        return (asked.known.source,)
-    if asked.reason or today.reason:
-        return tuple(filter(None, (asked.reason,)))
-    ours, theirs = ({rule.key: rule.text for rule in one.rules} for one in (asked, today))
-    added = [text for key, text in ours.items() if key not in theirs]
-    return (*added, *(f"Not done there: {text}" for key, text in theirs.items() if key not in ours))
-
-
-def histories(
-    config: Source,
-    *,
-    length: int | None = None,
-    layer_type: str | None = None,
-    ratio: Callable[[float], str] = "×{:.4g}".format,
-) -> list[History]:
-    """Return the runtimes whose releases compute different things from a config, as far as that is known."""
-    case = read_case(config, length=length, layer_type=layer_type)
-    base = emulate_case(*resolve_release("transformers"), case)
-    found = []
-    for name in list_releases():
-        if len(RELEASES[name].today) > 1:
-            # Every row of the comparison is one of its releases.
-            continue
-        history = trace(case, base, name, reversed(RELEASES[name].list_for(case.model)), ratio)
-        if len({words for _, words in history.spans} - {UNKNOWN}) > 1:
-            found.append(history)
-    return found
 
 
 def compare_with(base: Emulation, other: Emulation) -> Comparison:

@@ -16,6 +16,7 @@ from rope_viz.models.config_reader import Fields
 from rope_viz.models.formats import find_format, mistral_params
 from rope_viz.models.formats.gguf_keys import LOADER
 from rope_viz.models.formats.json_source import source_file
+from rope_viz.runtimes.asked_engines import AskedEngine
 from rope_viz.runtimes.known_types import (
     describe_list,
     find_listed_class,
@@ -31,6 +32,8 @@ How: TypeAlias = Literal["executed", "by rule", "not known"]
 
 # Where the general rules of a runtime were read.
 RULES_READ = read_own(__file__, "rules_read.json")
+EXECUTED_ON: str = read_own(__file__, "executed_on.json")["date"]
+"""The day on which releases were last run."""
 # Runtimes whose functions take any architecture: what was read of them holds where the model itself is known.
 GENERAL = ("transformers", "paper")
 MINOR_GOLDEN = "releases_5.json"
@@ -40,10 +43,14 @@ LISTING = ("vllm", "sglang", "llama.cpp", "mlx-lm")
 
 @dataclass(frozen=True)
 class Known:
-    """How one answer is known, and the golden, file or paper that it is known from."""
+    """How one answer is known, and the golden, file or paper that it is known from.
+
+    `asked` are the answers of whole engines, which are never added to what was executed or read.
+    """
 
     how: How
     source: str
+    asked: tuple[AskedEngine, ...] = ()
 
 
 def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) -> Known:

@@ -15,6 +15,7 @@ class Runtime:
     """One runtime: its name as its makers write it, today's releases and older ones, the newest first.
 
     `is_one_release` is True where no version is worth showing: a paper, and snapshots that are no release.
+    `has_repairs` is True where the third number of a release counts repairs only.
     `of_one_type` has releases of which the code of one model type alone was run: {model type: releases}.
     """
 
@@ -22,6 +23,7 @@ class Runtime:
     today: tuple[str, ...]
     older: tuple[str, ...] = ()
     is_one_release: bool = False
+    has_repairs: bool = False
     of_one_type: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
     @property
@@ -56,8 +58,14 @@ MINORS = (
 """The older minor releases of transformers 5, the newest first: of each the patch release that was run."""
 
 RELEASES: dict[str, Runtime] = {
-    "transformers": Runtime("transformers", ("5.24.0", "4.57.6", "4.52.4", "4.43.4"), MINORS),
-    "vllm": Runtime("vLLM", ("0.33.0",), ("0.10.2", "0.8.5", "0.6.6"), of_one_type={"deepseek_v4": VLLM_DEEPSEEK_V4}),
+    "transformers": Runtime("transformers", ("5.24.0", "4.57.6", "4.52.4", "4.43.4"), MINORS, has_repairs=True),
+    "vllm": Runtime(
+        "vLLM",
+        ("0.33.0",),
+        ("0.10.2", "0.8.5", "0.6.6"),
+        has_repairs=True,
+        of_one_type={"deepseek_v4": VLLM_DEEPSEEK_V4},
+    ),
     "sglang": Runtime("SGLang", ("0.5.23",), ("0.4.6",), of_one_type={"deepseek_v4": SGLANG_DEEPSEEK_V4}),
     "llama.cpp": Runtime("llama.cpp", ("0c1e57098 (llama-cpp-python 0.3.36)",)),
     "mlx-lm": Runtime("mlx-lm", ("0.32.2",)),

@@ -24,6 +24,8 @@ from streamlit import config
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
+from rope_viz.figures.badge import make_badge
+from rope_viz.models.catalog import catalog
 from rope_viz.pages import home
 from rope_viz.pages.learn import figures as learn
 from rope_viz.picture import read_address
@@ -87,6 +89,16 @@ def scene(request: Request) -> Response:
     if not (number.isascii() and number.isdecimal() and len(number) < 3 and 1 <= int(number) <= learn.SCENES):
         return Response("Not found", status_code=404)
     return Response(story_page(int(number), ".."), media_type="text/html", headers={"cache-control": "no-cache"})
+
+
+def badge(request: Request) -> Response:
+    """Answer with the badge of a model of the list, for a model card; 404 for another name."""
+    model = catalog().get(request.path_params["model"].removesuffix(".svg"))
+    if model is None:
+        return picture_route.respond(404, str(TEXTS("server.badge")))
+    headers = {**picture_route.OPEN, "cache-control": f"public, max-age={picture_route.DAY}"}
+    headers["content-security-policy"] = picture_route.ALONE
+    return Response(make_badge(model.config, model.name), media_type="image/svg+xml", headers=headers)
 
 
 async def home_scene(request: Request) -> Response:
@@ -245,6 +257,7 @@ def routes(base: str | None = None) -> list[Route]:
     under = f"/{base}{PREFIX}" if base else PREFIX
     return [
         Route(f"{under}/picture/{{page}}/{{name}}", picture_route.answer, methods=["GET", "POST"]),
+        Route(f"{under}/badge/{{model}}", badge),
         Route(f"{under}/{{version}}/{{name}}", script),
         Route(f"{under.removesuffix(PREFIX)}/scene/home", home_scene),
         Route(f"{under.removesuffix(PREFIX)}/scene/{{number}}", scene),

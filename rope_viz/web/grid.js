@@ -55,18 +55,21 @@ function markChosen(state, chosen) {
 
 export default function showGrid(place, message) {
   const state = (place.root.__grid ??= buildGrid(place));
-  const { columns, states, title, chosen } = message, [first, ...names] = Object.keys(columns), key = JSON.stringify([columns, states]);
+  const { columns, states, title, chosen, letters } = message, [first, ...names] = Object.keys(columns), key = JSON.stringify([columns, states, letters]);
   state.columns = names.length;
   state.table.ariaLabel = title;
+  state.table.parentElement.classList.toggle("rv-lettered", letters.length > 0);
   if (state.key !== key) {
     state.key = key;
     // One string: 150 cells made one by one take twice the time.
     const makeCell = (label, row) => (name, column) => {
-      const content = columns[name][row], verdict = states[row * names.length + column], more = content.slice(verdict.length).trim();
-      return `<td role="gridcell" tabindex="-1" class="rv-${verdict.replace(" ", "-")}" aria-label="${escapeHtml(`${label}, ${name}: ${content}`)}">${SIGNS[verdict]} ${verdict[0].toUpperCase()}${more && ` <span>${escapeHtml(more)}</span>`}</td>`;
+      const content = columns[name][row], at = row * names.length + column, verdict = states[at];
+      const letter = letters[at] ?? verdict[0].toUpperCase(), more = content.slice(verdict.length).replace(letters.length ? / \(.*\)$/ : "", "").trim();
+      return `<td role="gridcell" tabindex="-1" class="rv-${verdict.replace(" ", "-")}" aria-label="${escapeHtml(`${label}, ${name}: ${content}`)}">${SIGNS[verdict]} ${letter}${more && ` <span>${escapeHtml(more)}</span>`}</td>`;
     };
     const makeRow = (label, row) => {
-      const end = label.lastIndexOf(" ");
+      // A trainer's name ends with its release.
+      const end = letters.length ? label.length : label.lastIndexOf(" ");
       return `<tr><th scope="row">${escapeHtml(label.slice(0, end))} <small>${escapeHtml(label.slice(end + 1))}</small></th>${names.map(makeCell(label, row)).join("")}</tr>`;
     };
     state.head.innerHTML = [first, ...names].map((name) => `<th scope="col"><b>${escapeHtml(name)}</b></th>`).join("");
@@ -94,9 +97,13 @@ addStyle(`
   span { font-weight: 400; color: var(--rv-ink); }
 }
 .rv-same { color: var(--rv-good); }
-.rv-differs { color: var(--rv-key); background: color-mix(in srgb, var(--rv-key) 12%, transparent); }
+.rv-differs { color: var(--rv-key); background: color-mix(in srgb, var(--rv-key) 7%, transparent); }
 .rv-refused { background: color-mix(in srgb, var(--rv-quiet) 16%, transparent); }
 .rv-not-known { color: var(--rv-quiet); }
+.rv-lettered { max-height: 840px; overflow: auto;
+  td { white-space: normal; line-height: 1.1; }
+  thead th { position: sticky; top: 0; z-index: 1; }
+}
 @media (max-width: 760px) {
   .rv-verdicts {
     td span, small { display: none; }

@@ -26,6 +26,7 @@ RUNS = {
     "evaluate": (f"{TINY_LM} --words reader --lengths 256 --depths 2 --repeats 1 -o out.json", 0, "256"),
     "search": ("tiny --to 512 --trials 1 --starts none --texts 1 --held-out 2 -o out.json", 0, "longrope"),
     "check": ("qwen3-8b", 0, "qwen3-8b"),
+    "badge": ("qwen3-8b -o out.svg", 0, "5 runtimes executed, all agree; 1 by rule, agrees"),
     "compare": ("qwen3-8b llama-3-8b", 0, "base"),
     "runtimes": ("qwen3-8b-yarn", 0, "transformers"),
     "match": ("llama-2-7b --trainer torchtitan", 0, "torchtitan"),

@@ -1,11 +1,14 @@
 """Write `executed` into the records of model types: which were run in which runtime, by the goldens here.
 
 Run from the root of the repository: python tests/goldens/make_executed.py
+It also writes the day into executed_on.json, if a golden has changed.
 An architecture counts where its golden holds frequencies, or what the runtime itself raised.
 """
 
 from __future__ import annotations
 
+import datetime
+import hashlib
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -23,6 +26,9 @@ ROWS += ("converted.json", "deepseek_v4_releases.json")
 LEFT_OUT = ("tensorrt-llm",)
 # Their code travels with the model: what stands for transformers there was not run by it.
 REMOTE = ("chatglm", "internlm2")
+DEFAULTS = tuple(f"transformers_5.24.0_{name}.json" for name in ("random", "defaults"))
+# The day on which a golden last changed, which the page of all models names.
+EXECUTED_ON = HERE.parents[1] / "rope_viz" / "runtimes" / "executed_on.json"
 
 
 def scaling(config: dict[str, Any]) -> str:
@@ -56,8 +62,7 @@ def executed() -> dict[str, dict[str, dict[str, list[str]]]]:
             part = config.get("text_config", config)
             kind = "default" if row.get("layer") == "main" else scaling(part)
             found[f"{runtime} {version}"][name][part["model_type"]].add(kind)
-    for name in ("random", "defaults"):
-        golden = f"transformers_5.24.0_{name}.json"
+    for golden in DEFAULTS:
         for row in json.loads((HERE / golden).read_text())["rows"]:
             found["transformers 5.24.0"][golden][row["config"]["model_type"]].add(scaling(row["config"]))
     golden = json.loads((HERE / "releases_5.json").read_text())
@@ -76,6 +81,14 @@ def executed() -> dict[str, dict[str, dict[str, list[str]]]]:
     }
 
 
+def digest() -> str:
+    """Return a digest of all goldens that are read here."""
+    found = hashlib.sha256()
+    for name in (*ROWS, *DEFAULTS):
+        found.update((HERE / name).read_bytes())
+    return found.hexdigest()[:16]
+
+
 def main() -> None:
     from records import read_records, write_record
 
@@ -87,6 +100,9 @@ def main() -> None:
         place = {key: value for key, value in record.items() if key not in ("executed", "remote_code", "source")}
         rest = {key: record[key] for key in ("remote_code", "source") if key in record}
         write_record(kind, {**place, "executed": {at: goldens for at, goldens in ran.items() if goldens}, **rest})
+    if json.loads(EXECUTED_ON.read_text())["goldens"] != digest():
+        today = {"date": datetime.date.today().isoformat(), "goldens": digest()}
+        EXECUTED_ON.write_text(json.dumps(today, indent=2) + "\n")
 
 
 if __name__ == "__main__":

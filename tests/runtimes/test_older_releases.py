@@ -6,7 +6,8 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.runtimes import RUNTIMES, emulate
-from rope_viz.runtimes.compare import compare, histories, list_releases
+from rope_viz.runtimes.compare import compare, list_releases
+from rope_viz.runtimes.history import histories
 from rope_viz.runtimes.releases import MINORS
 from tests.configs import llama, yarn
 

@@ -1,6 +1,7 @@
 """Executed, known by rule and not known are three different answers."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,9 @@ def test_installed_transformers_has_no_remote_code_type():
 
 def test_a_type_of_transformers_is_not_called_remote():
     assert all(not one.emulation.remote for one in compare({"model_type": "llama", **SIZES}))
+
+
+def test_the_day_of_the_goldens_is_that_of_these_goldens():
+    script = made("make_executed")
+    found = json.loads(script.EXECUTED_ON.read_text())
+    assert found["goldens"] == script.digest(), "run python tests/goldens/make_executed.py"

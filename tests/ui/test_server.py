@@ -251,3 +251,11 @@ def test_unexpected_error_has_the_security_headers(monkeypatch):
 
 def test_app_answers_errors_with_the_security_headers():
     assert "exception_handlers={Exception: server.failed}" in (Path(server.__file__).parents[2] / "app.py").read_text()
+
+
+def test_badge_of_a_model_is_an_image_for_other_sites():
+    answer = get("/rope-viz/badge/phi-4-mini.svg")
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")
+    assert answer.headers["cross-origin-resource-policy"] == "cross-origin"
+    assert answer.body.startswith(b"<svg")
+    assert get("/rope-viz/badge/no-such-model.svg").status == 404

@@ -18,7 +18,8 @@ from rope_viz.models.catalog import catalog, main_layer, model_specs
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.spec_url import Subject
 from rope_viz.runtimes import Emulation
-from rope_viz.runtimes.compare import Comparison, compare, histories
+from rope_viz.runtimes.compare import Comparison, compare
+from rope_viz.runtimes.history import histories
 from rope_viz.runtimes.releases import format_name, format_version
 
 FORMS = ("transformers-4", "transformers")

@@ -14,7 +14,7 @@ from rope_viz.figures.words import plain
 from rope_viz.models.config_reader import has_one_axis, is_pipeline_part
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.spec_url import Subject
-from rope_viz.pages.model.runtimes import figures, words
+from rope_viz.pages.model.runtimes import figures, history, words
 from rope_viz.picture.choices import Menu, Pick, Switch
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.outputs import ROW, Figure, Grid, Table
@@ -22,10 +22,11 @@ from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import list_releases
+from rope_viz.runtimes.history import History
 from rope_viz.runtimes.trainers import TRAINERS
 from rope_viz.texts import Texts
 
-TEXTS = Texts("model/training")
+TEXTS, RUNTIMES = Texts("model/training"), Texts("model/runtimes")
 
 
 @functools.cache
@@ -184,7 +185,40 @@ def training(request: PictureRequest) -> Grid:
     )
 
 
-APART = 15
+def histories(request: PictureRequest) -> list[History]:
+    """Return what every known release of each runtime computes, [] where the runtimes cannot be compared."""
+    return _histories(request.subject, sequence_length(request))
+
+
+def untraced(request: PictureRequest) -> str:
+    """Return why there is no time line, "" where there is one."""
+    return diffusion(request) or ("" if histories(request) else str(RUNTIMES("history.problem")))
+
+
+def line_height(request: PictureRequest) -> int:
+    """Return the height of the time line."""
+    return history.find_height(histories(request))
+
+
+@PAGE.picture(AT, config=True, height=line_height, refuses=untraced)
+def releases(request: PictureRequest) -> Figure:
+    """What every known release of each runtime computes from this config, oldest first."""
+    found = histories(request)
+    return Figure(history.draw(found), RUNTIMES("history.title"), history.summarise(found))
+
+
+def table_height(request: PictureRequest) -> int:
+    """Return the height for one row per span."""
+    return ROW * (1 + len(history.tabulate(histories(request))))
+
+
+@PAGE.picture(AT, config=True, height=table_height, refuses=untraced)
+def spans(request: PictureRequest) -> Table:
+    """From which release to which each runtime computes what, why, and how that is known."""
+    return Table(history.tabulate(histories(request)), RUNTIMES("history.table_title"), words=True)
+
+
+APART = 17
 """Number of catalog models that some runtime computes differently; a constant, because counting takes seconds."""
 
 
@@ -220,6 +254,11 @@ def _config_for(subject: Subject) -> RuntimeCase:
 @cache_by_config(64)
 def _answers(subject: Subject, length: int | None, vllm: str, sglang: str) -> RuntimeMatrix:
     return runtime_matrix.compare_runtimes(_config_for(subject), length, {"vllm": vllm, "sglang": sglang})
+
+
+@cache_by_config(64)
+def _histories(subject: Subject, length: int | None) -> list[History]:
+    return history.trace(_config_for(subject), length)
 
 
 @cache_by_config(64)

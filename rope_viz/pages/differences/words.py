@@ -1,0 +1,59 @@
+"""Sentences of the page of all models in all runtimes, with the current numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rope_viz.figures.words import footnote, plain
+from rope_viz.pages.differences.figures import TEXTS, ModelAnswer, list_answers, list_counts
+from rope_viz.runtimes.provenance import EXECUTED_ON
+from rope_viz.runtimes.releases import REFERENCE
+from rope_viz.runtimes.verdict_counts import HOWS, find_state
+
+
+def summarise() -> str:
+    """Count the models that some runtime computes differently, apart by how that is known."""
+    every = list_answers().values()
+    parts = []
+    for how in HOWS:
+        differing = sum(any(one.differs and one.comparison.how == how for one in row) for row in every)
+        if any(one.comparison.how == how for row in every for one in row):
+            parts.append(str(TEXTS(f"summary.{how.replace(' ', '_')}", count=differing)))
+    if asked := sum(any(one.comparison.emulation.known.asked for one in row) for row in every):
+        parts.append(str(TEXTS("summary.asked", count=asked)))
+    return f"{TEXTS('summary.models', count=len(every))} {' '.join(parts)}"
+
+
+def introduce(rows: Sequence[ModelAnswer], runtime: str) -> str:
+    """Return what the table is compared with, or that a runtime computes nothing differently."""
+    return str(TEXTS("answers", reference=REFERENCE) if rows else TEXTS("nothing", runtime=plain(runtime)))
+
+
+def date_counts() -> str:
+    """Name the runtimes that differ most, and the day of the data."""
+    most = max(list_counts(), key=lambda row: row["differs"])
+    known = TEXTS(f"known.{most['key']}")
+    values = {"runtime": plain(most["runtime"]), "differs": most["differs"], "computed": most["computed"]}
+    return str(TEXTS("counts.sentence", known=known, date=EXECUTED_ON, **values))
+
+
+def describe(one: ModelAnswer) -> str:
+    """Describe one cell of the grid: what the runtime computes, why, and how that is known."""
+    state = find_state(one.comparison)
+    source = footnote(one.comparison.emulation.known.source.rstrip("."))
+    is_remote = bool(list_answers()[one.model.id][0].comparison.emulation.remote)
+    reference = str(TEXTS("cell.own_code")) if is_remote else REFERENCE
+    values = {"model": plain(one.model.name), "runtime": plain(one.name), "reference": reference}
+    if state == "not known":
+        return f"{TEXTS('cell.not_known', **values)}{source}"
+    sentence = TEXTS(f"cell.{state}", verdict=plain(one.comparison.words("×{:.4g}".format)), **values)
+    asked = words_asked(one)
+    return f"{sentence} {TEXTS(f'cell.by.{one.key}')}{asked} {plain(one.row.why)}".strip() + source
+
+
+def words_asked(one: ModelAnswer) -> str:
+    """Return which releases were asked as whole engines, and what they answered; "" where none was."""
+    answers = [
+        f"{answer.release}, {answer.config}: {answer.verdict}" for answer in one.comparison.emulation.known.asked
+    ]
+    return f" {TEXTS('cell.asked', answers=plain('; '.join(answers)))}" if answers else ""

@@ -1,0 +1,62 @@
+"""Make a probe: a folder that an engine loads in the place of the user's weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rope_viz.models.model_config import ModelConfig, Source
+from rope_viz.probe import plain_model
+from rope_viz.probe.shrink_config import shrink_config
+from rope_viz.probe.tokens import make_tokenizer_files
+from rope_viz.probe.weights import pack_safetensors, read_safetensors
+from rope_viz.probe.worker_process import start_worker
+from rope_viz.probe.write_gguf import pack_probe
+from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.write_file import write_file
+
+PROBE = "probe.json"
+"""The file of a probe that says what it is, and with which overrides its engine is started."""
+GGUF = "probe.gguf"
+
+
+def make_probe(
+    config: Source, folder: str | Path, overrides: Mapping[str, Any] | None = None, *, gguf: bool = False
+) -> dict[str, Any]:
+    """Write the probe of a config into a folder and return its config.json; with `gguf` also probe.gguf.
+
+    `overrides` are those with which the engine will be started; they are noted, and not written into the config.
+    Raises `ValueError` with a sentence for a model that no probe can be made of.
+    """
+    small = shrink_config(ModelConfig.read(config))
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    if plain_model.is_plain(small):
+        small["architectures"] = [plain_model.ARCHITECTURES[small["model_type"]]]
+        write_file(place / "config.json", json.dumps(small, indent=2).encode())
+        write_file(place / "model.safetensors", pack_safetensors(plain_model.draw_weights(small)))
+    else:
+        write_file(place / "config.json", json.dumps(small, indent=2).encode())
+        with start_worker() as worker:
+            small = worker.ask({"task": "make", "folder": str(place)})
+        write_file(place / "config.json", json.dumps(small, indent=2).encode())
+    if gguf:
+        weights = read_safetensors((place / "model.safetensors").read_bytes())
+        write_file(place / GGUF, pack_probe(small, weights))
+    for name, content in make_tokenizer_files().items():
+        write_file(place / name, content)
+    about = {"made_by": "rope-viz probe make", "overrides": dict(overrides or {})}
+    write_file(place / PROBE, json.dumps(about, indent=2).encode())
+    return small
+
+
+def read_overrides(folder: Path) -> dict[str, Any]:
+    """Return the overrides that a probe was made with; {} where its file says none."""
+    try:
+        found = decode_json((folder / PROBE).read_bytes(), f"{folder / PROBE} is not JSON")
+    except FileNotFoundError:
+        return {}
+    overrides = found.get("overrides") if isinstance(found, Mapping) else None
+    return dict(overrides) if isinstance(overrides, Mapping) else {}
