@@ -103,9 +103,10 @@ def list_others(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypot
             yield name + place, dataclasses.replace(right, layers={**right.layers, layer: rotation})
         if spec.is_scaled and layer:
             yield PLAIN + place, dataclasses.replace(right, layers={**right.layers, layer: plain[layer]})
-        if spec.is_scaled and spec.scaling.divides_from_length and asked.length <= spec.context:
-            held = dataclasses.replace(right, layers={**right.layers, layer: plain[layer]})
-            yield f"scaling only beyond the original length{place}", held
+        if spec.is_scaled and spec.scaling.divides_from_length:
+            held = right.layers[layer] if asked.length > spec.context else plain[layer]
+            mistaken = dataclasses.replace(right, layers={**right.layers, layer: held})
+            yield f"scaling only beyond the original length{place}", mistaken
     yield from list_layer_mistakes(right)
     flipped = {
         layer: dataclasses.replace(one, pairing=OTHER_PAIRING[one.pairing]) for layer, one in right.layers.items()

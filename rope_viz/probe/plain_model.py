@@ -88,7 +88,7 @@ def compute_log_probs(
     targets: Targets,
     hypotheses: Mapping[str, Hypothesis],
 ) -> dict[str, FloatArray]:
-    """Return the log-probabilities of the targets under each hypothesis."""
+    """Return the log-probabilities of the targets under each hypothesis that rotates no more than a head has."""
     ids, last = np.asarray(prompt), config["num_hidden_layers"] - 1
     rows, places = np.unique(targets[:, 0], return_inverse=True)
     every = np.arange(len(ids))
@@ -96,6 +96,8 @@ def compute_log_probs(
     first = project_inputs(config, weights, 0, start, rows if last == 0 else every)
     found = {}
     for name, hypothesis in hypotheses.items():
+        if any(2 * one.inv_freq.size > find_head_size(config) for one in hypothesis.layers.values()):
+            continue
         tables = {layer: make_table(one, hypothesis, len(ids)) for layer, one in hypothesis.layers.items()}
         hidden, projected = start, first
         for layer in range(last + 1):

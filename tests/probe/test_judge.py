@@ -71,11 +71,14 @@ class Asked:
                 )
 
     def reference(self, prompt, targets, hypotheses):
-        return {name: self.known[tuple(prompt)][name] for name in hypotheses}
+        return {name: values for name, values in self.known[tuple(prompt)].items() if name in hypotheses}
 
     def answer(self, name):
         """Return the answers of an engine that computes this hypothesis."""
-        return [self.known[tuple(prompt)].get(name, self.known[tuple(prompt)][INTENDED]) for prompt in self.prompts]
+        return [
+            (known.get(name, known[INTENDED])).tolist()
+            for known in (self.known[tuple(prompt)] for prompt in self.prompts)
+        ]
 
     def judge(self, answers):
         return judge_prompts(self.model, self.prompts, answers, self.reference, self.ask_about)
@@ -96,7 +99,10 @@ def test_every_planted_mistake_is_named(name):
     for planted in one.names():
         answers = one.answer(planted)
         found = one.judge(answers)
-        away = max(measure(given, right) for given, right in zip(answers, one.answer(INTENDED), strict=True))
+        away = max(
+            measure(np.array(given), np.array(right))
+            for given, right in zip(answers, one.answer(INTENDED), strict=True)
+        )
         expected = ("as intended", 0) if away <= SAME else ("something else", 1)
         if planted not in found.names or (found.verdict, found.code) != expected:
             wrong[planted] = (found.verdict, found.names[:3], away)
@@ -133,7 +139,7 @@ def test_predictions_are_named_after_what_they_are():
 def test_noise_hides_what_it_is_larger_than():
     one = asked("yarn")
     drawn = np.random.default_rng(3)
-    answers = [values + drawn.normal(0.0, 0.3, values.size) for values in one.answer(INTENDED)]
+    answers = [(np.array(values) + drawn.normal(0.0, 0.3, len(values))).tolist() for values in one.answer(INTENDED)]
     found = one.judge(answers)
     assert (found.verdict, found.code) == ("cannot tell", 4)
     assert found.noise == pytest.approx(0.3 * (2 / np.pi) ** 0.5, rel=0.5)

@@ -36,13 +36,9 @@ def readable_models():
     return [id for id in catalog() if not read_catalog_model(id).problems]
 
 
-@for_each(readable_models())
+@for_each([id for id in readable_models() if not read_catalog_model(id).architecture.remote_code])
 def test_a_probe_s_config_is_its_own_probe(id):
-    try:
-        small = shrink_config(read_catalog_model(id))
-    except ValueError as error:
-        assert "its code travels with the weights" in str(error)
-        return
+    small = shrink_config(read_catalog_model(id))
     assert shrink_config(ModelConfig.read(small)) == small
     assert small["num_hidden_layers"] <= MOST_LAYERS
     before, after = read_catalog_model(id).specs, ModelConfig.read(small).specs
