@@ -36,10 +36,7 @@ import environments  # noqa: E402
 import processes  # noqa: E402
 
 from rope_viz.models.model_config import ModelConfig  # noqa: E402
-from rope_viz.probe import (
-    ask_probe,
-    reference,
-)
+from rope_viz.probe import ask_probe, reference  # noqa: E402
 from rope_viz.probe import make_probe as probes  # noqa: E402
 from rope_viz.probe.ask_probe import ENGINES  # noqa: E402
 from rope_viz.probe.clients import NoAnswerError, NoLogProbsError, find_interface, open_server, read_served  # noqa: E402
