@@ -18,6 +18,8 @@ from rope_viz.runtimes import emulate_case, read_case, resolve_release
 from rope_viz.runtimes.releases import RELEASES, format_release
 
 INTENDED = "as the config means it"
+PREDICTED = "what our rules predict of "
+"""The beginning of the name of what the rules of a release give."""
 PLAIN = "no scaling"
 TRIED_FACTORS = (2.0, 4.0, 8.0)
 """Factors of methods that are tried on a config without scaling."""
@@ -171,7 +173,7 @@ def list_runtimes(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hyp
     for name, release in sorted(releases, key=lambda one: one[0] != asked.runtime):
         predicted = predict(asked, right, name, release)
         if predicted is not None:
-            yield f"as {format_release(name, release)} computes it by our rules", predicted
+            yield PREDICTED + format_release(name, release), predicted
 
 
 def predict(asked: Question, right: Hypothesis, name: str, release: str) -> Hypothesis | None:

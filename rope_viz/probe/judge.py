@@ -40,7 +40,9 @@ class Verdict:
 
     `names` are the hypotheses that explain the answers, `distance` the mean difference that the best one leaves, and
     `next_name` with `next_distance` the nearest that does not. `noise` is that of the engine, as two tokens show it.
-    `first` is the position from which the answers differ from what the config means, None where they do not.
+    `first` is the position from which the answers differ from what the config means, None where they do not, and
+    `next_first` that from which the next hypothesis differs from the best one. `asked` is the longest prompt that was
+    answered, in tokens.
     """
 
     verdict: str
@@ -51,6 +53,8 @@ class Verdict:
     next_name: str = ""
     next_distance: float = math.nan
     first: int | None = None
+    next_first: int | None = None
+    asked: int = 0
     sentence: str = ""
     distances: Mapping[str, float] = field(default_factory=dict)
 
@@ -82,7 +86,8 @@ def judge(
 
     `answers` has, for every prompt of `list_prompts`, the log-probability of each token but the first, or those of
     several tokens that may be in its place; None where it is not known, also for a whole prompt. `served` is the
-    longest length that the engine was started with, `folder` that of the probe, if it is here. Raises `ValueError` where there is no reference.
+    longest length that the engine was started with, `folder` that of the probe, if it is here. Raises `ValueError`
+    where there is no reference.
     """
     small = shrink_config(ModelConfig.read(config))
     model = ModelConfig.read(small)
@@ -176,7 +181,11 @@ def decide(compared: Sequence[ComparedPrompt], noise: float) -> Verdict:
         distance=off[best],
         next_name=next_name,
         next_distance=others.get(next_name, math.nan),
-        first=find_first(compared, find_fit(noise)),
+        first=find_first([(one.rows, one.given, one.known[INTENDED]) for one in compared], find_fit(noise)),
+        next_first=find_first(
+            [(one.rows, one.known[best], one.known[next_name]) for one in compared if next_name in one.known], SAME
+        ),
+        asked=max(int(one.rows.max()) for one in compared) + 2,
         distances=off,
     )
     if off[best] > find_fit(noise):
@@ -194,15 +203,15 @@ def measure(one: FloatArray, other: FloatArray) -> float:
     return found if np.isfinite(found) else math.inf
 
 
-def find_first(compared: Sequence[ComparedPrompt], bound: float) -> int | None:
-    """Return the first position from which answers differ from what the config means, None where they do not."""
+def find_first(pairs: Sequence[tuple[NDArray[np.intp], FloatArray, FloatArray]], bound: float) -> int | None:
+    """Return the first of the rows from which two lists of log-probabilities differ, None where they do not."""
     places = []
-    for one in compared:
-        wrong = np.abs(one.given - one.known[INTENDED]) > bound
+    for rows, one, other in pairs:
+        wrong = np.abs(one - other) > bound
         # Two in a row: a single one may be noise.
         found = np.flatnonzero(wrong[:-1] & wrong[1:])
-        if found.size and one.measure(INTENDED) > bound:
-            places.append(int(one.rows[found[0]]))
+        if found.size and measure(one, other) > bound:
+            places.append(int(rows[found[0]]))
     return min(places, default=None)
 
 

@@ -12,7 +12,7 @@ NAME = "rope_viz_rows"
 BLOCK = 512
 
 
-@dataclass
+@dataclass(eq=False)
 class Rows:
     """The rows of the last layer that are needed, None for all, and the number of layers."""
 
