@@ -32,7 +32,13 @@ def add(commands: Any) -> None:
     asked.add_argument(
         "--runtime",
         metavar="NAME",
-        help="also round the cache up to the blocks of this engine (vllm, sglang; sizes not verified)",
+        help="also the blocks that this engine reserves (vllm)",
+    )
+    asked.add_argument(
+        "--batched-tokens",
+        type=tokens,
+        metavar="N",
+        help="--max-num-batched-tokens of vLLM, which counts where layers have windows; default: 8,192",
     )
     asked.add_argument("--json", action="store_true", help="print JSON")
     asked.set_defaults(run=run)
@@ -57,6 +63,7 @@ def run(parsed: argparse.Namespace) -> int:
             dtype=parsed.dtype,
             weight_dtype=parsed.weight_dtype,
             runtime=parsed.runtime,
+            batched_tokens=parsed.batched_tokens,
         )
     print(json.dumps(found, indent=2) if parsed.json else describe_memory(found))
     return 0 if any(found[key] is not None for key in ("kv_cache_bytes", "weight_bytes", "parameters")) else 1

@@ -32,6 +32,7 @@ from rope_viz.models.formats import without_source
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
+from rope_viz.runtimes.asked_engines import describe_asked
 from rope_viz.runtimes.axes import axes_answers
 from rope_viz.runtimes.compare import Comparison, compare, compare_with, describe_temperature, histories
 from rope_viz.runtimes.longest_length import LongestLength, describe_derived_lengths, find_derived_lengths
@@ -93,7 +94,13 @@ def run_runtimes(parsed: argparse.Namespace) -> int:
     for text in remarks(config):
         print(text)
     rows = [
-        (one.emulation.runtime, one.emulation.version.split(" ")[0], format_verdict(one), one.how, explain(one))
+        (
+            one.emulation.runtime,
+            one.emulation.version.split(" ")[0],
+            format_verdict(one),
+            describe_known(one),
+            explain(one),
+        )
         for one in found
     ]
     print_rows(("runtime", "version", "against transformers", "known", "rules"), rows)
@@ -158,6 +165,11 @@ def format_verdict(one: Comparison) -> str:
     return one.verdict("x{:.4g}".format).replace(" at pair ", " pair ").replace("cos and sin", "cos, sin")
 
 
+def describe_known(one: Comparison) -> str:
+    """Return how an answer is known, and in which releases the whole engine was asked."""
+    return ", ".join(filter(None, [one.how, describe_asked(one.emulation.known.asked)]))
+
+
 def explain(one: Comparison) -> str:
     """Return the reason of a refusal, of a difference (the rules that applied), or of a missing answer."""
     if one.how == "not known":
@@ -186,6 +198,10 @@ def comparison_dict(one: Comparison) -> dict[str, Any]:
         "reason": emulation.reason,
         "known": emulation.known.how,
         "source": emulation.known.source,
+        "asked": [
+            {"release": asked.release, "date": asked.date, "config": asked.config, "verdict": asked.verdict}
+            for asked in emulation.known.asked
+        ],
         "verdict": format_verdict(one),
         "agrees": None if one.how == "not known" else one.agrees,
         "effect": one.effect and {"ratio": one.effect.ratio, "pair": one.effect.pair},

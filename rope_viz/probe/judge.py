@@ -172,7 +172,9 @@ def decide(compared: Sequence[ComparedPrompt], noise: float) -> Verdict:
     bound = max(EQUAL * off[best], EQUAL * noise, SAME)
     apart = {name: max(measure(one.known[best], one.known[name]) for one in compared) for name in whole}
     equal = tuple(sorted((name for name in whole if apart[name] <= bound), key=lambda name: name != INTENDED))
-    others = {name: value for name, value in off.items() if name not in equal}
+    # One that fits the shorter prompts and has no meaning for the longer ones is no neighbour.
+    ruled_out = (name for name, value in off.items() if name in whole or value > find_fit(noise))
+    others = {name: off[name] for name in ruled_out if name not in equal}
     next_name = min(others, key=lambda name: others[name]) if others else ""
     verdict = functools.partial(
         Verdict,

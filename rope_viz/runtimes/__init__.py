@@ -6,6 +6,7 @@ in one module per runtime, over the core of `rope_viz.embedding.scaling`.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from rope_viz.embedding.spec import FloatArray, check_length, short_repr
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.overrides import merge_overrides
 from rope_viz.runtimes import gguf_converter, llamacpp, mlx, paper, sglang, tensorrt, transformers, vllm
+from rope_viz.runtimes.asked_engines import find_asked
 from rope_viz.runtimes.known_types import find_missing_wrapper
 from rope_viz.runtimes.llamacpp import override_keys, split_flags
 from rope_viz.runtimes.provenance import Known, find_provenance
@@ -111,6 +113,7 @@ def read_case(config: Source, *, length: int | None = None, layer_type: str | No
 def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:
     """Return what one runtime, by its full name and version, makes of a case. Raises `ValueError` as `emulate` does."""
     known = find_provenance(name, release, case.fields, case.kind)
+    known = dataclasses.replace(known, asked=find_asked(name, release, case.fields, case.kind))
     try:
         with normalise_errors():
             from_gguf = name == "llama.cpp" and gguf_converter.is_gguf_file(case)

@@ -14,6 +14,7 @@ from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.formats import find_format, mistral_params
+from rope_viz.runtimes.asked_engines import AskedEngine
 from rope_viz.runtimes.known_types import describe_list, find_missing_wrapper, has_type
 from rope_viz.runtimes.releases import OLDER, format_version
 from rope_viz.storage.decode_json import read_own
@@ -28,10 +29,14 @@ GENERAL = ("transformers", "paper")
 
 @dataclass(frozen=True)
 class Known:
-    """How one answer is known, and the golden, file or paper that it is known from."""
+    """How one answer is known, and the golden, file or paper that it is known from.
+
+    `asked` are the answers of whole engines, which are never added to what was executed or read.
+    """
 
     how: How
     source: str
+    asked: tuple[AskedEngine, ...] = ()
 
 
 def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) -> Known:

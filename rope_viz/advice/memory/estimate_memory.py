@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rope_viz.advice.memory import vllm_blocks
 from rope_viz.advice.memory.kv_cache import (
     DTYPES,
     Cache,
@@ -25,8 +26,6 @@ from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 
 MOST_SEQUENCES = 1 << 20
-# {runtime: tokens per block of its cache}; not verified: neither read in the engines nor run.
-BLOCKS = {"vllm": 16, "sglang": 1}
 
 
 def memory(
@@ -37,18 +36,22 @@ def memory(
     dtype: str | None = None,
     weight_dtype: str | None = None,
     runtime: str | None = None,
+    batched_tokens: int | None = None,
 ) -> dict[str, Any]:
     """Return the bytes of cache and weights and the number of parameters, under the keys of `rope-viz memory --json`.
 
     `kv_cache_bytes` is what the dynamic cache of transformers 5.23.0 holds for `sequences` texts of `length` tokens.
     A number that is not known is None, with the reason under `reasons`. `dtype` is the type of the cache and
-    `weight_dtype` that of the weights, each in place of the file's own. `runtime` adds `reserved_bytes`. Raises
+    `weight_dtype` that of the weights, each in place of the file's own. `runtime` adds `reserved_bytes`; where layers
+    have windows, vLLM's `batched_tokens` count, too (--max-num-batched-tokens). Raises
     `ValueError` where the config cannot be read or an argument has no meaning.
     """
     require_number(length, "length", least=1, most=MAX_LENGTH, integer=True)
     require_number(sequences, "sequences", least=1, most=MOST_SEQUENCES, integer=True)
     if dtype is not None and dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {short_repr(dtype)}")
+    if batched_tokens is not None:
+        require_number(batched_tokens, "batched_tokens", least=1, most=MAX_LENGTH, integer=True)
     if weight_dtype is not None and weight_dtype not in WEIGHT_TYPES:
         raise ValueError(f"weight_dtype must be one of {', '.join(WEIGHT_TYPES)}, got {short_repr(weight_dtype)}")
     model = ModelConfig.read(config)
@@ -108,14 +111,19 @@ def memory(
     if runtime is not None:
         found["runtime"] = runtime.lower()
         found["reserved_bytes"] = None
-        if runtime.lower() not in BLOCKS:
+        if runtime.lower() != "vllm":
             reasons["reserved_bytes"] = f"what {short_repr(runtime)} reserves was not read or run"
         elif kept is None:
             reasons["reserved_bytes"] = reasons.get("kv_cache_bytes", "")
-        elif any(group.entry for group in kept.groups):
-            reasons["reserved_bytes"] = f"what {short_repr(runtime)} reserves for compressed layers was not read or run"
         else:
-            found["reserved_bytes"] = count_reserved_bytes(kept, runtime.lower(), int(length), int(sequences))
+            try:
+                engine = vllm_blocks.Engine(batched_tokens=batched_tokens or vllm_blocks.BATCHED_TOKENS)
+                each = vllm_blocks.count_reserved_bytes(model, kept, int(length), engine)
+                found["reserved_bytes"] = int(sequences) * each
+                if batched_tokens is None and any(group.window for group in kept.groups):
+                    assumed["max_num_batched_tokens"] = f"{vllm_blocks.BATCHED_TOKENS:,}"
+            except ValueError as error:
+                reasons["reserved_bytes"] = str(error)
     notes = list(kept.notes) if kept else []
     notes += describe_lengths(read_side_values(model.mapping, "generation"), int(length))
     if names_unread_keys(model.mapping):
@@ -166,16 +174,6 @@ def count_cache_bytes(kept: Cache, length: int, sequences: int) -> int:
     for group in kept.groups:
         tokens = length if group.window is None else min(length, max(group.window - 1, 0))
         total += group.bytes(length, kept=tokens)
-    return round(sequences * total)
-
-
-def count_reserved_bytes(kept: Cache, runtime: str, length: int, sequences: int) -> int:
-    """Return what an engine reserves for one length: whole blocks of tokens, and windows not before they are full."""
-    block = BLOCKS[runtime]
-    total = 0.0
-    for group in kept.groups:
-        tokens = length if group.window is None else min(length, group.window)
-        total += group.bytes(length, kept=-(-tokens // block) * block)
     return round(sequences * total)
 
 

@@ -21,6 +21,7 @@ from rope_viz.figures.line_styles import pin_rule_x
 from rope_viz.figures.words import footnote
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.pages.model.runtimes.words import UNKNOWN
+from rope_viz.runtimes.asked_engines import describe_asked
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.compare import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
@@ -97,11 +98,17 @@ def matrix(answers: RuntimeMatrix, config: ModelConfig) -> list[dict[str, str]]:
         {
             "runtime": row.name,
             "frequencies and factors": "the reference" if reference(row, answers) else row.verdict,
-            "why, and what repairs it": f"{reason(row)} {remedy(row)}".strip(),
+            "why, and what repairs it": " ".join(filter(None, [reason(row), remedy(row), tell_asked(row)])),
         }
         | _temperature(row, config)
         for row in answers.rows
     ]
+
+
+def tell_asked(row: RuntimeAnswer) -> str:
+    """Return in which releases the whole engine answered, as a sentence; "" where none was asked."""
+    found = describe_asked(row.comparison.emulation.known.asked)
+    return f"{found.capitalize()}." if found else ""
 
 
 def _temperature(row: RuntimeAnswer, config: ModelConfig) -> dict[str, str]:
