@@ -71,7 +71,7 @@ def test_answers_that_nothing_explains_are_called_none_of_these(config, capsys):
 
 
 def test_a_noisy_engine_is_not_decided_within_its_noise(config, capsys):
-    with serve(FakeEngine(CONFIG, noise=0.05)) as url:
+    with serve(FakeEngine(CONFIG, noise=0.2)) as url:
         code, found = ask(capsys, url, config)
     assert found["noise"] > 0.02
     assert (code, found["verdict"]) == (4, "cannot tell")
