@@ -56,7 +56,7 @@ CACHE = {"max_model_len": 32768, "block_size": 32, "max_num_batched_tokens": 819
 """How vLLM is started where only its cache is read; 32 is the least block of its attention on processors."""
 SERVERS: Mapping[str, Sequence[str]] = {
     "vllm": (
-        "{bin}/vllm serve {folder} --dtype float32 --skip-tokenizer-init --enforce-eager --max-model-len {longest} "
+        "{bin}/vllm serve {folder} --dtype {dtype} --skip-tokenizer-init --enforce-eager --max-model-len {longest} "
         "--max-num-seqs 4 --host 127.0.0.1 --port {port} --hf-overrides"
     ).split(),
     "transformers": "{bin}/transformers serve {folder} --dtype float32 --host 127.0.0.1 --port {port}".split(),
@@ -80,6 +80,7 @@ class Probe:
     folder: Path
     overrides: Mapping[str, Any]
     prompts: Sequence[Sequence[int]]
+    dtype: str = "float32"
 
     @property
     def longest(self) -> int:
@@ -209,7 +210,7 @@ def make_one(name: str, entry: Mapping[str, Any], gguf: bool, work: Path, answer
     except ValueError as error:
         write_answer(answers, name, {"error": f"no probe: {error}"})
         return []
-    return [Probe(name, place, entry.get("overrides") or {}, prompts)]
+    return [Probe(name, place, entry.get("overrides") or {}, prompts, entry.get("dtype", "float32"))]
 
 
 def write_answer(answers: Path, name: str, found: Mapping[str, Any]) -> None:
@@ -250,6 +251,7 @@ def ask_by_server(engine: str, python: Path, probe: Probe, work: Path) -> dict[s
     """Start an engine's server with a probe, ask it, and end it."""
     port, log = processes.find_port(), work / "logs" / f"{engine}-{probe.name}.log"
     values = {"bin": python.parent, "folder": probe.folder, "port": port, "longest": probe.longest}
+    values["dtype"] = probe.dtype
     command = [part.format(**values) for part in SERVERS[engine]]
     command += [json.dumps(probe.overrides)] if engine == "vllm" else []
     with processes.start(command, VLLM | find_preload(python), log) as process:
@@ -275,7 +277,7 @@ def ask_vllm_in_process(python: Path, probes: Sequence[Probe], work: Path) -> It
             "prompts": probe.prompts,
             "arguments": {
                 "skip_tokenizer_init": True,
-                "dtype": "float32",
+                "dtype": probe.dtype,
                 "enforce_eager": True,
                 "max_model_len": probe.longest,
                 "max_num_seqs": 4,
