@@ -40,13 +40,13 @@ from rope_viz.probe import ask_probe, reference  # noqa: E402
 from rope_viz.probe import make_probe as probes  # noqa: E402
 from rope_viz.probe.ask_probe import ENGINES  # noqa: E402
 from rope_viz.probe.clients import NoAnswerError, NoLogProbsError, find_interface, open_server, read_served  # noqa: E402
+from rope_viz.probe.hypotheses import PREDICTED  # noqa: E402
 from rope_viz.probe.judge import judge  # noqa: E402
 from rope_viz.probe.prompts import LONGEST, ROOM, list_prompts  # noqa: E402
 from rope_viz.probe.worker_process import Worker, start_worker  # noqa: E402
 from rope_viz.runtimes.releases import format_name  # noqa: E402
 from rope_viz.storage.write_file import write_file  # noqa: E402
 
-RULED = "what our rules predict of "
 READY = 600.0
 """Seconds that a server has to load a probe, and a model in the process of an engine to answer."""
 VLLM = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1"}
@@ -376,12 +376,12 @@ def make_row(
         found = judge(means, answer["answers"], runtime=runtime, version=release, served=answer["served"], folder=place)
     except ValueError as error:
         return row | {"error": f"no reference: {error}"}
-    ruled = [one for one in found["names"] if one.startswith(RULED)]
+    ruled = [one for one in found["names"] if one.startswith(PREDICTED)]
     return row | {
         "by": answer["by"],
         "verdict": found["verdict"],
         "hypothesis": [one for one in found["names"] if one not in ruled],
-        "rules": [name for one in ruled if (name := one.removeprefix(RULED)).startswith(format_name(runtime))],
+        "rules": [name for one in ruled if (name := one.removeprefix(PREDICTED)).startswith(format_name(runtime))],
         "distance": shorten(found["distance"]),
         "next": found["next_name"],
         "next_distance": shorten(found["next_distance"]),
