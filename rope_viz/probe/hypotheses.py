@@ -51,7 +51,7 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class Question:
+class ProbedPrompt:
     """What hypotheses depend on: the probe, the length of the prompt and the longest one that the engine serves.
 
     `runtime` and `version` are those of the engine, where the user names them.
@@ -64,7 +64,7 @@ class Question:
     version: str = ""
 
 
-def list_hypotheses(asked: Question) -> dict[str, Hypothesis]:
+def list_hypotheses(asked: ProbedPrompt) -> dict[str, Hypothesis]:
     """Return {name: hypothesis} for a prompt of one length; the first is what the config means."""
     right = find_intended(asked)
     found = {INTENDED: right}
@@ -78,7 +78,7 @@ def list_hypotheses(asked: Question) -> dict[str, Hypothesis]:
     return found
 
 
-def find_intended(asked: Question) -> Hypothesis:
+def find_intended(asked: ProbedPrompt) -> Hypothesis:
     """Return what the config means: the frequencies that the newest transformers computes for this length."""
     layers, softmax = {}, 1.0
     for layer, spec in asked.model.specs.items():
@@ -91,7 +91,7 @@ def find_intended(asked: Question) -> Hypothesis:
     return Hypothesis(layers, softmax)
 
 
-def list_others(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
+def list_others(asked: ProbedPrompt, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
     """Yield (name, hypothesis) of everything that an engine may compute in place of what the config means."""
     specs = asked.model.specs
     plain = {layer: Rotation(spec.plain_inv_freq, 1.0, spec.pairing) for layer, spec in specs.items()}
@@ -124,7 +124,7 @@ def list_others(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypot
     yield from list_runtimes(asked, right)
 
 
-def list_rotations(asked: Question, spec: RopeSpec, right: Rotation) -> Iterator[tuple[str, Rotation]]:
+def list_rotations(asked: ProbedPrompt, spec: RopeSpec, right: Rotation) -> Iterator[tuple[str, Rotation]]:
     """Yield (mistake, rotation) of one layer type."""
     for name, values in list_mistakes(spec, right.inv_freq):
         label = "scaling ignored, attention factor kept" if name == "scaling ignored" else name
@@ -168,7 +168,7 @@ def list_layer_mistakes(right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
         yield f"the embedding of {name} in every layer", dataclasses.replace(right, layers=same)
 
 
-def list_runtimes(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
+def list_runtimes(asked: ProbedPrompt, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
     """Yield what the rules of every runtime and release predict, the user's engine first."""
     releases = [(name, release) for name, one in RELEASES.items() for release in one.releases]
     for name, release in sorted(releases, key=lambda one: one[0] != asked.runtime):
@@ -177,7 +177,7 @@ def list_runtimes(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hyp
             yield PREDICTED + format_release(name, release), predicted
 
 
-def predict(asked: Question, right: Hypothesis, name: str, release: str) -> Hypothesis | None:
+def predict(asked: ProbedPrompt, right: Hypothesis, name: str, release: str) -> Hypothesis | None:
     """Return what the rules of one release predict; None where it refuses the config or is not known."""
     layers, softmax = {}, 1.0
     for layer, spec in asked.model.specs.items():
