@@ -14,8 +14,9 @@ from rope_viz.cli.spec import NAMES, named, read_config, read_model, refuse_diff
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.probe.ask_probe import ENGINES, Asked, ask_engine, ask_server
 from rope_viz.probe.clients import NoAnswerError, NoLogProbsError
+from rope_viz.probe.hypotheses import INTENDED, PREDICTED
 from rope_viz.probe.make_probe import make_probe, read_overrides
-from rope_viz.probe.prompts import LONGEST
+from rope_viz.probe.prompts import LONGEST, ROOM
 from rope_viz.runtimes.releases import RELEASES
 from rope_viz.storage.decode_json import decode_json
 
@@ -44,9 +45,7 @@ def add_make(tasks: Any) -> None:
     maker.add_argument(
         "--overrides", metavar="JSON", help="the overrides that the engine is started with; `ask --engine` passes them"
     )
-    maker.add_argument(
-        "--gguf", action="store_true", help="write probe.gguf, too, for llama.cpp and what is built on it"
-    )
+    maker.add_argument("--gguf", action="store_true", help="write probe.gguf for llama.cpp, too")
     maker.set_defaults(run=run_make)
 
 
@@ -110,7 +109,7 @@ def run_ask(parsed: argparse.Namespace) -> int:
     if parsed.json:
         print(json.dumps(found, indent=2))
     else:
-        print_verdict(found)
+        print_verdict(found, model.limit)
     return int(found["code"])
 
 
@@ -124,13 +123,31 @@ def report_failure(sentence: str, code: int, as_json: bool) -> int:
     return code
 
 
-def print_verdict(found: Mapping[str, Any]) -> None:
-    """Print what an engine computes."""
-    print(f"{found['verdict']}: {', '.join(found['names']) or 'no hypothesis'}")
+def print_verdict(found: Mapping[str, Any], limit: int) -> None:
+    """Print what an engine computes, by how much better than the next hypothesis, and what cannot be told."""
+    others = [name for name in found["names"] if name != INTENDED]
+    named = [name for name in others if not name.startswith(PREDICTED)]
+    predicted = [name.removeprefix(PREDICTED) for name in others if name.startswith(PREDICTED)]
+    about = "" if found["verdict"] == "as intended" or not named else f": {'; '.join(named)}"
+    print(found["verdict"] + about)
+    if found["verdict"] == "as intended" and named:
+        print(f"gives the same answers: {'; '.join(named)}")
+    if predicted:
+        print(f"our rules predict this of {', '.join(predicted)}")
     if found["sentence"]:
         print(found["sentence"])
     if found["distance"] is not None:
         print(
-            f"mean difference {found['distance']:.2g}; the next hypothesis, {found['next_name']}, "
-            f"{found['next_distance']:.2g}; noise {found['noise']:.2g}"
+            f"log-probabilities differ by {found['distance']:.2g} on average, noise of the engine {found['noise']:.2g}"
         )
+    if found["next_distance"] is not None:
+        place = "" if found["next_first"] is None else f", different from position {found['next_first']:,} on"
+        print(f"next: {found['next_name']}, {found['next_distance']:.2g}{place}")
+    if found["first"] is not None:
+        print(f"differs from what the config means from position {found['first']:,} on")
+    lengths = ", ".join(f"{length:,}" for length in found["lengths"])
+    print(f"asked with {lengths} tokens" + (f" by {found['interface']}" if "interface" in found else ""))
+    if 0 < found["asked"] < limit - ROOM:
+        print(f"not asked: positions from {found['asked']:,} to {limit:,} (--longest)")
+    for problem in found["problems"]:
+        print(problem)

@@ -18,6 +18,8 @@ from rope_viz.runtimes import emulate_case, read_case, resolve_release
 from rope_viz.runtimes.releases import RELEASES, format_release
 
 INTENDED = "as the config means it"
+PREDICTED = "what our rules predict of "
+"""The beginning of the name of what the rules of a release give."""
 PLAIN = "no scaling"
 TRIED_FACTORS = (2.0, 4.0, 8.0)
 """Factors of methods that are tried on a config without scaling."""
@@ -49,7 +51,7 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class Question:
+class ProbedPrompt:
     """What hypotheses depend on: the probe, the length of the prompt and the longest one that the engine serves.
 
     `runtime` and `version` are those of the engine, where the user names them.
@@ -62,7 +64,7 @@ class Question:
     version: str = ""
 
 
-def list_hypotheses(asked: Question) -> dict[str, Hypothesis]:
+def list_hypotheses(asked: ProbedPrompt) -> dict[str, Hypothesis]:
     """Return {name: hypothesis} for a prompt of one length; the first is what the config means."""
     right = find_intended(asked)
     found = {INTENDED: right}
@@ -76,7 +78,7 @@ def list_hypotheses(asked: Question) -> dict[str, Hypothesis]:
     return found
 
 
-def find_intended(asked: Question) -> Hypothesis:
+def find_intended(asked: ProbedPrompt) -> Hypothesis:
     """Return what the config means: the frequencies that the newest transformers computes for this length."""
     layers, softmax = {}, 1.0
     for layer, spec in asked.model.specs.items():
@@ -89,7 +91,7 @@ def find_intended(asked: Question) -> Hypothesis:
     return Hypothesis(layers, softmax)
 
 
-def list_others(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
+def list_others(asked: ProbedPrompt, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
     """Yield (name, hypothesis) of everything that an engine may compute in place of what the config means."""
     specs = asked.model.specs
     plain = {layer: Rotation(spec.plain_inv_freq, 1.0, spec.pairing) for layer, spec in specs.items()}
@@ -101,9 +103,10 @@ def list_others(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypot
             yield name + place, dataclasses.replace(right, layers={**right.layers, layer: rotation})
         if spec.is_scaled and layer:
             yield PLAIN + place, dataclasses.replace(right, layers={**right.layers, layer: plain[layer]})
-        if spec.is_scaled and spec.scaling.divides_from_length and asked.length <= spec.context:
-            held = dataclasses.replace(right, layers={**right.layers, layer: plain[layer]})
-            yield f"scaling only beyond the original length{place}", held
+        if spec.is_scaled and spec.scaling.divides_from_length:
+            held = right.layers[layer] if asked.length > spec.context else plain[layer]
+            mistaken = dataclasses.replace(right, layers={**right.layers, layer: held})
+            yield f"scaling only beyond the original length{place}", mistaken
     yield from list_layer_mistakes(right)
     flipped = {
         layer: dataclasses.replace(one, pairing=OTHER_PAIRING[one.pairing]) for layer, one in right.layers.items()
@@ -121,7 +124,7 @@ def list_others(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypot
     yield from list_runtimes(asked, right)
 
 
-def list_rotations(asked: Question, spec: RopeSpec, right: Rotation) -> Iterator[tuple[str, Rotation]]:
+def list_rotations(asked: ProbedPrompt, spec: RopeSpec, right: Rotation) -> Iterator[tuple[str, Rotation]]:
     """Yield (mistake, rotation) of one layer type."""
     for name, values in list_mistakes(spec, right.inv_freq):
         label = "scaling ignored, attention factor kept" if name == "scaling ignored" else name
@@ -165,16 +168,16 @@ def list_layer_mistakes(right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
         yield f"the embedding of {name} in every layer", dataclasses.replace(right, layers=same)
 
 
-def list_runtimes(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
+def list_runtimes(asked: ProbedPrompt, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
     """Yield what the rules of every runtime and release predict, the user's engine first."""
     releases = [(name, release) for name, one in RELEASES.items() for release in one.releases]
     for name, release in sorted(releases, key=lambda one: one[0] != asked.runtime):
         predicted = predict(asked, right, name, release)
         if predicted is not None:
-            yield f"as {format_release(name, release)} computes it by our rules", predicted
+            yield PREDICTED + format_release(name, release), predicted
 
 
-def predict(asked: Question, right: Hypothesis, name: str, release: str) -> Hypothesis | None:
+def predict(asked: ProbedPrompt, right: Hypothesis, name: str, release: str) -> Hypothesis | None:
     """Return what the rules of one release predict; None where it refuses the config or is not known."""
     layers, softmax = {}, 1.0
     for layer, spec in asked.model.specs.items():

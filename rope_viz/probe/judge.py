@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.probe.answers import Answers, Targets, list_targets
-from rope_viz.probe.hypotheses import INTENDED, Hypothesis, Question, find_intended, is_same, list_hypotheses
+from rope_viz.probe.hypotheses import INTENDED, Hypothesis, ProbedPrompt, find_intended, is_same, list_hypotheses
 from rope_viz.probe.prompts import LONGEST, list_prompts
 from rope_viz.probe.reference import Reference, open_reference
 from rope_viz.probe.shrink_config import shrink_config
@@ -35,12 +35,14 @@ INTENDED_CODE, OTHER_CODE, UNKNOWN_CODE = 0, 1, 4
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProbeVerdict:
     """What an engine computes: "as intended", "something else", "none of these" or "cannot tell", and why.
 
     `names` are the hypotheses that explain the answers, `distance` the mean difference that the best one leaves, and
     `next_name` with `next_distance` the nearest that does not. `noise` is that of the engine, as two tokens show it.
-    `first` is the position from which the answers differ from what the config means, None where they do not.
+    `first` is the position from which the answers differ from what the config means, None where they do not, and
+    `next_first` that from which the next hypothesis differs from the best one. `asked` is the longest prompt that was
+    answered, in tokens.
     """
 
     verdict: str
@@ -51,6 +53,8 @@ class Verdict:
     next_name: str = ""
     next_distance: float = math.nan
     first: int | None = None
+    next_first: int | None = None
+    asked: int = 0
     sentence: str = ""
     distances: Mapping[str, float] = field(default_factory=dict)
 
@@ -82,12 +86,13 @@ def judge(
 
     `answers` has, for every prompt of `list_prompts`, the log-probability of each token but the first, or those of
     several tokens that may be in its place; None where it is not known, also for a whole prompt. `served` is the
-    longest length that the engine was started with, `folder` that of the probe, if it is here. Raises `ValueError` where there is no reference.
+    longest length that the engine was started with, `folder` that of the probe, if it is here. Raises `ValueError`
+    where there is no reference.
     """
     small = shrink_config(ModelConfig.read(config))
     model = ModelConfig.read(small)
-    with open_reference(small, find_intended(Question(model, 2, model.limit)), folder) as reference:
-        asked = functools.partial(Question, model, served=served or model.limit, runtime=runtime, version=version)
+    with open_reference(small, find_intended(ProbedPrompt(model, 2, model.limit)), folder) as reference:
+        asked = functools.partial(ProbedPrompt, model, served=served or model.limit, runtime=runtime, version=version)
         return as_dict(judge_prompts(model, list_prompts(model, longest), answers, reference, asked))
 
 
@@ -96,13 +101,13 @@ def judge_prompts(
     prompts: Sequence[Sequence[int]],
     answers: Sequence[Answers],
     reference: Reference,
-    ask_about: Callable[..., Question],
-) -> Verdict:
+    ask_about: Callable[..., ProbedPrompt],
+) -> ProbeVerdict:
     """Return the verdict on the answers to prompts."""
     noise = measure_noise(model, prompts, answers, reference)
     if noise > STRANGE:
         why = f"answers to two tokens are off by {noise:.2g}: the engine serves other weights than this probe's"
-        return Verdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
+        return ProbeVerdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
     bound = find_fit(noise)
     compared: list[ComparedPrompt] = []
     left: list[str] = []
@@ -119,7 +124,7 @@ def judge_prompts(
         compared.append(one)
     if not compared:
         why = "no prompt was answered with log-probabilities"
-        return Verdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
+        return ProbeVerdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
     return decide(compared, noise)
 
 
@@ -143,7 +148,7 @@ def measure_noise(
     model: ModelConfig, prompts: Sequence[Sequence[int]], answers: Sequence[Answers], reference: Reference
 ) -> float:
     """Return the mean difference of the answers to prompts of two tokens, which depend on no rotation."""
-    right = {INTENDED: find_intended(Question(model, 2, model.limit))}
+    right = {INTENDED: find_intended(ProbedPrompt(model, 2, model.limit))}
     found = []
     for prompt, given in zip(prompts, answers, strict=True):
         targets, values = list_targets(prompt, given)
@@ -157,7 +162,7 @@ def find_fit(noise: float) -> float:
     return max(FIT * noise, LEAST_FIT)
 
 
-def decide(compared: Sequence[ComparedPrompt], noise: float) -> Verdict:
+def decide(compared: Sequence[ComparedPrompt], noise: float) -> ProbeVerdict:
     """Return the verdict on the prompts that were answered."""
     names = {name: None for one in compared for name in one.known}
     off = {name: max(one.measure(name) for one in compared if name in one.known) for name in names}
@@ -167,16 +172,22 @@ def decide(compared: Sequence[ComparedPrompt], noise: float) -> Verdict:
     bound = max(EQUAL * off[best], EQUAL * noise, SAME)
     apart = {name: max(measure(one.known[best], one.known[name]) for one in compared) for name in whole}
     equal = tuple(sorted((name for name in whole if apart[name] <= bound), key=lambda name: name != INTENDED))
-    others = {name: value for name, value in off.items() if name not in equal}
+    # One that fits the shorter prompts and has no meaning for the longer ones is no neighbour.
+    ruled_out = (name for name, value in off.items() if name in whole or value > find_fit(noise))
+    others = {name: off[name] for name in ruled_out if name not in equal}
     next_name = min(others, key=lambda name: others[name]) if others else ""
     verdict = functools.partial(
-        Verdict,
+        ProbeVerdict,
         noise=noise,
         names=equal,
         distance=off[best],
         next_name=next_name,
         next_distance=others.get(next_name, math.nan),
-        first=find_first(compared, find_fit(noise)),
+        first=find_first([(one.rows, one.given, one.known[INTENDED]) for one in compared], find_fit(noise)),
+        next_first=find_first(
+            [(one.rows, one.known[best], one.known[next_name]) for one in compared if next_name in one.known], SAME
+        ),
+        asked=max(int(one.rows.max()) for one in compared) + 2,
         distances=off,
     )
     if off[best] > find_fit(noise):
@@ -194,19 +205,19 @@ def measure(one: FloatArray, other: FloatArray) -> float:
     return found if np.isfinite(found) else math.inf
 
 
-def find_first(compared: Sequence[ComparedPrompt], bound: float) -> int | None:
-    """Return the first position from which answers differ from what the config means, None where they do not."""
+def find_first(pairs: Sequence[tuple[NDArray[np.intp], FloatArray, FloatArray]], bound: float) -> int | None:
+    """Return the first of the rows from which two lists of log-probabilities differ, None where they do not."""
     places = []
-    for one in compared:
-        wrong = np.abs(one.given - one.known[INTENDED]) > bound
+    for rows, one, other in pairs:
+        wrong = np.abs(one - other) > bound
         # Two in a row: a single one may be noise.
         found = np.flatnonzero(wrong[:-1] & wrong[1:])
-        if found.size and one.measure(INTENDED) > bound:
-            places.append(int(one.rows[found[0]]))
+        if found.size and measure(one, other) > bound:
+            places.append(int(rows[found[0]]))
     return min(places, default=None)
 
 
-def as_dict(verdict: Verdict) -> dict[str, Any]:
+def as_dict(verdict: ProbeVerdict) -> dict[str, Any]:
     """Return a verdict as JSON data, with null for what is not known."""
     values = {**vars(verdict), "names": list(verdict.names), "distances": dict(verdict.distances)}
     return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in values.items()}

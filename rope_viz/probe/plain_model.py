@@ -88,7 +88,7 @@ def compute_log_probs(
     targets: Targets,
     hypotheses: Mapping[str, Hypothesis],
 ) -> dict[str, FloatArray]:
-    """Return the log-probabilities of the targets under each hypothesis."""
+    """Return the log-probabilities of the targets under each hypothesis that rotates no more than a head has."""
     ids, last = np.asarray(prompt), config["num_hidden_layers"] - 1
     rows, places = np.unique(targets[:, 0], return_inverse=True)
     every = np.arange(len(ids))
@@ -96,6 +96,8 @@ def compute_log_probs(
     first = project_inputs(config, weights, 0, start, rows if last == 0 else every)
     found = {}
     for name, hypothesis in hypotheses.items():
+        if any(2 * one.inv_freq.size > find_head_size(config) for one in hypothesis.layers.values()):
+            continue
         tables = {layer: make_table(one, hypothesis, len(ids)) for layer, one in hypothesis.layers.items()}
         hidden, projected = start, first
         for layer in range(last + 1):
@@ -168,8 +170,10 @@ def apply_layer(
     hidden = hidden[rows] + project(weights, f"{start}.self_attn.o_proj", mixed.reshape(len(rows), -1))
     inputs = normalise(hidden, weights[f"{start}.post_attention_layernorm.weight"], config)
     gate = project(weights, f"{start}.mlp.gate_proj", inputs)
-    inner = gate / (1.0 + np.exp(-gate)) * project(weights, f"{start}.mlp.up_proj", inputs)
-    return hidden + project(weights, f"{start}.mlp.down_proj", inner)
+    falling: Float32 = np.exp(-gate)
+    inner: Float32 = gate / (falling + 1) * project(weights, f"{start}.mlp.up_proj", inputs)
+    out: Float32 = hidden + project(weights, f"{start}.mlp.down_proj", inner)
+    return out
 
 
 def attend(q: Float32, k: Float32, v: Float32, rows: NDArray[np.intp], window: int | None, scale: float) -> Float32:

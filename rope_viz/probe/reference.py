@@ -18,7 +18,7 @@ from rope_viz.probe.weights import read_safetensors
 from rope_viz.probe.worker_process import start_worker
 
 Reference: TypeAlias = Callable[[Sequence[int], Targets, Mapping[str, Hypothesis]], dict[str, FloatArray]]
-"""A function of prompt, targets and hypotheses: the log-probability of each target, by hypothesis that it can compute."""
+"""A function of prompt, targets and hypotheses: the log-probability of each target, by computable hypothesis."""
 
 
 @contextlib.contextmanager

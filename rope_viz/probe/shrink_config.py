@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.models.formats import without_source
-from rope_viz.models.layer_patterns import find_rotating_layers, repeat_pattern, resolve_layer_types
+from rope_viz.models.layer_patterns import LISTS, find_rotating_layers, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.text_config import shown_type
 from rope_viz.probe.tokens import BEGIN, END, VOCABULARY
@@ -32,6 +32,7 @@ SMALLER: Mapping[str, int] = {
         """
         num_local_experts num_experts n_routed_experts moe_num_experts num_experts_per_tok moe_top_k moe_topk
         moe_num_active_experts moe_k top_k_experts num_experts_per_token
+        linear_num_key_heads linear_num_value_heads
         """.split(),
         2,
     ),
@@ -69,11 +70,11 @@ def shrink_config(model: ModelConfig) -> dict[str, Any]:
     if model.problems:
         raise ValueError(model.problems[0])
     if model.fields.size("num_hidden_layers") is None:
-        # Without a number of layers, that of a usual model: enough of them to show every type.
+        # Without a number of layers, that of its lists, or of a usual model: enough of them to show every type.
         name = {usual: own for own, usual in model.architecture.aliases.items()}.get(LAYERS, LAYERS)
-        return shrink_config(
-            ModelConfig.read({**model.part.config, "model_type": model.model_type, name: USUAL_LAYERS})
-        )
+        listed = (model.part.config.get(key) for key in LISTS)
+        count = next((len(value) for value in listed if isinstance(value, (list, tuple))), USUAL_LAYERS)
+        return shrink_config(ModelConfig.read({**model.part.config, "model_type": model.model_type, name: count}))
     if model.architecture.remote_code or not model.fields.is_listed:
         kind = shown_type(model.model_type)
         raise ValueError(f"no probe can be made of {kind}: its code travels with the weights, or is not known here")
@@ -83,6 +84,12 @@ def shrink_config(model: ModelConfig) -> dict[str, Any]:
     for key, value in found.items():
         if layers is not None and isinstance(value, (list, tuple)) and len(value) == layers and shape.layers < layers:
             found[key] = [value[place] for place in find_places(model, shape.layers)]
+    by_layer = found.get("per_layer_config")
+    if isinstance(by_layer, Mapping):
+        places = [str(place) for place in find_places(model, shape.layers)]
+        found["per_layer_config"] = {
+            str(number): by_layer[place] for number, place in enumerate(places) if place in by_layer
+        }
     for key, size in SMALLER.items():
         number = found.get(key)
         if (isinstance(number, int) and number > size) or (key in ALWAYS and number is None):

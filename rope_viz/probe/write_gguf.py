@@ -1,4 +1,4 @@
-"""A probe as a GGUF file (ggml's docs/gguf.md): what llama.cpp's converter would write of it, by the rules of `runtimes`.
+"""A probe as a GGUF file (ggml's docs/gguf.md): what llama.cpp's converter would write, by the rules of `runtimes`.
 
 The converter itself takes only tokenizers that it knows. Names and order of rows follow `conversion/llama.py` and
 `qwen.py` of llama.cpp 0c1e57098.

@@ -42,18 +42,23 @@ def list_asked() -> tuple[AskedEngine, ...]:
 def find_asked(runtime: str, release: str, fields: Fields, scaling: str) -> tuple[AskedEngine, ...]:
     """Return the answers of a runtime about this architecture with this scaling, in the same keys.
 
-    Today's rules also stand for the releases between those that have rules of their own.
+    Today's rules also stand for the newest release that was asked.
     """
-    version = format_version(release)
-    others = {format_version(one) for one in RELEASES[runtime].releases} - {version}
-    is_newest = release == RELEASES[runtime].today[0]
+    wanted = {format_version(release)}
+    if release == RELEASES[runtime].today[0]:
+        wanted.add(find_newest(runtime))
     new = bool(fields.config.get(NEW_KEYS))
     return tuple(
         one
         for one in list_asked()
         if (one.runtime, one.model_type, one.scaling, one.has_new_keys) == (runtime, fields.kind, scaling, new)
-        and (one.release == version or (is_newest and one.release not in others))
+        and one.release in wanted
     )
+
+
+def find_newest(runtime: str) -> str:
+    """Return the newest release of a runtime that was asked; "" where none was."""
+    return next((one.release for one in list_asked() if one.runtime == runtime), "")
 
 
 def describe_asked(asked: tuple[AskedEngine, ...]) -> str:

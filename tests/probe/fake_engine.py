@@ -1,6 +1,7 @@
 """A server that computes a chosen hypothesis of a probe, behind one of the interfaces that real servers have."""
 
 import contextlib
+import functools
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.probe.hypotheses import INTENDED, Question, list_hypotheses
-from rope_viz.probe.reference import open_reference
+from rope_viz.probe import plain_model
+from rope_viz.probe.hypotheses import INTENDED, ProbedPrompt, list_hypotheses
 from rope_viz.probe.shrink_config import shrink_config
 from rope_viz.probe.tokens import VOCABULARY
 
@@ -19,26 +20,26 @@ class FakeEngine:
 
     def __init__(self, config, name=INTENDED, *, noise=0.0, served=None):
         small = shrink_config(ModelConfig.read(config))
-        self.model, self.reference = ModelConfig.read(small), open_reference(small)
+        self.model = ModelConfig.read(small)
+        self.reference = functools.partial(plain_model.compute_log_probs, small, plain_model.draw_weights(small))
         self.name = name if callable(name) else lambda length: name
-        self.noise, self.served = np.random.default_rng(1).normal(0.0, noise, 1 << 16), served
-        self.known = {}
+        self.noise, self.drawn, self.served = noise, np.random.default_rng(1), served
 
     def compute(self, prompt, rows):
         """Return the log-probabilities of the whole vocabulary at these rows, shape (rows, vocabulary)."""
-        asked = Question(self.model, len(prompt), self.served or self.model.limit)
+        asked = ProbedPrompt(self.model, len(prompt), self.served or self.model.limit)
         name = self.name(len(prompt))
         targets = np.array([(row, token) for row in rows for token in range(VOCABULARY)])
         found = self.reference(prompt, targets, {name: list_hypotheses(asked)[name]})[name]
-        return found.reshape(len(rows), VOCABULARY) + self.noise[: found.size].reshape(len(rows), VOCABULARY)
+        return (found + self.drawn.normal(0.0, self.noise, found.size)).reshape(len(rows), VOCABULARY)
 
     def answer(self, prompt):
         """Return the log-probability of every token of a prompt but the first."""
-        asked = Question(self.model, len(prompt), self.served or self.model.limit)
+        asked = ProbedPrompt(self.model, len(prompt), self.served or self.model.limit)
         name = self.name(len(prompt))
         targets = np.array([(row, token) for row, token in enumerate(prompt[1:])])
         found = self.reference(prompt, targets, {name: list_hypotheses(asked)[name]})[name]
-        return (found + self.noise[: found.size]).tolist()
+        return (found + self.drawn.normal(0.0, self.noise, found.size)).tolist()
 
 
 def read_ids(prompt):

@@ -36,6 +36,11 @@ def test_the_package_carries_what_the_goldens_say():
     assert sorted(rows) == sorted(list(vars(one).values()) for one in list_asked())
 
 
+def test_the_document_has_the_table_of_engines():
+    lines = runpy.run_path(str(ROOT / "tests/goldens/make_asked.py"))["make_table"]()
+    assert "\n".join(lines) in (ROOT / "docs" / "probe.md").read_text()
+
+
 def test_a_question_is_asked_once():
     keys = [(row["engine"], row["release"], row["config"]) for row in ANSWERS]
     assert len(keys) == len(set(keys))

@@ -36,20 +36,17 @@ import environments  # noqa: E402
 import processes  # noqa: E402
 
 from rope_viz.models.model_config import ModelConfig  # noqa: E402
-from rope_viz.probe import (
-    ask_probe,
-    reference,
-)
+from rope_viz.probe import ask_probe, reference  # noqa: E402
 from rope_viz.probe import make_probe as probes  # noqa: E402
 from rope_viz.probe.ask_probe import ENGINES  # noqa: E402
 from rope_viz.probe.clients import NoAnswerError, NoLogProbsError, find_interface, open_server, read_served  # noqa: E402
+from rope_viz.probe.hypotheses import PREDICTED  # noqa: E402
 from rope_viz.probe.judge import judge  # noqa: E402
 from rope_viz.probe.prompts import LONGEST, ROOM, list_prompts  # noqa: E402
 from rope_viz.probe.worker_process import Worker, start_worker  # noqa: E402
 from rope_viz.runtimes.releases import format_name  # noqa: E402
 from rope_viz.storage.write_file import write_file  # noqa: E402
 
-BY_RULES = " computes it by our rules"
 READY = 600.0
 """Seconds that a server has to load a probe, and a model in the process of an engine to answer."""
 VLLM = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "HF_HUB_OFFLINE": "1"}
@@ -59,7 +56,7 @@ CACHE = {"max_model_len": 32768, "block_size": 32, "max_num_batched_tokens": 819
 """How vLLM is started where only its cache is read; 32 is the least block of its attention on processors."""
 SERVERS: Mapping[str, Sequence[str]] = {
     "vllm": (
-        "{bin}/vllm serve {folder} --dtype float32 --skip-tokenizer-init --enforce-eager --max-model-len {longest} "
+        "{bin}/vllm serve {folder} --dtype {dtype} --skip-tokenizer-init --enforce-eager --max-model-len {longest} "
         "--max-num-seqs 4 --host 127.0.0.1 --port {port} --hf-overrides"
     ).split(),
     "transformers": "{bin}/transformers serve {folder} --dtype float32 --host 127.0.0.1 --port {port}".split(),
@@ -83,6 +80,7 @@ class Probe:
     folder: Path
     overrides: Mapping[str, Any]
     prompts: Sequence[Sequence[int]]
+    dtype: str = "float32"
 
     @property
     def longest(self) -> int:
@@ -212,7 +210,7 @@ def make_one(name: str, entry: Mapping[str, Any], gguf: bool, work: Path, answer
     except ValueError as error:
         write_answer(answers, name, {"error": f"no probe: {error}"})
         return []
-    return [Probe(name, place, entry.get("overrides") or {}, prompts)]
+    return [Probe(name, place, entry.get("overrides") or {}, prompts, entry.get("dtype", "float32"))]
 
 
 def write_answer(answers: Path, name: str, found: Mapping[str, Any]) -> None:
@@ -253,6 +251,7 @@ def ask_by_server(engine: str, python: Path, probe: Probe, work: Path) -> dict[s
     """Start an engine's server with a probe, ask it, and end it."""
     port, log = processes.find_port(), work / "logs" / f"{engine}-{probe.name}.log"
     values = {"bin": python.parent, "folder": probe.folder, "port": port, "longest": probe.longest}
+    values["dtype"] = probe.dtype
     command = [part.format(**values) for part in SERVERS[engine]]
     command += [json.dumps(probe.overrides)] if engine == "vllm" else []
     with processes.start(command, VLLM | find_preload(python), log) as process:
@@ -278,7 +277,7 @@ def ask_vllm_in_process(python: Path, probes: Sequence[Probe], work: Path) -> It
             "prompts": probe.prompts,
             "arguments": {
                 "skip_tokenizer_init": True,
-                "dtype": "float32",
+                "dtype": probe.dtype,
                 "enforce_eager": True,
                 "max_model_len": probe.longest,
                 "max_num_seqs": 4,
@@ -377,13 +376,12 @@ def make_row(
         found = judge(means, answer["answers"], runtime=runtime, version=release, served=answer["served"], folder=place)
     except ValueError as error:
         return row | {"error": f"no reference: {error}"}
-    ruled = [one for one in found["names"] if one.endswith(BY_RULES)]
-    own = f"as {format_name(runtime)} "
+    ruled = [one for one in found["names"] if one.startswith(PREDICTED)]
     return row | {
         "by": answer["by"],
         "verdict": found["verdict"],
         "hypothesis": [one for one in found["names"] if one not in ruled],
-        "rules": [one.removeprefix("as ").removesuffix(BY_RULES) for one in ruled if one.startswith(own)],
+        "rules": [name for one in ruled if (name := one.removeprefix(PREDICTED)).startswith(format_name(runtime))],
         "distance": shorten(found["distance"]),
         "next": found["next_name"],
         "next_distance": shorten(found["next_distance"]),

@@ -7,6 +7,7 @@ prompt after its first token and what it says of its cache, or {"error": sentenc
 
 import contextlib
 import faulthandler
+import importlib
 import json
 import os
 import signal
@@ -14,12 +15,26 @@ import sys
 import threading
 import time
 
+# What every model needs is imported once; older releases lack some of these.
+PARTS = """
+vllm.entrypoints.llm vllm.v1.engine.llm_engine vllm.v1.engine.core vllm.v1.executor.uniproc_executor
+vllm.v1.worker.cpu_worker vllm.v1.worker.cpu_model_runner vllm.v1.attention.backends.cpu_attn
+vllm.model_executor.model_loader.default_loader vllm.model_executor.models.llama
+""".split()
+
 
 def main() -> None:
     """Answer every job of the input."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     import vllm
+    from vllm.model_executor.models import registry
+
+    for name in PARTS:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    # vLLM looks at a model's class in a process of its own, to keep its own clean. A child is one already.
+    registry._run_in_subprocess = lambda function: function()
 
     for line in sys.stdin:
         job = json.loads(line)

@@ -2,5 +2,5 @@
 
 Each imports nothing else. It reads one JSON object from standard input (folder, prompts, overrides, longest) and writes
 one as the last line of standard output: the release, and for every prompt the log-probability of each token but the
-first. tests/probe/test_engines.py runs them with stand-ins for the packages.
+first.
 """
