@@ -18,6 +18,7 @@ from rope_viz.pages.model import extend, runtimes
 from rope_viz.pages.model.extend import words
 from rope_viz.pages.model.runtimes import words as runtime_words
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.probe.commands import write_probe_commands
 from rope_viz.texts import Texts
 from rope_viz.ui import configs, controls, page, state, upload
 from rope_viz.ui.components.component import copy_button
@@ -313,6 +314,7 @@ def _verify(request: PictureRequest, plan: ExtensionPlan) -> None:
     for one in plan.instructions:
         st.subheader(EXTEND("verify_in", name=one.name), anchor=False)
         _check(one, plan.verify_command)
+        _probe(request, one)
     st.markdown(EXTEND("passkey"))
     server = "rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
     st.code(server, language="bash", wrap_lines=True)
@@ -325,6 +327,14 @@ def _check(one: Instructions, command: str) -> None:
         st.code(command, language="bash", wrap_lines=True)
     if one.log:
         st.markdown(EXTEND("log", line=one.log))
+
+
+def _probe(request: PictureRequest, one: Instructions) -> None:
+    """Show the commands that ask a runtime with a probe in the place of the weights."""
+    commands = write_probe_commands(runtimes.config_in_question(request).clean, one)
+    if commands:
+        st.markdown(EXTEND("probe"))
+        st.code(commands, language="bash", wrap_lines=True)
 
 
 def _height(text: str) -> int | Literal["content"]:

@@ -122,7 +122,10 @@ def test_heavy_libraries_stay_in_their_rooms(path):
         assert "streamlit" not in roots
     if room(path) not in ("figures", "picture", "pages", "reports", "ui", "cli"):
         assert "plotly" not in roots
-    if room(path) not in ("kernels", "tiny_lm", "real_models", "evaluation", "probe") and name_of(path) not in TORCH_ELSEWHERE:
+    if (
+        room(path) not in ("kernels", "tiny_lm", "real_models", "evaluation", "probe")
+        and name_of(path) not in TORCH_ELSEWHERE
+    ):
         assert not roots & {"torch", "triton"}
 
 

@@ -21,6 +21,7 @@ from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import named, read_config, refuse_diffusion, tokens
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.probe.commands import write_probe_commands
 
 
 def add(commands: Any) -> None:
@@ -225,6 +226,9 @@ def lines(plan: ExtensionPlan) -> Iterator[str]:
             yield from ("```bash", plan.verify_command, "```", "")
         if one.log:
             yield from (f"In its log: {one.log}", "")
+        commands = write_probe_commands(plan.config, one)
+        if commands:
+            yield from ("Or ask it with a probe (docs/probe.md):", "", "```bash", commands, "```", "")
     yield "Does it find what it read? rope-viz evaluate --server extended=http://localhost:8000/v1 -o recall.json"
 
 

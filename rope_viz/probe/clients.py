@@ -140,7 +140,7 @@ def read_own(entry: Any, id: int) -> float | None:
     """Return the log-probability of the prompt's own token in what vLLM lists of one position."""
     own = entry.get(str(id)) if isinstance(entry, Mapping) else None
     value = own.get("logprob") if isinstance(own, Mapping) else own
-    return float(value) if is_log_prob(value) else None
+    return float(value) if value is not None and is_log_prob(value) else None
 
 
 def make_echo(server: Server, model: str, as_text: bool) -> Callable[[Sequence[int]], list[Entry]]:

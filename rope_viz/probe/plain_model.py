@@ -170,8 +170,10 @@ def apply_layer(
     hidden = hidden[rows] + project(weights, f"{start}.self_attn.o_proj", mixed.reshape(len(rows), -1))
     inputs = normalise(hidden, weights[f"{start}.post_attention_layernorm.weight"], config)
     gate = project(weights, f"{start}.mlp.gate_proj", inputs)
-    inner = gate / (1.0 + np.exp(-gate)) * project(weights, f"{start}.mlp.up_proj", inputs)
-    return hidden + project(weights, f"{start}.mlp.down_proj", inner)
+    falling: Float32 = np.exp(-gate)
+    inner: Float32 = gate / (falling + 1) * project(weights, f"{start}.mlp.up_proj", inputs)
+    out: Float32 = hidden + project(weights, f"{start}.mlp.down_proj", inner)
+    return out
 
 
 def attend(q: Float32, k: Float32, v: Float32, rows: NDArray[np.intp], window: int | None, scale: float) -> Float32:

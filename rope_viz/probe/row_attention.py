@@ -50,7 +50,8 @@ def attend(
     is_last = getattr(module, "layer_idx", None) == ROWS.layers - 1
     rows = ROWS.needed if is_last and ROWS.needed is not None else torch.arange(query.shape[2])
     out = query.new_zeros(*query.shape[:3], value.shape[-1])
-    for asked in rows.split(BLOCK):
+    for first in range(0, len(rows), BLOCK):
+        asked = rows[first : first + BLOCK]
         end = int(asked.max()) + 1
         begin = 0 if attention_mask.reach is None else max(0, int(asked.min()) - attention_mask.reach)
         places = torch.arange(begin, end)

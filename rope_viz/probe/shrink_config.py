@@ -32,6 +32,7 @@ SMALLER: Mapping[str, int] = {
         """
         num_local_experts num_experts n_routed_experts moe_num_experts num_experts_per_tok moe_top_k moe_topk
         moe_num_active_experts moe_k top_k_experts num_experts_per_token
+        linear_num_key_heads linear_num_value_heads
         """.split(),
         2,
     ),
@@ -83,6 +84,12 @@ def shrink_config(model: ModelConfig) -> dict[str, Any]:
     for key, value in found.items():
         if layers is not None and isinstance(value, (list, tuple)) and len(value) == layers and shape.layers < layers:
             found[key] = [value[place] for place in find_places(model, shape.layers)]
+    by_layer = found.get("per_layer_config")
+    if isinstance(by_layer, Mapping):
+        places = [str(place) for place in find_places(model, shape.layers)]
+        found["per_layer_config"] = {
+            str(number): by_layer[place] for number, place in enumerate(places) if place in by_layer
+        }
     for key, size in SMALLER.items():
         number = found.get(key)
         if (isinstance(number, int) and number > size) or (key in ALWAYS and number is None):

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from rope_viz.probe import row_attention
-from rope_viz.probe.weights import STRENGTH, draw_matrix, draw_vector
+from rope_viz.probe.weights import SEED, STRENGTH, draw_matrix, draw_vector
 
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -58,6 +58,7 @@ def build_model(config: Mapping[str, Any], folder: str = "") -> Any:
             read = auto.AutoConfig.for_model(kind, **values)
             if type(read) not in auto.AutoModelForCausalLM._model_mapping:
                 raise ValueError(f"transformers {auto.__version__} has no causal language model of type {kind}")
+            torch.manual_seed(SEED)  # for what is not drawn below
             model = auto.AutoModelForCausalLM.from_config(read, dtype=torch.float32)
             draw_weights(model)
     except (AttributeError, KeyError, TypeError, RuntimeError, ImportError, ZeroDivisionError, OSError) as error:
@@ -339,7 +340,7 @@ def main() -> None:
         task = json.loads(line)
         try:
             if task["task"] == "make":
-                reply = {"result": make(task)}
+                reply: dict[str, Any] = {"result": make(task)}
             elif task["task"] == "open":
                 reference = Reference(task["config"], task["folder"], task["intended"])
                 reply = {"result": importlib.import_module("transformers").__version__}

@@ -23,8 +23,7 @@ class FakeEngine:
         self.model = ModelConfig.read(small)
         self.reference = functools.partial(plain_model.compute_log_probs, small, plain_model.draw_weights(small))
         self.name = name if callable(name) else lambda length: name
-        self.noise, self.served = np.random.default_rng(1).normal(0.0, noise, 1 << 16), served
-        self.known = {}
+        self.noise, self.drawn, self.served = noise, np.random.default_rng(1), served
 
     def compute(self, prompt, rows):
         """Return the log-probabilities of the whole vocabulary at these rows, shape (rows, vocabulary)."""
@@ -32,7 +31,7 @@ class FakeEngine:
         name = self.name(len(prompt))
         targets = np.array([(row, token) for row in rows for token in range(VOCABULARY)])
         found = self.reference(prompt, targets, {name: list_hypotheses(asked)[name]})[name]
-        return found.reshape(len(rows), VOCABULARY) + self.noise[: found.size].reshape(len(rows), VOCABULARY)
+        return (found + self.drawn.normal(0.0, self.noise, found.size)).reshape(len(rows), VOCABULARY)
 
     def answer(self, prompt):
         """Return the log-probability of every token of a prompt but the first."""
@@ -40,7 +39,7 @@ class FakeEngine:
         name = self.name(len(prompt))
         targets = np.array([(row, token) for row, token in enumerate(prompt[1:])])
         found = self.reference(prompt, targets, {name: list_hypotheses(asked)[name]})[name]
-        return (found + self.noise[: found.size]).tolist()
+        return (found + self.drawn.normal(0.0, self.noise, found.size)).tolist()
 
 
 def read_ids(prompt):

@@ -1,6 +1,8 @@
 """`probe ask` against a server that computes a chosen hypothesis, behind each interface that real servers have."""
 
+import importlib.util
 import json
+import sys
 
 import pytest
 
@@ -71,7 +73,7 @@ def test_answers_that_nothing_explains_are_called_none_of_these(config, capsys):
 
 
 def test_a_noisy_engine_is_not_decided_within_its_noise(config, capsys):
-    with serve(FakeEngine(CONFIG, noise=0.05)) as url:
+    with serve(FakeEngine(CONFIG, noise=0.2)) as url:
         code, found = ask(capsys, url, config)
     assert found["noise"] > 0.02
     assert (code, found["verdict"]) == (4, "cannot tell")
@@ -131,3 +133,16 @@ def test_the_text_names_the_next_hypothesis(config, capsys):
     assert out.startswith("as intended\n")
     assert "\nnext: " in out
     assert "positions shifted by one" in out
+
+
+@pytest.mark.parametrize(
+    ("python", "code", "words"),
+    [(sys.executable, 3, "pip install mlx-lm there"), ("/nowhere/python", 2, "cannot be started")],
+)
+def test_a_python_without_the_package_gets_a_sentence(python, code, words, config, tmp_path, capsys):
+    if importlib.util.find_spec("mlx_lm"):
+        pytest.skip("mlx-lm is installed")
+    folder = str(tmp_path / "probe")
+    assert main(["probe", "make", config, "-o", folder]) == 0
+    assert main(["probe", "ask", "--engine", "mlx-lm", folder, "--python", python]) == code
+    assert words in capsys.readouterr().err
