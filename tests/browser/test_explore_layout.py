@@ -24,10 +24,11 @@ FIGURE = """() => {
 @pytest.mark.parametrize("page", doors()["explore"])
 def test_phone_shows_figure_and_knob_on_the_first_screen(visit, page):
     view = visit(width=390, height=844, has_touch=True).open(f"/{page}")
+    expect(view.page.locator(".st-key-under input[type=range]:visible")).to_have_count(1)
+    view.settle()
     found = view.page.evaluate(FIGURE)
     assert found["header"] <= found["top"]
     assert found["bottom"] <= found["dock"]
-    expect(view.page.locator(".st-key-under input[type=range]:visible")).to_have_count(1)
     # While what belongs to the figure scrolls, the figure stays.
     view.page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 150)")
     view.until("document.querySelector('[data-testid=stMain]').scrollTop > 100")
