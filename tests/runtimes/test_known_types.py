@@ -95,7 +95,7 @@ def test_lists_name_where_they_were_read():
 
 
 @for_each(sorted(RECORDS))
-def test_only_a_list_that_was_read_says_that_a_release_lacks_a_type(kind):
+def test_missing_type_names_the_list_of_its_release(kind):
     """The sentence names the release and the place of its list; else the answer is not known."""
     for name in ("vllm", "sglang", "llama.cpp", "mlx-lm"):
         for release in RELEASES[name].releases:
@@ -137,7 +137,7 @@ def test_config_that_names_a_listed_class_is_not_refused():
         assert named in found.known.source
 
 
-def test_gguf_file_of_an_unknown_architecture_is_refused_by_the_list_of_llama_cpp(tmp_path):
+def test_gguf_of_unknown_architecture_is_refused(tmp_path):
     keys = {"block_count": 2, "context_length": 2048, "embedding_length": 512, "attention.head_count": 8}
     for named, supported in (("foo", False), ("llama", True)):
         path = tmp_path / f"{named}.gguf"
