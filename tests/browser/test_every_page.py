@@ -173,6 +173,7 @@ def check_links(view, page):
 GLOSSARY_LINK = 'main a[href^="#word-"]'
 NO_FIGURE = {"lab", "model", "gallery"}  # pages of links, and My model, whose figures are behind tabs
 NO_GLOSSARY_TERM = {
+    "differences",
     "gallery",
     "home",
     "lab",
