@@ -100,11 +100,12 @@ addStyle(`
 .rv-differs { color: var(--rv-key); background: color-mix(in srgb, var(--rv-key) 7%, transparent); }
 .rv-refused { background: color-mix(in srgb, var(--rv-quiet) 16%, transparent); }
 .rv-not-known { color: var(--rv-quiet); }
-.rv-lettered { max-height: 840px; overflow: auto;
+.rv-lettered { max-height: 540px; overflow: auto;
   td { white-space: normal; line-height: 1.1; }
   thead th { position: sticky; top: 0; z-index: 1; }
 }
 @media (max-width: 760px) {
+  .rv-lettered { max-height: 840px; }
   .rv-verdicts {
     td span, small { display: none; }
     td { padding: 0; width: 36px; min-width: 34px; font-size: 14px; }

@@ -34,6 +34,7 @@ HANDLES = {
     "gallery": "door search Address Embed Command Python",
     "chart": f"figure {TOOLS} reset",
     "table": f"head search {TOOLS}",
+    "grid": f"cell {TOOLS.removeprefix('more ')}",
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
     "patch": f"figure Row Column {TOOLS}",
     "learn": "step answer asks at video embed back next",
@@ -53,6 +54,7 @@ PLACES = {
     "/rotation?rotation.show=score&rotation.at=2000,1500": {"clocks"},
     "/axes?axes.model=qwen2.5-omni-7b": {"patch", "sections", "prompt"},
     "/model?extend.tab=runtimes": {"table", "copy Copy-command"},
+    "/differences": {"grid"},
     "/pairings": {"header chip"},
     "/frequencies": {"table search"},
     "/gallery": {"gallery"},
@@ -76,6 +78,7 @@ FIND = """() => {
     if (component === 'knob') return type;
     if (component === 'sections') return 'border';
     if (at.closest('th')) return 'head';
+    if (at.matches('[role=gridcell]')) return 'cell';
     if (at.matches('canvas, .rv-plot')) return 'figure';
     if (at.name) return /^(label|colour|hide)[.]/.exec(at.name)?.[1] ?? at.name;
     if (own || 'remove' in dataset) return own ? dataset[own] : 'remove';

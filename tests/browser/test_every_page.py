@@ -39,12 +39,12 @@ def test_page_has_no_errors_and_is_reached_to_its_end(visit, page):
     view = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?base=77000")
     tab = view.page
     if page not in NO_FIGURE:
-        expect(tab.locator(".rv-chart, .rv-table, canvas, .rv-learn svg").first).to_be_visible()
+        expect(tab.locator(".rv-chart, .rv-table, .rv-grid, canvas, .rv-learn svg").first).to_be_visible()
         view.settle()
     check_page_in_both_themes(view)
     widen(view)
     if page not in NO_FIGURE:
-        box = tab.locator(".rv-chart, .rv-clocks, .rv-hands, .rv-picture-of, .rv-table").first.bounding_box()
+        box = tab.locator(".rv-chart, .rv-clocks, .rv-hands, .rv-picture-of, .rv-table, .rv-grid").first.bounding_box()
         assert box["y"] + box["height"] <= 900, "the main figure does not fit the first screen"
     check_links(view, page)
     check_controls_are_known(tab)
@@ -173,6 +173,7 @@ def check_links(view, page):
 GLOSSARY_LINK = 'main a[href^="#word-"]'
 NO_FIGURE = {"lab", "model", "gallery"}  # pages of links, and My model, whose figures are behind tabs
 NO_GLOSSARY_TERM = {
+    "differences",
     "gallery",
     "home",
     "lab",

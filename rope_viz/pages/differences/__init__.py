@@ -38,8 +38,8 @@ CELL = Menu(
     check=lambda name: name in {one.id for answers in list_answers().values() for one in answers},
     needs=(MODEL, RUNTIME, ALL),
 )
-TALLEST = 840
-"""Pixels of the grid at most; a longer one scrolls."""
+TALLEST, TALLEST_NARROW = 540, 840
+"""Pixels of the grid at most, as in grid.js; a longer one scrolls."""
 PAGE = Page("differences", (MODEL, RUNTIME, ALL, CELL), sees=lambda request: (), door="model")
 
 
@@ -96,7 +96,7 @@ def list_rows(request: PictureRequest) -> list[ModelAnswer]:
     CELL,
     sets=CELL,
     height=lambda request: min(58 + 36 * len(list_shown(request)), TALLEST),
-    narrow=lambda request: min(152 + 40 * len(list_shown(request)), TALLEST),
+    narrow=lambda request: min(152 + 40 * len(list_shown(request)), TALLEST_NARROW),
 )
 def matrix(request: PictureRequest) -> Grid:
     """Every model of the list in every runtime: agrees, differs, refuses or not known."""
