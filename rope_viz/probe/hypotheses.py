@@ -40,13 +40,15 @@ class Hypothesis:
     """What an engine computes: the rotation by layer type ("" where all are alike), and what else may differ.
 
     `softmax_multiplier` multiplies the scores of every layer, `shift` is added to every position, and `has_windows`
-    is False where windows are ignored. `rounds_angles`: the angles are rounded to bfloat16.
+    is False where windows are ignored, and `has_temperature` where the factor on queries by position is left out.
+    `rounds_angles`: the angles are rounded to bfloat16.
     """
 
     layers: Mapping[str, Rotation]
     softmax_multiplier: float = 1.0
     shift: int = 0
     has_windows: bool = True
+    has_temperature: bool = True
     rounds_angles: bool = False
 
 
@@ -119,6 +121,8 @@ def list_others(asked: ProbedPrompt, right: Hypothesis) -> Iterator[tuple[str, H
         yield "softmax multiplier not squared", dataclasses.replace(right, softmax_multiplier=half)
     if raw_window(asked.model.fields) is not None:
         yield "windows ignored", dataclasses.replace(right, has_windows=False)
+    if asked.model.architecture.query_temperature is not None:
+        yield "attention temperature left out", dataclasses.replace(right, has_temperature=False)
     yield "positions shifted by one", dataclasses.replace(right, shift=1)
     yield "angles in bfloat16", dataclasses.replace(right, rounds_angles=True)
     yield from list_runtimes(asked, right)
@@ -192,8 +196,8 @@ def predict(asked: ProbedPrompt, right: Hypothesis, name: str, release: str) -> 
 
 def is_same(one: Hypothesis, other: Hypothesis) -> bool:
     """Return whether two hypotheses have the same numbers, up to the rounding of float32."""
-    alike = (one.softmax_multiplier, one.shift, one.has_windows, one.rounds_angles)
-    if alike != (other.softmax_multiplier, other.shift, other.has_windows, other.rounds_angles):
+    others = [{key: value for key, value in vars(part).items() if key != "layers"} for part in (one, other)]
+    if others[0] != others[1]:
         return False
     return one.layers.keys() == other.layers.keys() and all(
         is_same_rotation(rotation, other.layers[layer]) for layer, rotation in one.layers.items()
