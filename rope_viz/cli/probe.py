@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from rope_viz.runtimes.releases import RELEASES
 from rope_viz.storage.decode_json import decode_json
 
 NO_ANSWER, CANNOT_TELL = 3, 4
+COLUMNS = 100
 KEY = "ROPE_VIZ_API_KEY"
 
 
@@ -133,7 +135,8 @@ def print_verdict(found: Mapping[str, Any], limit: int) -> None:
     if found["verdict"] == "as intended" and named:
         print(f"gives the same answers: {'; '.join(named)}")
     if predicted:
-        print(f"our rules predict this of {', '.join(predicted)}")
+        text = f"our rules predict this of {', '.join(predicted)}"
+        print(textwrap.fill(text, COLUMNS, subsequent_indent="  ", break_on_hyphens=False))
     if found["sentence"]:
         print(found["sentence"])
     if found["distance"] is not None:

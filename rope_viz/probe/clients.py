@@ -30,7 +30,7 @@ class NoLogProbsError(Exception):
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedModel:
     """What a server says of itself: the name of its model, and the longest length, None where it does not say."""
 
     model: str
@@ -38,7 +38,7 @@ class Served:
 
 
 @dataclass(frozen=True)
-class Interface:
+class ServerInterface:
     """One way to ask: its name, and the function that asks for a prompt."""
 
     name: str
@@ -56,7 +56,7 @@ def find_root(server: Server) -> Server:
     return Server(server.url.removesuffix("/v1"), server.model, key=server.key, timeout=server.timeout)
 
 
-def read_served(server: Server) -> Served:
+def read_served(server: Server) -> ServedModel:
     """Return what a server says of itself. Raises `NoAnswerError`."""
     try:
         first = get(server, "/models")["data"][0]
@@ -64,7 +64,7 @@ def read_served(server: Server) -> Served:
         if longest is None:
             with contextlib.suppress(NoAnswerError, ValueError):
                 longest = get(find_root(server), "/props")["default_generation_settings"]["n_ctx"]
-        return Served(str(first["id"]), longest if isinstance(longest, int) else None)
+        return ServedModel(str(first["id"]), longest if isinstance(longest, int) else None)
     except (KeyError, IndexError, TypeError, AttributeError):
         raise NoAnswerError(f"{server.url} does not list its models: is it an OpenAI-compatible server?") from None
 
@@ -93,7 +93,7 @@ def post(server: Server, path: str, body: Mapping[str, Any]) -> Any:
         raise NoAnswerError(str(error)) from None
 
 
-def find_interface(server: Server, model: str) -> Interface:
+def find_interface(server: Server, model: str) -> ServerInterface:
     """Return the first interface that gives log-probabilities. Raises `NoAnswerError` and `NoLogProbsError`."""
     refusals = []
     for name, make in INTERFACES.items():
@@ -107,7 +107,7 @@ def find_interface(server: Server, model: str) -> Interface:
                 refusals.append(str(error))
                 continue
             if any(entry is not None for entry in found):
-                return Interface(name + (" with texts" if as_text else ""), ask)
+                return ServerInterface(name + (" with texts" if as_text else ""), ask)
     why = f": {refusals[0]}" if refusals else ""
     raise NoLogProbsError(f"{server.url} gives no log-probabilities of a prompt or of the next token{why}")
 

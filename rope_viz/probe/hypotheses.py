@@ -40,18 +40,20 @@ class Hypothesis:
     """What an engine computes: the rotation by layer type ("" where all are alike), and what else may differ.
 
     `softmax_multiplier` multiplies the scores of every layer, `shift` is added to every position, and `has_windows`
-    is False where windows are ignored. `rounds_angles`: the angles are rounded to bfloat16.
+    is False where windows are ignored, and `has_temperature` where the factor on queries by position is left out.
+    `rounds_angles`: the angles are rounded to bfloat16.
     """
 
     layers: Mapping[str, Rotation]
     softmax_multiplier: float = 1.0
     shift: int = 0
     has_windows: bool = True
+    has_temperature: bool = True
     rounds_angles: bool = False
 
 
 @dataclass(frozen=True)
-class Question:
+class ProbedPrompt:
     """What hypotheses depend on: the probe, the length of the prompt and the longest one that the engine serves.
 
     `runtime` and `version` are those of the engine, where the user names them.
@@ -64,7 +66,7 @@ class Question:
     version: str = ""
 
 
-def list_hypotheses(asked: Question) -> dict[str, Hypothesis]:
+def list_hypotheses(asked: ProbedPrompt) -> dict[str, Hypothesis]:
     """Return {name: hypothesis} for a prompt of one length; the first is what the config means."""
     right = find_intended(asked)
     found = {INTENDED: right}
@@ -78,7 +80,7 @@ def list_hypotheses(asked: Question) -> dict[str, Hypothesis]:
     return found
 
 
-def find_intended(asked: Question) -> Hypothesis:
+def find_intended(asked: ProbedPrompt) -> Hypothesis:
     """Return what the config means: the frequencies that the newest transformers computes for this length."""
     layers, softmax = {}, 1.0
     for layer, spec in asked.model.specs.items():
@@ -91,7 +93,7 @@ def find_intended(asked: Question) -> Hypothesis:
     return Hypothesis(layers, softmax)
 
 
-def list_others(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
+def list_others(asked: ProbedPrompt, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
     """Yield (name, hypothesis) of everything that an engine may compute in place of what the config means."""
     specs = asked.model.specs
     plain = {layer: Rotation(spec.plain_inv_freq, 1.0, spec.pairing) for layer, spec in specs.items()}
@@ -119,12 +121,14 @@ def list_others(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypot
         yield "softmax multiplier not squared", dataclasses.replace(right, softmax_multiplier=half)
     if raw_window(asked.model.fields) is not None:
         yield "windows ignored", dataclasses.replace(right, has_windows=False)
+    if asked.model.architecture.query_temperature is not None:
+        yield "attention temperature left out", dataclasses.replace(right, has_temperature=False)
     yield "positions shifted by one", dataclasses.replace(right, shift=1)
     yield "angles in bfloat16", dataclasses.replace(right, rounds_angles=True)
     yield from list_runtimes(asked, right)
 
 
-def list_rotations(asked: Question, spec: RopeSpec, right: Rotation) -> Iterator[tuple[str, Rotation]]:
+def list_rotations(asked: ProbedPrompt, spec: RopeSpec, right: Rotation) -> Iterator[tuple[str, Rotation]]:
     """Yield (mistake, rotation) of one layer type."""
     for name, values in list_mistakes(spec, right.inv_freq):
         label = "scaling ignored, attention factor kept" if name == "scaling ignored" else name
@@ -168,7 +172,7 @@ def list_layer_mistakes(right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
         yield f"the embedding of {name} in every layer", dataclasses.replace(right, layers=same)
 
 
-def list_runtimes(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
+def list_runtimes(asked: ProbedPrompt, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
     """Yield what the rules of every runtime and release predict, the user's engine first."""
     releases = [(name, release) for name, one in RELEASES.items() for release in one.releases]
     for name, release in sorted(releases, key=lambda one: one[0] != asked.runtime):
@@ -177,7 +181,7 @@ def list_runtimes(asked: Question, right: Hypothesis) -> Iterator[tuple[str, Hyp
             yield PREDICTED + format_release(name, release), predicted
 
 
-def predict(asked: Question, right: Hypothesis, name: str, release: str) -> Hypothesis | None:
+def predict(asked: ProbedPrompt, right: Hypothesis, name: str, release: str) -> Hypothesis | None:
     """Return what the rules of one release predict; None where it refuses the config or is not known."""
     layers, softmax = {}, 1.0
     for layer, spec in asked.model.specs.items():
@@ -192,8 +196,8 @@ def predict(asked: Question, right: Hypothesis, name: str, release: str) -> Hypo
 
 def is_same(one: Hypothesis, other: Hypothesis) -> bool:
     """Return whether two hypotheses have the same numbers, up to the rounding of float32."""
-    alike = (one.softmax_multiplier, one.shift, one.has_windows, one.rounds_angles)
-    if alike != (other.softmax_multiplier, other.shift, other.has_windows, other.rounds_angles):
+    others = [{key: value for key, value in vars(part).items() if key != "layers"} for part in (one, other)]
+    if others[0] != others[1]:
         return False
     return one.layers.keys() == other.layers.keys() and all(
         is_same_rotation(rotation, other.layers[layer]) for layer, rotation in one.layers.items()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.probe.answers import Answers, Targets, list_targets
-from rope_viz.probe.hypotheses import INTENDED, Hypothesis, Question, find_intended, is_same, list_hypotheses
+from rope_viz.probe.hypotheses import INTENDED, Hypothesis, ProbedPrompt, find_intended, is_same, list_hypotheses
 from rope_viz.probe.prompts import LONGEST, list_prompts
 from rope_viz.probe.reference import Reference, open_reference
 from rope_viz.probe.shrink_config import shrink_config
@@ -35,7 +35,7 @@ INTENDED_CODE, OTHER_CODE, UNKNOWN_CODE = 0, 1, 4
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProbeVerdict:
     """What an engine computes: "as intended", "something else", "none of these" or "cannot tell", and why.
 
     `names` are the hypotheses that explain the answers, `distance` the mean difference that the best one leaves, and
@@ -91,8 +91,8 @@ def judge(
     """
     small = shrink_config(ModelConfig.read(config))
     model = ModelConfig.read(small)
-    with open_reference(small, find_intended(Question(model, 2, model.limit)), folder) as reference:
-        asked = functools.partial(Question, model, served=served or model.limit, runtime=runtime, version=version)
+    with open_reference(small, find_intended(ProbedPrompt(model, 2, model.limit)), folder) as reference:
+        asked = functools.partial(ProbedPrompt, model, served=served or model.limit, runtime=runtime, version=version)
         return as_dict(judge_prompts(model, list_prompts(model, longest), answers, reference, asked))
 
 
@@ -101,13 +101,13 @@ def judge_prompts(
     prompts: Sequence[Sequence[int]],
     answers: Sequence[Answers],
     reference: Reference,
-    ask_about: Callable[..., Question],
-) -> Verdict:
+    ask_about: Callable[..., ProbedPrompt],
+) -> ProbeVerdict:
     """Return the verdict on the answers to prompts."""
     noise = measure_noise(model, prompts, answers, reference)
     if noise > STRANGE:
         why = f"answers to two tokens are off by {noise:.2g}: the engine serves other weights than this probe's"
-        return Verdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
+        return ProbeVerdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
     bound = find_fit(noise)
     compared: list[ComparedPrompt] = []
     left: list[str] = []
@@ -124,7 +124,7 @@ def judge_prompts(
         compared.append(one)
     if not compared:
         why = "no prompt was answered with log-probabilities"
-        return Verdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
+        return ProbeVerdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
     return decide(compared, noise)
 
 
@@ -148,7 +148,7 @@ def measure_noise(
     model: ModelConfig, prompts: Sequence[Sequence[int]], answers: Sequence[Answers], reference: Reference
 ) -> float:
     """Return the mean difference of the answers to prompts of two tokens, which depend on no rotation."""
-    right = {INTENDED: find_intended(Question(model, 2, model.limit))}
+    right = {INTENDED: find_intended(ProbedPrompt(model, 2, model.limit))}
     found = []
     for prompt, given in zip(prompts, answers, strict=True):
         targets, values = list_targets(prompt, given)
@@ -162,7 +162,7 @@ def find_fit(noise: float) -> float:
     return max(FIT * noise, LEAST_FIT)
 
 
-def decide(compared: Sequence[ComparedPrompt], noise: float) -> Verdict:
+def decide(compared: Sequence[ComparedPrompt], noise: float) -> ProbeVerdict:
     """Return the verdict on the prompts that were answered."""
     names = {name: None for one in compared for name in one.known}
     off = {name: max(one.measure(name) for one in compared if name in one.known) for name in names}
@@ -177,7 +177,7 @@ def decide(compared: Sequence[ComparedPrompt], noise: float) -> Verdict:
     others = {name: off[name] for name in ruled_out if name not in equal}
     next_name = min(others, key=lambda name: others[name]) if others else ""
     verdict = functools.partial(
-        Verdict,
+        ProbeVerdict,
         noise=noise,
         names=equal,
         distance=off[best],
@@ -217,7 +217,7 @@ def find_first(pairs: Sequence[tuple[NDArray[np.intp], FloatArray, FloatArray]],
     return min(places, default=None)
 
 
-def as_dict(verdict: Verdict) -> dict[str, Any]:
+def as_dict(verdict: ProbeVerdict) -> dict[str, Any]:
     """Return a verdict as JSON data, with null for what is not known."""
     values = {**vars(verdict), "names": list(verdict.names), "distances": dict(verdict.distances)}
     return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in values.items()}

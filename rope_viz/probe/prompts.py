@@ -10,6 +10,7 @@ from rope_viz.probe.tokens import FIRST, LAST
 SHORT = 320
 LONGEST = 8192
 """The longest prompt in tokens, unless the user asks for longer ones."""
+SHORTEST = 8
 BEYOND = 64
 """Tokens beyond the original length in the prompt that shows whether something changes there."""
 NOISE_PROMPTS = 24
@@ -19,7 +20,7 @@ ROOM = 4
 
 def list_lengths(model: ModelConfig, longest: int = LONGEST) -> list[int]:
     """Return the lengths of the prompts: short, a little beyond the original length, and near the limit."""
-    most = min(longest, max(spec.target for spec in model.specs.values()) - ROOM, model.limit - ROOM)
+    most = max(min(longest, max(spec.target for spec in model.specs.values()) - ROOM, model.limit - ROOM), SHORTEST)
     found = {min(SHORT, most), most}
     for spec in model.specs.values():
         if SHORT < spec.context + BEYOND < most:

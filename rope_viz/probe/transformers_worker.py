@@ -153,7 +153,8 @@ class Reference:
         """Return the log-probabilities of the targets under one hypothesis."""
         rows, places = np.unique(targets[:, 0], return_inverse=True)
         with contextlib.ExitStack() as stack:
-            for change in (self.set_frequencies, self.set_pairing, self.set_softmax, self.set_windows, round_angles):
+            own = (self.set_frequencies, self.set_pairing, self.set_softmax, self.set_windows, self.set_temperature)
+            for change in (*own, round_angles):
                 stack.enter_context(change(hypothesis))
             row_attention.ROWS.needed = torch.from_numpy(rows)
             ids = torch.tensor([prompt])
@@ -232,6 +233,34 @@ class Reference:
         finally:
             for name, value in before.items():
                 setattr(config, name, value)
+
+    @contextlib.contextmanager
+    def set_temperature(self, hypothesis: Mapping[str, Any]) -> Iterator[None]:
+        """Leave out the factor by which queries are multiplied, which depends on their position."""
+        if hypothesis["has_temperature"]:
+            yield
+            return
+        modules = [one for one in self.model.modules() if getattr(one, "attn_temperature_tuning", False)]
+        name = find_temperature(self.code)
+        if not modules and not name:
+            raise Unsupported
+        before = getattr(self.code, name, None)
+        for module in modules:
+            module.attn_temperature_tuning = False
+        if name:
+            setattr(self.code, name, lambda *_, **__: torch.ones(()))
+        try:
+            yield
+        finally:
+            for module in modules:
+                module.attn_temperature_tuning = True
+            if name:
+                setattr(self.code, name, before)
+
+
+def find_temperature(code: Any) -> str:
+    """Return the name of the function of a modeling file that gives the factor on queries; empty where none does."""
+    return next((name for name in vars(code) if name.startswith("get_") and name.endswith("attn_scale")), "")
 
 
 def choose_attention(model: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from rope_viz.evaluation.completion_clients import INSTALL
 
 
-class Worker:
+class TransformersProcess:
     """A running `transformers_worker`."""
 
     def __init__(self, process: subprocess.Popen[bytes], errors: Any) -> None:
@@ -41,7 +41,7 @@ class Worker:
 
 
 @contextlib.contextmanager
-def start_worker() -> Iterator[Worker]:
+def start_worker() -> Iterator[TransformersProcess]:
     """Yield a running worker, which ends with the block. Raises `ValueError` where transformers is not installed."""
     if any(importlib.util.find_spec(name) is None for name in ("torch", "transformers")):
         raise ValueError(f"a probe of this model needs PyTorch and transformers: {INSTALL}")
@@ -57,7 +57,7 @@ def start_worker() -> Iterator[Worker]:
             env={**os.environ, "PYTHONPATH": paths},
         )
         try:
-            yield Worker(process, errors)
+            yield TransformersProcess(process, errors)
         finally:
             process.kill()
             process.communicate()

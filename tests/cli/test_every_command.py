@@ -34,6 +34,7 @@ RUNS = {
     "extend": ("qwen3-8b --to 128k --runtime vllm", 0, "yarn"),
     "memory": ("qwen3-8b --length 8k", 0, "KV cache"),
     "verify": (f"{TINY_LM} --from {TINY_LM}", 0, ""),
+    "probe": ("make llama-3.1-8b -o probe", 0, "a probe of llama with 1 layer"),
     "models": ("", 0, "llama-3.1-8b"),
 }
 

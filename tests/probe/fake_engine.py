@@ -10,7 +10,7 @@ import numpy as np
 
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.probe import plain_model
-from rope_viz.probe.hypotheses import INTENDED, Question, list_hypotheses
+from rope_viz.probe.hypotheses import INTENDED, ProbedPrompt, list_hypotheses
 from rope_viz.probe.shrink_config import shrink_config
 from rope_viz.probe.tokens import VOCABULARY
 
@@ -27,7 +27,7 @@ class FakeEngine:
 
     def compute(self, prompt, rows):
         """Return the log-probabilities of the whole vocabulary at these rows, shape (rows, vocabulary)."""
-        asked = Question(self.model, len(prompt), self.served or self.model.limit)
+        asked = ProbedPrompt(self.model, len(prompt), self.served or self.model.limit)
         name = self.name(len(prompt))
         targets = np.array([(row, token) for row in rows for token in range(VOCABULARY)])
         found = self.reference(prompt, targets, {name: list_hypotheses(asked)[name]})[name]
@@ -35,7 +35,7 @@ class FakeEngine:
 
     def answer(self, prompt):
         """Return the log-probability of every token of a prompt but the first."""
-        asked = Question(self.model, len(prompt), self.served or self.model.limit)
+        asked = ProbedPrompt(self.model, len(prompt), self.served or self.model.limit)
         name = self.name(len(prompt))
         targets = np.array([(row, token) for row, token in enumerate(prompt[1:])])
         found = self.reference(prompt, targets, {name: list_hypotheses(asked)[name]})[name]

@@ -55,7 +55,7 @@ def test_every_interface_tells_intended_from_no_scaling(reply, interface, config
     assert "no scaling" in found["names"]
 
 
-def test_the_position_is_named_from_which_a_server_computes_otherwise(config, capsys):
+def test_the_first_deviating_position_is_named(config, capsys):
     def name(length):
         return "as the config means it" if length < 350 else "no scaling"
 

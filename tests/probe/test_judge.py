@@ -8,7 +8,7 @@ import pytest
 from rope_viz.advice.verify.conformance import find_factor_mistakes, list_mistakes
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.probe.answers import list_targets
-from rope_viz.probe.hypotheses import INTENDED, PREDICTED, Question, find_intended, list_hypotheses
+from rope_viz.probe.hypotheses import INTENDED, PREDICTED, ProbedPrompt, find_intended, list_hypotheses
 from rope_viz.probe.judge import SAME, judge_prompts, measure
 from rope_viz.probe.prompts import list_prompts
 from rope_viz.probe.reference import open_reference
@@ -59,7 +59,7 @@ class Asked:
     def __init__(self, config):
         small = shrink_config(ModelConfig.read(config))
         self.model = ModelConfig.read(small)
-        self.ask_about = functools.partial(Question, self.model, served=self.model.limit)
+        self.ask_about = functools.partial(ProbedPrompt, self.model, served=self.model.limit)
         self.prompts = list_prompts(self.model)
         self.known = {}
         with open_reference(small, find_intended(self.ask_about(length=2))) as reference:

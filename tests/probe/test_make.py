@@ -47,7 +47,7 @@ def test_a_probe_s_config_is_its_own_probe(id):
         assert after[layer].head_dim == spec.head_dim
 
 
-def test_layers_show_every_type_in_the_order_in_which_they_repeat():
+def test_a_probe_has_every_type_of_layer():
     layers = {id: shrink_config(read_catalog_model(id))["num_hidden_layers"] for id in ("llama-3.1-8b", "gemma-3-1b")}
     assert layers == {"llama-3.1-8b": 1, "gemma-3-1b": 6}
 

@@ -9,7 +9,7 @@ import torch
 from rope_viz.cli.main import main
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.probe import plain_model, transformers_worker
-from rope_viz.probe.hypotheses import INTENDED, Question, find_intended, list_hypotheses
+from rope_viz.probe.hypotheses import INTENDED, ProbedPrompt, find_intended, list_hypotheses
 from rope_viz.probe.prompts import draw_prompt
 from rope_viz.probe.reference import as_data
 from rope_viz.probe.shrink_config import shrink_config
@@ -23,7 +23,7 @@ OTHERS = ["gemma-3-1b", "deepseek-v3", "gpt-oss-20b", "llama-4-scout", "phi-3.5-
 def build(id):
     small = shrink_config(read_catalog_model(id))
     model = ModelConfig.read(small)
-    return small, model, Question(model, LENGTH, model.limit)
+    return small, model, ProbedPrompt(model, LENGTH, model.limit)
 
 
 def run_untouched(model, prompt):
@@ -51,11 +51,11 @@ def test_the_intended_embedding_is_that_of_transformers_itself(id):
 
 
 @pytest.mark.parametrize("id", PLAIN)
-def test_our_forward_pass_is_that_of_transformers_under_every_hypothesis(id):
+def test_our_forward_pass_is_that_of_transformers(id):
     small, _, asked = build(id)
     if small["model_type"] == "mistral":
         small["sliding_window"] = 40
-        asked = Question(ModelConfig.read(small), LENGTH, small["max_position_embeddings"])
+        asked = ProbedPrompt(ModelConfig.read(small), LENGTH, small["max_position_embeddings"])
     prompt = draw_prompt(LENGTH, 1)
     targets = np.array([[row, token] for row, token in enumerate(prompt[1:])])
     hypotheses = list_hypotheses(asked)
