@@ -7,7 +7,7 @@ import pytest
 
 import rope_viz
 from rope_viz.advice.memory.kv_cache import cache
-from rope_viz.advice.memory.vllm_blocks import Engine, Layers, count_request_bytes, count_reserved_bytes
+from rope_viz.advice.memory.vllm_blocks import PagedLayers, VllmSettings, count_request_bytes, count_reserved_bytes
 from rope_viz.models.model_config import ModelConfig
 from tests.offenders import for_each
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 # tools/engines/lab.py wrote the answers of vLLM 0.32.0 on a processor.
 SAID = [row for row in json.loads((ROOT / "tests/goldens/caches.json").read_text())["rows"] if "tokens" in row]
 CONFIGS = json.loads((ROOT / "tools/engines/caches.json").read_text())["configs"]
-ON_PROCESSORS = Engine(block=32, batches=1, float_states=True)
+ON_PROCESSORS = VllmSettings(block=32, batches=1, float_states=True)
 QWEN = {
     **{"model_type": "qwen3_5_moe_text", "hidden_size": 2048, "num_attention_heads": 16, "num_key_value_heads": 2},
     **{"head_dim": 256, "num_hidden_layers": 40, "vocab_size": 248320, "intermediate_size": 512, "dtype": "bfloat16"},
@@ -59,14 +59,16 @@ def test_a_state_fills_its_page_and_sets_the_block():
     # The convolution's three columns in the type of the model, and the recurrence in float32.
     state = 3 * (2 * 16 + 32) * 128 * 2 + 32 * 128 * 128 * 4
     assert state == 2_146_304
-    layers = [Layers(30, 0.0, state=state), Layers(10, 1024.0)]
-    assert count_request_bytes(layers, 2_096, Engine()) == (1 + 6) * 10 * state
-    assert count_request_bytes(layers, 2_097, Engine()) == (2 + 6) * 10 * state
+    layers = [PagedLayers(30, 0.0, state=state), PagedLayers(10, 1024.0)]
+    assert count_request_bytes(layers, 2_096, VllmSettings()) == (1 + 6) * 10 * state
+    assert count_request_bytes(layers, 2_097, VllmSettings()) == (2 + 6) * 10 * state
 
 
 def test_windows_take_the_tokens_in_flight_and_a_block_more():
-    layers = [Layers(32, 4096.0, window=4096)]
-    in_blocks = {tokens: count_request_bytes(layers, 100_000, Engine(batched_tokens=tokens)) for tokens in (2048, 8192)}
+    layers = [PagedLayers(32, 4096.0, window=4096)]
+    in_blocks = {
+        tokens: count_request_bytes(layers, 100_000, VllmSettings(batched_tokens=tokens)) for tokens in (2048, 8192)
+    }
     page = 16 * 4096 * 32
     assert in_blocks == {2048: (512 + 1) * page, 8192: (1280 + 1) * page}
     found = rope_viz.memory(CONFIGS["mistral-7b-v0.1"], length=100_000, runtime="vllm", batched_tokens=2048)

@@ -47,7 +47,7 @@ def test_a_question_is_asked_once():
     assert len(keys) == len(set(keys))
 
 
-def test_asked_is_told_beside_executed_and_not_added_to_it():
+def test_asked_is_never_added_to_executed():
     config = CONFIGS["llama-yarn"]["config"]
     found = emulate(config, "vllm").known
     assert found.how == "executed"

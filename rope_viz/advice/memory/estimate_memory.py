@@ -117,7 +117,7 @@ def memory(
             reasons["reserved_bytes"] = reasons.get("kv_cache_bytes", "")
         else:
             try:
-                engine = vllm_blocks.Engine(batched_tokens=batched_tokens or vllm_blocks.BATCHED_TOKENS)
+                engine = vllm_blocks.VllmSettings(batched_tokens=batched_tokens or vllm_blocks.BATCHED_TOKENS)
                 each = vllm_blocks.count_reserved_bytes(model, kept, int(length), engine)
                 found["reserved_bytes"] = int(sequences) * each
                 if batched_tokens is None and any(group.window for group in kept.groups):

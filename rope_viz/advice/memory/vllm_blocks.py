@@ -32,7 +32,7 @@ STATE_DTYPES = ("mamba_ssm_dtype", "mamba_ssm_cache_dtype")
 
 
 @dataclass(frozen=True)
-class Engine:
+class VllmSettings:
     """How an engine is started: tokens of a block and of a batch, and the batches in flight.
 
     `float_states` is True where recurrences are kept in float32 whatever the config says, as on processors.
@@ -45,7 +45,7 @@ class Engine:
 
 
 @dataclass(frozen=True)
-class Layers:
+class PagedLayers:
     """Layers with the same cache: how many, bytes per token or bytes of a state, and tokens that they look back.
 
     `chunk` is the size of a chunk, of which they see the begun one alone. `states` are those that a recurrent layer
@@ -62,7 +62,7 @@ class Layers:
     block: int = 0
     page: float = 0.0
 
-    def count_blocks(self, length: int, engine: Engine) -> int:
+    def count_blocks(self, length: int, engine: VllmSettings) -> int:
         """Return how many blocks one request takes in a group of these layers."""
         if self.state:
             return self.states
@@ -80,7 +80,9 @@ def divide_up(count: float, by: float) -> int:
     return int(-(-count // by))
 
 
-def count_request_bytes(layers: Sequence[Layers], length: int, engine: Engine, *, is_latent: bool = False) -> int:
+def count_request_bytes(
+    layers: Sequence[PagedLayers], length: int, engine: VllmSettings, *, is_latent: bool = False
+) -> int:
     """Return the bytes that vLLM reserves for one request of this length."""
     if not layers:
         return 0
@@ -96,7 +98,7 @@ def count_request_bytes(layers: Sequence[Layers], length: int, engine: Engine, *
     return round(size * sized[0].page * blocks)
 
 
-def size_pages(layers: Sequence[Layers], engine: Engine, is_latent: bool) -> list[Layers]:
+def size_pages(layers: Sequence[PagedLayers], engine: VllmSettings, is_latent: bool) -> list[PagedLayers]:
     """Return the layers with their blocks and pages. A block is as long as its page needs to hold the largest state."""
     block, state = engine.block, max(one.state for one in layers)
     token = max(one.token for one in layers)
@@ -106,7 +108,7 @@ def size_pages(layers: Sequence[Layers], engine: Engine, is_latent: bool) -> lis
     return [replace(one, block=block, page=block * (token if one.state else one.token) or one.state) for one in layers]
 
 
-def unify_pages(layers: Sequence[Layers]) -> list[Layers]:
+def unify_pages(layers: Sequence[PagedLayers]) -> list[PagedLayers]:
     """Return the layers with pages of one size: smaller ones get longer blocks where these fit, else padding."""
     largest = max(one.page for one in layers)
     if all(one.window is None and one.chunk is None and not one.state for one in layers):
@@ -117,28 +119,28 @@ def unify_pages(layers: Sequence[Layers]) -> list[Layers]:
     ]
 
 
-def count_reserved_bytes(model: ModelConfig, kept: Cache, length: int, engine: Engine) -> int:
+def count_reserved_bytes(model: ModelConfig, kept: Cache, length: int, engine: VllmSettings) -> int:
     """Return what vLLM reserves for one request. Raises `ValueError` where this was not run or read."""
     layers = [one for group in kept.groups for one in list_layers(model, group, kept.dtype, engine)]
     return count_request_bytes(layers, length, engine, is_latent=read_memory_fields(model).has_latent_attention)
 
 
-def list_layers(model: ModelConfig, group: Group, dtype: str, engine: Engine) -> Iterator[Layers]:
+def list_layers(model: ModelConfig, group: Group, dtype: str, engine: VllmSettings) -> Iterator[PagedLayers]:
     """Yield the layers of one group as vLLM sees them: attention, and a recurrence, also where one layer has both."""
     if group.entry or group.kind == "indexed_attention":
         raise ValueError("what vLLM reserves for compressed layers and for those with an index was not run")
     if group.per_token:
         chunk = group.window if group.kind == "chunked_attention" else None
-        yield Layers(group.layers, group.per_token, None if chunk else group.window, chunk)
+        yield PagedLayers(group.layers, group.per_token, None if chunk else group.window, chunk)
     if group.state:
         fields = read_memory_fields(model)
         states = fields.architecture.runtime("vllm").get("states")
         if states is None:
             raise ValueError(f"what vLLM reserves for recurrent layers of {fields.kind} was not run")
-        yield Layers(group.layers, 0.0, state=count_state_bytes(model, group, dtype, engine), states=int(states))
+        yield PagedLayers(group.layers, 0.0, state=count_state_bytes(model, group, dtype, engine), states=int(states))
 
 
-def count_state_bytes(model: ModelConfig, group: Group, dtype: str, engine: Engine) -> float:
+def count_state_bytes(model: ModelConfig, group: Group, dtype: str, engine: VllmSettings) -> float:
     """Return the bytes of a recurrent layer's state in vLLM.
 
     Its convolution keeps one column less than that of transformers, in the type of the model; the recurrence is of that
