@@ -67,7 +67,8 @@ def find_rotating_layers(fields: Fields) -> list[bool] | None:
     if rotating == "linear_rope" and not fields.flag("linear_rope", default=True):
         rotating = "attention"
     if rotating in ("no_rope_layers", "layer_rope_theta", "attn_type_list") and fields.config.get(rotating):
-        return [bool(flag) for flag in read_numbers(fields.config[rotating], rotating)]
+        flags = read_numbers(fields.config[rotating], rotating)
+        return [bool(flag) for flag in flags[: fields.size("num_hidden_layers")]]
     if fields.architecture.layers.nth_without_rope:
         pattern, layers = fields.architecture.layers.pattern, fields.size("num_hidden_layers")
         types = None if layers is None or pattern is None else repeat_pattern(fields, pattern, layers)

@@ -165,3 +165,22 @@ def test_a_broken_entry_of_a_link_changes_nothing(side):
     assert found == plain
     lengths = {"generation": {"max_length": True, "max_new_tokens": "many"}}
     assert rope_viz.memory({**LLAMA_70B, "_side_files": lengths}, length=100) == plain
+
+
+@pytest.mark.parametrize(
+    "quantized",
+    [{"quant_method": "hqq"}, {"quant_method": "torchao", "quant_type": "int4"}, {"quant_algo": "NO_SUCH_ALGORITHM"}],
+)
+def test_weights_of_an_unread_method_are_not_known(quantized):
+    config = {**LLAMA_70B, "quantization_config": quantized}
+    found = rope_viz.memory(config, length=1)
+    name = next(iter(quantized.values()))
+    assert found["weight_bytes"] is None and found["weight_dtype"] == name
+    assert name in found["reasons"]["weight_bytes"]
+    assert rope_viz.memory(config, length=1, weight_dtype="int8")["weight_bytes"] == found["parameters"]
+
+
+def test_an_empty_algorithm_of_modelopt_leaves_the_weights_in_16_bits():
+    quantized = {"quant_method": "modelopt", "quant_algo": None, "kv_cache_quant_algo": "FP8"}
+    found = rope_viz.memory({**LLAMA_70B, "quantization_config": quantized}, length=1)
+    assert found["weight_bytes"] == 2 * found["parameters"] and found["dtype"] == "fp8"

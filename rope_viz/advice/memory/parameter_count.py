@@ -31,10 +31,12 @@ from rope_viz.advice.memory.weight_storage import (
     Quantization,
     find_plain_bytes,
     find_quantization,
+    find_unread_method,
     find_weight_storage,
     is_expert_format,
     read_quantization,
 )
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.config_reader import Fields, read_model_type
 from rope_viz.models.formats.json_source import source_file
@@ -60,10 +62,12 @@ def parameters(config: Source) -> int:
 def count_weight_bytes(model: ModelConfig, config: Mapping[str, Any], count: int) -> tuple[int, dict[str, str]]:
     """Return (bytes of all weights as a config says they are stored, what was assumed: {name: value}).
 
-    Raises `ValueError` where that depends on names of layers that are not read.
+    Raises `ValueError` where that depends on a method or on names of layers that are not read.
     """
     quantized = find_quantization(model.mapping, config)
     if quantized is None:
+        if unread := find_unread_method(model.mapping, config):
+            raise ValueError(f"the bits of the quantization {short_repr(unread)} are not read: give weight_dtype")
         return round(count * find_weight_storage(model.mapping, config)[0]), {}
     counted = read_whole(quantized.get(COUNTED), -1)
     if counted == 0:

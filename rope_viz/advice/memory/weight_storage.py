@@ -81,6 +81,17 @@ def find_quantization(*places: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return None
 
 
+def find_unread_method(*places: Mapping[str, Any]) -> str:
+    """Return the method of a quantization whose bits are not read; "" where all are read or it leaves weights alone."""
+    if find_quantization(*places) is None:
+        for found in list_quantizations(*places):
+            # modelopt writes an empty algorithm where it quantizes the cache alone.
+            name = found["quant_algo"] if "quant_algo" in found else found.get("quant_method")
+            if name:
+                return str(name)
+    return ""
+
+
 def find_cache_type(*places: Mapping[str, Any]) -> str | None:
     """Return the type in which a quantization stores the KV cache, None where none says so; "fp8" for 8-bit floats."""
     for found in list_quantizations(*places):
@@ -110,6 +121,8 @@ def find_weight_storage(*places: Mapping[str, Any]) -> tuple[float, str, bool]:
             return 0.0, f"{name}, mixed precision", True
         each = find_bytes_per_weight(quantized) or 0.0
         return each, f"{name}, {8 * each:g} bits", True
+    if unread := find_unread_method(*places):
+        return 0.0, unread, True
     names = (part.get(key) for part in places for key in ("dtype", "torch_dtype"))
     name = next((name.removeprefix("torch.") for name in names if isinstance(name, str) and name != "auto"), None)
     if name is None:
