@@ -175,7 +175,7 @@ def test_weights_of_an_unread_method_are_not_known(quantized):
     config = {**LLAMA_70B, "quantization_config": quantized}
     found = rope_viz.memory(config, length=1)
     name = next(iter(quantized.values()))
-    assert found["weight_bytes"] is None and found["weight_dtype"] == name
+    assert (found["weight_bytes"], found["weight_dtype"]) == (None, name)
     assert name in found["reasons"]["weight_bytes"]
     assert rope_viz.memory(config, length=1, weight_dtype="int8")["weight_bytes"] == found["parameters"]
 
@@ -183,4 +183,4 @@ def test_weights_of_an_unread_method_are_not_known(quantized):
 def test_an_empty_algorithm_of_modelopt_leaves_the_weights_in_16_bits():
     quantized = {"quant_method": "modelopt", "quant_algo": None, "kv_cache_quant_algo": "FP8"}
     found = rope_viz.memory({**LLAMA_70B, "quantization_config": quantized}, length=1)
-    assert found["weight_bytes"] == 2 * found["parameters"] and found["dtype"] == "fp8"
+    assert (found["weight_bytes"], found["dtype"]) == (2 * found["parameters"], "fp8")

@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 
+import rope_viz
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
 from rope_viz.models.formats import without_source
@@ -168,3 +169,37 @@ def test_llama_2_has_no_base_in_its_file():
     found = ModelConfig.read(llama_2)
     assert (found.specs[""].base, found.limit, found.mapping["intermediate_size"]) == (10_000.0, 4096, 11_008)
     assert "It names no rope_theta: 10,000 is assumed" in " ".join(found.notes)
+
+
+# Qwen3 0.6B and Phi-4-mini as ExecuTorch writes them.
+EXECUTORCH = {"dim": 1024, "n_layers": 28, "n_heads": 16, "n_kv_heads": 8, "vocab_size": 151936, "norm_eps": 1e-06} | {
+    **{"hidden_dim": 3072, "head_dim": 128, "ffn_dim_multiplier": 1, "use_scaled_rope": False, "use_hf_rope": True},
+    **{"rope_theta": 1e6, "use_qk_norm": True, "qk_norm_before_rope": True, "attention_qkv_bias": False},
+}
+
+
+def test_executorch_names_the_head_and_its_norms():
+    found, published = ModelConfig.read(EXECUTORCH), ModelConfig.read(catalog()["qwen3-0.6b"].config)
+    assert found.model_type == "qwen3"
+    np.testing.assert_array_equal(found.specs[""].inv_freq(), published.specs[""].inv_freq())
+    # 28 layers with keys and values of 8 heads with 128 channels in 2 bytes.
+    assert rope_viz.memory(EXECUTORCH, length=1000)["kv_cache_bytes"] == 28 * 2 * 8 * 128 * 2 * 1000
+    assert "use_hf_rope: its weights pair halves" in " ".join(found.notes)
+
+
+def test_executorch_names_the_rotated_part_and_the_scaling():
+    (part,) = ModelConfig.read({**META, "partial_rotary_factor": 0.75, "use_scaled_rope": False}).specs.values()
+    assert (len(part.inv_freq()), part.base) == (48, 500_000.0)
+    (scaled,) = ModelConfig.read({**META, "rope_scale_factor": 32, "high_freq_factor": 8}).specs.values()
+    assert (scaled.scaling.factor, scaled.scaling.high_freq_factor) == (32.0, 8.0)
+    (based,) = ModelConfig.read({**META, "rope_theta": None, "rope_freq_base": 1e6}).specs.values()
+    assert based.base == 1e6
+
+
+@pytest.mark.parametrize(
+    "change", [{"no_rope_layer_interval": 4}, {"layer_types": ["conv"] * 32}, {"moe": True}, {"attention_type": "x"}]
+)
+def test_layers_of_executorch_that_differ_are_refused(change):
+    name = next(iter(change))
+    with pytest.raises(ValueError, match=f"{name} of params.json is not read"):
+        config_from_mistral({**META, **change})
