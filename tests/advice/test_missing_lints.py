@@ -116,6 +116,25 @@ def test_a_misplaced_key_is_found_next_to_any_value(value):
     assert found.repaired["rope_scaling"] == {"rope_type": "yarn"}
 
 
+def test_a_misplaced_type_takes_its_factor_along():
+    scaling = {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, "factor": 8.0}
+    found = find(llama(rope_theta=500_000.0, **scaling), "misplaced-keys")
+    assert {one.key for one in found} == scaling.keys()
+    assert found[0].repaired["rope_scaling"] == scaling
+    assert not find(llama(rope_theta=500_000.0, factor=8.0), "misplaced-keys")
+
+
+def test_keys_next_to_the_language_model_are_named_with_their_place():
+    inner = {**without_base(llama()), "model_type": "llama"}
+    outer = {"model_type": "llava", "rope_theta": 500_000.0, "rope_type": "yarn", "factor": 4.0}
+    found = {one.key: one for one in find({**outer, "text_config": inner}, "unread-rope-keys")}
+    assert found.keys() == {"rope_theta", "rope_type", "factor"}
+    assert found["rope_theta"].message.endswith("Move it into text_config.")
+    assert found["factor"].message.endswith("Move it into text_config.rope_scaling.")
+    neutral = {**outer, "rope_type": "default", "text_config": {**inner, "rope_theta": 500_000.0}}
+    assert not find(neutral, "unread-rope-keys")
+
+
 def test_keys_of_another_code_are_named_with_their_values():
     (found,) = find(read_case("nomic-v15"), "keys-of-other-code")
     assert found.severity == "note"

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rope_viz.advice.lint.base_rules import has_base
+from rope_viz.advice.lint.key_places import find_misplaced
 from rope_viz.advice.lint.lint_context import KNOWN_KEYS, Finding, View, inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import TextPart, find_architecture
@@ -110,6 +112,21 @@ def unread_rope_keys(view: View) -> Iterator[Finding]:
                 text += " For this type transformers also raises: move or remove the key." if raises else ""
                 place = ".".join((*part.path[:depth], key))
                 yield Finding("", "error" if raises else "warning", place, text)
+        for key, value in find_lost_keys(view, level).items() if part.unlisted is None else ():
+            place = ".".join((*part.path[:depth], key))
+            home = ".".join((*view.model.path, *(() if key == "rope_theta" else ("rope_scaling",))))
+            text = f"{key} {short_repr(value)} is next to {name}, where no runtime reads it. Move it into {home}."
+            yield Finding("", "warning", place, text)
+
+
+def find_lost_keys(view: View, level: Any) -> dict[str, Any]:
+    """Return the base and the numbers of a scaling at a level outside the language model's part, which lacks them."""
+    if not isinstance(level, Mapping):
+        return {}
+    found = find_misplaced(view, level)
+    if is_number(level.get("rope_theta")) and not has_base(view.text):
+        found["rope_theta"] = level["rope_theta"]
+    return found
 
 
 def wrapper_raises(level: Mapping[str, Any], rope: Mapping[str, Any]) -> bool:

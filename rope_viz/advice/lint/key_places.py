@@ -30,7 +30,8 @@ def misplaced_keys(view: View) -> Iterator[Finding]:
     for key, value in found.items():
         if taken.get(key) == value:
             continue
-        text = f"{key} {short_repr(value)} is next to {path[-1]}, where no class reads it."
+        where = f"next to {path[-1]}" if path[-1] in view.text else "outside any rope dict"
+        text = f"{key} {short_repr(value)} is {where}, where no class reads it."
         repaired = None
         if taken.get(key) is not None:
             text += f" {path[-1]} has {short_repr(taken[key])}, which counts."
@@ -40,14 +41,18 @@ def misplaced_keys(view: View) -> Iterator[Finding]:
         yield Finding("", "warning", view.place(key), text, None, repaired)
 
 
-def find_misplaced(view: View) -> dict[str, Any]:
-    """Return the keys of a rope dict that are at the top of the language model's part, with their values."""
+def find_misplaced(view: View, level: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the keys of a rope dict that are at the top of the language model's part, or of a level, with values."""
+    level = view.text if level is None else level
     record = view.fields.architecture
     read = {*record.defaults, *record.aliases}
-    found = {key: view.text[key] for key in ONLY_INSIDE if key not in read and view.text.get(key) is not None}
+    found = {key: level[key] for key in ONLY_INSIDE if key not in read and level.get(key) is not None}
     kind = found.get("rope_type", "linear")
     if not isinstance(kind, str) or normalise_rope_type(kind) not in ROPE_TYPES or kind == "default":
         found.pop("rope_type")
+    # A factor alone may belong to anything.
+    if found and "factor" not in read and level.get("factor") is not None:
+        found["factor"] = level["factor"]
     return found
 
 
