@@ -13,6 +13,7 @@ from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.query_temperature import find_temperature
+from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
 from rope_viz.runtimes.releases import RELEASES, match_name
@@ -111,7 +112,7 @@ def resolve_releases(releases: Mapping[str, str]) -> list[tuple[str, str]]:
     releases = {match_name(name, RELEASES): version for name, version in releases.items()}
     for name in releases:
         if name not in list_releases():
-            raise ValueError(f"older releases are known for {' and '.join(list_releases())}, not for {name}")
+            raise ValueError(f"older releases are known for {join_words(list(list_releases()))}, not for {name}")
     found = [
         resolve_release(name, releases.get(name, version) if version == RELEASES[name].today[0] else version)
         for name, version in RUNTIMES

@@ -93,6 +93,11 @@ def find_minor(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in format_version(release).split(".")[:2])
 
 
+def format_minor(release: str) -> str:
+    """Return a minor release as text, 5.10 for 5.10.4."""
+    return ".".join(map(str, find_minor(release)))
+
+
 def is_between(version: str, span: str | list[str] | None) -> bool:
     """Return whether a release is before the one that a span names, or from its first on and before its second."""
     if span is None:
@@ -147,7 +152,10 @@ def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]
     if found is None and runtime == "transformers":
         found = find_patch(version)
     if found is None:
-        short = ", ".join(map(format_version, known.releases))
+        listed, older = known.releases, ""
+        if known.older is MINORS:
+            listed, older = known.today, f", {format_minor(MINORS[-1])} to {format_minor(MINORS[0])}"
+        short = ", ".join(map(format_version, listed)) + older
         more = "".join(f" (for {kind} also {one[-1]} to {one[0]})" for kind, one in known.of_one_type.items())
         raise ValueError(f"version of {runtime} must be one of {short}{more}, got {short_repr(version)}")
     return runtime, found

@@ -51,6 +51,22 @@ def test_a_missing_base_is_written_where_the_file_has_its_others():
     assert [one.severity for one in added] == ["warning"]
 
 
+@pytest.mark.parametrize(("vocabulary", "severities"), [(32_768, ["error"]), (32_000, []), (32_002, [])])
+def test_the_vocabulary_tells_models_of_the_same_sizes_apart(vocabulary, severities):
+    # Mistral 7B v0.1 has the default base and 32,000 entries; v0.3 has 1,000,000 and 32,768.
+    sizes = {
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "max_position_embeddings": 32_768,
+    }
+    heads = {"num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "sliding_window": None}
+    config = {"model_type": "mistral", **sizes, **heads, "vocab_size": vocabulary}
+    found = find(config, "missing-base")
+    assert [one.severity for one in found] == severities
+    assert all("Mistral 7B v0.3" in one.message for one in found)
+
+
 @pytest.mark.parametrize(
     "config",
     [

@@ -145,3 +145,11 @@ def test_command_line_says_which_patch_was_run_and_what_changed(capsys):
     assert "transformers 5.0.0 to 5.24.0: no change for this config." in capsys.readouterr().out
     assert main(["runtimes", "minimax-m3", "--release", "transformers=5.0"]) == 0
     assert "minimax_m3_vl does not exist in transformers 5.0.0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("version", ["9.9", "5.99", "5.x"])
+def test_a_wrong_release_is_answered_with_ranges(version, capsys):
+    assert main(["runtimes", "qwen3-8b", "--release", f"transformers={version}"]) == 2
+    assert f"must be one of 5.24.0, 4.57.6, 4.52.4, 4.43.4, 5.0 to 5.23, got '{version}'" in capsys.readouterr().err
+    assert main(["runtimes", "qwen3-8b", "--release", "mlx-lm=0.1"]) == 2
+    assert "are known for transformers, vllm and sglang, not for mlx-lm" in capsys.readouterr().err

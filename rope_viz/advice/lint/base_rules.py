@@ -83,13 +83,19 @@ def has_base(part: Mapping[str, Any]) -> bool:
 
 
 def list_relatives(view: View, ours: RopeSpec) -> list[Model]:
-    """Return the models whose sizes and vocabulary the config has, the nearest first; none where one has its base."""
-    model = view.model
-    if model.identity.model is not None or model.identity.how == "no config":
+    """Return the models whose sizes and vocabulary the config has, the nearest first; none where one has its base.
+
+    A base that the class fills in says nothing: then a model with exactly this vocabulary goes before one with the
+    default.
+    """
+    model, is_given = view.model, has_base(view.text)
+    if model.identity.how == "no config" or (is_given and model.identity.model is not None):
         return []
-    if any(one.based for one in find_similar_models(model.mapping, view.fields, ours)):
+    based = [one.model for one in find_similar_models(model.mapping, view.fields, ours) if one.based]
+    if based and (is_given or any(has_same_vocabulary(view, one) for one in based)):
         return []
-    return [one for one in find_same_sizes(model.mapping, view.fields, ours) if has_similar_vocabulary(view, one)]
+    fits = has_same_vocabulary if based else has_similar_vocabulary
+    return [one for one in find_same_sizes(model.mapping, view.fields, ours) if fits(view, one)]
 
 
 def has_same_vocabulary(view: View, model: Model) -> bool:
