@@ -108,9 +108,16 @@ def is_between(version: str, span: str | list[str] | None) -> bool:
 
 def find_patch(version: str) -> str | None:
     """Return the patch release of transformers 5 that was run for a version such as 5.10 or 5.10.2; None for others."""
-    if re.fullmatch(r"5\.\d{1,3}(\.\d{1,3})?", version) is None:
+    if re.fullmatch(r"v?5\.\d{1,3}(\.\d{1,3})?", version) is None:
         return None
-    return next((one for one in ("5.24.0", *MINORS) if find_minor(one) == find_minor(version)), None)
+    return next((one for one in ("5.24.0", *MINORS) if find_minor(one) == find_minor(version.removeprefix("v"))), None)
+
+
+def find_minor_release(version: str, known: Runtime) -> str | None:
+    """Return the release that was run of a minor release such as 0.33, None where the third number counts more."""
+    if not known.has_repairs or re.fullmatch(r"\d{1,3}\.\d{1,3}", version) is None:
+        return None
+    return next((one for one in known.releases if find_minor(one) == find_minor(version)), None)
 
 
 def format_version(release: str) -> str:
@@ -148,7 +155,9 @@ def resolve_release(runtime: str, version: str | None = None) -> tuple[str, str]
     if version is None:
         return runtime, known.today[0]
     versions = [*known.releases, *(release for kind in known.of_one_type for release in known.of_one_type[kind])]
-    found = next((release for release in versions if version in (release, format_version(release))), None)
+    name = version.removeprefix("v")
+    found = next((release for release in versions if name in (release, format_version(release))), None)
+    found = found or find_minor_release(name, known)
     if found is None and runtime == "transformers":
         found = find_patch(version)
     if found is None:
