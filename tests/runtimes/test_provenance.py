@@ -13,7 +13,6 @@ from rope_viz.runtimes import RUNTIMES, emulate, resolve_release
 from rope_viz.runtimes.compare import compare
 from rope_viz.runtimes.known_types import list_types
 from rope_viz.runtimes.provenance import executed_types, find_provenance
-from rope_viz.runtimes.releases import MINORS
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 SIZES = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768}
@@ -49,12 +48,13 @@ def test_executed_types_name_an_existing_golden():
         for golden, kinds in goldens.items():
             assert (GOLDENS / golden).exists()
             runtime, version = at.split(" ")
-            version = MINORS[0] if version == "5" else version
             for kind in kinds:
                 if all_architectures()[kind].text is not None:
                     continue  # a wrapper's answers are those of its part
                 if runtime == "mlx-lm" and kind not in list_types(runtime, version):
                     continue  # executed as the part of a wrapper
+                if version == "5":
+                    continue  # each minor release has a range of its own: tests/runtimes/test_minor_releases.py
                 for scaling in all_architectures()[kind].executed[at][golden]:
                     fields = ModelConfig.read({"model_type": kind, "rope_scaling": {"rope_type": scaling}}).fields
                     known = find_provenance(runtime, resolve_release(runtime, version)[1], fields, scaling)
