@@ -8,6 +8,8 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rope_viz.storage.write_file import write_file
+
 FOLDER = Path(__file__).parent / "cards"
 
 
@@ -81,5 +83,6 @@ def write_card(card: CardMeasurement, folder: Path = FOLDER) -> Path:
     # One line for each way and each shape.
     for opening, closing in ((r"\[(?=\s+\d)", r"\]"), (r'\{(?=\s+"us")', r"\}")):
         text = re.sub(f"{opening}[^]}}]*{closing}", lambda match: re.sub(r"\s+", " ", match[0]), text)
-    path.write_text(text.replace("[ ", "[").replace(" ]", "]").replace("{ ", "{").replace(" }", "}") + "\n", "utf-8")
+    text = text.replace("[ ", "[").replace(" ]", "]").replace("{ ", "{").replace(" }", "}") + "\n"
+    write_file(path, text.encode())
     return path

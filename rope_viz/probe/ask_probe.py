@@ -17,6 +17,7 @@ from rope_viz.probe.clients import NoAnswerError, find_interface, open_server, r
 from rope_viz.probe.judge import judge
 from rope_viz.probe.prompts import LONGEST, ROOM, list_prompts
 from rope_viz.probe.shrink_config import shrink_config
+from rope_viz.storage.decode_json import decode_json
 
 ENGINES: Mapping[str, tuple[str, str]] = {
     "transformers": ("run_transformers.py", "transformers"),
@@ -114,7 +115,7 @@ def run_engine(engine: str, script: str, python: str, task: Mapping[str, Any]) -
             raise NoAnswerError(f"{python} has no {engine}: pip install {engine} there, or name another by --python")
         raise NoAnswerError(f"{engine} could not load this probe: {last[-1][:300]}")
     try:
-        found = json.loads(lines[-1])
+        found = decode_json(lines[-1], "not JSON")
         if len(found["answers"]) == len(task["prompts"]):
             return dict(found)
     except (ValueError, KeyError, TypeError):

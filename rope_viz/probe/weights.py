@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from rope_viz.storage.decode_json import decode_json
+
 Float32 = NDArray[np.float32]
 
 SEED = 60
@@ -64,7 +66,7 @@ def read_safetensors(content: bytes) -> dict[str, Float32]:
     """Return the float32 tensors of a safetensors file. Raises `ValueError` where it is none."""
     try:
         (size,) = struct.unpack_from("<Q", content)
-        header = json.loads(content[8 : 8 + size])
+        header = decode_json(content[8 : 8 + size], "its header is not JSON")
         found = {}
         for name, entry in header.items():
             if name == "__metadata__" or entry["dtype"] != "F32":

@@ -47,13 +47,13 @@ def find_asked(runtime: str, release: str, fields: Fields, scaling: str) -> tupl
     wanted = {format_version(release)}
     if release == RELEASES[runtime].today[0]:
         wanted.add(find_newest(runtime))
-    new = bool(fields.config.get(NEW_KEYS))
-    return tuple(
-        one
-        for one in list_asked()
-        if (one.runtime, one.model_type, one.scaling, one.has_new_keys) == (runtime, fields.kind, scaling, new)
-        and one.release in wanted
-    )
+    return tuple(one for one in find_all_asked(runtime, fields, scaling) if one.release in wanted)
+
+
+def find_all_asked(runtime: str, fields: Fields, scaling: str) -> tuple[AskedEngine, ...]:
+    """Return the answers of all releases of a runtime about this architecture with this scaling, in the same keys."""
+    key = (runtime, fields.kind, scaling, bool(fields.config.get(NEW_KEYS)))
+    return tuple(one for one in list_asked() if (one.runtime, one.model_type, one.scaling, one.has_new_keys) == key)
 
 
 def find_newest(runtime: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import Emulation, emulate_case, read_case, resolve_release
+from rope_viz.runtimes.asked_engines import AskedEngine, find_all_asked
 from rope_viz.runtimes.compare import Comparison, compare_with
 from rope_viz.runtimes.provenance import How
 from rope_viz.runtimes.releases import MINORS, RELEASES, find_minor, format_version
@@ -57,6 +58,7 @@ class History:
     base: Emulation
     comparisons: tuple[Comparison, ...]
     ratio: Callable[[float], str] = RATIO
+    asked: tuple[AskedEngine, ...] = ()
 
     @property
     def releases(self) -> list[str]:
@@ -78,9 +80,8 @@ class History:
     @property
     def asked_spans(self) -> list[AskedSpan]:
         """What whole engines answered about configs of this architecture with this scaling, config by config."""
-        answers = {answer for one in self.comparisons for answer in one.emulation.known.asked}
         found: list[AskedSpan] = []
-        for answer in sorted(answers, key=lambda answer: (answer.config, read_numbers(answer.release))):
+        for answer in sorted(self.asked, key=lambda answer: (answer.config, read_numbers(answer.release))):
             if found and (found[-1].config, found[-1].verdict) == (answer.config, answer.verdict):
                 found[-1] = AskedSpan(answer.config, (*found[-1].releases, answer.release), answer.verdict)
             else:
@@ -141,6 +142,7 @@ def trace_releases(
                 for release in sorted(runtime.list_for(case.model), key=read_numbers)
             ),
             ratio,
+            find_all_asked(name, case.fields, case.kind),
         )
         for name, runtime in RELEASES.items()
         if name != "paper"

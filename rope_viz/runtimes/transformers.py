@@ -337,9 +337,14 @@ def prefer_top_share(case: Case) -> Case:
     return case.replace(share=float(top), plain_share=plain)
 
 
+def _has_indexed_layers(case: Case) -> bool:
+    layers = case.fields.config.get("layer_types")
+    return isinstance(layers, list) and "indexed_attention" in layers
+
+
 UNKNOWN_LAYERS = refuse(
     "ValueError: layer_types has indexed_attention, which is not in its list",
-    lambda case: "indexed_attention" in (case.fields.config.get("layer_types") or ()),
+    _has_indexed_layers,
 )
 
 

@@ -12,7 +12,7 @@ import pytest
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
 from rope_viz.runtimes import emulate
-from rope_viz.runtimes.compare import histories
+from rope_viz.runtimes.history import histories
 from rope_viz.runtimes.releases import RELEASES
 from tests.offenders import for_each
 

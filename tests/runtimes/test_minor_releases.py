@@ -10,7 +10,7 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.runtimes import emulate, resolve_release
-from rope_viz.runtimes.compare import find_changes
+from rope_viz.runtimes.history import find_changes
 from rope_viz.runtimes.releases import MINORS, find_minor, find_patch, is_between
 from tests.offenders import for_each
 
@@ -121,9 +121,9 @@ PUBLIC = {
 def test_reported_changes_are_found_with_their_release(model):
     layer, verdict, since, reason = PUBLIC[model]
     (found,) = find_changes(CASES[f"catalog {model}"][0], "5.10.0")
-    assert (found.layer, found.history.spans[-1][1]) == (layer, "agrees")
-    assert verdict in found.history.spans[0][1]
-    assert found.history.spans[-1][0][0].startswith(since)
+    assert (found.layer, found.history.spans[-1].words) == (layer, "agrees")
+    assert verdict in found.history.spans[0].words
+    assert found.history.spans[-1].releases[0].startswith(since)
     assert " ".join(found.reasons).startswith(reason)
 
 

@@ -174,6 +174,13 @@ OUR_OWN = {
     "advice/plan/runtime_instructions.py",
     "picture/config_keys.py",
     "real_models/worker_process.py",
+    "kernels/card_files.py",
+    "probe/transformers_worker.py",
+    "probe/worker_process.py",
+    "probe/engines/run_llama_cpp.py",
+    "probe/engines/run_mlx_lm.py",
+    "probe/engines/run_transformers.py",
+    "probe/engines/run_vllm.py",
     "advice/verify/check_rope.py",  # a file that works without this package
     "advice/lint/contradictions.py",  # a number that the check found as text
 }

@@ -15,15 +15,15 @@ OURS = "rope_viz"
 # Ways of a card's file by how their name begins: colour, symbol, and the sign that names it above the plot.
 LOOKS: dict[str, tuple[str, str, str]] = {
     "rope_viz": (theme.CURRENT, "circle", "●"),
-    "rope_viz, table": (theme.CURRENT, "x", "✖"),
-    "flash-attention, float32 table": (theme.FURTHER[0], "square", "■"),
+    "rope_viz, table": (theme.FURTHER[4], "x", "✖"),
+    "flash-attention, float32 table": (theme.FURTHER[5], "square", "■"),
     "flash-attention": (theme.FURTHER[0], "star", "★"),
     "Liger, in place": (theme.FURTHER[1], "diamond", "◆"),
     "torch.compile": (theme.FURTHER[2], "triangle-up", "▲"),
     "FLA": (theme.FURTHER[3], "triangle-down", "▼"),
     "eager": (theme.PLAIN, "cross", "✚"),
 }
-ROW, KEY = 48, 20  # pixels of a case, and of a line above the plot
+ROW, KEY = 48, 22  # pixels of a case, and of a line above the plot
 MOST = 1.45  # a small case can be faster than a copy, which needs a launch too
 
 

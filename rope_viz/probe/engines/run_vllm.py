@@ -12,7 +12,7 @@ def main() -> None:
 
     task = json.load(sys.stdin)
     # What the engine prints belongs to standard error: the answer is the last line of standard output.
-    with open(os.dup(1), "w", encoding="utf-8") as out:
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)
         engine = vllm.LLM(
             task["folder"],
