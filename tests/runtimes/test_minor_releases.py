@@ -153,3 +153,13 @@ def test_a_wrong_release_is_answered_with_ranges(version, capsys):
     assert f"must be one of 5.24.0, 4.57.6, 4.52.4, 4.43.4, 5.0 to 5.23, got '{version}'" in capsys.readouterr().err
     assert main(["runtimes", "qwen3-8b", "--release", "mlx-lm=0.1"]) == 2
     assert "are known for transformers, vllm and sglang, not for mlx-lm" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("runtime", "written", "found"),
+    [("transformers", "v5.3", "5.3.0"), ("transformers", "4.57", "4.57.6"), ("vllm", "v0.33", "0.33.0")],
+)
+def test_a_minor_release_or_a_tag_is_enough(runtime, written, found):
+    assert resolve_release(runtime, written) == (runtime, found)
+    with pytest.raises(ValueError, match="must be one of"):
+        resolve_release("sglang", "0.5")
