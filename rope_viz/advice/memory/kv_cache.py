@@ -231,8 +231,6 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     if facts.cache == "unknown" and fields.kind not in cache_layouts():
         raise ValueError(f"the cache of {fields.kind} does not follow from heads and windows alone")
     notes = []
-    if facts.indexer or (fields.config.get("index_head_dim") is not None and fields.size("kv_lora_rank")):
-        notes.append("The indexer of its sparse attention stores about 132 more bytes per token and layer.")
     size = DTYPES[dtype]
     groups = make_block_groups(fields, size) if fields.config.get("block_configs") else None
     if groups is None:
@@ -241,9 +239,19 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
         numbers = source_file(model.mapping).get("kept", [])
         each = zip(kinds, [*numbers, *[None] * (len(kinds) - len(numbers))], strict=False)
         groups = [make_group(fields, kind, layers, size, kept) for (kind, kept), layers in Counter(each).items()]
+    if facts.indexer or (fields.config.get("index_head_dim") is not None and fields.size("kv_lora_rank")):
+        notes.append(describe_indexer(fields, size, any(one.kind == "indexed_attention" for one in groups)))
     if any(one.state and one.every == 1 for one in groups):
         notes.append("Recurrent layers store a state of constant size at every length.")
     return Cache(tuple(groups), dtype, tuple(notes))
+
+
+def describe_indexer(fields: Fields, size: float, is_counted: bool) -> str:
+    """Return a sentence on the keys of a sparse attention's indexer; in fp8 each has a scale of 4 bytes."""
+    numbers = count_index_numbers(fields)
+    if not is_counted:
+        return f"The indexer of its sparse attention stores about {numbers + 4} more bytes per token and layer."
+    return f"Counted for the indexer: {numbers * size:g} bytes per token and layer. In fp8 it takes {numbers + 4}."
 
 
 # Types of encoders; where a config names one, its attention reads the whole text at once.
