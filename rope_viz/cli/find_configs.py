@@ -13,6 +13,7 @@ from pathlib import Path
 from rope_viz.cli.hub_access import fetch, is_asked_of_hub, may_be_on_hub
 from rope_viz.models.catalog import Model
 from rope_viz.models.formats.json_source import LARGEST_FILE, read_content, read_raw
+from rope_viz.models.formats.side_files import SIDE_FILES
 from rope_viz.models.identity import named_config
 from rope_viz.models.identity.hf_cache import NAME, find_in_cache, is_model_id
 from rope_viz.models.no_rope_types import is_model_config
@@ -55,6 +56,9 @@ def search_folder(folder: Path) -> FolderSearch:
     skipped: list[Path] = []
     for place, folders, files in os.walk(folder):
         folders[:] = [] if NAME in files else sorted(name for name in folders if name not in PASSED_OVER)
+        if NAME in files:
+            # They are read with the config.
+            files = [name for name in files if name not in SIDE_FILES]
         for name in sorted(files, key=lambda name: (name != NAME, name)):
             if len(configs) + len(skipped) >= MOST_FILES:
                 return FolderSearch(tuple(configs), tuple(skipped), False)

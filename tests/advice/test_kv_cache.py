@@ -116,7 +116,7 @@ def test_bytes_are_formatted_in_powers_of_ten(count, said):
 
 
 @pytest.mark.parametrize(("size", "fp8"), [(128, 132), (64, 68)])
-def test_indexer_keys_are_said_to_be_counted_where_they_are(size, fp8):
+def test_a_note_says_that_indexer_keys_are_counted(size, fp8):
     found = cache({**catalog()["deepseek-v3.2"].config, "index_head_dim": size})
     # 512 latent numbers, 64 rotated ones and those of the indexer, in 2 bytes.
     assert [group.per_token for group in found.groups] == [2 * (512 + 64 + size)]

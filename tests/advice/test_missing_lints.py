@@ -140,7 +140,7 @@ def test_a_misplaced_type_takes_its_factor_along():
     assert not find(llama(rope_theta=500_000.0, factor=8.0), "misplaced-keys")
 
 
-def test_keys_next_to_the_language_model_are_named_with_their_place():
+def test_keys_next_to_text_config_are_named():
     inner = {**without_base(llama()), "model_type": "llama"}
     outer = {"model_type": "llava", "rope_theta": 500_000.0, "rope_type": "yarn", "factor": 4.0}
     found = {one.key: one for one in find({**outer, "text_config": inner}, "unread-rope-keys")}

@@ -180,7 +180,7 @@ def test_weights_of_an_unread_method_are_not_known(quantized):
     assert rope_viz.memory(config, length=1, weight_dtype="int8")["weight_bytes"] == found["parameters"]
 
 
-def test_an_empty_algorithm_of_modelopt_leaves_the_weights_in_16_bits():
+def test_an_empty_algorithm_leaves_weights_in_16_bits():
     quantized = {"quant_method": "modelopt", "quant_algo": None, "kv_cache_quant_algo": "FP8"}
     found = rope_viz.memory({**LLAMA_70B, "quantization_config": quantized}, length=1)
     assert (found["weight_bytes"], found["dtype"]) == (2 * found["parameters"], "fp8")

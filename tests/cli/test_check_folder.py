@@ -62,6 +62,13 @@ def test_a_folder_without_any_config_says_so(capsys):
     assert "skipped 1 file that is no config: empty/readme.md" in err
 
 
+def test_files_that_are_read_with_the_config_are_not_skipped(capsys):
+    put("model/config.json", {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32})
+    put("model/generation_config.json", {"max_length": 4096})
+    put("model/hf_quant_config.json", {"quantization": {"quant_algo": "FP8"}})
+    assert "skipped" not in run(capsys, "model")[2]
+
+
 def test_the_search_stops_after_a_number_of_files(capsys, monkeypatch):
     monkeypatch.setattr(find_configs, "MOST_FILES", 3)
     for number in range(5):
