@@ -14,7 +14,7 @@ from tests.configs import QWEN3_8B
 
 # Learn shows its own models.
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
-MODEL_PAGES = [page for page in PAGES if page not in ("gallery", "lab")]
+MODEL_PAGES = [page for page in PAGES if page not in ("gallery", "lab", "differences")]
 """The pages that depend on a model: the others have no menu of models."""
 GEMMA = {
     "_name_or_path": "me/my-gemma",
