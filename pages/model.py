@@ -6,6 +6,7 @@ from typing import Literal
 
 import streamlit as st
 
+from rope_viz.advice.lint import summary
 from rope_viz.advice.memory.kv_cache import USED, human
 from rope_viz.advice.plan.extension_plan import ExtensionPlan, describe_fit
 from rope_viz.advice.plan.runtime_instructions import Instructions, format_diff
@@ -61,14 +62,16 @@ def show() -> None:
 
 def _model(request: PictureRequest, plan: ExtensionPlan | None) -> None:
     """Show which model it is in one line, and the ways to another one."""
-    worst = "none" if plan is None else next((one.severity for one in plan.found), "none")
     name = request.subject.name if plan is None or plan.recognised.how == "fine-tune" else plan.recognised.name
     left, right = st.columns([12, 7], vertical_alignment="center", gap="medium")
     with left, st.container(key="model", horizontal=True, vertical_alignment="center", gap="small"):
-        st.html(f'<span class="rv-mark rv-{worst}" role="img" aria-label="{TEXTS(f"found.{worst}")}"></span>', width=30)
         st.title(plain(name), anchor=False, width="content")
         with st.container(key="facts", width="content"):
             st.markdown(join_facts(request, plan))
+        if plan is not None and plan.found:
+            key = f"found-{plan.found[0].severity}"
+            with st.container(key=key, width="content"), popover(summary(plan.found), "found"):
+                configs.listed_findings(plan.found)
     with right, st.container(key="other", horizontal=True, vertical_alignment="center"):
         upload.drop_field()
         with popover(TEXTS("other"), "pick"):
@@ -87,7 +90,6 @@ def join_facts(request: PictureRequest, plan: ExtensionPlan | None) -> str:
         TEXTS("facts.base", base=spec.base),
         TEXTS("facts.pairs", pairs=spec.pairs),
         method,
-        *([] if plan is None or not plan.found else [configs.summed_up(plan.config)]),
     ]
     return " · ".join(facts)
 
@@ -122,10 +124,15 @@ def _use_setting() -> None:
 def _answer(plan: ExtensionPlan) -> None:
     """Show the verdict with how sure it is, its reason, what to copy and what was checked."""
     verdict = make_verdict(plan)
+    errors = [one for one in plan.found if one.severity == "error"]
     st.header(verdict.headline, anchor=False)
     if verdict.certainty is not None:
-        look = verdict.certainty if plan.way.is_advised else "lossy"
+        # No tick stands above the answer to a config that is wrong, or that the runtime computes differently.
+        wrong = errors or any(one.is_checked is False for one in plan.instructions[:1])
+        look = verdict.certainty if plan.way.is_advised and not wrong else "lossy"
         st.html(f'<p class="rv-certainty rv-{look}">{verdict.words}</p>')
+    if errors:
+        configs.listed_findings(errors)
     measured = find_measured(plan.way)
     if verdict.measured and measured is not None:
         st.markdown(f"**{plain(verdict.measured)}**{footnote(measured.source)}")
@@ -137,6 +144,8 @@ def _answer(plan: ExtensionPlan) -> None:
         if not plan.refused:
             st.markdown(TEXTS("no_runtime"))
         return
+    if one.is_checked is False:
+        st.markdown(f"**{plain(one.proof)}**")
     with st.container(key="command"):
         st.code(one.command, language="bash", wrap_lines=True)
     copy, file = st.columns(2)
@@ -147,7 +156,8 @@ def _answer(plan: ExtensionPlan) -> None:
             st.caption(TEXTS("gguf"))
         elif plan.file.fit:
             configs.download(TEXTS("download"), plan.file.config, "whole", stretch=True)
-    st.caption(plain(one.proof))
+    if one.is_checked is not False:
+        st.caption(plain(one.proof))
 
 
 def _memory(request: PictureRequest, plan: ExtensionPlan) -> None:
@@ -182,10 +192,9 @@ def _memory(request: PictureRequest, plan: ExtensionPlan) -> None:
 
 
 def _cost(plan: ExtensionPlan) -> None:
-    """Say what the method costs short texts, and how well long texts were measured."""
-    st.markdown(f"**{TEXTS('cost')}**")
-    short = words.list_costs(plan)
-    st.markdown("\n\n".join(short))
+    """Say what the method costs short texts, and how well long texts were measured, where anything is known."""
+    if costs := words.list_costs(plan):
+        st.markdown("\n\n".join([f"**{TEXTS('cost')}**", *costs]))
 
 
 def _details(request: PictureRequest, plan: ExtensionPlan) -> None:

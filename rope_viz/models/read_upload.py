@@ -10,6 +10,7 @@ from rope_viz.embedding.axis_sections import analyse_spec
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import is_pipeline_part, name_config, read_model_type
 from rope_viz.models.formats.json_source import describe_source, names_unread_keys, source_file
+from rope_viz.models.layer_patterns import describe_rotated_shares
 from rope_viz.models.long_names import cut_long_names, describe_long_names
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.several_axes.model_axes import from_model, is_encoder
@@ -54,7 +55,8 @@ def single_axis_upload(config: Mapping[str, Any], notes: Sequence[str] = ()) -> 
     read = ModelConfig.read(config)
     # That a GGUF file was read is no warning; what was not read of it is one.
     news = describe_source(config) if source_file(config) and not names_unread_keys(config) else ""
-    told = (note for note in read.notes if note != news)
+    # The check lists how much of a head rotates: that is so in every Gemma 4.
+    told = (note for note in read.notes if note not in (news, describe_rotated_shares(read.fields)))
     return Upload(name_config(config), config, read.start_specs, (*notes, *told))
 
 

@@ -97,7 +97,7 @@ export const STYLE = `
   .rv-proof td span { font-weight: 400; }
   @media (max-width: 1100px) { .rv-steps span { font-size: 0; } .rv-stage { gap: 32px; } }
   @media (max-width: 760px) {
-    .rv-steps button { min-height: 24px; }
+    .rv-steps button { min-height: 40px; }
     .rv-stage { grid-template-columns: minmax(0, 1fr); gap: 12px; margin-top: 0; padding-bottom: 72px; }
     .rv-show { z-index: 2; top: 0; padding-bottom: 8px; background: var(--background); border-bottom: 1px solid var(--face); }
     .rv-picture-of, &[data-scene] .rv-picture-of { height: 250px; }
@@ -110,7 +110,7 @@ export const STYLE = `
     .rv-proof :is(td, th) { padding: 8px 2px; }
     .rv-choice button { padding: 0 9px; font-size: 15px; }
     h2 { font-size: 25px !important; line-height: 31px !important; }
-    .rv-part { margin-top: 14px; }
+    .rv-part { margin-top: 6px; summary { min-height: 40px; } }
     .rv-way { position: fixed; z-index: 3; left: 0; right: 0; bottom: 0; margin: 0; padding: 12px 16px; background: var(--background); border-top: 1px solid var(--face); }
     .rv-way .rv-next { flex: 1; }
   }

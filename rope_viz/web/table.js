@@ -87,6 +87,7 @@ addStyle(`
   td { white-space: normal; padding: 8px 12px; vertical-align: top; }
   th { white-space: normal; }
   td:last-child { overflow-wrap: anywhere; }
+  .rv-long { min-width: 0; }
   @media (max-width: 640px) { td, th { padding-inline: 8px; } }
 }
 .rv-table {

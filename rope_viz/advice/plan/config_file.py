@@ -33,6 +33,7 @@ from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
 from rope_viz.runtimes.longest_length import explain_refused_length
+from rope_viz.runtimes.releases import format_name
 
 IN_VAIN = ("scaled-window", "scaled-sliding")
 """Rules about scaling that extends nothing: their findings count, whatever their severity."""
@@ -125,15 +126,15 @@ class ConfigFile:
         computed = [f"layer types {join_words(list(self.layers))}"] if self.layers else []
         computed += [f"also in {join_words(list(self.parts))}"] if self.parts else []
         where = f" ({'; '.join(computed)})" if computed else ""
-        able = (
-            (f"Checked: {join_words(list(self.runtimes))} {compute(self.runtimes)} from this{where}.",)
-            if self.runtimes
-            else ()
-        )
-        unable = tuple(f"Not in {other.rstrip('.')}." for other in self.others)
+        able: tuple[str, ...] = ()
+        if self.runtimes:
+            names = join_words([spell_release(one) for one in self.runtimes])
+            able = (f"Checked: {names} {compute(self.runtimes)} from this{where}.",)
+        unable = tuple(f"Not in {spell_release(other.rstrip('.'))}." for other in self.others)
         if not self.unverified:
             return able + unable
-        general = f"By general rules, not verified for this model, {join_words(list(self.unverified))}"
+        unverified = join_words([spell_release(one) for one in self.unverified])
+        general = f"By general rules, not verified for this model, {unverified}"
         return (*able, *unable, f"{general} {compute(self.unverified)}{' too' if able else ''}. {COMPARE}")
 
 
@@ -290,6 +291,12 @@ def describe_generation(old: bool, found: RuntimeSupport, model: ModelConfig) ->
             "it to decide how to read these keys."
         )
     return text
+
+
+def spell_release(text: str) -> str:
+    """Return a text that begins with a runtime's id with its name as its makers write it."""
+    runtime, space, rest = text.partition(" ")
+    return f"{format_name(runtime)}{space}{rest}"
 
 
 def compute(names: Sequence[str]) -> str:

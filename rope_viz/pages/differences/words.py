@@ -44,6 +44,8 @@ def describe(one: ModelAnswer) -> str:
     is_remote = bool(list_answers()[one.model.id][0].comparison.emulation.remote)
     reference = str(TEXTS("cell.own_code")) if is_remote else REFERENCE
     values = {"model": plain(one.model.name), "runtime": plain(one.name), "reference": reference}
+    if one.name == reference:
+        return f"{TEXTS('cell.reference', **values)}{source}"
     if state == "not known":
         return f"{TEXTS('cell.not_known', **values)}{source}"
     sentence = TEXTS(f"cell.{state}", verdict=plain(one.comparison.words("×{:.4g}".format)), **values)

@@ -23,6 +23,7 @@ from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.longest_length import describe_derived_lengths
 from rope_viz.runtimes.provenance import converted_only, executed_counts
 from rope_viz.runtimes.releases import REFERENCE, format_name, format_version
+from rope_viz.runtimes.releases import RUNTIMES as TODAY
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 
@@ -99,8 +100,9 @@ def whose(asked: RuntimeCase, length: int | None) -> str:
 
 
 def counts() -> str:
-    """Count the executed architectures per runtime."""
-    found = [f"{format_name(name)} {version}: {count}" for name, version, count in executed_counts()]
+    """Count the executed architectures per runtime of today; the older releases have a section of their own."""
+    today = {(name, format_version(release)) for name, release in TODAY}
+    found = [f"{format_name(name)} {at}: {count}" for name, at, count in executed_counts() if (name, at) in today]
     alone = len(converted_only())
     return RUNTIMES("executed", counts=", ".join(found), alone=alone)
 
