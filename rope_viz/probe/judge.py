@@ -106,7 +106,10 @@ def judge_prompts(
     """Return the verdict on the answers to prompts."""
     noise = measure_noise(model, prompts, answers, reference)
     if noise > STRANGE:
-        why = f"answers to two tokens are off by {noise:.2g}: the engine serves other weights than this probe's"
+        why = (
+            f"answers to two tokens are off by {noise:.2g}: the engine serves other weights than this probe's, "
+            "or adds a token at the start of each prompt"
+        )
         return ProbeVerdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
     bound = find_fit(noise)
     compared: list[ComparedPrompt] = []
