@@ -9,6 +9,8 @@ from typing import Any
 
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.probe import plain_model
+from rope_viz.probe.hypotheses import ProbedPrompt, find_intended
+from rope_viz.probe.reference import as_data
 from rope_viz.probe.shrink_config import shrink_config
 from rope_viz.probe.tokens import make_tokenizer_files
 from rope_viz.probe.weights import pack_safetensors, read_safetensors
@@ -31,6 +33,8 @@ def make_probe(
     Raises `ValueError` with a sentence for a model that no probe can be made of.
     """
     small = shrink_config(ModelConfig.read(config))
+    model = ModelConfig.read(small)
+    intended = find_intended(ProbedPrompt(model, 2, model.limit))
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     if plain_model.is_plain(small):
@@ -40,7 +44,7 @@ def make_probe(
     else:
         write_file(place / "config.json", json.dumps(small, indent=2).encode())
         with start_worker() as worker:
-            small = worker.ask({"task": "make", "folder": str(place)})
+            small = worker.ask({"task": "make", "folder": str(place), "intended": as_data(intended)})
         write_file(place / "config.json", json.dumps(small, indent=2).encode())
     if gguf:
         weights = read_safetensors((place / "model.safetensors").read_bytes())
