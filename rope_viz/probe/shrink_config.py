@@ -89,7 +89,10 @@ def shrink_config(model: ModelConfig) -> dict[str, Any]:
     found = {key: value for key, value in without_source(model.part.config).items() if key not in REMOVED}
     layers = model.fields.size("num_hidden_layers")
     for key, value in found.items():
-        if layers is not None and isinstance(value, (list, tuple)) and len(value) == layers and shape.layers < layers:
+        if layers is None or not isinstance(value, (list, tuple)) or shape.layers >= layers:
+            continue
+        # Some lists go on with the layers of multi-token prediction.
+        if len(value) == layers or (key in LISTS and len(value) > layers):
             found[key] = [value[place] for place in find_places(model, shape.layers)]
     by_layer = found.get("per_layer_config")
     if isinstance(by_layer, Mapping):
