@@ -245,17 +245,18 @@ class Reference:
 
     @contextlib.contextmanager
     def set_windows(self, hypothesis: Mapping[str, Any]) -> Iterator[None]:
-        """Make windows and chunks endless."""
-        if hypothesis["has_windows"]:
+        """Make windows and chunks endless, or windows wider."""
+        if hypothesis["has_windows"] and not hypothesis["wider"]:
             yield
             return
         config = self.model.config
-        names = [name for name in ("sliding_window", "attention_chunk_size") if getattr(config, name, None)]
+        kinds = ("sliding_window",) if hypothesis["has_windows"] else ("sliding_window", "attention_chunk_size")
+        names = [name for name in kinds if getattr(config, name, None)]
         if not names:
             raise Unsupported
         before = {name: getattr(config, name) for name in names}
         for name in names:
-            setattr(config, name, ENDLESS)
+            setattr(config, name, before[name] + hypothesis["wider"] if hypothesis["has_windows"] else ENDLESS)
         try:
             yield
         finally:
