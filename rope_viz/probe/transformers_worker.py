@@ -40,6 +40,8 @@ ENDLESS = 1 << 30
 SAMPLE = [FIRST + 7 * place % (LAST - FIRST) for place in range(160)]
 """A prompt by which a reference is compared with the untouched model."""
 MOST_OFF = 1e-3
+LARGEST = 16 << 20
+"""Bytes of the weights of a probe."""
 FEW_TOKENS, THREADS = 1024, torch.get_num_threads()
 
 
@@ -62,13 +64,23 @@ def build_model(config: Mapping[str, Any], folder: str = "") -> Any:
         else:
             read = auto.AutoConfig.for_model(kind, **fill_sizes(auto.AutoConfig.for_model(kind, **values), values))
             if type(read) not in auto.AutoModelForCausalLM._model_mapping:
-                raise ValueError(f"transformers {auto.__version__} has no causal language model of type {kind}")
+                why = f"transformers {auto.__version__} has no causal language model of type {kind}"
+                raise ValueError(f"{why}, so that nothing loads it without the other parts of its model")
+            check_size(kind, auto.AutoModelForCausalLM, read)
             torch.manual_seed(SEED)  # for what is not drawn below
             model = auto.AutoModelForCausalLM.from_config(read, dtype=torch.float32)
             draw_weights(model)
     except (AttributeError, KeyError, TypeError, RuntimeError, ImportError, ZeroDivisionError, OSError) as error:
         raise ValueError(f"transformers {auto.__version__} cannot build {kind} that small: {describe(error)}") from None
     return model.eval()
+
+
+def check_size(kind: str, auto: Any, read: Any) -> None:
+    """Raise `ValueError` for a model of which a part stays large, without making its weights."""
+    with torch.device("meta"):
+        size = 4 * sum(one.numel() for one in auto.from_config(read).parameters())
+    if size > LARGEST:
+        raise ValueError(f"no small probe can be made of {kind}: it would have {size >> 20:,} MiB")
 
 
 def fill_sizes(read: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,9 +131,8 @@ def is_transposed(model: Any, name: str) -> bool:
 
 
 def make(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the weights of the probe whose config.json is in a folder. Return that config with its class."""
-    folder = Path(task["folder"])
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    """Write the weights of the probe of a config into a folder. Return that config with its class."""
+    folder, config = Path(task["folder"]), task["config"]
     model = build_model(config)
     Reference(config, "", task["intended"])  # a probe without a reference is not made
     model.save_pretrained(folder, safe_serialization=True)
