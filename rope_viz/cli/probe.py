@@ -90,6 +90,8 @@ def run_make(parsed: argparse.Namespace) -> int:
         made = make_probe(model, parsed.output, overrides, gguf=parsed.gguf)
     layers = made["num_hidden_layers"]
     print(f"{parsed.output}: a probe of {made['model_type']} with {layers} {'layer' if layers == 1 else 'layers'}")
+    if model.part.wrappers:
+        print(f"it is the language model of {model.part.wrappers[0]} alone")
     return 0
 
 

@@ -127,12 +127,13 @@ class Server:
         key: str | None = None,
         chat: bool = False,
         timeout: float = 600.0,
+        largest: int = LARGEST,
     ) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"a server must be an address such as http://localhost:8000/v1, got {short_repr(url)}")
         self.url, self.model, self.chat = url.rstrip("/"), model, chat
-        self.key, self.timeout = key, timeout
+        self.key, self.timeout, self.largest = key, timeout, largest
 
     def ask(self, text: str, most: int) -> Answer:
         if self.chat:
@@ -186,9 +187,9 @@ class Server:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, headers)
         with OPENER.open(request, timeout=self.timeout) as response:
-            found = response.read(LARGEST + 1)
-        if len(found) > LARGEST:
-            raise ValueError(f"{self.url} answered with more than {LARGEST >> 20} MiB")
+            found = response.read(self.largest + 1)
+        if len(found) > self.largest:
+            raise ValueError(f"{self.url} answered with more than {self.largest >> 20} MiB")
         return decode_json(found, f"{self.url} answered with something that is not JSON")
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.probe.answers import Answers
-from rope_viz.probe.clients import NoAnswerError, find_interface, open_server, read_served
+from rope_viz.probe.clients import NoAnswerError, ServerInterface, find_interface, open_server, read_served
 from rope_viz.probe.judge import judge
-from rope_viz.probe.prompts import LONGEST, ROOM, list_prompts
+from rope_viz.probe.prompts import LONGEST, ROOM, SHORTEST, list_prompts
 from rope_viz.probe.shrink_config import shrink_config
 from rope_viz.storage.decode_json import decode_json
 
@@ -50,14 +50,16 @@ def ask_server(
     served = read_served(server)
     interface = find_interface(server, served.model)
     longest = asked.longest if served.longest is None else min(asked.longest, served.longest - ROOM)
-    answers: list[Answers] = []
-    problems = []
-    for prompt in list_prompts(small, longest):
-        try:
-            answers.append(interface.ask(prompt))
-        except ValueError as error:
-            answers.append(None)
-            problems.append(f"a prompt of {len(prompt):,} tokens was not answered: {error}")
+    prompts = list_prompts(small, longest)
+    answers, problems = ask_prompts(interface, prompts)
+    # A server that does not say its longest length refuses what is longer.
+    while answers[-1] is None and len(prompts[-1]) > 2 * SHORTEST:
+        longest = len(prompts[-1]) // 2
+        prompts = list_prompts(small, longest)
+        answers, more = ask_prompts(interface, prompts)
+        problems += more
+    if not list_answered(answers):
+        raise NoAnswerError(problems[-1])
     found = judge(
         config,
         answers,
@@ -68,6 +70,19 @@ def ask_server(
     )
     about = {"url": server.url, "model": served.model, "longest": served.longest, "interface": interface.name}
     return {**about, **found, "lengths": list_answered(answers), "problems": problems[:3]}
+
+
+def ask_prompts(interface: ServerInterface, prompts: Sequence[Sequence[int]]) -> tuple[list[Answers], list[str]]:
+    """Return the answers to prompts, None for those that the server refuses, and why it does."""
+    answers: list[Answers] = []
+    problems = []
+    for prompt in prompts:
+        try:
+            answers.append(interface.ask(prompt))
+        except ValueError as error:
+            answers.append(None)
+            problems.append(f"a prompt of {len(prompt):,} tokens was not answered: {error}")
+    return answers, problems
 
 
 def ask_engine(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import math
 import urllib.error
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from rope_viz.storage.decode_json import ContentError
 
 PREFIXES = 12
 """Lengths at which a server is asked that says nothing of the tokens of its prompt."""
+LARGEST = 256 << 20
+"""Bytes of an answer: log-probabilities of a prompt of a million tokens."""
 FEW = 5
 """Tokens of which such a server is asked the log-probabilities, where it does not give them for the vocabulary."""
 
@@ -27,6 +30,10 @@ class NoAnswerError(Exception):
 
 class NoLogProbsError(Exception):
     """A server that gives no log-probabilities."""
+
+
+class OtherLengthError(ValueError):
+    """A server that answers about more or fewer tokens than were sent."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +55,14 @@ class ServerInterface:
 def open_server(url: str, timeout: float, key: str | None = None) -> Server:
     """Return the server at an address, with or without /v1. Raises `ValueError` for what is no address."""
     address = url.rstrip("/")
-    return Server(address if address.endswith("/v1") else f"{address}/v1", "", key=key, timeout=timeout)
+    address = address if address.endswith("/v1") else f"{address}/v1"
+    return Server(address, "", key=key, timeout=timeout, largest=LARGEST)
 
 
 def find_root(server: Server) -> Server:
     """Return the server at its address without /v1, where llama.cpp has its own interface."""
-    return Server(server.url.removesuffix("/v1"), server.model, key=server.key, timeout=server.timeout)
+    url = server.url.removesuffix("/v1")
+    return Server(url, server.model, key=server.key, timeout=server.timeout, largest=server.largest)
 
 
 def read_served(server: Server) -> ServedModel:
@@ -64,7 +73,7 @@ def read_served(server: Server) -> ServedModel:
         if longest is None:
             with contextlib.suppress(NoAnswerError, ValueError):
                 longest = get(find_root(server), "/props")["default_generation_settings"]["n_ctx"]
-        return ServedModel(str(first["id"]), longest if isinstance(longest, int) else None)
+        return ServedModel(str(first["id"]), longest if isinstance(longest, int) and longest > 0 else None)
     except (KeyError, IndexError, TypeError, AttributeError):
         raise NoAnswerError(f"{server.url} does not list its models: is it an OpenAI-compatible server?") from None
 
@@ -90,7 +99,8 @@ def post(server: Server, path: str, body: Mapping[str, Any]) -> Any:
     except UnavailableError as error:
         if error.is_reached:  # some servers answer 500 to what they do not know
             raise ValueError(str(error)) from None
-        raise NoAnswerError(str(error)) from None
+        wait = f" after {server.timeout:g} seconds (--timeout)" if str(error).endswith("timed out") else ""
+        raise NoAnswerError(f"{error}{wait}") from None
 
 
 def find_interface(server: Server, model: str) -> ServerInterface:
@@ -104,14 +114,21 @@ def find_interface(server: Server, model: str) -> ServerInterface:
             except NoAnswerError:
                 raise
             except (ValueError, KeyError, TypeError, AttributeError) as error:
-                refusals.append(str(error))
+                # What says most comes first.
+                refusals.insert(0 if isinstance(error, OtherLengthError) else len(refusals), str(error))
                 continue
             if any(entry is not None for entry in found):
                 return ServerInterface(name + (" with texts" if as_text else ""), ask)
+    try:
+        post(server, "/completions", {"model": model, "max_tokens": 1, "prompt": write_prompt(SAMPLE[:1], True)})
+    except ValueError as error:
+        raise NoAnswerError(f"no prompt was answered: {error}") from None
     why = f": {refusals[0]}" if refusals else ""
     raise NoLogProbsError(f"{server.url} gives no log-probabilities of a prompt or of the next token{why}")
 
 
+IMPOSSIBLE = -1000.0
+"""Log-probabilities below this are a server's word for none."""
 NOT_JSON = "the answer is not JSON"
 OTHER_ADDRESS = "is it the address of an OpenAI-compatible server?"
 SAMPLE = [FIRST + place for place in range(8)]
@@ -129,11 +146,19 @@ def make_prompt_logprobs(server: Server, model: str, as_text: bool) -> Callable[
         body = {"model": model, "max_tokens": 1, "temperature": 0, "prompt_logprobs": 0}
         choice = read_choice(post(server, "/completions", {**body, "prompt": write_prompt(prompt, as_text)}))
         listed = choice.get("prompt_logprobs")
-        if not isinstance(listed, list) or len(listed) != len(prompt):
+        if not isinstance(listed, list):
             return [None] * (len(prompt) - 1)
+        check_length(len(listed), prompt)
         return [read_own(entry, id) for entry, id in zip(listed[1:], prompt[1:], strict=True)]
 
     return ask
+
+
+def check_length(found: int, prompt: Sequence[int]) -> None:
+    """Raise `OtherLengthError` where a server answers about more or fewer tokens than were sent."""
+    if found != len(prompt):
+        why = "it adds or drops tokens, such as one at the start"
+        raise OtherLengthError(f"the server makes {found:,} tokens of a prompt of {len(prompt):,}: {why}")
 
 
 def read_own(entry: Any, id: int) -> float | None:
@@ -150,8 +175,9 @@ def make_echo(server: Server, model: str, as_text: bool) -> Callable[[Sequence[i
         body = {"model": model, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
         choice = read_choice(post(server, "/completions", {**body, "prompt": write_prompt(prompt, as_text)}))
         listed = (choice.get("logprobs") or {}).get("token_logprobs")
-        if not isinstance(listed, list) or len(listed) < len(prompt):
+        if not isinstance(listed, list):
             return [None] * (len(prompt) - 1)
+        check_length(min(len(listed), max(len(listed) - 1, len(prompt))), prompt)  # the next token may follow
         return [float(value) if is_log_prob(value) else None for value in listed[1 : len(prompt)]]
 
     return ask
@@ -227,5 +253,5 @@ def read_choice(reply: Any) -> Mapping[str, Any]:
 
 
 def is_log_prob(value: Any) -> bool:
-    """Return whether a value can be a log-probability."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    """Return whether a value can be a log-probability; -inf and vLLM's -9999 for it say nothing."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and IMPOSSIBLE < value < math.inf

@@ -41,13 +41,14 @@ class Hypothesis:
 
     `softmax_multiplier` multiplies the scores of every layer, `shift` is added to every position, and `has_windows`
     is False where windows are ignored, and `has_temperature` where the factor on queries by position is left out.
-    `rounds_angles`: the angles are rounded to bfloat16.
+    Windows are `wider` by so many tokens. `rounds_angles`: the angles are rounded to bfloat16.
     """
 
     layers: Mapping[str, Rotation]
     softmax_multiplier: float = 1.0
     shift: int = 0
     has_windows: bool = True
+    wider: int = 0
     has_temperature: bool = True
     rounds_angles: bool = False
 
@@ -121,6 +122,7 @@ def list_others(asked: ProbedPrompt, right: Hypothesis) -> Iterator[tuple[str, H
         yield "softmax multiplier not squared", dataclasses.replace(right, softmax_multiplier=half)
     if raw_window(asked.model.fields) is not None:
         yield "windows ignored", dataclasses.replace(right, has_windows=False)
+        yield "windows wider by one token", dataclasses.replace(right, wider=1)
     if asked.model.architecture.query_temperature is not None:
         yield "attention temperature left out", dataclasses.replace(right, has_temperature=False)
     yield "positions shifted by one", dataclasses.replace(right, shift=1)
@@ -166,10 +168,18 @@ def list_layer_mistakes(right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
     names = [name for name in right.layers if name]
     for name in names:
         same = {
-            other: right.layers[name] if right.layers[name].inv_freq.shape == one.inv_freq.shape else one
+            other: right.layers[name] if is_same_shape(right.layers[name], one) else one
             for other, one in right.layers.items()
         }
         yield f"the embedding of {name} in every layer", dataclasses.replace(right, layers=same)
+    if len(names) == 2 and is_same_shape(*right.layers.values()):
+        exchanged = dict(zip(names, reversed(right.layers.values()), strict=True))
+        yield f"the embeddings of {' and '.join(names)} exchanged", dataclasses.replace(right, layers=exchanged)
+
+
+def is_same_shape(one: Rotation, other: Rotation) -> bool:
+    """Return whether two rotations have as many pairs."""
+    return one.inv_freq.shape == other.inv_freq.shape
 
 
 def list_runtimes(asked: ProbedPrompt, right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:

@@ -106,7 +106,10 @@ def judge_prompts(
     """Return the verdict on the answers to prompts."""
     noise = measure_noise(model, prompts, answers, reference)
     if noise > STRANGE:
-        why = f"answers to two tokens are off by {noise:.2g}: the engine serves other weights than this probe's"
+        why = (
+            f"answers to two tokens are off by {noise:.2g}: the engine serves other weights than this probe's, "
+            "or adds a token at the start of each prompt"
+        )
         return ProbeVerdict("cannot tell", UNKNOWN_CODE, noise, sentence=why)
     bound = find_fit(noise)
     compared: list[ComparedPrompt] = []
@@ -116,11 +119,10 @@ def judge_prompts(
         if len(prompt) == 2 or not values.size:
             continue
         hypotheses = list_hypotheses(ask_about(length=len(prompt)))
-        # A hypothesis that shorter prompts rule out is asked again only where no other one explains a longer prompt.
+        # A hypothesis that shorter prompts rule out explains nothing. The nearest one is kept, to be named.
         one = ComparedPrompt(targets[:, 0], values, compute(reference, prompt, targets, pick(hypotheses, left)))
-        if left and all(one.measure(name) > bound for name in left if name in one.known):
-            one = ComparedPrompt(targets[:, 0], values, compute(reference, prompt, targets, hypotheses))
-        left = [name for name in left or hypotheses if name in one.known and one.measure(name) <= bound]
+        asked = [name for name in left or one.known if name in one.known]
+        left = [name for name in asked if one.measure(name) <= bound] or [min(asked or one.known, key=one.measure)]
         compared.append(one)
     if not compared:
         why = "no prompt was answered with log-probabilities"
@@ -191,7 +193,7 @@ def decide(compared: Sequence[ComparedPrompt], noise: float) -> ProbeVerdict:
         distances=off,
     )
     if off[best] > find_fit(noise):
-        return verdict("none of these", OTHER_CODE, sentence=f"the nearest is {best}, off by {off[best]:.2g}")
+        return verdict("none of these", OTHER_CODE, names=(), sentence=f"the nearest is {best}, off by {off[best]:.2g}")
     unsure = [name for name in equal if apart[name] > SAME and name != INTENDED]
     if INTENDED in equal and unsure:
         why = f"the engine's noise of {noise:.2g} hides the difference from {', '.join(unsure)}"

@@ -9,6 +9,8 @@ from typing import Any
 
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.probe import plain_model
+from rope_viz.probe.hypotheses import ProbedPrompt, find_intended
+from rope_viz.probe.reference import as_data
 from rope_viz.probe.shrink_config import shrink_config
 from rope_viz.probe.tokens import make_tokenizer_files
 from rope_viz.probe.weights import pack_safetensors, read_safetensors
@@ -30,7 +32,11 @@ def make_probe(
     `overrides` are those with which the engine will be started; they are noted, and not written into the config.
     Raises `ValueError` with a sentence for a model that no probe can be made of.
     """
-    small = shrink_config(ModelConfig.read(config))
+    given = ModelConfig.read(config)
+    overrides = unwrap_overrides(given, overrides or {})
+    small = shrink_config(given)
+    model = ModelConfig.read(small)
+    intended = find_intended(ProbedPrompt(model, 2, model.limit))
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     if plain_model.is_plain(small):
@@ -38,18 +44,33 @@ def make_probe(
         write_file(place / "config.json", json.dumps(small, indent=2).encode())
         write_file(place / "model.safetensors", pack_safetensors(plain_model.draw_weights(small)))
     else:
-        write_file(place / "config.json", json.dumps(small, indent=2).encode())
         with start_worker() as worker:
-            small = worker.ask({"task": "make", "folder": str(place)})
+            task = {"task": "make", "folder": str(place), "config": small, "intended": as_data(intended)}
+            small = worker.ask(task)
         write_file(place / "config.json", json.dumps(small, indent=2).encode())
     if gguf:
         weights = read_safetensors((place / "model.safetensors").read_bytes())
         write_file(place / GGUF, pack_probe(small, weights))
     for name, content in make_tokenizer_files().items():
         write_file(place / name, content)
-    about = {"made_by": "rope-viz probe make", "overrides": dict(overrides or {})}
+    about = {"made_by": "rope-viz probe make", "overrides": overrides}
     write_file(place / PROBE, json.dumps(about, indent=2).encode())
     return small
+
+
+def unwrap_overrides(model: ModelConfig, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return overrides for the language model alone, which is what a probe has.
+
+    Raises `ValueError` for a key beside it: the probe would apply it, and the user's model would not.
+    """
+    found: Any = dict(overrides)
+    for key in model.part.path if overrides else ():
+        beside = sorted(set(found) - {key})
+        if beside or not isinstance(found.get(key), Mapping):
+            names = ", ".join(beside) or key
+            raise ValueError(f"--overrides: {names} is not within {key}, where the language model of this config is")
+        found = dict(found[key])
+    return dict(found)
 
 
 def read_overrides(folder: Path) -> dict[str, Any]:

@@ -165,6 +165,7 @@ def apply_layer(
         rotate, table=tables[kind], pairing=rotation.pairing, attention_factor=rotation.attention_factor
     )
     window = find_window(config, layer) if hypothesis.has_windows else None
+    window = window and window + hypothesis.wider
     scale = hypothesis.softmax_multiplier / math.sqrt(q.shape[-1])
     mixed = attend(turn(q, rows), turn(k, np.arange(len(k))), v, rows, window, scale)
     hidden = hidden[rows] + project(weights, f"{start}.self_attn.o_proj", mixed.reshape(len(rows), -1))

@@ -15,6 +15,8 @@ from rope_viz.probe.tokens import BEGIN, END, VOCABULARY
 MOST_LAYERS = 8
 LAYERS, USUAL_LAYERS = "num_hidden_layers", 48
 HEADS, WIDTH, INTERMEDIATE = 2, 128, 128
+MOST_WIDTH = 768
+"""Layers times width from which a probe whose width depends on its heads has one head, so that it stays small."""
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 # Sizes that RoPE does not depend on, by the names that classes give them. A config that lacks a key keeps lacking it,
@@ -36,8 +38,13 @@ SMALLER: Mapping[str, int] = {
         """.split(),
         2,
     ),
-    **dict.fromkeys("n_group topk_group num_expert_group num_limited_groups n_shared_experts".split(), 1),
+    **dict.fromkeys(
+        "n_group topk_group num_expert_group num_limited_groups n_shared_experts num_shared_experts".split(), 1
+    ),
     "q_lora_rank": 64,
+    "o_lora_rank": 64,
+    "o_groups": 2,
+    "index_n_heads": 2,
     "vocab_size": VOCABULARY,
     "hidden_size_per_layer_input": 32,
     "vocab_size_per_layer_input": VOCABULARY,
@@ -82,7 +89,10 @@ def shrink_config(model: ModelConfig) -> dict[str, Any]:
     found = {key: value for key, value in without_source(model.part.config).items() if key not in REMOVED}
     layers = model.fields.size("num_hidden_layers")
     for key, value in found.items():
-        if layers is not None and isinstance(value, (list, tuple)) and len(value) == layers and shape.layers < layers:
+        if layers is None or not isinstance(value, (list, tuple)) or shape.layers >= layers:
+            continue
+        # Some lists go on with the layers of multi-token prediction.
+        if len(value) == layers or (key in LISTS and len(value) > layers):
             found[key] = [value[place] for place in find_places(model, shape.layers)]
     by_layer = found.get("per_layer_config")
     if isinstance(by_layer, Mapping):
@@ -134,8 +144,11 @@ def find_shape(model: ModelConfig) -> Shape:
     size = fields.head_dim()
     # Where the config and the class name no size of a head, it is the width over the number of heads.
     is_named = fields.value("head_dim") is not None or fields.architecture.head_size not in ("head_dim", "hidden_size")
-    width = WIDTH if is_named or fields.has_latent_attention else count * size
     layers = count_layers(model)
+    is_tied = not is_named and not fields.has_latent_attention
+    if is_tied and key_heads == heads and layers * count * size > MOST_WIDTH:
+        count = 1
+    width = count * size if is_tied else WIDTH
     types = resolve_layer_types(fields)
     cut = None if types is None else tuple(types[place] for place in find_places(model, layers))
     return Shape(layers, count, 1 if key_heads < heads else count, width, cut)

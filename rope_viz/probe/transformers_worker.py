@@ -24,6 +24,8 @@ import numpy as np
 import torch
 
 from rope_viz.probe import row_attention
+from rope_viz.probe.shrink_config import SMALLER
+from rope_viz.probe.tokens import FIRST, LAST
 from rope_viz.probe.weights import SEED, STRENGTH, draw_matrix, draw_vector
 
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -35,6 +37,11 @@ NORM = re.compile(r"(^|[._])(q|k|query|key)_?(layer)?norm\b")
 OTHER_MODULES = re.compile(r"vision|visual|audio|talker|speech")
 RECURRENT = re.compile(r"A_log|dt_bias|conv1d|\.D$|lightning|slope")
 ENDLESS = 1 << 30
+SAMPLE = [FIRST + 7 * place % (LAST - FIRST) for place in range(160)]
+"""A prompt by which a reference is compared with the untouched model."""
+MOST_OFF = 1e-3
+LARGEST = 16 << 20
+"""Bytes of the weights of a probe."""
 FEW_TOKENS, THREADS = 1024, torch.get_num_threads()
 
 
@@ -55,15 +62,35 @@ def build_model(config: Mapping[str, Any], folder: str = "") -> Any:
         if folder:
             model = auto.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
         else:
-            read = auto.AutoConfig.for_model(kind, **values)
+            read = auto.AutoConfig.for_model(kind, **fill_sizes(auto.AutoConfig.for_model(kind, **values), values))
             if type(read) not in auto.AutoModelForCausalLM._model_mapping:
-                raise ValueError(f"transformers {auto.__version__} has no causal language model of type {kind}")
+                why = f"transformers {auto.__version__} has no causal language model of type {kind}"
+                raise ValueError(f"{why}, so that nothing loads it without the other parts of its model")
+            check_size(kind, auto.AutoModelForCausalLM, read)
             torch.manual_seed(SEED)  # for what is not drawn below
             model = auto.AutoModelForCausalLM.from_config(read, dtype=torch.float32)
             draw_weights(model)
     except (AttributeError, KeyError, TypeError, RuntimeError, ImportError, ZeroDivisionError, OSError) as error:
         raise ValueError(f"transformers {auto.__version__} cannot build {kind} that small: {describe(error)}") from None
     return model.eval()
+
+
+def check_size(kind: str, auto: Any, read: Any) -> None:
+    """Raise `ValueError` for a model of which a part stays large, without making its weights."""
+    with torch.device("meta"):
+        size = 4 * sum(one.numel() for one in auto.from_config(read).parameters())
+    if size > LARGEST:
+        raise ValueError(f"no small probe can be made of {kind}: it would have {size >> 20:,} MiB")
+
+
+def fill_sizes(read: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a config with those small sizes for which its class has larger ones by default."""
+    missing = {
+        name: size
+        for name, size in SMALLER.items()
+        if name not in values and isinstance(getattr(read, name, None), int) and getattr(read, name) > size
+    }
+    return {**values, **missing}
 
 
 def describe(error: Exception) -> str:
@@ -104,13 +131,14 @@ def is_transposed(model: Any, name: str) -> bool:
 
 
 def make(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the weights of the probe whose config.json is in a folder. Return that config with its class."""
-    folder = Path(task["folder"])
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    """Write the weights of the probe of a config into a folder. Return that config with its class."""
+    folder, config = Path(task["folder"]), task["config"]
     model = build_model(config)
+    Reference(config, "", task["intended"])  # a probe without a reference is not made
     model.save_pretrained(folder, safe_serialization=True)
     (folder / "generation_config.json").unlink(missing_ok=True)
-    return {**config, "architectures": [type(model).__name__]}
+    sizes = {name: getattr(model.config, name) for name in SMALLER if hasattr(model.config, name)}
+    return {**sizes, **config, "architectures": [type(model).__name__]}
 
 
 class Reference:
@@ -118,13 +146,24 @@ class Reference:
 
     def __init__(self, config: Mapping[str, Any], folder: str, intended: Mapping[str, Any]) -> None:
         self.model = build_model(config, folder)
-        choose_attention(self.model)
+        right = choose_attention(self.model)
         row_attention.ROWS.layers = config.get("num_hidden_layers", 0)
         self.rotary = list(self.find_rotary(intended["layers"]))
         if not self.rotary:
             raise ValueError(f"{config['model_type']} keeps its frequencies where they cannot be replaced")
         self.intended = intended
         self.code = importlib.import_module(type(self.model).__module__)
+        self.check(config["model_type"], right)
+
+    def check(self, kind: str, right: Any) -> None:
+        """Raise `ValueError` where the intended embedding does not give the answers of the untouched model."""
+        targets = np.array([(row, token) for row, token in enumerate(SAMPLE)])
+        found = self.run(SAMPLE, targets, self.intended)
+        off = float(np.abs(np.array(found) - right[targets[:, 0], targets[:, 1]].double().numpy()).mean())
+        if not off < MOST_OFF:
+            raise ValueError(
+                f"no reference: {kind} of transformers gives other answers than this config, off by {off:.2g}"
+            )
 
     def find_rotary(self, layers: Mapping[str, Any]) -> Iterator[tuple[Any, str, str]]:
         """Yield module, prefix of its buffers, and layer type of every rotary embedding."""
@@ -217,17 +256,18 @@ class Reference:
 
     @contextlib.contextmanager
     def set_windows(self, hypothesis: Mapping[str, Any]) -> Iterator[None]:
-        """Make windows and chunks endless."""
-        if hypothesis["has_windows"]:
+        """Make windows and chunks endless, or windows wider."""
+        if hypothesis["has_windows"] and not hypothesis["wider"]:
             yield
             return
         config = self.model.config
-        names = [name for name in ("sliding_window", "attention_chunk_size") if getattr(config, name, None)]
+        kinds = ("sliding_window",) if hypothesis["has_windows"] else ("sliding_window", "attention_chunk_size")
+        names = [name for name in kinds if getattr(config, name, None)]
         if not names:
             raise Unsupported
         before = {name: getattr(config, name) for name in names}
         for name in names:
-            setattr(config, name, ENDLESS)
+            setattr(config, name, before[name] + hypothesis["wider"] if hypothesis["has_windows"] else ENDLESS)
         try:
             yield
         finally:
@@ -263,21 +303,25 @@ def find_temperature(code: Any) -> str:
     return next((name for name in vars(code) if name.startswith("get_") and name.endswith("attn_scale")), "")
 
 
-def choose_attention(model: Any) -> None:
-    """Make a model compute only the rows that are needed, where that gives the same as its own attention."""
+def choose_attention(model: Any) -> Any:
+    """Make a model compute only the rows that are needed, where that gives the same as its own attention.
+
+    Return what it answers to the sample untouched, log-probabilities of shape (tokens, vocabulary).
+    """
     row_attention.register()
     row_attention.ROWS.needed = None
-    ids = torch.arange(40)[None] + 40
+    ids = torch.tensor([SAMPLE])
     with torch.inference_mode():
         model.set_attn_implementation("eager")
         right = model(input_ids=ids, use_cache=False).logits
         try:
             model.set_attn_implementation(row_attention.NAME)
             if torch.allclose(model(input_ids=ids, use_cache=False).logits, right, atol=1e-3):
-                return
+                return right[0].float().log_softmax(-1)
         except (AttributeError, KeyError, TypeError, ValueError, RuntimeError):
             pass
         model.set_attn_implementation("eager")
+    return right[0].float().log_softmax(-1)
 
 
 def find_layer(prefix: str, path: str, buffer: Any, layers: Mapping[str, Any]) -> str:
@@ -311,13 +355,19 @@ def reorder_around(function: Callable[..., Any], pairing: str, used: list[str]) 
             return function(*values, **named)
         size = 2 * size if is_half_table or is_repeated(table) else size
         used.append(function.__name__)
+        # Some functions rotate the last dimensions of a head, and not the first ones.
+        whole, turned = given[first[0]], function(**given)
+        turned = turned[0] if isinstance(turned, tuple) else turned
+        at_end = size < whole.shape[-1] and torch.equal(turned[..., :-size], whole[..., :-size])
         order = np.arange(size).reshape(2, -1).T.ravel() if pairing == "interleaved" else None
         order = np.arange(size).reshape(-1, 2).T.ravel() if order is None else order
         back = np.argsort(order)
         for name in first:
-            given[name] = reorder(given[name], order)
+            given[name] = reorder(given[name], order, at_end)
         out = function(**given)
-        return tuple(reorder(one, back) for one in out) if isinstance(out, tuple) else reorder(out, back)
+        return (
+            tuple(reorder(one, back, at_end) for one in out) if isinstance(out, tuple) else reorder(out, back, at_end)
+        )
 
     return rotate
 
@@ -329,12 +379,13 @@ def is_repeated(table: Any) -> bool:
     return not (torch.equal(flat[:half], flat[half:]) or torch.equal(flat[0::2], flat[1::2]))
 
 
-def reorder(values: Any, order: Any) -> Any:
-    """Return the first dimensions of heads in another order."""
+def reorder(values: Any, order: Any, at_end: bool) -> Any:
+    """Return the first or last dimensions of heads in another order."""
     if not isinstance(values, torch.Tensor):
         return values
-    index = torch.from_numpy(np.concatenate([order, np.arange(len(order), values.shape[-1])]))
-    return values[..., index]
+    rest = values.shape[-1] - len(order)
+    places = [np.arange(rest), order + rest] if at_end else [order, np.arange(rest) + len(order)]
+    return values[..., torch.from_numpy(np.concatenate(places))]
 
 
 @contextlib.contextmanager

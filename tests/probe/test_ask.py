@@ -94,9 +94,45 @@ def test_prompts_fit_the_length_that_the_server_names(config, capsys):
     assert max(found["lengths"]) <= 200
 
 
+def test_a_server_that_refuses_long_prompts_is_asked_shorter_ones(config, capsys):
+    def complete(engine, body):
+        if len(body["prompt"]) > 200:
+            raise ValueError("maximum context length is 200")
+        return fake_engine.complete(engine, body)
+
+    with serve(FakeEngine(CONFIG), complete) as url:
+        code, found = ask(capsys, url, config)
+    assert (code, found["lengths"]) == (0, [190])
+    assert "maximum context length is 200" in found["problems"][0]
+
+
+@pytest.mark.parametrize("value", [float("-inf"), -9999.0, float("nan"), None])
+def test_what_is_no_log_probability_is_left_out(value, config, capsys):
+    def complete(engine, body):
+        reply = fake_engine.complete(engine, body)
+        for listed in reply["choices"][0].get("prompt_logprobs", [])[5:9]:
+            for token in listed:
+                listed[token] = {"logprob": value}
+        return reply
+
+    with serve(FakeEngine(CONFIG), complete) as url:
+        code, found = ask(capsys, url, config)
+    assert (code, found["verdict"]) == (0, "as intended")
+
+
+def refuse(engine, body):
+    raise ValueError("boom")
+
+
+def add_token(engine, body):
+    return fake_engine.complete(engine, {**body, "prompt": [256, *fake_engine.read_ids(body["prompt"])]})
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
+        ({"reply": refuse}, 3, "no prompt was answered"),
+        ({"reply": add_token}, 4, "9 tokens of a prompt of 8"),
         ({"reply": fake_engine.say_nothing}, 4, "gives no log-probabilities"),
         ({"content": b"<html>hello</html>"}, 3, "not JSON"),
         ({"listed": {"models": []}}, 3, "does not list its models"),

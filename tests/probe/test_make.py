@@ -96,3 +96,28 @@ def test_a_gguf_file_says_what_the_converter_would_write(tmp_path, capsys):
 def test_what_no_probe_can_be_made_of_gets_a_sentence(arguments, words, tmp_path, capsys):
     assert main(["probe", "make", *arguments, "-o", str(tmp_path / "out")]) == 2
     assert words in capsys.readouterr().err
+
+
+WRAPPER = {
+    "model_type": "gemma3",
+    "text_config": {
+        "model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+        "max_position_embeddings": 384, "rope_theta": 10000.0,
+    },
+}  # fmt: skip
+
+
+def test_overrides_of_a_wrapper_are_those_of_its_language_model(tmp_path):
+    inner = {"rope_theta": 5000.0}
+    make_probe(WRAPPER, tmp_path, {"text_config": inner})
+    assert read_overrides(tmp_path) == inner
+    with pytest.raises(ValueError, match="rope_theta is not within text_config"):
+        make_probe(WRAPPER, tmp_path, inner)
+
+
+def test_lists_of_layers_are_cut_with_the_layers_of_multi_token_prediction():
+    config = {
+        "model_type": "deepseek_v4", "num_hidden_layers": 11, "compress_ratios": [0, 0, *[4, 128] * 5],
+        "num_attention_heads": 4, "hidden_size": 64, "head_dim": 512, "qk_rope_head_dim": 64,
+    }  # fmt: skip
+    assert shrink_config(ModelConfig.read(config))["compress_ratios"] == [0, 4, 128]

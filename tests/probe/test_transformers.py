@@ -70,6 +70,36 @@ def test_our_forward_pass_is_that_of_transformers(id):
         np.testing.assert_allclose(values, theirs[name], atol=2e-3, err_msg=name)
 
 
+def test_a_reference_that_is_not_the_model_is_refused():
+    small, _, asked = build("glm-4-9b-0414")
+    wrong = as_data(list_hypotheses(asked)["Linear by 4"])
+    with pytest.raises(ValueError, match="no reference: glm4"):
+        transformers_worker.Reference(small, "", wrong)
+
+
+def test_the_other_pairing_at_the_end_of_heads():
+    def rotate(x, cos, sin):
+        size = 2 * cos.shape[-1]
+        rest, turned = x[..., :-size], x[..., -size:]
+        even, odd = turned[..., 0::2], turned[..., 1::2]
+        out = torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
+        return torch.cat([rest, out], -1)
+
+    angles = torch.arange(1.0, 5.0)[:, None] * torch.tensor([1.0, 0.1, 0.01])
+    x = torch.randn(4, 10, generator=torch.Generator().manual_seed(1))
+    changed = transformers_worker.reorder_around(rotate, "interleaved", [])(x, angles.cos(), angles.sin())
+    first, second = x[..., 4:7], x[..., 7:]
+    cos, sin = angles.cos(), angles.sin()
+    right = torch.cat([x[..., :4], first * cos - second * sin, second * cos + first * sin], -1)
+    torch.testing.assert_close(changed, right)
+
+
+@pytest.mark.parametrize("kind", ["deepseek_v4", "exaone_moe", "lara_mini"])
+def test_sizes_that_only_a_class_names_are_small(kind):
+    model = transformers_worker.build_model(shrink_config(ModelConfig.read({"model_type": kind})))
+    assert 4 * sum(one.numel() for one in model.parameters()) < 8e6
+
+
 def test_a_package_is_asked_in_a_process_of_its_own(tmp_path, capsys):
     config = {
         "model_type": "glm4", "hidden_size": 64, "head_dim": 32, "num_attention_heads": 2, "num_key_value_heads": 1,
