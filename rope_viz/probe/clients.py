@@ -105,7 +105,7 @@ def post(server: Server, path: str, body: Mapping[str, Any]) -> Any:
 
 def find_interface(server: Server, model: str) -> ServerInterface:
     """Return the first interface that gives log-probabilities. Raises `NoAnswerError` and `NoLogProbsError`."""
-    refusals = []
+    refusals: list[str] = []
     for name, make in INTERFACES.items():
         for as_text in (False, True):
             ask = make(server, model, as_text)

@@ -172,8 +172,8 @@ def list_layer_mistakes(right: Hypothesis) -> Iterator[tuple[str, Hypothesis]]:
             for other, one in right.layers.items()
         }
         yield f"the embedding of {name} in every layer", dataclasses.replace(right, layers=same)
-    if len(names) == 2 and is_same_shape(*right.layers.values()):
-        exchanged = dict(zip(names, reversed(right.layers.values()), strict=True))
+    if len(names) == 2 and is_same_shape(right.layers[names[0]], right.layers[names[1]]):
+        exchanged = {**right.layers, names[0]: right.layers[names[1]], names[1]: right.layers[names[0]]}
         yield f"the embeddings of {' and '.join(names)} exchanged", dataclasses.replace(right, layers=exchanged)
 
 
