@@ -36,6 +36,10 @@ def main() -> None:
     if arguments.worker:
         work(arguments.worker, arguments.only)
         return
+    import torch
+
+    if not torch.cuda.is_available():
+        parser.error("the check needs a GPU, and torch finds none here")
     sys.path.insert(0, str(ROOT))
     from benchmarks.host_time import extract_commit
 

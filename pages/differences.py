@@ -53,7 +53,7 @@ def _badge(model: Model) -> None:
     # Relative to the page, because a proxy may put the app below a path.
     st.html(f'<img src="{address}" alt="{alt}" height="20">')
     link = f"{public_address()}/differences?differences.model={model.id}"
-    page.code(f"[![{alt}]({public_address()}/{address})]({link})", "text")
+    page.code(f"[![{alt}]({public_address()}/{address})]({link})", "markdown")
     page.paragraph(TEXTS("badge.command"))
     page.code("rope-viz badge config.json -o badge.svg", "bash")
 

@@ -16,7 +16,7 @@ def choose(view, label, entry):
 
 def test_a_cell_is_marked_in_both_maps(visit):
     view = visit().open("/axes")
-    view.until(f"{MAP}.data.length === 2")
+    view.until(f"{MAP}?.data?.length === 2")
     assert "32 columns away is 1.000" in view.page.locator(".rv-says").first.inner_text()
     box = view.page.locator(".rv-plot").first.locator(".nsewdrag").first.bounding_box()
     view.page.mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.3)
@@ -24,7 +24,7 @@ def test_a_cell_is_marked_in_both_maps(visit):
     expect(view.page.locator(".rv-mark")).to_have_count(1)
     choose(view, "Model on this page", "RoPE-ViT axial B/16")
     view.page.wait_for_url("**axes.model=rope-vit-axial-b**")
-    view.until(f"{MAP}.data[0].name === 'RoPE-ViT axial B/16, vision'")
+    view.until(f"{MAP}?.data?.[0].name === 'RoPE-ViT axial B/16, vision'")
     assert view.errors == []
 
 
@@ -118,7 +118,7 @@ def test_riflex_lowers_the_peak_beyond_the_trained_frames(visit):
 def test_the_sidebar_model_with_several_axes_is_shown(visit):
     view = visit().open("/axes?model=qwen3.5-9b")
     expect(view.page.get_by_role("combobox", name="Model on this page")).to_be_visible()
-    assert view.page.evaluate(f"{MAP}.data[0].name").startswith("Qwen3.5 9B")
+    assert view.page.evaluate(f"{MAP}?.data?.[0].name").startswith("Qwen3.5 9B")
     view.knob("base").fill("20000")
     view.knob("base").press("Enter")
     view.page.wait_for_url("**base=20000**")

@@ -286,7 +286,7 @@ def test_map_on_home_links_to_every_page(visit):
     links = view.page.get_by_role("navigation", name="All pages").get_by_role("link").all_inner_texts()
     assert sorted(links) == sorted(title for name, title in titles().items() if name != "home")
     doors = view.page.locator(".st-key-doors a").evaluate_all("(links) => links.map(({ pathname }) => pathname)")
-    assert doors == ["/learn", "/model", "/rotation"]
+    assert doors == ["/learn", "/model", "/gallery"]
 
 
 def test_hands_stay_after_a_visit_to_another_page(visit):

@@ -171,7 +171,7 @@ def test_sentences_follow_the_sliders_and_are_right(visit):
     assert f"{11 * STEP:.1f}°" in view.page.locator(".rv-picture-of").inner_text()
     view.open("/learn?learn.scene=3")
     slide_by_keys(view, "offset", ["PageUp"] * 10)
-    assert read_sentence(view).startswith("Both words are 100 positions further, at 101 and 107.")
+    assert read_sentence(view).startswith("Both words have moved by 100, to 101 and 107.")
     assert f"{6 * STEP:.1f}° and the score {math.cos(6 * LLAMA[8]):.2f}" in read_sentence(view)
     slide_by_keys(view, "content", ["PageUp"] * 3)
     assert f"score {math.cos(6 * LLAMA[8] + math.pi / 2):.2f}".replace("-", "−") in read_sentence(view)

@@ -27,7 +27,7 @@ def server_with_model(tmp_path_factory):
 def test_typed_text_is_read_and_its_heads_are_shown(visit, server_with_model):
     view = visit(server_with_model, height=4000).open("/heads?heads.tab=own")  # all pictures are in view
     heads = view.page
-    field, sentence = heads.get_by_label("Your text"), heads.locator('[data-says="heads/across"]')
+    field, sentence = heads.get_by_role("textbox", name="Your text"), heads.locator('[data-says="heads/across"]')
     field.fill("in the")
     field.blur()
     heads.get_by_role("button", name="Read my text").click()
@@ -41,7 +41,7 @@ def test_typed_text_is_read_and_its_heads_are_shown(visit, server_with_model):
 
 def test_typed_text_is_read_and_its_loss_and_pass_key_are_shown(visit, server_with_model):
     recall = visit(server_with_model).open("/recall?recall.tab=own").page
-    field, read = recall.get_by_label("Your text"), recall.get_by_role("button", name="Read my text")
+    field, read = recall.get_by_role("textbox", name="Your text"), recall.get_by_role("button", name="Read my text")
     field.fill("in the")
     field.blur()
     read.click()

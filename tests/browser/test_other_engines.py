@@ -71,6 +71,7 @@ FAILED = '[...document.querySelectorAll(".rv-failed, [data-testid=stException]")
 HEADINGS = {
     "home": str(Texts("hands")("headline")),
     "learn": str(Texts("learn")("heading")),
+    "differences": str(Texts("differences")("heading")),
     "compare": "Llama 3.1 8B and Qwen3 8B",
 }
 """{page: its heading}, if that is not its title; that of My model is the model's name."""

@@ -26,6 +26,8 @@ SITUATIONS = [
     {"model": "gemma-3-1b"},
 ]
 SIDEBAR = {"select.Layers": LAYER, "select.Scaling method": METHOD, "select.Pairing": PAIRING, "truncate": "truncate"}
+TABS = {"heads": ["own"]}
+"""{page: its tabs but the first}, where controls act on another tab."""
 # They change what the button measures, which tests/browser/test_kernels.py presses.
 MEASUREMENT_CHOICES = {"kernels.pairing", "kernels.dtype", "kernels.tokens", "kernels.device", "kernels.compile"}
 # Typed texts; tests/pages/test_every_control.py types them.
@@ -64,7 +66,7 @@ def shown_controls(app):
     return found | {name for kind, _, name in fields if kind in ("optional", "list")}
 
 
-def has_effect(picture_requests, app, open_page, page, moved_requests):
+def has_effect(picture_requests, app, open_page, page, moved_requests, tab=None):
     """Return True if a picture or a text of the page differs for one of the moved requests."""
     pictures = picture_requests(app)
     for request in moved_requests:
@@ -75,7 +77,9 @@ def has_effect(picture_requests, app, open_page, page, moved_requests):
             if picture_content(picture, before) != picture_content(picture, after):
                 return True
     before = list_texts(app)
-    return any(list_texts(open_page(page, **query_of(page, request))) != before for request in moved_requests)
+    return any(
+        list_texts(open_page(page, **query_of(page, request) | (tab or {}))) != before for request in moved_requests
+    )
 
 
 def query_of(page, request):
@@ -106,11 +110,13 @@ def test_each_shown_control_of_the_model_changes_the_page(open_page, picture_req
         app.session_state[KEY].is_more_open = True
         app.run()
         assert not app.exception
+        tabs = [{}, *({f"{page}.tab": tab} for tab in TABS.get(page, ()))]
+        shown = [(open_page(page, **situation, **tab) if tab else app, tab) for tab in tabs]
         request = read_address.read_request(registry.page(page), situation)
         for name in shown_controls(app):
-            assert has_effect(picture_requests, app, open_page, page, list_moved_requests(request, name)), (
-                f"{situation} {name}: nothing changes"
-            )
+            moved = list_moved_requests(request, name)
+            found = any(has_effect(picture_requests, each, open_page, page, moved, tab) for each, tab in shown)
+            assert found, f"{situation} {name}: nothing changes"
 
 
 def other_values(choice, request):

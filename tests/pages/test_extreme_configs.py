@@ -11,7 +11,10 @@ from tests.configs import llama
 pytestmark = pytest.mark.slow
 
 # Learn shows its own models.
-PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
+PAGES = sorted(
+    {path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")}
+    - {"learn", "home", "lab", "gallery", "differences"}
+)
 EXTREMES = {
     "one pair": {"head_dim": 2},
     "the largest head": {"head_dim": 4096},

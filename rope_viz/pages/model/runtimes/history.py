@@ -176,7 +176,11 @@ def tabulate(found: Sequence[History]) -> list[dict[str, str]]:
     for history in found:
         name = format_name(history.runtime)
         rows += [
-            (name, format_releases(history.runtime, span.releases), describe(span, history.base))
+            (
+                name,
+                "–" if RELEASES[history.runtime].is_one_release else format_releases(history.runtime, span.releases),
+                describe(span, history.base),
+            )
             for span in history.spans
         ]
         rows += [
