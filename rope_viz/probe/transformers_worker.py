@@ -153,9 +153,9 @@ class Reference:
             raise ValueError(f"{config['model_type']} keeps its frequencies where they cannot be replaced")
         self.intended = intended
         self.code = importlib.import_module(type(self.model).__module__)
-        self.check(config["model_type"], right)
+        self.require_reference(config["model_type"], right)
 
-    def check(self, kind: str, right: Any) -> None:
+    def require_reference(self, kind: str, right: Any) -> None:
         """Raise `ValueError` where the intended embedding does not give the answers of the untouched model."""
         targets = np.array([(row, token) for row, token in enumerate(SAMPLE)])
         found = self.run(SAMPLE, targets, self.intended)

@@ -80,7 +80,7 @@ def test_theme_button_changes_and_stores_the_theme(visit, path):
     assert view.errors == []
 
 
-@pytest.mark.parametrize(("path", "width"), [("/heads", 1440), ("/scaling", 390)])
+@pytest.mark.parametrize(("path", "width"), [("/precision", 1440), ("/scaling", 390)])
 def test_the_model_button_opens_the_closed_sidebar(visit, path, width):
     view = visit(width=width, height=844).open(f"{path}?model=qwen3-8b-yarn")
     chip, sidebar = view.page.locator("#rv-chip"), view.page.get_by_test_id("stSidebar")

@@ -94,7 +94,7 @@ def test_prompts_fit_the_length_that_the_server_names(config, capsys):
     assert max(found["lengths"]) <= 200
 
 
-def test_a_server_that_refuses_long_prompts_is_asked_shorter_ones(config, capsys):
+def test_refused_long_prompts_become_shorter(config, capsys):
     def complete(engine, body):
         if len(body["prompt"]) > 200:
             raise ValueError("maximum context length is 200")

@@ -115,7 +115,7 @@ def test_overrides_of_a_wrapper_are_those_of_its_language_model(tmp_path):
         make_probe(WRAPPER, tmp_path, inner)
 
 
-def test_lists_of_layers_are_cut_with_the_layers_of_multi_token_prediction():
+def test_lists_are_cut_with_extra_layers():
     config = {
         "model_type": "deepseek_v4", "num_hidden_layers": 11, "compress_ratios": [0, 0, *[4, 128] * 5],
         "num_attention_heads": 4, "hidden_size": 64, "head_dim": 512, "qk_rope_head_dim": 64,
