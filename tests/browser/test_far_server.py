@@ -82,10 +82,10 @@ def test_two_quick_changes_both_take_effect(visit, far_server):
     wait_for_query(**request)
     main.get_by_text("Ramp γ", exact=True).click()
     choose_method()
-    wait_for_query(**request | {"scaling.show": "ramp", "method": "linear"})
+    wait_for_query(**request | {"scaling.show": "ramp", "method": "linear", "target": "16384"})
     type_base("888000")
     view.page.locator("#rv-tabs").get_by_role("link", name="Decay", exact=True).click()
-    wait_for_query(model="llama-2-7b", base="888000", method="linear")
+    wait_for_query(model="llama-2-7b", base="888000", method="linear", target="16384")
     assert urlsplit(view.page.url).path == "/decay"
     assert knob.input_value() == "888000"
     assert view.errors == []
