@@ -1,7 +1,7 @@
 // A Plotly chart that keeps its zoom and its node when the data change, and exports itself in the browser.
 // picture.js requests the figure, rope_viz/picture/wire_format.py packs it.
 
-import { applyZoom, computePlotHeight, computeZoom, findNumber, moveBandNames, moveBands, moveLineNames } from "./chart_view.js";
+import { applyZoom, computePlotHeight, computeZoom, findNumber, keepRanges, keepTicks, moveBandNames, moveBands, moveLineNames } from "./chart_view.js";
 import { addStyle, element, isDark } from "./element.js";
 import { showPlaceholder } from "./picture.js";
 import { text } from "./texts.js";
@@ -205,25 +205,6 @@ async function drawChart(state) {
   root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
   root.dataset.ms = String(Math.round(performance.now() - start));
   root.dataset.theme = dark ? "dark" : "light";
-}
-
-// While a knob moves, the curve moves and not the y axis: it grows where it must, and shrinks at rest.
-function keepRanges(layout, before) {
-  for (const axis of Object.keys(layout).filter((key) => /^yaxis/.test(key))) {
-    const range = layout[axis].range, old = before?.[axis];
-    if (!range || !old?.range || old.type !== layout[axis].type || range[0] > range[1] || layout[axis].type === "category") continue;
-    const [low, high] = [Math.min(range[0], old.range[0]), Math.max(range[1], old.range[1])];
-    const ticks = low === old.range[0] && high === old.range[1] ? { tickvals: old.tickvals, ticktext: old.ticktext } : {};
-    layout[axis] = { ...layout[axis], ...ticks, range: [low, high] };
-  }
-}
-
-// While a knob moves, keep the tick labels' fit and angle as found at rest: measuring them takes a sixth of a redraw.
-function keepTicks(layout, full) {
-  for (const axis of Object.keys(layout).filter((key) => /^[xy]axis/.test(key))) {
-    const tickangle = layout[axis].tickangle ?? full?.[axis]?._lastangle ?? 0;
-    layout[axis] = { ...layout[axis], tickangle, ticklabeloverflow: "allow" };
-  }
 }
 
 function listenToPlotly(state) {

@@ -70,6 +70,11 @@ def test_the_library_loads_once_and_no_request_fails(chromium, server):
             "performance.getEntriesByType('resource').map(({ name, startTime }) => [startTime, name])"
         )
         names = [name.split("?")[0] for _, name in sorted(requests)]
+        library = next(at for at, name in enumerate(names) if name.endswith("/plotly.min.js"))
+        # The page itself requests its first picture at once; whatever the scripts request comes after the library.
+        first, *others = dict.fromkeys(name for name in names if "/picture/" in name)
+        assert first.endswith("/frequencies/wavelengths.packed")
+        assert all(library < names.index(name) for name in others)
         assert len(set(names)) > 50
         assert sum(name.endswith("/plotly.min.js") for name in names) == 1
     finally:
