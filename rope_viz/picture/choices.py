@@ -62,6 +62,20 @@ class Pick(Choice[Name]):
         return ", ".join(self.options)
 
 
+def make_tab_choice(page: str, tabs: Mapping[str, Sequence[Choice[Any]]], texts: Texts) -> Pick[str]:
+    """Return the choice of a page's tab from {tab: the choices that it shows}, with the page's texts as labels.
+
+    An address with one of these choices opens its tab; any other opens the first.
+    """
+
+    def find_tab(request: PictureRequest) -> str:
+        named = (tab for tab, shown in tabs.items() if any(each.key in request.given for each in shown))
+        return next(named, next(iter(tabs)))
+
+    labels = {tab: str(texts(f"tabs.{tab}")) for tab in tabs}
+    return Pick(key=f"{page}.tab", label=texts("choices.tab"), options=labels, usual=find_tab)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstOf(Pick[Name]):
     """One of a few options. Older addresses may name several, separated by commas: the first counts."""

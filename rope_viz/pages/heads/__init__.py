@@ -17,7 +17,7 @@ from rope_viz.figures.compared import short_label
 from rope_viz.pages.heads import figures, words
 from rope_viz.pages.heads.figures import JOB_NAMES, LETTERS, TEXTS
 from rope_viz.picture import choices
-from rope_viz.picture.choices import Menu, Number, Pick, StoredChoice, StoredValue
+from rope_viz.picture.choices import Menu, Number, Pick, StoredChoice, StoredValue, make_tab_choice
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
@@ -247,20 +247,8 @@ HEAD = Number(
     needs=(FILE, LIVE, LAYER),
 )
 TABS: dict[str, tuple[Choice[Any], ...]] = {"head": (), "own": (MEASURED, FILE, LIVE, LAYER, SHOW, HEAD)}
-"""{tab: the choices that it shows}; an address with one of them opens the tab."""
-
-
-def find_tab(request: PictureRequest) -> str:
-    """Return the tab that shows a choice which was made, else the first one."""
-    return next((name for name, shown in TABS.items() if any(each.key in request.given for each in shown)), "head")
-
-
-TAB = Pick(
-    key="heads.tab",
-    label=TEXTS("choices.tab"),
-    options={name: TEXTS(f"tabs.{name}") for name in TABS},
-    usual=find_tab,
-)
+"""{tab: the choices that it shows}."""
+TAB = make_tab_choice("heads", TABS, TEXTS)
 PAGE = Page(
     "heads",
     (TAB, MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD),

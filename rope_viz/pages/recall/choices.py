@@ -15,7 +15,7 @@ from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.compared import short_label
 from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture import blob_store, choices
-from rope_viz.picture.choices import Number, Pick, Several, StoredChoice, length
+from rope_viz.picture.choices import Number, Pick, Several, StoredChoice, length, make_tab_choice
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest, T
 from rope_viz.real_models.measured_file import read_measured
@@ -204,20 +204,8 @@ TABS: dict[str, tuple[Choice[Any], ...]] = {
     "training": (READ_TO, TUNED, SEARCHED, SEARCH_FILE),
     "own": (ASKED, REPORT, KEYS, MEASURED),
 }
-"""{tab: the choices that it shows}; an address with one of them opens the tab."""
-
-
-def find_tab(request: PictureRequest) -> str:
-    """Return the tab that shows a choice which was made, else the first one."""
-    return next((name for name, shown in TABS.items() if any(each.key in request.given for each in shown)), "real")
-
-
-TAB = Pick(
-    key="recall.tab",
-    label=TEXTS("choices.tab"),
-    options={name: TEXTS(f"tabs.{name}") for name in TABS},
-    usual=find_tab,
-)
+"""{tab: the choices that it shows}."""
+TAB = make_tab_choice("recall", TABS, TEXTS)
 PAGE = Page(
     "recall",
     (
