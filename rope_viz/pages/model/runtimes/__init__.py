@@ -218,13 +218,9 @@ def spans(request: PictureRequest) -> Table:
     return Table(history.tabulate(histories(request)), RUNTIMES("history.table_title"), words=True)
 
 
-APART = 17
-"""Number of catalog models that some runtime computes differently; a constant, because counting takes seconds."""
-
-
 def list_height(request: PictureRequest) -> int:
     """Return the height for one row per model; the full list scrolls."""
-    return 600 if request[ALL] else 2 + 35 * (APART + 1)
+    return 600 if request[ALL] else 2 + 35 * (len(figures.model_list()) + 1)
 
 
 # A short list has no filter field, which on a phone takes a second row below the table.
