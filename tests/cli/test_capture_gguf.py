@@ -10,10 +10,11 @@ import pytest
 pytest.importorskip("tokenizers")
 
 from rope_viz.cli.main import main
+from rope_viz.probe.write_gguf import reorder_rows
 from rope_viz.real_models.gguf_model import load_gguf
 from rope_viz.studies.capture_file import read_capture
 from rope_viz.tiny_lm import numpy_model
-from tests.tiny_lm.gguf_writer import permute, vocabulary, write_small_model
+from tests.tiny_lm.gguf_writer import vocabulary, write_small_model
 
 WITHOUT = """
 import sys
@@ -105,4 +106,4 @@ def test_rows_of_q_return_to_halves(model):
     from rope_viz.real_models.gguf_model import read_tensor
 
     stored = read_tensor(read_header(model / "small.gguf"), "blk.0.attn_q.weight")
-    np.testing.assert_array_equal(permute(loaded.layers[0].q, 4), stored)
+    np.testing.assert_array_equal(reorder_rows(loaded.layers[0].q, 4), stored)

@@ -2,7 +2,6 @@
 
 import json
 import struct
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +15,8 @@ from rope_viz.models.formats.gguf import read_header, summarise_header
 from rope_viz.models.formats.gguf_config import config_from_gguf, find_model_type
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.rope_config import find_main_layer
+from rope_viz.probe.write_gguf import pack_text, pack_value
 from rope_viz.runtimes import emulate
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tiny_lm"))
-from gguf_writer import pack, text
-
 from tests.offenders import for_each
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "converted.json").read_text())
@@ -39,10 +35,10 @@ QWEN3 = {"general.architecture": "qwen3", "general.name": "Qwen3 8B"} | {f"qwen3
 def write_sparse(path, keys, tensors, size):
     """Write a header, and make the file as long as the model without writing its weights."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
-    head += b"".join(text(name) + pack(value) for name, value in keys.items())
+    head += b"".join(pack_text(name) + pack_value(value) for name, value in keys.items())
     first = 0
     for name, shape in tensors.items():
-        head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape[::-1], 1, first)
+        head += pack_text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape[::-1], 1, first)
         first += 2 * int(np.prod(shape))
     with path.open("wb") as file:
         file.write(head)

@@ -3,62 +3,14 @@
 The conversion follows `conversion/llama.py`, `qwen.py` and `gemma.py` of llama.cpp 0c1e57098.
 """
 
-import struct
-
 import numpy as np
 
-NAMES = {
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-    "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
-}
-
-
-def text(value):
-    raw = value.encode()
-    return struct.pack("<Q", len(raw)) + raw
-
-
-def pack(value):
-    """Type and content of a key's value."""
-    if isinstance(value, bool):
-        return struct.pack("<I?", 7, value)
-    if isinstance(value, int):
-        return struct.pack("<II", 4, value)
-    if isinstance(value, float):
-        return struct.pack("<If", 6, value)
-    if isinstance(value, str):
-        return struct.pack("<I", 8) + text(value)
-    if isinstance(value[0], str):
-        return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value))
-    return struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value)
+from rope_viz.probe.write_gguf import NAMES, pack_gguf, reorder_rows
 
 
 def write(path, keys, tensors):
     """Write a file of version 3 with float32 tensors."""
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
-    head += b"".join(text(name) + pack(value) for name, value in keys.items())
-    body = b""
-    for name, array in tensors.items():
-        shape = array.shape[::-1]
-        head += text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, len(body))
-        raw = np.ascontiguousarray(array, dtype="<f4").tobytes()
-        body += raw + bytes(-len(raw) % 32)
-    path.write_bytes(head + bytes(-len(head) % 32) + body)
-
-
-def permute(weight, heads):
-    """llama.cpp's reordering of the rows of q and k of a Llama."""
-    rows = weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:])
-    return rows.swapaxes(1, 2).reshape(weight.shape)
+    path.write_bytes(b"".join(pack_gguf(keys, tensors)))
 
 
 def convert(model):
@@ -87,7 +39,7 @@ def convert(model):
             part, suffix = ".".join(parts[3:-1]), parts[-1]
             if kind == "llama" and part in ("self_attn.q_proj", "self_attn.k_proj"):
                 heads = config.num_attention_heads if part[-6] == "q" else config.num_key_value_heads
-                array = permute(array, heads)
+                array = reorder_rows(array, heads)
             tensors[f"blk.{parts[2]}.{NAMES[part]}.{suffix}"] = array
         elif name == "model.embed_tokens.weight":
             tensors["token_embd.weight"] = array
