@@ -127,7 +127,7 @@ def _answer(plan: ExtensionPlan) -> None:
     errors = [one for one in plan.found if one.severity == "error"]
     st.header(verdict.headline, anchor=False)
     if verdict.certainty is not None:
-        # No tick stands above the answer to a config that is wrong, or that the runtime computes differently.
+        # The answer to a config has no tick if the config is wrong, or that the runtime computes differently.
         wrong = errors or any(one.is_checked is False for one in plan.instructions[:1])
         look = verdict.certainty if plan.way.is_advised and not wrong else "lossy"
         st.html(f'<p class="rv-certainty rv-{look}">{verdict.words}</p>')

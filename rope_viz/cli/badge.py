@@ -26,7 +26,7 @@ def run(parsed: argparse.Namespace) -> int:
     with named(parsed.config):
         refuse_diffusion(config)
         listed = find_listed(parsed.config)
-        # A file's path is nobody else's business, so it is no name.
+        # A badge is published, and the path of a file is private.
         name = parsed.name or (listed.name if listed else "")
         content = make_badge(read_model(parsed.config, config), name)
     write_output(parsed.output, content)

@@ -61,13 +61,13 @@ def make_probe(
 def unwrap_overrides(model: ModelConfig, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return overrides for the language model alone, which is what a probe has.
 
-    Raises `ValueError` for a key beside it: the probe would apply it, and the user's model would not.
+    Raises `ValueError` for a key outside it, which the probe would apply and the user's model would not.
     """
     found: Any = dict(overrides)
     for key in model.part.path if overrides else ():
-        beside = sorted(set(found) - {key})
-        if beside or not isinstance(found.get(key), Mapping):
-            names = ", ".join(beside) or key
+        outside = sorted(set(found) - {key})
+        if outside or not isinstance(found.get(key), Mapping):
+            names = ", ".join(outside) or key
             raise ValueError(f"--overrides: {names} is not within {key}, where the language model of this config is")
         found = dict(found[key])
     return dict(found)

@@ -39,7 +39,7 @@ def make_mask(*_: Any, mask_function: Callable[..., Any], local_size: int | None
 def attend(
     module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **options: Any
 ) -> tuple[Any, None]:
-    """Return the output of attention, shape (batch, rows, heads, size); rows that nobody needs stay zero.
+    """Return the output of attention, shape (batch, rows, heads, size); rows that are not needed stay zero.
 
     Raises `RuntimeError` where a model asks for something that is not computed here.
     """

@@ -20,7 +20,7 @@ NEW_KEYS = "rope_parameters"
 
 @dataclass(frozen=True)
 class AskedEngine:
-    """One release of an engine, the config that it was asked about and its keys, the date, and what it said."""
+    """One release of an engine, the config that it was asked about and its keys, the date, and its answer."""
 
     runtime: str
     release: str

@@ -1,4 +1,4 @@
-"""What vLLM reserves: its arithmetic against what its engine said of its cache, and against a public log."""
+"""What vLLM reserves: its arithmetic against the sizes in its log, and against a public log."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.offenders import for_each
 
 ROOT = Path(__file__).parents[2]
 # tools/engines/lab.py wrote the answers of vLLM 0.32.0 on a processor.
-SAID = [row for row in json.loads((ROOT / "tests/goldens/caches.json").read_text())["rows"] if "tokens" in row]
+LOGGED = [row for row in json.loads((ROOT / "tests/goldens/caches.json").read_text())["rows"] if "tokens" in row]
 CONFIGS = json.loads((ROOT / "tools/engines/caches.json").read_text())["configs"]
 ON_PROCESSORS = VllmSettings(block=32, batches=1, float_states=True)
 QWEN = {
@@ -29,14 +29,14 @@ NOT_KNOWN = ("jamba-like", "nemotron-nano-9b-v2")
 """Types without RoPE have no record, so nothing says how many states vLLM keeps of them."""
 
 
-@for_each([row for row in SAID if row["config"] in NOT_KNOWN])
+@for_each([row for row in LOGGED if row["config"] in NOT_KNOWN])
 def test_recurrent_layers_without_a_record_are_not_known(row):
     found = rope_viz.memory(CONFIGS[row["config"]], length=row["length"], runtime="vllm")
     assert found["reserved_bytes"] is None
     assert found["reasons"]["reserved_bytes"]
 
 
-@for_each([row for row in SAID if row["config"] not in NOT_KNOWN])
+@for_each([row for row in LOGGED if row["config"] not in NOT_KNOWN])
 def test_blocks_are_those_that_the_engine_says(row):
     model = ModelConfig.read(CONFIGS[row["config"]])
     ours = count_reserved_bytes(model, cache(model, dtype="bfloat16"), row["length"], ON_PROCESSORS)

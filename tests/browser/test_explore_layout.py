@@ -1,4 +1,4 @@
-"""Explore on a phone and on a small laptop: how much stands before the figure, and what is on the first screen."""
+"""Explore on a phone and on a small laptop: how much comes before the figure, and what is on the first screen."""
 
 import pytest
 from playwright.sync_api import expect

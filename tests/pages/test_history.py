@@ -70,7 +70,7 @@ def test_sentence_says_what_is_not_known():
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def answered(monkeypatch):
     """Answers of two releases of vLLM about YaRN of a Llama, between those with rules of their own."""
     about = ("llama", "yarn", False, "llama-yarn", "2026-11-27")
     rows = [
@@ -82,13 +82,15 @@ def asked(monkeypatch):
     return history.trace(case, None)
 
 
-def test_asked_engines_have_a_lane_of_their_own(asked):
+def test_asked_engines_have_a_lane_of_their_own(answered):
     name = "vLLM, asked about llama-yarn"
-    spans = [(list(span.releases), span.words, span.state) for span in history.list_lanes(asked)[name]]
+    spans = [(list(span.releases), span.words, span.state) for span in history.list_lanes(answered)[name]]
     assert spans == [(["0.8.5", "0.18.0"], "something else", "differs"), (["0.32.0"], "as intended", "agrees")]
-    executed = [(span.how, list(span.releases)) for span in history.list_lanes(asked)["vLLM"]]
+    executed = [(span.how, list(span.releases)) for span in history.list_lanes(answered)["vLLM"]]
     assert executed == [("executed", ["0.6.6", "0.8.5", "0.10.2", "0.33.0"])]
-    edges = [edge for trace in history.draw(asked).data if trace.mode == "markers" for edge in trace.marker.line.color]
+    edges = [
+        edge for trace in history.draw(answered).data if trace.mode == "markers" for edge in trace.marker.line.color
+    ]
     assert edges.count(theme.TEXT) == 3
-    rows = [tuple(row.values()) for row in history.tabulate(asked)]
+    rows = [tuple(row.values()) for row in history.tabulate(answered)]
     assert ("vLLM", "0.32.0", "as intended, asked about a config of this type and scaling (llama-yarn).") in rows

@@ -88,14 +88,14 @@ class Asked:
 
 
 @functools.cache
-def asked(name):
+def ask_about(name):
     return Asked(build(name))
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_every_planted_mistake_is_named(name):
     wrong = {}
-    one = asked(name)
+    one = ask_about(name)
     for planted in one.names():
         answers = one.answer(planted)
         found = one.judge(answers)
@@ -111,7 +111,7 @@ def test_every_planted_mistake_is_named(name):
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_every_mistake_of_the_conformance_kit_is_a_hypothesis(name):
-    one = asked(name)
+    one = ask_about(name)
     (spec,) = one.model.specs.values()
     right = find_intended(one.ask_about(length=384)).layers[""]
     kit = [mistake for mistake, _ in list_mistakes(spec, right.inv_freq)]
@@ -123,7 +123,7 @@ def test_every_mistake_of_the_conformance_kit_is_a_hypothesis(name):
 
 def test_a_wrong_base_is_none_of_these():
     one, other = (
-        asked("yarn"),
+        ask_about("yarn"),
         Asked({**build("yarn"), "rope_parameters": {**PARAMETERS["yarn"], "rope_theta": 5e5 * 1.02}}),
     )
     found = one.judge(other.answer(INTENDED))
@@ -131,13 +131,12 @@ def test_a_wrong_base_is_none_of_these():
 
 
 def test_predictions_are_named_after_what_they_are():
-    assert any(
-        name.startswith(PREDICTED + "vLLM") for name in asked("yarn").judge(asked("yarn").answer(INTENDED)).names
-    )
+    yarn = ask_about("yarn")
+    assert any(name.startswith(PREDICTED + "vLLM") for name in yarn.judge(yarn.answer(INTENDED)).names)
 
 
 def test_noise_hides_what_it_is_larger_than():
-    one = asked("yarn")
+    one = ask_about("yarn")
     drawn = np.random.default_rng(3)
     answers = [(np.array(values) + drawn.normal(0.0, 0.3, len(values))).tolist() for values in one.answer(INTENDED)]
     found = one.judge(answers)

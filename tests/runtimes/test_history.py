@@ -1,4 +1,4 @@
-"""From which release to which each runtime computes what: only known releases, and what lies between stays unknown."""
+"""From which release to which each runtime computes what: only known releases, and between them nothing is known."""
 
 import json
 

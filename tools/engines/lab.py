@@ -312,7 +312,7 @@ def read_caches(python: Path, configs: Mapping[str, Any], work: Path) -> Iterato
 def run_vllm(
     python: Path, tasks: Mapping[str, Mapping[str, Any]], place: Path, more: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Run tasks in vLLM with one import, and yield what each model answered and said of its cache."""
+    """Run tasks in vLLM with one import, and yield the answers of each model and the sizes of its cache."""
     command = [str(python), str(HERE / "vllm_worker.py")]
     environment = VLLM | FORKED | find_preload(python) | dict(more or {})
     for name, found in zip(tasks, run_tasks(command, environment, tasks, place), strict=True):

@@ -16,7 +16,7 @@ from rope_viz.texts import Texts
 TEXTS = Texts("plan")
 
 Certainty: TypeAlias = Literal["documented", "further", "unshown"]
-"""Its maker documents it; it is the maker's method, taken further; nobody has shown that it works."""
+"""Its maker documents it; it is the maker's method, taken further; it was not shown to work."""
 
 FURTHEST = 2.0
 """So many times the documented length still counts as the maker's method taken further.
@@ -87,7 +87,7 @@ def find_measured(way: Way) -> Evidence | None:
 
 
 def _find_documented_reach(way: Way) -> int:
-    """Return the longest length for which somebody documents this method for this model, 0 where nobody does."""
+    """Return the longest length for which this method is documented for this model, 0 for none."""
     known, method = way.recognised, way.spec.scaling
     model, shipped = known.model, known.shipped
     lengths = [0]
@@ -112,7 +112,7 @@ def _is_documented_by_config(way: Way) -> bool:
 
 
 def _write_headline(plan: ExtensionPlan, certainty: Certainty) -> str:
-    """Return what to do in a few words; what nobody has shown is no advice."""
+    """Return what to do in a few words; what was not shown to work is no advice."""
     way, before = plan.way, plan.recognised.spec
     key, values = "method", {"method": describe_method(way.spec)}
     if not plan.file.fragment:
