@@ -18,6 +18,7 @@ from rope_viz.probe.clients import NoAnswerError, NoLogProbsError
 from rope_viz.probe.hypotheses import INTENDED, PREDICTED
 from rope_viz.probe.make_probe import make_probe, read_overrides
 from rope_viz.probe.prompts import LONGEST, ROOM
+from rope_viz.runtimes.asked_engines import AS_INTENDED
 from rope_viz.runtimes.releases import RELEASES
 from rope_viz.storage.decode_json import decode_json
 
@@ -132,9 +133,9 @@ def print_verdict(found: Mapping[str, Any], limit: int) -> None:
     others = [name for name in found["names"] if name != INTENDED]
     named = [name for name in others if not name.startswith(PREDICTED)]
     predicted = [name.removeprefix(PREDICTED) for name in others if name.startswith(PREDICTED)]
-    about = "" if found["verdict"] == "as intended" or not named else f": {'; '.join(named)}"
+    about = "" if found["verdict"] == AS_INTENDED or not named else f": {'; '.join(named)}"
     print(found["verdict"] + about)
-    if found["verdict"] == "as intended" and named:
+    if found["verdict"] == AS_INTENDED and named:
         print(f"gives the same answers: {'; '.join(named)}")
     if predicted:
         text = f"our rules predict this of {', '.join(predicted)}"

@@ -19,6 +19,7 @@ from rope_viz.probe.hypotheses import INTENDED, Hypothesis, ProbedPrompt, find_i
 from rope_viz.probe.prompts import LONGEST, list_prompts
 from rope_viz.probe.reference import Reference, open_reference
 from rope_viz.probe.shrink_config import shrink_config
+from rope_viz.runtimes.asked_engines import AS_INTENDED
 
 LEAST_NOISE = 3e-5
 """What float32 arithmetic leaves, as a mean difference of log-probabilities."""
@@ -198,7 +199,7 @@ def decide(compared: Sequence[ComparedPrompt], noise: float) -> ProbeVerdict:
     if INTENDED in equal and unsure:
         why = f"the engine's noise of {noise:.2g} hides the difference from {', '.join(unsure)}"
         return verdict("cannot tell", UNKNOWN_CODE, sentence=why)
-    return verdict("as intended", INTENDED_CODE) if INTENDED in equal else verdict("something else", OTHER_CODE)
+    return verdict(AS_INTENDED, INTENDED_CODE) if INTENDED in equal else verdict("something else", OTHER_CODE)
 
 
 def measure(one: FloatArray, other: FloatArray) -> float:

@@ -16,6 +16,8 @@ from rope_viz.runtimes.releases import RELEASES, format_version
 from rope_viz.storage.decode_json import read_own
 
 NEW_KEYS = "rope_parameters"
+AS_INTENDED = "as intended"
+"""The verdict on an engine that computes what the config means."""
 
 
 @dataclass(frozen=True)
@@ -62,5 +64,9 @@ def find_newest(runtime: str) -> str:
 
 
 def describe_asked(asked: tuple[AskedEngine, ...]) -> str:
-    """Return the releases that were asked, as words; "" where none was."""
-    return f"asked in {join_words(list(dict.fromkeys(one.release for one in asked)))}" if asked else ""
+    """Return the releases that were asked, as words, and the configs of which another answer came; "" for none."""
+    if not asked:
+        return ""
+    releases = join_words(list(dict.fromkeys(one.release for one in asked)))
+    others = [f"with {one.config}: {one.verdict}" for one in asked if one.verdict != AS_INTENDED]
+    return ", ".join([f"asked in {releases}", *others])

@@ -47,7 +47,10 @@ def print_runtimes(model, capsys):
 
 def describe_known(answer):
     asked = list(dict.fromkeys(each["release"] for each in answer["asked"]))
-    return f"{answer['known']}, asked in {join_words(asked)}" if asked else answer["known"]
+    others = [
+        f"with {each['config']}: {each['verdict']}" for each in answer["asked"] if each["verdict"] != "as intended"
+    ]
+    return ", ".join([answer["known"], *([f"asked in {join_words(asked)}"] if asked else []), *others])
 
 
 @for_each(TWENTY)

@@ -1,8 +1,11 @@
 """Whole engines that were asked: the goldens, the data that the package carries, and where it is shown."""
 
 import json
+import re
 import runpy
 from pathlib import Path
+
+import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.probe.ask_probe import ENGINES
@@ -52,7 +55,7 @@ def test_asked_is_never_added_to_executed():
     found = emulate(config, "vllm").known
     assert found.how == "executed"
     assert {one.scaling for one in found.asked} == {"yarn"}
-    assert "0.32.0" in describe_asked(found.asked)
+    assert describe_asked(found.asked) == "asked in 0.32.0"
     assert emulate(config, "vllm", version="0.8.5").known.asked == ()
     assert emulate({**config, "model_type": "aria_text"}, "vllm").known.asked == ()
     # Of the releases that were asked, only the code of DeepSeek V4 was executed.
@@ -76,3 +79,19 @@ def test_the_command_says_which_engines_were_asked(tmp_path, capsys):
     row = next(row for row in json.loads(capsys.readouterr().out) if row["runtime"] == "vllm")
     assert row["known"] == "executed"
     assert {"release": "0.32.0", "date": "2026-11-27", "config": "llama-yarn", "verdict": "as intended"} in row["asked"]
+
+
+@pytest.mark.parametrize(
+    ("name", "runtime", "words"),
+    [
+        ("cohere2-windows", "vllm", "asked in 0.32.0, with cohere2-windows: none of these"),
+        ("phi3-longrope", "vllm", "asked in 0.32.0, with phi3-longrope: something else"),
+        ("llama-partial", "mlx-lm", "asked in 0.32.2"),
+    ],
+)
+def test_other_answers_than_the_intended_are_shown(name, runtime, words, capsys, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(CONFIGS[name]["config"]))
+    assert main(["runtimes", str(path)]) == 0
+    (line,) = [row for row in capsys.readouterr().out.splitlines() if row.startswith(f"{runtime} ") and "asked" in row]
+    assert re.search(rf"\b{re.escape(words)}(  |$)", line)

@@ -12,6 +12,7 @@ from rope_viz.advice.plan.runtime_matrix import RuntimeCase, explain
 from rope_viz.figures import theme
 from rope_viz.figures.words import footnote, plain
 from rope_viz.runtimes import Emulation
+from rope_viz.runtimes.asked_engines import AS_INTENDED
 from rope_viz.runtimes.history import History, Span, format_releases, is_next, trace_releases
 from rope_viz.runtimes.releases import REFERENCE, RELEASES, format_name
 from rope_viz.runtimes.verdict_counts import State, find_state
@@ -25,7 +26,7 @@ MARKS: dict[State, tuple[str, str]] = {
     "not known": ("x", theme.RULE),
 }
 """{what a release does: its symbol and colour}."""
-ANSWERS: dict[str, State] = {"as intended": "agrees", "something else": "differs", "none of these": "differs"}
+ANSWERS: dict[str, State] = {AS_INTENDED: "agrees", "something else": "differs", "none of these": "differs"}
 """{what a whole engine answered: what that means for the mark}; anything else is not known."""
 LANE, ENDS = 74, 16
 LANES = tuple(name for name, runtime in RELEASES.items() if len(runtime.releases) > 1)
