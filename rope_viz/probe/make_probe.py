@@ -40,6 +40,7 @@ def make_probe(
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     if plain_model.is_plain(small):
+        small = {**plain_model.DEFAULTS, **small}
         small["architectures"] = [plain_model.ARCHITECTURES[small["model_type"]]]
         write_file(place / "config.json", json.dumps(small, indent=2).encode())
         write_file(place / "model.safetensors", pack_safetensors(plain_model.draw_weights(small)))

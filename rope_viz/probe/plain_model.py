@@ -25,6 +25,8 @@ ARCHITECTURES = {
     "qwen3": "Qwen3ForCausalLM",
 }
 """{model type: its class} of those whose layers are those of Llama, with biases or norms of q and k."""
+DEFAULTS = {"rms_norm_eps": 1e-6, "tie_word_embeddings": False}
+"""What their classes fill in, and mlx-lm requires."""
 
 
 def is_plain(config: Mapping[str, Any]) -> bool:
@@ -202,7 +204,7 @@ def attend(q: Float32, k: Float32, v: Float32, rows: NDArray[np.intp], window: i
 def normalise(values: Float32, weight: Float32, config: Mapping[str, Any]) -> Float32:
     """Return the RMS norm over the last axis."""
     mean = np.mean(values * values, axis=-1, keepdims=True)
-    out: Float32 = values / np.sqrt(mean + np.float32(config.get("rms_norm_eps", 1e-6))) * weight
+    out: Float32 = values / np.sqrt(mean + np.float32(config.get("rms_norm_eps", DEFAULTS["rms_norm_eps"]))) * weight
     return out
 
 

@@ -20,7 +20,7 @@ MOST_WIDTH = 768
 FULL, SLIDING = "full_attention", "sliding_attention"
 
 # Sizes that RoPE does not depend on, by the names that classes give them. A config that lacks a key keeps lacking it,
-# but for those of `ALWAYS`, whose class defaults are of a full-sized model.
+# but for the intermediate size, whose class default is that of a full-sized model.
 SMALLER: Mapping[str, int] = {
     **dict.fromkeys(
         """
@@ -49,12 +49,11 @@ SMALLER: Mapping[str, int] = {
     "hidden_size_per_layer_input": 32,
     "vocab_size_per_layer_input": VOCABULARY,
 }
-ALWAYS = ("vocab_size", "intermediate_size")
 REMOVED = (
     "_name_or_path auto_map quantization_config compression_config transformers_version use_cache task_specific_params "
     "num_nextn_predict_layers mtp_num_hidden_layers dtype id2label label2id _about"
 ).split()
-TOKENS = {"bos_token_id": BEGIN, "eos_token_id": END, "pad_token_id": END}
+TOKENS = {"vocab_size": VOCABULARY, "bos_token_id": BEGIN, "eos_token_id": END, "pad_token_id": END}
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def shrink_config(model: ModelConfig) -> dict[str, Any]:
         }
     for key, size in SMALLER.items():
         number = found.get(key)
-        if (isinstance(number, int) and number > size) or (key in ALWAYS and number is None):
+        if (isinstance(number, int) and number > size) or (key == "intermediate_size" and number is None):
             found[key] = size
     found |= name_sizes(model, shape) | TOKENS
     if isinstance(found.get("first_k_dense_replace"), int):

@@ -69,7 +69,7 @@ def pack_probe(config: Mapping[str, Any], weights: Mapping[str, Float32]) -> Ite
         "attention.head_count_kv": config.get("num_key_value_heads", config["num_attention_heads"]),
         "attention.key_length": size,
         "attention.value_length": size,
-        "attention.layer_norm_rms_epsilon": float(config.get("rms_norm_eps", 1e-6)),
+        "attention.layer_norm_rms_epsilon": float(config["rms_norm_eps"]),
         "vocab_size": VOCABULARY,
         **list_rope_keys(case),
     }

@@ -14,6 +14,7 @@ from rope_viz.probe.plain_model import list_shapes
 from rope_viz.probe.shrink_config import MOST_LAYERS, shrink_config
 from rope_viz.probe.tokens import FIRST, LAST, VOCABULARY, list_tokens, make_tokenizer_files, to_text
 from rope_viz.probe.weights import draw_matrix, read_safetensors, round_to_bfloat16
+from tests.configs import llama
 from tests.offenders import for_each
 
 
@@ -45,6 +46,14 @@ def test_a_probe_s_config_is_its_own_probe(id):
     for layer, spec in before.items():
         np.testing.assert_array_equal(after[layer].inv_freq(spec.target), spec.inv_freq(spec.target))
         assert after[layer].head_dim == spec.head_dim
+
+
+def test_short_configs_and_vocabularies_are_filled_up(tmp_path):
+    written = make_probe({**llama(), "vocab_size": 2}, tmp_path)
+    assert written["vocab_size"] == VOCABULARY
+    assert {"rms_norm_eps", "tie_word_embeddings"} <= set(written)  # mlx-lm requires them
+    other = ModelConfig.read({**catalog()["gpt-oss-20b"].config, "vocab_size": 2})
+    assert shrink_config(other)["vocab_size"] == VOCABULARY
 
 
 def test_a_probe_has_every_type_of_layer():
