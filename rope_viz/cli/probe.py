@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,15 @@ def report_failure(sentence: str, code: int, as_json: bool) -> int:
     return code
 
 
+def group_releases(names: Sequence[str]) -> list[str]:
+    """Return names such as "vLLM 0.33.0", of a runtime with more than three their number: "24 releases of vLLM"."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name.rpartition(" ")[0], []).append(name)
+    groups = ([f"{len(group)} releases of {runtime}"] if len(group) > 3 else group for runtime, group in found.items())
+    return [name for group in groups for name in group]
+
+
 def print_verdict(found: Mapping[str, Any], limit: int) -> None:
     """Print what an engine computes, by how much better than the next hypothesis, and what cannot be told."""
     others = [name for name in found["names"] if name != INTENDED]
@@ -138,7 +147,7 @@ def print_verdict(found: Mapping[str, Any], limit: int) -> None:
     if found["verdict"] == AS_INTENDED and named:
         print(f"gives the same answers: {'; '.join(named)}")
     if predicted:
-        text = f"our rules predict this of {', '.join(predicted)}"
+        text = f"our rules predict this of {', '.join(group_releases(predicted))}"
         print(textwrap.fill(text, COLUMNS, subsequent_indent="  ", break_on_hyphens=False))
     if found["sentence"]:
         print(found["sentence"])

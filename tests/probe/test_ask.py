@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import sys
 
 import pytest
@@ -53,6 +54,15 @@ def test_every_interface_tells_intended_from_no_scaling(reply, interface, config
         code, found = ask(capsys, url, config)
     assert (code, found["verdict"]) == (1, "something else")
     assert "no scaling" in found["names"]
+
+
+def test_many_releases_are_counted_in_the_text(config, capsys):
+    with serve(FakeEngine(CONFIG), fake_engine.complete) as url:
+        assert main(["probe", "ask", url, "--config", config]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.startswith("as intended")
+    assert re.search(r"our rules predict this of \d+ releases of transformers, ", out)
+    assert "transformers 5.23.0" not in out
 
 
 def test_the_first_deviating_position_is_named(config, capsys):
