@@ -215,6 +215,8 @@ def lines(plan: ExtensionPlan) -> Iterator[str]:
             yield f"   Source: {way.source}"
         if plan.refused:
             yield f"   - {plan.refused[way.id]}"
+        elif way.because and not is_chosen:
+            yield f"   - {way.because}"
         if is_chosen:
             yield from (f"   - {reason}" for reason in way.reasons)
             yield from (f"   - Measured: {one.text} ({one.source})" for one in way.evidence)
