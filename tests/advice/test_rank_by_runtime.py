@@ -67,8 +67,16 @@ def test_the_command_line_says_why_a_method_is_not_recommended(capsys):
 
 def test_costs_on_short_texts_are_of_a_runtime_that_computes_the_method():
     assert "nothing changes" in plan("internlm2.5-7b", 32_768, "transformers").advice.short[0]
-    assert plan("internlm2.5-7b", 32_768, "vllm").advice.short == ()
-    assert "nothing changes" in plan("internlm2.5-7b", 32_768, "vllm", "transformers").advice.short[0]
+    assert plan("internlm2.5-7b", 32_768, "sglang").advice.short == ()
+    assert "nothing changes" in plan("internlm2.5-7b", 32_768, "sglang", "transformers").advice.short[0]
+
+
+def test_lengths_that_are_not_served_make_no_difference():
+    """vLLM computes the base of dynamic NTK once. Below the original length that is the right one."""
+    (given,) = plan("internlm2.5-7b", 32_768, "vllm").instructions
+    assert given.made.faithful
+    longer = plan("internlm2.5-7b", 65_536, "vllm", way="dynamic")
+    assert longer.instructions[0].is_checked is False
 
 
 @pytest.mark.parametrize("to", [32_768, 131_072, 262_144])

@@ -308,7 +308,7 @@ def judge_by_runtimes(way: Way, model: ModelConfig, layer: str | None, runtimes:
     if way.rank not in ("its own, further", "usual", "possible") or way.id == "kept":
         return way
     for name in runtimes:
-        made = export(way.spec, to=name, config=model, layer_type=layer)
+        made = export(way.spec, to=name, config=model, layer_type=layer, served=way.target)
         if not made.faithful:
             because = f"{NAMES[require_target(name)]} does not compute it: {made.reason.rstrip('.')}."
             return replace(way, rank="not advised", because=because)

@@ -136,8 +136,8 @@ def write_instructions(
     """
     runtime = require_target(runtime)
     model = None if config is None else ModelConfig.read(config)
-    made = export(spec, to=runtime, config=model, layer_type=layer)
     served, name = length or spec.target, NAMES[runtime]
+    made = export(spec, to=runtime, config=model, layer_type=layer, served=served)
     refused = explain_refused_length(ModelConfig.read(made.config), made.runtime, served)
     if made.faithful and refused:
         made = dataclasses.replace(made, faithful=False, reason=refused)
