@@ -48,12 +48,13 @@ def test_a_page_has_the_verdict_of_the_command_line(name, tmp_path, capsys):
 
 
 def test_a_faulty_config_looks_wrong_everywhere(tmp_path, capsys):
-    verdict = extend_command(SOURCES["faulty"], tmp_path, capsys)["verdict"]
+    told = extend_command(SOURCES["faulty"], tmp_path, capsys)
+    verdict = told["verdict"]
     assert verdict["wrong"] == "Wrong config: 2 errors"
     _, page = report_site.render_page("model", "model.html", SOURCES["faulty"])
     assert b'<p class="sure lossy">Wrong config: 2 errors</p>' in page
     file = str(tmp_path / "config.json")
-    main(["extend", file, "--to", "4096"])
+    main(["extend", file, "--to", str(told["need"]), "--runtime", "vllm"])
     assert f"{verdict['headline']}. Wrong config: 2 errors.\n" in capsys.readouterr().out
     assert main(["check", file]) == 2
     assert f"{file}: Wrong config: 2 errors.\n" in capsys.readouterr().out

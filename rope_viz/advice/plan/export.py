@@ -87,9 +87,9 @@ def export(
     """Return this embedding as one of `TARGETS` takes it.
 
     `config` is the model's own config.json, whose other keys stay; without it the model is a Llama of these sizes.
-    `layer_type` is the layer type that the embedding is for. `served` is the longest length that matters. Of several ways to write it the first faithful one is
-    taken that the model's class accepts, else the first faithful one, else the closest. Raises `ValueError` for an
-    unknown target, and for a config that cannot be read.
+    `layer_type` is the layer type that the embedding is for, `served` the longest length that matters. Of several ways
+    to write it the first faithful one is taken that the model's class accepts, else the first faithful one, else the
+    closest. Raises `ValueError` for an unknown target, and for a config that cannot be read.
     """
     to = require_target(to)
     runtime, version, drafts = TARGETS[to]
