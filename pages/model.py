@@ -306,9 +306,7 @@ def _runtimes(request: PictureRequest) -> None:
 
 
 def _all_models() -> None:
-    page.section(TEXTS("all"), says=runtimes.models)
-    page.controls(runtimes.ALL)
-    page.show(runtimes.models)
+    page.section(TEXTS("all"))
     page.link("differences")
 
 
