@@ -99,7 +99,11 @@ def test_every_picture_of_a_group_has_its_place(open_page, picture_requests, gro
         for tab in TABS.get(group, [{}])
         for picture in picture_requests(open_page(page, **tab))
     }
-    later = {"kernels": {"speeds", "ways", "agreement"}, "runtimes": {"axes", "models"}, "recall": {"live_loss", "live_keys"}}
+    later = {
+        "kernels": {"speeds", "ways", "agreement"},
+        "runtimes": {"axes", "models"},
+        "recall": {"live_loss", "live_keys"},
+    }
     later = later.get(group, set())
     assert places >= registry.page(group).pictures.keys() - later
 
