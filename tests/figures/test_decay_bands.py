@@ -1,7 +1,6 @@
 """Decay draws each curve as its mean, and its range as a faint band that covers no line."""
 
 import json
-import re
 
 import pytest
 
@@ -17,5 +16,5 @@ def test_no_band_covers_a_line(address):
     assert bands
     assert max(bands) < min(lines)
     for number in bands:
-        alpha = float(re.search(r"([\d.]+)\)$", traces[number]["fillcolor"])[1])
-        assert alpha <= 0.2, traces[number]["fillcolor"]
+        colour = traces[number]["fillcolor"]  # #RRGGBBAA
+        assert int(colour[7:], 16) <= 0.2 * 255, colour
