@@ -1,4 +1,4 @@
-"""A label of a chart, measured alone, makes Chromium restyle little of the page; plotly.js measures dozens in a drawing."""
+"""Chromium restyles little of the page for a label that is measured; plotly.js measures dozens in a drawing."""
 
 import json
 
