@@ -61,7 +61,7 @@ def test_a_command_prints_json_and_a_documented_code(folder, capsys, command):
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if "config.json" in each])
-def test_a_config_that_cannot_be_read_has_the_last_documented_code(folder, capsys, command):
+def test_an_unreadable_config_has_a_documented_code(folder, capsys, command):
     (folder / "config.json").write_text('{"model_type": ')
     code, output = run(command, capsys)
     assert code == COMMANDS[command][-1]
