@@ -20,7 +20,7 @@ def plan(id, to, *runtimes, **given):
 
 @pytest.mark.parametrize("runtime", NAMES)
 @pytest.mark.parametrize("id", MODELS)
-def test_a_runtime_computes_every_method_that_is_recommended_for_it(id, runtime):
+def test_a_runtime_computes_what_is_recommended(id, runtime):
     for to in (131_072, 1_048_576):
         made = plan(id, to, runtime)
         if made.refused or not all(one.made.faithful for one in made.instructions):
@@ -65,7 +65,7 @@ def test_the_command_line_says_why_a_method_is_not_recommended(capsys):
     assert "Dynamic NTK, s = 4 (not recommended)\n   - vLLM 0.33.0 does not compute it" in text
 
 
-def test_costs_on_short_texts_are_of_a_runtime_that_computes_the_method():
+def test_costs_are_those_of_a_reading_runtime():
     assert "nothing changes" in plan("internlm2.5-7b", 32_768, "transformers").advice.short[0]
     assert plan("internlm2.5-7b", 32_768, "sglang").advice.short == ()
     assert "nothing changes" in plan("internlm2.5-7b", 32_768, "sglang", "transformers").advice.short[0]
@@ -80,7 +80,7 @@ def test_lengths_that_are_not_served_make_no_difference():
 
 
 @pytest.mark.parametrize("to", [32_768, 131_072, 262_144])
-def test_findings_on_other_models_are_no_cost_of_a_documented_method(to):
+def test_documented_methods_cite_their_model(to):
     for model in catalog().values():
         known = ModelConfig.read(model.whole, known=model)
         if known.problems:

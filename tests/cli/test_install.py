@@ -1,4 +1,4 @@
-"""The wheel: with NumPy alone the core works at once, with the app's requirements `rope-viz` serves the dashboard."""
+"""The wheel: with NumPy alone the core works at once, with its extra `app` it serves the dashboard, without torch."""
 
 import os
 import shutil
@@ -38,17 +38,15 @@ def build_wheel(folder):
         if name and not name.startswith("tests/") and (ROOT / name).is_file():
             (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / "source" / name)
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(folder / "source")]
-    subprocess.run(build, check=True, cwd=folder)
+    build = [sys.executable, "-m", "build", "--outdir", str(folder), str(folder / "source")]
+    subprocess.run(build, check=True, cwd=folder, capture_output=True)
 
 
-@pytest.fixture(scope="module")
-def bare(wheel, tmp_path_factory):
-    """A new environment that holds the wheel and what it asks for: NumPy alone. Gives its `rope-viz`."""
-    folder = tmp_path_factory.mktemp("bare")
+def install(folder, requirement):
+    """Make a new environment that holds the wheel and what it asks for, and return its `rope-viz`."""
     venv.create(folder, with_pip=True)
     scripts = folder / ("Scripts" if os.name == "nt" else "bin")
-    subprocess.run([scripts / "python", "-m", "pip", "install", "--quiet", str(wheel)], check=True)
+    subprocess.run([scripts / "python", "-m", "pip", "install", "--quiet", requirement], check=True)
     return scripts / "rope-viz"
 
 
@@ -61,6 +59,13 @@ def test_wheel_holds_the_whole_app_and_nothing_else(wheel):
     assert "rope_viz/web/dials.js" in names
     assert all(name.startswith(("rope_viz/", "rope_viz-")) for name in names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".png")]
+    assert wheel.stat().st_size <= 6_000_000
+
+
+def test_an_index_would_accept_the_files(wheel):
+    files = [str(wheel), *map(str, wheel.parent.glob("*.tar.gz"))]
+    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True)
+    assert (len(files), done.returncode) == (2, 0), done.stdout
 
 
 COMMANDS = [
@@ -75,8 +80,9 @@ COMMANDS = [
 ]
 
 
-def test_the_core_needs_numpy_alone(bare, tmp_path):
+def test_the_core_needs_numpy_alone(wheel, tmp_path):
     """One test: each worker that has one of several would make the environment again."""
+    bare = install(tmp_path / "bare", str(wheel))
     for command, code in COMMANDS:
         done = subprocess.run([bare, *command], capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == code, f"{command}: {done.stderr}"
@@ -87,12 +93,17 @@ def test_the_core_needs_numpy_alone(bare, tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--workers", "2", "--base-path", "rope"]], ids=["one", "workers"])
 def test_the_installed_app_serves_pages_from_anywhere(wheel, tmp_path, options):
-    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    """One server in an environment of its own; several with the packages of the tests, which takes less time."""
+    if options:
+        zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+        command, env = [sys.executable, "-m", "rope_viz"], os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    else:
+        command, env = [str(install(tmp_path / "new", f"{wheel}[app]"))], {**os.environ}
+        assert not [*(tmp_path / "new").rglob("site-packages/torch")]
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-    command = [sys.executable, "-m", "rope_viz", "app", "--no-browser", "--port", str(port), *options]
-    env = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
+    command += ["app", "--no-browser", "--port", str(port), *options]
     address = f"http://127.0.0.1:{port}" + ("/rope" if options else "")
     with open(tmp_path / "log", "w") as log:
         process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=log, stderr=log)

@@ -86,6 +86,8 @@ def test_a_hidden_line_leaves_with_its_range_labels_and_bar():
         head = render(DRAWN[name], "csv", options=Style(hidden=((line, "yes"),))).decode().splitlines()[0].split(",")
         assert len(head) > 1
         assert not [column for column in head if column.startswith(line)]
+        named = Style(hidden=((line, "yes"),), labels=((line, "ours"),), colours=((line, "#0B62C4"),))
+        assert apply_style(DRAWN[name], named).data == sheet.data
     every = tuple((each, "yes") for each in lines.line_names(whole.data))
     with pytest.raises(ValueError, match="one line must stay visible"):
         apply_style(DRAWN["ratio"], Style(hidden=every))

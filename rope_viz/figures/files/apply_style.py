@@ -254,9 +254,10 @@ def apply_style(fig: go.Figure, style: Style, title: str = "", *, responsive: bo
     height = style.height_px(natural_height(layout, width, style) if remade is None else made)
     style = fit_dpi(style, width, height)
     sheet = Sheet(data, layout, width, height, style, style.title_of(lines.relabel_title(title, data, style.labels)))
-    lines.hide(sheet.data, sheet.layout, [name for name, _ in style.hidden])
+    hidden = [name for name, _ in style.hidden]
     lines.colour(sheet.data, sheet.layout, style.colours)
-    lines.relabel(sheet.data, sheet.layout, style.labels)
+    lines.hide(sheet.data, sheet.layout, hidden)
+    lines.relabel(sheet.data, sheet.layout, [each for each in style.labels if each[0] not in hidden])
     if apply_limits(sheet.data, sheet.layout, style):
         lines.follow_ends(sheet.data, sheet.layout)
     apply_axis_titles(sheet.layout, style)

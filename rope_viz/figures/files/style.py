@@ -6,12 +6,16 @@ Style.read({"preset": "one-column", "theme": "transparent", "label.plain": "befo
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import json
 import math
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from rope_viz.embedding.spec import short_repr
@@ -37,11 +41,12 @@ FONTS = {"sans": ("DejaVu Sans",), "serif": ("STIXGeneral",), "mono": ("DejaVu S
 """{generic family: fonts that Matplotlib includes}; any other name is an installed font."""
 YES, NO = ("yes", "on", "true", "1"), ("no", "off", "false", "0")
 
+VENUES = Path(__file__).with_name("venues.toml")
 PRESETS: dict[str, dict[str, str]] = {
     "one-column": {"width": "85mm", "font_size": "8pt", "dpi": "300"},
     "two-columns": {"width": "178mm", "font_size": "8pt", "dpi": "300"},
     "slide": {"width": "1280px", "height": "720px", "font_size": "22px", "dpi": "144"},
-}
+} | {name: {**sizes, "dpi": "300"} for name, sizes in tomllib.loads(VENUES.read_text(encoding="utf-8")).items()}
 """{name: parameters it sets}; parameters given as well take precedence."""
 
 
@@ -153,7 +158,11 @@ class Style:
         """
         preset = params.get("preset", "")
         if preset and preset not in PRESETS:
-            raise ValueError(f"preset must be {join_words(tuple(PRESETS))}, not {short_repr(preset)}")
+            close = difflib.get_close_matches(preset, PRESETS, 6, 0.5) or [*islice(PRESETS, 3), "icml2024-half"]
+            raise ValueError(
+                f"preset {short_repr(preset)} is not known; some that are: {join_words(tuple(close))}; "
+                "`rope-viz figure --help` lists all"
+            )
         given: dict[str, Any] = dict(PRESETS.get(preset, {}))
         given |= {key: params[key] for key in PARAMETERS if key in params and key != "preset"}
         for key in ("xmin", "xmax", "ymin", "ymax"):
