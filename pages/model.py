@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Literal
 
 import streamlit as st
@@ -126,11 +127,8 @@ def _answer(plan: ExtensionPlan) -> None:
     verdict = make_verdict(plan)
     errors = [one for one in plan.found if one.severity == "error"]
     st.header(verdict.headline, anchor=False)
-    if verdict.certainty is not None:
-        # The answer to a config has no tick if the config is wrong, or that the runtime computes differently.
-        wrong = errors or any(one.is_checked is False for one in plan.instructions[:1])
-        look = verdict.certainty if plan.way.is_advised and not wrong else "lossy"
-        st.html(f'<p class="rv-certainty rv-{look}">{verdict.words}</p>')
+    if verdict.mark:
+        st.html(f'<p class="rv-certainty rv-{verdict.look}">{html.escape(verdict.mark, quote=False)}</p>')
     if errors:
         configs.listed_findings(errors)
     measured = find_measured(plan.way)
@@ -308,9 +306,7 @@ def _runtimes(request: PictureRequest) -> None:
 
 
 def _all_models() -> None:
-    page.section(TEXTS("all"), says=runtimes.models)
-    page.controls(runtimes.ALL)
-    page.show(runtimes.models)
+    page.section(TEXTS("all"))
     page.link("differences")
 
 

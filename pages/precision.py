@@ -5,12 +5,14 @@ from rope_viz.pages.precision import words
 from rope_viz.pages.precision.figures import TEXTS
 from rope_viz.ui import page
 
-page.start(TEXTS("title"), says=precision.errors)
-page.control_row(precision.WHERE, precision.POSITION)
-page.show(precision.errors)
-page.mobile_knobs("base", "head_dim")
-page.legend(TEXTS("legend"))
-page.next_page_link("kernels", TEXTS("next_page"))
+with page.main_figure():
+    page.start(TEXTS("title"), says=precision.errors)
+    with page.figure_row(has_labels=True):
+        page.controls(precision.WHERE, precision.POSITION)
+    page.show(precision.errors)
+    page.mobile_knobs("base", "head_dim")
+    page.legend(TEXTS("legend"))
+    page.next_page_link("kernels", TEXTS("next_page"))
 
 page.section(TEXTS("headings.scores"), says=precision.scores)
 page.controls(precision.SHOW, precision.COMPARE)

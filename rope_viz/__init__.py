@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     check, repair, plan, memory = takes_names(_check), takes_names(_repair), takes_names(_plan), takes_names(_memory)
     from_config, emulate = takes_names(_from_config), takes_names(_emulate)
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 _HOME = {
     "RopeSpec": "embedding.spec",

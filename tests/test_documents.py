@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz import __version__
 from tests.offenders import for_each
 from tests.test_architecture import FLOORS
 
@@ -92,3 +93,14 @@ def test_architecture_has_the_order_of_the_rooms():
     (order,) = re.findall(r"^(embedding, web, .*? the layouts)$", ARCHITECTURE, re.MULTILINE | re.DOTALL)
     named = [set(floor.replace("the ", "").split(", ")) for floor in " ".join(order.split()).split(" → ")]
     assert named == [set(floor) for floor in FLOORS]
+
+
+def test_the_version_is_that_of_the_changelog():
+    """Files name `__version__`. Before a release it is a development version, and the citation names the last one."""
+    releases = re.findall(r"^## (\S+)(?: - (\S+))?$", read_text(ROOT / "CHANGELOG.md"), re.MULTILINE)
+    newest, date = releases[0]
+    assert __version__ == (f"{newest}.dev0" if date == "unreleased" else newest)
+    released, day = next(one for one in releases if one[1] != "unreleased")
+    citation = read_text(ROOT / "CITATION.cff")
+    assert f"\nversion: {released}\n" in citation
+    assert f"\ndate-released: {day}\n" in citation

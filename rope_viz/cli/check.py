@@ -22,7 +22,15 @@ from pathlib import Path, PurePath
 from typing import Any, TextIO, TypeAlias
 
 from rope_viz import __version__
-from rope_viz.advice.lint import COMMON_NOTES, SEVERITIES, Finding, check, make_repairs, sort_by_severity
+from rope_viz.advice.lint import (
+    COMMON_NOTES,
+    SEVERITIES,
+    Finding,
+    check,
+    describe_errors,
+    make_repairs,
+    sort_by_severity,
+)
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
 from rope_viz.cli.find_configs import NO_CONFIG, find_configs, make_reader, search_folder
 from rope_viz.cli.output import named, one_line
@@ -311,6 +319,8 @@ def print_findings(report: FileReport, file: TextIO | None = None, hidden: Seque
         print(f"{report.name}: {finding.severity}:{place} {finding.message}{size} ({finding.rule})", file=file)
     if not shown:
         print(f"{report.name}: No problems found.", file=file)
+    if wrong := describe_errors(report.findings):
+        print(f"{report.name}: {wrong}.", file=file)
 
 
 def print_hidden_notes(reports: Sequence[FileReport], hidden: Sequence[str]) -> None:

@@ -118,7 +118,7 @@ def as_dict(plan: ExtensionPlan) -> dict[str, Any]:
             "findings": [pick(one, "rule", "severity", "message") for one in plan.found],
         },
         "need": plan.target,
-        "verdict": pick(make_verdict(plan), "headline", "certainty", "words", "reason", "measured"),
+        "verdict": pick(make_verdict(plan), "headline", "certainty", "words", "reason", "measured", "wrong"),
         "ways": [way_dict(way, plan) for way in plan.advice.ways],
         "chosen": None if plan.refused else plan.way.id,
         "refused": dict(plan.refused),
@@ -204,7 +204,7 @@ def lines(plan: ExtensionPlan) -> Iterator[str]:
     yield from ("", f"## What you need: {plan.target:,} tokens", "")
     yield from ("## What to do, and why", "")
     verdict = make_verdict(plan)
-    yield f"**{verdict.headline}.**{f' {verdict.words}.' if verdict.words else ''}"
+    yield f"**{verdict.headline}.**{f' {verdict.mark}.' if verdict.mark else ''}"
     yield from filter(None, (verdict.reason, verdict.measured))
     yield ""
     for number, way in enumerate(plan.advice.ways, start=1):
@@ -215,6 +215,8 @@ def lines(plan: ExtensionPlan) -> Iterator[str]:
             yield f"   Source: {way.source}"
         if plan.refused:
             yield f"   - {plan.refused[way.id]}"
+        elif way.because and not is_chosen:
+            yield f"   - {way.because}"
         if is_chosen:
             yield from (f"   - {reason}" for reason in way.reasons)
             yield from (f"   - Measured: {one.text} ({one.source})" for one in way.evidence)

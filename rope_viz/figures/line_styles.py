@@ -91,6 +91,17 @@ def pin_rule_x(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
     return [theme.rule(pin, f"pair {pin}", axis="x", dash="dot")] if pin is not None and pin < spec.pairs else []
 
 
+def pin_in_plot(pin: int | None, spec: RopeSpec) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the same line without its name, and the name at its lower end: bars leave no room for it above."""
+    rules = pin_rule_x(pin, spec)
+    if not rules or pin is None:
+        return [], []
+    side, shift = ("left", 4) if 2 * pin < spec.pairs else ("right", -4)
+    place = {"x": pin, "y": 0, "yref": "paper", "xanchor": side, "yanchor": "bottom", "xshift": shift}
+    label = rules[0].pop("label")
+    return rules, [place | {"text": label["text"], "font": label["font"], "showarrow": False}]
+
+
 def pin_rule(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
     """Return a frame around the pinned pair's row in a heatmap of pairs."""
     if pin is None or pin >= spec.pairs:

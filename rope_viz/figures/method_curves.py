@@ -13,7 +13,7 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.figures.compared import Compared, label_margin, plain
-from rope_viz.figures.line_styles import pin_rule_x
+from rope_viz.figures.line_styles import pin_in_plot
 from rope_viz.figures.words import PAIRS
 from rope_viz.texts import Sentence
 
@@ -182,14 +182,16 @@ def draw_per_pair(
         lines.append(Named(np.asarray(drawn, dtype=np.float64), c.label, c.colour))
     height = theme.height_of_bars(len(curves))
     margin = {"l": 68, "r": label_margin(curves), "t": theme.bar_room(len(curves)), "b": 48}
+    names = name_lines(lines, y["range"], log=log, plot=height - margin["t"] - margin["b"])
+    rules, pinned = pin_in_plot(pin, spec)
     return theme.figure(
         traces,
         x=theme.pair_axis(pairs),
         y=y,
         height=height,
         bars=[theme.BandBar(spectrum.bands(c.spec, length=c.spec.target), c.colour, c.dash) for c in curves],
-        shapes=pin_rule_x(pin, spec),
-        notes=name_lines(lines, y["range"], log=log, plot=height - margin["t"] - margin["b"]),
+        shapes=rules,
+        notes=[*names, *pinned],
         margin=margin,
     )
 

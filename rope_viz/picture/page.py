@@ -82,7 +82,7 @@ class Picture:
     first: bool = False
     """It is the first picture of its page, although others are listed before it."""
     repeats: bool = False
-    """It is a whole page, made of what other pictures show."""
+    """It is a whole page, made of what other pictures show, or another page shows the same."""
     crowded: bool = False
     """It has so many parts that the usual type leaves no room in a thumbnail."""
 

@@ -1,7 +1,7 @@
 """The gallery: every picture as a card with a thumbnail, by door.
 
 A picture is left out by one of two rules. *No data*: it has nothing to draw for the default model. *Repeated*: it is a
-whole page, as those of Home and Learn. Tables follow the other pictures of their door.
+whole page, as those of Home and Learn, or another page shows the same. Tables follow the other pictures of their door.
 """
 
 from __future__ import annotations

@@ -14,9 +14,11 @@ from typing import Any
 
 from rope_viz import __version__, web
 from rope_viz.advice.lint import Finding, check
+from rope_viz.advice.plan.verdict import make_verdict
 from rope_viz.figures import theme
 from rope_viz.figures.files.html_json import plotly_js, to_json_values
 from rope_viz.pages import registry
+from rope_viz.pages.model import extend
 from rope_viz.picture import export
 from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
 from rope_viz.picture.page import Picture
@@ -64,6 +66,30 @@ def parts(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[Re
 def findings(request: PictureRequest) -> list[Finding]:
     """Return the check's findings in the model's config, [] if there is no config."""
     return [] if request.subject.config is None else check(request.subject.config)
+
+
+@dataclass(frozen=True)
+class ReportVerdict:
+    """What My model and `rope-viz extend` say: how to reach a length, how sure that is, and the runtime's command."""
+
+    title: str
+    headline: str
+    mark: str
+    look: str
+    sentences: tuple[str, ...]
+    command: str
+
+
+def find_verdict(request: PictureRequest) -> ReportVerdict | None:
+    """Return the answer of the page My model for the model as it is; None where it has none."""
+    if extend.problem(request):
+        return None
+    plan = extend.answer(request)
+    verdict, given = make_verdict(plan), next(iter(plan.instructions), None)
+    proof, command = ("", "") if given is None else (given.proof, given.command)
+    sentences = tuple(filter(None, (verdict.reason, verdict.measured, proof)))
+    title = TEXTS("verdict", length=plan.target)
+    return ReportVerdict(title, verdict.headline, verdict.mark, verdict.look, sentences, command)
 
 
 def sections(request: PictureRequest, addresses: Sequence[str] = ()) -> Iterator[tuple[str, str, list[ReportPart]]]:
@@ -137,9 +163,10 @@ def to_html(
         f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in about(request)
     )
     head = f"<h1>{title}</h1><table>{rows}</table><nav>{' '.join(menu)}</nav>"
+    verdict = verdict_html(request)
     found = f'<section id="findings"><h2>{TEXTS("findings")}</h2>{found_html(findings(request))}</section>'
     footer = TEXTS("footer", version=__version__)
-    page = f"<main>{head}{found}{above}{''.join(body)}<footer>{footer}</footer></main>"
+    page = f"<main>{head}{verdict}{found}{above}{''.join(body)}<footer>{footer}</footer></main>"
     meta = f'<meta name="rope-viz:spec" content="{html.escape(json.dumps(request.subject.spec_json, default=str))}">'
     script = f'<script src="{html.escape(plotly)}"></script>' if plotly else f"<script>{plotly_js()}</script>"
     return document(title, f"{page}\n{script}\n<script>{drawing(figures)}</script>\n{turning(clocks)}", meta)
@@ -189,6 +216,18 @@ def table(drawn: Table) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{more}"
 
 
+def verdict_html(request: PictureRequest) -> str:
+    """Return the verdict as a section of HTML; empty where there is none."""
+    found = find_verdict(request)
+    if found is None:
+        return ""
+    mark = f'<p class="sure {found.look}">{html.escape(found.mark)}</p>' if found.mark else ""
+    sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in found.sentences)
+    command = f"<pre>{html.escape(found.command)}</pre>" if found.command else ""
+    title = f"<h2>{html.escape(found.title)}</h2><h3>{html.escape(found.headline)}</h3>"
+    return f'<section id="verdict">{title}{mark}{sentences}{command}</section>'
+
+
 def found_html(found: Sequence[Finding]) -> str:
     """Return the findings as an HTML list."""
     if not found:
@@ -209,6 +248,7 @@ def to_markdown(request: PictureRequest, folder: str) -> tuple[bytes, dict[str, 
     files: dict[str, bytes] = {}
     out = ["# " + TEXTS("title", name=escaped(request.subject.name)), ""]
     out += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in about(request)), ""]
+    out += verdict_lines(request)
     out += ["## " + TEXTS("findings"), "", *found_lines(findings(request)), ""]
     for _, title, mine in sections(request):
         out += [f"## {title}", ""]
@@ -233,6 +273,17 @@ def table_lines(drawn: Table) -> list[str]:
     lines = [_row(list(given)), "|" + "---|" * len(given)]
     lines += [_row([as_text(cell) for cell in row]) for row in rows[:MOST_ROWS]]
     return [*lines, *(["\n" + TEXTS("more_rows", count=len(rows) - MOST_ROWS)] if len(rows) > MOST_ROWS else [])]
+
+
+def verdict_lines(request: PictureRequest) -> list[str]:
+    """Return the verdict as Markdown; empty where there is none."""
+    found = find_verdict(request)
+    if found is None:
+        return []
+    mark = f" {escaped(found.mark)}." if found.mark else ""
+    lines = [f"**{escaped(found.headline)}.**{mark}", *map(escaped, found.sentences)]
+    out = ["## " + found.title, "", *(part for line in lines for part in (line, ""))]
+    return out + (["```sh", found.command, "```", ""] if found.command else [])
 
 
 def found_lines(found: Sequence[Finding]) -> list[str]:

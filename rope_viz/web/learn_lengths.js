@@ -107,7 +107,8 @@ const repairs = {
     const bar = runs.map(([kind, first, last]) => makeShape("rect", { x: x(first) - 4, y: 26, width: x(last) - x(first) + 8, height: 5, fill: `var(${COLOURS[kind]})` })
       + (last - first > 1 ? drawText((x(first) + x(last)) / 2, 19, `${texts[kind === "blended" && v.method === "ntk" ? "partly" : kind]} ${last - first + 1}`, 14, `var(${COLOURS[kind]})`, { ...middle, ...bold }) : "")).join("");
     // Each curve has its name where it is far from the others: at which pair, how far to the right and how far below.
-    const places = { none: [all.length - 1, 6, 18, end], linear: [0, 0, narrow ? -6 : 18, {}], ntk: [0, 2, narrow ? 17 : 24, {}], yarn: narrow ? [14, 10, 6, {}] : [13, 8, -1, {}] };
+    const below = Number(v.factor) === factors.at(-1) ? -9 : 18; // the ticks are below the longest one
+    const places = { none: [all.length - 1, 6, 18, end], linear: [0, 0, below, {}], ntk: [12, -4, 18, end], yarn: [22, 0, below, {}] };
     const named = Object.entries(places).map(([name, [i, right, below, more]]) => drawText(x(i) + right, at(curves[v.factor][name].ratio[i]) + below, texts[`methods_${name}`], 14, name === v.method ? "var(--text)" : "var(--plain)", { ...more, ...(name === v.method ? bold : {}) })).join("");
     const others = data.methods.filter((name) => name !== v.method).map((name) => drawPath(curves[v.factor][name].ratio, { stroke: "var(--rule)", "stroke-width": 1.2, "stroke-dasharray": "4 4", opacity: 0.7 })).join("");
     const chart = [1, ...factors].map((value) => drawLine(76, at(1 / value), w - 26, at(1 / value), "var(--face)") + drawText(64, at(1 / value) + 5, value === 1 ? "1" : `1/${value}`, 14, "var(--plain)", end)).join("")

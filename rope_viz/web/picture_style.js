@@ -23,5 +23,5 @@ const STYLE = `
 }
 :is(.rv-failed, .rv-tools) button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 .rv-picture :is(button, input, select, [tabindex="0"]):focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 1px; }
-@media (pointer: coarse), (max-width: 640px) { :is(.rv-failed, .rv-tools, .rv-bar) button:is(button, [data-do]) { min-height: 40px; } }
+@media (pointer: coarse), (max-width: 640px) { :is(.rv-failed, .rv-tools, .rv-bar) button:is(button, [data-do][data-do]) { min-height: 40px; } }
 `;

@@ -54,7 +54,7 @@ function fillRows(state) {
   }));
   const makeCell = (row) => (column, index) => {
     const words = formatCell(column[row]);
-    return element("td", { className: numeric[index] ? "rv-number" : words.length > LONG_TEXT ? "rv-long" : "" }, ...makeContents(words));
+    return element("td", { className: numeric[index] ? "rv-number" : words.length > LONG_TEXT ? "rv-long" : /\S{16}/.test(words) ? "rv-break" : "" }, ...makeContents(words));
   };
   state.body.replaceChildren(...rows.map((row) => element("tr", {}, ...values.map(makeCell(row)))));
   state.sheet.classList.toggle("rv-words", words);
@@ -86,7 +86,7 @@ addStyle(`
 .rv-words {
   td { white-space: normal; padding: 8px 12px; vertical-align: top; }
   th { white-space: normal; }
-  td:last-child { overflow-wrap: anywhere; }
+  .rv-break:last-child { overflow-wrap: anywhere; }
   .rv-long { min-width: 0; }
   @media (max-width: 640px) { td, th { padding-inline: 8px; } }
 }

@@ -27,7 +27,7 @@ def test_png_csv_and_json_of_a_figure_hold_what_is_plotted(visit):
     content, name = fetch(view, "png")
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     assert struct.unpack(">II", content[16:24]) == (3 * 1000, 3 * 430)
-    assert name == "rope-frequencies-wavelengths_llama-3.1-8b_d128_base500000_L8192_to131072_llama3x8.png"
+    assert name == "rope-frequencies-wavelengths_llama-3.1-8b_d128_base500000_L8k_to128k_llama3x8.png"
 
     content, _ = fetch(view, "csv")
     rows = list(csv.reader(line for line in content.decode().splitlines() if not line.startswith("#")))

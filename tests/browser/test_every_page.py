@@ -41,6 +41,7 @@ def test_page_has_no_errors_and_is_reached_to_its_end(visit, page):
     if page not in NO_FIGURE:
         expect(tab.locator(".rv-chart, .rv-table, .rv-grid, canvas, .rv-learn svg").first).to_be_visible()
         view.settle()
+    assert tab.evaluate(SMALL) == [], "a finger needs 40 px"
     check_page_in_both_themes(view)
     widen(view)
     if page not in NO_FIGURE:
@@ -100,6 +101,22 @@ def check_page(view, options=None):
     ours = [(rule, html[:160]) for rule, html, target in found if not any(mark in html + target for mark in NOT_OURS)]
     assert ours == []
 
+
+# What a finger operates that is less than 40 px high, with its width and height.
+SMALL = """() => {
+  const kinds = "button, summary, [role=tab], [role=button], [role=radio], [role=switch], a[href], input, select";
+  const isShown = (node) => node.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  // A link within a line has the line's height. Of a menu, the field is what a finger hits.
+  const isPart = (node) => getComputedStyle(node).display.startsWith("inline")
+    || node.closest("[data-testid=stSelectbox], [data-testid=stFileUploader] section");
+  const measure = (node) => {
+    const { width, height } = (node.closest("label") ?? node).getBoundingClientRect();
+    return [width, height - 2 * Math.min(parseFloat(getComputedStyle(node, "::after").top) || 0, 0)];
+  };
+  return [...document.querySelectorAll(kinds)].filter((node) => isShown(node) && !isPart(node))
+    .map((node) => [node.outerHTML.slice(0, 120), ...measure(node)])
+    .filter(([, width, height]) => width > 2 && height > 2 && height < 39.5);
+}"""
 
 # The pixels between the lowest part of each picture and the end of its reserved height.
 GAPS = """[...document.querySelectorAll(".rv-picture[data-state=shown]")].map((place) => {

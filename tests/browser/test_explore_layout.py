@@ -21,7 +21,7 @@ FIGURE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("page", doors()["explore"])
+@pytest.mark.parametrize("page", [*doors()["explore"], "precision"])
 def test_phone_shows_figure_and_knob_on_the_first_screen(visit, page):
     view = visit(width=390, height=844, has_touch=True).open(f"/{page}")
     expect(view.page.locator(".st-key-under input[type=range]:visible")).to_have_count(1)

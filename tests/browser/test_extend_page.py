@@ -84,3 +84,16 @@ def test_strip_of_layers_fits_a_phone_with_all_its_labels(visit):
     left = strip.locator(".ytick text").evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().left)")
     assert len(left) == 3
     assert min(left) >= 0
+
+
+def test_the_count_of_findings_opens_them(visit):
+    view = visit().open("/model?model=internlm2.5-7b")
+    button = view.page.locator(".st-key-found button").first
+    expect(button).to_contain_text("3 notes")
+    finding = view.page.get_by_text("cached keys keep the old base").first
+    expect(finding).not_to_be_visible()
+    button.click()
+    expect(finding).to_be_visible()
+    button.press("Escape")
+    expect(finding).not_to_be_visible()
+    assert view.errors == []

@@ -58,3 +58,13 @@ def test_files_show_the_bars_with_their_counts(size):
     drawn = figure(f"scaling/comparison?model=llama-3.1-8b{size}").decode()
     for name in ("kept 29", "divided 29", "divided 64"):
         assert name in drawn
+
+
+@pytest.mark.parametrize("pin", [0, 36, 63])
+def test_a_pinned_pair_is_named_inside_the_plot_where_bars_are(pin):
+    fig = method_curves.ratios(compared.compared(SPEC, []), pin=pin)
+    (rule,) = (shape for shape in fig.layout.shapes if shape.type == "line" and shape.x0 == pin)
+    assert rule.label.text is None
+    (note,) = (note for note in fig.layout.annotations if note.text == f"pair {pin}")
+    assert (note.y, note.yanchor) == (0, "bottom")
+    assert note.xanchor == ("left" if pin < 32 else "right")

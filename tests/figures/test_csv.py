@@ -192,8 +192,8 @@ def test_both_themes_hold_the_same_numbers():
 
 def test_stem_names_models_specs_and_range():
     name = format_stem("decay/curves", ["llama-3.1-8b", "llama-2-7b", "qwen3-8b"], spec=LLAMA, span=(0, 131_072))
-    first = "llama-3.1-8b_d128_base500000_L8192_to131072_llama3x8"
-    assert name == f"rope-decay-curves_{first}_vs_llama-2-7b_qwen3-8b_0-131072"
+    first = "llama-3.1-8b_d128_base500000_L8k_to128k_llama3x8"
+    assert name == f"rope-decay-curves_{first}_vs_llama-2-7b_qwen3-8b_0-128k"
     assert format_stem("frequencies.wavelengths", ["llama-2-7b"]) == "rope-frequencies-wavelengths_llama-2-7b"
     assert format_stem("decay/curves", ["a", "a"], span=(0.5, 2.25)) == "rope-decay-curves_a_0.5-2.25"
 

@@ -156,3 +156,15 @@ def test_figure_has_its_address_and_the_day_of_its_data():
     for row in figures.list_counts():
         numbers = (row["differs"], row["agrees"], row["refuses"], row["asked"])
         assert ",".join(map(str, (row["runtime"], row["key"].replace("_", " "), *numbers))) in content
+
+
+def test_the_older_table_of_all_models_keeps_its_address():
+    """My model has a link to this page in its place."""
+    tables = [json.loads(figure(f"runtimes/models{query}", "json"))["data"] for query in ("", "?runtimes.all=yes")]
+    short, whole = (len(table[0]["cells"]["values"][0]) for table in tables)
+    assert 0 < short < whole == len(catalog())
+
+
+def test_my_model_links_to_the_page_of_all_models(open_page):
+    app = open_page("model", model="qwen3-8b", **{"extend.tab": "runtimes"})
+    assert "differences" in [link.proto.page.removeprefix("/") for link in app.get("page_link")]

@@ -57,6 +57,7 @@ CHOICE_TESTS = {
     "heads.live": "tests/pages/test_live_capture.py",
     "recall.searched": "tests/pages/test_live_search.py",
     "learn.m": "tests/pictures/test_every_picture.py",
+    "runtimes.all": "tests/pages/test_differences.py",
 }
 CONFIG = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 32768, "rope_theta": 31337.0}
 

@@ -50,7 +50,7 @@ def test_a_verdict_looks_as_sure_as_it_is(open_page, target, look):
     verdict = make_verdict(make_plan(QWEN3_8B, target, ["vllm"]))
     assert [one.value for one in app.header] == [verdict.headline]
     marks = [one.value for one in app.html if one.value.startswith('<p class="rv-certainty')]
-    assert marks == [f'<p class="rv-certainty rv-{look}">{verdict.words}</p>']
+    assert marks == [f'<p class="rv-certainty rv-{look}">{verdict.mark}</p>']
     assert verdict.measured in texts_of(app)
 
 

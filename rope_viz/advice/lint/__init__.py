@@ -159,6 +159,12 @@ def summary(found: Sequence[Finding]) -> str:
     return ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts if count)
 
 
+def describe_errors(found: Sequence[Finding]) -> str:
+    """Return that a config with errors is wrong, and how many it has; empty where it has none."""
+    errors = [finding for finding in found if finding.severity == "error"]
+    return f"Wrong config: {summary(errors)}" if errors else ""
+
+
 def repair(config: Source, *, least: Severity = "note") -> Config:
     """Return the config after every repair that the check offers. Raises `ValueError` as `check` does.
 

@@ -76,13 +76,20 @@ class Draft:
 Drafts: TypeAlias = Callable[[RopeSpec, ModelConfig, str | None], Iterator[Draft]]
 
 
-def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type: str | None = None) -> Export:
+def export(
+    spec: RopeSpec,
+    *,
+    to: str,
+    config: Source | None = None,
+    layer_type: str | None = None,
+    served: int | None = None,
+) -> Export:
     """Return this embedding as one of `TARGETS` takes it.
 
     `config` is the model's own config.json, whose other keys stay; without it the model is a Llama of these sizes.
-    `layer_type` is the layer type that the embedding is for. Of several ways to write it the first faithful one is
-    taken that the model's class accepts, else the first faithful one, else the closest. Raises `ValueError` for an
-    unknown target, and for a config that cannot be read.
+    `layer_type` is the layer type that the embedding is for, `served` the longest length that matters. Of several ways
+    to write it the first faithful one is taken that the model's class accepts, else the first faithful one, else the
+    closest. Raises `ValueError` for an unknown target, and for a config that cannot be read.
     """
     to = require_target(to)
     runtime, version, drafts = TARGETS[to]
@@ -91,7 +98,7 @@ def export(spec: RopeSpec, *, to: str, config: Source | None = None, layer_type:
     layer = layer_type or model.main_layer
     for draft in drafts(spec, model, layer_type):
         written = ModelConfig.read(draft.config, wrapper=model.wrapper)
-        result = check_draft(spec, draft, written, runtime, version, layer_type)
+        result = check_draft(spec, draft, written, runtime, version, layer_type, served)
         if "" not in model.specs:
             result = check_other_layers(result, model, written, layer)
         if result.faithful and not is_newly_refused(model, written, layer_type):
@@ -145,12 +152,24 @@ def llama_config(spec: RopeSpec) -> Config:
 
 
 def check_draft(
-    spec: RopeSpec, draft: Draft, written: ModelConfig, runtime: str, version: str, layer_type: str | None
+    spec: RopeSpec,
+    draft: Draft,
+    written: ModelConfig,
+    runtime: str,
+    version: str,
+    layer_type: str | None,
+    served: int | None = None,
 ) -> Export:
-    """Return the draft as its runtime computes it, compared with the spec at every length that makes a difference."""
+    """Return the draft as its runtime computes it, compared with the spec at every length that makes a difference.
+
+    Lengths above `served` make none.
+    """
     effect, attention, reason, known, remote = None, 1.0, "", NOT_KNOWN, ""
     asked: dict[str, Any] = {"runtime": runtime, "version": version, "layer_type": layer_type}
-    for length in spec.scaling.lengths_to_compare(spec):
+    lengths = spec.scaling.lengths_to_compare(spec)
+    if served is not None:
+        lengths = tuple(dict.fromkeys(length and min(length, served) for length in lengths))
+    for length in lengths:
         try:
             result = emulate(written, length=length, flags=draft.flags or None, **asked)
         except ValueError as error:

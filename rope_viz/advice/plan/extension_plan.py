@@ -13,10 +13,10 @@ from rope_viz.advice.memory.kv_cache import GPU, USED, Cache, Group, cache, huma
 from rope_viz.advice.memory.parameter_count import weight_bytes
 from rope_viz.advice.memory.weight_storage import find_cache_type
 from rope_viz.advice.plan.config_file import ConfigFile, is_grave, is_reader, keep_config_file, write_config_file
-from rope_viz.advice.plan.export import without_about
+from rope_viz.advice.plan.export import export, require_target, without_about
 from rope_viz.advice.plan.rank_methods import Advice, recommend
-from rope_viz.advice.plan.runtime_instructions import Instructions, write_instructions
-from rope_viz.advice.plan.ways import Way, describe_short_texts
+from rope_viz.advice.plan.runtime_instructions import NAMES, Instructions, write_instructions
+from rope_viz.advice.plan.ways import RANKS, Way, describe_short_texts
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.catalog import Model
 from rope_viz.models.formats import without_source
@@ -160,15 +160,18 @@ def make_plan(
     recognised = advice.recognised
     layer = recognised.layer or None
     refused: Mapping[str, str] = {}
+    drafts = write_advised_ways(advice, model, layer, runtimes)
+    best = choose_draft(drafts)
+    if best is not None:
+        advice = rank_by_runtimes(put_first(advice, best.way), best, model, layer, runtimes)
     if way:
         written = write_way(advice.way(way), model, layer, runtimes)
     else:
-        drafts = write_advised_ways(advice, model, layer, runtimes)
-        best = choose_draft(drafts)
         written = best or WrittenWay(advice.best, keep_config_file(model), ())
         refused = {} if best else explain_refusals(advice, drafts)
-        advice = put_first(advice, written.way)
-    advice = replace(advice, short=tuple(describe_short_texts(written.way, recognised)))
+    # What a method costs short texts is not known of a runtime that computes something else.
+    is_read = written.is_read_by_all or any(one.made.faithful for one in written.instructions)
+    advice = replace(advice, short=tuple(describe_short_texts(written.way, recognised)) if is_read else ())
     needed = estimate_memory(model, recognised, advice.target, dtype=dtype, sequences=sequences)
     found = find_mistakes(model) if found is None else found
     config = without_source(model.mapping)
@@ -284,6 +287,32 @@ def put_first(advice: Advice, way: Way) -> Advice:
         return advice
     others = tuple(one for one in advice.ways if one is not way)
     return replace(advice, ways=(way, *others))
+
+
+def rank_by_runtimes(
+    advice: Advice, best: WrittenWay, model: ModelConfig, layer: str | None, runtimes: Sequence[str]
+) -> Advice:
+    """Return the advice without recommending what a requested runtime does not compute, which then comes last.
+
+    What reaches this length as shipped or documented keeps its rank. All ways do where the runtimes do not read the
+    best one.
+    """
+    if not best.is_read_by_all:
+        return advice
+    others = [judge_by_runtimes(way, model, layer, runtimes) for way in advice.ways[1:]]
+    return replace(advice, ways=(best.way, *sorted(others, key=lambda one: RANKS.index(one.rank))))
+
+
+def judge_by_runtimes(way: Way, model: ModelConfig, layer: str | None, runtimes: Sequence[str]) -> Way:
+    """Return the way, not advised if nobody documents it for this length and a runtime does not compute it."""
+    if way.rank not in ("its own, further", "usual", "possible") or way.id == "kept":
+        return way
+    for name in runtimes:
+        made = export(way.spec, to=name, config=model, layer_type=layer, served=way.target)
+        if not made.faithful:
+            because = f"{NAMES[require_target(name)]} does not compute it: {made.reason.rstrip('.')}."
+            return replace(way, rank="not advised", because=because)
+    return way
 
 
 def find_mistakes(config: Source) -> tuple[Finding, ...]:

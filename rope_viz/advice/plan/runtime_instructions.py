@@ -136,8 +136,8 @@ def write_instructions(
     """
     runtime = require_target(runtime)
     model = None if config is None else ModelConfig.read(config)
-    made = export(spec, to=runtime, config=model, layer_type=layer)
     served, name = length or spec.target, NAMES[runtime]
+    made = export(spec, to=runtime, config=model, layer_type=layer, served=served)
     refused = explain_refused_length(ModelConfig.read(made.config), made.runtime, served)
     if made.faithful and refused:
         made = dataclasses.replace(made, faithful=False, reason=refused)
@@ -191,7 +191,8 @@ def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | 
         yield from describe_gguf(spec, made, "" if model is None else source_file(model.mapping).get("architecture"))
         yield from describe_desktop(spec, served)
     if runtime.startswith("transformers") and spec.is_scaled:
-        yield "generate() ignores the limit. The factor is in the file, so it applies to every text."
+        always = "" if spec.scaling.depends_on_length else " The factor is in the file, so it applies to every text."
+        yield f"generate() ignores the limit.{always}"
     if model is not None and not has_one_axis(model.mapping):
         # Imported here because plain configs do not need the rooms about several axes.
         from rope_viz.runtimes.axes import in_words

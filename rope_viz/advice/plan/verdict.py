@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from rope_viz.advice.lint import describe_errors
 from rope_viz.advice.plan.extension_plan import ExtensionPlan
 from rope_viz.advice.plan.ways import Evidence, Rank, Way, describe_angles
 from rope_viz.models.identity.shipped_scaling import describe_method
+from rope_viz.models.user_config import join_words
 from rope_viz.texts import Texts
 
 TEXTS = Texts("plan")
@@ -36,19 +38,35 @@ REASONS: dict[Rank, str] = {
 
 @dataclass(frozen=True)
 class PlanVerdict:
-    """A verdict in words. `certainty` is None where nothing is recommended; then `words` and `measured` are empty."""
+    """A verdict in words. `certainty` is None where nothing is recommended; then `words` and `measured` are empty.
+
+    `wrong`: the config has errors, or a runtime cannot do this.
+    """
 
     headline: str
     certainty: Certainty | None
     words: str
     reason: str
     measured: str
+    wrong: str = ""
+
+    @property
+    def mark(self) -> str:
+        """How sure it is in a few words, or else what is wrong; empty where nothing is recommended or wrong."""
+        return self.wrong or self.words
+
+    @property
+    def look(self) -> str:
+        """The name of the look of `mark`: that of its certainty, or "lossy" for what nobody should use."""
+        is_lossy = self.wrong or self.words == TEXTS("certainty.lossy")
+        return "lossy" if is_lossy else self.certainty or ""
 
 
 def make_verdict(plan: ExtensionPlan) -> PlanVerdict:
     """Return the verdict on a plan."""
     if plan.refused:
-        return PlanVerdict(TEXTS("verdict.refused", target=plan.target), None, "", plan.refusals[0], "")
+        headline = TEXTS("verdict.refused", target=plan.target)
+        return PlanVerdict(headline, None, "", plan.refusals[0], "", _describe_wrong(plan))
     certainty = decide_certainty(plan.way)
     return PlanVerdict(
         _write_headline(plan, certainty),
@@ -56,6 +74,7 @@ def make_verdict(plan: ExtensionPlan) -> PlanVerdict:
         describe_certainty(plan.way),
         _explain(plan.way),
         _describe_measured(plan.way),
+        _describe_wrong(plan),
     )
 
 
@@ -148,3 +167,9 @@ def _describe_measured(way: Way) -> str:
     """Return up to which length the model was measured, in a sentence; empty where nothing was or it is as long."""
     found = find_measured(way)
     return "" if found is None else TEXTS("measured", length=found.longest, score=found.score)
+
+
+def _describe_wrong(plan: ExtensionPlan) -> str:
+    """Return that the config has errors, or which runtimes cannot do this; empty where nothing is wrong."""
+    names = [one.name for one in plan.instructions if one.is_checked is False]
+    return describe_errors(plan.found) or (TEXTS("cannot", names=join_words(names)) if names else "")

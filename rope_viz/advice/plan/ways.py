@@ -15,7 +15,7 @@ from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import family_name, is_same_scaling
 from rope_viz.models.identity.trained_scaling import find_trained_embedding, is_trained_scaling
 from rope_viz.storage.decode_json import read_own
-from rope_viz.texts import Texts, join
+from rope_viz.texts import Texts
 
 TEXTS = Texts("plan")
 
@@ -102,8 +102,10 @@ class Way:
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """What was measured for the method, this model's own numbers first."""
-        return evidence(self.method, self.recognised.model.id if self.recognised.model is not None else "")
+        """What was measured: of this model, else in general, unless its maker documents the method for it."""
+        found = evidence(self.method, self.recognised.model.id if self.recognised.model is not None else "")
+        own = tuple(one for one in found if one.models)
+        return own or (() if self.rank in ("as it is", "documented", "its own, further") else found)
 
     @property
     def id(self) -> str:
@@ -199,7 +201,7 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
     slower = f"{count} of {spec.pairs} pairs have a lower frequency below {trained:,} tokens, too"
     yield f"The factor is always on: {slower}{logits}."
-    yield join(TEXTS("short.two_configs", trained=trained), TEXTS("short.servers"))
+    yield TEXTS("short.two_configs", trained=trained)
 
 
 def describe_unlisted(best: Way, trained: int) -> Iterator[str]:

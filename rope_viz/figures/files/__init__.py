@@ -31,6 +31,7 @@ from collections.abc import Sequence
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.spec_url import format_value
+from rope_viz.texts.numbers import format_tokens
 
 LONGEST = 180
 
@@ -49,19 +50,20 @@ def format_stem(
     `spec` as its current state. `span` is the visible range in axis units; `extra` holds further distinguishing parts.
 
         stem("decay/curves", ["llama-3.1-8b", "qwen3-8b"], spec=spec, span=(0, 131072))
-        # rope-decay-curves_llama-3.1-8b_d128_base500000_L8192_to131072_llama3x8_vs_qwen3-8b_0-131072
+        # rope-decay-curves_llama-3.1-8b_d128_base500000_L8k_to128k_llama3x8_vs_qwen3-8b_0-128k
     """
     first, *others = list(dict.fromkeys(models)) or [""]
     parts = ["rope-" + picture.replace(".", "-"), first]
     if spec is not None:
-        parts += [f"d{spec.head_dim}", f"base{format_value(spec.base)}", f"L{spec.context}", f"to{spec.target}"]
+        parts += [f"d{spec.head_dim}", f"base{format_value(spec.base)}", f"L{format_length(spec.context)}"]
+        parts.append(f"to{format_length(spec.target)}")
         if spec.is_scaled:
             parts.append(f"{spec.scaling.name}x{format_value(spec.scaling.factor_for(spec))}")
     if others:
         parts.append("vs_" + "_".join(others))
     parts += list(extra)
     if span is not None:
-        parts.append(format_span(*span))
+        parts.append("-".join(format_length(end) for end in span))
     # Other characters may have a meaning to a shell or a file system.
     clean = (unicodedata.normalize("NFKD", part).encode("ascii", "ignore").decode() for part in parts if part)
     # The plus of an exponent would become a hyphen, which reads as a minus.
@@ -81,6 +83,11 @@ def format_span(low: float | None, high: float | None, before: str = "") -> str:
         if high is not None
         else ""
     )
+
+
+def format_length(value: float) -> str:
+    """Format a length: 131072 is 128k, others as numbers."""
+    return format_tokens(value) if value and value % 1024 == 0 and value < 1e13 else format_number(value)
 
 
 def format_number(value: float) -> str:

@@ -169,7 +169,13 @@ def job_map(heads: HeadMap, chosen: tuple[int, int] | None = None) -> go.Figure:
         "showscale": False,
         "hoverinfo": "skip",
     }
-    bar = {"thickness": 12, "outlinewidth": 0, "x": 1.01, "xpad": 4, "title": {"text": TEXTS("shade")}}
+    bar = {
+        "thickness": 12,
+        "outlinewidth": 0,
+        "x": 1.01,
+        "xpad": 4,
+        "title": {"text": TEXTS("shade"), "font": {"size": 13}},
+    }
     below = {"orientation": "h", "thickness": 10, "x": 0.5, "xanchor": "center", "len": 0.8}
     below |= {"yref": "container", "y": 0.0, "yanchor": "bottom"}
     narrow = {"height": NARROW_MAP_HEIGHT, "margin": {"l": 40, "r": 8, "t": 80, "b": 112}}

@@ -223,10 +223,8 @@ def list_height(request: PictureRequest) -> int:
     return 600 if request[ALL] else 2 + 35 * (len(figures.model_list()) + 1)
 
 
-# A short list has no filter field, which on a phone takes a second row below the table.
-@PAGE.picture(
-    ALL, height=list_height, narrow=lambda request: list_height(request) - (0 if request[ALL] else 44), still=True
-)
+# The page Who differs? shows the same with its sources. This address is in links and files.
+@PAGE.picture(ALL, height=list_height, still=True, repeats=True)
 def models(request: PictureRequest) -> Table:
     """The whole list of models against every runtime."""
     rows = figures.model_list(everything=request[ALL])
