@@ -131,7 +131,7 @@ def to_html(
             if isinstance(part.drawn, Figure):
                 figures.append((place, part.drawn))
                 height = part.drawn.fig.layout.height or theme.MAIN_HEIGHT
-                body.append(f'<div id="{place}" role="img" aria-label="{label}" style="height:{height}px"></div>')
+                body.append(f'<div id="{place}" role="figure" aria-label="{label}" style="height:{height}px"></div>')
             elif isinstance(part.drawn, Clocks):
                 clocks.append((place, part.drawn))
                 body.append(f'<div id="{place}" class="rv-{part.drawn.renderer}"></div>')

@@ -20,7 +20,8 @@ from rope_viz.advice.memory.kv_cache import human
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import UNCOMPUTABLE
 from rope_viz.figures.files.html_json import plotly_js
-from rope_viz.models.model_config import read_catalog_model
+from rope_viz.models.catalog import catalog
+from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import CUSTOM, Subject
@@ -93,7 +94,7 @@ def render_page(
         if not model.problems:
             entry = replace(entry, trained=model.trained_length.length, limit=model.limit)
         try:
-            held = memory(model, length=entry.limit or request.spec.context)
+            held = memory(read_sizes(source, model), length=entry.limit or request.spec.context)
             entry = replace(entry, cache=held["kv_cache_bytes"])
             lines += describe_memory(held).splitlines()
         except ValueError as error:
@@ -102,6 +103,11 @@ def render_page(
     above = f'<section id="memory"><h2>{TEXTS("site.memory")}</h2>{paragraphs}</section>'
     addresses = () if is_full else PICTURES
     return entry, report.to_html(request, addresses, plotly=f"../{SCRIPT}", before=before, above=above, head=head)
+
+
+def read_sizes(source: bytes | str, model: ModelConfig) -> ModelConfig:
+    """Return the config with what the list knows of its sizes."""
+    return ModelConfig.read(catalog()[source].whole, known=catalog()[source]) if isinstance(source, str) else model
 
 
 def read_report_request(source: bytes | str) -> tuple[PictureRequest, tuple[str, ...]]:
@@ -138,7 +144,7 @@ def index_page(entries: Sequence[IndexEntry], *, before: str = "", head: str = "
     `before` is HTML above the title, `head` for the page's head.
     """
     columns = ("model", "type", "scaling", "trained", "limit", "cache", "findings")
-    head = "".join(f"<th>{TEXTS(f'site.column_{name}')}</th>" for name in columns)
+    names = "".join(f"<th>{TEXTS(f'site.column_{name}')}</th>" for name in columns)
     in_order = sorted(entries, key=lambda entry: ([-found for found in entry.findings[:2]], entry.label.lower()))
     rows = "".join(f"<tr>{index_row(entry)}</tr>" for entry in in_order)
     problems = sum(any(entry.findings[:2]) for entry in entries)
@@ -146,7 +152,7 @@ def index_page(entries: Sequence[IndexEntry], *, before: str = "", head: str = "
     lead = [TEXTS("site.lead", count=len(entries), problems=problems)]
     lead += [TEXTS("site.lead_unread", unread=unread)] if unread else []
     title = TEXTS("site.title", count=len(entries))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    table = f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
     table = f'<div class="index" role="region" tabindex="0" aria-label="{title}">{table}</div>'
     footer = f"<footer>{TEXTS('footer', version=__version__)}</footer>"
     return report.document(title, f"<main>{before}<h1>{title}</h1><p>{' '.join(lead)}</p>{table}{footer}</main>", head)
