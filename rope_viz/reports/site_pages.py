@@ -200,12 +200,8 @@ def _has_reason(one: ModelAnswer) -> bool:
 
 def _format_reasons(answers: Sequence[ModelAnswer]) -> str:
     """Return why runtimes compute a model differently or refuse it, "" if none does."""
-    items = "".join(
-        f'<dt id="{one.id}">{html.escape(one.name)}</dt><dd>{markdown_to_html(describe(one))}</dd>'
-        for one in answers
-        if _has_reason(one)
-    )
-    return f"<section><h3>{html.escape(answers[0].model.name)}</h3><dl>{items}</dl></section>" if items else ""
+    items = "".join(f'<p id="{one.id}">{markdown_to_html(describe(one))}</p>' for one in answers if _has_reason(one))
+    return f'<section class="reasons"><h3>{html.escape(answers[0].model.name)}</h3>{items}</section>' if items else ""
 
 
 def _format_colours() -> str:
