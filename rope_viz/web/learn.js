@@ -55,9 +55,9 @@ function drawScene(s, w, h, time = performance.now()) {
 }
 
 // Return the scene's sentence as HTML with the current numbers.
-function makeSentence(s, first = getCurrent(s).state.answer === null) {
+function makeSentence(s) {
   const { scene, state, numbers, words: { see } } = getCurrent(s), n = scene.compute(state.v, numbers);
-  return fill((first && see.before) || (see[n.see ?? "see"] ?? see.see), n);
+  return fill(see[n.see ?? "see"] ?? see.see, n);
 }
 const stripTags = (html) => html.replace(/<[^>]*>/g, "");
 
@@ -107,7 +107,6 @@ function showScene(s) {
   ui.text.__html = null;
   const find = (selector) => ui.text.querySelector(selector);
   Object.assign(ui, { see: find(".rv-see p"), predict: find(".rv-predict"), task: find(".rv-do"), quiz: find(".rv-quiz") });
-  ui.see.__html = null;
   makeControls(s, scene, state, numbers, words);
   showProgress(s);
   if (numbers.quiz) showQuiz(s);
@@ -118,7 +117,7 @@ function makeControls(s, scene, state, numbers, words) {
   const rows = scene.listTracks?.(numbers, words.picture) ?? [], host = {
     read: (name) => state.v[name],
     move: (name, value, how) => moveThumb(s, name, value, how),
-    describe: () => stripTags(makeSentence(s, false)),
+    describe: () => stripTags(makeSentence(s)),
     nameColour: scene.nameColour && ((at) => scene.nameColour(at, state.v)),
   };
   s.tracks = rows.map((row) => makeTrack(row, host));
@@ -132,6 +131,8 @@ function makeControls(s, scene, state, numbers, words) {
 // Show what is finished: the answer with its reason, the task, and the progress above.
 function showProgress(s) {
   const { state, words } = getCurrent(s), { ui } = s, right = words.right;
+  // Before the answer nothing can be moved, and what would give it away is hidden.
+  s.root.classList.toggle("rv-unanswered", (ui.controls.inert = state.answer === null));
   ui.predict.classList.toggle("rv-finished", state.answer !== null);
   ui.task.classList.toggle("rv-finished", state.done);
   ui.predict.querySelectorAll("[data-answer]").forEach((node, i) => {
@@ -231,7 +232,7 @@ function listenToDrags(s, picture) {
     if (found) moveThumb(s, ...found, how ?? (s.thumbs[found[0]].whole ? "step" : "free"));
   };
   picture.addEventListener("pointerdown", (event) => {
-    if (event.button || !getCurrent(s).scene.findDrag) return;
+    if (event.button || !getCurrent(s).scene.findDrag || getCurrent(s).state.answer === null) return;
     event.preventDefault();
     picture.setPointerCapture(event.pointerId);
     isHeld = true;
@@ -245,7 +246,7 @@ function listenToDrags(s, picture) {
 
 function build(place, data) {
   const { root } = place, steps = data.scenes.map(({ texts: { short } }, i) => `<li><button type="button" data-do="step" data-step="${i + 1}"><i></i><span>${i + 1}&ensp;${short}</span></button></li>`).join("");
-  root.innerHTML = `<nav class="rv-steps" aria-label="${data.texts.steps}"${data.only ? " hidden" : ""}><ol>${steps}</ol></nav><div class="rv-stage"><div class="rv-show"><div class="rv-picture-of"></div><div class="rv-controls"></div><p class="rv-caption"></p></div><div class="rv-text"></div></div>`;
+  root.innerHTML = `<nav class="rv-steps" aria-label="${data.texts.steps}"${data.only ? " hidden" : ""}><ol>${steps}</ol></nav><div class="rv-stage"><div class="rv-show"><div class="rv-picture-of"></div><p class="rv-first">${data.texts.first}</p><div class="rv-controls"></div><p class="rv-caption"></p></div><div class="rv-text"></div></div>`;
   const find = (selector) => root.querySelector(selector);
   const s = place.memory.learn ?? makeState(data);
   place.memory.learn = s;

@@ -64,11 +64,11 @@ const one = {
     const angle = (Math.atan2(h / 2 - y, x - one.findCentre(w)) + TAU) % TAU;
     return ["at", angle / rate > last + 2 ? 0 : angle / rate];
   },
-  draw({ w, h, v, n, data, texts }) {
+  draw({ w, h, v, n, data, texts, answered }) {
     const { rate, last, word } = data, cx = one.findCentre(w), cy = h / 2, r = Math.min(cx - (w > 480 ? 40 : 30), h / 2 - 34), angle = v.at * rate;
     const far = angle + 0.14, big = r > 120;
     const label = texts.hand.replace("{word}", word).replace("{at}", n.at);
-    return drawCross(cx, cy, r) + drawRing(cx, cy, r, "var(--rule)", 1.5) + drawDots(cx, cy, r, rate, 0, last, [v.at], w)
+    return drawCross(cx, cy, r) + drawRing(cx, cy, r, "var(--rule)", 1.5) + drawDots(cx, cy, r, rate, 0, answered ? last : v.at, [v.at], w)
       + drawSector(cx, cy, r * 0.36, 0, angle, { fill: "var(--query)", "fill-opacity": 0.1 }) + drawArc(cx, cy, r * 0.36, 0, angle, { stroke: "var(--text)", "stroke-width": 2 })
       + drawHand(cx, cy, r, 0, "var(--query)", 3, { opacity: 0.35 }) + drawHand(cx, cy, r, angle, "var(--query)", big ? 7 : 5) + drawRing(cx, cy, 5, "none", 0, "var(--text)")
       + drawText(...pointAt(cx, cy + 7, r * 0.36 + (big ? 44 : 32), angle < 0.7 ? -0.16 : angle / 2), n.angle, big ? 22 : 17, "var(--text)", { ...middle, ...bold })
@@ -95,7 +95,8 @@ const two = {
       step: formatDegrees(rate * DEGREES, 2), offset: Math.round(offset), key: Math.round(offset + key), query: Math.round(offset + query), see: content ? "content" : offset > 0.5 ? "moved" : "see",
     };
   },
-  isDone: ({ offset }) => offset >= TEN,
+  // One swipe on a phone is about 200 pixels, or 7 positions.
+  isDone: ({ offset }) => offset >= 5,
   playAt: (share) => ({ offset: 2 * TEN * swing(share) }),
   draw({ w, h, v, n, data, texts }) {
     const { rate, slots } = data, narrow = h < 300, cx = w / 2, cy = h / 2 - (narrow ? 4 : 12), r = Math.min(w / 2 - 60, h / 2 - (narrow ? 26 : 48));

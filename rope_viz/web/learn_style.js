@@ -27,7 +27,10 @@ export const STYLE = `
   .rv-picture-of { height: clamp(380px, 100vh - 330px, 560px); touch-action: pan-y; overflow: hidden; }
   .rv-picture-of > svg { display: block; }
   &[data-scene="3"] .rv-picture-of { height: clamp(300px, 100vh - 440px, 460px); }
+  &[data-scene="7"] .rv-picture-of { height: clamp(390px, 100vh - 310px, 620px); }
   &[data-scene="8"] .rv-picture-of { height: auto; }
+  .rv-first { display: none; margin-top: 12px; font-weight: 600; color: var(--query); }
+  &.rv-unanswered { &:not([data-scene="8"]) .rv-first { display: block; } .rv-controls { opacity: 0.45; } :is(.rv-do, .rv-see, .rv-note, [data-do=video]) { display: none; } }
   .rv-caption { margin-top: 8px; font-size: 14px; line-height: 20px; color: var(--plain); }
   .rv-count { font-size: 15px; color: var(--plain); }
   h2 { font-size: 30px !important; line-height: 38px !important; font-weight: 700 !important; }
@@ -102,6 +105,7 @@ export const STYLE = `
     .rv-show { z-index: 2; top: 0; padding-bottom: 8px; background: var(--background); border-bottom: 1px solid var(--face); }
     .rv-picture-of, &[data-scene] .rv-picture-of { height: 250px; }
     &[data-scene="3"] .rv-picture-of { height: 210px; }
+    &[data-scene="7"] .rv-picture-of { height: 350px; }
     &[data-scene="8"] .rv-picture-of { height: auto; min-height: 200px; }
     &[data-scene="8"] .rv-show { position: static; }
     .rv-controls { margin-top: 4px; }

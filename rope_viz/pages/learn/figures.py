@@ -209,7 +209,10 @@ def _repairs() -> tuple[dict[str, Any], dict[str, Any]]:
         }
     turns = (spec.context * spec.plain_inv_freq / spectrum.TAU).tolist()
     numbers = {"methods": METHODS, "factors": FACTORS, "curves": curves, "attention": attended, "turns": turns}
-    return numbers | {"trained": spec.context}, {}
+    return numbers | {"trained": spec.context, "rates": spec.plain_inv_freq.tolist()}, {
+        "name": catalog()[SMOL].name,
+        "trained": f"{spec.context:,}",
+    }
 
 
 def _proof() -> tuple[dict[str, Any], dict[str, Any]]:
