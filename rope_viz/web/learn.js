@@ -5,6 +5,7 @@ import { addStyle, isDark } from "./element.js";
 import { clamp, fill, makeTrack, setAttribute, setHtml, updateShapes } from "./learn_kit.js";
 import { HANDS } from "./learn_hands.js";
 import { LENGTHS } from "./learn_lengths.js";
+import { makeSheet, saveSheet } from "./learn_sheet.js";
 import { canRecord, recordScene } from "./learn_video.js";
 import { STYLE } from "./learn_style.js";
 
@@ -14,11 +15,50 @@ const TICK = '<svg class="rv-tick" viewBox="0 0 16 16" width="16" height="16" ar
 // --- State: of every scene the values of its sliders, the answer and whether its task is done
 
 function makeState(data) {
-  const states = data.scenes.map(({ numbers }, i) => ({ v: { ...(typeof SCENES[i].start === "function" ? SCENES[i].start(numbers) : SCENES[i].start) }, answer: null, done: false, quiz: (numbers.quiz ?? []).map(() => null), memory: {}, open: 0 }));
+  const stored = readStored(data), states = data.scenes.map(({ numbers }, i) => ({ v: makeStart(i, numbers), answer: null, done: false, quiz: (numbers.quiz ?? []).map(() => null), memory: {}, open: 0 }));
+  states.forEach((state, i) => Object.assign(state, stored[i]));
   return { states, at: data.only || data.scene, reported: [] };
 }
 
-const getCurrent = (s) => ({ scene: SCENES[s.at - 1], state: s.states[s.at - 1], words: s.data.scenes[s.at - 1].texts, numbers: s.data.scenes[s.at - 1].numbers });
+// Answers and finished scenes outlive Back and a reload in this tab's storage.
+const KEY = "rope-viz.learn";
+function openStore() {
+  try {
+    return sessionStorage;
+  } catch {
+    return null; // the browser may forbid storage
+  }
+}
+
+// Read what was stored, of each scene only values that can be its own.
+function readStored({ scenes, only }) {
+  let found = null;
+  try {
+    found = only ? null : JSON.parse(openStore()?.getItem(KEY) ?? "null");
+  } catch {
+    // Somebody else wrote it.
+  }
+  if (!Array.isArray(found) || found.length !== scenes.length) return [];
+  const isAnswer = (value) => value === null || [0, 1, 2].includes(value);
+  return found.map(({ v, answer, done, quiz, open } = {}, i) => {
+    const { numbers } = scenes[i], start = makeStart(i, numbers), count = numbers.quiz?.length ?? 0;
+    const isSame = v && Object.keys(start).every((name) => typeof v[name] === typeof start[name] && (typeof start[name] === "string" || Number.isFinite(v[name])));
+    const isQuiz = Array.isArray(quiz) && quiz.length === count && quiz.every(isAnswer);
+    return isSame && isQuiz && isAnswer(answer) ? { v: Object.fromEntries(Object.keys(start).map((name) => [name, v[name]])), answer, done: done === true, quiz, open: clamp(Math.trunc(open) || 0, 0, Math.max(0, count - 1)) } : null;
+  });
+}
+
+function store(s) {
+  if (s.data.only) return;
+  try {
+    openStore()?.setItem(KEY, JSON.stringify(s.states.map(({ v, answer, done, quiz, open }) => ({ v, answer, done, quiz, open }))));
+  } catch {
+    // It is full: the answers last until the page is left.
+  }
+}
+
+const makeStart = (i, numbers) => ({ ...(typeof SCENES[i].start === "function" ? SCENES[i].start(numbers) : SCENES[i].start) });
+const getCurrent = (s, at = s.at) => ({ scene: SCENES[at - 1], state: s.states[at - 1], words: s.data.scenes[at - 1].texts, numbers: s.data.scenes[at - 1].numbers });
 const isComplete = ({ answer, done }) => answer !== null && done;
 
 function moveThumb(s, name, value, how) {
@@ -39,6 +79,13 @@ function checkTask(s) {
   requestFrame(s);
 }
 
+function restart(s) {
+  openStore()?.removeItem(KEY);
+  Object.assign(s, makeState({ ...s.data, scene: 1 }), { reported: s.reported, at: s.at });
+  if (s.at === 1) showScene(s);
+  else openScene(s, 1);
+}
+
 // --- Painting
 
 function requestFrame(s) {
@@ -50,9 +97,17 @@ function requestFrame(s) {
 
 // Return the picture of the scene as SVG for a width and a height, or as a table.
 function drawScene(s, w, h, time = performance.now()) {
-  const { scene, state, numbers, words } = getCurrent(s), n = scene.compute(state.v, numbers);
-  return scene.draw({ w, h, v: state.v, n, data: numbers, texts: words.picture, answered: state.answer !== null, memory: state.memory, reducedMotion: s.reducedMotion.matches, now: time });
+  const { scene, ...current } = getCurrent(s);
+  return scene.draw(describePicture(s, scene, current, { w, h, memory: current.state.memory, reducedMotion: s.reducedMotion.matches, now: time }));
 }
+
+// Return the picture of any scene as SVG at rest, for the sheet.
+function drawSmall(s, at, w, h) {
+  const { scene, ...current } = getCurrent(s, at);
+  return (scene.drawSmall ?? scene.draw)(describePicture(s, scene, current, { w, h, memory: {}, reducedMotion: true, now: 0 }));
+}
+
+const describePicture = (s, scene, { state, numbers, words }, more) => ({ v: state.v, n: scene.compute(state.v, numbers), data: numbers, texts: words.picture, answered: state.answer !== null, ...more });
 
 // Return the scene's sentence as HTML with the current numbers.
 function makeSentence(s) {
@@ -87,11 +142,7 @@ function paint(s, time = performance.now()) {
 function showScene(s) {
   const { scene, state, numbers, words } = getCurrent(s), { data, ui } = s, { only, texts } = data, next = data.scenes[s.at];
   for (const key of s.facts ?? []) delete s.root.dataset[key];
-  ui.steps.forEach((node, i) => {
-    setAttribute(node, "aria-current", i + 1 === s.at ? "step" : "false");
-    node.disabled = i + 1 === s.at;
-    node.classList.toggle("rv-over", isComplete(s.states[i]));
-  });
+  showSteps(s, false);
   const answers = words.answers.map((answer, i) => `<button type="button" data-do="answer" data-answer="${i}">${TICK}<span>${answer}</span></button>`).join("");
   const partHtml = (name, title, inside) => `<details class="rv-part rv-${name}" open><summary><h3>${title}</h3>${TICK}<span class="rv-short"></span></summary><div>${inside}</div></details>`;
   const link = words.link && data.app !== null ? `<a class="rv-explore" href="${data.app}${words.link.path}"${data.outside ? ' target="_blank"' : ""}>${words.link.label}</a>` : "";
@@ -101,9 +152,9 @@ function showScene(s) {
     <section class="rv-part rv-see"><h3>${texts.see}</h3><p></p></section>
     ${words.note ? `<p class="rv-note">${words.note}</p>` : ""}
     <details class="rv-maths"><summary>${texts.maths}</summary><div>${words.maths}</div></details>
-    <div class="rv-extra">${link}${scene.playAt && canRecord && !only ? `<button type="button" data-do="video" title="${texts.video_help}">${texts.video}</button>` : ""}${data.embed ? `<button type="button" data-do="embed">${texts.embed}</button>` : ""}</div><p class="rv-code" role="status" hidden></p>
+    <div class="rv-extra">${link}${scene.playAt && canRecord && !only ? `<button type="button" data-do="video" title="${texts.video_help}">${texts.video}</button>` : ""}${data.embed ? `<button type="button" data-do="embed">${texts.embed}</button>` : ""}${only ? "" : `<button type="button" data-do="restart">${texts.restart}</button>`}</div><p class="rv-code" role="status" hidden></p>
     <div class="rv-way">${only ? `<a class="rv-next" href="${data.whole}" target="_blank">${texts.whole}</a>` : `<button type="button" data-do="back" aria-label="${texts.back}"${s.at === 1 ? " disabled" : ""}>←</button>
-    ${next ? `<button type="button" class="rv-next" data-do="next">${s.at + 1}&ensp;${next.texts.short} →</button>` : data.app === null ? "" : `<a class="rv-next" href="${data.app}/model">${texts.own} →</a>`}`}</div>`);
+    ${next ? `<button type="button" class="rv-next" data-do="next">${s.at + 1}&ensp;${next.texts.short} →</button>` : `<button type="button" class="rv-next" data-do="sheet">${texts.sheet} →</button>`}`}</div>`);
   ui.text.__html = null;
   const find = (selector) => ui.text.querySelector(selector);
   Object.assign(ui, { see: find(".rv-see p"), predict: find(".rv-predict"), task: find(".rv-do"), quiz: find(".rv-quiz") });
@@ -111,6 +162,26 @@ function showScene(s) {
   showProgress(s);
   if (numbers.quiz) showQuiz(s);
   paint(s);
+}
+
+// Mark the open scene and those that are finished.
+function showSteps(s, isEnd) {
+  s.isEnd = isEnd;
+  s.root.classList.toggle("rv-end", isEnd);
+  s.ui.steps.forEach((node, i) => {
+    const isOpen = !isEnd && i + 1 === s.at;
+    setAttribute(node, "aria-current", isOpen ? "step" : "false");
+    node.disabled = isOpen;
+    node.classList.toggle("rv-over", isComplete(s.states[i]));
+  });
+}
+
+function showSheet(s) {
+  s.recorder?.();
+  showSteps(s, true);
+  setHtml(s.ui.sheet, makeSheet(s, (at, w, h) => drawSmall(s, at, w, h)));
+  s.ui.sheet.querySelector("h2").focus({ preventScroll: true });
+  s.root.scrollIntoView();
 }
 
 function makeControls(s, scene, state, numbers, words) {
@@ -145,28 +216,30 @@ function showProgress(s) {
   setHtml(ui.predict.querySelector(".rv-short"), state.answer === null ? "" : words.answers[right]);
   // On a phone a finished step becomes one line, so that the picture and the current step are seen together.
   if (matchMedia("(max-width: 760px)").matches && state.done && state.answer !== null && !ui.quiz) ui.predict.open = ui.task.open = false;
-  ui.steps[s.at - 1]?.classList.toggle("rv-over", isComplete(state));
+  showSteps(s, false);
+  if (state.answer !== null) store(s);
 }
 
 function showQuiz(s) {
   const { state, numbers, words } = getCurrent(s), { texts } = s.data, { quiz } = numbers, i = state.open, { question, answers, right, why } = quiz[i], given = state.quiz[i];
-  const score = quiz.filter(({ right }, k) => state.quiz[k] === right).length;
   setHtml(s.ui.quiz, `<p class="rv-count">${fill(texts.quiz_count, { at: i + 1, all: quiz.length })}</p><p>${question}</p>
     <div class="rv-answers rv-tall" role="group" aria-label="${texts.answers}">${answers.map((answer, k) => `<button type="button" data-do="quiz" data-quiz="${k}" aria-pressed="${k === given}" class="${given === null ? "" : k === right ? "rv-right" : k === given ? "rv-wrong" : ""}">${TICK}<span>${answer}</span></button>`).join("")}</div>
     <p class="rv-why" role="status">${given === null ? "" : why}</p>
-    ${given === null ? "" : i + 1 < quiz.length ? `<button type="button" class="rv-more" data-do="more">${texts.quiz_next}</button>` : `<p><b>${fill(texts.quiz_end, { score, all: quiz.length })}</b></p>`}`);
+    ${given === null ? "" : i + 1 < quiz.length ? `<button type="button" class="rv-more" data-do="more">${texts.quiz_next}</button>` : `<button type="button" class="rv-more" data-do="sheet">${texts.sheet}</button>`}`);
 }
 
 // --- What the user does
 
 function openScene(s, to, isUsers = true) {
-  if (to < 1 || to > s.data.scenes.length || to === s.at || s.data.only) return;
+  if (to < 1 || to > s.data.scenes.length || (to === s.at && !s.isEnd) || s.data.only) return;
   s.recorder?.();
+  store(s);
+  const isStep = isUsers && to !== s.at;
   s.at = to;
-  if (isUsers && s.place.send) {
+  if (isStep && s.place.send) {
     s.reported.push(to);
     s.place.send("scene", to);
-  } else if (isUsers) location.hash = `scene=${to}`;
+  } else if (isStep) location.hash = `scene=${to}`;
   showScene(s);
   s.ui.text.querySelector("h2").focus({ preventScroll: true });
   const { top } = s.root.getBoundingClientRect();
@@ -179,7 +252,10 @@ function onClick(s, target) {
   const { answer, quiz, choice, step, do: name } = button.dataset;
   if (step) openScene(s, Number(step));
   else if (name === "next") openScene(s, s.at + 1);
-  else if (name === "back") openScene(s, s.at - 1);
+  else if (name === "back") openScene(s, s.isEnd ? s.at : s.at - 1);
+  else if (name === "sheet") showSheet(s);
+  else if (name === "save") saveSheet(s, (at, w, h) => drawSmall(s, at, w, h));
+  else if (name === "restart") restart(s);
   else if (name === "more") {
     state.open += 1;
     showQuiz(s);
@@ -197,6 +273,7 @@ function onClick(s, target) {
     requestFrame(s);
   } else if (quiz !== undefined && state.quiz[state.open] === null) {
     state.quiz[state.open] = Number(quiz);
+    store(s);
     showQuiz(s);
     (s.ui.quiz.querySelector("[data-do=more]") ?? s.ui.quiz).focus();
     checkTask(s);
@@ -245,16 +322,17 @@ function listenToDrags(s, picture) {
 // --- The component
 
 function build(place, data) {
-  const { root } = place, steps = data.scenes.map(({ texts: { short } }, i) => `<li><button type="button" data-do="step" data-step="${i + 1}"><i></i><span>${i + 1}&ensp;${short}</span></button></li>`).join("");
-  root.innerHTML = `<nav class="rv-steps" aria-label="${data.texts.steps}"${data.only ? " hidden" : ""}><ol>${steps}</ol></nav><div class="rv-stage"><div class="rv-show"><div class="rv-picture-of"></div><p class="rv-first">${data.texts.first}</p><div class="rv-controls"></div><p class="rv-caption"></p></div><div class="rv-text"></div></div>`;
+  const { root } = place, steps = data.scenes.map(({ texts: { short } }, i) => `<li><button type="button" data-do="step" data-step="${i + 1}"><i></i><span>${i + 1}&ensp;${short}</span>${TICK}<b class="rv-finished-too">${data.texts.finished}</b></button></li>`).join("");
+  root.innerHTML = `<nav class="rv-steps" aria-label="${data.texts.steps}"${data.only ? " hidden" : ""}><ol>${steps}</ol></nav><div class="rv-stage"><div class="rv-show"><div class="rv-picture-of"></div><p class="rv-first">${data.texts.first}</p><div class="rv-controls"></div><p class="rv-caption"></p></div><div class="rv-text"></div></div><div class="rv-sheet"></div>`;
   const find = (selector) => root.querySelector(selector);
   const s = place.memory.learn ?? makeState(data);
   place.memory.learn = s;
   Object.assign(s, { root, place, reported: [], reducedMotion: matchMedia("(prefers-reduced-motion: reduce)"), request: 0 });
-  s.ui = { steps: [...root.querySelectorAll("[data-step]")], picture: find(".rv-picture-of"), controls: find(".rv-controls"), caption: find(".rv-caption"), text: find(".rv-text") };
+  s.ui = { steps: [...root.querySelectorAll("[data-step]")], picture: find(".rv-picture-of"), controls: find(".rv-controls"), caption: find(".rv-caption"), text: find(".rv-text"), sheet: find(".rv-sheet") };
   root.addEventListener("click", ({ target }) => onClick(s, target));
   listenToDrags(s, s.ui.picture);
   new ResizeObserver(() => s.data && requestFrame(s)).observe(s.ui.picture);
+  addEventListener("pagehide", () => store(s));
   if (!place.send) addEventListener("hashchange", () => openScene(s, readHash() ?? data.scene, false));
   return s;
 }

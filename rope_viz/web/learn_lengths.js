@@ -134,6 +134,9 @@ const repairs = {
   },
 };
 
+// Count what a method found: "?" before the prediction.
+const countFound = (method, count, answered) => (!answered && method === "yarn" ? "?" : String(count));
+
 const proof = {
   start: {},
   listTracks: () => [],
@@ -141,11 +144,16 @@ const proof = {
   isDone: (v, data, s) => s.quiz.every((answer) => answer !== null),
   draw({ data: { lengths, questions, methods }, texts, answered }) {
     const rows = Object.entries(methods).map(([method, found]) => `<tr><th scope="row">${texts[`methods_${method}`]}</th>${found.map((count, i) => {
-      if (!answered && method === "yarn") return "<td><b>?</b></td>"; // the prediction comes first
+      if (countFound(method, count, answered) === "?") return "<td><b>?</b></td>";
       const share = Math.round((100 * count) / questions[i]);
       return `<td style="background: color-mix(in srgb, var(--query) ${Math.round(share * 0.35)}%, transparent)"><b>${count}</b><span> / ${questions[i]}</span></td>`;
     }).join("")}</tr>`);
     return `<table class="rv-proof"><caption>${texts.caption}</caption><thead><tr><td></td>${lengths.map((length) => `<th scope="col">${length}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table>`;
+  },
+  drawSmall: ({ w, data: { lengths, questions, methods }, texts, answered }) => {
+    const x = makeScale(0, lengths.length - 1, 140, w - 20);
+    return lengths.map((length, i) => drawText(x(i), 40, length, 15, "var(--plain)", middle)).join("") + Object.entries(methods).map(([method, found], row) => drawText(2, 84 + 46 * row, texts[`methods_${method}`], 16, "var(--text)", bold)
+      + found.map((count, i) => makeShape("rect", { x: x(i) - 20, y: 62 + 46 * row, width: 40, height: 34, fill: "var(--query)", "fill-opacity": answered || method !== "yarn" ? 0.35 * (count / questions[i]) : 0 }) + drawText(x(i), 84 + 46 * row, countFound(method, count, answered), 16, "var(--text)", { ...middle, ...bold })).join("")).join("");
   },
 };
 

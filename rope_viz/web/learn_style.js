@@ -20,6 +20,23 @@ export const STYLE = `
   .rv-steps .rv-over i { background: color-mix(in srgb, var(--query) 50%, var(--background)); }
   .rv-steps [aria-current=step] { color: var(--text); font-weight: 600; }
   .rv-steps [aria-current=step] i { background: var(--query); }
+  .rv-steps button { position: relative; }
+  .rv-steps .rv-tick { position: absolute; right: 2px; top: 14px; color: var(--kept); }
+  .rv-steps .rv-over .rv-tick { display: block; }
+  .rv-steps .rv-over span { margin-right: 20px; }
+  .rv-finished-too { display: none; position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .rv-over .rv-finished-too { display: block; }
+  .rv-sheet { display: none; margin-top: 20px; }
+  &.rv-end { .rv-stage { display: none; } .rv-sheet { display: block; } }
+  .rv-again { list-style: disc; margin: 12px 0 0 20px; li { margin: 4px 0; } }
+  .rv-again button { min-height: 40px; padding: 0; border: 0; color: var(--query); text-decoration: underline; text-underline-offset: 3px; text-align: left; }
+  .rv-eight { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 24px; margin-top: 20px; list-style: none; li { margin: 0; } }
+  .rv-eight button { display: block; width: 100%; padding: 8px; border: 1px solid var(--face); border-radius: 8px; text-align: left; }
+  .rv-eight button:hover { border-color: var(--query); }
+  .rv-eight b { display: block; height: 24px; margin-bottom: 8px; overflow: hidden; font-weight: 600; white-space: nowrap; text-overflow: ellipsis; }
+  .rv-eight svg { display: block; width: 100%; height: auto; }
+  .rv-eight text { paint-order: stroke; stroke: var(--background); stroke-width: 4px; stroke-linejoin: round; }
+  .rv-cite { margin-top: 20px; font-size: 15px; overflow-wrap: anywhere; user-select: text; }
   .rv-steps button:disabled { opacity: 1; cursor: default; }
   .rv-steps button:hover i { background: var(--query); }
   .rv-stage { display: grid; grid-template-columns: minmax(0, 1.45fr) minmax(0, 1fr); gap: 48px; align-items: start; margin-top: 16px; }
@@ -98,14 +115,19 @@ export const STYLE = `
   .rv-proof :is(td, th) { padding: 14px 8px; text-align: right; font-weight: 400; border: 0; border-bottom: 1px solid var(--face); }
   .rv-proof th:first-child { text-align: left; font-weight: 600; }
   .rv-proof td span { font-weight: 400; }
+  @media (max-width: 1100px) { .rv-eight { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
   @media (max-width: 1100px) { .rv-steps span { font-size: 0; } .rv-stage { gap: 32px; } }
   @media (max-width: 760px) {
     .rv-steps button { min-height: 40px; }
+    .rv-steps .rv-tick { right: calc(50% - 8px); }
+    .rv-eight { grid-template-columns: minmax(0, 1fr); gap: 12px; }
+    .rv-sheet { padding-bottom: 72px; }
     .rv-stage { grid-template-columns: minmax(0, 1fr); gap: 12px; margin-top: 0; padding-bottom: 72px; }
     .rv-show { z-index: 2; top: 0; padding-bottom: 8px; background: var(--background); border-bottom: 1px solid var(--face); }
     .rv-picture-of, &[data-scene] .rv-picture-of { height: 250px; }
     &[data-scene="3"] .rv-picture-of { height: 210px; }
-    &[data-scene="7"] .rv-picture-of { height: 350px; }
+    &[data-scene="7"] .rv-picture-of { height: 330px; }
+    &[data-scene="7"].rv-unanswered .rv-picture-of { height: 200px; }
     &[data-scene="8"] .rv-picture-of { height: auto; min-height: 200px; }
     &[data-scene="8"] .rv-show { position: static; }
     .rv-controls { margin-top: 4px; }

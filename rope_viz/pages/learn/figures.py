@@ -8,9 +8,12 @@ import html
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import rope_viz
 
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import build_method
@@ -39,8 +42,8 @@ MARGIN = 5.0
 """Logit of one token above all others in scene 7."""
 PREVIOUS = {"trained": "as trained", "linear": "linear 2", "repaired": "yarn 2"}
 """Numbers of the last scene's mathematics, and the rotations they are measured with."""
-RIGHT, QUIZ = (1, 1, 1, 2, 1, 1, 1, 2), (1, 0, 1, 2, 0)
-"""The right answer of each prediction and of each question, from 0."""
+RIGHT, QUIZ = (1, 1, 1, 2, 1, 1, 1, 2), ((1, 2), (0, 3), (1, 4), (2, 6), (0, 7))
+"""The right answer of each prediction, from 0; and of each question, with the scene that shows it."""
 LINKS = (
     f"/attention?model={LLAMA}",
     f"/rotation?model={LLAMA}",
@@ -68,10 +71,21 @@ def message(scene: int = 1) -> dict[str, Any]:
             for number, (numbers, values) in ((each, scene_numbers(each)) for each in range(1, SCENES + 1))
         ],
         "texts": TEXTS.group("story") | clocks.APP.group("video") | shared,
+        "citation": read_citation(),
         "palette": _palette(),
         "cycle": [],
         "app": "",
     }
+
+
+@functools.cache
+def read_citation() -> str:
+    """Return how to cite RoPE Viz, from CITATION.cff: in the installed package, or in the root of a checkout."""
+    package = Path(rope_viz.__file__).parent
+    inside = package / "CITATION.cff"
+    text = (inside if inside.is_file() else package.parent / inside.name).read_text(encoding="utf-8")
+    found = {key: value.strip('"') for key, value in re.findall(r"^(?:  - )?([\w-]+): (.+)$", text, re.MULTILINE)}
+    return f"{found['name']} ({found['date-released'][:4]}). {found['title']} (version {found['version']})."
 
 
 @functools.cache
@@ -235,9 +249,10 @@ def _proof() -> tuple[dict[str, Any], dict[str, Any]]:
             "question": str(TEXTS(f"quiz{number}.question", **values)),
             "answers": [str(TEXTS(f"quiz{number}.answer{each}", **values)) for each in (1, 2, 3)],
             "right": right,
+            "scene": scene,
             "why": str(TEXTS(f"quiz{number}.why", **values)),
         }
-        for number, right in enumerate(QUIZ, start=1)
+        for number, (right, scene) in enumerate(QUIZ, start=1)
     ]
     methods = {method: found["methods"][method] for method in METHODS}
     return {key: found[key] for key in ("lengths", "questions")} | {"methods": methods, "quiz": quiz}, values
