@@ -1,11 +1,12 @@
 // Learn: eight scenes, each with a picture that the user moves, a prediction, a task and a sentence with the current numbers.
 // rope_viz/pages/learn/figures.py packs their numbers and texts. On a page of its own, `place` has little more than a root.
 
-import { addStyle, isDark } from "./element.js";
+import { addStyle, escapeHtml, isDark } from "./element.js";
 import { clamp, fill, makeTrack, setAttribute, setHtml, updateShapes } from "./learn_kit.js";
 import { HANDS } from "./learn_hands.js";
 import { LENGTHS } from "./learn_lengths.js";
 import { makeSheet, saveSheet } from "./learn_sheet.js";
+import { makeSentenceForm, readSentence } from "./sentence.js";
 import { canRecord, recordScene } from "./learn_video.js";
 import { STYLE } from "./learn_style.js";
 
@@ -57,6 +58,7 @@ function store(s) {
   }
 }
 
+const stripTags = (html) => html.replace(/<[^>]*>/g, "");
 const makeStart = (i, numbers) => ({ ...(typeof SCENES[i].start === "function" ? SCENES[i].start(numbers) : SCENES[i].start) });
 const getCurrent = (s, at = s.at) => ({ scene: SCENES[at - 1], state: s.states[at - 1], words: s.data.scenes[at - 1].texts, numbers: s.data.scenes[at - 1].numbers });
 const isComplete = ({ answer, done }) => answer !== null && done;
@@ -84,6 +86,30 @@ function restart(s) {
   Object.assign(s, makeState({ ...s.data, scene: 1 }), { reported: s.reported, at: s.at });
   if (s.at === 1) showScene(s);
   else openScene(s, 1);
+}
+
+// --- The user's own sentence, in scene 3
+
+const OWN = 3;
+
+// Put two words of the own sentence in place of the scene's, in its numbers and texts.
+function useOwnWords(data) {
+  const found = readSentence();
+  if (!found) return data;
+  const scenes = [...data.scenes], { numbers, texts } = scenes[OWN - 1], words = found.two.map((at) => found.words[at]);
+  const replaceWords = (value) => (typeof value === "string" ? value.replace(/“(\w+)”/g, (quoted, word) => { const at = numbers.words.indexOf(word); return at < 0 ? quoted : `“<bdi>${escapeHtml(words[at])}</bdi>”`; })
+    : Array.isArray(value) ? value.map(replaceWords) : value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaceWords(each)])) : value);
+  const { picture, ...others } = texts;
+  const labels = Object.fromEntries(Object.entries(picture).map(([key, text]) => [key, stripTags(replaceWords(text))]));
+  scenes[OWN - 1] = { numbers: { ...numbers, words, start: found.two }, texts: { ...replaceWords(others), picture: labels } };
+  return { ...data, scenes };
+}
+
+function changeSentence(s) {
+  s.data = useOwnWords(s.given);
+  const { state, numbers } = getCurrent(s, OWN), [key, query] = numbers.start;
+  Object.assign(state.v, { key, query });
+  showScene(s);
 }
 
 // --- Painting
@@ -114,7 +140,6 @@ function makeSentence(s) {
   const { scene, state, numbers, words: { see } } = getCurrent(s), n = scene.compute(state.v, numbers);
   return fill(see[n.see ?? "see"] ?? see.see, n);
 }
-const stripTags = (html) => html.replace(/<[^>]*>/g, "");
 
 function paint(s, time = performance.now()) {
   const { scene, state, numbers, words } = getCurrent(s), { picture } = s.ui, w = picture.clientWidth, h = picture.clientHeight;
@@ -142,6 +167,7 @@ function paint(s, time = performance.now()) {
 function showScene(s) {
   const { scene, state, numbers, words } = getCurrent(s), { data, ui } = s, { only, texts } = data, next = data.scenes[s.at];
   for (const key of s.facts ?? []) delete s.root.dataset[key];
+  s.root.dataset.scene = s.at; // the height of the picture depends on it
   showSteps(s, false);
   const answers = words.answers.map((answer, i) => `<button type="button" data-do="answer" data-answer="${i}">${TICK}<span>${answer}</span></button>`).join("");
   const partHtml = (name, title, inside) => `<details class="rv-part rv-${name}" open><summary><h3>${title}</h3>${TICK}<span class="rv-short"></span></summary><div>${inside}</div></details>`;
@@ -149,6 +175,7 @@ function showScene(s) {
   setHtml(ui.text, `<p class="rv-count">${fill(texts.count, { at: s.at, all: data.scenes.length })}</p><h2 tabindex="-1">${words.title}</h2><p class="rv-lead">${words.lead}</p>
     ${partHtml("predict", texts.predict, `<p>${words.question}</p><div class="rv-answers" role="group" aria-label="${texts.answers}">${answers}</div><p class="rv-why" role="status"></p>`)}
     ${partHtml("do", texts.do, `<p>${words.task}</p>${numbers.quiz ? '<div class="rv-quiz"></div>' : ""}`)}
+    <div class="rv-words-of"></div>
     <section class="rv-part rv-see"><h3>${texts.see}</h3><p></p></section>
     ${words.note ? `<p class="rv-note">${words.note}</p>` : ""}
     <details class="rv-maths"><summary>${texts.maths}</summary><div>${words.maths}</div></details>
@@ -157,7 +184,7 @@ function showScene(s) {
     ${next ? `<button type="button" class="rv-next" data-do="next">${s.at + 1}&ensp;${next.texts.short} →</button>` : `<button type="button" class="rv-next" data-do="sheet">${texts.sheet} →</button>`}`}</div>`);
   ui.text.__html = null;
   const find = (selector) => ui.text.querySelector(selector);
-  Object.assign(ui, { see: find(".rv-see p"), predict: find(".rv-predict"), task: find(".rv-do"), quiz: find(".rv-quiz") });
+  Object.assign(ui, { see: find(".rv-see p"), predict: find(".rv-predict"), task: find(".rv-do"), own: find(".rv-words-of"), quiz: find(".rv-quiz") });
   makeControls(s, scene, state, numbers, words);
   showProgress(s);
   if (numbers.quiz) showQuiz(s);
@@ -197,6 +224,7 @@ function makeControls(s, scene, state, numbers, words) {
   s.ui.controls.innerHTML = choices.length ? `<div class="rv-choices">${choices.join("")}</div>` : "";
   s.ui.controls.append(...s.tracks.map(({ root }) => root));
   s.ui.caption.innerHTML = words.picture.source ?? "";
+  s.ui.own.replaceChildren(...(s.at === OWN ? [makeSentenceForm(s.data.texts, () => changeSentence(s))] : []));
 }
 
 // Show what is finished: the answer with its reason, the task, and the progress above.
@@ -240,6 +268,7 @@ function openScene(s, to, isUsers = true) {
     s.reported.push(to);
     s.place.send("scene", to);
   } else if (isStep) location.hash = `scene=${to}`;
+  readSentence(); // the address keeps it
   showScene(s);
   s.ui.text.querySelector("h2").focus({ preventScroll: true });
   const { top } = s.root.getBoundingClientRect();
@@ -339,11 +368,11 @@ function build(place, data) {
 
 const readHash = () => Number(/scene=([1-8])\b/.exec(location.hash)?.[1]) || null;
 
-export default function show(place, data) {
-  const first = !place.root.__learn, s = place.root.__learn ?? build(place, data);
+export default function show(place, given) {
+  const first = !place.root.__learn, data = useOwnWords(given), s = place.root.__learn ?? build(place, data);
   place.root.__learn = s;
-  const isSameData = s.data === data;
-  s.data = data;
+  const isSameData = s.given === given;
+  Object.assign(s, { given, data });
   for (const [name, both] of Object.entries(data.palette)) s.root.style.setProperty(`--${name}`, both[isDark(s.root) ? 1 : 0]);
   // With the same data only the colours are new.
   if (isSameData && !first) return requestFrame(s);

@@ -1,5 +1,7 @@
 // The look of Learn: picture and text next to each other; on a phone the picture above, sticky, and Next at the bottom.
 
+import { SENTENCE_STYLE } from "./sentence.js";
+
 export const STYLE = `
 .rv-learn {
   font-family: var(--st-font); color: var(--text); font-size: 16px; line-height: 24px; font-variant-numeric: tabular-nums;
@@ -47,7 +49,7 @@ export const STYLE = `
   &[data-scene="7"] .rv-picture-of { height: clamp(390px, 100vh - 310px, 620px); }
   &[data-scene="8"] .rv-picture-of { height: auto; }
   .rv-first { display: none; margin-top: 12px; font-weight: 600; color: var(--query); }
-  &.rv-unanswered { &:not([data-scene="8"]) .rv-first { display: block; } .rv-controls { opacity: 0.45; } :is(.rv-do, .rv-see, .rv-note, [data-do=video]) { display: none; } }
+  &.rv-unanswered { &:not([data-scene="8"]) .rv-first { display: block; } .rv-controls { opacity: 0.45; } :is(.rv-do, .rv-see, .rv-note, .rv-words-of, [data-do=video]) { display: none; } }
   .rv-caption { margin-top: 8px; font-size: 14px; line-height: 20px; color: var(--plain); }
   .rv-count { font-size: 15px; color: var(--plain); }
   h2 { font-size: 30px !important; line-height: 38px !important; font-weight: 700 !important; }
@@ -93,6 +95,8 @@ export const STYLE = `
   :is(.rv-track, .rv-ruler) svg { position: absolute; inset: 0; height: 52px; overflow: visible; pointer-events: none; }
   .rv-track .rv-thumb { position: absolute; top: 4px; left: 0; width: 0; height: 40px; cursor: grab; }
   .rv-track .rv-thumb i { position: absolute; left: 0; display: grid; place-items: center; height: 38px; min-width: 40px; padding: 0 12px; box-sizing: border-box; transform: translateX(-50%); font-style: normal; font-weight: 600; white-space: nowrap; color: var(--background); background: var(--colour); border-radius: 8px; }
+  .rv-track .rv-thumb i { max-width: 130px; overflow: hidden; text-overflow: ellipsis; }
+  .rv-track .rv-thumb i:not(:empty) { display: block; line-height: 38px; text-align: center; }
   .rv-track .rv-thumb i:empty { top: 5px; min-width: 28px; width: 28px; height: 28px; padding: 0; border-radius: 50%; border: 3px solid var(--background); box-shadow: 0 0 0 1px var(--colour); }
   .rv-thumb:focus-visible { outline: none !important; }
   .rv-thumb:focus-visible i { outline: 2px solid var(--query); outline-offset: 2px; }
@@ -115,6 +119,7 @@ export const STYLE = `
   .rv-proof :is(td, th) { padding: 14px 8px; text-align: right; font-weight: 400; border: 0; border-bottom: 1px solid var(--face); }
   .rv-proof th:first-child { text-align: left; font-weight: 600; }
   .rv-proof td span { font-weight: 400; }
+${SENTENCE_STYLE}
   @media (max-width: 1100px) { .rv-eight { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
   @media (max-width: 1100px) { .rv-steps span { font-size: 0; } .rv-stage { gap: 32px; } }
   @media (max-width: 760px) {

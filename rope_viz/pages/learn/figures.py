@@ -18,7 +18,7 @@ import rope_viz
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import build_method
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import clocks, theme
+from rope_viz.figures import clocks, hands, theme
 from rope_viz.figures.hands import FEW, nearest_pair
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.studies import attention
@@ -62,7 +62,7 @@ def message(scene: int = 1) -> dict[str, Any]:
 
     `scenes` has for each the `numbers` of its picture and its `texts`.
     """
-    shared = {key: str(clocks.APP(f"share.{key}")) for key in ("embed", "embed_host")}
+    shared = {key: str(clocks.APP(f"share.{key}")) for key in ("embed", "embed_host")} | hands.TEXTS.group("own")
     return {
         "title": str(TEXTS("heading")),
         "scene": scene,
@@ -159,7 +159,8 @@ def _two_hands() -> tuple[dict[str, Any], dict[str, Any]]:
     asks = attention.split_words(SENTENCE)[-1]
     score = [_signed(maps[name].scores[-1, second]) for name in ("sinusoidal", "rope") for maps in (before, after)]
     values = {"asks": asks, "repeated": word, "added": score[0], "added_moved": score[1], "rotated": score[3]}
-    return hand | {"words": ["cat", "slept"], "slots": SLOTS, "last": spec.context - SLOTS}, hand | values
+    shown = {"words": ["cat", "slept"], "start": [1, 7]}
+    return hand | shown | {"slots": SLOTS, "last": spec.context - SLOTS}, hand | values
 
 
 def _four_clocks() -> tuple[dict[str, Any], dict[str, Any]]:
