@@ -46,7 +46,7 @@ def message(spec: RopeSpec, model: str = "") -> dict[str, Any]:
         "model": model or TEXTS("hands.model"),
         "palette": clocks.palette(),
         "cycle": [],
-        "texts": TEXTS.group("hands") | TEXTS.group("player") | shown,
+        "texts": TEXTS.group("hands") | TEXTS.group("player") | TEXTS.group("own") | shown,
     }
     return found | {"title": str(TEXTS("hands.title", **_values(found)))}
 

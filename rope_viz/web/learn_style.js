@@ -1,5 +1,7 @@
 // The look of Learn: picture and text next to each other; on a phone the picture above, sticky, and Next at the bottom.
 
+import { SENTENCE_STYLE } from "./sentence.js";
+
 export const STYLE = `
 .rv-learn {
   font-family: var(--st-font); color: var(--text); font-size: 16px; line-height: 24px; font-variant-numeric: tabular-nums;
@@ -20,6 +22,23 @@ export const STYLE = `
   .rv-steps .rv-over i { background: color-mix(in srgb, var(--query) 50%, var(--background)); }
   .rv-steps [aria-current=step] { color: var(--text); font-weight: 600; }
   .rv-steps [aria-current=step] i { background: var(--query); }
+  .rv-steps button { position: relative; }
+  .rv-steps .rv-tick { position: absolute; right: 2px; top: 14px; color: var(--kept); }
+  .rv-steps .rv-over .rv-tick { display: block; }
+  .rv-steps .rv-over span { margin-right: 20px; }
+  .rv-finished-too { display: none; position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .rv-over .rv-finished-too { display: block; }
+  .rv-sheet { display: none; margin-top: 20px; }
+  &.rv-end { .rv-stage { display: none; } .rv-sheet { display: block; } }
+  .rv-again { list-style: disc; margin: 12px 0 0 20px; li { margin: 4px 0; } }
+  .rv-again button { min-height: 40px; padding: 0; border: 0; color: var(--query); text-decoration: underline; text-underline-offset: 3px; text-align: left; }
+  .rv-eight { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 24px; margin-top: 20px; list-style: none; li { margin: 0; } }
+  .rv-eight button { display: block; width: 100%; padding: 8px; border: 1px solid var(--face); border-radius: 8px; text-align: left; }
+  .rv-eight button:hover { border-color: var(--query); }
+  .rv-eight b { display: block; height: 24px; margin-bottom: 8px; overflow: hidden; font-weight: 600; white-space: nowrap; text-overflow: ellipsis; }
+  .rv-eight svg { display: block; width: 100%; height: auto; }
+  .rv-eight text { paint-order: stroke; stroke: var(--background); stroke-width: 4px; stroke-linejoin: round; }
+  .rv-cite { margin-top: 20px; font-size: 15px; overflow-wrap: anywhere; user-select: text; }
   .rv-steps button:disabled { opacity: 1; cursor: default; }
   .rv-steps button:hover i { background: var(--query); }
   .rv-stage { display: grid; grid-template-columns: minmax(0, 1.45fr) minmax(0, 1fr); gap: 48px; align-items: start; margin-top: 16px; }
@@ -27,7 +46,10 @@ export const STYLE = `
   .rv-picture-of { height: clamp(380px, 100vh - 330px, 560px); touch-action: pan-y; overflow: hidden; }
   .rv-picture-of > svg { display: block; }
   &[data-scene="3"] .rv-picture-of { height: clamp(300px, 100vh - 440px, 460px); }
+  &[data-scene="7"] .rv-picture-of { height: clamp(390px, 100vh - 310px, 620px); }
   &[data-scene="8"] .rv-picture-of { height: auto; }
+  .rv-first { display: none; margin-top: 12px; font-weight: 600; color: var(--query); }
+  &.rv-unanswered { &:not([data-scene="8"]) .rv-first { display: block; } .rv-controls { opacity: 0.45; } :is(.rv-do, .rv-see, .rv-note, .rv-words-of, [data-do=video]) { display: none; } }
   .rv-caption { margin-top: 8px; font-size: 14px; line-height: 20px; color: var(--plain); }
   .rv-count { font-size: 15px; color: var(--plain); }
   h2 { font-size: 30px !important; line-height: 38px !important; font-weight: 700 !important; }
@@ -73,6 +95,8 @@ export const STYLE = `
   :is(.rv-track, .rv-ruler) svg { position: absolute; inset: 0; height: 52px; overflow: visible; pointer-events: none; }
   .rv-track .rv-thumb { position: absolute; top: 4px; left: 0; width: 0; height: 40px; cursor: grab; }
   .rv-track .rv-thumb i { position: absolute; left: 0; display: grid; place-items: center; height: 38px; min-width: 40px; padding: 0 12px; box-sizing: border-box; transform: translateX(-50%); font-style: normal; font-weight: 600; white-space: nowrap; color: var(--background); background: var(--colour); border-radius: 8px; }
+  .rv-track .rv-thumb i { max-width: 130px; overflow: hidden; text-overflow: ellipsis; }
+  .rv-track .rv-thumb i:not(:empty) { display: block; line-height: 38px; text-align: center; }
   .rv-track .rv-thumb i:empty { top: 5px; min-width: 28px; width: 28px; height: 28px; padding: 0; border-radius: 50%; border: 3px solid var(--background); box-shadow: 0 0 0 1px var(--colour); }
   .rv-thumb:focus-visible { outline: none !important; }
   .rv-thumb:focus-visible i { outline: 2px solid var(--query); outline-offset: 2px; }
@@ -95,13 +119,20 @@ export const STYLE = `
   .rv-proof :is(td, th) { padding: 14px 8px; text-align: right; font-weight: 400; border: 0; border-bottom: 1px solid var(--face); }
   .rv-proof th:first-child { text-align: left; font-weight: 600; }
   .rv-proof td span { font-weight: 400; }
+${SENTENCE_STYLE}
+  @media (max-width: 1100px) { .rv-eight { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
   @media (max-width: 1100px) { .rv-steps span { font-size: 0; } .rv-stage { gap: 32px; } }
   @media (max-width: 760px) {
     .rv-steps button { min-height: 40px; }
+    .rv-steps .rv-tick { right: calc(50% - 8px); }
+    .rv-eight { grid-template-columns: minmax(0, 1fr); gap: 12px; }
+    .rv-sheet { padding-bottom: 72px; }
     .rv-stage { grid-template-columns: minmax(0, 1fr); gap: 12px; margin-top: 0; padding-bottom: 72px; }
     .rv-show { z-index: 2; top: 0; padding-bottom: 8px; background: var(--background); border-bottom: 1px solid var(--face); }
     .rv-picture-of, &[data-scene] .rv-picture-of { height: 250px; }
     &[data-scene="3"] .rv-picture-of { height: 210px; }
+    &[data-scene="7"] .rv-picture-of { height: 330px; }
+    &[data-scene="7"].rv-unanswered .rv-picture-of { height: 200px; }
     &[data-scene="8"] .rv-picture-of { height: auto; min-height: 200px; }
     &[data-scene="8"] .rv-show { position: static; }
     .rv-controls { margin-top: 4px; }
