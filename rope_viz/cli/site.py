@@ -62,9 +62,9 @@ def run(parsed: argparse.Namespace) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     from rope_viz.cli import report_all
     from rope_viz.reports.report_site import FOLDER, SCRIPT
-    from rope_viz.reports.site_pages import BADGES, PREVIEWS, Site, list_links, make_badges, render_previews
+    from rope_viz.reports.site_pages import BADGES, PREVIEWS, StaticSite, list_links, make_badges, render_previews
 
-    site, jobs = Site(public), list[report_all.ReportJob]()
+    site, jobs = StaticSite(public), list[report_all.ReportJob]()
     taken: set[str] = set()
     for label, source in models:
         file = report_all.file_name(label, taken)

@@ -15,7 +15,7 @@ from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.numpy_model import Floats, LayerWeights, TinyLm, checked_tokens, table
 
 
-@dataclass
+@dataclass(eq=False)
 class KeyValueCache:
     """Rotated keys and values of the first tokens of a text: per layer, two tensors of (key heads, tokens, d)."""
 

@@ -77,7 +77,7 @@ def render_previews(sources: Mapping[str, bytes | str], public: str) -> dict[str
 
 
 @dataclass(frozen=True)
-class Site:
+class StaticSite:
     """What all pages share: the address at which the site is published, "" if it is not known."""
 
     public: str = ""
