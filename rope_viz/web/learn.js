@@ -194,7 +194,7 @@ function showScene(s) {
 // Mark the open scene and those that are finished.
 function showSteps(s, isEnd) {
   s.isEnd = isEnd;
-  s.root.classList.toggle("rv-end", isEnd);
+  s.root.toggleAttribute("data-end", isEnd);
   s.ui.steps.forEach((node, i) => {
     const isOpen = !isEnd && i + 1 === s.at;
     setAttribute(node, "aria-current", isOpen ? "step" : "false");
@@ -231,7 +231,7 @@ function makeControls(s, scene, state, numbers, words) {
 function showProgress(s) {
   const { state, words } = getCurrent(s), { ui } = s, right = words.right;
   // Before the answer nothing can be moved, and what would give it away is hidden.
-  s.root.classList.toggle("rv-unanswered", (ui.controls.inert = state.answer === null));
+  s.root.toggleAttribute("data-unanswered", (ui.controls.inert = state.answer === null));
   ui.predict.classList.toggle("rv-finished", state.answer !== null);
   ui.task.classList.toggle("rv-finished", state.done);
   ui.predict.querySelectorAll("[data-answer]").forEach((node, i) => {
