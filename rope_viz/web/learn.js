@@ -169,6 +169,7 @@ function showScene(s) {
   for (const key of s.facts ?? []) delete s.root.dataset[key];
   s.root.dataset.scene = s.at; // the height of the picture depends on it
   showSteps(s, false);
+  setHtml(ui.sheet, "");
   const answers = words.answers.map((answer, i) => `<button type="button" data-do="answer" data-answer="${i}">${TICK}<span>${answer}</span></button>`).join("");
   const partHtml = (name, title, inside) => `<details class="rv-part rv-${name}" open><summary><h3>${title}</h3>${TICK}<span class="rv-short"></span></summary><div>${inside}</div></details>`;
   const link = words.link && data.app !== null ? `<a class="rv-explore" href="${data.app}${words.link.path}"${data.outside ? ' target="_blank"' : ""}>${words.link.label}</a>` : "";

@@ -16,7 +16,7 @@ HOSTILE = {
     "x" * 10_000: "at least two words",
     "a b c d e f g h i j k l m n": "at most 12 words",
     "one": "at least two words",
-    "\x00\x07 \t": "It is part of this page’s link",
+    "\x00\x07 \t": "at least two words",
 }
 
 
