@@ -136,6 +136,8 @@ ${SENTENCE_STYLE}
     &[data-scene="8"] .rv-picture-of { height: auto; min-height: 200px; }
     &[data-scene="8"] .rv-show { position: static; }
     .rv-controls { margin-top: 4px; }
+    .rv-first { margin-top: 4px; }
+    &[data-unanswered] .rv-controls { display: none; }
     .rv-caption { display: none; }
     .rv-proof { font-size: 15px; }
     .rv-proof :is(td, th) { padding: 8px 2px; }
