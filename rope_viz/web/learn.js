@@ -153,6 +153,7 @@ function paint(s, time = performance.now()) {
     updateShapes(svg, drawn);
   }
   setHtml(s.ui.see, makeSentence(s));
+  setHtml(s.ui.written, scene.findWritten?.(state.v, numbers) ?? "");
   for (const track of s.tracks) track.show();
   for (const button of s.root.querySelectorAll(".rv-choice button")) setAttribute(button, "aria-pressed", String(state.v[button.dataset.choice]) === button.value);
   const facts = { scene: s.at, ...Object.fromEntries(Object.entries(n).filter(([, value]) => !Array.isArray(value))), done: state.done, answered };
@@ -177,7 +178,7 @@ function showScene(s) {
     ${partHtml("predict", texts.predict, `<p>${words.question}</p><div class="rv-answers" role="group" aria-label="${texts.answers}">${answers}</div><p class="rv-why" role="status"></p>`)}
     ${partHtml("do", texts.do, `<p>${words.task}</p>${numbers.quiz ? '<div class="rv-quiz"></div>' : ""}`)}
     <div class="rv-words-of"></div>
-    <section class="rv-part rv-see"><h3>${texts.see}</h3><p></p></section>
+    <section class="rv-part rv-see"><h3>${texts.see}</h3><p></p><div class="rv-written"></div></section>
     ${words.note ? `<p class="rv-note">${words.note}</p>` : ""}
     <details class="rv-maths"><summary>${texts.maths}</summary><div>${words.maths}</div></details>
     <div class="rv-extra">${link}${scene.playAt && canRecord && !only ? `<button type="button" data-do="video" title="${texts.video_help}">${texts.video}</button>` : ""}${data.embed ? `<button type="button" data-do="embed">${texts.embed}</button>` : ""}${only ? "" : `<button type="button" data-do="restart">${texts.restart}</button>`}</div><p class="rv-code" role="status" hidden></p>
@@ -185,7 +186,7 @@ function showScene(s) {
     ${next ? `<button type="button" class="rv-next" data-do="next">${s.at + 1}&ensp;${next.texts.short} →</button>` : `<button type="button" class="rv-next" data-do="sheet">${texts.sheet} →</button>`}`}</div>`);
   ui.text.__html = null;
   const find = (selector) => ui.text.querySelector(selector);
-  Object.assign(ui, { see: find(".rv-see p"), predict: find(".rv-predict"), task: find(".rv-do"), own: find(".rv-words-of"), quiz: find(".rv-quiz") });
+  Object.assign(ui, { see: find(".rv-see p"), written: find(".rv-written"), predict: find(".rv-predict"), task: find(".rv-do"), own: find(".rv-words-of"), quiz: find(".rv-quiz") });
   makeControls(s, scene, state, numbers, words);
   showProgress(s);
   if (numbers.quiz) showQuiz(s);

@@ -47,6 +47,8 @@ const beyond = {
       shown: pairs.length, trained: formatWhole(trained), see: at < trained ? "within" : at < 11 * bin ? "just" : "see",
     };
   },
+  // What the model writes at the measured position that is nearest.
+  findWritten: ({ at }, { written }) => written.reduce((near, each) => (Math.abs(each.at - at) < Math.abs(near.at - at) ? each : near)).html,
   isDone: ({ at }) => at >= 12000,
   playAt: (share, v, { trained }) => ({ at: Math.round(swing(share) * (2 * trained - 1)) }),
   findDrag: ({ x, w }, { trained }) => ["at", ((x - 26) / (w - 52)) * (2 * trained - 1)],

@@ -75,6 +75,7 @@ export const STYLE = `
   .rv-more { min-height: 40px; margin-top: 8px; padding: 0 14px; border: 1px solid var(--query); border-radius: 8px; }
   .rv-more:hover { background: color-mix(in srgb, var(--query) 10%, transparent); }
   .rv-note { margin-top: 20px; }
+  .rv-written:not(:empty) { margin-top: 12px; font-size: 15px; line-height: 21px; dl { margin: 8px 0; } dt { font-weight: 600; } dd { margin: 0 0 8px; font-family: Georgia, "Noto Serif", serif; } }
   .rv-maths { margin-top: 20px; border: solid var(--face); border-width: 1px 0; border-radius: 0; }
   .rv-maths summary { padding: 10px 0; cursor: pointer; }
   .rv-maths > div { padding-bottom: 16px; font-size: 15px; overflow-x: auto; }

@@ -14,7 +14,8 @@ from starlette.testclient import TestClient
 
 from rope_viz.cli.app import environment, read_address
 from rope_viz.pages.registry import titles
-from rope_viz.ui import link_preview, server
+from rope_viz.reports import preview
+from rope_viz.ui import server
 
 FIRST = Path(streamlit.__file__).parent / "static" / "index.html"
 PUBLIC = "https://example.org/rope"
@@ -35,7 +36,7 @@ def read_tags(client, address):
 
 @pytest.mark.parametrize("page", titles())
 def test_every_page_has_a_preview_whose_picture_is_drawn(page, client, monkeypatch):
-    monkeypatch.setenv(link_preview.SETTING, PUBLIC)
+    monkeypatch.setenv(preview.SETTING, PUBLIC)
     path = "" if page == "home" else page
     found = read_tags(client, f"/{path}")
     if page != "learn":
@@ -51,7 +52,7 @@ def test_every_page_has_a_preview_whose_picture_is_drawn(page, client, monkeypat
 
 
 def test_preview_image_uses_the_choices_of_the_link(client, monkeypatch):
-    monkeypatch.setenv(link_preview.SETTING, PUBLIC)
+    monkeypatch.setenv(preview.SETTING, PUBLIC)
     found = read_tags(client, "/frequencies?model=qwen3-8b-yarn&pin=3&extend.tab=why&utm=1")
     address = urlsplit(found["og:image"])
     assert address.path == "/rope/rope-viz/picture/frequencies/wavelengths.png"
@@ -61,7 +62,7 @@ def test_preview_image_uses_the_choices_of_the_link(client, monkeypatch):
 
 @pytest.mark.parametrize("query", ["learn.scene=6", "learn.step=9"])
 def test_each_scene_of_learn_has_its_own_preview(query, client, monkeypatch):
-    monkeypatch.setenv(link_preview.SETTING, PUBLIC)
+    monkeypatch.setenv(preview.SETTING, PUBLIC)
     found = read_tags(client, f"/learn?{query}")
     assert found["og:title"] == "Beyond the trained length · RoPE Viz"
     assert found["og:url"] == f"{PUBLIC}/learn?learn.scene=6"
@@ -71,7 +72,7 @@ def test_each_scene_of_learn_has_its_own_preview(query, client, monkeypatch):
 
 @pytest.mark.parametrize("query", ["model=%22%3E%3Cscript%3E", "dim=1e999", "model=" + 7000 * "x"])
 def test_unreadable_link_has_the_preview_of_the_page(query, client, monkeypatch):
-    monkeypatch.setenv(link_preview.SETTING, PUBLIC)
+    monkeypatch.setenv(preview.SETTING, PUBLIC)
     assert read_tags(client, f"/frequencies?{query}") == read_tags(client, "/frequencies")
 
 
@@ -81,8 +82,8 @@ def test_without_a_public_address_there_are_no_tags(client):
 
 def test_public_address_is_checked_and_given_to_the_server():
     assert read_address("--public-url", "https://example.org/rope/") == PUBLIC
-    assert environment("", public=PUBLIC)[link_preview.SETTING] == PUBLIC
-    assert link_preview.SETTING not in environment("")
+    assert environment("", public=PUBLIC)[preview.SETTING] == PUBLIC
+    assert preview.SETTING not in environment("")
     for wrong in ("example.org", "ftp://example.org", "https://", "https://example.org/?a=1", "https://[::1"):
         with pytest.raises(ValueError, match=r"--public-url|IPv6"):
             read_address("--public-url", wrong)

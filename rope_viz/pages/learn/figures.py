@@ -21,7 +21,7 @@ from rope_viz.figures import clocks, hands, theme
 from rope_viz.figures.hands import FEW, nearest_pair
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.studies import attention
-from rope_viz.studies.real_model import read_measurements
+from rope_viz.studies.real_model import load_next_words, read_measurements
 from rope_viz.texts import Texts
 
 TEXTS = Texts("learn")
@@ -174,6 +174,19 @@ def _head() -> tuple[dict[str, Any], dict[str, Any]]:
     return numbers, {"model": catalog()[LLAMA].name, "trained": f"{spec.context:,}"}
 
 
+def write_words(position: int) -> str:
+    """Return what the model writes next at a position under each method, beside the loss there, as HTML."""
+    loss = read_measurements()["loss"]
+    rows = "".join(
+        f"<dt>{TEXTS('scene6.written.row', method=TEXTS(f'scene6.written.{method}'), loss=f'{nats:.2f}')}</dt>"
+        f"<dd>{html.escape(words)} …</dd>"
+        for method, words in load_next_words()[position].items()
+        for nats in [loss["methods"][method][position // loss["bin"]]]
+    )
+    title, remark = TEXTS("scene6.written.title", at=f"{position:,}"), TEXTS(f"scene6.written.at_{position}")
+    return f"<p>{title}</p><dl>{rows}</dl><p>{remark}</p>"
+
+
 def _beyond() -> tuple[dict[str, Any], dict[str, Any]]:
     spec, measured = plain_spec(SMOL), read_measurements()
     rates, loss = spec.plain_inv_freq, measured["loss"]
@@ -183,10 +196,12 @@ def _beyond() -> tuple[dict[str, Any], dict[str, Any]]:
         "trained": spec.context,
         "bin": loss["bin"],
         "loss": {name: loss["methods"][name] for name in ("none", "yarn")},
+        "written": [{"at": position, "html": write_words(position)} for position in load_next_words()],
     }
     unfinished = int(np.count_nonzero(spec.context * rates < spectrum.TAU))
     values = {"name": catalog()[SMOL].name, "trained": f"{spec.context:,}", "unfinished": unfinished}
-    return numbers, values | {key: measured[key] for key in ("source", "text", "weights", "factor")}
+    values |= {key: measured[key] for key in ("source", "text", "weights", "factor")}
+    return numbers, values | {"novel": "Northanger Abbey"}
 
 
 def repaired(method: str, factor: int) -> RopeSpec:
