@@ -170,6 +170,7 @@ function showScene(s) {
   for (const key of s.facts ?? []) delete s.root.dataset[key];
   s.root.dataset.scene = s.at; // the height of the picture depends on it
   showSteps(s, false);
+  setHtml(ui.sheet, "");
   const answers = words.answers.map((answer, i) => `<button type="button" data-do="answer" data-answer="${i}">${TICK}<span>${answer}</span></button>`).join("");
   const partHtml = (name, title, inside) => `<details class="rv-part rv-${name}" open><summary><h3>${title}</h3>${TICK}<span class="rv-short"></span></summary><div>${inside}</div></details>`;
   const link = words.link && data.app !== null ? `<a class="rv-explore" href="${data.app}${words.link.path}"${data.outside ? ' target="_blank"' : ""}>${words.link.label}</a>` : "";
@@ -195,7 +196,7 @@ function showScene(s) {
 // Mark the open scene and those that are finished.
 function showSteps(s, isEnd) {
   s.isEnd = isEnd;
-  s.root.classList.toggle("rv-end", isEnd);
+  s.root.toggleAttribute("data-end", isEnd);
   s.ui.steps.forEach((node, i) => {
     const isOpen = !isEnd && i + 1 === s.at;
     setAttribute(node, "aria-current", isOpen ? "step" : "false");
@@ -232,7 +233,7 @@ function makeControls(s, scene, state, numbers, words) {
 function showProgress(s) {
   const { state, words } = getCurrent(s), { ui } = s, right = words.right;
   // Before the answer nothing can be moved, and what would give it away is hidden.
-  s.root.classList.toggle("rv-unanswered", (ui.controls.inert = state.answer === null));
+  s.root.toggleAttribute("data-unanswered", (ui.controls.inert = state.answer === null));
   ui.predict.classList.toggle("rv-finished", state.answer !== null);
   ui.task.classList.toggle("rv-finished", state.done);
   ui.predict.querySelectorAll("[data-answer]").forEach((node, i) => {

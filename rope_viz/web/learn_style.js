@@ -29,7 +29,7 @@ export const STYLE = `
   .rv-finished-too { display: none; position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .rv-over .rv-finished-too { display: block; }
   .rv-sheet { display: none; margin-top: 20px; }
-  &.rv-end { .rv-stage { display: none; } .rv-sheet { display: block; } }
+  &[data-end] { .rv-stage { display: none; } .rv-sheet { display: block; } }
   .rv-again { list-style: disc; margin: 12px 0 0 20px; li { margin: 4px 0; } }
   .rv-again button { min-height: 40px; padding: 0; border: 0; color: var(--query); text-decoration: underline; text-underline-offset: 3px; text-align: left; }
   .rv-eight { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 24px; margin-top: 20px; list-style: none; li { margin: 0; } }
@@ -49,7 +49,7 @@ export const STYLE = `
   &[data-scene="7"] .rv-picture-of { height: clamp(390px, 100vh - 310px, 620px); }
   &[data-scene="8"] .rv-picture-of { height: auto; }
   .rv-first { display: none; margin-top: 12px; font-weight: 600; color: var(--query); }
-  &.rv-unanswered { &:not([data-scene="8"]) .rv-first { display: block; } .rv-controls { opacity: 0.45; } :is(.rv-do, .rv-see, .rv-note, .rv-words-of, [data-do=video]) { display: none; } }
+  &[data-unanswered] { &:not([data-scene="8"]) .rv-first { display: block; } .rv-controls { opacity: 0.45; } :is(.rv-do, .rv-see, .rv-note, .rv-words-of, [data-do=video]) { display: none; } }
   .rv-caption { margin-top: 8px; font-size: 14px; line-height: 20px; color: var(--plain); }
   .rv-count { font-size: 15px; color: var(--plain); }
   h2 { font-size: 30px !important; line-height: 38px !important; font-weight: 700 !important; }
@@ -133,10 +133,12 @@ ${SENTENCE_STYLE}
     .rv-picture-of, &[data-scene] .rv-picture-of { height: 250px; }
     &[data-scene="3"] .rv-picture-of { height: 210px; }
     &[data-scene="7"] .rv-picture-of { height: 330px; }
-    &[data-scene="7"].rv-unanswered .rv-picture-of { height: 200px; }
+    &[data-scene="7"][data-unanswered] .rv-picture-of { height: 200px; }
     &[data-scene="8"] .rv-picture-of { height: auto; min-height: 200px; }
     &[data-scene="8"] .rv-show { position: static; }
     .rv-controls { margin-top: 4px; }
+    .rv-first { margin-top: 4px; }
+    &[data-unanswered] .rv-controls { display: none; }
     .rv-caption { display: none; }
     .rv-proof { font-size: 15px; }
     .rv-proof :is(td, th) { padding: 8px 2px; }

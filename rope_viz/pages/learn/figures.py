@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 import rope_viz
-
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import build_method
 from rope_viz.embedding.spec import RopeSpec
