@@ -12,7 +12,7 @@ from rope_viz.pages.differences import words
 from rope_viz.pages.differences.figures import TEXTS
 from rope_viz.picture import ROUTE
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.reports.preview import read_public_address
+from rope_viz.picture.public_address import read_public_address
 from rope_viz.runtimes.provenance import EXECUTED_ON
 from rope_viz.ui import page
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 
 from rope_viz.figures.files import Style
 from rope_viz.picture import export
@@ -11,17 +10,10 @@ from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 
 NAME = "RoPE Viz"
-SETTING = "ROPE_VIZ_PUBLIC_URL"
-"""The environment variable with the address at which users reach the app, without a slash at its end."""
 ADDRESS_TAG = "rope-viz:address"
-"""The name of the tag with that address, which web/video.js reads."""
+"""The name of the tag with the public address, which web/mark.js reads."""
 WIDTH, HEIGHT = 1200, 630
 """The size that the large previews of most sites have."""
-
-
-def read_public_address() -> str:
-    """Return the app's address as users reach it, "" for none. The Host header is not trusted for that."""
-    return os.environ.get(SETTING, "")
 
 
 def write_mark(public: str) -> str:

@@ -10,7 +10,8 @@ from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import titles
 from rope_viz.picture import config_link, read_address, write_address
 from rope_viz.picture.page import Picture
-from rope_viz.reports.preview import NAME, format_tags, read_public_address
+from rope_viz.picture.public_address import read_public_address
+from rope_viz.reports.preview import NAME, format_tags
 from rope_viz.texts import Texts
 from rope_viz.ui.components.scripts import PREFIX
 

@@ -25,7 +25,8 @@ from rope_viz.figures.files import Style, is_key
 from rope_viz.pages import registry
 from rope_viz.picture import blob_store, export, read_address, wire_format
 from rope_viz.picture.page import Picture
-from rope_viz.reports.preview import preview_style, read_public_address
+from rope_viz.picture.public_address import read_public_address
+from rope_viz.reports.preview import preview_style
 from rope_viz.reports.render_process import FileJob
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts

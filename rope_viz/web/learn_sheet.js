@@ -3,6 +3,7 @@
 import { makeLook, paintShape } from "./learn_video.js";
 import { escapeHtml } from "./element.js";
 import { fill } from "./learn_kit.js";
+import { makePng } from "./mark.js";
 import { save } from "./video.js";
 
 const W = 360, H = 270, GAP = 24; // pixels of a picture and between pictures
@@ -57,5 +58,5 @@ export function saveSheet(s, drawSmall) {
     x.restore();
   });
   write(`${texts.cite} ${citation}`, GAP, high - 24, 14, 400);
-  canvas.toBlob((blob) => save(blob, "rope-in-eight-scenes.png"));
+  makePng(canvas).then((blob) => save(blob, "rope-in-eight-scenes.png"));
 }
