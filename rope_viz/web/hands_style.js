@@ -26,6 +26,9 @@ export const STYLE = `
   [role=slider]:focus-visible { outline: 2px solid var(--query); outline-offset: 2px; border-radius: 8px; }
   .rv-hint { margin: 8px 0 0; font-size: 15px; color: var(--plain); }
   .rv-hint span + span { display: none; }
+${SENTENCE_STYLE}
+  /* Room for the form, whose script follows. */
+  &.rv-picture .rv-line:not(:has(.rv-own))::after { content: ""; display: block; height: 44px; }
   .rv-now { margin: 16px 0 0; padding: 0; contain: layout; min-height: 58px; font-size: 18px; line-height: 29px; }
   .rv-now .rv-query { color: var(--query); }
   .rv-now .rv-key { color: var(--key); }
@@ -45,7 +48,7 @@ export const STYLE = `
     .rv-circle canvas { height: 320px; }
   }
   @media (max-width: 640px) {
-    .rv-circle canvas { height: 220px; }
+    .rv-circle canvas { height: 208px; }
     .rv-words { height: 74px; margin-top: 4px; font-size: 15px; }
     .rv-word { height: 42px; }
     .rv-word[role] i { max-width: 62px; height: 40px; padding: 0; line-height: 40px; border-radius: 6px; }
@@ -57,6 +60,8 @@ export const STYLE = `
     .rv-now { margin-top: 8px; font-size: 16px; line-height: 23px; min-height: 69px; }
     .rv-bar { margin-top: 10px; gap: 8px; }
     .rv-bar p { display: none; }
+    .rv-own { margin-top: 0; }
+    &.rv-picture .rv-line:not(:has(.rv-own))::after { height: 40px; }
   }
-${SENTENCE_STYLE}}
+}
 `;

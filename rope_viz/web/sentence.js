@@ -52,7 +52,7 @@ export function useSentence(data) {
 // Make the folded form: a line for the sentence, and its words, of which one is pressed to compare it. `onChange` runs when
 // the sentence is another.
 export function makeSentenceForm(texts, onChange) {
-  const status = element("p", { className: "rv-problem" }), field = element("input", { type: "text", value: own?.words.join(" ") ?? "", autocomplete: "off", ariaLabel: texts.own }), list = element("div", { className: "rv-choose" });
+  const status = element("p", { className: "rv-problem" }), field = element("input", { type: "text", value: own?.words.join(" ") ?? "", autocomplete: "off", ariaLabel: texts.own_sentence }), list = element("div", { className: "rv-choose" });
   status.setAttribute("role", "status");
   list.setAttribute("role", "group");
   list.setAttribute("aria-label", texts.own_choose);
@@ -81,7 +81,7 @@ export function makeSentenceForm(texts, onChange) {
     change(found);
   } }, field, element("button", { type: "submit", textContent: texts.own_show }));
   report(own?.problem, texts.own_help);
-  const summary = element("summary", { textContent: texts.own });
+  const summary = element("summary", { textContent: texts.own_sentence });
   summary.dataset.do = "own";
   return element("details", { className: "rv-own", open: own !== null }, summary, form, list, status);
 }

@@ -152,6 +152,7 @@ def test_every_scene_is_completed(visit, input_device):
     assert view.errors == []
     view.settle()
     device.press(view.page.locator(".rv-way [data-do=sheet]"))
+    expect(view.page.locator(".rv-learn a.rv-next")).to_have_text("Your own model →")
     device.press(view.page.locator(".rv-learn a.rv-next"))
     view.page.wait_for_url("**/model**")
 
