@@ -114,7 +114,7 @@ class StaticSite:
             if page != "home"
         )
         below = f'<div class="rv-doors">{doors}</div><footer>RoPE Viz {__version__}</footer>'
-        title, message = str(hands.TEXTS("headline")), drawn.message | {"file": "", "alone": True}
+        title, message = str(hands.TEXTS("headline")), drawn.message | {"form": True}
         above = navigation("home")
         return wrap_picture("hands", message, NAME, title, below=below, head=self.head_of("home"), above=above)
 

@@ -4,7 +4,7 @@
 import { DEGREES, arrangeClocks, clamp, computeReadings, fill, formatStep, paintClocks, paintRuler, readKeyStep, setAttribute, withMinus } from "./circle.js";
 import { addStyle, escapeHtml, isDark } from "./element.js";
 import { STYLE } from "./hands_style.js";
-import { useSentence } from "./sentence.js";
+import { makeSentenceForm, useSentence } from "./sentence.js";
 
 const SPEED = 3; // positions per second
 const INTRO = [10, 6, 8]; // seconds that the introduction shows one pair, a few, and all
@@ -193,6 +193,7 @@ function build(place, data) {
   for (const name of ["query", "key", "ruler"]) makeSlider(s, (s.ui[name] = find(`[data-do=${name}]`)), name);
   s.ui.play.addEventListener("click", () => setPlaying(s, !s.playing));
   s.ui.stages.forEach((node, stage) => node.addEventListener("click", () => ((s.intro = null), showStage(s, stage))));
+  if (data.form) find(".rv-line").append(makeSentenceForm(texts, () => rebuild(place, s))); // in the static site
   if (place.makeAddress) import(new URL("hands_share.js", import.meta.url).href).then((script) => script.default(s, place, () => setPlaying(s, true), () => rebuild(place, s)));
   reducedMotion.addEventListener("change", () => reducedMotion.matches && stopIntro(s));
   for (const node of [canvas, s.words]) new ResizeObserver(() => s.data && ((s.stale = true), requestFrame(s))).observe(node);

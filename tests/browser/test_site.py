@@ -1,6 +1,7 @@
 """The static site opens from a folder: no request to a host, no error, no sideways scroll, no axe violation."""
 
 import pytest
+from playwright.sync_api import expect
 
 from rope_viz.cli.main import main
 from tests.browser.test_every_page import find_violations
@@ -39,6 +40,19 @@ def test_pages_open_from_a_folder(width, theme, site, chromium):
     context.close()
     assert problems == []
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_own_sentence_goes_from_home_into_the_address(site, chromium):
+    page = chromium.new_page()
+    page.goto((site / "index.html").as_uri())
+    page.locator("[data-do=own]").click()
+    page.get_by_role("textbox").fill("dogs bite men")
+    page.keyboard.press("Enter")
+    expect(page.locator(".rv-word")).to_have_text(["dogs", "bite", "men"])
+    assert "#words=dogs%20bite%20men" in page.url
+    page.reload()
+    expect(page.locator(".rv-word")).to_have_text(["dogs", "bite", "men"])
+    page.close()
 
 
 def test_a_cell_leads_to_its_reason_and_home_to_every_page(site, chromium):
