@@ -226,8 +226,9 @@ def write_page(job: ReportJob, pages: Path, status: str = "") -> IndexEntry:
             IndexEntry(job.label, job.file, status=status or "unread", problem=problem), before=job.before
         )
     else:
-        more = {"is_full": job.is_full, "before": job.before, "head": job.head}
-        entry, page = report_site.render_page(job.label, job.file, job.source, **more)
+        entry, page = report_site.render_page(
+            job.label, job.file, job.source, is_full=job.is_full, before=job.before, head=job.head
+        )
     write_output(pages / job.file, page)
     if not status:  # a page that failed is tried again by the next run
         record = json.dumps({"digest": job.digest, "entry": entry.as_dict()})

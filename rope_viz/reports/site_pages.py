@@ -16,6 +16,7 @@ from rope_viz.figures import hands, theme
 from rope_viz.figures.badge import make_badge
 from rope_viz.pages import differences, home, learn, registry
 from rope_viz.pages.differences.figures import SIGNS, ModelAnswer, list_answers
+from rope_viz.pages.differences.figures import TEXTS as DIFFERENCES
 from rope_viz.pages.differences.words import describe, summarise
 from rope_viz.picture import read_address
 from rope_viz.picture.outputs import Clocks
@@ -114,7 +115,7 @@ class StaticSite:
             if page != "home"
         )
         below = f'<div class="rv-doors">{doors}</div><footer>RoPE Viz {__version__}</footer>'
-        title, message = str(hands.TEXTS("headline")), drawn.message | {"form": True}
+        title, message = str(hands.TEXTS("headline")), {**drawn.message, "form": True}
         above = navigation("home")
         return wrap_picture("hands", message, NAME, title, below=below, head=self.head_of("home"), above=above)
 
@@ -129,16 +130,16 @@ class StaticSite:
     def differences_page(self, badges: Mapping[str, Badge]) -> bytes:
         """Return the table of all models of the list in all runtimes, and the badges."""
         rows = list_answers().values()
-        title = differences.TEXTS("heading")
+        title = DIFFERENCES("heading")
         names = "".join(f'<th scope="col">{html.escape(one.name)}</th>' for one in next(iter(rows)))
         body = "".join(f'<tr id="{answers[0].model.id}">{_format_row(answers)}</tr>' for answers in rows)
-        head = f'<tr><th scope="col">{differences.TEXTS("columns.model")}</th>{names}</tr>'
+        head = f'<tr><th scope="col">{DIFFERENCES("columns.model")}</th>{names}</tr>'
         table = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
-        label = differences.TEXTS("matrix_title")
+        label = DIFFERENCES("matrix_title")
         parts = [
             f"<h1>{title}</h1><p>{markdown_to_html(summarise())}</p>",
             f'<div class="verdicts" role="region" tabindex="0" aria-label="{label}">{table}</div>',
-            f"<p>{differences.TEXTS('legend').rpartition('. ')[0]}.</p><h2>{TEXTS('table.reasons')}</h2>",
+            f"<p>{DIFFERENCES('legend').rpartition('. ')[0]}.</p><h2>{TEXTS('table.reasons')}</h2>",
             *map(_format_reasons, rows),
             self._format_badges(badges) if badges else "",
             f"<footer>RoPE Viz {__version__}</footer>",
@@ -147,7 +148,7 @@ class StaticSite:
         return report.document(html.escape(f"{title} · {NAME}"), page, self.head_of("differences"))
 
     def _format_badges(self, badges: Mapping[str, Badge]) -> str:
-        out = [f"<h2>{TEXTS('table.badges')}</h2><p>{differences.TEXTS('badge.about').rpartition('. ')[2]}</p>"]
+        out = [f"<h2>{TEXTS('table.badges')}</h2><p>{DIFFERENCES('badge.about').rpartition('. ')[2]}</p>"]
         for stem, badge in badges.items():
             alt, file = html.escape(TEXTS("table.badge_alt", model=badge.name)), f"{BADGES}/{stem}.svg"
             out.append(f'<p><img src="{file}" alt="{alt}" height="20"></p>')

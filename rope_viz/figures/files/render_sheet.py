@@ -18,7 +18,7 @@ from rope_viz.figures.files.apply_style import apply_style
 from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.canvas import LEADING, Canvas, apply_settings
 from rope_viz.figures.files.label_placement import Places
-from rope_viz.figures.files.layout import BIGGER, PAD, TICK, Panel, SheetLayout, start_plan
+from rope_viz.figures.files.layout import BIGGER, PAD, TICK, Panel, SheetLayout, start_plan, wrap_text
 from rope_viz.figures.files.style import Style
 from rope_viz.figures.files.traces import SYMBOLS, dash_lengths, line_scale
 
@@ -169,7 +169,7 @@ def draw_mark(plan: SheetLayout, mark: str, height: float) -> None:
     pad, size = PAD * plan.scale, plan.size
     at = {"across": "right", "down": "middle", "align": "right"}
     colour = str(plan.sheet.layout["font"]["color"])
-    words = margins.wrap_text(plan, mark, plan.sheet.width - 2 * pad, size)
+    words = wrap_text(plan, mark, plan.sheet.width - 2 * pad, size)
     plan.canvas.text(words, plan.sheet.width - pad, plan.sheet.height + height / 2, size=size, colour=colour, **at)
 
 
