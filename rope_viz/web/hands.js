@@ -178,8 +178,8 @@ function makeSlider(s, node, name) {
 function build(place, data) {
   const { root } = place, { texts, words, start } = data, roles = { [start.query]: "query", [start.key]: "key" };
   const sliderHtml = (name, word, more) => `class="${more}" role="slider" tabindex="0" data-do="${name}" aria-orientation="horizontal" aria-label="${fill(texts[`${name}_slider`], { word })}" aria-valuemin="0"`;
-  root.innerHTML = `<div class="rv-line"><div class="rv-words">${words.map((word, i) => `<span ${roles[i] ? sliderHtml(roles[i], escapeHtml(word), `rv-word rv-${roles[i]}`) : 'class="rv-word"'}><i dir="auto">${escapeHtml(word)}</i></span>`).join("")}<div class="rv-apart"><i></i><i></i><i></i><b></b></div></div>
-    <div ${sliderHtml("ruler", "", "rv-ruler")}><canvas></canvas></div><p class="rv-hint"><span>${texts.hint}</span><span>${texts.hint_short}</span></p></div>
+  root.innerHTML = `<div class="rv-line"><div class="rv-words">${words.map((word, i) => `<span ${roles[i] ? sliderHtml(roles[i], escapeHtml(word), `rv-word rv-${roles[i]}`) : 'class="rv-word"'}><i${data.isOwn ? ' dir="auto"' : ""}>${escapeHtml(word)}</i></span>`).join("")}<div class="rv-apart"><i></i><i></i><i></i><b></b></div></div>
+    <div ${sliderHtml("ruler", "", "rv-ruler")}><canvas></canvas></div><p class="rv-hint"><span>${texts.hint}</span><span>${texts.hint_short}</span></p>${place.makeAddress ? '<div class="rv-room"></div>' : ""}</div>
     <p class="rv-now"></p><div class="rv-bar"><button type="button" data-do="play" title="${texts.play_help}"></button>
     <div role="group" aria-label="${texts.pairs}">${["one", "few", "all"].map((name, i) => `<button type="button" data-do="${name}">${i ? [data.few.length, data.inv_freq.length][i - 1] : texts.one_pair}</button>`).join("")}</div>
     <p></p></div><div class="rv-circle"><canvas role="img"></canvas></div>`;
@@ -213,6 +213,7 @@ function rebuild(place, s) {
 export default function show(place, given) {
   const data = useSentence(given), s = place.root.__hands ?? build(place, data);
   s.given = given;
+  s.root.toggleAttribute("data-own", "isOwn" in data);
   place.root.__hands = s;
   Object.assign(s, { data, font: getComputedStyle(s.root).fontFamily, stale: true });
   s.c = Object.fromEntries(Object.entries(data.palette).map(([name, both]) => [name, both[isDark(s.root) ? 1 : 0]]));

@@ -67,7 +67,7 @@ function makeEmbedCode(place) {
 }
 
 export default function addShareMenu(s, place, play, rebuild) {
-  s.root.querySelector(".rv-line").append(makeSentenceForm(s.data.texts, rebuild));
+  s.root.querySelector(".rv-room").replaceWith(makeSentenceForm(s.data.texts, rebuild)); // room for this form
   const { video, video_help } = s.data.texts, bar = element("span", { className: "rv-tools" });
   const entries = [{ name: "embed", label: text("share.embed"), help: text("share.embed_moving_help"), act: () => copyAndReport(makeEmbedCode(place)) }];
   if (VIDEO) entries.unshift({ name: "record", label: video, help: video_help, act: () => void (s.recorder ? s.recorder() : recordHands(s, play)) });

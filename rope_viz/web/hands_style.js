@@ -11,9 +11,9 @@ export const STYLE = `
   .rv-circle canvas { height: clamp(400px, 100vh - 300px, 500px); }
   .rv-words { position: relative; height: 84px; font-size: 18px; contain: size layout; }
   .rv-word { position: absolute; left: 0; bottom: 0; width: var(--cell); height: 48px; display: grid; place-items: center; transition: transform 0.15s; }
-  .rv-word i { max-width: 100%; overflow: hidden; text-overflow: ellipsis; font-style: normal; white-space: nowrap; }
+  .rv-word i { font-style: normal; white-space: nowrap; }
   .rv-word[role] { z-index: 1; transition: none; will-change: transform; cursor: grab; touch-action: pan-y; user-select: none; }
-  .rv-word[role] i { max-width: 130px; min-width: calc(100% - 6px); line-height: 42px; text-align: center; height: 42px; padding: 0 4px; box-sizing: border-box; border-radius: 8px; font-weight: 600; color: var(--background); }
+  .rv-word[role] i { display: grid; place-items: center; min-width: calc(100% - 6px); height: 42px; padding: 0 4px; box-sizing: border-box; border-radius: 8px; font-weight: 600; color: var(--background); }
   .rv-word.rv-query i { background: var(--query); }
   .rv-word.rv-key i { background: var(--key); }
   .rv-apart > * { position: absolute; left: 0; top: 16px; width: 2px; height: 16px; background: var(--text); transform-origin: 0 0; will-change: transform; }
@@ -27,8 +27,10 @@ export const STYLE = `
   .rv-hint { margin: 8px 0 0; font-size: 15px; color: var(--plain); }
   .rv-hint span + span { display: none; }
 ${SENTENCE_STYLE}
-  /* Room for the form, whose script follows. */
-  &.rv-picture .rv-line:not(:has(.rv-own))::after { content: ""; display: block; height: 44px; }
+  /* Words of any length; clipping costs frames, so the usual sentence has none. */
+  &[data-own] .rv-word i { max-width: 100%; overflow: hidden; text-overflow: ellipsis; }
+  &[data-own] .rv-word[role] i { display: block; max-width: 130px; line-height: 42px; text-align: center; }
+  .rv-room { height: 44px; }
   .rv-now { margin: 16px 0 0; padding: 0; contain: layout; min-height: 58px; font-size: 18px; line-height: 29px; }
   .rv-now .rv-query { color: var(--query); }
   .rv-now .rv-key { color: var(--key); }
@@ -51,7 +53,7 @@ ${SENTENCE_STYLE}
     .rv-circle canvas { height: 208px; }
     .rv-words { height: 74px; margin-top: 4px; font-size: 15px; }
     .rv-word { height: 42px; }
-    .rv-word[role] i { max-width: 62px; height: 40px; padding: 0; line-height: 40px; border-radius: 6px; }
+    .rv-word[role] i { height: 40px; padding: 0; border-radius: 6px; }
     .rv-ruler { margin-top: 4px; }
     .rv-ruler canvas { height: 40px; }
     .rv-hint { margin-top: 4px; font-size: 14px; line-height: 20px; }
@@ -60,8 +62,9 @@ ${SENTENCE_STYLE}
     .rv-now { margin-top: 8px; font-size: 16px; line-height: 23px; min-height: 69px; }
     .rv-bar { margin-top: 10px; gap: 8px; }
     .rv-bar p { display: none; }
+    &[data-own] .rv-word[role] i { max-width: 62px; line-height: 40px; }
     .rv-own { margin-top: 0; }
-    &.rv-picture .rv-line:not(:has(.rv-own))::after { height: 40px; }
+    .rv-room { height: 40px; }
   }
 }
 `;

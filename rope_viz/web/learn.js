@@ -353,7 +353,7 @@ function listenToDrags(s, picture) {
 // --- The component
 
 function build(place, data) {
-  const { root } = place, steps = data.scenes.map(({ texts: { short } }, i) => `<li><button type="button" data-do="step" data-step="${i + 1}"><i></i><span>${i + 1}&ensp;${short}</span>${TICK}<b class="rv-finished-too">${data.texts.finished}</b></button></li>`).join("");
+  const { root } = place, steps = data.scenes.map(({ texts: { short } }, i) => `<li><button type="button" data-do="step" data-step="${i + 1}"><i></i><span>${i + 1}&ensp;${short}</span><b class="rv-finished-too">${data.texts.finished}</b></button></li>`).join("");
   root.innerHTML = `<nav class="rv-steps" aria-label="${data.texts.steps}"${data.only ? " hidden" : ""}><ol>${steps}</ol></nav><div class="rv-stage"><div class="rv-show"><div class="rv-picture-of"></div><p class="rv-first">${data.texts.first}</p><div class="rv-controls"></div><p class="rv-caption"></p></div><div class="rv-text"></div></div><div class="rv-sheet"></div>`;
   const find = (selector) => root.querySelector(selector);
   const s = place.memory.learn ?? makeState(data);

@@ -1,6 +1,7 @@
 // Scenes 1 to 4 of Learn: the same word twice, one hand, two hands, four clocks. Each scene has sliders, numbers and a picture.
 
 import { escapeHtml } from "./element.js";
+import { shorten } from "./sentence.js";
 import { DEGREES, TAU, fill, drawArc, bold, formatDegrees, foldAngle, arrangeGrid, drawHand, drawLine, middle, withMinus, drawName, drawRing, drawText, drawSector, makeShape, placeAngle, swing, pointAt } from "./learn_kit.js";
 
 const TEN = 10;
@@ -81,8 +82,8 @@ const two = {
   start: ({ start: [key, query] }) => ({ key, query, offset: 0, content: 0 }),
   listTracks: ({ last, slots, words }, texts) => [
     { low: 0, high: slots - 1, ticks: [], thumbs: [
-      { name: "key", label: texts.key_label, chip: escapeHtml(words[0]), colour: "key", step: 1, far: 3 },
-      { name: "query", label: texts.query_label, chip: escapeHtml(words[1]), step: 1, far: 3 },
+      { name: "key", label: texts.key_label, chip: escapeHtml(shorten(words[0])), colour: "key", step: 1, far: 3 },
+      { name: "query", label: texts.query_label, chip: escapeHtml(shorten(words[1])), step: 1, far: 3 },
     ] },
     { ruler: { name: "offset", label: texts.offset_label, most: last, step: 1, far: 10 }, cells: slots - 1 },
     { low: -180, high: 180, ticks: [[-180, "−180°"], [-90, "−90°"], [0, "0°"], [90, "90°"], [180, "180°"]], thumbs: [{ name: "content", label: texts.content_label, chip: texts.content, colour: "text", step: 5, far: 6 }] },

@@ -23,8 +23,7 @@ export const STYLE = `
   .rv-steps [aria-current=step] { color: var(--text); font-weight: 600; }
   .rv-steps [aria-current=step] i { background: var(--query); }
   .rv-steps button { position: relative; }
-  .rv-steps .rv-tick { position: absolute; right: 2px; top: 14px; color: var(--kept); }
-  .rv-steps .rv-over .rv-tick { display: block; }
+  .rv-steps .rv-over::after { content: "✓" / ""; position: absolute; right: 2px; top: 11px; font-weight: 700; color: var(--kept); }
   .rv-steps .rv-over span { margin-right: 20px; }
   .rv-finished-too { display: none; position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .rv-over .rv-finished-too { display: block; }
@@ -43,7 +42,7 @@ export const STYLE = `
   .rv-steps button:hover i { background: var(--query); }
   .rv-stage { display: grid; grid-template-columns: minmax(0, 1.45fr) minmax(0, 1fr); gap: 48px; align-items: start; margin-top: 16px; }
   .rv-show { position: sticky; top: 8px; }
-  .rv-picture-of { height: clamp(380px, 100vh - 330px, 560px); touch-action: pan-y; overflow: hidden; }
+  .rv-picture-of { height: clamp(380px, 100vh - 330px, 560px); touch-action: pan-y; overflow: hidden; contain: layout paint; }
   .rv-picture-of > svg { display: block; }
   &[data-scene="3"] .rv-picture-of { height: clamp(300px, 100vh - 440px, 460px); }
   &[data-scene="7"] .rv-picture-of { height: clamp(390px, 100vh - 310px, 620px); }
@@ -96,8 +95,6 @@ export const STYLE = `
   :is(.rv-track, .rv-ruler) svg { position: absolute; inset: 0; height: 52px; overflow: visible; pointer-events: none; }
   .rv-track .rv-thumb { position: absolute; top: 4px; left: 0; width: 0; height: 40px; cursor: grab; }
   .rv-track .rv-thumb i { position: absolute; left: 0; display: grid; place-items: center; height: 38px; min-width: 40px; padding: 0 12px; box-sizing: border-box; transform: translateX(-50%); font-style: normal; font-weight: 600; white-space: nowrap; color: var(--background); background: var(--colour); border-radius: 8px; }
-  .rv-track .rv-thumb i { max-width: 130px; overflow: hidden; text-overflow: ellipsis; }
-  .rv-track .rv-thumb i:not(:empty) { display: block; line-height: 38px; text-align: center; }
   .rv-track .rv-thumb i:empty { top: 5px; min-width: 28px; width: 28px; height: 28px; padding: 0; border-radius: 50%; border: 3px solid var(--background); box-shadow: 0 0 0 1px var(--colour); }
   .rv-thumb:focus-visible { outline: none !important; }
   .rv-thumb:focus-visible i { outline: 2px solid var(--query); outline-offset: 2px; }
@@ -125,7 +122,7 @@ ${SENTENCE_STYLE}
   @media (max-width: 1100px) { .rv-steps span { font-size: 0; } .rv-stage { gap: 32px; } }
   @media (max-width: 760px) {
     .rv-steps button { min-height: 40px; }
-    .rv-steps .rv-tick { right: calc(50% - 8px); }
+    .rv-steps .rv-over::after { right: calc(50% - 6px); }
     .rv-eight { grid-template-columns: minmax(0, 1fr); gap: 12px; }
     .rv-sheet { padding-bottom: 72px; }
     .rv-stage { grid-template-columns: minmax(0, 1fr); gap: 12px; margin-top: 0; padding-bottom: 72px; }

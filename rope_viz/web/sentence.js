@@ -46,7 +46,7 @@ export function useSentence(data) {
   const found = readSentence();
   if (!found) return data;
   const { words, two: [key, query] } = found, slots = Math.max(data.slots[1], words.length);
-  return { ...data, words, start: { key, query }, slots: [Math.max(data.slots[0], slots), slots] };
+  return { ...data, isOwn: true, words, start: { key, query }, slots: [Math.max(data.slots[0], slots), slots] };
 }
 
 // Make the folded form: a line for the sentence, and its words, of which one is pressed to compare it. `onChange` runs when
@@ -85,6 +85,9 @@ export function makeSentenceForm(texts, onChange) {
   summary.dataset.do = "own";
   return element("details", { className: "rv-own", open: own !== null }, summary, form, list, status);
 }
+
+// Shorten a word for a chip.
+export const shorten = (word) => { const signs = [...word]; return signs.length > 13 ? `${signs.slice(0, 12).join("")}…` : word; };
 
 export const SENTENCE_STYLE = `
   .rv-own { margin-top: 4px; border: 0; font-size: 15px; line-height: 22px; }
