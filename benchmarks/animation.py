@@ -164,6 +164,8 @@ def measure_dragged(browser: Any, url: str, *, small: bool) -> dict[str, list[fl
             if page.url != f"{url}{path}":
                 page.goto(f"{url}{path}")
                 page.wait_for_selector(f"{place}[data-drawn]", timeout=60_000)
+                for answer in page.locator("[data-answer]").all()[:1]:
+                    answer.click()  # a scene shows its whole picture after the prediction
                 page.wait_for_timeout(1500)
             for throttle in DRAGGED_THROTTLES[: 1 if small else None]:
                 session.send("Emulation.setCPUThrottlingRate", {"rate": throttle})

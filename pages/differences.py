@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 
 import streamlit as st
 
@@ -13,9 +12,9 @@ from rope_viz.pages.differences import words
 from rope_viz.pages.differences.figures import TEXTS
 from rope_viz.picture import ROUTE
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.picture.public_address import read_public_address
 from rope_viz.runtimes.provenance import EXECUTED_ON
 from rope_viz.ui import page
-from rope_viz.ui.link_preview import SETTING
 
 
 def show() -> None:
@@ -60,7 +59,7 @@ def _badge(model: Model) -> None:
 
 def public_address() -> str:
     """Return the address of the app as users reach it, or an example."""
-    return os.environ.get(SETTING) or "https://host"
+    return read_public_address() or "https://host"
 
 
 show()

@@ -83,6 +83,7 @@ COMMANDS = {
     "app": ("app", "add", "open the dashboard in a browser, as does `rope-viz` without a command"),
     "figure": ("figure", "add", "write a picture of the app to a file"),
     "report": ("report", "add", "write all pictures of a model to one file"),
+    "site": ("site", "add", "write Home, Learn and pages of models as a folder that any web server can serve"),
     "learn": ("learn", "add", "write the eight scenes of Learn to one HTML file"),
     "capture": ("real_model", "add_capture", "write q and k of a real model before rotation to a file"),
     "measure": (

@@ -88,11 +88,11 @@ def folder_of(path: Path) -> Path:
     return path.with_name(f"{path.stem}_files")
 
 
-def check_folder(folder: Path) -> None:
-    """Raise `ValueError` if the folder has files of somebody else: it must be missing, empty or have our marker."""
+def check_folder(folder: Path, marker: str = MARKER) -> None:
+    """Raise `ValueError` if the folder has files of somebody else: it must be missing, empty or have the marker."""
     if folder.is_dir():
         names = {each.name for each in folder.iterdir() if not is_temporary(each.name)}
-        if names and MARKER not in names:
-            raise ValueError(f"{folder} has other files: move them, or name another report")
+        if names and marker not in names:
+            raise ValueError(f"{folder} has other files: move them, or name another folder")
     elif folder.exists():
-        raise ValueError(f"{folder} is a file, and the report needs a folder of this name: name another report")
+        raise ValueError(f"{folder} is a file, and a folder of this name is needed: name another one")

@@ -36,41 +36,59 @@ RECORD = ".json"
 
 @dataclass(frozen=True)
 class ReportJob:
-    """One page to make. `source` is the text of a config or the id of a model of the list, `problem` why it is none."""
+    """One page to make. `source` is the text of a config or the id of a model of the list, `problem` why it is none.
+
+    `before` is HTML for its menu's beginning, `head` for its head.
+    """
 
     label: str
     file: str
     source: bytes | str
     problem: str = ""
     is_full: bool = False
+    before: str = report_site.BACK
+    head: str = ""
 
     @property
     def digest(self) -> str:
         """Return a hash that changes with anything that changes the page."""
-        parts = [__version__, self.label, self.problem, self.is_full, repr(self.source)]
+        parts = [__version__, self.label, self.problem, self.is_full, repr(self.source), self.before, self.head]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def write_site(name: str, site: Path, *, is_full: bool) -> int:
     """Write the site of all models of a folder or list, and return the exit code: 1 if a page could not be drawn.
 
-    Pages of an earlier run whose config did not change are kept. Raises `ValueError` if there are no models.
+    Raises `ValueError` if there are no models.
     """
     jobs = list(find_jobs(name, is_full=is_full))
+    remove_others(site / FOLDER, {job.file for job in jobs})
+    entries = write_pages(jobs, site)
+    write_output(site / "index.html", report_site.index_page(entries))
+    return 1 if has_failed(entries) else 0
+
+
+def has_failed(entries: Sequence[IndexEntry]) -> bool:
+    """True if a page could not be drawn."""
+    return any(entry.status in ("failed", "ended") for entry in entries)
+
+
+def write_pages(jobs: Sequence[ReportJob], site: Path) -> list[IndexEntry]:
+    """Write the models' pages and the script that they share, and return their lines in the index.
+
+    Pages of an earlier run whose job did not change are kept.
+    """
     pages = site / FOLDER
     pages.mkdir(parents=True, exist_ok=True)
     done = {job.file: entry for job in jobs if (entry := read_record(pages, job))}
     left = [job for job in jobs if job.file not in done]
-    remove_others(pages, {job.file for job in jobs})
     if done:
         print(f"rope-viz: {len(done):,} of {len(jobs):,} pages are there already", file=sys.stderr)
     write_output(site / report_site.SCRIPT, report_site.script())
     for number, entry in enumerate(run_jobs(left, pages), 1):
         done[entry.file] = entry
         print(f"rope-viz: {number:,} of {len(left):,}: {entry.label}", file=sys.stderr, flush=True)
-    entries = [done[job.file] for job in jobs]
-    write_output(site / "index.html", report_site.index_page(entries))
-    return 1 if any(entry.status in ("failed", "ended") for entry in entries) else 0
+    return [done[job.file] for job in jobs]
 
 
 def find_jobs(name: str, *, is_full: bool) -> Iterator[ReportJob]:
@@ -205,10 +223,12 @@ def write_page(job: ReportJob, pages: Path, status: str = "") -> IndexEntry:
     if status or job.problem:
         problem = report_site.TEXTS(f"site.{status}") if status else job.problem
         entry, page = report_site.problem_page(
-            IndexEntry(job.label, job.file, status=status or "unread", problem=problem)
+            IndexEntry(job.label, job.file, status=status or "unread", problem=problem), before=job.before
         )
     else:
-        entry, page = report_site.render_page(job.label, job.file, job.source, is_full=job.is_full)
+        entry, page = report_site.render_page(
+            job.label, job.file, job.source, is_full=job.is_full, before=job.before, head=job.head
+        )
     write_output(pages / job.file, page)
     if not status:  # a page that failed is tried again by the next run
         record = json.dumps({"digest": job.digest, "entry": entry.as_dict()})

@@ -18,7 +18,7 @@ KEY, QUERY = 1, 7
 """The words whose key and query are shown, which are also their first positions."""
 SLOTS = (12, 9)
 """How many positions the ruler shows, on a wide and on a narrow screen."""
-HEIGHTS = (300, 470)
+HEIGHTS = (336, 523)
 """Pixels: the height without the part next to the page's title, on a wide and on a narrow screen."""
 FEW = (25.2, 11.1, 4.9, 2.2)
 """Degrees per position of the pairs shown as four clocks; the second is the pair shown alone."""
@@ -46,7 +46,7 @@ def message(spec: RopeSpec, model: str = "") -> dict[str, Any]:
         "model": model or TEXTS("hands.model"),
         "palette": clocks.palette(),
         "cycle": [],
-        "texts": TEXTS.group("hands") | TEXTS.group("player") | shown,
+        "texts": TEXTS.group("hands") | TEXTS.group("player") | TEXTS.group("own") | shown,
     }
     return found | {"title": str(TEXTS("hands.title", **_values(found)))}
 

@@ -24,6 +24,7 @@ from rope_viz.picture import ROUTE, write_address
 from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.picture.public_address import read_public_address
 from rope_viz.picture.wire_format import cells, columns, markdown_to_html, packed, strip_markup
 from rope_viz.texts import Texts
 
@@ -132,7 +133,7 @@ def meta(picture: Picture, request: PictureRequest, drawn: Kind, look: Style) ->
     try:
         query = write_address.query(request, picture)
         text = urlencode(query)
-        page_address = f"/{page}?{text}" if text else f"/{page}"
+        page_address = f"{read_public_address()}/{page}" + (f"?{text}" if text else "")
         own = {"figure": address(picture, query | view_query(picture, request) | look.query())}
     except KeyError:
         # A stored content (a user's own config) has no name outside a session.

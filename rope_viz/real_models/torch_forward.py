@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
@@ -13,6 +13,30 @@ from torch.nn import functional
 
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.numpy_model import Floats, LayerWeights, TinyLm, checked_tokens, table
+
+
+@dataclass(eq=False)
+class KeyValueCache:
+    """Rotated keys and values of the first tokens of a text: per layer, two tensors of (key heads, tokens, d)."""
+
+    layers: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> int:
+        return self.layers[0][0].shape[1] if self.layers else 0
+
+    def cut(self, tokens: int) -> KeyValueCache:
+        """Return the cache of the first `tokens` tokens only. Later tokens have not changed them."""
+        return KeyValueCache([(k[:, :tokens], v[:, :tokens]) for k, v in self.layers])
+
+    def append(self, index: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Add the keys and values of further tokens to a layer, and return all that it has now."""
+        if index == len(self.layers):
+            self.layers.append((k, v))
+        else:
+            old_k, old_v = self.layers[index]
+            self.layers[index] = torch.cat([old_k, k], dim=1), torch.cat([old_v, v], dim=1)
+        return self.layers[index]
 
 
 class TorchLm:
@@ -37,15 +61,20 @@ class TorchLm:
         tokens: ArrayLike,
         turn: Turning | None = None,
         see: Callable[[int, Tensor, Tensor], None] | None = None,
+        cache: KeyValueCache | None = None,
     ) -> Tensor:
         """Return the final normalised state, (tokens, width); `see` is called with each layer's rotated q and k.
 
-        `turn` None is the trained embedding. Raises `ValueError` as `numpy_model.logits` does.
+        `turn` None is the trained embedding. The tokens follow those of the `cache`, and are added to it. Raises
+        `ValueError` as `numpy_model.logits` does.
         """
         model = self.model
         ids = checked_tokens(model, tokens)
-        pair = table(model, turn or Turning.from_spec(model.spec, len(ids)), len(ids))
-        cos, sin = (torch.from_numpy(part).to(self.device) for part in pair)
+        first = cache.tokens if cache else 0
+        last = first + len(ids)
+        pair = table(model, turn or Turning.from_spec(model.spec, last), last)
+        cos, sin = (torch.from_numpy(part[first:]).to(self.device) for part in pair)
+        visible = torch.ones(len(ids), last, dtype=torch.bool, device=self.device).tril(first) if first else None
         x = self.embedding[torch.from_numpy(ids).to(self.device)] * model.embedding_scale
         for index, w in enumerate(self.layers):
             y = self.normalise(x, w["before_attention"])
@@ -58,7 +87,11 @@ class TorchLm:
             q, k = rotate(q, cos, sin), rotate(k, cos, sin)
             if see is not None:
                 see(index, q, k)
-            mixed = functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True, enable_gqa=True)
+            if cache is not None:
+                k, v = cache.append(index, k, v)
+            mixed = functional.scaled_dot_product_attention(
+                q[None], k[None], v[None], attn_mask=visible, is_causal=visible is None, enable_gqa=True
+            )
             x = x + functional.linear(mixed[0].transpose(0, 1).flatten(1), w["o"])
             y = self.normalise(x, w["before_mlp"])
             gate = functional.linear(y, w["gate"])
@@ -81,6 +114,15 @@ class TorchLm:
         ]
         found: Floats = torch.cat(parts).cpu().numpy()
         return found
+
+    @torch.inference_mode()
+    def write_greedily(self, cache: KeyValueCache, token: int, count: int, turn: Turning | None = None) -> list[int]:
+        """Return the `count` tokens that follow a token, each the model's first choice; all are added to the cache."""
+        written = [token]
+        for _ in range(count):
+            state = self.hidden(written[-1:], turn, cache=cache)
+            written.append(int((state[-1] @ self.unembedding.T).argmax()))
+        return written[1:]
 
     def normalise(self, x: Tensor, scale: Tensor) -> Tensor:
         """Return x over its root mean square, times the scale."""

@@ -133,12 +133,18 @@ def lengths(request: PictureRequest) -> list[tuple[str, str]]:
 
 
 def to_html(
-    request: PictureRequest, addresses: Sequence[str] = (), *, plotly: str = "", before: str = "", above: str = ""
+    request: PictureRequest,
+    addresses: Sequence[str] = (),
+    *,
+    plotly: str = "",
+    before: str = "",
+    above: str = "",
+    head: str = "",
 ) -> bytes:
     """Return one offline HTML page with zoomable charts, moving clocks and tables.
 
     `addresses` names the pictures, all if empty. `plotly` is the address of plotly.js, which is else in the page.
-    `before` is HTML for the menu's beginning, `above` for sections above the pictures.
+    `before` is HTML for the menu's beginning, `above` for sections above the pictures, `head` for the page's head.
     """
     body, menu, figures, clocks = [], [before] if before else [], [], []
     for name, title, mine in sections(request, addresses):
@@ -151,7 +157,7 @@ def to_html(
             if isinstance(part.drawn, Figure):
                 figures.append((place, part.drawn))
                 height = part.drawn.fig.layout.height or theme.MAIN_HEIGHT
-                body.append(f'<div id="{place}" role="img" aria-label="{label}" style="height:{height}px"></div>')
+                body.append(f'<div id="{place}" role="figure" aria-label="{label}" style="height:{height}px"></div>')
             elif isinstance(part.drawn, Clocks):
                 clocks.append((place, part.drawn))
                 body.append(f'<div id="{place}" class="rv-{part.drawn.renderer}"></div>')
@@ -162,14 +168,14 @@ def to_html(
     rows = "".join(
         f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in about(request)
     )
-    head = f"<h1>{title}</h1><table>{rows}</table><nav>{' '.join(menu)}</nav>"
+    heading = f"<h1>{title}</h1><table>{rows}</table><nav>{' '.join(menu)}</nav>"
     verdict = verdict_html(request)
     found = f'<section id="findings"><h2>{TEXTS("findings")}</h2>{found_html(findings(request))}</section>'
     footer = TEXTS("footer", version=__version__)
-    page = f"<main>{head}{verdict}{found}{above}{''.join(body)}<footer>{footer}</footer></main>"
+    page = f"<main>{heading}{verdict}{found}{above}{''.join(body)}<footer>{footer}</footer></main>"
     meta = f'<meta name="rope-viz:spec" content="{html.escape(json.dumps(request.subject.spec_json, default=str))}">'
     script = f'<script src="{html.escape(plotly)}"></script>' if plotly else f"<script>{plotly_js()}</script>"
-    return document(title, f"{page}\n{script}\n<script>{drawing(figures)}</script>\n{turning(clocks)}", meta)
+    return document(title, f"{page}\n{script}\n<script>{drawing(figures)}</script>\n{turning(clocks)}", head + meta)
 
 
 def document(title: str, body: str, meta: str = "") -> bytes:
@@ -189,7 +195,7 @@ def drawing(figures: Sequence[tuple[str, Figure]]) -> str:
         layout = {key: value for key, value in plain["layout"].items() if key not in ("template", "width")}
         made[place] = to_json_values({"data": plain["data"], "layout": layout})
     data = json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    return f"const figures = {data};\n{DRAW}"
+    return f"const figures = {data};\nconst twins = {json.dumps(theme.DARK)};\n{DRAW}"
 
 
 def turning(clocks: Sequence[tuple[str, Clocks]]) -> str:
@@ -307,4 +313,19 @@ def escaped(text: str) -> str:
     return out
 
 
-STYLE = f"\n{string.Template(web.read_inline('report.css')).substitute(vars(theme))}\n"
+def list_colours() -> str:
+    """Return the colours of both themes as CSS."""
+    named = {"background-color": theme.BACKGROUND, "text-color": theme.TEXT, "border-color": theme.RULE}
+    named |= {"primary-color": theme.CURRENT, "secondary-background-color": theme.PANEL}
+    light = {f"--st-{name}": colour for name, colour in named.items()}
+    light |= {"--grid": theme.GRID, "--plain": theme.PLAIN}
+    light |= {"--kept": theme.KEPT, "--blended": theme.BLENDED, "--divided": theme.DIVIDED}
+    rules = [
+        "; ".join(f"{name}: {colour}" for name, colour in colours.items())
+        for colours in (light, {name: theme.DARK[colour] for name, colour in light.items()})
+    ]
+    dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {rules[1]} }} }}"
+    return f":root {{ {rules[0]}; color-scheme: light dark }}\n{dark}"
+
+
+STYLE = f"\n{string.Template(web.read_inline('report.css')).substitute(colours=list_colours())}\n"

@@ -20,7 +20,8 @@ from rope_viz.advice.memory.kv_cache import human
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import UNCOMPUTABLE
 from rope_viz.figures.files.html_json import plotly_js
-from rope_viz.models.model_config import read_catalog_model
+from rope_viz.models.catalog import catalog
+from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import CUSTOM, Subject
@@ -59,20 +60,26 @@ def read_entry(values: dict[str, Any]) -> IndexEntry:
     return IndexEntry(**{**values, "findings": tuple(values["findings"])})
 
 
-def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = False) -> tuple[IndexEntry, bytes]:
+BACK = f'<a href="../index.html">{TEXTS("site.back")}</a>'
+
+
+def render_page(
+    label: str, file: str, source: bytes | str, *, is_full: bool = False, before: str = BACK, head: str = ""
+) -> tuple[IndexEntry, bytes]:
     """Return a model's line in the index and its page.
 
     `source` is the text of a config.json, or the id of a model of the list. A config that cannot be read, or that has
-    no RoPE, gets a page that says why.
+    no RoPE, gets a page that says why. `before` is HTML for the menu's beginning, `head` for the page's head.
     """
     try:
         request, notes = read_report_request(source)
         request.spec.inv_freq()
     except ArithmeticError:
-        return problem_page(IndexEntry(label, file, status="unread", problem=f"{UNCOMPUTABLE}."), source)
+        return problem_page(IndexEntry(label, file, status="unread", problem=f"{UNCOMPUTABLE}."), source, before=before)
     except ValueError as error:
         status = "no_rope" if isinstance(error, NoRope) else "unread"
-        return problem_page(IndexEntry(label, file, status=status, problem=f"{str(error).rstrip('.')}."), source)
+        entry = IndexEntry(label, file, status=status, problem=f"{str(error).rstrip('.')}.")
+        return problem_page(entry, source, before=before)
     model = request.subject.model_config
     entry = IndexEntry(
         label,
@@ -87,7 +94,7 @@ def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = F
         if not model.problems:
             entry = replace(entry, trained=model.trained_length.length, limit=model.limit)
         try:
-            held = memory(model, length=entry.limit or request.spec.context)
+            held = memory(read_sizes(source, model), length=entry.limit or request.spec.context)
             entry = replace(entry, cache=held["kv_cache_bytes"])
             lines += describe_memory(held).splitlines()
         except ValueError as error:
@@ -95,10 +102,12 @@ def render_page(label: str, file: str, source: bytes | str, *, is_full: bool = F
     paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
     above = f'<section id="memory"><h2>{TEXTS("site.memory")}</h2>{paragraphs}</section>'
     addresses = () if is_full else PICTURES
-    return entry, report.to_html(request, addresses, plotly=f"../{SCRIPT}", before=BACK, above=above)
+    return entry, report.to_html(request, addresses, plotly=f"../{SCRIPT}", before=before, above=above, head=head)
 
 
-BACK = f'<a href="../index.html">{TEXTS("site.back")}</a>'
+def read_sizes(source: bytes | str, model: ModelConfig) -> ModelConfig:
+    """Return the config with what the list knows of its sizes."""
+    return ModelConfig.read(catalog()[source].whole, known=catalog()[source]) if isinstance(source, str) else model
 
 
 def read_report_request(source: bytes | str) -> tuple[PictureRequest, tuple[str, ...]]:
@@ -111,7 +120,7 @@ def read_report_request(source: bytes | str) -> tuple[PictureRequest, tuple[str,
     return PictureRequest(Subject(upload.specs[upload.layer], CUSTOM, upload.layer, upload)), upload.notes
 
 
-def problem_page(entry: IndexEntry, source: bytes | str = b"") -> tuple[IndexEntry, bytes]:
+def problem_page(entry: IndexEntry, source: bytes | str = b"", *, before: str = BACK) -> tuple[IndexEntry, bytes]:
     """Return the entry and the page of a model without pictures: the reason, and what the check finds."""
     found: Sequence[Finding] = ()
     if isinstance(source, bytes):
@@ -120,7 +129,7 @@ def problem_page(entry: IndexEntry, source: bytes | str = b"") -> tuple[IndexEnt
     entry = replace(entry, findings=count(found))
     title = html.escape(entry.label)
     listed = f"<h2>{TEXTS('findings')}</h2>{report.found_html(found)}" if found else ""
-    body = f"<main><h1>{title}</h1><nav>{BACK}</nav><p>{html.escape(entry.problem)}</p>{listed}</main>"
+    body = f"<main><h1>{title}</h1><nav>{before}</nav><p>{html.escape(entry.problem)}</p>{listed}</main>"
     return entry, report.document(title, body)
 
 
@@ -129,10 +138,13 @@ def count(findings: Sequence[Finding]) -> tuple[int, ...]:
     return tuple(sum(one.severity == severity for one in findings) for severity in SEVERITIES)
 
 
-def index_page(entries: Sequence[IndexEntry]) -> bytes:
-    """Return the site's first page: a table with a line for each model, those with errors first."""
+def index_page(entries: Sequence[IndexEntry], *, before: str = "", head: str = "") -> bytes:
+    """Return the site's first page: a table with a line for each model, those with errors first.
+
+    `before` is HTML above the title, `head` for the page's head.
+    """
     columns = ("model", "type", "scaling", "trained", "limit", "cache", "findings")
-    head = "".join(f"<th>{TEXTS(f'site.column_{name}')}</th>" for name in columns)
+    names = "".join(f"<th>{TEXTS(f'site.column_{name}')}</th>" for name in columns)
     in_order = sorted(entries, key=lambda entry: ([-found for found in entry.findings[:2]], entry.label.lower()))
     rows = "".join(f"<tr>{index_row(entry)}</tr>" for entry in in_order)
     problems = sum(any(entry.findings[:2]) for entry in entries)
@@ -140,9 +152,10 @@ def index_page(entries: Sequence[IndexEntry]) -> bytes:
     lead = [TEXTS("site.lead", count=len(entries), problems=problems)]
     lead += [TEXTS("site.lead_unread", unread=unread)] if unread else []
     title = TEXTS("site.title", count=len(entries))
-    table = f'<div class="index"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    table = f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
+    table = f'<div class="index" role="region" tabindex="0" aria-label="{title}">{table}</div>'
     footer = f"<footer>{TEXTS('footer', version=__version__)}</footer>"
-    return report.document(title, f"<main><h1>{title}</h1><p>{' '.join(lead)}</p>{table}{footer}</main>")
+    return report.document(title, f"<main>{before}<h1>{title}</h1><p>{' '.join(lead)}</p>{table}{footer}</main>", head)
 
 
 def index_row(entry: IndexEntry) -> str:

@@ -22,36 +22,41 @@ FONT = "'Source Sans 3', 'Source Sans Pro', system-ui, 'Segoe UI', Roboto, 'Noto
 
 
 @functools.lru_cache(maxsize=learn.SCENES + 1)
-def story_page(only: int = 0, app: str | None = None) -> bytes:
+def story_page(only: int = 0, app: str | None = None, *, head: str = "", above: str = "") -> bytes:
     """Return the page: all scenes, or one scene (`only`, 1 to 8) with a link to the whole story.
 
-    `app` is the address of the app, which links begin with; None for a page without such links.
+    `app` is the address of the app, which links begin with; None for a page without such links. `head` is HTML for the
+    page's head, `above` for above its title.
     """
     data: dict[str, Any] = learn.message(only or 1) | {"only": only, "app": app, "outside": True}
     data["whole"] = f"{app or ''}/learn?learn.scene={only}"
     title = data["scenes"][only - 1]["texts"]["title"] if only else data["title"]
-    return _page("learn", data, title, str(data["title"]), "" if only else f"RoPE Viz {__version__}")
+    below = "" if only else f"<footer>RoPE Viz {__version__}</footer>"
+    return wrap_picture("learn", data, title, str(data["title"]), below=below, head=head, above=above)
 
 
 def home_page(message: Mapping[str, Any], app: str) -> bytes:
     """Return the picture of Home alone, with a link to the app at the address `app`. `message` is of figures.hands."""
     link = f'<a href="{html.escape(app)}" target="_blank">{html.escape(WHOLE)}</a>'
-    return _page("hands", message, str(message["title"]), str(TEXTS("headline")), link)
+    below = f"<footer>{link}</footer>"
+    return wrap_picture("hands", message, str(message["title"]), str(TEXTS("headline")), below=below)
 
 
-def _page(name: str, data: Mapping[str, Any], title: str, heading: str, below: str) -> bytes:
+def wrap_picture(
+    name: str, data: Mapping[str, Any], title: str, heading: str, *, below: str, head: str = "", above: str = ""
+) -> bytes:
+    """Return a page with a title and a picture that a script draws; `head`, `above` and `below` are further HTML."""
     light, dark = (_colours(dark=each) for each in (False, True))
     body = json.dumps(data).replace("<", "\\u003c")
     start = f'show({{ root: document.querySelector(".rv-{name}"), memory: {{}} }}, {body});'
     # The picture reads its colours when it is shown, so a changed theme shows it again.
     again = 'matchMedia("(prefers-color-scheme: dark)").addEventListener("change", run);'
-    footer = f"<footer>{below}</footer>" if below else ""
     text = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)} · RoPE Viz</title><style>:root {{ {light}; --st-font: {FONT} }}"
-        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}{STYLE}</style></head>"
-        f'<body><main><h1>{html.escape(heading)}</h1><div class="rv-{name}"></div>{footer}</main>'
+        f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}{STYLE}</style>{head}</head>"
+        f'<body>{above}<main><h1>{html.escape(heading)}</h1><div class="rv-{name}"></div>{below}</main>'
         f'<script type="module">{script(name)}\nconst run = () => {start}\nrun();\n{again}</script></body></html>'
     )
     return text.encode()

@@ -165,6 +165,16 @@ def load_pass_keys() -> Mapping[int, Mapping[str, tuple[int, int]]]:
     return MappingProxyType(found)
 
 
+@functools.cache
+def load_next_words() -> Mapping[int, Mapping[str, str]]:
+    """Return {position in a novel: {method: what the model writes next}}, each as one line."""
+    found: dict[int, dict[str, str]] = {}
+    for name, row in load_results("next_words")["rows"].items():
+        _, position, method = name.split("/")
+        found.setdefault(int(position), {})[method] = " ".join(row["words"].split())
+    return MappingProxyType(found)
+
+
 def load_first_keys(length: int = 1024, depths: Sequence[float] = (0.1, 0.5, 0.9)) -> Mapping[str, list[int]]:
     """Return {method: right digits at these depths} of the five-digit pass keys in texts of one length."""
     found: dict[str, list[int]] = {}

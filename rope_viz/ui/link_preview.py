@@ -1,9 +1,7 @@
-"""Open Graph tags of a page: the picture, title and sentence that other sites show for a link (https://ogp.me)."""
+"""The link preview of a page of the app: the picture, title and sentence that other sites show for a link."""
 
 from __future__ import annotations
 
-import html
-import os
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode
 
@@ -12,19 +10,19 @@ from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import titles
 from rope_viz.picture import config_link, read_address, write_address
 from rope_viz.picture.page import Picture
+from rope_viz.picture.public_address import read_public_address
+from rope_viz.reports.preview import NAME, format_tags
 from rope_viz.texts import Texts
 from rope_viz.ui.components.scripts import PREFIX
 
 APP = Texts("app")
-SETTING = "ROPE_VIZ_PUBLIC_URL"
-"""The address of the app as users reach it, without a slash at its end. The Host header is not trusted for that."""
-SIZE = {"width": "1200px", "height": "630px", "dpi": "96"}
-"""The size that the large previews of most sites have."""
+KEY = "preview"
+"""The key of a picture's address that asks for the link preview."""
 
 
 def tags(page: str, query: str, picture: Picture | None) -> str:
     """Return the tags of a page, "" without a public address; `query` is the address's, `picture` the page's first."""
-    public = os.environ.get(SETTING, "")
+    public = read_public_address()
     if not public or page not in titles():
         return ""
     path, title, given = "" if page == "home" else page, titles()[page], dict(parse_qsl(query))
@@ -32,20 +30,12 @@ def tags(page: str, query: str, picture: Picture | None) -> str:
         scene = _scene_of(given)
         title, path = str(learn.figures.TEXTS(f"scene{scene}.title")), f"{page}?{learn.SCENE.key}={scene}"
         picture = registry.picture(page, f"scene{scene}")
-    values = {
-        "og:type": "website",
-        "og:site_name": "RoPE Viz",
-        "og:title": "RoPE Viz" if page == "home" else APP("page_title", page=title),
-        "og:description": hands.TEXTS("headline"),
-        "og:url": f"{public}/{path}",
-    }
+    image = ""
     if picture is not None:
-        asked = urlencode({**_query_of(picture, given), **SIZE})
-        values["og:image"] = f"{public}{PREFIX}/picture/{picture.address}.png?{asked}"
-        values |= {"og:image:width": SIZE["width"][:-2], "og:image:height": SIZE["height"][:-2]}
-        values["twitter:card"] = "summary_large_image"
-    escaped = {name: html.escape(value) for name, value in values.items()}
-    return "".join(f'<meta property="{name}" content="{value}">' for name, value in escaped.items())
+        asked = urlencode({**_query_of(picture, given), KEY: "1"})
+        image = f"{public}{PREFIX}/picture/{picture.address}.png?{asked}"
+    title = NAME if page == "home" else str(APP("page_title", page=title))
+    return format_tags(title, str(hands.TEXTS("headline")), url=f"{public}/{path}", image=image, public=public)
 
 
 def _scene_of(query: Mapping[str, str]) -> int:

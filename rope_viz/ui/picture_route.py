@@ -25,11 +25,14 @@ from rope_viz.figures.files import Style, is_key
 from rope_viz.pages import registry
 from rope_viz.picture import blob_store, export, read_address, wire_format
 from rope_viz.picture.page import Picture
+from rope_viz.picture.public_address import read_public_address
+from rope_viz.reports.preview import preview_style
 from rope_viz.reports.render_process import FileJob
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
 from rope_viz.texts.texts import LANGUAGE
 from rope_viz.ui.border import BORDER
+from rope_viz.ui.link_preview import KEY
 from rope_viz.ui.long_jobs import NoProcessError
 from rope_viz.ui.render_queue import FILES, MOVING, SHOWN, Gallery, QueueFullError, RenderError
 from rope_viz.ui.request_bodies import PART
@@ -71,6 +74,8 @@ async def answer(request: Request) -> Response:
             await store_body(request)
         query = read_query(request)
         look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
+        if query.pop(KEY, ""):
+            look = preview_style(picture, read_public_address())
         read = read_asked(picture, form, look, query, visitor_of(request))
         if read_address.needs_reading(registry.page(picture.page), query):
             reading = await await_or_disconnect(request, read)

@@ -2,12 +2,14 @@
 
 import { arrangeDials } from "./dials.js";
 import { element } from "./element.js";
-import { record, save } from "./video.js";
+import { makePng } from "./mark.js";
+import { recordCanvas, save } from "./video.js";
 
 function recordClocks(s) {
   if (s.recorder) return s.recorder();
   const stop = element("button", { type: "button", textContent: s.texts.stop, onclick: () => s.recorder?.() });
-  s.recorder = record(s.canvas, s.data.file, () => {
+  const style = getComputedStyle(s.root), [text, background] = ["text", "background"].map((name) => style.getPropertyValue(`--st-${name}-color`).trim());
+  s.recorder = recordCanvas(s.canvas, { text, background }, style.fontFamily, s.data.file, () => {
     s.recorder = null;
     stop.remove();
   });
@@ -37,6 +39,6 @@ export function downloadClocks(s, kind) {
   // Dials that have not been in view are not painted yet.
   if (s.stale) arrangeDials(s);
   s.drawExact();
-  if (kind === "png") return s.canvas.toBlob((blob) => save(blob, `${s.data.file}.png`));
+  if (kind === "png") return makePng(s.canvas).then((blob) => save(blob, `${s.data.file}.png`));
   return kind === "video" ? recordClocks(s) : savePage(s);
 }

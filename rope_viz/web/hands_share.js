@@ -1,6 +1,7 @@
 // The menu of Home's picture: a video of it, and code that shows it on a page of another host.
 
 import { addStyle, element, escapeHtml } from "./element.js";
+import { makeSentenceForm } from "./sentence.js";
 import { text } from "./texts.js";
 import { copyAndReport, makeMenu } from "./tools.js";
 import { VIDEO, recordPicture } from "./video.js";
@@ -65,7 +66,8 @@ function makeEmbedCode(place) {
   return `<iframe src="${`${origin}${base}scene/home${search}`.replaceAll("&", "&amp;")}" title="${title}" width="100%" height="720" style="border:0"></iframe>`;
 }
 
-export default function addShareMenu(s, place, play) {
+export default function addShareMenu(s, place, play, rebuild) {
+  s.root.querySelector(".rv-room").replaceWith(makeSentenceForm(s.data.texts, rebuild)); // room for this form
   const { video, video_help } = s.data.texts, bar = element("span", { className: "rv-tools" });
   const entries = [{ name: "embed", label: text("share.embed"), help: text("share.embed_moving_help"), act: () => copyAndReport(makeEmbedCode(place)) }];
   if (VIDEO) entries.unshift({ name: "record", label: video, help: video_help, act: () => void (s.recorder ? s.recorder() : recordHands(s, play)) });

@@ -1,10 +1,12 @@
 // Learn: eight scenes, each with a picture that the user moves, a prediction, a task and a sentence with the current numbers.
 // rope_viz/pages/learn/figures.py packs their numbers and texts. On a page of its own, `place` has little more than a root.
 
-import { addStyle, isDark } from "./element.js";
+import { addStyle, escapeHtml, isDark } from "./element.js";
 import { clamp, fill, makeTrack, setAttribute, setHtml, updateShapes } from "./learn_kit.js";
 import { HANDS } from "./learn_hands.js";
 import { LENGTHS } from "./learn_lengths.js";
+import { makeSheet, saveSheet } from "./learn_sheet.js";
+import { makeSentenceForm, readSentence } from "./sentence.js";
 import { canRecord, recordScene } from "./learn_video.js";
 import { STYLE } from "./learn_style.js";
 
@@ -14,11 +16,51 @@ const TICK = '<svg class="rv-tick" viewBox="0 0 16 16" width="16" height="16" ar
 // --- State: of every scene the values of its sliders, the answer and whether its task is done
 
 function makeState(data) {
-  const states = data.scenes.map(({ numbers }, i) => ({ v: { ...(typeof SCENES[i].start === "function" ? SCENES[i].start(numbers) : SCENES[i].start) }, answer: null, done: false, quiz: (numbers.quiz ?? []).map(() => null), memory: {}, open: 0 }));
+  const stored = readStored(data), states = data.scenes.map(({ numbers }, i) => ({ v: makeStart(i, numbers), answer: null, done: false, quiz: (numbers.quiz ?? []).map(() => null), memory: {}, open: 0 }));
+  states.forEach((state, i) => Object.assign(state, stored[i]));
   return { states, at: data.only || data.scene, reported: [] };
 }
 
-const getCurrent = (s) => ({ scene: SCENES[s.at - 1], state: s.states[s.at - 1], words: s.data.scenes[s.at - 1].texts, numbers: s.data.scenes[s.at - 1].numbers });
+// Answers and finished scenes outlive Back and a reload in this tab's storage.
+const KEY = "rope-viz.learn";
+function openStore() {
+  try {
+    return sessionStorage;
+  } catch {
+    return null; // the browser may forbid storage
+  }
+}
+
+// Read what was stored, of each scene only values that can be its own.
+function readStored({ scenes, only }) {
+  let found = null;
+  try {
+    found = only ? null : JSON.parse(openStore()?.getItem(KEY) ?? "null");
+  } catch {
+    // Somebody else wrote it.
+  }
+  if (!Array.isArray(found) || found.length !== scenes.length) return [];
+  const isAnswer = (value) => value === null || [0, 1, 2].includes(value);
+  return found.map(({ v, answer, done, quiz, open } = {}, i) => {
+    const { numbers } = scenes[i], start = makeStart(i, numbers), count = numbers.quiz?.length ?? 0;
+    const isSame = v && Object.keys(start).every((name) => typeof v[name] === typeof start[name] && (typeof start[name] === "string" || Number.isFinite(v[name])));
+    const isQuiz = Array.isArray(quiz) && quiz.length === count && quiz.every(isAnswer);
+    return isSame && isQuiz && isAnswer(answer) ? { v: Object.fromEntries(Object.keys(start).map((name) => [name, v[name]])), answer, done: done === true, quiz, open: clamp(Math.trunc(open) || 0, 0, Math.max(0, count - 1)) } : null;
+  });
+}
+
+function store(s) {
+  if (s.data.only) return;
+  try {
+    openStore()?.setItem(KEY, JSON.stringify(s.states.map(({ v, answer, done, quiz, open }) => ({ v, answer, done, quiz, open }))));
+  } catch {
+    // It is full: the answers last until the page is left.
+  }
+}
+
+const stripTags = (html) => html.replace(/<[^>]*>/g, "");
+const makeStart = (i, numbers) => ({ ...(typeof SCENES[i].start === "function" ? SCENES[i].start(numbers) : SCENES[i].start) });
+const getCurrent = (s, at = s.at) => ({ scene: SCENES[at - 1], state: s.states[at - 1], words: s.data.scenes[at - 1].texts, numbers: s.data.scenes[at - 1].numbers });
 const isComplete = ({ answer, done }) => answer !== null && done;
 
 function moveThumb(s, name, value, how) {
@@ -39,6 +81,37 @@ function checkTask(s) {
   requestFrame(s);
 }
 
+function restart(s) {
+  openStore()?.removeItem(KEY);
+  Object.assign(s, makeState({ ...s.data, scene: 1 }), { reported: s.reported, at: s.at });
+  if (s.at === 1) showScene(s);
+  else openScene(s, 1);
+}
+
+// --- The user's own sentence, in scene 3
+
+const OWN = 3;
+
+// Put two words of the own sentence in place of the scene's, in its numbers and texts.
+function useOwnWords(data) {
+  const found = readSentence();
+  if (!found) return data;
+  const scenes = [...data.scenes], { numbers, texts } = scenes[OWN - 1], words = found.two.map((at) => found.words[at]);
+  const replaceWords = (value) => (typeof value === "string" ? value.replace(/“(\w+)”/g, (quoted, word) => { const at = numbers.words.indexOf(word); return at < 0 ? quoted : `“<bdi>${escapeHtml(words[at])}</bdi>”`; })
+    : Array.isArray(value) ? value.map(replaceWords) : value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaceWords(each)])) : value);
+  const { picture, ...others } = texts;
+  const labels = Object.fromEntries(Object.entries(picture).map(([key, text]) => [key, stripTags(replaceWords(text))]));
+  scenes[OWN - 1] = { numbers: { ...numbers, words, start: found.two }, texts: { ...replaceWords(others), picture: labels } };
+  return { ...data, scenes };
+}
+
+function changeSentence(s) {
+  s.data = useOwnWords(s.given);
+  const { state, numbers } = getCurrent(s, OWN), [key, query] = numbers.start;
+  Object.assign(state.v, { key, query });
+  showScene(s);
+}
+
 // --- Painting
 
 function requestFrame(s) {
@@ -50,16 +123,23 @@ function requestFrame(s) {
 
 // Return the picture of the scene as SVG for a width and a height, or as a table.
 function drawScene(s, w, h, time = performance.now()) {
-  const { scene, state, numbers, words } = getCurrent(s), n = scene.compute(state.v, numbers);
-  return scene.draw({ w, h, v: state.v, n, data: numbers, texts: words.picture, answered: state.answer !== null, memory: state.memory, reducedMotion: s.reducedMotion.matches, now: time });
+  const { scene, ...current } = getCurrent(s);
+  return scene.draw(describePicture(s, scene, current, { w, h, memory: current.state.memory, reducedMotion: s.reducedMotion.matches, now: time }));
 }
 
-// Return the scene's sentence as HTML with the current numbers.
-function makeSentence(s, first = getCurrent(s).state.answer === null) {
-  const { scene, state, numbers, words: { see } } = getCurrent(s), n = scene.compute(state.v, numbers);
-  return fill((first && see.before) || (see[n.see ?? "see"] ?? see.see), n);
+// Return the picture of any scene as SVG at rest, for the sheet.
+function drawSmall(s, at, w, h) {
+  const { scene, ...current } = getCurrent(s, at);
+  return (scene.drawSmall ?? scene.draw)(describePicture(s, scene, current, { w, h, memory: {}, reducedMotion: true, now: 0 }));
 }
-const stripTags = (html) => html.replace(/<[^>]*>/g, "");
+
+const describePicture = (s, scene, { state, numbers, words }, more) => ({ v: state.v, n: scene.compute(state.v, numbers), data: numbers, texts: words.picture, answered: state.answer !== null, ...more });
+
+// Return the scene's sentence as HTML with the current numbers.
+function makeSentence(s) {
+  const { scene, state, numbers, words: { see } } = getCurrent(s), n = scene.compute(state.v, numbers);
+  return fill(see[n.see ?? "see"] ?? see.see, n);
+}
 
 function paint(s, time = performance.now()) {
   const { scene, state, numbers, words } = getCurrent(s), { picture } = s.ui, w = picture.clientWidth, h = picture.clientHeight;
@@ -73,6 +153,7 @@ function paint(s, time = performance.now()) {
     updateShapes(svg, drawn);
   }
   setHtml(s.ui.see, makeSentence(s));
+  setHtml(s.ui.written, scene.findWritten?.(state.v, numbers) ?? "");
   for (const track of s.tracks) track.show();
   for (const button of s.root.querySelectorAll(".rv-choice button")) setAttribute(button, "aria-pressed", String(state.v[button.dataset.choice]) === button.value);
   const facts = { scene: s.at, ...Object.fromEntries(Object.entries(n).filter(([, value]) => !Array.isArray(value))), done: state.done, answered };
@@ -87,38 +168,56 @@ function paint(s, time = performance.now()) {
 function showScene(s) {
   const { scene, state, numbers, words } = getCurrent(s), { data, ui } = s, { only, texts } = data, next = data.scenes[s.at];
   for (const key of s.facts ?? []) delete s.root.dataset[key];
-  ui.steps.forEach((node, i) => {
-    setAttribute(node, "aria-current", i + 1 === s.at ? "step" : "false");
-    node.disabled = i + 1 === s.at;
-    node.classList.toggle("rv-over", isComplete(s.states[i]));
-  });
+  s.root.dataset.scene = s.at; // the height of the picture depends on it
+  showSteps(s, false);
+  setHtml(ui.sheet, "");
   const answers = words.answers.map((answer, i) => `<button type="button" data-do="answer" data-answer="${i}">${TICK}<span>${answer}</span></button>`).join("");
   const partHtml = (name, title, inside) => `<details class="rv-part rv-${name}" open><summary><h3>${title}</h3>${TICK}<span class="rv-short"></span></summary><div>${inside}</div></details>`;
   const link = words.link && data.app !== null ? `<a class="rv-explore" href="${data.app}${words.link.path}"${data.outside ? ' target="_blank"' : ""}>${words.link.label}</a>` : "";
   setHtml(ui.text, `<p class="rv-count">${fill(texts.count, { at: s.at, all: data.scenes.length })}</p><h2 tabindex="-1">${words.title}</h2><p class="rv-lead">${words.lead}</p>
     ${partHtml("predict", texts.predict, `<p>${words.question}</p><div class="rv-answers" role="group" aria-label="${texts.answers}">${answers}</div><p class="rv-why" role="status"></p>`)}
     ${partHtml("do", texts.do, `<p>${words.task}</p>${numbers.quiz ? '<div class="rv-quiz"></div>' : ""}`)}
-    <section class="rv-part rv-see"><h3>${texts.see}</h3><p></p></section>
+    <div class="rv-words-of"></div>
+    <section class="rv-part rv-see"><h3>${texts.see}</h3><p></p><div class="rv-written"></div></section>
     ${words.note ? `<p class="rv-note">${words.note}</p>` : ""}
     <details class="rv-maths"><summary>${texts.maths}</summary><div>${words.maths}</div></details>
-    <div class="rv-extra">${link}${scene.playAt && canRecord && !only ? `<button type="button" data-do="video" title="${texts.video_help}">${texts.video}</button>` : ""}${data.embed ? `<button type="button" data-do="embed">${texts.embed}</button>` : ""}</div><p class="rv-code" role="status" hidden></p>
+    <div class="rv-extra">${link}${scene.playAt && canRecord && !only ? `<button type="button" data-do="video" title="${texts.video_help}">${texts.video}</button>` : ""}${data.embed ? `<button type="button" data-do="embed">${texts.embed}</button>` : ""}${only ? "" : `<button type="button" data-do="restart">${texts.restart}</button>`}</div><p class="rv-code" role="status" hidden></p>
     <div class="rv-way">${only ? `<a class="rv-next" href="${data.whole}" target="_blank">${texts.whole}</a>` : `<button type="button" data-do="back" aria-label="${texts.back}"${s.at === 1 ? " disabled" : ""}>←</button>
-    ${next ? `<button type="button" class="rv-next" data-do="next">${s.at + 1}&ensp;${next.texts.short} →</button>` : data.app === null ? "" : `<a class="rv-next" href="${data.app}/model">${texts.own} →</a>`}`}</div>`);
+    ${next ? `<button type="button" class="rv-next" data-do="next">${s.at + 1}&ensp;${next.texts.short} →</button>` : `<button type="button" class="rv-next" data-do="sheet">${texts.sheet} →</button>`}`}</div>`);
   ui.text.__html = null;
   const find = (selector) => ui.text.querySelector(selector);
-  Object.assign(ui, { see: find(".rv-see p"), predict: find(".rv-predict"), task: find(".rv-do"), quiz: find(".rv-quiz") });
-  ui.see.__html = null;
+  Object.assign(ui, { see: find(".rv-see p"), written: find(".rv-written"), predict: find(".rv-predict"), task: find(".rv-do"), own: find(".rv-words-of"), quiz: find(".rv-quiz") });
   makeControls(s, scene, state, numbers, words);
   showProgress(s);
   if (numbers.quiz) showQuiz(s);
   paint(s);
 }
 
+// Mark the open scene and those that are finished.
+function showSteps(s, isEnd) {
+  s.isEnd = isEnd;
+  s.root.toggleAttribute("data-end", isEnd);
+  s.ui.steps.forEach((node, i) => {
+    const isOpen = !isEnd && i + 1 === s.at;
+    setAttribute(node, "aria-current", isOpen ? "step" : "false");
+    node.disabled = isOpen;
+    node.classList.toggle("rv-over", isComplete(s.states[i]));
+  });
+}
+
+function showSheet(s) {
+  s.recorder?.();
+  showSteps(s, true);
+  setHtml(s.ui.sheet, makeSheet(s, (at, w, h) => drawSmall(s, at, w, h)));
+  s.ui.sheet.querySelector("h2").focus({ preventScroll: true });
+  s.root.scrollIntoView();
+}
+
 function makeControls(s, scene, state, numbers, words) {
   const rows = scene.listTracks?.(numbers, words.picture) ?? [], host = {
     read: (name) => state.v[name],
     move: (name, value, how) => moveThumb(s, name, value, how),
-    describe: () => stripTags(makeSentence(s, false)),
+    describe: () => stripTags(makeSentence(s)),
     nameColour: scene.nameColour && ((at) => scene.nameColour(at, state.v)),
   };
   s.tracks = rows.map((row) => makeTrack(row, host));
@@ -127,11 +226,14 @@ function makeControls(s, scene, state, numbers, words) {
   s.ui.controls.innerHTML = choices.length ? `<div class="rv-choices">${choices.join("")}</div>` : "";
   s.ui.controls.append(...s.tracks.map(({ root }) => root));
   s.ui.caption.innerHTML = words.picture.source ?? "";
+  s.ui.own.replaceChildren(...(s.at === OWN ? [makeSentenceForm(s.data.texts, () => changeSentence(s))] : []));
 }
 
 // Show what is finished: the answer with its reason, the task, and the progress above.
 function showProgress(s) {
   const { state, words } = getCurrent(s), { ui } = s, right = words.right;
+  // Before the answer nothing can be moved, and what would give it away is hidden.
+  s.root.toggleAttribute("data-unanswered", (ui.controls.inert = state.answer === null));
   ui.predict.classList.toggle("rv-finished", state.answer !== null);
   ui.task.classList.toggle("rv-finished", state.done);
   ui.predict.querySelectorAll("[data-answer]").forEach((node, i) => {
@@ -144,28 +246,31 @@ function showProgress(s) {
   setHtml(ui.predict.querySelector(".rv-short"), state.answer === null ? "" : words.answers[right]);
   // On a phone a finished step becomes one line, so that the picture and the current step are seen together.
   if (matchMedia("(max-width: 760px)").matches && state.done && state.answer !== null && !ui.quiz) ui.predict.open = ui.task.open = false;
-  ui.steps[s.at - 1]?.classList.toggle("rv-over", isComplete(state));
+  showSteps(s, false);
+  if (state.answer !== null) store(s);
 }
 
 function showQuiz(s) {
   const { state, numbers, words } = getCurrent(s), { texts } = s.data, { quiz } = numbers, i = state.open, { question, answers, right, why } = quiz[i], given = state.quiz[i];
-  const score = quiz.filter(({ right }, k) => state.quiz[k] === right).length;
   setHtml(s.ui.quiz, `<p class="rv-count">${fill(texts.quiz_count, { at: i + 1, all: quiz.length })}</p><p>${question}</p>
     <div class="rv-answers rv-tall" role="group" aria-label="${texts.answers}">${answers.map((answer, k) => `<button type="button" data-do="quiz" data-quiz="${k}" aria-pressed="${k === given}" class="${given === null ? "" : k === right ? "rv-right" : k === given ? "rv-wrong" : ""}">${TICK}<span>${answer}</span></button>`).join("")}</div>
     <p class="rv-why" role="status">${given === null ? "" : why}</p>
-    ${given === null ? "" : i + 1 < quiz.length ? `<button type="button" class="rv-more" data-do="more">${texts.quiz_next}</button>` : `<p><b>${fill(texts.quiz_end, { score, all: quiz.length })}</b></p>`}`);
+    ${given === null ? "" : i + 1 < quiz.length ? `<button type="button" class="rv-more" data-do="more">${texts.quiz_next}</button>` : `<button type="button" class="rv-more" data-do="sheet">${texts.sheet}</button>`}`);
 }
 
 // --- What the user does
 
 function openScene(s, to, isUsers = true) {
-  if (to < 1 || to > s.data.scenes.length || to === s.at || s.data.only) return;
+  if (to < 1 || to > s.data.scenes.length || (to === s.at && !s.isEnd) || s.data.only) return;
   s.recorder?.();
+  store(s);
+  const isStep = isUsers && to !== s.at;
   s.at = to;
-  if (isUsers && s.place.send) {
+  if (isStep && s.place.send) {
     s.reported.push(to);
     s.place.send("scene", to);
-  } else if (isUsers) location.hash = `scene=${to}`;
+  } else if (isStep) location.hash = `scene=${to}`;
+  readSentence(); // the address keeps it
   showScene(s);
   s.ui.text.querySelector("h2").focus({ preventScroll: true });
   const { top } = s.root.getBoundingClientRect();
@@ -178,7 +283,10 @@ function onClick(s, target) {
   const { answer, quiz, choice, step, do: name } = button.dataset;
   if (step) openScene(s, Number(step));
   else if (name === "next") openScene(s, s.at + 1);
-  else if (name === "back") openScene(s, s.at - 1);
+  else if (name === "back") openScene(s, s.isEnd ? s.at : s.at - 1);
+  else if (name === "sheet") showSheet(s);
+  else if (name === "save") saveSheet(s, (at, w, h) => drawSmall(s, at, w, h));
+  else if (name === "restart") restart(s);
   else if (name === "more") {
     state.open += 1;
     showQuiz(s);
@@ -196,6 +304,7 @@ function onClick(s, target) {
     requestFrame(s);
   } else if (quiz !== undefined && state.quiz[state.open] === null) {
     state.quiz[state.open] = Number(quiz);
+    store(s);
     showQuiz(s);
     (s.ui.quiz.querySelector("[data-do=more]") ?? s.ui.quiz).focus();
     checkTask(s);
@@ -231,7 +340,7 @@ function listenToDrags(s, picture) {
     if (found) moveThumb(s, ...found, how ?? (s.thumbs[found[0]].whole ? "step" : "free"));
   };
   picture.addEventListener("pointerdown", (event) => {
-    if (event.button || !getCurrent(s).scene.findDrag) return;
+    if (event.button || !getCurrent(s).scene.findDrag || getCurrent(s).state.answer === null) return;
     event.preventDefault();
     picture.setPointerCapture(event.pointerId);
     isHeld = true;
@@ -244,27 +353,28 @@ function listenToDrags(s, picture) {
 // --- The component
 
 function build(place, data) {
-  const { root } = place, steps = data.scenes.map(({ texts: { short } }, i) => `<li><button type="button" data-do="step" data-step="${i + 1}"><i></i><span>${i + 1}&ensp;${short}</span></button></li>`).join("");
-  root.innerHTML = `<nav class="rv-steps" aria-label="${data.texts.steps}"${data.only ? " hidden" : ""}><ol>${steps}</ol></nav><div class="rv-stage"><div class="rv-show"><div class="rv-picture-of"></div><div class="rv-controls"></div><p class="rv-caption"></p></div><div class="rv-text"></div></div>`;
+  const { root } = place, steps = data.scenes.map(({ texts: { short } }, i) => `<li><button type="button" data-do="step" data-step="${i + 1}"><i></i><span>${i + 1}&ensp;${short}</span><b class="rv-finished-too">${data.texts.finished}</b></button></li>`).join("");
+  root.innerHTML = `<nav class="rv-steps" aria-label="${data.texts.steps}"${data.only ? " hidden" : ""}><ol>${steps}</ol></nav><div class="rv-stage"><div class="rv-show"><div class="rv-picture-of"></div><p class="rv-first">${data.texts.first}</p><div class="rv-controls"></div><p class="rv-caption"></p></div><div class="rv-text"></div></div><div class="rv-sheet"></div>`;
   const find = (selector) => root.querySelector(selector);
   const s = place.memory.learn ?? makeState(data);
   place.memory.learn = s;
   Object.assign(s, { root, place, reported: [], reducedMotion: matchMedia("(prefers-reduced-motion: reduce)"), request: 0 });
-  s.ui = { steps: [...root.querySelectorAll("[data-step]")], picture: find(".rv-picture-of"), controls: find(".rv-controls"), caption: find(".rv-caption"), text: find(".rv-text") };
+  s.ui = { steps: [...root.querySelectorAll("[data-step]")], picture: find(".rv-picture-of"), controls: find(".rv-controls"), caption: find(".rv-caption"), text: find(".rv-text"), sheet: find(".rv-sheet") };
   root.addEventListener("click", ({ target }) => onClick(s, target));
   listenToDrags(s, s.ui.picture);
   new ResizeObserver(() => s.data && requestFrame(s)).observe(s.ui.picture);
+  addEventListener("pagehide", () => store(s));
   if (!place.send) addEventListener("hashchange", () => openScene(s, readHash() ?? data.scene, false));
   return s;
 }
 
 const readHash = () => Number(/scene=([1-8])\b/.exec(location.hash)?.[1]) || null;
 
-export default function show(place, data) {
-  const first = !place.root.__learn, s = place.root.__learn ?? build(place, data);
+export default function show(place, given) {
+  const first = !place.root.__learn, data = useOwnWords(given), s = place.root.__learn ?? build(place, data);
   place.root.__learn = s;
-  const isSameData = s.data === data;
-  s.data = data;
+  const isSameData = s.given === given;
+  Object.assign(s, { given, data });
   for (const [name, both] of Object.entries(data.palette)) s.root.style.setProperty(`--${name}`, both[isDark(s.root) ? 1 : 0]);
   // With the same data only the colours are new.
   if (isSameData && !first) return requestFrame(s);

@@ -1,6 +1,8 @@
 // Scenes 1 to 4 of Learn: the same word twice, one hand, two hands, four clocks. Each scene has sliders, numbers and a picture.
 
-import { DEGREES, TAU, drawArc, bold, formatDegrees, foldAngle, arrangeGrid, drawHand, drawLine, middle, withMinus, drawName, drawRing, drawText, drawSector, makeShape, placeAngle, swing, pointAt } from "./learn_kit.js";
+import { escapeHtml } from "./element.js";
+import { shorten } from "./sentence.js";
+import { DEGREES, TAU, fill, drawArc, bold, formatDegrees, foldAngle, arrangeGrid, drawHand, drawLine, middle, withMinus, drawName, drawRing, drawText, drawSector, makeShape, placeAngle, swing, pointAt } from "./learn_kit.js";
 
 const TEN = 10;
 
@@ -64,11 +66,11 @@ const one = {
     const angle = (Math.atan2(h / 2 - y, x - one.findCentre(w)) + TAU) % TAU;
     return ["at", angle / rate > last + 2 ? 0 : angle / rate];
   },
-  draw({ w, h, v, n, data, texts }) {
+  draw({ w, h, v, n, data, texts, answered }) {
     const { rate, last, word } = data, cx = one.findCentre(w), cy = h / 2, r = Math.min(cx - (w > 480 ? 40 : 30), h / 2 - 34), angle = v.at * rate;
     const far = angle + 0.14, big = r > 120;
     const label = texts.hand.replace("{word}", word).replace("{at}", n.at);
-    return drawCross(cx, cy, r) + drawRing(cx, cy, r, "var(--rule)", 1.5) + drawDots(cx, cy, r, rate, 0, last, [v.at], w)
+    return drawCross(cx, cy, r) + drawRing(cx, cy, r, "var(--rule)", 1.5) + drawDots(cx, cy, r, rate, 0, answered ? last : v.at, [v.at], w)
       + drawSector(cx, cy, r * 0.36, 0, angle, { fill: "var(--query)", "fill-opacity": 0.1 }) + drawArc(cx, cy, r * 0.36, 0, angle, { stroke: "var(--text)", "stroke-width": 2 })
       + drawHand(cx, cy, r, 0, "var(--query)", 3, { opacity: 0.35 }) + drawHand(cx, cy, r, angle, "var(--query)", big ? 7 : 5) + drawRing(cx, cy, 5, "none", 0, "var(--text)")
       + drawText(...pointAt(cx, cy + 7, r * 0.36 + (big ? 44 : 32), angle < 0.7 ? -0.16 : angle / 2), n.angle, big ? 22 : 17, "var(--text)", { ...middle, ...bold })
@@ -77,11 +79,11 @@ const one = {
 };
 
 const two = {
-  start: { key: 1, query: 7, offset: 0, content: 0 },
+  start: ({ start: [key, query] }) => ({ key, query, offset: 0, content: 0 }),
   listTracks: ({ last, slots, words }, texts) => [
     { low: 0, high: slots - 1, ticks: [], thumbs: [
-      { name: "key", label: texts.key_label, chip: words[0], colour: "key", step: 1, far: 3 },
-      { name: "query", label: texts.query_label, chip: words[1], step: 1, far: 3 },
+      { name: "key", label: texts.key_label, chip: escapeHtml(shorten(words[0])), colour: "key", step: 1, far: 3 },
+      { name: "query", label: texts.query_label, chip: escapeHtml(shorten(words[1])), step: 1, far: 3 },
     ] },
     { ruler: { name: "offset", label: texts.offset_label, most: last, step: 1, far: 10 }, cells: slots - 1 },
     { low: -180, high: 180, ticks: [[-180, "−180°"], [-90, "−90°"], [0, "0°"], [90, "90°"], [180, "180°"]], thumbs: [{ name: "content", label: texts.content_label, chip: texts.content, colour: "text", step: 5, far: 6 }] },
@@ -95,19 +97,20 @@ const two = {
       step: formatDegrees(rate * DEGREES, 2), offset: Math.round(offset), key: Math.round(offset + key), query: Math.round(offset + query), see: content ? "content" : offset > 0.5 ? "moved" : "see",
     };
   },
-  isDone: ({ offset }) => offset >= TEN,
+  // One swipe on a phone is about 200 pixels, or 7 positions.
+  isDone: ({ offset }) => offset >= 5,
   playAt: (share) => ({ offset: 2 * TEN * swing(share) }),
   draw({ w, h, v, n, data, texts }) {
     const { rate, slots } = data, narrow = h < 300, cx = w / 2, cy = h / 2 - (narrow ? 4 : 12), r = Math.min(w / 2 - 60, h / 2 - (narrow ? 26 : 48));
     const q = (v.offset + v.query) * rate, k = (v.offset + v.key) * rate - v.content / DEGREES, all = q - k, way = all - TAU * Math.round(all / TAU);
-    const size = narrow ? 14 : 16, makeLabels = (role, number) => [narrow ? `${role}_short` : role, `${role}_short`].map((each) => texts[each].replace("{at}", number));
+    const size = narrow ? 14 : 16, makeLabels = (role, word, at) => [narrow ? "short" : role, "short"].map((each) => fill(texts[each], { word, at }));
     const close = Math.abs(way) < 0.5 ? (0.5 - Math.abs(way)) / 2 : 0, side = Math.sign(way) || 1;
     return drawCross(cx, cy, r) + drawRing(cx, cy, r, "var(--rule)", 1.5) + (v.content || narrow ? "" : drawDots(cx, cy, r, rate, v.offset, v.offset + slots - 1, [v.offset + v.query, v.offset + v.key], w))
       + drawSector(cx, cy, r * 0.4, k, way, { fill: "var(--query)", "fill-opacity": 0.12 }) + drawArc(cx, cy, r * 0.4, k, way, { stroke: "var(--text)", "stroke-width": 2 })
       + drawHand(cx, cy, r, k, "var(--key)", narrow ? 5 : 7) + drawHand(cx, cy, r, q, "var(--query)", narrow ? 5 : 7) + drawRing(cx, cy, 5, "none", 0, "var(--text)")
       + drawText(...pointAt(cx, cy + 7, r * 0.62, k + placeAngle(way, (narrow ? 28 : 38) / (r * 0.62))), n.angle, narrow ? 17 : 22, "var(--text)", { ...middle, ...bold })
-      + [["query", q + side * close], ["key", k - side * close]].map(([role, at]) => {
-        const [long, short] = makeLabels(role, n[role]);
+      + [["query", q + side * close], ["key", k - side * close]].map(([role, at], i) => {
+        const [long, short] = makeLabels(role, data.words[1 - i], n[role]);
         return drawName(cx, cy, r + (narrow ? 14 : 24), at, long, `var(--${role})`, size, w, short);
       }).join("")
       + drawText(narrow ? w - 4 : cx, narrow ? h - 6 : h - 4, `${texts.score} cos ${n.angle} = ${n.score}`, narrow ? 14 : 16, "var(--text)", { "text-anchor": narrow ? "end" : "middle", ...bold });

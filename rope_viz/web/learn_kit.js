@@ -1,5 +1,6 @@
 // What the scenes of Learn have in common: shapes as SVG, and tracks with thumbs or a ruler as sliders. learn.js shows the scenes.
 
+import { escapeHtml } from "./element.js";
 import { DEGREES, TAU, clamp, fill, foldAngle, formatWhole, placeAngle, readKeyStep, setAttribute, withMinus } from "./circle.js";
 
 export { DEGREES, TAU, clamp, fill, foldAngle, formatWhole, placeAngle, setAttribute, withMinus };
@@ -61,7 +62,7 @@ export function drawName(cx, cy, r, at, text, colour, size, width, short = text)
   const from = Math.abs(cos) < 0.35 ? x - long / 2 : cos > 0 ? x : x - long, left = clamp(from, 2, Math.max(2, width - long - 2));
   // A text that had to move far would cover its hand.
   if (Math.abs(left - from) > 8 && short !== text) return drawName(cx, cy, r, at, short, colour, size, width);
-  return drawText(left, y + size / 3, text, size, colour, bold);
+  return drawText(left, y + size / 3, escapeHtml(text), size, colour, bold);
 }
 
 // Compute the places of `count` clocks with `label` pixels below each and up to `gap` between them: [x, y, radius] each.

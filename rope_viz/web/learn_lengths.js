@@ -6,7 +6,7 @@ import { DEGREES, TAU, bold, clamp, formatDegrees, end, arrangeGrid, drawHand, d
 // judged on the circle: a hand after a full turn points where it did before.
 const computeShareSeen = (rate, trained) => Math.min(1, (trained * rate) / TAU);
 const computeTurn = (at, rate) => { const all = (at * rate) / TAU; return all - Math.floor(all); };
-const isNew = (at, rate, trained) => { const seen = computeShareSeen(rate, trained); return seen < 1 && computeTurn(at, rate) > seen * (1 + 1e-9); };
+const isNew = (at, rate, trained, ratio = 1) => { const seen = computeShareSeen(rate, trained); return seen < 1 && computeTurn(at, rate * ratio) > seen * (1 + 1e-9); };
 const drawFace = (cx, cy, r, seen) => (seen < 1 ? drawRing(cx, cy, r, "var(--rule)", 1) + drawSector(cx, cy, r, 0, TAU * seen, { fill: "var(--seen)" }) : drawRing(cx, cy, r, "var(--rule)", 1, "var(--seen)"));
 const formatTurns = (value) => (value >= 10 ? formatWhole(value) : String(Number(value.toPrecision(2))));
 const formatBrief = (value) => (value >= 999500 ? `${Number((value / 1e6).toPrecision(3))} M` : formatWhole(Number(value.toPrecision(3))));
@@ -47,10 +47,12 @@ const beyond = {
       shown: pairs.length, trained: formatWhole(trained), see: at < trained ? "within" : at < 11 * bin ? "just" : "see",
     };
   },
+  // What the model writes at the measured position that is nearest.
+  findWritten: ({ at }, { written }) => written.reduce((near, each) => (Math.abs(each.at - at) < Math.abs(near.at - at) ? each : near)).html,
   isDone: ({ at }) => at >= 12000,
   playAt: (share, v, { trained }) => ({ at: Math.round(swing(share) * (2 * trained - 1)) }),
   findDrag: ({ x, w }, { trained }) => ["at", ((x - 26) / (w - 52)) * (2 * trained - 1)],
-  draw({ w, h, v, n, data, texts }) {
+  draw({ w, h, v, n, data, texts, answered }) {
     const { pairs, rates, trained, loss, bin } = data, narrow = h < 320, low = narrow ? 96 : 150, x = makeScale(0, 2 * trained - 1, 26, w - 26), y = makeScale(2.75, 6.6, h - 26, low + 14);
     const wide = (w - 8) / pairs.length, r = Math.min(wide * 0.4, narrow ? 28 : 46);
     const clocks = pairs.map((pair, i) => {
@@ -66,9 +68,9 @@ const beyond = {
       + [3, 4, 5, 6].map((value) => drawLine(26, y(value), w - 26, y(value), "var(--face)") + drawText(18, y(value) + 5, value, 14, "var(--plain)", end)).join("")
       + drawLine(at, low + 18, at, h - 26, "var(--text)", 1.5) + drawLine(x(trained), low + 18, x(trained), h - 26, "var(--text)", 1.5) + drawText(x(trained), low + 12, texts.trained.replace("{trained}", n.trained), narrow ? 13 : 14, "var(--text)", { ...middle, ...bold })
       + (narrow ? "" : drawText(26, low + 12, texts.loss, 14, "var(--plain)"))
-      + drawCurve(loss.none, "var(--plain)") + drawCurve(loss.yarn, "var(--query)", { "stroke-dasharray": "7 4" })
+      + (answered ? drawCurve(loss.none, "var(--plain)") + drawCurve(loss.yarn, "var(--query)", { "stroke-dasharray": "7 4" })
       + drawText(x(12.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + drawText(at > w / 2 ? 30 : w - 28, y(2.85) + 4, texts.yarn, 15, "var(--query)", { ...bold, ...(at > w / 2 ? {} : end) })
-      + drawDot(loss.none[n.which], "var(--plain)", n.plain, false) + drawDot(loss.yarn[n.which], "var(--query)", n.repaired, true)
+      + drawDot(loss.none[n.which], "var(--plain)", n.plain, false) + drawDot(loss.yarn[n.which], "var(--query)", n.repaired, true) : drawText(x(12 * bin), y(4.5), "?", 40, "var(--plain)", { ...middle, ...bold }))
       + [0, 4, 8, 12, 16].map((k) => drawText(x(Math.min(k * 1024, 2 * trained - 1)), h - 6, k ? `${k}k` : "0", 14, "var(--plain)", middle)).join("");
   },
 };
@@ -82,48 +84,61 @@ const repairs = {
     { name: "factor", label: texts.factor_label, options: factors.map((factor) => [String(factor), `× ${factor}`]) },
   ],
   onChoice: (v, name, value) => name === "method" && value !== "none" && !v.tried.includes(value) && (v.tried += ` ${value}`),
-  compute({ method, factor }, { curves, attention, turns: all, trained }) {
-    const { bands } = curves[factor][method], countBand = (kind) => bands.filter((band) => band === kind).length, { gain, lambda, plain, longer, scaled } = attention[factor];
+  compute({ method, factor }, { curves, attention, turns: all, trained, rates }) {
+    const { bands, ratio } = curves[factor][method], at = trained * factor - 1, fresh = rates.map((rate, i) => isNew(at, rate, trained, ratio[i])), countBand = (kind) => bands.filter((band) => band === kind).length, { gain, lambda, plain, longer, scaled } = attention[factor];
     const formatShare = (value) => `${(100 * value).toFixed(1)} %`;
     return {
-      factor, kept: countBand(0), blended: countBand(1), divided: countBand(2), see: method, gain: gain.toFixed(3), lambda: lambda.toFixed(3), target: formatWhole(trained * factor), trained: formatWhole(trained),
+      factor, kept: countBand(0), blended: countBand(1), divided: countBand(2), see: method, gain: gain.toFixed(3), lambda: lambda.toFixed(3), target: formatWhole(trained * factor), trained: formatWhole(trained), at: formatWhole(at), fresh, unseen: fresh.filter(Boolean).length, all: rates.length,
       short: formatShare(plain), long: formatShare(longer), sharp: formatShare(scaled), slow: formatTurns(all.at(-1)), first: formatTurns(all[0]),
     };
   },
   playAt: (share, v, { methods }) => ({ method: methods[Math.floor(share * (methods.length - 0.001))] }),
   isDone: ({ tried }) => tried.includes("linear") && tried.includes("ntk") && tried.includes("yarn"),
-  draw({ w, h, v, n, data, texts, memory, reducedMotion, now }) {
-    const { curves, turns: all, factors } = data, narrow = h < 330, high = narrow ? h - 4 : h - 150, goal = curves[v.factor][v.method];
-    // The curve moves from the one shown to the one chosen.
-    const key = `${v.method} ${v.factor}`;
-    if (memory.key !== key) Object.assign(memory, { key, from: memory.curve ?? goal.ratio, since: now });
-    const share = reducedMotion ? 1 : clamp((now - memory.since) / 600, 0, 1), eased = share * share * (3 - 2 * share);
+  // Draw all hands at the last position, and in blue what each turns from one token to the next.
+  drawClocks: ({ rates, trained }, { w, h }, turned, curve, fresh) => arrangeGrid(rates.length, { w, h }, 0, 24, 0.44).map(([cx, cy, r], i) => drawFace(cx, cy, r, computeShareSeen(rates[i], trained))
+    + drawSector(cx, cy, r * 0.86, turned[i], -rates[i] * curve[i], { fill: "var(--query)", "fill-opacity": 0.5 })
+    + drawHand(cx, cy, r * 0.86, turned[i], fresh[i] ? "var(--text)" : "var(--plain)", fresh[i] ? 4 : 2)).join(""),
+  draw({ w, h, v, n, data, texts, memory, reducedMotion, now, answered }) {
+    const { curves, turns: all, factors, rates, trained } = data, narrow = w < 480, hasBars = !narrow && h > 480, top = answered ? Math.round(h * 0.38) : h, high = hasBars ? h - 140 : h - 4, goal = curves[v.factor][v.method];
+    // Hands and curve move from those shown to those chosen: a fast hand on the shorter way, a slow one back as it came.
+    const key = `${v.method} ${v.factor}`, angles = rates.map((rate, i) => (trained * v.factor - 1) * rate * goal.ratio[i]);
+    if (memory.key !== key) Object.assign(memory, { key, from: memory.curve ?? goal.ratio, since: now, turnedFrom: memory.turned ?? angles });
+    const share = reducedMotion ? 1 : clamp((now - memory.since) / 900, 0, 1), eased = share * share * (3 - 2 * share);
     memory.curve = goal.ratio.map((value, i) => memory.from[i] ** (1 - eased) * value ** eased);
+    memory.turned = angles.map((angle, i) => {
+      const way = angle - memory.turnedFrom[i];
+      return share === 1 ? angle : memory.turnedFrom[i] + eased * (all[i] < 2 ? way : way - TAU * Math.round(way / TAU));
+    });
     memory.isMoving = share < 1;
-    const x = makeScale(0, all.length - 1, 76, w - 26), y = makeScale(Math.log2(1 / factors.at(-1)) - 0.15, 0.1, high - 64, 42), at = (value) => y(Math.log2(value));
+    const clocks = drawText(2, 15, texts[narrow ? "clocks_short" : "clocks"].replace("{at}", n.at).replace("{unseen}", n.unseen).replace("{all}", n.all), narrow ? 13 : 15, "var(--plain)") + repairs.drawClocks(data, { w, h: top }, memory.turned, memory.curve, n.fresh);
+    if (!answered) return clocks;
+    const x = makeScale(0, all.length - 1, 76, w - 26), y = makeScale(Math.log2(1 / factors.at(-1)) - 0.15, 0.1, high - 64, top + 46), at = (value) => y(Math.log2(value));
     const drawPath = (values, more) => makeShape("path", { d: values.map((value, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${at(value).toFixed(1)}`).join(""), fill: "none", ...more });
     const kinds = ["kept", "blended", "divided"], pickColour = (i) => `var(${COLOURS[kinds[goal.bands[i]]]})`;
     const runs = kinds.map((kind, k) => [kind, goal.bands.indexOf(k), goal.bands.lastIndexOf(k)]).filter(([, first]) => first >= 0);
-    const bar = runs.map(([kind, first, last]) => makeShape("rect", { x: x(first) - 4, y: 26, width: x(last) - x(first) + 8, height: 5, fill: `var(${COLOURS[kind]})` })
-      + (last - first > 1 ? drawText((x(first) + x(last)) / 2, 19, `${texts[kind === "blended" && v.method === "ntk" ? "partly" : kind]} ${last - first + 1}`, 14, `var(${COLOURS[kind]})`, { ...middle, ...bold }) : "")).join("");
+    const bar = runs.map(([kind, first, last]) => makeShape("rect", { x: x(first) - 4, y: top + 30, width: x(last) - x(first) + 8, height: 5, fill: `var(${COLOURS[kind]})` })
+      + (last - first > 1 ? drawText((x(first) + x(last)) / 2, top + 23, `${texts[kind === "blended" && v.method === "ntk" ? "partly" : kind]} ${last - first + 1}`, 14, `var(${COLOURS[kind]})`, { ...middle, ...bold }) : "")).join("");
     // Each curve has its name where it is far from the others: at which pair, how far to the right and how far below.
     const below = Number(v.factor) === factors.at(-1) ? -9 : 18; // the ticks are below the longest one
-    const places = { none: [all.length - 1, 6, 18, end], linear: [0, 0, below, {}], ntk: [12, -4, 18, end], yarn: [22, 0, below, {}] };
-    const named = Object.entries(places).map(([name, [i, right, below, more]]) => drawText(x(i) + right, at(curves[v.factor][name].ratio[i]) + below, texts[`methods_${name}`], 14, name === v.method ? "var(--text)" : "var(--plain)", { ...more, ...(name === v.method ? bold : {}) })).join("");
+    const places = { none: [all.length - 1, 6, 18, end], linear: [0, 0, narrow ? -6 : below, {}], ntk: [0, 2, narrow ? 17 : 24, {}], yarn: narrow ? [14, 10, 6, {}] : [13, 8, -1, {}] };
+    const named = Object.entries(places).filter(([name]) => !narrow || name === v.method).map(([name, [i, right, below, more]]) => drawText(x(i) + right, at(curves[v.factor][name].ratio[i]) + below, texts[`methods_${name}`], 14, name === v.method ? "var(--text)" : "var(--plain)", { ...more, ...(name === v.method ? bold : {}) })).join("");
     const others = data.methods.filter((name) => name !== v.method).map((name) => drawPath(curves[v.factor][name].ratio, { stroke: "var(--rule)", "stroke-width": 1.2, "stroke-dasharray": "4 4", opacity: 0.7 })).join("");
     const chart = [1, ...factors].map((value) => drawLine(76, at(1 / value), w - 26, at(1 / value), "var(--face)") + drawText(64, at(1 / value) + 5, value === 1 ? "1" : `1/${value}`, 14, "var(--plain)", end)).join("")
       + others + drawPath(memory.curve, { stroke: "var(--text)", "stroke-width": 2 }) + memory.curve.map((value, i) => drawRing(x(i), at(value), narrow ? 3 : 4.5, "var(--background)", 1, pickColour(i))).join("") + named
       + [0, 6, 12, 18, 24, 31].map((i) => drawText(x(i), high - 44, i, 14, "var(--plain)", middle) + drawText(x(i), high - 24, formatTurns(all[i]), 14, "var(--text)", { ...middle, ...bold })).join("")
       + drawText(0, high - 44, texts.pair, 14, "var(--plain)") + drawText(0, high - 24, texts.turns, 14, "var(--text)", bold) + drawText(0, high - 4, texts[narrow ? "axis_short" : "axis"], 13, "var(--plain)");
-    if (narrow) return bar + chart;
+    if (!hasBars) return clocks + bar + chart;
     const { plain, longer, scaled } = data.attention[v.factor], most = Math.max(plain, longer, scaled), from = 260, reach = w - from - 90;
     const rows = [[texts.at_trained, plain, n.short, "--plain"], [texts.at_target, longer, n.long, "--plain"], [texts.at_sharp, scaled, n.sharp, "--query"]];
-    return bar + chart + drawText(2, high + 36, texts.softmax, 14, "var(--plain)") + rows.map(([label, value, text, fill], i) => {
-      const top = high + 50 + i * 30;
-      return drawText(2, top + 15, label.replace("{trained}", n.trained).replaceAll("{target}", n.target).replace("{lambda}", n.lambda), 14) + makeShape("rect", { x: from, y: top, width: Math.max(2, (value / most) * reach), height: 20, fill: `var(${fill})` }) + drawText(from + (value / most) * reach + 8, top + 15, text, 15, "var(--text)", bold);
+    return clocks + bar + chart + drawText(2, high + 30, texts.softmax, 14, "var(--plain)") + rows.map(([label, value, text, fill], i) => {
+      const line = high + 42 + i * 30;
+      return drawText(2, line + 15, label.replace("{trained}", n.trained).replaceAll("{target}", n.target).replace("{lambda}", n.lambda), 14) + makeShape("rect", { x: from, y: line, width: Math.max(2, (value / most) * reach), height: 20, fill: `var(${fill})` }) + drawText(from + (value / most) * reach + 8, line + 15, text, 15, "var(--text)", bold);
     }).join("");
   },
 };
+
+// Count what a method found: "?" before the prediction.
+const countFound = (method, count, answered) => (!answered && method === "yarn" ? "?" : String(count));
 
 const proof = {
   start: {},
@@ -132,11 +147,16 @@ const proof = {
   isDone: (v, data, s) => s.quiz.every((answer) => answer !== null),
   draw({ data: { lengths, questions, methods }, texts, answered }) {
     const rows = Object.entries(methods).map(([method, found]) => `<tr><th scope="row">${texts[`methods_${method}`]}</th>${found.map((count, i) => {
-      if (!answered && method === "yarn") return "<td><b>?</b></td>"; // the prediction comes first
+      if (countFound(method, count, answered) === "?") return "<td><b>?</b></td>";
       const share = Math.round((100 * count) / questions[i]);
       return `<td style="background: color-mix(in srgb, var(--query) ${Math.round(share * 0.35)}%, transparent)"><b>${count}</b><span> / ${questions[i]}</span></td>`;
     }).join("")}</tr>`);
     return `<table class="rv-proof"><caption>${texts.caption}</caption><thead><tr><td></td>${lengths.map((length) => `<th scope="col">${length}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table>`;
+  },
+  drawSmall: ({ w, data: { lengths, questions, methods }, texts, answered }) => {
+    const x = makeScale(0, lengths.length - 1, 140, w - 20);
+    return lengths.map((length, i) => drawText(x(i), 40, length, 15, "var(--plain)", middle)).join("") + Object.entries(methods).map(([method, found], row) => drawText(2, 84 + 46 * row, texts[`methods_${method}`], 16, "var(--text)", bold)
+      + found.map((count, i) => makeShape("rect", { x: x(i) - 20, y: 62 + 46 * row, width: 40, height: 34, fill: "var(--query)", "fill-opacity": answered || method !== "yarn" ? 0.35 * (count / questions[i]) : 0 }) + drawText(x(i), 84 + 46 * row, countFound(method, count, answered), 16, "var(--text)", { ...middle, ...bold })).join("")).join("");
   },
 };
 

@@ -1,5 +1,7 @@
 // The look of Learn: picture and text next to each other; on a phone the picture above, sticky, and Next at the bottom.
 
+import { SENTENCE_STYLE } from "./sentence.js";
+
 export const STYLE = `
 .rv-learn {
   font-family: var(--st-font); color: var(--text); font-size: 16px; line-height: 24px; font-variant-numeric: tabular-nums;
@@ -20,14 +22,33 @@ export const STYLE = `
   .rv-steps .rv-over i { background: color-mix(in srgb, var(--query) 50%, var(--background)); }
   .rv-steps [aria-current=step] { color: var(--text); font-weight: 600; }
   .rv-steps [aria-current=step] i { background: var(--query); }
+  .rv-steps button { position: relative; }
+  .rv-steps .rv-over::after { content: "✓" / ""; position: absolute; right: 2px; top: 11px; font-weight: 700; color: var(--kept); }
+  .rv-steps .rv-over span { margin-right: 20px; }
+  .rv-finished-too { display: none; position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .rv-over .rv-finished-too { display: block; }
+  .rv-sheet { display: none; margin-top: 20px; }
+  &[data-end] { .rv-stage { display: none; } .rv-sheet { display: block; } }
+  .rv-again { list-style: disc; margin: 12px 0 0 20px; li { margin: 4px 0; } }
+  .rv-again button { min-height: 40px; padding: 0; border: 0; color: var(--query); text-decoration: underline; text-underline-offset: 3px; text-align: left; }
+  .rv-eight { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 24px; margin-top: 20px; list-style: none; li { margin: 0; } }
+  .rv-eight button { display: block; width: 100%; padding: 8px; border: 1px solid var(--face); border-radius: 8px; text-align: left; }
+  .rv-eight button:hover { border-color: var(--query); }
+  .rv-eight b { display: block; height: 24px; margin-bottom: 8px; overflow: hidden; font-weight: 600; white-space: nowrap; text-overflow: ellipsis; }
+  .rv-eight svg { display: block; width: 100%; height: auto; }
+  .rv-eight text { paint-order: stroke; stroke: var(--background); stroke-width: 4px; stroke-linejoin: round; }
+  .rv-cite { margin-top: 20px; font-size: 15px; overflow-wrap: anywhere; user-select: text; }
   .rv-steps button:disabled { opacity: 1; cursor: default; }
   .rv-steps button:hover i { background: var(--query); }
   .rv-stage { display: grid; grid-template-columns: minmax(0, 1.45fr) minmax(0, 1fr); gap: 48px; align-items: start; margin-top: 16px; }
   .rv-show { position: sticky; top: 8px; }
-  .rv-picture-of { height: clamp(380px, 100vh - 330px, 560px); touch-action: pan-y; overflow: hidden; }
+  .rv-picture-of { height: clamp(380px, 100vh - 330px, 560px); touch-action: pan-y; overflow: hidden; contain: layout paint; }
   .rv-picture-of > svg { display: block; }
   &[data-scene="3"] .rv-picture-of { height: clamp(300px, 100vh - 440px, 460px); }
+  &[data-scene="7"] .rv-picture-of { height: clamp(390px, 100vh - 310px, 620px); }
   &[data-scene="8"] .rv-picture-of { height: auto; }
+  .rv-first { display: none; margin-top: 12px; font-weight: 600; color: var(--query); }
+  &[data-unanswered] { &:not([data-scene="8"]) .rv-first { display: block; } .rv-controls { opacity: 0.45; } :is(.rv-do, .rv-see, .rv-note, .rv-words-of, [data-do=video]) { display: none; } }
   .rv-caption { margin-top: 8px; font-size: 14px; line-height: 20px; color: var(--plain); }
   .rv-count { font-size: 15px; color: var(--plain); }
   h2 { font-size: 30px !important; line-height: 38px !important; font-weight: 700 !important; }
@@ -53,6 +74,7 @@ export const STYLE = `
   .rv-more { min-height: 40px; margin-top: 8px; padding: 0 14px; border: 1px solid var(--query); border-radius: 8px; }
   .rv-more:hover { background: color-mix(in srgb, var(--query) 10%, transparent); }
   .rv-note { margin-top: 20px; }
+  .rv-written:not(:empty) { margin-top: 12px; font-size: 15px; line-height: 21px; dl { margin: 8px 0; } dt { font-weight: 600; } dd { margin: 0 0 8px; font-family: Georgia, "Noto Serif", serif; } }
   .rv-maths { margin-top: 20px; border: solid var(--face); border-width: 1px 0; border-radius: 0; }
   .rv-maths summary { padding: 10px 0; cursor: pointer; }
   .rv-maths > div { padding-bottom: 16px; font-size: 15px; overflow-x: auto; }
@@ -95,16 +117,25 @@ export const STYLE = `
   .rv-proof :is(td, th) { padding: 14px 8px; text-align: right; font-weight: 400; border: 0; border-bottom: 1px solid var(--face); }
   .rv-proof th:first-child { text-align: left; font-weight: 600; }
   .rv-proof td span { font-weight: 400; }
+${SENTENCE_STYLE}
+  @media (max-width: 1100px) { .rv-eight { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
   @media (max-width: 1100px) { .rv-steps span { font-size: 0; } .rv-stage { gap: 32px; } }
   @media (max-width: 760px) {
     .rv-steps button { min-height: 40px; }
+    .rv-steps .rv-over::after { right: calc(50% - 6px); }
+    .rv-eight { grid-template-columns: minmax(0, 1fr); gap: 12px; }
+    .rv-sheet { padding-bottom: 72px; }
     .rv-stage { grid-template-columns: minmax(0, 1fr); gap: 12px; margin-top: 0; padding-bottom: 72px; }
     .rv-show { z-index: 2; top: 0; padding-bottom: 8px; background: var(--background); border-bottom: 1px solid var(--face); }
     .rv-picture-of, &[data-scene] .rv-picture-of { height: 250px; }
     &[data-scene="3"] .rv-picture-of { height: 210px; }
+    &[data-scene="7"] .rv-picture-of { height: 330px; }
+    &[data-scene="7"][data-unanswered] .rv-picture-of { height: 200px; }
     &[data-scene="8"] .rv-picture-of { height: auto; min-height: 200px; }
     &[data-scene="8"] .rv-show { position: static; }
     .rv-controls { margin-top: 4px; }
+    .rv-first { margin-top: 4px; }
+    &[data-unanswered] .rv-controls { display: none; }
     .rv-caption { display: none; }
     .rv-proof { font-size: 15px; }
     .rv-proof :is(td, th) { padding: 8px 2px; }

@@ -7,7 +7,7 @@ export const canRecord = VIDEO !== undefined;
 const W = 800, H = 460, ROWS = 4; // pixels of the picture, and rows of its sentence
 
 // Paint one shape of a scene's SVG. Scenes are made of lines, circles, rectangles, paths and texts.
-function paintShape(x, node, { resolveColour, font }) {
+export function paintShape(x, node, { resolveColour, font }) {
   const readAttribute = (name, other) => node.getAttribute(name) ?? other, readNumber = (name, other = 0) => Number(readAttribute(name, other));
   const [fill, stroke] = [resolveColour(readAttribute("fill", "black")), resolveColour(readAttribute("stroke", "none"))], opacity = readNumber("opacity", 1);
   Object.assign(x, { globalAlpha: opacity, lineWidth: readNumber("stroke-width", 1), lineCap: readAttribute("stroke-linecap", "butt"), lineJoin: "round" });
@@ -36,15 +36,19 @@ function paintShape(x, node, { resolveColour, font }) {
   x.stroke(path);
 }
 
+// The colours and the font of Learn, for a canvas.
+export function makeLook(root) {
+  const style = getComputedStyle(root);
+  return { resolveColour: (value) => (value.startsWith("var(") ? style.getPropertyValue(value.slice(4, -1)).trim() : value), font: style.fontFamily };
+}
+
 // Record the scene that is shown. Its slider moves by itself until the user moves something, and at the end returns to where
 // it was. `draw` returns the SVG for a width and a height, `sentence` the current one. Return a function that stops it.
 export function recordScene(s, { scene, state, words, numbers }, { draw, sentence, onMove, onEnd }) {
-  const { root } = s, style = getComputedStyle(root), svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  const resolveColour = (value) => (value.startsWith("var(") ? style.getPropertyValue(value.slice(4, -1)).trim() : value);
-  const look = { resolveColour, font: style.fontFamily }, before = { ...state.v };
+  const look = makeLook(s.root), { resolveColour, font } = look, before = { ...state.v }, svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   s.userMoved = false;
   return recordPicture({
-    w: W, h: H, title: words.title, rows: ROWS, font: style.fontFamily, name: `rope-scene-${s.at}`,
+    w: W, h: H, title: words.title, rows: ROWS, font, name: `rope-scene-${s.at}`,
     colours: { text: resolveColour("var(--text)"), background: resolveColour("var(--background)") },
     paint(x, share) {
       if (!s.userMoved) {

@@ -75,7 +75,7 @@ window.ends = {
   /* List the controls of the page that no Tab has reached. A group of buttons is one stop, and has arrow keys. */
   missed: () => [...find("stMain").querySelectorAll("a[href], button, input, textarea, summary, [tabindex='0']")]
     .filter((node) => visible(node) && node.tabIndex >= 0 && !node.disabled && !visited.has(name(node))
-      && !node.closest("[data-testid=stButtonGroup], [role=radiogroup]")).map(report),
+      && !node.closest("[data-testid=stButtonGroup], [role=radiogroup], [inert]")).map(report),
   forget() {
     visited.clear();
     document.activeElement.blur();

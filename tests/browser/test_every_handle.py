@@ -21,6 +21,7 @@ MENUS = dict.fromkeys((*FILES.split(), "video"), "download") | dict.fromkeys(
     (*SHARES.split(), "link", "parameters", "record"), "share"
 )
 MENUS |= dict.fromkeys(("screen", "present"), "full")
+MENUS["asks"] = "answer"  # a scene moves after the prediction
 
 PHONE = "/decay"
 """The page that is opened at a phone's width."""
@@ -37,7 +38,7 @@ HANDLES = {
     "grid": f"cell {TOOLS.removeprefix('more ')}",
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
     "patch": f"figure Row Column {TOOLS}",
-    "learn": "step answer asks at video embed back next",
+    "learn": "step answer asks at video embed back next restart sheet save",
     "hands": "query key ruler play one few all share embed record",
     "sections": "border",
     "prompt": "kind 1 -1 remove tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
@@ -50,6 +51,7 @@ ALL = {f"{component} {name}" for component, names in HANDLES.items() for name in
 PLACES = {
     "/": {"hands"},
     "/learn": {"learn"},
+    "/learn?learn.scene=8": {"learn sheet", "learn save"},
     "/scaling": {"knob", "chart", "export", "header theme", "header share", "header link", "header parameters"},
     "/rotation?rotation.show=score&rotation.at=2000,1500": {"clocks"},
     "/axes?axes.model=qwen2.5-omni-7b": {"patch", "sections", "prompt"},
@@ -60,7 +62,7 @@ PLACES = {
     "/gallery": {"gallery"},
     PHONE: {"pills", "chart more"},
 }
-SINGLE_HANDLES = {"chart more", "table search"}
+SINGLE_HANDLES = {"chart more", "table search", "learn sheet", "learn save"}
 """Handles that are not on the page with the rest of their component."""
 
 # [element, its name in HANDLES] of all handles that can be operated now.
@@ -70,7 +72,7 @@ FIND = """() => {
   const roots = names.map((name) => `.rv-${name}`);
   const shown = (at) => at.checkVisibility({ visibilityProperty: true }) && at.getBoundingClientRect().left >= 0
     && !at.closest('details:not([open])');
-  const able = (at) => !at.disabled && !at.readOnly && at.role !== 'region';
+  const able = (at) => !at.disabled && !at.readOnly && !at.closest('[inert]') && at.role !== 'region';
   const named = (at, component) => {
     const { dataset, type } = at, own = ['item', 'do', 'zoom', 'save', 'field', 'move'].find((key) => key in dataset);
     if (component === 'header') return at.id.slice(3) || dataset.item || dataset.do;

@@ -56,14 +56,15 @@ def test_learn_is_reached_from_home_by_keyboard_alone(visit):
     assert view.page.evaluate(FOCUSED_ELEMENT)["name"] == "Skip to main content"
     press("Enter")
     stops = tab_to(view, "Learn it")
-    assert len(stops) == 9, f"the link is not the first after the picture: {stops}"
+    assert len(stops) == 10, f"the link is not the first after the picture: {stops}"
     press("Enter")
     expect(view.page.locator(".rv-learn h2")).to_have_text("The same word twice")
     view.settle()
     assert view.page.evaluate("document.activeElement.tagName") == "MAIN", "the focus was lost"
     tab_to(view, "2\u2002One hand")
-    tab_to(view, "The word that asks")
     tab_to(view, "both the same")
+    press("Enter")
+    tab_to(view, "The word whose query is compared", key="Shift+Tab")
     tab_to(view, "2\u2002One hand →")
     press("Enter")
     expect(view.page.locator(".rv-learn h2")).to_be_focused()

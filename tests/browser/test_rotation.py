@@ -1,5 +1,7 @@
 """The clocks in a browser: their pixels change as they should, and their numbers are those of the core."""
 
+import base64
+import io
 import math
 import re
 from urllib.parse import parse_qs, urlsplit
@@ -7,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import mpmath
 import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 from rope_viz.models.catalog import model_specs
@@ -236,13 +239,38 @@ def test_dials_download_as_png_video_and_html(visit, chromium, tmp_path):
     files = {kind: download_file(view, kind) for kind in ("png", "video", "html")}
     assert view.errors == []
     assert all(name.startswith("rope-rotation-clocks_llama-3.1-8b_d128_base500000") for name, _ in files.values())
-    assert files["png"][1].startswith(b"\x89PNG\r\n\x1a\n")
+    image = Image.open(io.BytesIO(files["png"][1]))
+    image.load()  # which checks the sums of all chunks
+    assert image.text == {"Software": "RoPE Viz"}
     name, film = files["video"]
     assert film.startswith(b"\x1aE\xdf\xa3") if name.endswith("webm") else film[4:8] == b"ftyp"
     assert len(film) > 20_000
+    assert count_marked_pixels(chromium, film, name) > 100
     page = tmp_path / "clocks.html"
     page.write_bytes(files["html"][1])
     check_plays_offline(chromium, page)
+
+
+def count_marked_pixels(chromium, film, name):
+    """Count the pixels of the film's lower right corner that have not the background's colour."""
+    page = chromium.new_page()
+    address = f"data:video/{name.rpartition('.')[2]};base64,{base64.b64encode(film).decode()}"
+    found = page.evaluate(MARKED, address)
+    page.close()
+    return found
+
+
+MARKED = """async (address) => {
+  const film = Object.assign(document.createElement("video"), { muted: true, src: address });
+  await film.play();
+  await new Promise((resolve) => film.requestVideoFrameCallback(resolve));
+  const { videoWidth: w, videoHeight: h } = film, x = new OffscreenCanvas(120, 18).getContext("2d");
+  x.drawImage(film, w - 130, h - 20, 120, 18, 0, 0, 120, 18);
+  const { data } = x.getImageData(0, 0, 120, 18);
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) if (Math.abs(data[at] - data[0]) > 60) count++;
+  return count;
+}"""
 
 
 def download_file(view, kind):

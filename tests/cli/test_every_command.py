@@ -19,6 +19,7 @@ RUNS = {
     "app": ("--health --port 9", 1, "does not answer"),
     "figure": ("scaling/comparison qwen3-8b -o out.csv", 0, "pair i"),
     "report": ("llama-2-7b -o out.md", 0, "Llama 2 7B"),
+    "site": ("nowhere -o out", 2, "nowhere: no such file"),
     "learn": ("-o out.html", 0, "<html"),
     "capture": ("small.gguf --text text.txt --tokens 9 -o capture", 0, "2 layers"),
     "measure": ("small.gguf --text text.txt --tokens 256 --sequences 1 -o out.json", 0, "pieces of"),

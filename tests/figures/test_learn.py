@@ -3,6 +3,7 @@
 import math
 import re
 import tomllib
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
@@ -22,6 +23,7 @@ TEXTS = [scene["texts"] for scene in STORY["scenes"]]
 LLAMA = 500_000.0 ** (-np.arange(64) / 64)
 SMOL = 100_000.0 ** (-np.arange(32) / 32)
 TAU = 2 * math.pi
+CITATION = Path(__file__).parents[2] / "CITATION.cff"
 
 
 def test_equal_words_score_the_same_only_without_position():
@@ -138,6 +140,13 @@ def test_formulas_become_subscripts_and_matrices():
     assert learn.format_math("e^(i(m−n)θ)") == "<p>e<sup>i(m−n)θ</sup></p>"
     matrix = learn.format_math("$ R = [[a, b; c, d]] $")
     assert 'grid-template-columns: repeat(2, auto)"><span>a</span><span>b</span>' in matrix
+
+
+def test_citation_is_that_of_the_project():
+    entries = dict(re.findall(r"^(?:  - )?([\w-]+): (.+)$", CITATION.read_text(encoding="utf-8"), re.MULTILINE))
+    for key in ("title", "version", "name"):
+        assert entries[key].strip('"') in STORY["citation"], key
+    assert f"({entries['date-released'][:4]})" in STORY["citation"]
 
 
 def test_story_opens_at_each_scene_and_the_page_is_small():

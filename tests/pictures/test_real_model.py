@@ -1,15 +1,18 @@
 """The real model's measurements on Recall are those of the files, averaged and compared as said."""
 
+import html
 import json
 import re
 
 import numpy as np
 
 from rope_viz.pages import registry
+from rope_viz.pages.learn.figures import write_words
 from rope_viz.pages.recall import real_model
 from rope_viz.picture import read_address
-from rope_viz.studies.real_model import FOLDER, compare_losses, load_losses, load_pass_keys
+from rope_viz.studies.real_model import FOLDER, compare_losses, load_losses, load_next_words, load_pass_keys
 
+NOVELS = ("northangerabbey", "persuasion")
 NOW = read_address.read_request(registry.page("recall"), {"model": "llama-3.1-8b"})
 
 
@@ -18,7 +21,7 @@ def rows(name):
 
 
 def test_lines_are_means_of_1024_tokens_over_all_texts():
-    found, texts = rows("loss_by_position"), ("northangerabbey", "persuasion")
+    found, texts = rows("loss_by_position"), NOVELS
     drawn = {trace.name: trace.y for trace in real_model.real_loss(NOW).fig.data}
     blocks = np.mean([found[f"{text}/16384/yarn"]["loss"] for text in texts], axis=0)
     np.testing.assert_allclose(drawn["YaRN"], [blocks[first : first + 8].mean() for first in range(0, 128, 8)])
@@ -49,6 +52,33 @@ def test_pass_keys_are_counted_by_length_and_method():
     columns = real_model.real_keys(NOW).columns
     assert columns["2k tokens"][columns["Method"].index("YaRN")] == f"{right} of 5"
     assert columns["12k tokens"][columns["Method"].index("plain")] == "0 of 5"
+
+
+def test_next_words_follow_the_text_whose_loss_was_measured():
+    found, losses = (
+        json.loads((FOLDER / f"smollm2_{name}.json").read_text()) for name in ("next_words", "loss_by_position")
+    )
+    assert set(found["rows"]) == {
+        f"northangerabbey/{position}/{method}"
+        for position in (6000, 10000, 14000)
+        for method in ("none", "linear", "ntk", "yarn")
+    }
+    novel = found["about"]["text_sha256"]["northangerabbey"]
+    assert novel == losses["about"]["text_sha256"]["northangerabbey"]
+    assert (found["about"]["seed"], found["about"]["choice"], found["about"]["tokens"]) == (0, "greedy", 28)
+
+
+def test_scene_6_shows_words_and_loss_of_each_position():
+    blocks = rows("loss_by_position")
+    for position, words in load_next_words().items():
+        shown = html.unescape(write_words(position))
+        first = position // 1024 * 8
+        for method, text in words.items():
+            losses = [blocks[f"{novel}/16384/{method}"]["loss"][first : first + 8] for novel in NOVELS]
+            assert f", loss {np.mean(losses):.2f}</dt><dd>{text} …</dd>" in shown
+    # What the remarks say: only without scaling, and only beyond the trained length, does a word repeat at once.
+    assert "the day, the day, the day" in load_next_words()[14000]["none"]
+    assert not any("the day, the day" in text for text in load_next_words()[10000].values())
 
 
 def test_every_file_names_its_model_versions_and_commit():

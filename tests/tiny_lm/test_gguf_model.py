@@ -15,7 +15,7 @@ from rope_viz.real_models.gguf_model import (  # noqa: E402
     make_config,
     make_tokenizer,
 )
-from rope_viz.real_models.torch_forward import TorchLm  # noqa: E402
+from rope_viz.real_models.torch_forward import KeyValueCache, TorchLm  # noqa: E402
 from rope_viz.studies.heads import Turning  # noqa: E402
 from rope_viz.tiny_lm import numpy_model  # noqa: E402
 from tests.tiny_lm.gguf_writer import convert, write  # noqa: E402
@@ -88,6 +88,19 @@ def test_both_forward_passes_agree_under_a_scaling(small):
     fused = TorchLm(ours)
     found = (fused.hidden(ids, turn) @ fused.unembedding.T).numpy()
     np.testing.assert_allclose(found, numpy_model.logits(ours, ids, turn), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3"])
+def test_cached_tokens_continue_as_in_transformers(name, small):
+    model, ids = built(name), np.random.default_rng(2).integers(1, 96, TOKENS)
+    fused, cache, first = TorchLm(load_gguf(small(name))), KeyValueCache(), 25
+    fused.hidden(ids[:10], cache=cache)
+    rest = fused.hidden(ids[10:], cache=cache)
+    np.testing.assert_allclose(rest.numpy(), fused.hidden(ids)[10:].numpy(), atol=1e-4)
+    start = torch.from_numpy(ids[:first])[None]
+    wanted = model.generate(start, max_new_tokens=8, do_sample=False, eos_token_id=None)[0, first:].tolist()
+    assert fused.write_greedily(cache.cut(first - 1), int(ids[first - 1]), 8) == wanted
+    assert cache.tokens == TOKENS
 
 
 def test_attention_of_grouped_heads_has_rows_of_sum_one(small):

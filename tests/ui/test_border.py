@@ -18,7 +18,16 @@ from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.pages import home, registry
 from rope_viz.pages.model import extend, runtimes
-from rope_viz.picture import blob_store, config_link, configs, outside, own_file, read_address, write_address
+from rope_viz.picture import (
+    blob_store,
+    config_link,
+    configs,
+    outside,
+    own_file,
+    public_address,
+    read_address,
+    write_address,
+)
 from rope_viz.reports.render_process import RenderResult
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.ui import border, link_preview, picture_route, server, upload
@@ -252,7 +261,7 @@ def test_busy_border_answers_503(monkeypatch):
     ids=lambda query: list(query)[-1],
 )
 def test_preview_of_a_link_reads_nothing_and_passes_its_keys_on(query, recorded, monkeypatch):
-    monkeypatch.setenv(link_preview.SETTING, "https://example.org")
+    monkeypatch.setenv(public_address.SETTING, "https://example.org")
     monkeypatch.setattr(read_address, "read_request", lambda *_: pytest.fail("read on the event loop"))
     page = "heads" if "heads.measured" in query else "scaling"
     picture = next(iter(registry.page(page).pictures.values()))
@@ -262,7 +271,7 @@ def test_preview_of_a_link_reads_nothing_and_passes_its_keys_on(query, recorded,
 
 
 def test_preview_of_a_second_model_reads_nothing(recorded, monkeypatch):
-    monkeypatch.setenv(link_preview.SETTING, "https://example.org")
+    monkeypatch.setenv(public_address.SETTING, "https://example.org")
     picture = next(iter(registry.page("compare").pictures.values()))
     text = make_link()
     assert f"compare.with={text}" in link_preview.tags("compare", f"compare.with={text}", picture)

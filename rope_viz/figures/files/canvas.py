@@ -78,16 +78,18 @@ def _plain_fonts() -> Iterator[None]:
 
 
 class Canvas:
-    """One sheet; later drawings are on top."""
+    """One sheet; later drawings are on top. `below` are further pixels under those that a figure may use."""
 
-    def __init__(self, width: float, height: float, *, families: Sequence[str], background: str) -> None:
+    def __init__(
+        self, width: float, height: float, *, families: Sequence[str], background: str, below: float = 0.0
+    ) -> None:
         from matplotlib.figure import Figure
 
         self.width, self.height, self.families = width, height, tuple(families)
         face = parse_rgba(background)
-        self.figure = Figure(figsize=(width / 96, height / 96), dpi=96, facecolor=face if face[3] else "none")
+        self.figure = Figure(figsize=(width / 96, (height + below) / 96), dpi=96, facecolor=face if face[3] else "none")
         self.axes = self.figure.add_axes((0, 0, 1, 1), frame_on=False, xticks=[], yticks=[], autoscale_on=False)
-        self.axes.set(xlim=(0, width), ylim=(height, 0))
+        self.axes.set(xlim=(0, width), ylim=(height + below, 0))
         self.order = 1.0
 
     def measure(self, run: TextSpan, size: float) -> float:

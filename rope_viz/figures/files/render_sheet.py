@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import plotly.graph_objects as go
@@ -17,7 +18,7 @@ from rope_viz.figures.files.apply_style import apply_style
 from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.canvas import LEADING, Canvas, apply_settings
 from rope_viz.figures.files.label_placement import Places
-from rope_viz.figures.files.layout import BIGGER, PAD, TICK, Panel, SheetLayout, start_plan
+from rope_viz.figures.files.layout import BIGGER, PAD, TICK, Panel, SheetLayout, start_plan, wrap_text
 from rope_viz.figures.files.style import Style
 from rope_viz.figures.files.traces import SYMBOLS, dash_lengths, line_scale
 
@@ -159,6 +160,19 @@ def draw_heading(plan: SheetLayout) -> None:
         plan.canvas.text(plan.heading, pad, pad, size=plan.size * BIGGER, colour=colour, down="top")
 
 
+MARK = 1.7
+"""Height of the line below the figure, in sizes of its font."""
+
+
+def draw_mark(plan: SheetLayout, mark: str, height: float) -> None:
+    """Draw the line that names where a figure is from, at the right end of the sheet's lower edge."""
+    pad, size = PAD * plan.scale, plan.size
+    at = {"across": "right", "down": "middle", "align": "right"}
+    colour = str(plan.sheet.layout["font"]["color"])
+    words = wrap_text(plan, mark, plan.sheet.width - 2 * pad, size)
+    plan.canvas.text(words, plan.sheet.width - pad, plan.sheet.height + height / 2, size=size, colour=colour, **at)
+
+
 BOXES = "Last Resort"
 """How the names of fonts begin whose glyphs are all placeholder boxes."""
 
@@ -171,7 +185,7 @@ def find_families(style: Style) -> tuple[str, ...]:
     from matplotlib.font_manager import FontProperties, findfont
 
     own = style.families
-    words = style.title + "".join(label for _, label in style.labels)
+    words = style.title + style.mark + "".join(label for _, label in style.labels)
     if not words:
         return own
     files = (str(findfont(FontProperties(family=family))) for family in own)
@@ -211,9 +225,12 @@ def read_characters(file: str) -> frozenset[str]:
 def draw(fig: go.Figure, form: str, style: Style, title: str, metadata: Mapping[str, str | None]) -> bytes:
     """Return the bytes of the file; raise `ValueError` without Matplotlib, or if the style does not fit the figure."""
     with apply_settings():
+        below = MARK * style.font_px if style.mark else 0.0
+        if below and style.height:
+            style = replace(style, height=f"{style.height_px(0.0) - below:.2f}px")
         sheet = apply_style(fig, style, title)
         ground = str(sheet.layout.get("paper_bgcolor", "#FFFFFF"))
-        canvas = Canvas(sheet.width, sheet.height, families=find_families(style), background=ground)
+        canvas = Canvas(sheet.width, sheet.height, families=find_families(style), background=ground, below=below)
         plan = start_plan(sheet, canvas, vector=form != "png")
         margins.place_panels(plan)
         places = Places(sheet.width, sheet.height)
@@ -227,4 +244,6 @@ def draw(fig: go.Figure, form: str, style: Style, title: str, metadata: Mapping[
         draw_legend(plan)
         shape_annotations.draw_labels(plan, places)
         draw_heading(plan)
+        if style.mark:
+            draw_mark(plan, style.mark, below)
         return canvas.write(form, sheet.style.dpi if form == "png" else traces.MAP_DPI, metadata)

@@ -80,7 +80,7 @@ class Style:
     Lengths are text with a unit ("85mm", "8pt"; a bare number is pixels), "" is the figure's own.
     `labels` are (name of a line, custom label), `colours` (name, #RRGGBB), `hidden` (name, "yes"). `xmin` to `ymax`
     are axis values, also on a log axis. `title` is "no", "yes" for the figure's own, or a custom one; so are
-    `xtitle` and `ytitle`, the titles of the axes.
+    `xtitle` and `ytitle`, the titles of the axes. `mark` is a small line below the figure; no address can set it.
     """
 
     width: str = ""
@@ -103,6 +103,7 @@ class Style:
     xscale: str = ""
     yscale: str = ""
     dpi: int = 288
+    mark: str = ""
 
     def __post_init__(self) -> None:
         for name, bounds in (("width", WIDTHS), ("height", HEIGHTS), ("font_size", FONT_SIZES)):
@@ -177,7 +178,7 @@ class Style:
         out: dict[str, str] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if value == field.default:
+            if value == field.default or field.name == "mark":
                 continue
             if start := next((start for start, name in OF_LINES.items() if name == field.name), ""):
                 out |= {start + name: text for name, text in value}

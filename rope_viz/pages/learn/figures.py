@@ -8,18 +8,20 @@ import html
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import rope_viz
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.scaling import build_method
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures import clocks, theme
+from rope_viz.figures import clocks, hands, theme
 from rope_viz.figures.hands import FEW, nearest_pair
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.studies import attention
-from rope_viz.studies.real_model import read_measurements
+from rope_viz.studies.real_model import load_next_words, read_measurements
 from rope_viz.texts import Texts
 
 TEXTS = Texts("learn")
@@ -39,8 +41,8 @@ MARGIN = 5.0
 """Logit of one token above all others in scene 7."""
 PREVIOUS = {"trained": "as trained", "linear": "linear 2", "repaired": "yarn 2"}
 """Numbers of the last scene's mathematics, and the rotations they are measured with."""
-RIGHT, QUIZ = (1, 1, 1, 2, 1, 1, 1, 2), (1, 0, 1, 2, 0)
-"""The right answer of each prediction and of each question, from 0."""
+RIGHT, QUIZ = (1, 1, 1, 2, 1, 1, 1, 2), ((1, 2), (0, 3), (1, 4), (2, 6), (0, 7))
+"""The right answer of each prediction, from 0; and of each question, with the scene that shows it."""
 LINKS = (
     f"/attention?model={LLAMA}",
     f"/rotation?model={LLAMA}",
@@ -59,7 +61,7 @@ def message(scene: int = 1) -> dict[str, Any]:
 
     `scenes` has for each the `numbers` of its picture and its `texts`.
     """
-    shared = {key: str(clocks.APP(f"share.{key}")) for key in ("embed", "embed_host")}
+    shared = {key: str(clocks.APP(f"share.{key}")) for key in ("embed", "embed_host")} | hands.TEXTS.group("own")
     return {
         "title": str(TEXTS("heading")),
         "scene": scene,
@@ -68,10 +70,21 @@ def message(scene: int = 1) -> dict[str, Any]:
             for number, (numbers, values) in ((each, scene_numbers(each)) for each in range(1, SCENES + 1))
         ],
         "texts": TEXTS.group("story") | clocks.APP.group("video") | shared,
+        "citation": read_citation(),
         "palette": _palette(),
         "cycle": [],
         "app": "",
     }
+
+
+@functools.cache
+def read_citation() -> str:
+    """Return how to cite RoPE Viz, from CITATION.cff: in the installed package, or in the root of a checkout."""
+    package = Path(rope_viz.__file__).parent
+    inside = package / "CITATION.cff"
+    text = (inside if inside.is_file() else package.parent / inside.name).read_text(encoding="utf-8")
+    found = {key: value.strip('"') for key, value in re.findall(r"^(?:  - )?([\w-]+): (.+)$", text, re.MULTILINE)}
+    return f"{found['name']} ({found['date-released'][:4]}). {found['title']} (version {found['version']})."
 
 
 @functools.cache
@@ -145,7 +158,8 @@ def _two_hands() -> tuple[dict[str, Any], dict[str, Any]]:
     asks = attention.split_words(SENTENCE)[-1]
     score = [_signed(maps[name].scores[-1, second]) for name in ("sinusoidal", "rope") for maps in (before, after)]
     values = {"asks": asks, "repeated": word, "added": score[0], "added_moved": score[1], "rotated": score[3]}
-    return hand | {"words": ["cat", "slept"], "slots": SLOTS, "last": spec.context - SLOTS}, hand | values
+    shown = {"words": ["cat", "slept"], "start": [1, 7]}
+    return hand | shown | {"slots": SLOTS, "last": spec.context - SLOTS}, hand | values
 
 
 def _four_clocks() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -160,6 +174,19 @@ def _head() -> tuple[dict[str, Any], dict[str, Any]]:
     return numbers, {"model": catalog()[LLAMA].name, "trained": f"{spec.context:,}"}
 
 
+def write_words(position: int) -> str:
+    """Return what the model writes next at a position under each method, beside the loss there, as HTML."""
+    loss = read_measurements()["loss"]
+    rows = "".join(
+        f"<dt>{TEXTS('scene6.written.row', method=TEXTS(f'scene6.written.{method}'), loss=f'{nats:.2f}')}</dt>"
+        f"<dd>{html.escape(words)} …</dd>"
+        for method, words in load_next_words()[position].items()
+        for nats in [loss["methods"][method][position // loss["bin"]]]
+    )
+    title, remark = TEXTS("scene6.written.title", at=f"{position:,}"), TEXTS(f"scene6.written.at_{position}")
+    return f"<p>{title}</p><dl>{rows}</dl><p>{remark}</p>"
+
+
 def _beyond() -> tuple[dict[str, Any], dict[str, Any]]:
     spec, measured = plain_spec(SMOL), read_measurements()
     rates, loss = spec.plain_inv_freq, measured["loss"]
@@ -169,10 +196,12 @@ def _beyond() -> tuple[dict[str, Any], dict[str, Any]]:
         "trained": spec.context,
         "bin": loss["bin"],
         "loss": {name: loss["methods"][name] for name in ("none", "yarn")},
+        "written": [{"at": position, "html": write_words(position)} for position in load_next_words()],
     }
     unfinished = int(np.count_nonzero(spec.context * rates < spectrum.TAU))
     values = {"name": catalog()[SMOL].name, "trained": f"{spec.context:,}", "unfinished": unfinished}
-    return numbers, values | {key: measured[key] for key in ("source", "text", "weights", "factor")}
+    values |= {key: measured[key] for key in ("source", "text", "weights", "factor")}
+    return numbers, values | {"novel": "Northanger Abbey"}
 
 
 def repaired(method: str, factor: int) -> RopeSpec:
@@ -209,7 +238,10 @@ def _repairs() -> tuple[dict[str, Any], dict[str, Any]]:
         }
     turns = (spec.context * spec.plain_inv_freq / spectrum.TAU).tolist()
     numbers = {"methods": METHODS, "factors": FACTORS, "curves": curves, "attention": attended, "turns": turns}
-    return numbers | {"trained": spec.context}, {}
+    return numbers | {"trained": spec.context, "rates": spec.plain_inv_freq.tolist()}, {
+        "name": catalog()[SMOL].name,
+        "trained": f"{spec.context:,}",
+    }
 
 
 def _proof() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -232,9 +264,10 @@ def _proof() -> tuple[dict[str, Any], dict[str, Any]]:
             "question": str(TEXTS(f"quiz{number}.question", **values)),
             "answers": [str(TEXTS(f"quiz{number}.answer{each}", **values)) for each in (1, 2, 3)],
             "right": right,
+            "scene": scene,
             "why": str(TEXTS(f"quiz{number}.why", **values)),
         }
-        for number, right in enumerate(QUIZ, start=1)
+        for number, (right, scene) in enumerate(QUIZ, start=1)
     ]
     methods = {method: found["methods"][method] for method in METHODS}
     return {key: found[key] for key in ("lengths", "questions")} | {"methods": methods, "quiz": quiz}, values
