@@ -34,4 +34,10 @@ if decay.temperature_of(request) is not None:
 
 page.section(TEXTS("headings.bases"), says=decay.bases)
 page.show(decay.bases)
+
+page.section(TEXTS("headings.packing"), says=decay.distances)
+page.control_row(decay.DOCUMENTS, decay.FORM)
+page.show(decay.distances)
+page.legend(TEXTS("packing.legend"))
+page.controls(decay.PACKED)
 page.end("decay")
