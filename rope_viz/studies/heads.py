@@ -193,3 +193,15 @@ def rotate_head(
 def sample_queries(tokens: int, count: int = ROWS) -> Rows:
     """Return evenly spaced queries, including the last one."""
     return np.unique(np.linspace(0, tokens - 1, min(count, tokens)).round().astype(np.int64))
+
+
+def mean_logit_of_centres(sums: PairSums, scale: float, turn: Turning, distances: Rows) -> FloatArray:
+    """Return the mean logit of every head at some distances as its mean q and mean k alone give it, (heads, distances).
+
+    It is exact where q and k of tokens at this distance are not correlated: scale · Re Σᵢ q̄ᵢ k̄ᵢ* e^(i·Δ·θᵢ).
+    """
+    mean_q, mean_k = sums.means()
+    products, pairs = mean_q * mean_k.conj(), len(turn.inv_freq)
+    rotation = np.exp(1j * exact_angles(turn.inv_freq, distances)) * turn.attention_factor**2
+    rotated = (products[:, :pairs] @ rotation.T).real
+    return np.asarray(scale * (rotated + products[:, pairs:].sum(axis=1).real[:, None]))
