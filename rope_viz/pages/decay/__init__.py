@@ -9,7 +9,7 @@ from rope_viz.figures.compared import name_variants
 from rope_viz.figures.words import plain
 from rope_viz.models.query_temperature import Temperature, find_temperature
 from rope_viz.models.variant import Variant
-from rope_viz.pages.decay import figures, packing, per_distance, words
+from rope_viz.pages.decay import base_lengths, figures, packing, per_distance, words
 from rope_viz.pages.decay.words import TEXTS
 from rope_viz.picture import choices, vectors
 from rope_viz.picture.axis_choice import axis_of, axis_sentence, looked
@@ -220,6 +220,12 @@ def bases(request: PictureRequest) -> Figure:
     held = min(request.spec.target, per_distance.BASES_LONGEST)
     sentence = words.bases(request.spec, held, quick=request.coarse)
     return Figure(per_distance.bases(request.spec, held, quick=request.coarse), TEXTS("bases_title"), sentence)
+
+
+@PAGE.picture(still=True, refuses=lambda request: base_lengths.explain_no_bound(request.spec))
+def reach(request: PictureRequest) -> Figure:
+    """The base that a length needs: how far every base reaches, two bounds, and the models of the list."""
+    return Figure(base_lengths.draw(request.spec), TEXTS("reach.title"), base_lengths.describe(request.spec))
 
 
 def packed_rows(request: PictureRequest) -> list[Row]:
