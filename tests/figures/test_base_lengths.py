@@ -10,7 +10,6 @@ SMALLEST = {1024: 4294, 2048: 11590, 4096: 26955, 8192: 83780, 16384: 231700}
 """{length: smallest base that holds it, heads of 128}, on a finer grid than that of the curve."""
 NEGATIVE = {1.2e4: 1554, 2.7e4: 4079, 2.3e5: 12865, 3.1e5: 12223, 6.4e5: 27685, 4.9e6: 125573, 1e4: 1707, 5e5: 18438}
 """{base: first negative distance}: rounded entries of the paper's table that fail, and Llama 2's and 3.1's bases."""
-STEP = (base_lengths.HIGHEST / base_lengths.LOWEST) ** (1 / (base_lengths.BASES - 1))
 
 
 @pytest.mark.parametrize("base", NEGATIVE)
@@ -24,12 +23,19 @@ def test_a_negative_distance_is_where_the_plain_sum_turns_negative():
     assert base_lengths.find_reach(128, 128, 1e4) == int(np.flatnonzero(sums < 0)[0])
 
 
+@pytest.mark.parametrize("length", SMALLEST)
+def test_the_smallest_base_of_the_table_holds_its_length(length):
+    assert base_lengths.find_reach(128, 128, SMALLEST[length]) >= length
+    assert base_lengths.find_reach(128, 128, 0.9 * SMALLEST[length]) < length
+
+
 @pytest.mark.slow
-def test_the_smallest_base_of_each_length_is_that_of_the_table():
+def test_the_curve_ends_a_little_above_the_table():
+    """Islands of bases that hold may be narrower than the steps of the curve, so it is never below the table."""
     reaches = base_lengths.find_reaches(128, 128)
     found = base_lengths.find_smallest(reaches, np.array(list(SMALLEST)))
     for base, expected in zip(found, SMALLEST.values(), strict=True):
-        assert expected * (1 - 1e-3) <= base <= expected * STEP**2
+        assert expected * (1 - 1e-3) <= base <= 1.2 * expected
     # Bases up to 3.9e5 still fail for 8k, although 83,780 holds it.
     bases = base_lengths.list_bases()
     assert (reaches[(bases > 9e4) & (bases < 4e5)] < 8192).any()

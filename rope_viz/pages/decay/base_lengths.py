@@ -24,7 +24,7 @@ from rope_viz.studies.scores import unrotated_share
 from rope_viz.texts import Sentence, join
 
 LEAST, MOST = 1024, 1 << 17
-LOWEST, HIGHEST, BASES = 1e3, 1e7, 241
+LOWEST, HIGHEST, BASES = 1e3, 1e7, 481
 ASYMPTOTE = 0.6165
 """The zero of the cosine integral: for wide heads, base b holds up to about this times b."""
 FIT = (0.0424, 1.628)
@@ -50,7 +50,7 @@ def list_bases() -> FloatArray:
     return np.geomspace(LOWEST, HIGHEST, BASES)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=2048)
 def find_reach(head_dim: int, rotary_dim: int, base: float) -> int:
     """Return the first distance at which the mean cosine of such a head is negative, at most `MOST`."""
     spec = RopeSpec(head_dim=head_dim, rotary_dim=rotary_dim, base=base)
@@ -119,7 +119,7 @@ def draw(spec: RopeSpec) -> theme.DataFigure:
 def make_line(x: Any, y: FloatArray, label: str, colour: str, dash: str, width: int) -> dict[str, Any]:
     """Return one curve of bases over lengths."""
     line = {"color": colour, "width": width, "dash": dash}
-    hover = f"{label}<br>{TEXTS('reach.hover')}<extra></extra>"
+    hover = f"{label}<br>%{{x:,}}: %{{y:,.4~g}}<extra></extra>"
     return theme.line(x, y, label, colour, line=line, hovertemplate=hover)
 
 
