@@ -15,6 +15,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies.packed_positions import (
     EXAMPLE,
     SUFFIXES,
+    Form,
     PositionFault,
     Row,
     count_distances,
@@ -53,7 +54,7 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.file is None and parsed.lengths is None:
         raise ValueError("name a file with position_ids, or the documents by --lengths 512,300,4096")
     lengths = None if parsed.lengths is None else parse_lengths(parsed.lengths)
-    form = "continued" if parsed.continued else "reset"
+    form: Form = "continued" if parsed.continued else "reset"
     if parsed.file is None:
         rows = make_rows(lengths or (), form)
     else:

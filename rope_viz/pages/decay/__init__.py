@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import compared
@@ -110,6 +112,7 @@ PACKED = StoredChoice(
     suffixes=packed_positions.SUFFIXES,
     instead=TEXTS("choices.packed_fallback"),
 )
+FORMS = cast(dict[packed_positions.Form, str], TEXTS.group("forms"))
 DOCUMENTS = TextLine(
     key="decay.documents",
     label=TEXTS("choices.documents"),
@@ -121,7 +124,7 @@ DOCUMENTS = TextLine(
 FORM = Pick(
     key="decay.form",
     label=TEXTS("choices.form"),
-    options=TEXTS.group("forms"),
+    options=FORMS,
     when=lambda request: request[PACKED] is None,
     needs=(PACKED,),
 )

@@ -66,7 +66,7 @@ def make_table(within: DistanceCounts, whole: DistanceCounts | None) -> dict[str
     """Return the counts of every distance, thinned as drawn, for CSV files."""
     counts = whole or within
     at, _ = thin_counts(counts)
-    columns = {TEXTS("packing.distance"): at}
+    columns: dict[str, FloatArray] = {TEXTS("packing.distance"): at}
     for label, each in ((TEXTS("packing.within"), within), (TEXTS("packing.whole"), whole)):
         if each is not None:
             own, mean = thin_counts(each)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +89,8 @@ def draw_concentrations(model: CapturedSums) -> theme.DataFigure:
     """Draw how many pairs of heads have which R, as shares of all of them: for q and for k."""
     edges = np.linspace(0.0, 1.0, STEPS + 1)
     middle = (edges[:-1] + edges[1:]) / 2.0
-    traces, columns = [], {}
+    traces: list[dict[str, Any]] = []
+    columns: dict[str, FloatArray] = {}
     for name, colour, dash in (("concentration_q", theme.QUERY, "solid"), ("concentration_k", theme.KEY, "dash")):
         counts, _ = np.histogram(list_concentrations(model, name), edges)
         share = counts / counts.sum()
