@@ -92,8 +92,10 @@ def test_the_curve_from_the_centres_and_its_correlation(ask):
     rotation = np.exp(1j * np.outer(np.arange(40), turn))
     scores = 0.5 * ((q * rotation) @ (k * rotation).conj().T).real
     exact = [np.diagonal(scores, -each).mean() for each in at]
-    np.testing.assert_allclose(drawn.fig.data[0].y, exact[1:], atol=1e-5)
-    np.testing.assert_allclose(drawn.fig.data[1].y, centres[1:], atol=1e-5)
+    line, points = drawn.fig.data
+    np.testing.assert_array_equal(points.x, at[1:])
+    np.testing.assert_allclose(points.y, exact[1:], atol=1e-5)
+    np.testing.assert_allclose(np.array(line.y)[np.isin(line.x, at)], centres[1:], atol=1e-5)
     expected = np.corrcoef(exact[1:], centres[1:])[0, 1]
     assert drawn.sentence.values["value"] == pytest.approx(expected, abs=1e-6)
 
@@ -101,7 +103,8 @@ def test_the_curve_from_the_centres_and_its_correlation(ask):
 def test_equal_tokens_are_rebuilt_exactly(ask):
     same = {1: tuple(np.repeat(x[:, :1], 40, axis=1) for x in LAYERS[1])}
     drawn = heads.rebuilt(ask(WHOLE, same, of="0"))
-    np.testing.assert_allclose(drawn.fig.data[0].y, drawn.fig.data[1].y, atol=1e-5)
+    line, points = drawn.fig.data
+    np.testing.assert_allclose(np.array(line.y)[np.isin(line.x, points.x)], points.y, atol=1e-5)
     assert drawn.sentence.values["value"] == pytest.approx(1.0, abs=1e-6)
     assert float(np.min(compute(*same[1], "concentration_q"))) == pytest.approx(1.0)
 
@@ -137,3 +140,12 @@ def test_the_shipped_sums_fit_the_shipped_sentence():
         found.append(np.corrcoef(both[0].ravel(), both[1].ravel())[0, 1])
     assert min(found) > 0.8
     assert float(np.median(found)) > 0.95
+
+
+def test_the_centres_of_the_real_model_give_its_mean_logits():
+    """Two computations: the exact means over all pairs of tokens, and the products of the means of q and k."""
+    query = [{"heads.tab": "whole", "heads.of": str(layer)} for layer in range(30)]
+    requests = [read_address.read_request(PAGE, {"model": "llama-3.1-8b", **each}) for each in query]
+    correlations = [one.correlation for request in requests for one in heads.rebuilt_heads(request)]
+    assert len(correlations) == 270
+    assert float(np.median(correlations)) > 0.99

@@ -117,7 +117,7 @@ def test_files_of_texts_and_of_layers_add_up(tmp_path):
     assert main(("capture", "--add", *map(str, paths), "-o", str(out))) == 2
 
 
-def test_each_reader_names_the_other_kind_of_file(tmp_path):
+def test_each_reader_names_the_right_command(tmp_path):
     whole, sums = tmp_path / "whole.safetensors", tmp_path / "sums.safetensors"
     q, k = draw()
     write_capture(whole, {0: CapturedLayer(q, k, heads=(0, 1, 2, 3))}, config=CONFIG, name="a model")

@@ -92,7 +92,8 @@ def draw(spec: RopeSpec) -> theme.DataFigure:
     smallest = find_smallest(reaches, lengths)
     near = reaches >= LEAST
     traces: list[dict[str, Any]] = [
-        make_line(reaches[near], list_bases()[near], TEXTS("reach.each"), theme.CURRENT, "solid", 1),
+        make_line(reaches[near], list_bases()[near], TEXTS("reach.each"), theme.CURRENT, "solid", 1)
+        | {"mode": "markers", "marker": {"size": 4, "color": theme.CURRENT}},
         make_line(lengths, smallest, TEXTS("reach.smallest"), theme.CURRENT, "solid", 3),
         make_line(lengths, FIT[0] * lengths.astype(float) ** FIT[1], TEXTS("reach.fit"), theme.FURTHER[0], "dash", 2),
         make_line(lengths, lengths / ASYMPTOTE, TEXTS("reach.wide"), theme.PLAIN, "dot", 2),

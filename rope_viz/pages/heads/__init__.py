@@ -589,7 +589,8 @@ def rebuilt_heads(request: PictureRequest) -> list[Rebuilt]:
     spec = summed_model(request).spec(number)
     if held is None:
         distances, by_layer = load_mean_logits()
-        exact = by_layer[number]
+        near = distances <= distances[-1] // 2
+        distances, exact = distances[near], by_layer[number][:, near]
         turn = Turning.from_spec(spec, int(distances[-1]) + 1)
     elif isinstance(held.value, CapturedSums):
         raise ValueError(TEXTS("layer.sums"))

@@ -25,7 +25,8 @@ CARRIED = TEXTS.group("carried")
 """Quantities of a layer by head and pair. A concentration is R, the length of the mean over the mean length."""
 HIGH = 0.9
 STEPS = 40
-DISTANCES = 64
+DISTANCES, POINTS = 64, 600
+"""Distances at which both curves are compared, and at which that of the centres is drawn: it oscillates."""
 
 
 @functools.lru_cache(maxsize=2)
@@ -119,11 +120,16 @@ def describe_concentrations(model: CapturedSums) -> Sentence:
 
 @dataclass(frozen=True, eq=False)
 class Rebuilt:
-    """The mean logit of one head at some distances: exact, and from the means of q and k alone."""
+    """The mean logit of one head at some distances: exact, and from the means of q and k alone; that one also `drawn`.
+
+    `drawn` is its value at the distances `at`.
+    """
 
     distances: NDArray[np.int64]
     exact: FloatArray
     centres: FloatArray
+    at: NDArray[np.int64]
+    drawn: FloatArray
 
     @property
     def correlation(self) -> float:
@@ -135,33 +141,46 @@ class Rebuilt:
         return float(np.mean((rows[0] - rows[0].mean()) * (rows[1] - rows[1].mean())) / spread.prod())
 
 
-def choose_distances(tokens: int) -> NDArray[np.int64]:
-    """Return distance 0 and up to `DISTANCES` more, evenly spaced on a logarithmic axis."""
-    steps = np.geomspace(1, max(tokens - 1, 1), DISTANCES)
+def choose_distances(tokens: int, count: int = DISTANCES) -> NDArray[np.int64]:
+    """Return distance 0 and up to `count` more, evenly spaced on a logarithmic axis, up to half of the tokens.
+
+    Few pairs of tokens have larger distances, and the first token, which many heads attend to, is in most of them.
+    """
+    steps = np.geomspace(1, max(tokens // 2, 1), count)
     found: NDArray[np.int64] = np.unique([0, *steps.round().astype(np.int64)])
-    return found[found < tokens]
+    return found
 
 
 def rebuild(
     sums: PairSums, scale: float, turn: Turning, distances: NDArray[np.int64], exact: FloatArray
 ) -> list[Rebuilt]:
     """Return both curves of every head. `exact` is (heads, distances)."""
-    centres = studies.mean_logit_of_centres(sums, scale, turn, distances)
-    return [Rebuilt(distances, *both) for both in zip(exact, centres, strict=True)]
+    at = choose_distances(2 * int(distances[-1]), POINTS)
+    centres, drawn = (studies.mean_logit_of_centres(sums, scale, turn, each) for each in (distances, at))
+    return [Rebuilt(distances, one, two, at, three) for one, two, three in zip(exact, centres, drawn, strict=True)]
 
 
 def draw_rebuilt(rebuilt: Rebuilt) -> theme.DataFigure:
     """Draw the exact mean logit of a head by distance, and the one from the means of its q and k."""
     at = rebuilt.distances[rebuilt.distances > 0]
-    drawn = [
-        (TEXTS("whole.exact"), rebuilt.exact, theme.PLAIN, "dot"),
-        (TEXTS("whole.centres"), rebuilt.centres, theme.CURRENT, "solid"),
+    exact, centres = TEXTS("whole.exact"), TEXTS("whole.centres")
+    hover = "%{y:.4~g}<extra></extra>"
+    line = {"color": theme.CURRENT, "width": 2}
+    marker = {"color": theme.PLAIN, "size": 7, "symbol": "circle-open", "line": {"width": 2}}
+    traces = [
+        theme.line(
+            rebuilt.at[1:], rebuilt.drawn[1:], centres, theme.CURRENT, line=line, hovertemplate=f"{centres}: {hover}"
+        ),
+        theme.line(
+            at,
+            rebuilt.exact[rebuilt.distances > 0],
+            exact,
+            theme.PLAIN,
+            mode="markers",
+            marker=marker,
+            hovertemplate=f"{exact}: {hover}",
+        ),
     ]
-    traces = []
-    for label, values, colour, dash in drawn:
-        line = {"color": colour, "width": 2, "dash": dash}
-        hover = f"{label}: %{{y:.4~g}}<extra></extra>"
-        traces.append(theme.line(at, values[rebuilt.distances > 0], label, colour, line=line, hovertemplate=hover))
     last = int(at[-1]) + 1
     fig = theme.figure(
         traces,
@@ -177,7 +196,8 @@ def draw_rebuilt(rebuilt: Rebuilt) -> theme.DataFigure:
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         height=theme.SIDE_HEIGHT,
     )
-    fig.table = lambda: {TEXTS("whole.distance"): rebuilt.distances} | {label: values for label, values, *_ in drawn}
+    columns = {TEXTS("whole.distance"): rebuilt.distances, exact: rebuilt.exact, centres: rebuilt.centres}
+    fig.table = lambda: dict(columns)
     return fig
 
 
