@@ -17,7 +17,7 @@ def test_a_base_reaches_its_first_negative_distance(base):
     assert base_lengths.find_reach(128, 128, base) == NEGATIVE[base]
 
 
-def test_a_negative_distance_is_where_the_plain_sum_turns_negative():
+def test_reach_ends_where_the_sum_turns_negative():
     theta = 1e4 ** (-np.arange(64) / 64)
     sums = np.cos(np.arange(2000)[:, None] * theta).sum(axis=1)
     assert base_lengths.find_reach(128, 128, 1e4) == int(np.flatnonzero(sums < 0)[0])

@@ -69,7 +69,7 @@ def test_statistics_of_sums_are_those_of_whole_tensors(pairs, pairing):
         np.testing.assert_allclose(getattr(found, name), getattr(whole, name), rtol=EXACT, atol=EXACT)
 
 
-def test_the_products_with_the_mean_of_the_others_follow_from_the_means():
+def test_products_with_means_follow_from_the_means():
     q, k = draw()
     mean_q, mean_k = add_up(q, k, 8, "half").means()
     whole_q, whole_k = (as_complex(x, 8, "half") for x in (q, np.repeat(k, 2, axis=0)))
@@ -117,7 +117,7 @@ def test_files_of_texts_and_of_layers_add_up(tmp_path):
     assert main(("capture", "--add", *map(str, paths), "-o", str(out))) == 2
 
 
-def test_each_reader_names_the_right_command(tmp_path):
+def test_each_file_names_the_command_for_the_other(tmp_path):
     whole, sums = tmp_path / "whole.safetensors", tmp_path / "sums.safetensors"
     q, k = draw()
     write_capture(whole, {0: CapturedLayer(q, k, heads=(0, 1, 2, 3))}, config=CONFIG, name="a model")
