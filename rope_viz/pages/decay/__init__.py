@@ -116,6 +116,7 @@ FORMS = cast(dict[packed_positions.Form, str], TEXTS.group("forms"))
 DOCUMENTS = TextLine(
     key="decay.documents",
     label=TEXTS("choices.documents"),
+    help=TEXTS("choices.documents_help"),
     usual="1024, 300, 2000, 772",
     check=packed_positions.parse_lengths,
     when=lambda request: request[PACKED] is None,
