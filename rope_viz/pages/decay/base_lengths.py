@@ -105,7 +105,7 @@ def draw(spec: RopeSpec) -> theme.DataFigure:
         x={
             "title": TEXTS("reach.length_axis"),
             "type": "log",
-            "range": theme.log_range(LEAST, MOST),
+            "range": theme.log_range(LEAST, 1.1 * MOST),
             **theme.length_ticks(LEAST, MOST),
         },
         y={"title": TEXTS("reach.base_axis"), "type": "log", "range": [2.9, float(np.log10(top)) + 0.2], "dtick": 1},

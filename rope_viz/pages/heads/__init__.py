@@ -565,9 +565,8 @@ def carried(request: PictureRequest) -> Figure:
         labels=CARRIED,
     )
     top = np.unravel_index(int(np.argmax(values)), values.shape)
-    sentence = TEXTS(
-        "whole.most_of_layer", layer=number, head=names[top[0]], pair=int(top[1]), value=float(values[top])
-    )
+    largest = {"head": names[top[0]], "pair": int(top[1]), "value": float(values[top])}
+    sentence = TEXTS("whole.most_of_layer", what=CARRIED[what], layer=number, **largest)
     return Figure(fig, TEXTS("carried_title", layer=number), sentence, variant=f"{model.name} {number}")
 
 
