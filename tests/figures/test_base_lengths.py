@@ -54,4 +54,5 @@ def test_models_hold_their_length_or_not():
 
 def test_half_of_an_unrotated_head_has_no_bound():
     assert "every base" in base_lengths.explain_no_bound(RopeSpec(head_dim=128, rotary_dim=64))
+    assert "256 dimensions" in base_lengths.explain_no_bound(RopeSpec(head_dim=512))
     assert base_lengths.explain_no_bound(RopeSpec(head_dim=128)) == ""

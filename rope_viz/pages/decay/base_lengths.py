@@ -25,6 +25,8 @@ from rope_viz.texts import Sentence, join
 
 LEAST, MOST = 1024, 1 << 17
 LOWEST, HIGHEST, BASES = 1e3, 1e7, 481
+WIDEST = 256
+"""Dimensions of the widest head for which all bases are computed at every distance."""
 ASYMPTOTE = 0.6165
 """The zero of the cosine integral: for wide heads, base b holds up to about this times b."""
 FIT = (0.0424, 1.628)
@@ -161,4 +163,6 @@ def describe(spec: RopeSpec) -> Sentence:
 
 def explain_no_bound(spec: RopeSpec) -> str:
     """Return why there is no curve, "" if there is: with half of the head unrotated, every base holds every length."""
+    if spec.head_dim > WIDEST:
+        return TEXTS("reach.wide_head", widest=WIDEST)
     return TEXTS("reach.partial") if unrotated_share(spec) >= 0.5 else ""
