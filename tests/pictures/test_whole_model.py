@@ -87,7 +87,7 @@ def test_the_curve_from_the_centres_and_its_correlation(ask):
     drawn = heads.rebuilt(ask(WHOLE, of="0", which="2"))
     q, k = pairs_of(LAYERS[1][0][2]), pairs_of(LAYERS[1][1][1])
     turn = 100.0 ** (-np.arange(4) / 4)
-    at = whole_model.choose_distances(40)
+    at = whole_model.choose_distances(20)
     centres = [0.5 * (q.mean(axis=0) * k.mean(axis=0).conj() * np.exp(1j * each * turn)).sum().real for each in at]
     rotation = np.exp(1j * np.outer(np.arange(40), turn))
     scores = 0.5 * ((q * rotation) @ (k * rotation).conj().T).real

@@ -595,7 +595,8 @@ def rebuilt_heads(request: PictureRequest) -> list[Rebuilt]:
         raise ValueError(TEXTS("layer.sums"))
     else:
         whole = held.value.layer(number).as_heads(spec)
-        distances, turn = whole_model.choose_distances(whole.tokens), Turning.from_spec(spec, whole.tokens)
+        # Few pairs of tokens have larger distances, and many heads attend to the first token, which most of them have.
+        distances, turn = whole_model.choose_distances(whole.tokens // 2), Turning.from_spec(spec, whole.tokens)
         exact = studies.mean_logit(whole, turn)[:, distances]
     return whole_model.rebuild(layer.sums, layer.scale, turn, distances, exact)
 

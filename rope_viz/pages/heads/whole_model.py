@@ -135,18 +135,14 @@ class Rebuilt:
     def correlation(self) -> float:
         """Return the correlation of both over the distances from 1 on, 0 where one of them is constant."""
         rows = np.stack([self.exact, self.centres])[:, self.distances > 0]
-        spread = rows.std(axis=1)
-        if rows.shape[1] < 2 or not spread.all():
+        if rows.shape[1] < 2 or not (spread := rows.std(axis=1)).all():
             return 0.0
         return float(np.mean((rows[0] - rows[0].mean()) * (rows[1] - rows[1].mean())) / spread.prod())
 
 
-def choose_distances(tokens: int, count: int = DISTANCES) -> NDArray[np.int64]:
-    """Return distance 0 and up to `count` more, evenly spaced on a logarithmic axis, up to half of the tokens.
-
-    Few pairs of tokens have larger distances, and the first token, which many heads attend to, is in most of them.
-    """
-    steps = np.geomspace(1, max(tokens // 2, 1), count)
+def choose_distances(longest: int, count: int = DISTANCES) -> NDArray[np.int64]:
+    """Return distance 0 and up to `count` more to the longest, evenly spaced on a logarithmic axis."""
+    steps = np.geomspace(1, longest, count) if longest else np.zeros(0)
     found: NDArray[np.int64] = np.unique([0, *steps.round().astype(np.int64)])
     return found
 
@@ -155,7 +151,7 @@ def rebuild(
     sums: PairSums, scale: float, turn: Turning, distances: NDArray[np.int64], exact: FloatArray
 ) -> list[Rebuilt]:
     """Return both curves of every head. `exact` is (heads, distances)."""
-    at = choose_distances(2 * int(distances[-1]), POINTS)
+    at = choose_distances(int(distances[-1]), POINTS)
     centres, drawn = (studies.mean_logit_of_centres(sums, scale, turn, each) for each in (distances, at))
     return [Rebuilt(distances, one, two, at, three) for one, two, three in zip(exact, centres, drawn, strict=True)]
 
@@ -181,15 +177,15 @@ def draw_rebuilt(rebuilt: Rebuilt) -> theme.DataFigure:
             hovertemplate=f"{exact}: {hover}",
         ),
     ]
-    last = int(at[-1]) + 1
+    last = int(rebuilt.distances[-1]) + 1
     fig = theme.figure(
         traces,
         x={
             "title": TEXTS("whole.distance_axis"),
             "type": "log",
-            "range": theme.log_range(1, last),
+            "range": theme.log_range(1, max(last, 2)),
             "unifiedhovertitle": {"text": TEXTS("whole.distance") + " %{x:,.0f}"},
-            **theme.length_ticks(1, last),
+            **theme.length_ticks(1, max(last, 2)),
         },
         y={"title": TEXTS("whole.logit_axis"), "zeroline": True, "zerolinecolor": theme.RULE},
         showlegend=True,
