@@ -34,4 +34,14 @@ if decay.temperature_of(request) is not None:
 
 page.section(TEXTS("headings.bases"), says=decay.bases)
 page.show(decay.bases)
+
+page.section(TEXTS("headings.reach"), says=decay.reach)
+page.show(decay.reach)
+page.legend(TEXTS("reach.legend", most=decay.base_lengths.MOST))
+
+page.section(TEXTS("headings.packing"), says=decay.distances)
+page.control_row(decay.DOCUMENTS, decay.FORM)
+page.show(decay.distances)
+page.legend(TEXTS("packing.legend"))
+page.controls(decay.PACKED)
 page.end("decay")

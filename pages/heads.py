@@ -23,7 +23,7 @@ def show() -> None:
     page.legend(TEXTS("real.legend", **heads.THRESHOLDS))
     name, tab = page.tabs(heads.TAB)
     with tab:
-        {"head": show_head, "own": show_own}[name]()
+        {"head": show_head, "whole": show_whole, "own": show_own}[name]()
     page.end("heads")
 
 
@@ -40,6 +40,27 @@ def show_head() -> None:
     page.section(TEXTS("headings.sentence"), says=heads.sentence)
     page.controls(heads.ROTATION)
     page.show(heads.sentence)
+
+
+def show_whole() -> None:
+    """Show what all layers of a model carry, the heads of one, and the curve that the centres of q and k give."""
+    page.section(TEXTS("headings.layers"), says=heads.layers)
+    page.paragraph(TEXTS("whole.about"))
+    page.controls(heads.FILE)
+    page.controls(heads.CARRIES)
+    page.show(heads.layers)
+    page.legend(TEXTS("whole.legend"))
+
+    page.section(TEXTS("headings.carried"), says=heads.carried)
+    page.controls(heads.OF_LAYER)
+    page.show(heads.carried)
+
+    page.section(TEXTS("headings.concentration"), says=heads.concentration)
+    page.show(heads.concentration)
+    page.section(TEXTS("rebuilt_title"), says=heads.rebuilt)
+    page.controls(heads.OF_HEAD)
+    page.show(heads.rebuilt)
+    page.legend(TEXTS("whole.rebuilt_legend"))
 
 
 def show_own() -> None:

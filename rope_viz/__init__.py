@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rope_viz.advice.memory.estimate_memory import memory as _memory
     from rope_viz.advice.plan.export import export as export
     from rope_viz.advice.plan.extension_plan import plan as _plan
+    from rope_viz.advice.verify.assert_rope import assert_rope as assert_rope
     from rope_viz.embedding.scaling import METHODS as METHODS
     from rope_viz.embedding.spec import RopeSpec as RopeSpec
     from rope_viz.embedding.spec import Scaling as Scaling
@@ -59,6 +60,7 @@ _HOME = {
     "plan": "advice.plan.extension_plan",
     "memory": "advice.memory.estimate_memory",
     "capture": "real_models.capture",
+    "assert_rope": "advice.verify.assert_rope",
 }
 TAKES_NAMES = frozenset(("from_config", "emulate", "check", "repair", "plan", "memory"))
 """Functions whose first argument may also be the name of a config."""

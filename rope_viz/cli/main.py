@@ -16,7 +16,7 @@ from collections.abc import Sequence
 # These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`. `search`
 # has a thread per text, and with OpenBLAS's own threads besides it would take ten times as long.
 if {*sys.argv[1:2]} & set(
-    "check table compare runtimes badge match conformance export extend memory verify models search".split()
+    "check table compare runtimes badge match positions conformance export extend memory verify models search".split()
 ):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -99,6 +99,7 @@ COMMANDS = {
     "runtimes": ("runtimes", "add_runtimes", "show how each runtime reads a config"),
     "badge": ("badge", "add", "write a badge for a model card: in how many runtimes the config was checked"),
     "match": ("match", "add", "compare what a trainer computed with what a server computes"),
+    "positions": ("positions", "add", "are the positions of packed documents reset, padded, offset as they should be?"),
     "conformance": ("verify", "add_conformance", "write files that check the rotary embedding of any engine"),
     "export": ("runtimes", "add_export", "print this embedding as the keys or flags of a runtime or a trainer"),
     "extend": ("extend", "add", "how to reach a longer context: methods, reasons, keys and flags"),

@@ -6,14 +6,16 @@ import argparse
 import functools
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.spec import tokens
 from rope_viz.embedding.spec import short_repr
-from rope_viz.real_models.capture import capture_folder, capture_gguf, find_gguf
+from rope_viz.real_models.capture import WHOLE, capture_folder, capture_gguf, find_gguf
 from rope_viz.real_models.measured_file import LEAST
 from rope_viz.storage.write_file import write_file
+from rope_viz.studies.sums_file import SummedLayer, add_files, write_sums
 
 
 def add_measure(commands: Any) -> None:
@@ -103,12 +105,31 @@ def add_capture(commands: Any) -> None:
         "and PyTorch. Nothing is downloaded, and no code from the model's folder runs.",
     )
     taken.add_argument(
-        "model", metavar="MODEL", help="a GGUF file, its folder, or a folder with config.json, weights and tokenizer"
+        "model",
+        nargs="+",
+        metavar="MODEL",
+        help="a GGUF file, its folder, or a folder with config.json, weights and tokenizer; with --add, files of sums",
     )
-    taken.add_argument("--text", required=True, metavar="FILE", help="UTF-8 text, or - for stdin")
+    taken.add_argument("--text", metavar="FILE", help="UTF-8 text, or - for stdin")
     taken.add_argument(
-        "--tokens", type=tokens, default=4096, metavar="N", help="number of tokens of the text; default: 4096"
+        "--tokens",
+        type=tokens,
+        default=4096,
+        metavar="N",
+        help="number of tokens of the text, with --sums of each piece of it; default: 4096",
     )
+    taken.add_argument(
+        "--sums",
+        action="store_true",
+        help="sums over all tokens of the text by head and pair, in place of whole q and k: about 100 kB a layer",
+    )
+    taken.add_argument(
+        "--shard",
+        type=read_shard,
+        metavar="I/N",
+        help="with --sums, every N-th piece of the text from the I-th, from 0",
+    )
+    taken.add_argument("--add", action="store_true", help="add files of --sums, of other texts or other layers")
     taken.add_argument("-o", "--output", required=True, metavar="FILE", help="qk.safetensors")
     taken.add_argument("--layers", type=read_numbers, metavar="LIST", help="such as 0,5,10-12; default: all")
     taken.add_argument("--heads", type=read_numbers, metavar="LIST", help="query heads; default: all")
@@ -131,13 +152,48 @@ def read_numbers(written: str) -> list[int]:
     return found
 
 
+def read_shard(written: str) -> tuple[int, int]:
+    """Read a shard such as 0/4, for argparse."""
+    number, _, of = written.partition("/")
+    if not all(word.isascii() and word.isdecimal() and len(word) < 6 for word in (number, of)) or int(number) >= int(
+        of
+    ):
+        raise argparse.ArgumentTypeError(f"{short_repr(written)} is not a shard such as 0/4: 0, 1, 2 or 3 of 4")
+    return int(number), int(of)
+
+
+def add_sums(parsed: argparse.Namespace) -> int:
+    """Write the sum of files of sums and return the exit code."""
+    found = add_files(parsed.model)
+    write_sums(parsed.output, found.summed, config=found.config, name=found.name)
+    print(f"{parsed.output}: {describe_sums(found.summed)}")
+    return 0
+
+
+def describe_sums(layers: Mapping[int, SummedLayer]) -> str:
+    """Return the sizes of sums in words."""
+    first = next(iter(layers.values())).sums
+    return (
+        f"{len(layers)} layers, {first.q.shape[1]} heads, sums over {first.tokens:,} tokens, {first.q.shape[2]} pairs"
+    )
+
+
 def run_capture(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code."""
+    if parsed.add:
+        return add_sums(parsed)
+    if len(parsed.model) > 1 or parsed.text is None:
+        raise ValueError("capture needs one model and --text FILE; --add adds several files of --sums")
+    if parsed.shard is not None and not parsed.sums:
+        raise ValueError("--shard needs --sums: only sums of several files add up")
+    (parsed.model,) = parsed.model
     text = read_text(parsed.text)
     options: dict[str, Any] = {
         "tokens": parsed.tokens,
         "layers": parsed.layers,
         "heads": parsed.heads,
+        "sums": parsed.sums,
+        "shard": parsed.shard or WHOLE,
         "progress": functools.partial(show_progress, "layer"),
     }
     if Path(parsed.model, "config.json").is_file():
@@ -151,6 +207,9 @@ def run_capture(parsed: argparse.Namespace) -> int:
     if taken.skipped:
         print(f"rope-viz: layers without rotation were left out: {', '.join(map(str, taken.skipped))}", file=sys.stderr)
     taken.save(parsed.output, dtype=parsed.dtype)
+    if parsed.sums:
+        print(f"{parsed.output}: {describe_sums(taken.summed)}")
+        return 0
     first = next(iter(taken.layers.values()))
     if first.q.shape[1] < parsed.tokens:
         print(f"rope-viz: the text has only {first.q.shape[1]:,} tokens", file=sys.stderr)

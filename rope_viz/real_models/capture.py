@@ -28,25 +28,33 @@ from rope_viz.models.formats.gguf import is_gguf, read_header
 from rope_viz.models.model_config import from_config
 from rope_viz.real_models.gguf_model import load_gguf, make_config, make_tokenizer
 from rope_viz.studies.capture_file import CapturedLayer, write_capture
+from rope_viz.studies.pair_sums import add_up
+from rope_viz.studies.sums_file import SummedLayer, write_sums
 from rope_viz.tiny_lm import numpy_model
 
 Tensor: TypeAlias = Any
 ROTATIONS = ("apply_rotary_pos_emb*", "apply_rotary_emb*", "apply_multimodal_rotary_pos_emb*")
 NOT_TEXT = ("*vision*", "*time*")
 ATTENTION = "ALL_ATTENTION_FUNCTIONS"
+Shard: TypeAlias = tuple[int, int]
+"""The number of a shard, from 0, and the number of shards: it has every so many-th piece of the text."""
+WHOLE: Shard = (0, 1)
 
 
 @dataclass
 class CapturedLayers:
     """The layers captured so far: {layer index: `CapturedLayer`}, in the order the layers ran.
 
-    `skipped` are layers that attended without a rotation.
+    `skipped` are layers that attended without a rotation. With `takes_sums`, `summed` has sums over all tokens of all
+    passes in place of `layers`.
     """
 
     config: dict[str, Any]
     name: str
     layers: dict[int, CapturedLayer] = field(default_factory=dict)
     skipped: list[int] = field(default_factory=list)
+    takes_sums: bool = False
+    summed: dict[int, SummedLayer] = field(default_factory=dict)
 
     @property
     def specs(self) -> dict[str, RopeSpec]:
@@ -56,10 +64,23 @@ class CapturedLayers:
     def spec(self, layer: int) -> RopeSpec:
         return self.specs[self.layers[layer].kind]
 
+    def add(self, index: int, layer: CapturedLayer) -> None:
+        """Keep a layer, or with `takes_sums` add it to the sums of that layer."""
+        if not self.takes_sums:
+            self.layers[index] = layer
+            return
+        spec = self.specs[layer.kind]
+        sums = add_up(layer.q, layer.k, spec.pairs, spec.pairing)
+        found = SummedLayer(sums, layer.kind, layer.scale, layer.heads)
+        self.summed[index] = self.summed[index] + found if index in self.summed else found
+
     def save(self, path: str | Path, *, dtype: str = "float16") -> None:
         """Write a safetensors file for the Heads page and `read_capture`. Raises `ValueError` without layers."""
-        if not self.layers:
+        if not (self.layers or self.summed):
             raise ValueError("nothing was taken: run the model within the `with` block")
+        if self.takes_sums:
+            write_sums(path, self.summed, config=self.config, name=self.name)
+            return
         write_capture(path, self.layers, config=self.config, name=self.name, dtype=dtype)
 
 
@@ -69,10 +90,12 @@ def capture(
     *,
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
+    sums: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[CapturedLayers]:
     """Capture q and k of these layers and query heads (all, if None) in the first forward pass within the block.
 
+    With `sums`, sums over the tokens of all passes are captured in place of whole tensors.
     Only the first sequence of a batch is captured; its positions must be 0, 1, 2 and so on. `progress` is called with
     the number of finished and of all layers. Raises `ValueError` for a model whose attention cannot be wrapped.
     """
@@ -86,6 +109,7 @@ def capture(
         )
     config = model.config.get_text_config().to_dict()
     taken = CapturedLayers(config, str(getattr(model.config, "_name_or_path", "") or type(model).__name__))
+    taken.takes_sums = sums
     total = int(config.get("num_hidden_layers") or 0)
     pieces: list[tuple[Tensor, Tensor]] = []
     kinds = layer_kinds(taken)
@@ -94,7 +118,7 @@ def capture(
         index = int(getattr(module, "layer_idx", len(taken.layers)))
         if index not in taken.layers and (layers is None or index in layers):
             if pieces:
-                taken.layers[index] = layer_of(module, query, key, pieces, options, heads, kinds.get(index, ""))
+                taken.add(index, layer_of(module, query, key, pieces, options, heads, kinds.get(index, "")))
             elif index not in taken.skipped:
                 taken.skipped.append(index)
         pieces.clear()
@@ -121,10 +145,13 @@ def capture_folder(
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
     device: str = "cpu",
+    sums: bool = False,
+    shard: Shard = WHOLE,
     progress: Callable[[int, int], None] | None = None,
 ) -> CapturedLayers:
     """Capture q and k of the transformers model in a folder on the first `tokens` of a text; nothing is downloaded.
 
+    With `sums`, the whole text is read in pieces of that many tokens, and sums are captured; `shard` chooses pieces.
     Raises `ValueError` without PyTorch and transformers, for a text of less than two tokens, and for layers that the
     model does not have.
     """
@@ -134,15 +161,15 @@ def capture_folder(
     except ImportError:
         raise ValueError("capture needs PyTorch and transformers: pip install 'rope-viz[transformers]'") from None
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=tokens)["input_ids"]
-    if ids.shape[1] < 2:
-        raise ValueError("the text must have at least two tokens")
+    longest = {} if sums else {"truncation": True, "max_length": tokens}
+    parts = cut_text(tokenizer(text, return_tensors="np", verbose=False, **longest)["input_ids"][0], tokens, shard)
     # Without the head, because the logits are not needed.
     model = transformers.AutoModel.from_pretrained(folder, local_files_only=True, dtype="auto").to(device).eval()
-    with capture(model, layers=layers, heads=heads, progress=progress) as taken, torch.inference_mode():
-        model(input_ids=ids.to(device), use_cache=False)
+    with capture(model, layers=layers, heads=heads, sums=sums, progress=progress) as taken, torch.inference_mode():
+        for ids in parts:
+            model(input_ids=torch.from_numpy(ids.astype(np.int64))[None].to(device), use_cache=False)
     taken.name = Path(folder).resolve().name
-    missing = sorted(set(layers or ()) - set(taken.layers) - set(taken.skipped))
+    missing = sorted(set(layers or ()) - set(taken.layers) - set(taken.summed) - set(taken.skipped))
     if missing:
         raise ValueError(f"the model has no layer {', '.join(map(str, missing))}")
     return taken
@@ -276,10 +303,13 @@ def capture_gguf(
     tokens: int,
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
+    sums: bool = False,
+    shard: Shard = WHOLE,
     progress: Callable[[int, int], None] | None = None,
 ) -> CapturedLayers:
     """Capture q and k of these layers and query heads (all, if None) on the first `tokens` of a text.
 
+    With `sums`, the whole text is read in pieces of that many tokens, and sums are captured; `shard` chooses pieces.
     Raises `ValueError` for a model or a tokenizer that is not built in, a text of less than two tokens, and layers or
     heads that the model does not have.
     """
@@ -287,20 +317,30 @@ def capture_gguf(
     config = make_config(header)
     check_range("layer", layers, config["num_hidden_layers"])
     check_range("head", heads, config["num_attention_heads"])
-    ids = np.asarray(make_tokenizer(header).encode(text).ids[:tokens])
-    if len(ids) < 2:
-        raise ValueError("the text must have at least two tokens")
+    ids = make_tokenizer(header).encode(text).ids
+    parts = cut_text(np.asarray(ids if sums else ids[:tokens]), tokens, shard)
     model = load_gguf(path)
-    taken = CapturedLayers(config, model.name)
+    taken = CapturedLayers(config, model.name, takes_sums=sums)
 
     def record(index: int, inputs: numpy_model.AttentionInputs) -> None:
         if layers is None or index in layers:
-            taken.layers[index] = choose_heads(inputs, heads)
+            taken.add(index, choose_heads(inputs, heads))
         if progress is not None:
             progress(index + 1, len(model.layers))
 
-    numpy_model.hidden(model, ids, None, np.arange(len(ids)), record)
+    for part in parts:
+        numpy_model.hidden(model, part, None, np.arange(len(part)), record)
     return taken
+
+
+def cut_text(ids: NDArray[Any], tokens: int, shard: Shard) -> list[NDArray[Any]]:
+    """Return the pieces of a shard, `tokens` tokens each but for the last. Raises `ValueError` if it has none."""
+    pieces = [ids[first : first + tokens] for first in range(0, len(ids), tokens)]
+    number, of = shard
+    chosen = [piece for piece in pieces[number::of] if len(piece) > 1]
+    if not chosen:
+        raise ValueError("the text must have at least two tokens" + (f" for each of {of} shards" if of > 1 else ""))
+    return chosen
 
 
 def choose_heads(inputs: numpy_model.AttentionInputs, heads: Sequence[int] | None) -> CapturedLayer:

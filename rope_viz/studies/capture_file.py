@@ -24,6 +24,8 @@ from rope_viz.studies.heads import Heads
 from rope_viz.studies.tensors import TensorFile, encode_tensors, open_tensors
 
 VERSION = 1
+SUMS = "sums"
+"""What a file holds that has sums over tokens in place of whole tensors."""
 MAX_LAYERS = 512
 MAX_TOKENS = 1 << 17
 LARGEST = 1 << 30
@@ -126,11 +128,9 @@ def read_capture(source: str | Path | bytes) -> Captured:
     Sizes, dtypes and the metadata are checked before any tensor is read. Raises `ValueError`.
     """
     file = open_tensors(source, most=2 * MAX_LAYERS)
-    if "rope_viz" not in file.metadata:
-        raise ValueError("the file holds no capture: make one with `rope-viz capture`")
-    metadata = decode_json(file.metadata["rope_viz"], "what the file says of its capture is not JSON")
-    if not isinstance(metadata, dict) or metadata.get("version") != VERSION:
-        raise ValueError(f"the capture must be of version {VERSION}: capture it again with this RoPE Viz")
+    metadata = read_metadata(file)
+    if metadata.get("holds") == SUMS:
+        raise ValueError("the file holds sums, and this needs whole q and k: capture again without --sums")
     config, layers = metadata.get("config"), metadata.get("layers")
     if not isinstance(config, dict) or not isinstance(layers, dict) or not layers:
         raise ValueError("what the file says of its capture must hold a config and layers")
@@ -140,6 +140,16 @@ def read_capture(source: str | Path | bytes) -> Captured:
         raise ValueError("the file must hold q and k of every layer it names, and nothing else")
     name = metadata.get("name")
     return Captured(name if isinstance(name, str) else "a capture", config, specs, about, file)
+
+
+def read_metadata(file: TensorFile) -> dict[str, Any]:
+    """Return what a file says of its capture. Raises `ValueError` for a file that is none of this version."""
+    if "rope_viz" not in file.metadata:
+        raise ValueError("the file holds no capture: make one with `rope-viz capture`")
+    metadata = decode_json(file.metadata["rope_viz"], "what the file says of its capture is not JSON")
+    if not isinstance(metadata, dict) or metadata.get("version") != VERSION:
+        raise ValueError(f"the capture must be of version {VERSION}: capture it again with this RoPE Viz")
+    return metadata
 
 
 def number_of(text: str) -> int:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.exact_angles import exact_angles
 from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec
-from rope_viz.studies.correlation import mean_logits, pair_members
+from rope_viz.studies.correlation import mean_logits
+from rope_viz.studies.pair_sums import PairSums, add_up, divide, to_pairs
 
 Rows: TypeAlias = NDArray[np.int64]
 
@@ -80,21 +81,22 @@ class PairStatistics:
 
 def pair_statistics(heads: Heads, pairs: int) -> PairStatistics:
     """Return statistics of every head's pairs before rotation; the last columns are unrotated dimensions, in twos."""
-    q, k = (to_pairs(x, pairs, heads.pairing) for x in (heads.q, heads.k))
-    group = len(q) // len(k)
-    size_q, size_k = np.abs(q).mean(axis=1), np.repeat(np.abs(k).mean(axis=1), group, axis=0)
-    mean = q.mean(axis=1) * np.repeat(k.mean(axis=1), group, axis=0).conj()
-    strength = size_q * size_k
-    with np.errstate(invalid="ignore", divide="ignore"):
-        steady = np.where(strength > 0, np.abs(mean) / strength, 0.0)
-    energy_q, energy_k = ((np.abs(x) ** 2).mean(axis=1) for x in (q, k))
+    return statistics_of_sums(add_up(heads.q, heads.k, pairs, heads.pairing), heads.scale)
+
+
+def statistics_of_sums(sums: PairSums, scale: float) -> PairStatistics:
+    """Return statistics of every head's pairs from the sums of a layer whose logits are multiplied by `scale`."""
+    mean_q, mean_k = sums.means()
+    size_q, size_k = sums.sizes()
+    energy_q, energy_k = sums.energies()
+    mean, strength = mean_q * mean_k.conj(), size_q * size_k
     return PairStatistics(
-        energy_share(energy_q),
-        np.repeat(energy_share(energy_k), group, axis=0),
-        heads.scale * strength,
+        energy_q,
+        energy_k,
+        scale * strength,
         # The score of the means at distance Δ is |mean|·cos(Δθ + arg): largest for Δθ = −arg.
         np.asarray(-np.angle(mean)),
-        steady,
+        divide(np.abs(mean), strength),
     )
 
 
@@ -188,23 +190,18 @@ def rotate_head(
     return q, k
 
 
-def to_pairs(x: NDArray[Any], pairs: int, pairing: Pairing) -> NDArray[np.complex128]:
-    """Return the pairs of heads (…, head_dim) as complex numbers (…, ⌈head_dim/2⌉), rotating ones first."""
-    if x.shape[-1] < 2 * pairs:
-        raise ValueError(f"q and k must have at least the {2 * pairs} dimensions that rotate, got {x.shape[-1]}")
-    values = x.astype(np.float64)
-    if x.shape[-1] % 2:
-        values = np.concatenate([values, np.zeros((*x.shape[:-1], 1))], axis=-1)
-    first, second = pair_members(values.shape[-1], pairs, pairing)
-    return np.asarray(values[..., first] + 1j * values[..., second])
-
-
 def sample_queries(tokens: int, count: int = ROWS) -> Rows:
     """Return evenly spaced queries, including the last one."""
     return np.unique(np.linspace(0, tokens - 1, min(count, tokens)).round().astype(np.int64))
 
 
-def energy_share(energy: FloatArray) -> FloatArray:
-    """Return each pair's share of a head's energy; equal shares for a head without energy."""
-    total = energy.sum(axis=-1, keepdims=True)
-    return np.where(total > 0, energy / np.where(total > 0, total, 1.0), 1.0 / energy.shape[-1])
+def mean_logit_of_centres(sums: PairSums, scale: float, turn: Turning, distances: Rows) -> FloatArray:
+    """Return the mean logit of every head at some distances as its mean q and mean k alone give it, (heads, distances).
+
+    It is exact where q and k of tokens at this distance are not correlated: scale · Re Σᵢ q̄ᵢ k̄ᵢ* e^(i·Δ·θᵢ).
+    """
+    mean_q, mean_k = sums.means()
+    products, pairs = mean_q * mean_k.conj(), len(turn.inv_freq)
+    rotation = np.exp(1j * exact_angles(turn.inv_freq, distances)) * turn.attention_factor**2
+    rotated = (products[:, :pairs] @ rotation.T).real
+    return np.asarray(scale * (rotated + products[:, pairs:].sum(axis=1).real[:, None]))

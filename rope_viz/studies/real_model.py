@@ -14,9 +14,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.studies.capture_file import Captured, read_capture
+from rope_viz.studies.sums_file import CapturedSums, read_sums
 from rope_viz.texts.numbers import format_tokens
 
 FOLDER = Path(__file__).with_name("measured")
@@ -189,6 +191,20 @@ def load_first_keys(length: int = 1024, depths: Sequence[float] = (0.1, 0.5, 0.9
 def load_sentence() -> tuple[Captured, tuple[str, ...]]:
     """Return q and k of all heads on one sentence, before rotation, and the sentence's tokens."""
     return read_capture(FOLDER / "smollm2_sentence.safetensors"), tuple(load_results("sentence")["rows"]["tokens"])
+
+
+@functools.cache
+def load_sums() -> CapturedSums:
+    """Return the sums of q and k of all heads of the real model."""
+    return read_sums(FOLDER / "smollm2_sums.safetensors")
+
+
+@functools.cache
+def load_mean_logits() -> tuple[NDArray[np.int64], Mapping[int, FloatArray]]:
+    """Return some distances, and {layer: exact mean logits of its heads there, (heads, distances)}."""
+    found = load_results("sums")
+    rows = {int(layer): np.array(values) for layer, values in found["rows"].items()}
+    return np.array(found["about"]["distances"], np.int64), MappingProxyType(rows)
 
 
 def real_spec() -> RopeSpec:

@@ -31,6 +31,7 @@ RUNS = {
     "compare": ("qwen3-8b llama-3-8b", 0, "base"),
     "runtimes": ("qwen3-8b-yarn", 0, "transformers"),
     "match": ("llama-2-7b --trainer torchtitan", 0, "torchtitan"),
+    "positions": ("--lengths 512,300,4096 -o out.svg", 0, "half of the pairs within"),
     "conformance": ("-o kit", 0, "check_rope.py"),
     "export": ("qwen3-8b-yarn --to llama.cpp", 0, "--rope-scaling yarn"),
     "extend": ("qwen3-8b --to 128k --runtime vllm", 0, "yarn"),

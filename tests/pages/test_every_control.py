@@ -32,10 +32,12 @@ SITUATIONS = {
         "decay.show=own&decay.source=file",
     ],
     "recall": ["recall.band=range", "recall.tab=training", "recall.tab=own"],
-    "heads": ["heads.tab=own"],
+    "heads": ["heads.tab=whole", "heads.tab=own"],
     "model": ["model=qwen3-8b&extend.tab=why", "model=phi-4-mini&extend.tab=runtimes"],
     "axes": ["axes.model=qwen2.5-omni-7b", "axes.model=wan-2.1"],
 }
+LINES = {"documents": "16, 9"}
+"""{name of a line that is no prose: another value}."""
 SIDEBAR = "rotation"
 """The page whose sidebar is operated; it shows every shared control."""
 SITUATIONS[SIDEBAR] = ["base=77000", "model=gemma-3-1b", *(f"target=131072&method={name}" for name in METHODS)]
@@ -224,7 +226,8 @@ def operate(app, page, element):
     elif kind == "number_input":
         element.set_value(0.5 if element.value != 0.5 else 0.25).run()
     elif kind in ("text_input", "text_area"):
-        element.input(f"{element.key.rpartition('.')[2]} fish")
+        name = element.key.rpartition(".")[2]
+        element.input(LINES.get(name, f"{name} fish"))
         form = next((each for key, each in list_controls(app, page).items() if key.startswith("FormSubmitter")), None)
         (form.click() if element.key.startswith("upload.text") else element).run()
     elif kind == "file_uploader":

@@ -19,7 +19,7 @@ TABS = {
     "extend": [{"extend.tab": "why", "model": "gemma-3-27b-global"}, {"extend.tab": "runtimes", "model": "qwen3-8b"}],
     "runtimes": [{"extend.tab": "runtimes", "model": "kimi-k2-instruct"}, {"extend.tab": "training"}],
     "recall": [{"recall.tab": tab} for tab in ("real", "pairs", "training", "own")],
-    "heads": [{}, {"heads.tab": "own"}],
+    "heads": [{}, {"heads.tab": "whole"}, {"heads.tab": "own"}],
 }
 
 

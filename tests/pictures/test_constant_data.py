@@ -13,6 +13,8 @@ from rope_viz.picture import blob_store, export, read_address
 from rope_viz.picture.choices import StoredChoice, filed
 from rope_viz.real_models.text_results import DEPTHS
 from rope_viz.studies.capture_file import CapturedLayer, encode_capture
+from rope_viz.studies.pair_sums import add_up
+from rope_viz.studies.sums_file import SummedLayer, encode_sums
 from rope_viz.tiny_lm import checkpoints
 from tests.figures.reports import make_report, make_way
 from tests.pictures.test_heads import CONFIG
@@ -87,6 +89,13 @@ def report(seconds):
 
 
 ZEROS, ONES = np.zeros((4, 40, 8)), np.ones((4, 40, 8))
+
+
+def sums_of_zeros():
+    layer = SummedLayer(add_up(ZEROS, ZEROS[:2], 4, "half"), heads=(0, 1, 2, 3))
+    return filed("sums.safetensors", b"".join(encode_sums({0: layer}, config=CONFIG, name="mine")))
+
+
 CONSTANT = {
     "decay.file": {
         "zeros": lambda _: archive(np.zeros((40, SIZE)), np.zeros((40, SIZE))),
@@ -101,6 +110,11 @@ CONSTANT = {
         "zeros": lambda _: json.dumps({name: ",".join(["0"] * SIZE) for name in ("q", "k")}).encode(),
         "denormal": lambda _: json.dumps({name: ",".join(["5e-324"] * SIZE) for name in ("q", "k")}).encode(),
     },
+    "decay.packed": {
+        "one token": lambda _: filed("a.json", b"[0]"),
+        "zeros": lambda _: filed("a.json", b"[[0, 0, 0], [0, 0, 0]]"),
+        "one document": lambda _: filed("a.json", b"[0, 1, 2]"),
+    },
     "rotation.x": {
         "zeros": lambda _: json.dumps({"x": ",".join(["0"] * SIZE)}).encode(),
         "ones": lambda _: json.dumps({"x": ",".join(["1"] * SIZE)}).encode(),
@@ -110,6 +124,7 @@ CONSTANT = {
         "zero k": lambda _: capture(ONES, ZEROS[:2]),
         "ones": lambda _: capture(ONES, ONES[:2]),
         "one zero token": lambda _: capture(ZEROS[:, :1], ZEROS[:2, :1]),
+        "sums of zeros": lambda _: sums_of_zeros(),
     },
     "heads.measured": {
         "zeros": lambda path: measured(path, 0.0),

@@ -14,6 +14,8 @@ from rope_viz.cli.main import main  # noqa: E402
 from rope_viz.kernels import reference  # noqa: E402
 from rope_viz.studies import capture_file  # noqa: E402
 from rope_viz.studies import heads as studies  # noqa: E402
+from rope_viz.studies.pair_sums import add_up  # noqa: E402
+from rope_viz.studies.sums_file import add_files, read_sums  # noqa: E402
 from rope_viz.tiny_lm import checkpoints  # noqa: E402
 
 VERIFY = json.loads((Path(__file__).parents[1] / "goldens" / "verify.json").read_text())
@@ -129,6 +131,42 @@ def test_captured_heads_attend_as_the_model_does(name, tmp_path):
     assert (
         max(float((theirs - theirs.mean()).abs().max()) for theirs in wanted) > 0.1
     )  # attention with something to say
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma3_text", "glm", "deepseek_v3", "gpt_neox"])
+def test_sums_add_up_all_passes(name):
+    """Of partly rotated heads, latent attention and layer types of different bases."""
+    model = built(name)
+    wholes = []
+    for tokens in (TOKENS, 9):
+        with capture(model) as taken:
+            run(model, tokens)
+        wholes.append(taken)
+    with capture(model, sums=True) as summed:
+        for tokens in (TOKENS, 9):
+            run(model, tokens)
+    assert list(summed.summed) == list(wholes[0].layers)
+    for number, found in summed.summed.items():
+        spec = wholes[0].spec(number)
+        parts = [add_up(one.layers[number].q, one.layers[number].k, spec.pairs, spec.pairing) for one in wholes]
+        assert found.sums.tokens == TOKENS + 9
+        np.testing.assert_allclose(found.sums.q, parts[0].q + parts[1].q, rtol=1e-12)
+        np.testing.assert_allclose(found.sums.k, parts[0].k + parts[1].k, rtol=1e-12)
+
+
+def test_a_folder_is_summed_piece_by_piece(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("in the tin 12 " * 60)
+    folder = Path(checkpoints.__file__).parent / "checkpoints" / "seed-0"
+    words = ("capture", str(folder), "--text", str(text), "--sums", "--tokens", "64")
+    paths = [str(tmp_path / f"{number}.safetensors") for number in range(3)]
+    assert main((*words, "-o", paths[0])) == 0
+    for number in (0, 1):
+        assert main((*words, "--shard", f"{number}/2", "-o", paths[number + 1])) == 0
+    whole, parts = read_sums(paths[0]), add_files(paths[1:])
+    for number in whole.layers:
+        assert whole.summed[number].sums.tokens == parts.summed[number].sums.tokens > 64
+        np.testing.assert_allclose(whole.summed[number].sums.q[2:], parts.summed[number].sums.q[2:], rtol=1e-12)
 
 
 def test_capturing_leaves_the_model_unchanged():

@@ -35,6 +35,7 @@ TIE = 2e-6  # of several pairs that are off by the same ratio, the first is name
 FLOAT32_STEP, BFLOAT16_STEP = 2.0**-24, 2.0**-8
 WIDEST_FLOAT32 = 1 << 24
 PAIRING, POSITIONS, ANGLES = "pairing", "float32 positions", "bfloat16 angles"
+ROUNDED = "frequencies rounded to bfloat16"
 ACROSS = "pairs across the halves of the head"
 LEADING = "first channels of the head for the last"
 NOT_BACK, FORWARD = "output not turned back", "output turned forward"
@@ -92,7 +93,7 @@ def name_frequencies(case: Case, values: Array) -> str:
             return str(name)
     right = np.asarray(case["inv_freq"])
     if len(right) == len(values) and is_near(values, right, 2.0**-8):
-        return "frequencies rounded to bfloat16"
+        return ROUNDED
     return ""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import compared
@@ -9,14 +11,16 @@ from rope_viz.figures.compared import name_variants
 from rope_viz.figures.words import plain
 from rope_viz.models.query_temperature import Temperature, find_temperature
 from rope_viz.models.variant import Variant
-from rope_viz.pages.decay import figures, per_distance, words
+from rope_viz.pages.decay import base_lengths, figures, packing, per_distance, words
 from rope_viz.pages.decay.words import TEXTS
-from rope_viz.picture import vectors
+from rope_viz.picture import choices, vectors
 from rope_viz.picture.axis_choice import axis_of, axis_sentence, looked
-from rope_viz.picture.choices import Number, Pick, Several, Switch, length
+from rope_viz.picture.choices import Number, Pick, Several, StoredChoice, Switch, TextLine, length
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.studies import packed_positions
+from rope_viz.studies.packed_positions import Row
 from rope_viz.studies.scores import even_parts
 from rope_viz.texts import Texts, join
 from rope_viz.texts.texts import join_list
@@ -92,9 +96,46 @@ AT = length(
 )
 WEIGHTS = Pick(key="decay.map", label=TEXTS("choices.map"), options=TEXTS.group("maps"))
 FIRST = length("decay.first", TEXTS("choices.first"), 16, least=1, most=1_000_000)
+
+
+def read_packed(content: bytes) -> list[Row]:
+    """Read a stored file of positions. Raise `ValueError` with one sentence."""
+    return packed_positions.read_rows(choices.name_of(content), choices.data_of(content))
+
+
+PACKED = StoredChoice(
+    key="decay.packed",
+    label=TEXTS("choices.packed"),
+    help=TEXTS("choices.packed_help"),
+    decode=read_packed,
+    load=choices.load_file,
+    suffixes=packed_positions.SUFFIXES,
+    instead=TEXTS("choices.packed_fallback"),
+)
+FORMS = cast(dict[packed_positions.Form, str], TEXTS.group("forms"))
+DOCUMENTS = TextLine(
+    key="decay.documents",
+    label=TEXTS("choices.documents"),
+    help=TEXTS("choices.documents_help"),
+    usual="1024, 300, 2000, 772",
+    check=packed_positions.parse_lengths,
+    when=lambda request: request[PACKED] is None,
+    needs=(PACKED,),
+)
+FORM = Pick(
+    key="decay.form",
+    label=TEXTS("choices.form"),
+    options=FORMS,
+    when=lambda request: request[PACKED] is None,
+    needs=(PACKED,),
+)
 AXIS = axis_of("decay")
 MINE = (SHOW, SOURCE, SEED, TYPED, FILE)
-PAGE = Page("decay", (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, BACKEND, AT, WEIGHTS, FIRST), door="explore")
+PAGE = Page(
+    "decay",
+    (*MINE, AXIS, LENGTH, LOG, KIND, COMPARE, BACKEND, AT, WEIGHTS, FIRST, PACKED, DOCUMENTS, FORM),
+    door="explore",
+)
 
 
 def user_qk(request: PictureRequest) -> vectors.Own:
@@ -183,6 +224,36 @@ def bases(request: PictureRequest) -> Figure:
     held = min(request.spec.target, per_distance.BASES_LONGEST)
     sentence = words.bases(request.spec, held, quick=request.coarse)
     return Figure(per_distance.bases(request.spec, held, quick=request.coarse), TEXTS("bases_title"), sentence)
+
+
+@PAGE.picture(still=True, refuses=lambda request: base_lengths.explain_no_bound(request.spec))
+def reach(request: PictureRequest) -> Figure:
+    """The base that a length needs: how far every base reaches, two bounds, and the models of the list."""
+    return Figure(base_lengths.draw(request.spec), TEXTS("reach.title"), base_lengths.describe(request.spec))
+
+
+def packed_rows(request: PictureRequest) -> list[Row]:
+    """Return the rows of the user's file, or those of the documents that the page names."""
+    held = request[PACKED]
+    if held is not None:
+        return held.value
+    return packed_positions.make_rows(packed_positions.parse_lengths(request[DOCUMENTS]), request[FORM])
+
+
+def explain_no_distances(request: PictureRequest) -> str:
+    """Return why the distances of a file cannot be counted, "" if they can."""
+    try:
+        packing.count_both(packed_rows(request))
+    except ValueError as error:
+        return f"{error}."
+    return ""
+
+
+@PAGE.picture(PACKED, DOCUMENTS, FORM, refuses=explain_no_distances)
+def distances(request: PictureRequest) -> Figure:
+    """How many pairs of a query and a key have each distance, where documents are packed for training."""
+    rows = packed_rows(request)
+    return Figure(packing.draw(rows, request.spec), TEXTS("packing.title"), packing.describe(rows, request.spec))
 
 
 def temperature_of(request: PictureRequest) -> Temperature | None:

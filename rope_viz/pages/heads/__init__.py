@@ -14,8 +14,9 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.figures import head_curves, theme
 from rope_viz.figures.compared import short_label
-from rope_viz.pages.heads import figures, words
+from rope_viz.pages.heads import figures, whole_model, words
 from rope_viz.pages.heads.figures import JOB_NAMES, LETTERS, TEXTS
+from rope_viz.pages.heads.whole_model import CARRIED, Rebuilt
 from rope_viz.picture import choices
 from rope_viz.picture.choices import Menu, Number, Pick, StoredChoice, StoredValue, make_tab_choice
 from rope_viz.picture.outputs import Figure
@@ -23,17 +24,20 @@ from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.real_models.measured_file import MeasuredModel, read_measured
 from rope_viz.studies import heads as studies
-from rope_viz.studies.capture_file import Captured, CapturedLayer, read_capture
+from rope_viz.studies.capture_file import Captured
 from rope_viz.studies.heads import Heads, PairStatistics, Turning
 from rope_viz.studies.real_model import (
     HeadMap,
     MeasuredHead,
     find_head,
     load_heads,
+    load_mean_logits,
     load_results,
     load_sentence,
+    load_sums,
     real_spec,
 )
+from rope_viz.studies.sums_file import CapturedSums, SummedLayer, read_capture_or_sums
 from rope_viz.texts import join
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
@@ -139,7 +143,7 @@ def attend(head: MeasuredHead, spec: RopeSpec) -> FloatArray:
     return studies.weights(layer, head.head, rows, Turning.from_spec(spec))
 
 
-Capture: TypeAlias = Captured | OwnCapture
+Capture: TypeAlias = Captured | CapturedSums | OwnCapture
 NEAR = 64
 """Number of distances at which attention is drawn."""
 COLUMNS = 600
@@ -149,16 +153,27 @@ KEPT_LAYERS = 4
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """One layer of a capture with its analysis; `order` lists the heads from positional to semantic."""
+    """One layer of a capture with its analysis; `order` lists the heads from positional to semantic.
+
+    `tensors` has whole q and k, `positional` how much of each head's logits distance explains; a file of sums has
+    neither, and its heads are in their own order. `numbers` are the heads' indices in the model.
+    """
 
     name: str
     number: int
-    layer: CapturedLayer
-    heads: Heads
+    numbers: tuple[int, ...]
     spec: RopeSpec
     by_pair: PairStatistics
-    positional: FloatArray
     order: tuple[int, ...]
+    tensors: Heads | None = None
+    positional: FloatArray | None = None
+
+    @property
+    def heads(self) -> Heads:
+        """Return whole q and k. Raise `ValueError` for a file of sums."""
+        if self.tensors is None:
+            raise ValueError(TEXTS("layer.sums"))
+        return self.tensors
 
     @property
     def unrotated(self) -> int:
@@ -169,15 +184,15 @@ class Looked:
         return TEXTS("head", number=self.number_of(head))
 
     def number_of(self, head: int) -> int:
-        return self.layer.heads[head] if self.layer.heads else head
+        return self.numbers[head] if self.numbers else head
 
 
-def decode(content: bytes) -> Captured:
+def decode(content: bytes) -> Captured | CapturedSums:
     """Decode a stored capture. Raise `ValueError` with one sentence, before computing anything."""
-    return read_capture(choices.data_of(content))
+    return read_capture_or_sums(choices.data_of(content))
 
 
-def require_drawable(held: StoredValue[Captured], request: PictureRequest) -> object:
+def require_drawable(held: StoredValue[Captured | CapturedSums], request: PictureRequest) -> object:
     """Raise `ValueError` if the layer cannot be drawn."""
     return looked(request)
 
@@ -224,11 +239,11 @@ def layer_at(request: PictureRequest) -> int:
 def count(request: PictureRequest) -> int:
     """Return the number of heads of the layer, from the file's header only."""
     found = source(request)
-    return (
-        found.tiny_lm.heads
-        if isinstance(found, OwnCapture)
-        else found.file.entries[f"layers.{layer_at(request)}.q"].shape[0]
-    )
+    if isinstance(found, OwnCapture):
+        return found.tiny_lm.heads
+    if isinstance(found, CapturedSums):
+        return int(found.layer(layer_at(request)).sums.q.shape[1])
+    return found.file.entries[f"layers.{layer_at(request)}.q"].shape[0]
 
 
 LAYER = Number(
@@ -246,12 +261,39 @@ HEAD = Number(
     limit=lambda request: count(request) - 1,
     needs=(FILE, LIVE, LAYER),
 )
-TABS: dict[str, tuple[Choice[Any], ...]] = {"head": (), "own": (MEASURED, FILE, LIVE, LAYER, SHOW, HEAD)}
+
+
+def summed_model(request: PictureRequest) -> CapturedSums:
+    """Return the sums of the user's capture, else those of the real model."""
+    held = request[FILE] or request[LIVE]
+    return load_sums() if held is None else whole_model.sum_up(held.value)
+
+
+CARRIES: Pick[str] = Pick(key="heads.carries", label=TEXTS("choices.carries"), options=CARRIED)
+OF_LAYER = Number(
+    key="heads.of",
+    knob=Knob(TEXTS("choices.of"), 0, 511, "", integer=True),
+    usual=lambda request: min(16, len(summed_model(request).layers) - 1),
+    limit=lambda request: len(summed_model(request).layers) - 1,
+    needs=(FILE, LIVE),
+)
+OF_HEAD = Number(
+    key="heads.which",
+    knob=Knob(TEXTS("choices.which"), 0, 1023, "", integer=True),
+    usual=0,
+    limit=lambda request: len(opened_layer(request)[1].heads) - 1,
+    needs=(FILE, LIVE, OF_LAYER),
+)
+TABS: dict[str, tuple[Choice[Any], ...]] = {
+    "head": (),
+    "whole": (CARRIES, OF_LAYER, OF_HEAD),
+    "own": (MEASURED, FILE, LIVE, LAYER, SHOW, HEAD),
+}
 """{tab: the choices that it shows}."""
 TAB = make_tab_choice("heads", TABS, TEXTS)
 PAGE = Page(
     "heads",
-    (TAB, MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD),
+    (TAB, MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD, CARRIES, OF_LAYER, OF_HEAD),
     sees=lambda request: drawn_embeddings(request),
     door="lab",
 )
@@ -265,13 +307,17 @@ def looked(request: PictureRequest) -> Looked:
 @functools.lru_cache(maxsize=KEPT_LAYERS)
 def analyse_layer(capture: Capture, number: int) -> Looked:
     """Analyse a layer. Raise `ValueError` for values that are not numbers."""
-    layer, spec = capture.layer(number), capture.spec(number)
+    spec = capture.spec(number)
+    if isinstance(capture, CapturedSums):
+        summed = capture.layer(number)
+        by_pair = studies.statistics_of_sums(summed.sums, summed.scale)
+        return Looked(capture.name, number, summed.heads, spec, by_pair, tuple(range(len(by_pair.strength))))
+    layer = capture.layer(number)
     heads = layer.as_heads(spec)
     positional = studies.positional_share(heads, Turning.from_spec(spec, heads.tokens))
     order = tuple(int(head) for head in np.argsort(-positional, kind="stable"))
-    return Looked(
-        capture.name, number, layer, heads, spec, studies.pair_statistics(heads, spec.pairs), positional, order
-    )
+    by_pair = studies.pair_statistics(heads, spec.pairs)
+    return Looked(capture.name, number, layer.heads, spec, by_pair, order, heads, positional)
 
 
 def problem(request: PictureRequest) -> str:
@@ -281,6 +327,11 @@ def problem(request: PictureRequest) -> str:
     except ValueError as error:
         return join(TEXTS("layer.problem", error=error), TEXTS("layer.repair"))
     return ""
+
+
+def explain_no_tensors(request: PictureRequest) -> str:
+    """Return why a picture that needs whole q and k cannot be drawn, "" if it can."""
+    return problem(request) or (TEXTS("layer.sums") if looked(request).tensors is None else "")
 
 
 def compared_specs(request: PictureRequest, captured: RopeSpec) -> list[tuple[str, str, str, RopeSpec]]:
@@ -383,13 +434,20 @@ def across(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("across_title"), sentence, variant=f"{what.name} {what.number}", pins="y")
 
 
+def positional_share(what: Looked, head: int) -> float:
+    """Return the share of a head's logits that distance explains. Raise `ValueError` for a file of sums."""
+    if what.positional is None:
+        raise ValueError(TEXTS("layer.sums"))
+    return float(what.positional[head])
+
+
 def open_head(request: PictureRequest) -> tuple[Looked, int]:
     """Return the layer and the index of the open head."""
     what = looked(request)
     return what, what.order[int(request[HEAD])]
 
 
-@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, query="heads.tab=own")
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=explain_no_tensors, query="heads.tab=own")
 def distance(request: PictureRequest) -> Figure:
     """The mean logit of the open head by distance, over all pairs of tokens, as captured and as chosen."""
     what, head = open_head(request)
@@ -402,14 +460,14 @@ def distance(request: PictureRequest) -> Figure:
         last = spec
     parts = studies.contributions(one, 0, Turning.from_spec(last, one.tokens))
     sentence = join(
-        words.describe_head(what.number_of(head), float(what.positional[head]), bands(last), parts),
+        words.describe_head(what.number_of(head), positional_share(what, head), bands(last), parts),
         words.describe_change(NEAR, min(near[0], 1.0), min(near[-1], 1.0)) if len(near) > 1 else "",
     )
     fig = figures.mean_logits(curves, tokens=one.tokens)
     return Figure(fig, TEXTS("distance_title"), sentence, variant=f"{one.tokens}")
 
 
-@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT, query="heads.tab=own")
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=explain_no_tensors, height=theme.SIDE_HEIGHT, query="heads.tab=own")
 def attention(request: PictureRequest) -> Figure:
     """Mean attention of the open head to the tokens at each distance, as captured and under the chosen method."""
     what, head = open_head(request)
@@ -422,7 +480,7 @@ def attention(request: PictureRequest) -> Figure:
     return Figure(fig, TEXTS("attention_title"))
 
 
-@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=problem, height=theme.SIDE_HEIGHT, query="heads.tab=own")
+@PAGE.picture(FILE, LIVE, LAYER, HEAD, refuses=explain_no_tensors, height=theme.SIDE_HEIGHT, query="heads.tab=own")
 def pairs(request: PictureRequest) -> Figure:
     """What each pair adds to the logits of the tokens attended to, by band; marked what it added as captured."""
     what, head = open_head(request)
@@ -450,3 +508,113 @@ def columns(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         return np.ones(1), values[-1:], values[-1:]
     low, high = (part.reduceat(values, starts) for part in (np.minimum, np.maximum))
     return np.sqrt(starts * (edges[1:] - 1.0).clip(1)), low, high
+
+
+def opened_layer(request: PictureRequest) -> tuple[int, SummedLayer]:
+    """Return the number of the layer that is open on the whole model, and its sums."""
+    model = summed_model(request)
+    number = model.layers[min(int(request[OF_LAYER]), len(model.layers) - 1)]
+    return number, model.layer(number)
+
+
+def unreadable(request: PictureRequest) -> str:
+    """Return why the sums of a capture cannot be made, "" if they can."""
+    try:
+        summed_model(request)
+    except ValueError as error:
+        return join(TEXTS("layer.problem", error=error), TEXTS("layer.repair"))
+    return ""
+
+
+def shown_bands(spec: RopeSpec) -> spectrum.Bands:
+    """Return the bands of a spec, those of YaRN × 2 where it is not scaled."""
+    return bands(spec if spec.is_scaled else scaled_spec("yarn 2", spec))
+
+
+@PAGE.picture(FILE, LIVE, CARRIES, OF_LAYER, pin=True, sets=OF_LAYER, refuses=unreadable, query="heads.tab=whole")
+def layers(request: PictureRequest) -> Figure:
+    """What every layer of a model carries in every pair: where the energy of q and k is."""
+    model, what = summed_model(request), request[CARRIES]
+    values = whole_model.average_layers(model, what)
+    names = [TEXTS("whole.layer", number=number) for number in model.layers]
+    spec = max((model.spec(number) for number in model.layers), key=lambda one: one.pairs)
+    fig = figures.heads_map(values, names, shown_bands(spec), quantity=what, pin=request.pin, labels=CARRIED)
+    return Figure(fig, TEXTS("layers_title"), whole_model.describe(model, what), variant=model.name, pins="y")
+
+
+@PAGE.picture(
+    FILE, LIVE, CARRIES, OF_LAYER, pin=True, refuses=unreadable, height=figures.MAP_HEIGHT, query="heads.tab=whole"
+)
+def carried(request: PictureRequest) -> Figure:
+    """What every head of one layer carries in every pair, from sums over tokens."""
+    model, what = summed_model(request), request[CARRIES]
+    number, layer = opened_layer(request)
+    spec, values = model.spec(number), whole_model.read_quantity(layer, what)
+    of_query = len(values) == len(layer.heads)
+    names = [
+        TEXTS("head", number=layer.heads[row]) if of_query else TEXTS("whole.key_head", number=row)
+        for row in range(len(values))
+    ]
+    fig = figures.heads_map(
+        values,
+        names,
+        shown_bands(spec),
+        quantity=what,
+        unrotated=values.shape[1] - spec.pairs,
+        pin=request.pin,
+        labels=CARRIED,
+    )
+    top = np.unravel_index(int(np.argmax(values)), values.shape)
+    largest = {"head": names[top[0]], "pair": int(top[1]), "value": float(values[top])}
+    sentence = TEXTS("whole.most_of_layer", what=CARRIED[what], layer=number, **largest)
+    return Figure(fig, TEXTS("carried_title", layer=number), sentence, variant=f"{model.name} {number}")
+
+
+@PAGE.picture(FILE, LIVE, refuses=unreadable, height=theme.SIDE_HEIGHT, query="heads.tab=whole")
+def concentration(request: PictureRequest) -> Figure:
+    """How concentrated q and k are before rotation: the mean resultant length R of every pair of every head."""
+    model = summed_model(request)
+    fig = whole_model.draw_concentrations(model)
+    return Figure(fig, TEXTS("concentration_title"), whole_model.describe_concentrations(model))
+
+
+def rebuilt_heads(request: PictureRequest) -> list[Rebuilt]:
+    """Return the mean logits of the heads of the open layer: exact, and from the means of q and k.
+
+    Raise `ValueError` for a file of sums, which does not have the exact ones.
+    """
+    held = request[FILE] or request[LIVE]
+    number, layer = opened_layer(request)
+    spec = summed_model(request).spec(number)
+    if held is None:
+        distances, by_layer = load_mean_logits()
+        near = distances <= distances[-1] // 2
+        distances, exact = distances[near], by_layer[number][:, near]
+        turn = Turning.from_spec(spec, int(distances[-1]) + 1)
+    elif isinstance(held.value, CapturedSums):
+        raise ValueError(TEXTS("layer.sums"))
+    else:
+        whole = held.value.layer(number).as_heads(spec)
+        # Few pairs of tokens have larger distances, and many heads attend to the first token, which most of them have.
+        distances, turn = whole_model.choose_distances(whole.tokens // 2), Turning.from_spec(spec, whole.tokens)
+        exact = studies.mean_logit(whole, turn)[:, distances]
+    return whole_model.rebuild(layer.sums, layer.scale, turn, distances, exact)
+
+
+def explain_no_curve(request: PictureRequest) -> str:
+    """Return why the exact mean logit cannot be drawn, "" if it can."""
+    held = request[FILE] or request[LIVE]
+    return unreadable(request) or (
+        TEXTS("layer.sums") if held is not None and isinstance(held.value, CapturedSums) else ""
+    )
+
+
+@PAGE.picture(
+    FILE, LIVE, OF_LAYER, OF_HEAD, refuses=explain_no_curve, height=theme.SIDE_HEIGHT, query="heads.tab=whole"
+)
+def rebuilt(request: PictureRequest) -> Figure:
+    """The mean logit of a head by distance, exact and rebuilt from its mean q and mean k, with their correlation."""
+    number, layer = opened_layer(request)
+    found, row = rebuilt_heads(request), int(request[OF_HEAD])
+    sentence = whole_model.describe_rebuilt(found, row, number, layer.heads[row])
+    return Figure(whole_model.draw_rebuilt(found[row]), TEXTS("rebuilt_title"), sentence)

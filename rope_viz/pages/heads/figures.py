@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,25 @@ from rope_viz.texts import Texts
 TEXTS = Texts("heads")
 MAP_HEIGHT = 400  # pixels
 QUANTITIES = TEXTS.group("quantities")
-"""Quantities the map of heads and pairs can show, as fields of `studies.heads.ByPair`."""
+"""Quantities the map of heads and pairs can show, as fields of `studies.heads.PairStatistics`."""
+BELOW_1 = ("steady", "concentration_q", "concentration_k")
+"""Quantities from 0 to 1."""
 
 
 def heads_map(
-    values: FloatArray, names: Sequence[str], bands: Bands, *, quantity: str, unrotated: int = 0, pin: int | None = None
+    values: FloatArray,
+    names: Sequence[str],
+    bands: Bands,
+    *,
+    quantity: str,
+    unrotated: int = 0,
+    pin: int | None = None,
+    labels: Mapping[str, str] = QUANTITIES,
 ) -> go.Figure:
     """Draw a quantity by head and pair, (heads, pairs), rows in the given order, pairs from high to low frequency.
 
-    The last `unrotated` columns do not rotate. Bars above the columns show their bands.
+    The last `unrotated` columns do not rotate. Bars above the columns show their bands. `labels` name the quantities.
+    NaN is left empty.
     """
     phase = quantity == "phase"
     shown = values.astype(np.float32)
@@ -35,9 +45,9 @@ def heads_map(
         ends, scale, bar = (-np.pi, np.pi), theme.CYCLIC, {"tickvals": [-np.pi, 0, np.pi], "ticktext": ["−π", "0", "π"]}
     else:
         # A few values are far larger than the rest (Jonasson calls them massive): end the scale at the 99 % quantile.
-        top = float(np.quantile(values, 0.99)) or float(values.max()) or 1.0
-        ends, scale, bar = (0.0, 1.0 if quantity == "steady" else top), theme.SEQUENTIAL, {}
-    what = QUANTITIES[quantity]
+        top = float(np.nanquantile(values, 0.99)) or float(np.nanmax(values)) or 1.0
+        ends, scale, bar = (0.0, 1.0 if quantity in BELOW_1 else top), theme.SEQUENTIAL, {}
+    what = labels[quantity]
     trace: dict[str, Any] = {
         "type": "heatmap",
         "x": np.arange(values.shape[1]),

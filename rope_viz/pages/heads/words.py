@@ -16,10 +16,12 @@ LEAST_SHARE = 0.05
 """Smallest share of a band that the sentence mentions."""
 
 
-def describe_layer(name: str, layer: int, strength: FloatArray, positional: FloatArray, unrotated: int) -> Sentence:
+def describe_layer(
+    name: str, layer: int, strength: FloatArray, positional: FloatArray | None, unrotated: int
+) -> Sentence:
     """Give the strongest pairs of a layer, and the number of its heads that depend mostly on distance.
 
-    `strength` is (heads, pairs); its last `unrotated` columns do not rotate. `positional` is (heads,).
+    `strength` is (heads, pairs); its last `unrotated` columns do not rotate. `positional` is (heads,), None if unknown.
     """
     share = strength.sum(axis=0) / max(float(strength.sum()), 1e-300)
     rotated = share[: len(share) - unrotated]
@@ -31,7 +33,9 @@ def describe_layer(name: str, layer: int, strength: FloatArray, positional: Floa
         TEXTS("layer.strongest", count=len(top), middle=middle, **numbers),
         TEXTS("layer.middle", middle=middle) if len(top) > 1 else "",
         TEXTS("layer.unrotated", unrotated=rest) if unrotated else "",
-        TEXTS("layer.positional", positional=int((positional > 0.5).sum()), heads=len(positional)),
+        ""
+        if positional is None
+        else TEXTS("layer.positional", positional=int((positional > 0.5).sum()), heads=len(positional)),
     )
 
 

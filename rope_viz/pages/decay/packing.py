@@ -1,0 +1,90 @@
+"""The distances that attention sees in packed documents: their figure and sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.figures import theme
+from rope_viz.figures.line_styles import length_rules
+from rope_viz.pages.decay.words import TEXTS
+from rope_viz.studies.packed_positions import DistanceCounts, Row, count_distances
+from rope_viz.texts import join
+
+COLUMNS = 800
+DIGITS = 4
+
+
+def count_both(rows: Sequence[Row]) -> tuple[DistanceCounts, DistanceCounts | None]:
+    """Return the distances within documents, and those of whole rows where they differ."""
+    within, whole = (count_distances(rows, crossing=crossing) for crossing in (False, True))
+    return within, None if whole.total == within.total else whole
+
+
+def draw(rows: Sequence[Row], spec: RopeSpec) -> theme.DataFigure:
+    """Draw how many pairs of a query and a key have each distance, on a logarithmic axis."""
+    within, whole = count_both(rows)
+    low, high = (whole or within).start, max(within.largest, whole.largest if whole else 0)
+    drawn = [(TEXTS("packing.within"), within, theme.CURRENT, "solid")]
+    if whole is not None:
+        drawn.insert(0, (TEXTS("packing.whole"), whole, theme.PLAIN, "dash"))
+    traces = []
+    for label, counts, colour, dash in drawn:
+        at, mean = thin_counts(counts)
+        hover = f"{label}: %{{y:.{DIGITS}~g}}<extra></extra>"
+        line = {"color": colour, "width": 2, "dash": dash}
+        traces.append(theme.line(at, mean, label, colour, line=line, hovertemplate=hover))
+    top = max(float(counts.values.max()) for _, counts, _, _ in drawn)
+    fig = theme.figure(
+        traces,
+        x={
+            "title": TEXTS("packing.axis"),
+            "range": [low, high + 1],
+            "unifiedhovertitle": {"text": TEXTS("packing.distance") + " %{x:,.0f}"},
+        },
+        y={"title": TEXTS("packing.pairs"), "type": "log", "range": [-0.3, float(np.log10(top)) + 0.4], "dtick": 1},
+        shapes=length_rules(spec, axis="x", stop=high),
+        showlegend=whole is not None,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+    )
+    fig.table = lambda: make_table(within, whole)
+    return fig
+
+
+def thin_counts(counts: DistanceCounts) -> tuple[FloatArray, FloatArray]:
+    """Return at most `COLUMNS` distances with the mean count of their neighbours; NaN where no pair has one."""
+    size = len(counts.values)
+    edges = np.unique(np.linspace(0, size, min(size, COLUMNS) + 1).round().astype(np.int64))
+    mean = np.add.reduceat(counts.values, edges[:-1]) / np.diff(edges)
+    at = counts.start + (edges[:-1] + edges[1:] - 1) / 2.0
+    return at, np.where(mean > 0, mean, np.nan)
+
+
+def make_table(within: DistanceCounts, whole: DistanceCounts | None) -> dict[str, FloatArray]:
+    """Return the counts of every distance, thinned as drawn, for CSV files."""
+    counts = whole or within
+    at, _ = thin_counts(counts)
+    columns: dict[str, FloatArray] = {TEXTS("packing.distance"): at}
+    for label, each in ((TEXTS("packing.within"), within), (TEXTS("packing.whole"), whole)):
+        if each is not None:
+            own, mean = thin_counts(each)
+            columns[label] = np.interp(at, own, np.nan_to_num(mean), left=0.0, right=0.0)
+    return columns
+
+
+def describe(rows: Sequence[Row], spec: RopeSpec) -> str:
+    """Return the sentence: the largest distance, where half of the pairs are, and what a missing mask adds."""
+    within, whole = count_both(rows)
+    values = {"documents": sum(len(row.documents) for row in rows), "largest": within.largest}
+    parts = [TEXTS("packing.sentence", **values, half=within.quantile(0.5))]
+    if whole is not None and whole.negative > 0:
+        parts.append(TEXTS("packing.negative", share=100.0 * whole.negative))
+    elif whole is not None:
+        parts.append(TEXTS("packing.crossing", largest=whole.largest))
+    if within.largest + 1 < spec.context:
+        parts.append(
+            TEXTS("packing.untrained", first=within.largest + 1, last=spec.context, length_name=spec.length_name)
+        )
+    return join(*parts)
