@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rope_viz import __version__
-from rope_viz.figures import hands, theme
+from rope_viz.figures import hands
 from rope_viz.figures.badge import make_badge
 from rope_viz.pages import differences, home, learn, registry
 from rope_viz.pages.differences.figures import SIGNS, ModelAnswer, list_answers
@@ -45,7 +45,6 @@ PICTURES = {
 """{page: the picture of its link preview}; that of the models is also the picture of each model."""
 MARKS = {"same": "=", "differs": "≠", "refused": "–", "not known": "?"}
 STYLE = f"<style>{read_inline('site.css')}</style>"
-COLOURS = {"kept": theme.KEPT, "divided": theme.DIVIDED}
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class StaticSite:
         up = "../" * file.count("/")
         image = f"{self.public}/{PREVIEWS}/{preview}.png" if self.public else f"{up}{PREVIEWS}/{preview}.png"
         tags = format_tags(title, str(hands.TEXTS("headline")), url=url, image=image, public=self.public)
-        return f"{STYLE}<style>{_format_colours()}</style>{tags}"
+        return f"{STYLE}{tags}"
 
     def head_of(self, page: str) -> str:
         """Return the same for a page of the navigation."""
@@ -203,10 +202,3 @@ def _format_reasons(answers: Sequence[ModelAnswer]) -> str:
     """Return why runtimes compute a model differently or refuse it, "" if none does."""
     items = "".join(f'<p id="{one.id}">{markdown_to_html(describe(one))}</p>' for one in answers if _has_reason(one))
     return f'<section class="reasons"><h3>{html.escape(answers[0].model.name)}</h3>{items}</section>' if items else ""
-
-
-def _format_colours() -> str:
-    """Return the colours of verdicts in both themes as CSS."""
-    light = "; ".join(f"--{name}: {colour}" for name, colour in COLOURS.items())
-    dark = "; ".join(f"--{name}: {theme.DARK[colour]}" for name, colour in COLOURS.items())
-    return f":root {{ {light} }} @media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
