@@ -192,7 +192,11 @@ def draw_rebuilt(rebuilt: Rebuilt) -> theme.DataFigure:
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         height=theme.SIDE_HEIGHT,
     )
-    columns: dict[str, Any] = {TEXTS("whole.distance"): rebuilt.distances, exact: rebuilt.exact, centres: rebuilt.centres}
+    columns: dict[str, Any] = {
+        TEXTS("whole.distance"): rebuilt.distances,
+        exact: rebuilt.exact,
+        centres: rebuilt.centres,
+    }
     fig.table = lambda: dict(columns)
     return fig
 
