@@ -27,7 +27,6 @@ from rope_viz.advice.lint import (
     SEVERITIES,
     Finding,
     check,
-    describe_errors,
     make_repairs,
     sort_by_severity,
 )
@@ -319,8 +318,6 @@ def print_findings(report: FileReport, file: TextIO | None = None, hidden: Seque
         print(f"{report.name}: {finding.severity}:{place} {finding.message}{size} ({finding.rule})", file=file)
     if not shown:
         print(f"{report.name}: No problems found.", file=file)
-    if wrong := describe_errors(report.findings):
-        print(f"{report.name}: {wrong}.", file=file)
 
 
 def print_hidden_notes(reports: Sequence[FileReport], hidden: Sequence[str]) -> None:
