@@ -1,67 +1,15 @@
 // Learn: eight scenes, each with a picture that the user moves, a prediction, a task and a sentence with the current numbers.
 // rope_viz/pages/learn/figures.py packs their numbers and texts. On a page of its own, `place` has little more than a root.
 
-import { addStyle, escapeHtml, isDark } from "./element.js";
+import { addStyle, isDark } from "./element.js";
 import { clamp, fill, makeTrack, setAttribute, setHtml, updateShapes } from "./learn_kit.js";
-import { HANDS } from "./learn_hands.js";
-import { LENGTHS } from "./learn_lengths.js";
 import { makeSheet, saveSheet } from "./learn_sheet.js";
+import { OWN, SCENES, drawScene, drawSmall, forget, getCurrent, isComplete, makeSentence, makeState, store, stripTags, useOwnWords } from "./learn_state.js";
 import { makeSentenceForm, readSentence } from "./sentence.js";
 import { canRecord, recordScene } from "./learn_video.js";
 import { STYLE } from "./learn_style.js";
 
-const SCENES = [...HANDS, ...LENGTHS];
 const TICK = '<svg class="rv-tick" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><path d="M2 8.5l4 4 8-9" fill="none" stroke="currentColor" stroke-width="2"/></svg>';
-
-// --- State: of every scene the values of its sliders, the answer and whether its task is done
-
-function makeState(data) {
-  const stored = readStored(data), states = data.scenes.map(({ numbers }, i) => ({ v: makeStart(i, numbers), answer: null, done: false, quiz: (numbers.quiz ?? []).map(() => null), memory: {}, open: 0 }));
-  states.forEach((state, i) => Object.assign(state, stored[i]));
-  return { states, at: data.only || data.scene, reported: [] };
-}
-
-// Answers and finished scenes outlive Back and a reload in this tab's storage.
-const KEY = "rope-viz.learn";
-function openStore() {
-  try {
-    return sessionStorage;
-  } catch {
-    return null; // the browser may forbid storage
-  }
-}
-
-// Read what was stored, of each scene only values that can be its own.
-function readStored({ scenes, only }) {
-  let found = null;
-  try {
-    found = only ? null : JSON.parse(openStore()?.getItem(KEY) ?? "null");
-  } catch {
-    // Somebody else wrote it.
-  }
-  if (!Array.isArray(found) || found.length !== scenes.length) return [];
-  const isAnswer = (value) => value === null || [0, 1, 2].includes(value);
-  return found.map(({ v, answer, done, quiz, open } = {}, i) => {
-    const { numbers } = scenes[i], start = makeStart(i, numbers), count = numbers.quiz?.length ?? 0;
-    const isSame = v && Object.keys(start).every((name) => typeof v[name] === typeof start[name] && (typeof start[name] === "string" || Number.isFinite(v[name])));
-    const isQuiz = Array.isArray(quiz) && quiz.length === count && quiz.every(isAnswer);
-    return isSame && isQuiz && isAnswer(answer) ? { v: Object.fromEntries(Object.keys(start).map((name) => [name, v[name]])), answer, done: done === true, quiz, open: clamp(Math.trunc(open) || 0, 0, Math.max(0, count - 1)) } : null;
-  });
-}
-
-function store(s) {
-  if (s.data.only) return;
-  try {
-    openStore()?.setItem(KEY, JSON.stringify(s.states.map(({ v, answer, done, quiz, open }) => ({ v, answer, done, quiz, open }))));
-  } catch {
-    // It is full: the answers last until the page is left.
-  }
-}
-
-const stripTags = (html) => html.replace(/<[^>]*>/g, "");
-const makeStart = (i, numbers) => ({ ...(typeof SCENES[i].start === "function" ? SCENES[i].start(numbers) : SCENES[i].start) });
-const getCurrent = (s, at = s.at) => ({ scene: SCENES[at - 1], state: s.states[at - 1], words: s.data.scenes[at - 1].texts, numbers: s.data.scenes[at - 1].numbers });
-const isComplete = ({ answer, done }) => answer !== null && done;
 
 function moveThumb(s, name, value, how) {
   const { scene, state, numbers } = getCurrent(s), { v } = state, thumb = s.thumbs[name];
@@ -82,29 +30,13 @@ function checkTask(s) {
 }
 
 function restart(s) {
-  openStore()?.removeItem(KEY);
+  forget();
   Object.assign(s, makeState({ ...s.data, scene: 1 }), { reported: s.reported, at: s.at });
   if (s.at === 1) showScene(s);
   else openScene(s, 1);
 }
 
-// --- The user's own sentence, in scene 3
-
-const OWN = 3;
-
-// Put two words of the own sentence in place of the scene's, in its numbers and texts.
-function useOwnWords(data) {
-  const found = readSentence();
-  if (!found) return data;
-  const scenes = [...data.scenes], { numbers, texts } = scenes[OWN - 1], words = found.two.map((at) => found.words[at]);
-  const replaceWords = (value) => (typeof value === "string" ? value.replace(/“(\w+)”/g, (quoted, word) => { const at = numbers.words.indexOf(word); return at < 0 ? quoted : `“<bdi>${escapeHtml(words[at])}</bdi>”`; })
-    : Array.isArray(value) ? value.map(replaceWords) : value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, replaceWords(each)])) : value);
-  const { picture, ...others } = texts;
-  const labels = Object.fromEntries(Object.entries(picture).map(([key, text]) => [key, stripTags(replaceWords(text))]));
-  scenes[OWN - 1] = { numbers: { ...numbers, words, start: found.two }, texts: { ...replaceWords(others), picture: labels } };
-  return { ...data, scenes };
-}
-
+// Show the user's own sentence in its scene.
 function changeSentence(s) {
   s.data = useOwnWords(s.given);
   const { state, numbers } = getCurrent(s, OWN), [key, query] = numbers.start;
@@ -119,26 +51,6 @@ function requestFrame(s) {
     s.request = 0;
     if (s.root.isConnected && s.ui.picture.clientWidth) paint(s, time);
   });
-}
-
-// Return the picture of the scene as SVG for a width and a height, or as a table.
-function drawScene(s, w, h, time = performance.now()) {
-  const { scene, ...current } = getCurrent(s);
-  return scene.draw(describePicture(s, scene, current, { w, h, memory: current.state.memory, reducedMotion: s.reducedMotion.matches, now: time }));
-}
-
-// Return the picture of any scene as SVG at rest, for the sheet.
-function drawSmall(s, at, w, h) {
-  const { scene, ...current } = getCurrent(s, at);
-  return (scene.drawSmall ?? scene.draw)(describePicture(s, scene, current, { w, h, memory: {}, reducedMotion: true, now: 0 }));
-}
-
-const describePicture = (s, scene, { state, numbers, words }, more) => ({ v: state.v, n: scene.compute(state.v, numbers), data: numbers, texts: words.picture, answered: state.answer !== null, ...more });
-
-// Return the scene's sentence as HTML with the current numbers.
-function makeSentence(s) {
-  const { scene, state, numbers, words: { see } } = getCurrent(s), n = scene.compute(state.v, numbers);
-  return fill(see[n.see ?? "see"] ?? see.see, n);
 }
 
 function paint(s, time = performance.now()) {
